@@ -1,10 +1,8 @@
 import { program } from '../support/program.ts';
-import type { Delivery, Event } from '../model.ts';
-import { type Refusals, refusals, sinkStates } from '../ops/needs.ts';
+import { refusals, sinkStates } from '../ops/needs.ts';
 import { inLastHour, needsOf, readStatus, type SinkStatus, type Status, troubleOf } from '../ops/status.ts';
 import { inParts } from '../store/pages.ts';
-import type { Reads } from '../store/store.ts';
-import type { StuckCount } from '../store/store.ts';
+import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, deliveriesOf, retryButton, seenButton } from './changes.ts';
 import { chip, seen } from './frame/fragments.ts';
@@ -24,8 +22,17 @@ export const attentionPage: Page = {
   async show(asked, all) {
     const { reads } = all;
     const status = await readStatus(all, asked.now, asked.times.timeZone);
-    const { sink, state } = asked.query;
-    const groups = groupsOf(status).filter((one) => isAsked(one, asked));
+    const { sink, state, cause } = asked.query;
+    const { dead, held } = status;
+    const groups = [
+      ...dead.map((one): Group => ({ ...one, state: 'dead' })),
+      ...held.map((one): Group => ({ ...one, state: 'held' })),
+    ].filter(
+      (one) =>
+        (sink ?? one.sink) === one.sink &&
+        (state ?? one.state) === one.state &&
+        (cause ?? one.cause) === one.cause,
+    );
     const total = groups.reduce((sum, group) => sum + group.count, 0);
     const shown = groups.toSorted((a, b) => b.count - a.count).slice(0, shownGroups);
     const isListed = state !== undefined || total <= shownDeliveries;
@@ -65,7 +72,25 @@ async function overview(
           ${troubleItems(status, asked)}
         </ul>`
   }
-  ${cards} ${missed.length > 0 && missedCard(missed, times)}
+  ${cards}
+  ${
+    missed.length > 0 &&
+    html`<section class="card">
+      <h2>Not to everybody <small>in the last 7 days</small></h2>
+      <p>
+        These were delivered, and somebody was left out. Tell them yourself, or send it again to everybody
+        with <code>${program} resend</code> and the id of the delivery.
+      </p>
+      <ul>
+        ${missed.map(
+          (one) =>
+            html`<li class="break">
+              ${deliveriesOf(one.count)} to ${one.sink} since ${times.short(one.firstAt)}: ${seen(one.reason)}
+            </li>`,
+        )}
+      </ul>
+    </section>`
+  }
   ${
     changes.length > 0 &&
     html`<section class="card">
@@ -78,16 +103,6 @@ async function overview(
 interface Group extends StuckCount {
   readonly state: 'dead' | 'held';
 }
-
-const groupsOf = ({ dead, held }: Status): Group[] => [
-  ...dead.map((one): Group => ({ ...one, state: 'dead' })),
-  ...held.map((one): Group => ({ ...one, state: 'held' })),
-];
-
-const isAsked = (group: Group, { query: { sink, state, cause } }: PageRequest): boolean =>
-  (sink ?? group.sink) === group.sink &&
-  (state ?? group.state) === group.state &&
-  (cause ?? group.cause) === group.cause;
 
 /** A cause, and what is stuck for it as far as that is shown. */
 interface GroupView extends Group {
@@ -108,7 +123,22 @@ async function listOf(reads: Reads, group: Group, asked: PageRequest): Promise<H
   const stories = await inParts(shown, async ({ eventId }) =>
     eventId === null ? null : reads.event(eventId),
   );
-  const items = shown.map((delivery, place) => deliveryItem(delivery, stories[place]?.event ?? null, asked));
+  const items = shown.map(({ id, rule, attempts }, place) => {
+    const event = stories[place]?.event;
+    return html`<li>
+      <p class="break">
+        ${
+          event
+            ? html`<a href="/events/${event.id}">${event.candidateNumericalId ?? seen(event.candidateId)}</a>
+                ${event.status}, test ${event.testId}, ${asked.times.short(event.receivedAt)}`
+            : html`<span class="id">${id}</span>`
+        }
+        <br /><span class="muted small">rule ${seen(rule)}, ${count(attempts, 'attempt')}, </span
+        ><span class="id muted">${id}</span>
+      </p>
+      ${choiceForm({ id, states: [], sink, count: 1 }, '', asked)}
+    </li>`;
+  });
   const next =
     found.length > shown.length
       ? pathWith('/attention', { ...queryOf(group), after: shown.at(-1)!.id })
@@ -131,34 +161,31 @@ export const troubleItems = (status: Status, asked: PageRequest): (Html | false 
   status.unwritable === null &&
     status.replicas.length === 0 &&
     html`<li><b>No connector has said for a while that it serves the store</b></li>`,
-  ...refusals(status.refused).map((one) => refusedItem(one, asked)),
-  ...status.replicas.map(({ config }) => configNeeds(config, asked.times)),
+  ...refusals(status.refused).map(
+    ({ reason, what, advice, first, last, count: many }) =>
+      html`<li>
+        <b>${seen(what)}</b>, ${many > 1 && html`first ${asked.times.short(first)}, last`}
+        ${asked.times.short(last)}
+        <div class="small muted">${advice}</div>
+        ${seenButton(reason, asked)}
+      </li>`,
+  ),
+  ...status.replicas.map(
+    ({ config: { file, refused, waiting } }) =>
+      html`${
+        refused &&
+        html`<li>
+          <b>The changed config was refused</b> ${asked.times.short(refused.since)}:
+          ${seen(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
+          <div class="small muted">
+            The one before stays in force. <code>${program} check --config ${file}</code> shows all that is
+            wrong.
+          </div>
+        </li>`
+      }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}`,
+  ),
   ...status.sinks.map((sink) => sinkTrouble(sink, asked)),
 ];
-
-const refusedItem = (
-  { reason, what, advice, first, last, count: many }: Refusals,
-  asked: PageRequest,
-): Html =>
-  html`<li>
-    <b>${seen(what)}</b>, ${many > 1 && html`first ${asked.times.short(first)}, last`}
-    ${asked.times.short(last)}
-    <div class="small muted">${advice}</div>
-    ${seenButton(reason, asked)}
-  </li>`;
-
-function configNeeds({ file, refused, waiting }: Status['replicas'][number]['config'], times: Times): Html {
-  return html`${
-    refused &&
-    html`<li>
-      <b>The changed config was refused</b> ${times.short(refused.since)}:
-      ${seen(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
-      <div class="small muted">
-        The one before stays in force. <code>${program} check --config ${file}</code> shows all that is wrong.
-      </div>
-    </li>`
-  }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}`;
-}
 
 function sinkTrouble(one: SinkStatus, asked: PageRequest): Html | null {
   const { times } = asked;
@@ -207,23 +234,23 @@ function sinkCard(
     <div class="parts">
       ${shown.map((part) => groupPart(part, asked))}
       ${others > 0 && html`<section><p>There are ${count(others, 'more cause')}.</p></section>`}
-      ${isWhole && (ofSink.length > 1 || ofNotices > 0) && allPart(all, ofNotices, asked)}
+      ${
+        isWhole &&
+        (ofSink.length > 1 || ofNotices > 0) &&
+        html`<section>
+          <h3>All to ${sink}</h3>
+          ${
+            ofNotices > 0 &&
+            html`<p>
+              ${count(ofNotices, 'message')} about the connector itself ${ofNotices === 1 ? 'was' : 'were'}
+              not delivered, either: <code>${program} events --notices</code> shows what people were to be
+              told.
+            </p>`
+          }
+          ${choiceForm(all, `all ${all.count}`, asked)}
+        </section>`
+      }
     </div>
-  </section>`;
-}
-
-function allPart(all: Chosen, ofNotices: number, asked: PageRequest): Html {
-  const were = ofNotices === 1 ? 'was' : 'were';
-  return html`<section>
-    <h3>All to ${all.sink}</h3>
-    ${
-      ofNotices > 0 &&
-      html`<p>
-        ${count(ofNotices, 'message')} about the connector itself ${were} not delivered, either:
-        <code>${program} events --notices</code> shows what people were to be told.
-      </p>`
-    }
-    ${choiceForm(all, `all ${all.count}`, asked)}
   </section>`;
 }
 
@@ -253,22 +280,6 @@ function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
   </section>`;
 }
 
-function deliveryItem({ id, sink, rule, attempts }: Delivery, event: Event | null, asked: PageRequest): Html {
-  return html`<li>
-    <p class="break">
-      ${
-        event
-          ? html`<a href="/events/${event.id}">${event.candidateNumericalId ?? seen(event.candidateId)}</a>
-              ${event.status}, test ${event.testId}, ${asked.times.short(event.receivedAt)}`
-          : html`<span class="id">${id}</span>`
-      }
-      <br /><span class="muted small">rule ${seen(rule)}, ${count(attempts, 'attempt')}, </span
-      ><span class="id muted">${id}</span>
-    </p>
-    ${choiceForm({ id, states: [], sink, count: 1 }, '', asked)}
-  </li>`;
-}
-
 /** What to try, by why it is stuck. The tool's own words stand above it. */
 function fixFor({ state, cause }: Group): string {
   if (state === 'held')
@@ -277,22 +288,4 @@ function fixFor({ state, cause }: Group): string {
     return 'The tool refuses this message. Change the config or the tool, then replay: that follows the config in force.';
   if (cause === 'auth') return 'The credentials were refused. Give it new ones, then replay.';
   return 'The tool did not work. When it does again (check --live asks it), replay.';
-}
-
-function missedCard(missed: readonly StuckCount[], times: Times): Html {
-  return html`<section class="card">
-    <h2>Not to everybody <small>in the last 7 days</small></h2>
-    <p>
-      These were delivered, and somebody was left out. Tell them yourself, or send it again to everybody with
-      <code>${program} resend</code> and the id of the delivery.
-    </p>
-    <ul>
-      ${missed.map(
-        (one) =>
-          html`<li class="break">
-            ${deliveriesOf(one.count)} to ${one.sink} since ${times.short(one.firstAt)}: ${seen(one.reason)}
-          </li>`,
-      )}
-    </ul>
-  </section>`;
 }
