@@ -1,6 +1,5 @@
-import type { AnyConnector } from '../connector.ts';
 import { cannotBeUsed } from '../config/live/stored-plans.ts';
-import { type Attempt, type Receipt, replayableStates } from '../model.ts';
+import { type Attempt, replayableStates } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';
 import type { DeliveryStory, EventDetail, SinkPause } from '../store/store.ts';
@@ -91,26 +90,23 @@ function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest): 
 }
 
 function rulesCard(rules: Verdicts): Html {
-  if ('fault' in rules)
-    return html`<section class="card">
-      <h2>Why</h2>
-      <p>${seen(rules.fault)}</p>
-    </section>`;
-  const lines = rules.map(
-    ({ rule, matched, because }) =>
-      html`<li>
-        ${chip(matched ? 'good' : 'idle', matched ? 'applies' : 'does not apply')} <b>${seen(rule)}</b>
-        <div class="muted small">${seen(because)}</div>
-      </li>`,
-  );
+  const isKnown = !('fault' in rules);
   return html`<section class="card">
-    <h2>Why <small>by the config that was in force</small></h2>
+    <h2>Why ${isKnown && html`<small>by the config that was in force</small>`}</h2>
+    ${!isKnown && html`<p>${seen(rules.fault)}</p>`}
+    ${isKnown && rules.length === 0 && html`<p class="muted">There was no rule.</p>`}
     ${
-      lines.length === 0
-        ? html`<p class="muted">There was no rule.</p>`
-        : html`<ul class="plain spaced">
-            ${lines}
-          </ul>`
+      isKnown &&
+      rules.length > 0 &&
+      html`<ul class="plain spaced">
+        ${rules.map(
+          ({ rule, matched, because }) =>
+            html`<li>
+              ${chip(matched ? 'good' : 'idle', matched ? 'applies' : 'does not apply')} <b>${seen(rule)}</b>
+              <div class="muted small">${seen(because)}</div>
+            </li>`,
+        )}
+      </ul>`
     }
   </section>`;
 }
@@ -126,6 +122,11 @@ function deliveryCard(
   const waits = waitsFor(one, pauses, times);
   const inDigest = one.carrier !== null && one.carrier !== one.id;
   const carrier = deliveries.find(({ id }) => id === one.carrier);
+  // Where the tool has such a place.
+  const link = one.receipt && parts.connectors.get(one.connector)?.describe?.link?.(one.receipt);
+  const receipt = Object.entries(one.receipt ?? {}).map(
+    ([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
   return html`<article class="card delivery" id="${one.id}">
     <h3>
       ${seen(one.sink)} <span class="muted">${one.connector}, rule ${seen(one.rule)}</span>
@@ -144,24 +145,18 @@ function deliveryCard(
     ${one.resendOf !== null && html`<p class="muted small">Sent again by hand, as ${one.resendOf} was before.</p>`}
     ${inDigest && !carrier && html`<p class="muted small">It went out in the digest ${one.carrier}.</p>`}
     ${one.message && preview(one, parts, event.id)}
-    ${one.receipt && proof(one.receipt, parts.connectors.get(one.connector)?.describe)}
+    ${
+      one.receipt &&
+      html`<p class="small">
+        ${link && html`<a href="${safeUrl(link.url)}" rel="noreferrer" target="_blank">${link.name}</a> · `}<span
+          class="muted break"
+          >Receipt: ${seen(receipt.join(', '))}</span
+        >
+      </p>`
+    }
     ${one.history.length > 0 && attempts(one.history, times)}
     <p class="muted small id">${one.id}</p>
   </article>`;
-}
-
-/** The receipt, as a link to where the message is where there is such a place. */
-function proof(receipt: Receipt, describe: AnyConnector['describe']): Html {
-  const link = describe?.link?.(receipt);
-  const words = Object.entries(receipt)
-    .map(([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-    .join(', ');
-  return html`<p class="small">
-    ${link && html`<a href="${safeUrl(link.url)}" rel="noreferrer" target="_blank">${link.name}</a> · `}<span
-      class="muted break"
-      >Receipt: ${seen(words)}</span
-    >
-  </p>`;
 }
 
 function attempts(history: readonly Attempt[], times: Times): Html {

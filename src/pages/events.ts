@@ -25,7 +25,14 @@ export const eventsPage: Page = {
           ${isFirst && html`<p class="live muted small" role="status"></p>`}
           <div id="found" ${isFirst && html`data-refresh="2000"`}>
             ${rows.length === 0 ? none(asked, parts) : table(rows)}
-            ${after !== null && older(asked, after, rows.length)}
+            ${
+              after !== null &&
+              html`<div class="actions">
+                <a class="button quiet" href="${pathWith('/events', { ...searched(asked.query), after })}"
+                  >${rows.length === 0 ? 'Search further back' : 'Older events'}</a
+                >
+              </div>`
+            }
           </div>
         </section>
       </div>`,
@@ -134,14 +141,6 @@ const table = (rows: readonly Html[]): Html =>
       </tbody>
     </table>
   </div>`;
-
-function older({ query }: PageRequest, after: string, found: number): Html {
-  return html`<div class="actions">
-    <a class="button quiet" href="${pathWith('/events', { ...searched(query), after })}"
-      >${found === 0 ? 'Search further back' : 'Older events'}</a
-    >
-  </div>`;
-}
 
 function none({ query }: PageRequest, parts: Parts): Html {
   if (query['after'] !== undefined) return html`<p class="muted">There are none among these.</p>`;

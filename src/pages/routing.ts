@@ -2,7 +2,7 @@ import { setImmediate as otherWork, setTimeout as sleep } from 'node:timers/prom
 import type { Config } from '../config/config.ts';
 import { Source } from '../config/text/problems.ts';
 import { routeFields } from '../ops/json.ts';
-import { type Route, routesOf } from '../rules/routes.ts';
+import { routesOf } from '../rules/routes.ts';
 import { maskTexts } from '../support/secret.ts';
 
 /** Who hears of what by a config, and where it says so. */
@@ -31,7 +31,9 @@ const known = new WeakMap<Config['plan'], Promise<RouteFields[]>>();
 
 /** The routes of the config in force, worked out once. */
 export function routesIn({ plan, mask }: Config): Promise<RouteFields[]> {
-  return known.getOrInsertComputed(plan, () => inSlices(routesOf(plan), (route) => masked(route, mask)));
+  return known.getOrInsertComputed(plan, () =>
+    inSlices(routesOf(plan), (route) => maskTexts(routeFields(route), mask) as unknown as RouteFields),
+  );
 }
 
 /** Null where a page would come too late; it goes on being worked out. */
@@ -39,9 +41,6 @@ export const routesSoon = (config: Config): Promise<RouteFields[] | null> =>
   Promise.race([routesIn(config), sleep(soonMs, null, { ref: false })]);
 
 const soonMs = 1500;
-
-const masked = (route: Route, mask: Config['mask']): RouteFields =>
-  maskTexts(routeFields(route), mask) as unknown as RouteFields;
 
 /** A config as people may read it. */
 export interface ReadableConfig {

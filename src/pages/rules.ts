@@ -1,7 +1,6 @@
 import { program } from '../support/program.ts';
 import { stringify } from 'yaml';
-import type { Problem } from '../config/config.ts';
-import { type Foresight, explained, type ExplainedDelivery } from '../deliveries/explained.ts';
+import { explained, type ExplainedDelivery } from '../deliveries/explained.ts';
 import { type Status, statuses } from '../model.ts';
 import { count, printable, printableLines } from '../support/text.ts';
 import type { Trial } from '../config/live/trials.ts';
@@ -67,11 +66,30 @@ async function rules(asked: PageRequest, parts: Parts, tried: TrialView | null):
       </section>
       <section class="card">
         <h2>Try a config <small>Nothing is changed</small></h2>
-        ${configForm(asked, tried?.text ?? '')}
+        <form method="post" action="/rules/try">
+          ${csrfField(asked)}
+          <label
+            >A whole config
+            <span class="hint"
+              >What it refers to, such as \${BOT_TOKEN}, stays as it is written. It is checked, and held
+              against the events of the last 30 days.</span
+            >
+            <textarea name="config" rows="12" spellcheck="false" autocapitalize="off" required>
+${tried?.text ?? ''}</textarea>
+          </label>
+          <div class="actions"><button>Check it</button></div>
+        </form>
       </section>
       <section class="card">
         <h2>The config in force <small class="break">${printable(config.file)}</small></h2>
-        ${configLines(text)}
+        ${
+          text.lines === null
+            ? html`<p>
+                It has ${count(text.lineCount, 'line')}, which is too much for this page. Read it in the file.
+              </p>`
+            : html`<pre class="config" tabindex="0">
+${text.lines.map((line, at) => html`<span id="L${at + 1}"><i>${at + 1}</i>${printable(line)} </span>`)}</pre>`
+        }
       </section>
     </div>`,
   };
@@ -104,7 +122,11 @@ function matrix(routes: readonly RouteFields[] | null, text: ReadableConfig, fil
     ).values(),
   ];
   const rows = alike.slice(0, mostRows).map((tests) => {
-    const names = tests.map(([first]) => testName(first!));
+    const names = tests.map((cells) => {
+      const { testId, test } = cells[0]!;
+      if (testId === null) return 'Any other test';
+      return `${typeof test === 'string' ? printable(test) : 'Test'} (${testId})`;
+    });
     const more = names.length - mostNamed;
     return html`<tr>
       <th scope="row">
@@ -135,9 +157,6 @@ function matrix(routes: readonly RouteFields[] | null, text: ReadableConfig, fil
       </p>`
     }`;
 }
-
-const testName = ({ testId, test }: RouteFields): string =>
-  testId === null ? 'Any other test' : `${typeof test === 'string' ? printable(test) : 'Test'} (${testId})`;
 
 function cellOf({ heardBy, nobody, otherwiseNobody, meant, twice }: RouteFields, text: ReadableConfig): Html {
   const none = (words: string): Html =>
@@ -194,34 +213,16 @@ function eventForm({ query }: PageRequest, parts: Parts): Html {
 function eventResult(asked: PageRequest, parts: Parts, text: ReadableConfig): Html {
   const { status, test = '', candidate, at } = asked.query;
   const known = statuses.find((one) => one === status);
+  const testId = /^-?\d+$/.test(test) ? Number(test) : Number.NaN;
   const now = at === undefined ? asked.now : timeOf(at, asked.times.timeZone);
-  if (known === undefined || !isId(test) || now === null)
+  if (known === undefined || !Number.isSafeInteger(testId) || now === null)
     return notice('An event has one of the statuses, a whole number as test id, and perhaps a time.');
   const fields: { status: Status; testId: number; candidateId?: string } = {
     status: known,
-    testId: Number(test),
+    testId,
     ...(candidate !== undefined && { candidateId: candidate.trim().slice(0, 256) || '-' }),
   };
-  return explainedShown(explained(parts.config(), fields, now), asked, parts, text);
-}
-
-const isId = (text: string): boolean => /^-?\d+$/.test(text) && Number.isSafeInteger(Number(text));
-
-/** As a browser's field has it, on the clocks of the page. */
-function timeOf(text: string, timeZone: string): number | null {
-  try {
-    return Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).epochMilliseconds;
-  } catch {
-    return null;
-  }
-}
-
-function explainedShown(
-  { rules: verdicts, deliveries, event }: Foresight,
-  asked: PageRequest,
-  parts: Parts,
-  text: ReadableConfig,
-): Html {
+  const { rules: verdicts, deliveries } = explained(parts.config(), fields, now);
   return html`<h3>Rules</h3>
     <ul class="plain verdicts">
       ${verdicts.map(
@@ -236,8 +237,17 @@ function explainedShown(
     ${
       deliveries.length === 0
         ? html`<p class="notice wait">Nothing: nobody hears of this event.</p>`
-        : deliveries.map((one) => wouldSend(one, event.receivedAt, asked, parts))
+        : deliveries.map((one) => wouldSend(one, now, asked, parts))
     }`;
+}
+
+/** As a browser's field has it, on the clocks of the page. */
+function timeOf(text: string, timeZone: string): number | null {
+  try {
+    return Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).epochMilliseconds;
+  } catch {
+    return null;
+  }
 }
 
 function wouldSend(
@@ -260,28 +270,12 @@ function wouldSend(
         ? html`${preview({ id: '', connector, message }, parts, null)}
             <details>
               <summary>As it is sent</summary>
-              <pre tabindex="0">${printableLines(yaml(message))}</pre>
+              <pre tabindex="0">${printableLines(stringify(message, { lineWidth: 0 }).trimEnd())}</pre>
             </details>`
         : notice(printable(problem))
     }
   </div>`;
 }
-
-const yaml = (message: unknown): string => stringify(message, { lineWidth: 0 }).trimEnd();
-
-const configForm = (asked: PageRequest, text: string): Html =>
-  html`<form method="post" action="/rules/try">
-    ${csrfField(asked)}
-    <label
-      >A whole config
-      <span class="hint"
-        >What it refers to, such as \${BOT_TOKEN}, stays as it is written. It is checked, and held against the
-        events of the last 30 days.</span
-      >
-      <textarea name="config" rows="12" spellcheck="false" autocapitalize="off" required>${text}</textarea>
-    </label>
-    <div class="actions"><button>Check it</button></div>
-  </form>`;
 
 const mostProblems = 100;
 
@@ -293,7 +287,16 @@ function trialOf({ problems, summary, left, backtest }: Trial): Html {
         : html`<p class="notice good">${printable(summary)}</p>`
     }
     <ul class="plain problems">
-      ${problems.slice(0, mostProblems).map(problemOf)}
+      ${problems.slice(0, mostProblems).map(
+        ({ severity, line, column, message, excerpt }) =>
+          html`<li>
+            <p class="break">
+              <span class="chip ${severity === 'error' ? 'bad' : 'wait'}">${severity}</span>
+              ${`line ${line}, column ${column}: ${printable(message)}`}
+            </p>
+            ${excerpt !== '' && html`<pre tabindex="0">${printableLines(excerpt)}</pre>`}
+          </li>`,
+      )}
     </ul>
     ${problems.length > mostProblems && html`<p>${count(problems.length - mostProblems, 'more problem')}.</p>`}
     ${left.map((sentence) => html`<p class="muted">${printable(sentence)}</p>`)}
@@ -302,22 +305,4 @@ function trialOf({ problems, summary, left, backtest }: Trial): Html {
       html`<h3>With the events of the last 30 days, the newest 1000 at most</h3>
         <pre tabindex="0">${printableLines(backtest)}</pre>`
     }`;
-}
-
-const problemOf = ({ severity, line, column, message, excerpt }: Problem): Html =>
-  html`<li>
-    <p class="break">
-      <span class="chip ${severity === 'error' ? 'bad' : 'wait'}">${severity}</span> line ${line}, column
-      ${column}: ${printable(message)}
-    </p>
-    ${excerpt !== '' && html`<pre tabindex="0">${printableLines(excerpt)}</pre>`}
-  </li>`;
-
-function configLines({ lines, lineCount }: ReadableConfig): Html {
-  if (lines === null)
-    return html`<p>
-      It has ${count(lineCount, 'line')}, which is too much for this page. Read it in the file.
-    </p>`;
-  return html`<pre class="config" tabindex="0">
-${lines.map((line, at) => html`<span id="L${at + 1}"><i>${at + 1}</i>${printable(line)} </span>`)}</pre>`;
 }

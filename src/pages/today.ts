@@ -5,12 +5,10 @@ import {
   needsOf,
   readStatus,
   rejectedWords,
-  type SinkStatus,
   type Status,
   stuckNotices,
 } from '../ops/status.ts';
-import type { Reads } from '../store/store.ts';
-import type { DayCount, StuckCount } from '../store/store.ts';
+import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { sinkRate, troubleItems } from './attention.ts';
 import { type Chart, chartFigure, delaysOf } from './frame/charts.ts';
@@ -50,7 +48,21 @@ export const todayPage: Page = {
         }
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, counts, times)}
         ${!isNew && charts(counts, shownDays)} ${sinksCard(status, counts, times)}
-        ${noticesCard(status, times)}
+        ${
+          status.notices.length > 0 &&
+          html`<section class="card">
+            <h2>Last notices</h2>
+            <ul class="plain spaced">
+              ${status.notices.map(
+                ({ raisedAt, detail, recovered }) =>
+                  html`<li>
+                    <span class="muted small">${times.short(raisedAt)}</span>
+                    ${recovered && chip('good', 'over')} ${seen(detail)}
+                  </li>`,
+              )}
+            </ul>
+          </section>`
+        }
       </div>`,
     };
   },
@@ -181,35 +193,29 @@ function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
 
 const stateTones = { unused: 'idle', working: 'good', failing: 'bad', paused: 'bad' } as const;
 
-function sinkChip(one: SinkStatus): Html {
-  if (one.connector === null) return chip('idle', 'gone');
-  const word = stateWord(one.state, one.figures);
-  return chip(word === sinkStates[one.state] ? stateTones[one.state] : 'wait', word);
-}
-
 function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times): Html {
   if (sinks.length === 0)
     return html`<section class="card empty">
       <h2>No sinks yet</h2>
       <p>The config names none, so nobody is told anything. <code>${program} init</code> writes one.</p>
     </section>`;
-  const rows = sinks.map(
-    (one) =>
-      html`<tr>
-        <th scope="row">
-          ${seen(one.sink)} <span class="muted">${one.connector ?? 'not in the config any more'}</span>
-        </th>
-        <td>
-          ${sinkChip(one)}
-          <span class="small muted">${sinkRate(one, times)}</span>
-        </td>
-        <td class="number">
-          ${total(counts, ({ sink, what }) => sink === one.sink && what === 'delivered')}
-        </td>
-        <td class="number"><a href="/events?sink=${one.sink}&state=pending">${one.pending}</a></td>
-        <td class="number"><a href="/attention?sink=${one.sink}">${one.dead + one.held}</a></td>
-      </tr>`,
-  );
+  const rows = sinks.map((one) => {
+    const word = one.connector === null ? 'gone' : stateWord(one.state, one.figures);
+    const tone =
+      one.connector === null ? 'idle' : word === sinkStates[one.state] ? stateTones[one.state] : 'wait';
+    return html`<tr>
+      <th scope="row">
+        ${seen(one.sink)} <span class="muted">${one.connector ?? 'not in the config any more'}</span>
+      </th>
+      <td>
+        ${chip(tone, word)}
+        <span class="small muted">${sinkRate(one, times)}</span>
+      </td>
+      <td class="number">${total(counts, ({ sink, what }) => sink === one.sink && what === 'delivered')}</td>
+      <td class="number"><a href="/events?sink=${one.sink}&state=pending">${one.pending}</a></td>
+      <td class="number"><a href="/attention?sink=${one.sink}">${one.dead + one.held}</a></td>
+    </tr>`;
+  });
   return html`<section class="card">
     <h2>Sinks</h2>
     <div class="table" tabindex="0">
@@ -228,22 +234,5 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
         </tbody>
       </table>
     </div>
-  </section>`;
-}
-
-function noticesCard({ notices }: Status, times: Times): Html | null {
-  if (notices.length === 0) return null;
-  const lines = notices.map(
-    ({ raisedAt, detail, recovered }) =>
-      html`<li>
-        <span class="muted small">${times.short(raisedAt)}</span> ${recovered && chip('good', 'over')}
-        ${seen(detail)}
-      </li>`,
-  );
-  return html`<section class="card">
-    <h2>Last notices</h2>
-    <ul class="plain spaced">
-      ${lines}
-    </ul>
   </section>`;
 }

@@ -1,6 +1,6 @@
 import { catalogName } from '../../config/catalog.ts';
 import type { Config } from '../../config/config.ts';
-import type { Delivery, DeliveryState, Event } from '../../model.ts';
+import type { Delivery, DeliveryState } from '../../model.ts';
 import type { EventStory, SinkPause } from '../../store/store.ts';
 import { valueAt } from '../../support/json.ts';
 import { printable } from '../../support/text.ts';
@@ -27,9 +27,6 @@ export const tones: { readonly [state in DeliveryState]: Tone } = {
 
 export const stateChip = (state: DeliveryState): Html => chip(tones[state], state);
 
-/** The sink with what became of the delivery. */
-const deliveryChip = ({ sink, state }: Delivery): Html => chip(tones[state], `${seen(sink)} ${state}`);
-
 /** What a pending delivery waits for. */
 export function waitsFor(delivery: Delivery, pauses: readonly SinkPause[], times: Times): Html | null {
   if (delivery.state !== 'pending') return null;
@@ -50,15 +47,9 @@ export function testsOf({ planSource }: Config): (readonly [id: string, name: st
   return Object.keys(catalog).map((id) => [id, seen(catalogName(planSource, id)) || id]);
 }
 
-/** By the number, as messages have it, where there is one. */
-const candidateName = ({ candidateId, candidateNumericalId: number }: Event): Html =>
-  number === null
-    ? html`${seen(candidateId)}`
-    : html`${number}
-        <div class="muted small">${seen(candidateId)}</div>`;
-
-/** An event in a list. */
+/** An event in a list; the candidate by the number, as messages have it, where there is one. */
 export function eventRow({ event, duplicates, deliveries }: EventStory, config: Config, times: Times): Html {
+  const { candidateId, candidateNumericalId: number } = event;
   return html`<tr id="${event.id}">
     <td class="when">${times.short(event.receivedAt)}</td>
     <td>
@@ -66,11 +57,11 @@ export function eventRow({ event, duplicates, deliveries }: EventStory, config: 
       <div class="muted small">${testName(config, event.testId)}</div>
     </td>
     <td class="id">
-      ${candidateName(event)}${duplicates > 0 && html`<div class="muted small">repeated ${duplicates}×</div>`}
+      ${number ?? seen(candidateId)}${number !== null && html`<div class="muted small">${seen(candidateId)}</div>`}${duplicates > 0 && html`<div class="muted small">repeated ${duplicates}×</div>`}
     </td>
     <td>
       <div class="chips">
-        ${deliveries.length === 0 ? html`<span class="muted">nobody was told</span>` : deliveries.map(deliveryChip)}
+        ${deliveries.length === 0 ? html`<span class="muted">nobody was told</span>` : deliveries.map(({ sink, state }) => chip(tones[state], `${seen(sink)} ${state}`))}
       </div>
     </td>
   </tr>`;
