@@ -4,7 +4,7 @@ import { inLastHour, needsOf, readStatus, type SinkStatus, type Status, troubleO
 import { inParts } from '../store/pages.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
-import { changeList, type Chosen, choiceForm, deliveriesOf, retryButton, seenButton } from './changes.ts';
+import { changeList, type Chosen, choiceForm, retryButton, seenButton } from './changes.ts';
 import { chip, seen } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
@@ -23,11 +23,8 @@ export const attentionPage: Page = {
     const { reads } = all;
     const status = await readStatus(all, asked.now, asked.times.timeZone);
     const { sink, state, cause } = asked.query;
-    const { dead, held } = status;
-    const groups = [
-      ...dead.map((one): Group => ({ ...one, state: 'dead' })),
-      ...held.map((one): Group => ({ ...one, state: 'held' })),
-    ].filter(
+    const stuckIn = (of: Group['state']) => status[of].map((one): Group => Object.assign({ state: of }, one));
+    const groups = [...stuckIn('dead'), ...stuckIn('held')].filter(
       (one) =>
         (sink ?? one.sink) === one.sink &&
         (state ?? one.state) === one.state &&
@@ -85,7 +82,8 @@ async function overview(
         ${missed.map(
           (one) =>
             html`<li class="break">
-              ${deliveriesOf(one.count)} to ${one.sink} since ${times.short(one.firstAt)}: ${seen(one.reason)}
+              ${count(one.count, 'delivery')} to ${one.sink} since ${times.short(one.firstAt)}:
+              ${seen(one.reason)}
             </li>`,
         )}
       </ul>

@@ -21,6 +21,7 @@ import { inParts } from '../store/pages.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
 import { chip, seen, tones } from './frame/fragments.ts';
 import { html, type Html } from '../support/html.ts';
+import { count } from '../support/text.ts';
 import {
   actionsForm,
   type PageRequest,
@@ -45,8 +46,6 @@ export interface Chosen {
   /** How many there are now. */
   readonly count: number;
 }
-
-export const deliveriesOf = (many: number): string => (many === 1 ? '1 delivery' : `${many} deliveries`);
 
 const actions = {
   replay: {
@@ -168,7 +167,7 @@ function progress({ action, isDone, states, refused, fault }: Run): Html {
   const [alone] = states.keys();
   const others = states.size - 1 + refused.length;
   return html`<section class="card" role="status">
-      <h2>${deliveriesOf(states.size)} ${actions[action].done}${!isDone && ' so far'}</h2>
+      <h2>${count(states.size, 'delivery')} ${actions[action].done}${!isDone && ' so far'}</h2>
       ${
         action === 'replay' &&
         html`<ul class="chips plain">
@@ -179,7 +178,7 @@ function progress({ action, isDone, states, refused, fault }: Run): Html {
       ${
         refused.length > 0 &&
         html`<h3>
-            ${deliveriesOf(refused.length)} stayed as ${refused.length === 1 ? 'it was' : 'they were'}
+            ${count(refused.length, 'delivery')} stayed as ${refused.length === 1 ? 'it was' : 'they were'}
           </h3>
           <ul>
             ${refused.slice(0, shownRefused).map(({ id, says }) => html`<li class="break"><span class="id">${id}</span>: ${seen(says)}</li>`)}
@@ -306,7 +305,7 @@ export function changeList(changes: readonly Change[], times: Times, withLinks: 
     ${changes.map(({ at, who, from, action, note, deliveries }) => {
       const [first] = deliveries;
       return html`<li class="break">
-        <b>${action}</b> ${deliveries.length > 0 && html`of ${deliveriesOf(deliveries.length)}`} by
+        <b>${action}</b> ${deliveries.length > 0 && html`of ${count(deliveries.length, 'delivery')}`} by
         ${seen(who)} <span class="muted">${times.exact(at)}, from ${seen(from)}</span>
         ${
           withLinks &&

@@ -1,7 +1,5 @@
-import { cannotBeUsed } from '../config/live/stored-plans.ts';
+import { type Verdicts, verdictsOf } from '../config/live/stored-plans.ts';
 import { type Attempt, replayableStates } from '../model.ts';
-import { explain } from '../rules/decide.ts';
-import type { Verdict } from '../rules/plan.ts';
 import type { DeliveryStory, EventDetail, SinkPause } from '../store/store.ts';
 import { changeList, choiceForm } from './changes.ts';
 import { chip, seen, stateChip, testName, waitsFor } from './frame/fragments.ts';
@@ -18,8 +16,8 @@ export const eventPage: Page = {
   async show(asked, parts) {
     const story = await parts.reads.event(asked.params['id'] ?? '');
     if (story === null) return null;
-    const [rules, pauses, changes] = await Promise.all([
-      verdicts(story, parts),
+    const [plan, pauses, changes] = await Promise.all([
+      parts.plan(story.configId),
       parts.reads.pauses(),
       parts.reads.audit({ about: story.event.id }),
     ]);
@@ -39,7 +37,7 @@ export const eventPage: Page = {
           }
         </div>
         <div class="stack">
-          ${factsCard(story, asked)} ${rulesCard(rules)}
+          ${factsCard(story, asked)} ${rulesCard(verdictsOf(plan, event))}
           <section class="card">
             <details>
               <summary>Payload as it came</summary>
@@ -51,16 +49,6 @@ export const eventPage: Page = {
     };
   },
 };
-
-type Verdicts = readonly Verdict[] | { readonly fault: string };
-
-/** Decides again: a plan and an event give the same verdicts at any time. */
-export async function verdicts({ configId, event }: EventDetail, parts: Parts): Promise<Verdicts> {
-  const plan = await parts.plan(configId);
-  if ('fault' in plan) return plan;
-  const why = plan.unusable?.deciding ?? null;
-  return why === null ? explain(plan, event, event.receivedAt).rules : { fault: cannotBeUsed(why) };
-}
 
 function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest): Html {
   const fact = (name: string, value: Html | string) =>

@@ -1,13 +1,7 @@
 import { program } from '../support/program.ts';
 import { statuses } from '../model.ts';
 import { sinkStates, stateWord } from '../ops/needs.ts';
-import {
-  needsOf,
-  readStatus,
-  rejectedWords,
-  type Status,
-  stuckNotices,
-} from '../ops/status.ts';
+import { needsOf, readStatus, rejectedWords, type Status, stuckNotices } from '../ops/status.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { sinkRate, troubleItems } from './attention.ts';

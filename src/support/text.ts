@@ -63,8 +63,9 @@ function editDistance(a: string, b: string): number {
 
 const cell = (row: readonly number[], index: number): number => row[index] ?? Infinity;
 
-/** `1 error`, `2 errors`; for words whose plural ends in s. */
-export const count = (many: number, word: string): string => `${many} ${word}${many === 1 ? '' : 's'}`;
+/** `1 error`, `2 errors`, `2 deliveries`. */
+export const count = (many: number, word: string): string =>
+  `${many} ${many === 1 ? word : `${word.replace(/(?<![aeiou])y$/, 'ie')}s`}`;
 
 // Characters that cannot be seen: controls, line separators, marks that reverse the direction of text, and all that
 // Unicode lets a font leave out. With them one candidate id can look like another, or a terminal can be made to act.

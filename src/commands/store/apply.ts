@@ -50,7 +50,10 @@ export const apply = command({
         for (const [why, events] of asked.faults) io.err(printable(`${count(events, 'event')}: ${why}`));
         throw new CommandError('nothing was sent');
       }
-      const many = inWords(asked.bySink.values().reduce((sum, one) => sum + one, 0));
+      const many = count(
+        asked.bySink.values().reduce((sum, one) => sum + one, 0),
+        'delivery',
+      );
       io.out(summary(asked, many, plan, given, io));
       if (dryRun || asked.events.length === 0) return exit.ok;
       const answer = yes || !io.ask ? 'y' : await io.ask(`Send ${many}? [y/N] `);
@@ -60,7 +63,7 @@ export const apply = command({
       }
       await saveToday(store, config);
       const sent = await send(store, plan, asked.events, given, io);
-      io.out(`${inWords(sent.length)} planned.`);
+      io.out(`${count(sent.length, 'delivery')} planned.`);
       return !wait || (await waitFor(store, sent, io)) ? exit.ok : exit.problems;
     });
   },
@@ -97,8 +100,6 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
   }
   return asked;
 }
-
-const inWords = (many: number): string => (many === 1 ? '1 delivery' : `${many} deliveries`);
 
 function summary(asked: Asked, many: string, plan: Plan, { rule }: ApplyOptions, io: Io): string {
   const { looked, had, events, bySink, sample } = asked;

@@ -1,8 +1,6 @@
-import { cannotBeUsed } from '../../config/live/stored-plans.ts';
+import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { detailJson, noticeJson } from '../../ops/json.ts';
-import { explain } from '../../rules/decide.ts';
-import type { Verdict } from '../../rules/plan.ts';
-import type { Change, EventDetail, NoticeDetail, Store } from '../../store/store.ts';
+import type { Change, Store } from '../../store/store.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions, TypedArgument } from '../command.ts';
 import {
@@ -13,7 +11,6 @@ import {
   exit,
   type Io,
   paint,
-  type Pauses,
   pausesOf,
   verdictText,
   when,
@@ -34,21 +31,23 @@ export const event = command({
       const id = await subjectOf(given, store);
       const local = await byLocalClock(store, io);
       const changes = await store.audit({ about: id });
-      const pauses = await pausesOf(store);
-      if (id.startsWith('ntc_')) {
-        const notice = await store.notice(id);
-        const elsewhere = '`events --notices` lists what people were told';
-        if (!notice) throw new CommandError(`there is no notice ${printable(id)}; ${elsewhere}`);
-        io.out(
-          options.json ? jsonLine(noticeJson(notice, changes)) : noticeText(notice, changes, pauses, local),
-        );
+      const { json, head, deliveries } = id.startsWith('ntc_')
+        ? await aboutNotice(id, changes, store, local)
+        : await aboutEvent(id, changes, store, local);
+      if (options.json) {
+        io.out(jsonLine(json));
         return exit.ok;
       }
-      const story = await store.event(id);
-      if (!story) throw new CommandError(`there is no event ${printable(id)}; \`events\` lists what came`);
-      const rules = await verdictsThen(story, store, io);
-      if (options.json) io.out(jsonLine(detailJson(story, rules, changes)));
-      else io.out(eventText(story, rules, changes, await testNames(store), pauses, local));
+      const pauses = await pausesOf(store);
+      const none = ['  none: no rule asked for anything'];
+      const byHand = changes.toReversed().map((one) => `  ${changeLine(one, local)}`);
+      const lines = [
+        ...head,
+        paint(io, 'bold', 'Deliveries'),
+        ...(deliveries.length === 0 ? none : deliveries.flatMap((one) => deliveryText(one, pauses, local))),
+        ...(byHand.length === 0 ? [] : [paint(io, 'bold', 'By hand'), ...byHand]),
+      ];
+      io.out(lines.join('\n'));
       return exit.ok;
     }),
 });
@@ -61,29 +60,29 @@ async function subjectOf(id: string, store: Store): Promise<string> {
   return delivery.eventId ?? delivery.noticeId ?? id;
 }
 
-/** Why each rule matched or not by the config that was in force, or why that cannot be told any more. */
-type Verdicts = readonly Verdict[] | { readonly fault: string };
-
-/** Decides again: a plan and an event give the same verdicts at any time. */
-async function verdictsThen(story: EventDetail, store: Store, io: Io): Promise<Verdicts> {
-  const plan = await storedPlans(store, io).get(story.configId);
-  if ('fault' in plan) return plan;
-  const why = plan.unusable?.deciding ?? null;
-  return why === null
-    ? explain(plan, story.event, story.event.receivedAt).rules
-    : { fault: cannotBeUsed(why) };
+/** What people were told of a trouble of the connector's own. */
+async function aboutNotice(id: string, changes: readonly Change[], store: Store, io: Io) {
+  const found = await store.notice(id);
+  const elsewhere = '`events --notices` lists what people were told';
+  if (!found) throw new CommandError(`there is no notice ${printable(id)}; ${elsewhere}`);
+  const { notice, deliveries } = found;
+  const head = [
+    `${paint(io, 'bold', notice.id)}  ${printable(notice.cause)}`,
+    `  raised ${when(notice.raisedAt, io)}, since ${when(notice.since, io)}`,
+    `  ${printable(notice.detail)}`,
+    `  ${printable(notice.advice)}`,
+  ];
+  return { json: noticeJson(found, changes), head, deliveries };
 }
 
-function eventText(
-  { event: came, duplicates, deliveries }: EventDetail,
-  rules: Verdicts,
-  changes: readonly Change[],
-  nameOf: (testId: number) => string,
-  pauses: Pauses,
-  io: Io,
-): string {
-  const correlation = (id: string | null) => `correlation id ${printable(id ?? 'none')}`;
-  return [
+async function aboutEvent(id: string, changes: readonly Change[], store: Store, io: Io) {
+  const story = await store.event(id);
+  if (!story) throw new CommandError(`there is no event ${printable(id)}; \`events\` lists what came`);
+  const { event: came, duplicates, deliveries, configId } = story;
+  const rules = verdictsOf(await storedPlans(store, io).get(configId), came);
+  const nameOf = await testNames(store);
+  const correlation = (of: string | null) => `correlation id ${printable(of ?? 'none')}`;
+  const head = [
     `${paint(io, 'bold', came.id)}  ${came.status}  test ${came.testId}${nameOf(came.testId)}  ${candidateText(came)}`,
     `  received ${when(came.receivedAt, io)}, ${correlation(came.correlationId)}`,
     `  payload ${printable(JSON.stringify(came.raw))}`,
@@ -92,33 +91,6 @@ function eventText(
     ...('fault' in rules
       ? [`  ${printable(rules.fault)}`]
       : rules.map((verdict) => verdictText(verdict, io))),
-    paint(io, 'bold', 'Deliveries'),
-    ...(deliveries.length === 0
-      ? ['  none: no rule asked for anything']
-      : deliveries.flatMap((one) => deliveryText(one, pauses, io))),
-    ...byHandLines(changes, io),
-  ].join('\n');
-}
-
-/** What people were told of a trouble of the connector's own, and what became of that. */
-function noticeText(
-  { notice, deliveries }: NoticeDetail,
-  changes: readonly Change[],
-  pauses: Pauses,
-  io: Io,
-): string {
-  return [
-    `${paint(io, 'bold', notice.id)}  ${printable(notice.cause)}`,
-    `  raised ${when(notice.raisedAt, io)}, since ${when(notice.since, io)}`,
-    `  ${printable(notice.detail)}`,
-    `  ${printable(notice.advice)}`,
-    paint(io, 'bold', 'Deliveries'),
-    ...deliveries.flatMap((one) => deliveryText(one, pauses, io)),
-    ...byHandLines(changes, io),
-  ].join('\n');
-}
-
-function byHandLines(changes: readonly Change[], io: Io): string[] {
-  if (changes.length === 0) return [];
-  return [paint(io, 'bold', 'By hand'), ...changes.toReversed().map((one) => `  ${changeLine(one, io)}`)];
+  ];
+  return { json: detailJson(story, rules, changes), head, deliveries };
 }

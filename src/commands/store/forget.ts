@@ -98,7 +98,7 @@ function tellWhatIsStored({ id: candidate, details }: Person, io: Io): void {
   if (details.length === 0) return io.out(`The store has no event of candidate ${printable(candidate)}.`);
   const deliveries = deliveriesIn(details);
   io.out(
-    `The store has ${count(details.length, 'event')} of candidate ${printable(candidate)}, with ${deliveries.length === 1 ? '1 delivery' : `${deliveries.length} deliveries`}:`,
+    `The store has ${count(details.length, 'event')} of candidate ${printable(candidate)}, with ${count(deliveries.length, 'delivery')}:`,
   );
   for (const { event, duplicates } of details) {
     const repeated = duplicates.length === 0 ? '' : `, repeated ${duplicates.length}×`;

@@ -132,8 +132,7 @@ function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
 function waitingText({ sinks, oldestPendingAt }: Status, io: Io): string {
   const pending = sinks.reduce((total, sink) => total + sink.pending, 0);
   if (pending === 0 || oldestPendingAt === null) return 'nothing';
-  const deliveries = pending === 1 ? '1 delivery' : `${pending} deliveries`;
-  return `${deliveries}, the oldest for an event received at ${when(oldestPendingAt, io)}`;
+  return `${count(pending, 'delivery')}, the oldest for an event received at ${when(oldestPendingAt, io)}`;
 }
 
 const help = {

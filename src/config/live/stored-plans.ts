@@ -1,5 +1,6 @@
-import type { Json } from '../../model.ts';
-import type { Plan } from '../../rules/plan.ts';
+import type { Event, Json } from '../../model.ts';
+import { explain } from '../../rules/decide.ts';
+import type { Plan, Verdict } from '../../rules/plan.ts';
 import { pathText } from '../../support/json.ts';
 import type { LoadOptions } from '../load.ts';
 import type { PlanSource } from '../plan-source.ts';
@@ -14,6 +15,16 @@ export interface PlanFault {
 
 export const cannotBeUsed = (why: string): string =>
   `The config that decided this delivery cannot be used any more: ${why}`;
+
+/** Why each rule matched or not by the config that was in force, or why that cannot be told any more. */
+export type Verdicts = readonly Verdict[] | PlanFault;
+
+/** Decides again: a plan and an event give the same verdicts at any time. */
+export function verdictsOf(plan: Plan | PlanFault, event: Event): Verdicts {
+  if ('fault' in plan) return plan;
+  const why = plan.unusable?.deciding ?? null;
+  return why === null ? explain(plan, event, event.receivedAt).rules : { fault: cannotBeUsed(why) };
+}
 
 /** After a reload, old deliveries finish within hours, so a few plans are enough. */
 const maxPlans = 8;

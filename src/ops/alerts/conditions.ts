@@ -11,6 +11,7 @@ import {
 } from '../../model.ts';
 import { refusals } from '../needs.ts';
 import type { StuckCount } from '../../store/store.ts';
+import { count } from '../../support/text.ts';
 
 /** What the conditions of alerts are evaluated on. */
 export interface Situation {
@@ -136,11 +137,11 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
     ];
   },
   refused: ({ refusedEvents }) =>
-    refusals(refusedEvents).map(({ reason, what, advice, command, from, count, first }) =>
+    refusals(refusedEvents).map(({ reason, what, advice, command, from, count: many, first }) =>
       noticeOf('refused', first, {
         cause: refusedCause(reason),
         from,
-        count,
+        count: many,
         detail: `${what}.`,
         advice: `${advice} When that is done: ${command}`,
       }),
@@ -184,13 +185,12 @@ export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith(`${
 
 function stuckNotice(
   alert: StuckState,
-  { sink, cause, count, firstAt, reason }: StuckCount,
+  { sink, cause, count: many, firstAt, reason }: StuckCount,
   what: string,
   advice: string,
 ): Notice {
-  const deliveries = `${count === 1 ? 'A delivery' : `${count} deliveries`} to ${sink}`;
-  const detail = `${deliveries} ${what} ${reason}`;
-  return noticeOf(alert, firstAt, { cause: causeOf(alert, sink, cause), sink, count, detail, advice });
+  const detail = `${many === 1 ? 'A delivery' : count(many, 'delivery')} to ${sink} ${what} ${reason}`;
+  return noticeOf(alert, firstAt, { cause: causeOf(alert, sink, cause), sink, count: many, detail, advice });
 }
 
 /** Most notices begin a trouble, and are about no sink. */
@@ -214,8 +214,7 @@ const units = [
 /** In the largest unit of which there are two: `90 minutes`, `3 days`. */
 function inWords(durationMs: number): string {
   const unit = units.find(({ ms }) => durationMs >= 2 * ms) ?? { name: 'second', ms: 1000 };
-  const count = Math.max(1, Math.floor(durationMs / unit.ms));
-  return `${count} ${unit.name}${count === 1 ? '' : 's'}`;
+  return count(Math.max(1, Math.floor(durationMs / unit.ms)), unit.name);
 }
 
 /** The alerts whose end is told, too. */
@@ -279,12 +278,12 @@ export class StuckDeliveries {
   /** Those that a notice may report now. `notified`: when each cause last had one (ms). */
   async look(now: number, notified: ReadonlyMap<string, number>): Promise<StuckCount[]> {
     const fresh = await this.#stuckSince(Math.min(this.#lookedUntil, now) - recordedLateMs);
-    for (const count of fresh) this.#open.add(this.#causeOf(count));
+    for (const one of fresh) this.#open.add(this.#causeOf(one));
     this.#lookedUntil = now;
     const due = [...this.#open].filter((cause) => mayNotify(lastNotice(notified, cause), now));
     const stuck: StuckCount[] = [];
     for (const [notifiedAt, causes] of Map.groupBy(due, (cause) => lastNotice(notified, cause) ?? 0)) {
-      const found = Map.groupBy(await this.#stuckSince(notifiedAt), (count) => this.#causeOf(count));
+      const found = Map.groupBy(await this.#stuckSince(notifiedAt), (one) => this.#causeOf(one));
       for (const cause of causes) {
         const counts = found.get(cause);
         if (counts) stuck.push(...counts);

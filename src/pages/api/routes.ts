@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
+import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { wording } from '../../config/text/wording.ts';
 import { NotThere, selected, type Selection } from '../../deliveries/by-hand.ts';
 import type { Refusal } from '../../http/problem.ts';
@@ -9,7 +10,6 @@ import { needsRetry, sinkStates } from '../../ops/needs.ts';
 import { readStatus, refusedJson, refusedOf, statusJson } from '../../ops/status.ts';
 import { printable } from '../../support/text.ts';
 import { carryOut, tryNow } from '../changes.ts';
-import { verdicts } from '../event.ts';
 import { byOf, type Parts } from '../page.ts';
 import { routesIn } from '../routing.ts';
 import { type DescribedRoute, openApi } from './openapi.ts';
@@ -191,7 +191,8 @@ export const apiRoutes: readonly ApiRoute[] = [
       const found = await parts.reads.event(String(params['id']));
       if (found === null) throw new NotPossible({ status: 404, detail: 'There is no such event.' });
       const about = found.event.id;
-      return detailJson(found, await verdicts(found, parts), await parts.reads.audit({ about }));
+      const rules = verdictsOf(await parts.plan(found.configId), found.event);
+      return detailJson(found, rules, await parts.reads.audit({ about }));
     },
   },
   {
