@@ -89,7 +89,6 @@ class World {
   readonly random: () => number;
   readonly tools: readonly ModelTool[];
   readonly accepted = new Set<string>();
-  readonly #nextId = eventIds({ random: (end) => Math.floor(this.random() * end) });
   readonly #pending = new Pending();
   readonly #sabotage: Sabotage | null;
   readonly #deaths: Death[];
@@ -208,6 +207,7 @@ class World {
       callFailed: (error) => this.note(`BUG in a call: ${String(error)}`),
       pollMs: 3_600_000,
     });
+    const [newest] = await this.#store.events({ limit: 1 });
     this.note('the process starts');
     const started = lastSeenAt(this.#store).then((time) => worker.start(time));
     this.#inbox = createIntake({
@@ -215,7 +215,10 @@ class World {
       config: () => config,
       wake: () => void started.then(() => worker.wake()),
       log: silent,
-      nextId: this.#nextId,
+      nextId: eventIds({
+        after: newest?.event.id,
+        random: (end) => Math.floor(this.random() * end),
+      }),
     });
   }
 
