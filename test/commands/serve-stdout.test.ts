@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { Agent } from 'node:http';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { post as postTo } from '../activated.ts';
 import { freePort } from '../faults/connector-process.ts';
 import { type Line, loud, main, nothing, post, serve, workplace } from './tools.ts';
 
@@ -21,15 +23,20 @@ describe('a stdout', () => {
   const adminOf = (lines: readonly Line[]) => String(lines.find(({ msg }) => msg === 'ready')?.['admin']);
 
   /** Until lines are dropped. What becomes of these requests is another matter. */
-  const fill = (app: { receiverUrl: string }, admin: string) =>
-    vi.waitFor(
+  const fill = async ({ receiverUrl }: { receiverUrl: string }, admin: string) => {
+    const { port } = new URL(receiverUrl);
+    const correlation = { 'x-service-correlationid': 'x'.repeat(200) };
+    const agent = new Agent({ keepAlive: true, maxSockets: 10 });
+    await vi.waitFor(
       async () => {
-        const posts = Array.from({ length: 50 }, () => post(app, {}, 'x'.repeat(200)).catch(() => {}));
+        const posts = Array.from({ length: 200 }, () => postTo({ port, agent }, correlation));
         await Promise.all(posts);
         expect(await dropped(admin)).toBeGreaterThan(0);
       },
       { timeout: 60_000, interval: 1 },
     );
+    agent.destroy();
+  };
 
   test('that closes stops nothing, and what it does not take is counted', async () => {
     const { folder, write } = await workplace();

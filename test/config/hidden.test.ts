@@ -5,6 +5,7 @@ import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { Source } from '../../src/config/text/problems.ts';
 import { failure, load } from './tools.ts';
+import { runs } from '../fixtures/runs.ts';
 
 /** A credential of two words, so that it can be written over two lines. */
 const credential = fc.tuple(
@@ -57,7 +58,7 @@ describe('a credential is hidden in the lines of a config', () => {
           );
         }
       }),
-      { numRuns: 20 },
+      runs(20),
     );
   });
 

@@ -6,6 +6,7 @@ import type { Problem } from '../../src/config/config.ts';
 import { ConfigError } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { env, failure, load, pagers, problems } from './tools.ts';
+import { runs } from '../fixtures/runs.ts';
 
 const folder = join(import.meta.dirname, '../fixtures/config');
 const base = await readFile(join(folder, 'template-with-a-fault.yaml'), 'utf8');
@@ -71,7 +72,7 @@ test('whatever a file says, the answer is a config, or problems with places in t
       );
       expect(outside).toEqual([]);
     }),
-    { numRuns: 200 },
+    runs(100),
   );
 });
 

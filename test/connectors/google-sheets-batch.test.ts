@@ -5,6 +5,7 @@ import type { Sink } from '../../src/connector.ts';
 import type { Json, Outcome } from '../../src/model.ts';
 import type { SheetsSandbox } from '../../sandbox/sheets.ts';
 import { calls, connected, given, refuse, requestFor, update } from './google-sheets-fixtures.ts';
+import { runs } from '../fixtures/runs.ts';
 
 const send = (sink: Sink<SheetMessage>, requests: readonly RowRequest[]) => sink.deliverMany!(requests);
 
@@ -417,7 +418,7 @@ describe('rows with a key', () => {
       );
       expect(valuesOf(sandbox, together)).toEqual(valuesOf(sandbox, one));
     });
-    await fc.assert(property, { numRuns: 30 });
+    await fc.assert(property, runs(15));
   });
 });
 

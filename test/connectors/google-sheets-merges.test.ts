@@ -4,6 +4,7 @@ import type { RowRequest } from '../../connectors/google-sheets/message.ts';
 import type { Outcome } from '../../src/model.ts';
 import type { Grid } from '../../sandbox/sheets/grid.ts';
 import { calls, connected, given, requestFor, update } from './google-sheets-fixtures.ts';
+import { runs } from '../fixtures/runs.ts';
 
 const people = [
   ['Candidate', 'Status', 'Notes', 'Delivery'],
@@ -225,7 +226,7 @@ describe('rows between merged cells', () => {
           expect(typed.filter((text) => !typedIn(tab).includes(text) && !all.includes('lost'))).toEqual([]);
         }
       });
-      await fc.assert(property, { numRuns: 30 });
+      await fc.assert(property, runs(15));
     },
   );
 });

@@ -7,6 +7,7 @@ import type { SheetsSandbox } from '../../sandbox/sheets.ts';
 import { SheetPerson } from '../faults/person.ts';
 import { seeded } from '../faults/random.ts';
 import { calls, connect, connected, given, requestFor, update } from './google-sheets-fixtures.ts';
+import { runs } from '../fixtures/runs.ts';
 
 const people = [
   ['Candidate', 'Status', 'Notes', 'Delivery'],
@@ -504,7 +505,7 @@ describe('many rows', () => {
         );
         expect(mine.filter((cell) => cell !== '' && !String(cell).startsWith('typed'))).toEqual([]);
       });
-      await fc.assert(property, { numRuns: 20 });
+      await fc.assert(property, runs(10));
     },
   );
 

@@ -19,6 +19,7 @@ import {
   unknown,
 } from './store-fixtures.ts';
 import { StoreModel, toDelivery } from './store-model.ts';
+import { runs } from '../fixtures/runs.ts';
 
 const windowMs = 10 * minute;
 
@@ -67,10 +68,10 @@ type Compared = readonly [actual: unknown, expected: unknown];
 
 export function lifecycle(bench: () => Bench, numRuns: number): void {
   test('does in every order of operations what the plainest model does', async () => {
-    let runs = 0;
+    let run = 0;
     const property = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
-      runs += 1;
-      const both = new Both(bench().store, `run-${runs}`);
+      run += 1;
+      const both = new Both(bench().store, `run-${run}`);
       try {
         for (const one of steps) {
           const [actual, expected] = await both.take(one);
@@ -83,7 +84,7 @@ export function lifecycle(bench: () => Bench, numRuns: number): void {
       }
       expect([await bench().store.events({}), await bench().store.notices({})]).toEqual([[], []]);
     });
-    await fc.assert(property, { numRuns });
+    await fc.assert(property, runs(numRuns));
   });
 }
 

@@ -32,11 +32,7 @@ export interface Bench {
 }
 
 /** The promises of src/store/store.ts. Every backend passes all of them. */
-export function storeContract(
-  name: string,
-  makeHome: () => Promise<StoreHome>,
-  lifecycleRuns: number = 60,
-): void {
+export function storeContract(name: string, makeHome: () => Promise<StoreHome>, lifecycleRuns = 40): void {
   describe(`${name} store`, () => {
     let bench: Bench;
 

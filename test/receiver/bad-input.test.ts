@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { path, sample, startReceiver } from './receiver.ts';
 import { head, Wire } from './wire.ts';
+import { runs } from '../fixtures/runs.ts';
 
 const json = JSON.stringify(sample);
 const german = JSON.stringify({ ...sample, candidateId: 'Jürgen Groß' });
@@ -148,7 +149,7 @@ describe('any input is answered as documented, and the next event is accepted', 
         await response.text();
         expect((await receiver.post(json)).status).toBe(202);
       }),
-      { numRuns: 200 },
+      runs(100),
     );
   });
 
@@ -170,7 +171,7 @@ describe('any input is answered as documented, and the next event is accepted', 
         wire.socket.destroy();
         expect((await receiver.post(json)).status).toBe(202);
       }),
-      { numRuns: 200 },
+      runs(100),
     );
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { nextOpen, type Hours } from '../../src/rules/calendar.ts';
 import { clockChange, wallClock, zones, type WallTime } from './clock-changes.ts';
 import { office } from './tools.ts';
+import { runs } from '../fixtures/runs.ts';
 
 const opens = (hours: Hours, time: string) => {
   const opening = nextOpen(hours, Date.parse(time));
@@ -82,7 +83,7 @@ describe('over changes of the clock', () => {
         expect(nextOpen(hours, start)).toBe(walk(hours, start));
       },
     );
-    fc.assert(property, { numRuns: 75 });
+    fc.assert(property, runs(40));
   });
 
   function dayBefore(shown: WallTime): WallTime {

@@ -6,6 +6,7 @@ import type { Subject } from '../../src/rules/fields.ts';
 import { whenSchema } from '../../src/rules/when.ts';
 import type { Condition, When } from '../../src/rules/conditions.ts';
 import { subject, testIds, whens } from './tools.ts';
+import { runs } from '../fixtures/runs.ts';
 
 const named = (...all: [When, boolean?][]): Rule[] =>
   all.map(([when, final = false], index) => ({ name: `r${index}`, when, final }));
@@ -153,7 +154,7 @@ it('finds by its index what reading every rule finds, and explains the same', ()
         );
       }
     }),
-    { numRuns: 1000 },
+    runs(300),
   );
   expect(matched).toBeGreaterThan(1000);
 });

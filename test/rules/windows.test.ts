@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { lastOf, windowEnd, type Windows } from '../../src/rules/calendar.ts';
 import { clockChange, wallClock, zones } from './clock-changes.ts';
+import { runs } from '../fixtures/runs.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -73,7 +74,7 @@ describe('over changes of the clock', () => {
         expect(windowEnd({ timeZone, atMinutes }, now)).toBe(walkToTime(timeZone, atMinutes, now));
       },
     );
-    fc.assert(property, { numRuns: 80 });
+    fc.assert(property, runs(40));
   });
 
   test('a multiple is what a walk over every minute finds', () => {
@@ -93,7 +94,7 @@ describe('over changes of the clock', () => {
         expect(end).toBe(walkToMultiple(timeZone, everyMinutes, now));
       },
     );
-    fc.assert(property, { numRuns: 200 });
+    fc.assert(property, runs(100));
   });
 
   /** The first minute after `now` that is the first of its day to show one of the times, or to be past it. */

@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([first?.close(), observer.close(), cleaner.end()]));
 
 // Every step is a round trip, and SQLite takes the same operations through all runs.
-const lifecycleRuns = 20;
+const lifecycleRuns = 8;
 
 storeContract(
   'PostgreSQL',

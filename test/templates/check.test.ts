@@ -5,6 +5,7 @@ import { compileFields } from '../../src/templates/template.ts';
 import type { Vocabulary } from '../../src/templates/vocabulary.ts';
 import { digest as inDigest, faultsOf, html, vocabulary } from './tools.ts';
 import { plainSetting } from '../../src/templates/data.ts';
+import { runs } from '../fixtures/runs.ts';
 
 const digest = { ...vocabulary, subject: inDigest };
 
@@ -365,7 +366,7 @@ describe('a template without faults hides none in one that is like it', () => {
       fc.property(anyText, (text) => {
         expect(faultsOf(text, plain, shared)).toEqual(faultsOf(text, plain, { ...vocabulary }));
       }),
-      { numRuns: 1000 },
+      runs(400),
     );
   });
 

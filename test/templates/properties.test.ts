@@ -5,6 +5,7 @@ import type { Medium } from '../../src/connector.ts';
 import { checking } from '../../src/templates/engine.ts';
 import { compileFields } from '../../src/templates/template.ts';
 import { dataOf, vocabulary } from './tools.ts';
+import { runs } from '../fixtures/runs.ts';
 
 /**
  * Whatever of a value gets past it keeps its angle bracket, which no template here has itself. Nor has one what is
@@ -80,9 +81,11 @@ const filters = Object.keys(checking.filters).filter((name) => !byThemselves.has
 
 it.each(filters)('the filter %s neither fails an event nor lets a stranger past the escaping', (filter) => {
   const uses = values.flatMap((value) => args.map((arg) => `{{ ${value} | ${filter}${arg && `: ${arg}`} }}`));
-  const outcomes = uses.flatMap((template) => {
+  const outcomes = uses.flatMap((template, index) => {
     const render = renderer(template);
-    return hostileTexts.map((text) => ({
+    // Each third, in turn: one value is much like the other.
+    const texts = hostileTexts.filter((_, n) => (n + index) % 3 === 0);
+    return texts.map((text) => ({
       template,
       text,
       printed: render?.(hostileData(text, text.length)),
@@ -141,9 +144,9 @@ it('no template that passes the check fails an event or lets a stranger past the
         expect(isWrong(render(hostileData(text, number)))).toBe(false);
       },
     ),
-    { numRuns: 1000 },
+    runs(500),
   );
-  expect(passed).toBeGreaterThan(500);
+  expect(passed).toBeGreaterThan(200);
 });
 
 it('any text at all is either faulty or renders', () => {
@@ -186,6 +189,6 @@ it('any text at all is either faulty or renders', () => {
       const rendered = fields?.render(hostileData('<', null)) ?? {};
       expect(rendered).not.toHaveProperty('fault');
     }),
-    { numRuns: 2500 },
+    runs(1000),
   );
 });
