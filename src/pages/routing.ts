@@ -63,13 +63,14 @@ export function readable(text: string, config: Config): Promise<ReadableConfig> 
 }
 
 async function read(text: string, { plan, mask }: Config): Promise<ReadableConfig> {
+  const lineCount = text.split('\n').length;
+  const none = { lines: null, lineCount, rules: new Map() };
+  if (text.length > mostParsed) return none;
   const source = new Source(text);
-  const lineCount = source.lines.lineStarts.length;
-  const tree = text.length > mostParsed ? null : source.parsed.tree;
-  // What is not understood may have a credential anywhere.
-  if (tree === null) return { lines: null, lineCount, rules: new Map() };
+  const { tree, isParsed } = source.parsed;
+  if (tree === null || !isParsed) return none;
   const lineOf = (index: number) => source.lines.linePos(tree.placeOf(['rules', index]).range[0]).line;
-  const lines = source.shown(1, lineCount, mask);
+  const lines = [...source.shown(mask)];
   if (lines.at(-1) === '') lines.pop();
   return {
     lines: await inSlices(lines, mask),

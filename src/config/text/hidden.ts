@@ -91,19 +91,18 @@ export function scalarsOf(document: Document): WrittenScalar[] {
 
 const isNode = (node: unknown): node is Node => isAlias(node) || isMap(node) || isSeq(node) || isScalar(node);
 
-/** A part of a text, in which scalars that are credentials, or hold one, are hidden. */
-export function hideScalars(text: string, [from, to]: Range, scalars: WrittenScalar[], mask: Mask): string {
+/** A text in which scalars that are credentials, or hold one, are hidden. */
+export function hideScalars(text: string, scalars: readonly WrittenScalar[], mask: Mask): string {
   const shown: string[] = [];
-  let end = from;
+  let end = 0;
   for (const scalar of scalars) {
     const [start, after] = scalar.range;
     const raw = text.slice(start, after);
-    if (after <= end || start >= to || !isToHide(scalar, raw, mask)) continue;
-    const begin = Math.max(start, end);
-    shown.push(text.slice(end, begin), starred(raw, scalar).slice(begin - start, to - start));
-    end = Math.min(after, to);
+    if (start < end || !isToHide(scalar, raw, mask)) continue;
+    shown.push(text.slice(end, start), starred(raw, scalar));
+    end = after;
   }
-  return shown.join('') + text.slice(end, to);
+  return shown.join('') + text.slice(end);
 }
 
 /** Of what stands in one piece on a line, the line's text is enough to find what is secret in it. */
@@ -149,34 +148,27 @@ function starsAside(part: string): string {
 
 const fallback = /(?<=^\$\{\w+:-)[^}]+/;
 
-/**
- * Hides what looks like a credential in lines. `isRead`: the scalars among them were understood, and hidden where they
- * are secret. Otherwise, and in comments, what follows under a credential's key is hidden, too.
- */
-export function hideInLines(lines: readonly string[], isRead: boolean): string[] {
-  let isInside = false;
+/** Hides what looks like a credential in lines. Of a comment that may hold one, and of those right below it, nothing is shown. */
+export function hideInLines(lines: readonly string[]): string[] {
+  let isHidden = false;
   return lines.map((line) => {
     const isComment = /^\s*#/.test(line);
-    if (isRead && !isComment) isInside = false;
-    const keys = Array.from(line.matchAll(keysOfLine), ([, key = '']) => key);
-    const begins = line.includes('-----BEGIN');
-    if (keys.length > 0 || begins)
-      isInside =
-        (isComment || !isRead) &&
-        (begins || keys.some((key) => /^keys?$/i.test(key) || isCredentialKey(key)));
-    else if (isInside) return line.replace(/(?<=^[\s#]*)[^\s#].*/, stars);
-    const hidden = hideCredentials(line).replace(/(?<=\s)#.*/, (comment) =>
-      comment.replaceAll(word, hideLong),
-    );
-    return isComment || !isRead ? hidden.replaceAll(word, hideLong) : hidden;
+    isHidden = isComment && (isHidden || mayHoldCredential(line));
+    return isHidden ? line.replace(/(?<=^[\s#]*)[^\s#].*/, stars) : hideCredentials(line);
   });
 }
 
-const keysOfLine = /(?<![\w.-])([\w.-]{1,100})["']?\s{0,9}:(?=\s|$)/g;
+const mayHoldCredential = (comment: string): boolean =>
+  /-----BEGIN|(?<![\w.-])keys?["']?\s*:(?=\s|$)/i.test(comment) ||
+  credentialKey.test(comment) ||
+  comment.split(/[\s"']+/).some((part) => part.length >= longWord && looksRandom(part));
 
 /** Hides credentials that are written in a line. */
 const hideCredentials = (line: string): string =>
-  (underCredentialKey.test(line) ? line.replace(/(?<=\s)#.*/, stars) : line)
+  line
+    .replace(/(?<=\s)#.*/, (comment) =>
+      underCredentialKey.test(line) || mayHoldCredential(comment) ? stars(comment) : comment,
+    )
     .replaceAll(new RegExp(underCredentialKey, 'gi'), hide)
     .replaceAll(/\$\{(\w{1,100}):-[^}]{1,2000}/g, (part, name: string) =>
       namesSecret(name) ? stars(part) : part,
@@ -220,9 +212,6 @@ const longestUrl = 2000;
 const shortestSecret = 4;
 /** As in the lines of a key. */
 const longWord = 16;
-
-const hideLong = (text: string): string =>
-  text.length >= longWord && looksRandom(text) ? starsAlone(text) : text;
 
 const hide = (_all: string, before: string, value: string): string => before + starsAlone(value);
 

@@ -147,15 +147,12 @@ const widestLine = 160;
 /** Lines of a value that a message may quote. */
 const mostQuoted = 50;
 
-/** How many lines before a comment may say what it is. */
-const contextLines = 100;
-
 /** A config file's text. Turns offsets into places, and shows lines without the credentials that are written there. */
 export class Source {
   readonly text: string;
   readonly lines = new LineCounter();
   #parsed: YamlResult | null = null;
-  #last: { readonly line: number; readonly mask: Mask; readonly shown: string } | null = null;
+  readonly #shown = new Map<Mask, readonly string[]>();
 
   constructor(text: string) {
     this.text = text;
@@ -176,48 +173,42 @@ export class Source {
 
   /** What these lines do not show, so that no message quotes it. */
   #hiddenIn(first: number, last: number, mask: Mask): string[] {
-    const written = this.text.slice(this.#offset(first), this.#offset(last + 1)).split('\n');
-    const lines = first === last ? [this.#shownLine(first, mask)] : this.shown(first, last, mask);
-    return lines.flatMap((shown, index) =>
-      Array.from(shown.matchAll(/\*+(?: \*+)*/g), ({ 0: stars, index: at }) =>
-        written[index]!.slice(at, at + stars.length),
-      )
-        // YAML reads a sign before it as its own, and a message may quote the rest.
-        .flatMap((part) => [part, part.replaceAll(/^(?:[*&!]|\$\{)|\}$/g, '')])
-        .filter((part) => !/^[* ]*$/.test(part)),
-    );
+    const { lineStarts } = this.lines;
+    const written = this.text.slice(lineStarts[first - 1], lineStarts[last]).split('\n');
+    return this.#hidden(mask)
+      .slice(first - 1, last)
+      .flatMap((shown, index) =>
+        Array.from(shown.matchAll(/\*+(?: \*+)*/g), ({ 0: stars, index: at }) =>
+          written[index]!.slice(at, at + stars.length),
+        )
+          // YAML reads a sign before it as its own, and a message may quote the rest.
+          .flatMap((part) => [part, part.replaceAll(/^(?:[*&!]|\$\{)|\}$/g, '')])
+          .filter((part) => !/^[* ]*$/.test(part)),
+      );
   }
 
-  /** Lines from `first` to `last`, counted from 1. They keep their lengths. */
-  shown(first: number, last: number, mask: Mask): string[] {
-    const { tree, faults, scalarsIn } = this.parsed;
-    const isRead = tree !== null && faults.every(({ standsAlone }) => standsAlone);
-    const range: Range = [this.#offset(first), this.#offset(last + 1)];
-    const hidden = hideScalars(this.text, range, scalarsIn(range), mask);
-    const before = this.text.slice(this.#offset(Math.max(1, first - contextLines)), range[0]).split('\n');
-    const lines = [...before.slice(0, -1), ...hidden.split('\n')].map((line) => line.replace(/\r$/, ''));
-    return hideInLines(lines, isRead).slice(before.length - 1, before.length + last - first);
+  /** All lines, without credentials. They keep their lengths. */
+  #hidden(mask: Mask): readonly string[] {
+    return this.#shown.getOrInsertComputed(mask, () => {
+      const hidden = hideScalars(this.text, this.parsed.scalars(), mask);
+      return hideInLines(hidden.split('\n').map((line) => line.replace(/\r$/, '')));
+    });
+  }
+
+  /** All lines as they may be shown; none where the text cannot be parsed. */
+  shown(mask: Mask): readonly string[] {
+    return this.parsed.isParsed ? this.#hidden(mask) : [];
   }
 
   /** The line, and a caret under the wrong part. A long line, as in JSON, is cut around it. */
   #excerpt(line: number, column: number, length: number, mask: Mask): string {
-    const whole = this.#shownLine(line, mask);
+    const whole = this.shown(mask)[line - 1];
+    if (whole === undefined) return '';
     const cut = Math.max(0, Math.min(column - widestLine / 2, whole.length - widestLine));
     const shown = whole.slice(cut, cut + widestLine);
     const before = column - 1 - cut;
     const carets = '^'.repeat(Math.max(1, Math.min(length, shown.length - before)));
     const number = `${line} | `;
     return `${number}${shown}\n${' '.repeat(number.length)}${shown.slice(0, before).replaceAll(/\S/g, ' ')}${carets}`;
-  }
-
-  /** Many problems may be on one line, as in JSON. */
-  #shownLine(line: number, mask: Mask): string {
-    if (this.#last?.line !== line || this.#last.mask !== mask)
-      this.#last = { line, mask, shown: this.shown(line, line, mask)[0] ?? '' };
-    return this.#last.shown;
-  }
-
-  #offset(line: number): number {
-    return this.lines.lineStarts[line - 1] ?? this.text.length;
   }
 }

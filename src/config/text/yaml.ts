@@ -47,8 +47,10 @@ export interface YamlResult {
   /** Null where the text is too broken for its values to mean anything. */
   readonly tree: Tree | null;
   readonly faults: readonly TextFault[];
-  /** The scalars of a part of the text; of a text that is broken, as far as they were understood. */
-  readonly scalarsIn: (range: Range) => WrittenScalar[];
+  /** False if its lines must not be shown: what is a credential in them cannot be told. */
+  readonly isParsed: boolean;
+  /** In their order; none unless the text could be parsed as a whole. */
+  readonly scalars: () => readonly WrittenScalar[];
 }
 
 interface YamlText {
@@ -58,36 +60,28 @@ interface YamlText {
 
 /** Parses text to values with their places. */
 export function parseYaml({ text, lines }: YamlText): YamlResult {
+  const refused = (faults: readonly TextFault[]) => ({
+    tree: null,
+    faults,
+    isParsed: false,
+    scalars: () => [],
+  });
   const control = unprintable.exec(text);
-  const unread = control
-    ? [
-        {
-          range: [control.index, control.index + 1] as const,
-          message: `the character U+${hex(control[0])} is not allowed in a YAML file`,
-        },
-      ]
-    : fences(text);
+  if (control) {
+    const message = `the character U+${hex(control[0])} is not allowed in a YAML file`;
+    return refused([{ range: [control.index, control.index + 1], message }]);
+  }
+  const fenced = fences(text);
+  if (fenced.length > 0) return refused(fenced);
   const document = documentOf(text);
-  if ('message' in document)
-    return { tree: null, faults: unread.length > 0 ? unread : [document], scalarsIn: () => [] };
-  const scalars = lazily(() => scalarsOf(document));
-  const scalarsIn = ([from, to]: Range) => {
-    // They stand one behind the other, and there may be many.
-    let [low, high] = [0, scalars().length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (scalars()[middle]!.range[1] <= from) low = middle + 1;
-      else high = middle;
-    }
-    let end = low;
-    while ((scalars()[end]?.range[0] ?? to) < to) end += 1;
-    return scalars().slice(low, end);
-  };
-  if (unread.length > 0) return { tree: null, faults: unread, scalarsIn };
-  const faults = textFaults(document.errors, text, lines);
-  if (document.errors.some(({ code }) => !harmless.has(code))) return { tree: null, faults, scalarsIn };
+  if ('message' in document) return refused([document]);
+  const { errors } = document;
+  const faults = textFaults(errors, text, lines);
+  if (errors.some(({ code }) => !harmless.has(code))) return refused(faults);
   const tree = new Tree(document, lines);
-  return { tree: tree.isWhole ? tree : null, faults: [...faults, ...tree.faults], scalarsIn };
+  if (!tree.isWhole) return refused([...faults, ...tree.faults]);
+  const scalars = lazily(() => scalarsOf(document));
+  return { tree, faults: [...faults, ...tree.faults], isParsed: errors.length === 0, scalars };
 }
 
 /** Text that is nested too deeply exhausts the parser's stack. Usually the parser reports that itself. */
