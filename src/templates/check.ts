@@ -2,6 +2,7 @@ import { type Arguments, CaptureTag, type Template, type Token, TypeGuards, type
 import { closest, tagsIn } from '../support/text.ts';
 import { timeZoneOf, unknownCodes } from './dates.ts';
 import { checking, disabledFilters, escapeAt, type IsStrict, type Target } from './engine.ts';
+import { maxDepth, tooDeep } from './limits.ts';
 import { type SyntaxFault, parse } from './parse.ts';
 import {
   any,
@@ -84,6 +85,7 @@ class Checker {
   readonly faults: SyntaxFault[] = [];
   readonly scope: Scope;
   readonly #escaping: Escaping;
+  #depth = 0;
 
   constructor(roots: ReadonlyMap<string, Shape>, escaping: Escaping) {
     this.scope = new Scope(roots);
@@ -91,7 +93,11 @@ class Checker {
   }
 
   visitAll(templates: Iterable<Template>): void {
-    for (const template of templates) this.#visit(template);
+    this.#depth += 1;
+    for (const template of templates)
+      if (this.#depth <= maxDepth || !TypeGuards.isTagToken(template.token)) this.#visit(template);
+      else if (this.faults.length === 0) this.#report(template.token, tooDeep);
+    this.#depth -= 1;
   }
 
   #visit(template: Template): void {

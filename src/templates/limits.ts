@@ -1,5 +1,8 @@
-/** How large a template may be. A part is a tag or an output. */
-export const sizes = { characters: 500_000, parts: 2000, partCharacters: 4000, depth: 50 };
+/** How large a template may be, and how deep its tags may be nested. */
+export const maxCharacters = 500_000;
+export const maxDepth = 50;
+
+export const tooDeep = `this is nested more than ${maxDepth} levels deep`;
 
 /** What one rendering may use: characters and list entries that it reads or makes, and steps of its loops. */
 const maxUse = 4_000_000;

@@ -1,15 +1,7 @@
-import {
-  type LiquidError,
-  Parser,
-  type TagToken,
-  type Template,
-  Tokenizer,
-  type TopLevelToken,
-  TypeGuards,
-} from 'liquidjs';
+import { type LiquidError, Parser, type Template, Tokenizer, type TopLevelToken, TypeGuards } from 'liquidjs';
 import { closest } from '../support/text.ts';
 import { checking, disabledTags } from './engine.ts';
-import { formatCount, sizes } from './limits.ts';
+import { formatCount, maxCharacters, tooDeep } from './limits.ts';
 
 /** A fault in a template. `offset`: where it starts in the text. */
 export interface SyntaxFault {
@@ -26,8 +18,10 @@ export interface ParseResult {
 
 /** Parses as LiquidJS does, but continues after a fault and keeps what could be parsed. */
 export function parse(source: string): ParseResult {
-  const excess = excessOf(source);
-  if (excess) return { templates: [], faults: [excess], namesAreComplete: false };
+  if (source.length > maxCharacters) {
+    const message = `the template is longer than ${formatCount(maxCharacters)} characters`;
+    return { templates: [], faults: [{ offset: maxCharacters, message }], namesAreComplete: false };
+  }
   const parser = new Parser(checking);
   const templates: Template[] = [];
   const errors: LiquidError[] = [];
@@ -45,81 +39,6 @@ export function parse(source: string): ParseResult {
   return { templates, faults, namesAreComplete: !failed.some(isKnownTag) };
 }
 
-/** Finds what would take LiquidJS long to parse or overflow its stack. */
-function excessOf(source: string): SyntaxFault | null {
-  if (source.length > sizes.characters) {
-    const message = `the template is longer than ${formatCount(sizes.characters)} characters`;
-    return { offset: sizes.characters, message };
-  }
-  const counter = new PartCounter();
-  counter.countAll(tokensOf(source, []));
-  return counter.fault;
-}
-
-/** Counts tags and outputs, and how deep they are nested. */
-class PartCounter {
-  fault: SyntaxFault | null = null;
-  #parts = 0;
-  #depth = 0;
-
-  countAll(tokens: readonly TopLevelToken[]): void {
-    for (const token of tokens) {
-      if (this.fault) return;
-      if (TypeGuards.isTagToken(token)) this.#countTag(token);
-      else if (TypeGuards.isOutputToken(token)) this.#countPart(token);
-    }
-  }
-
-  #countTag(token: TagToken): void {
-    if (token.name === 'liquid') return this.#countLines(token);
-    if (token.name.startsWith('end')) this.#depth = Math.max(0, this.#depth - 1);
-    else if (blocks.has(token.name)) this.#depth += 1;
-    this.#countPart(token);
-  }
-
-  /** The lines of a `liquid` tag are tags themselves. */
-  #countLines(token: TagToken): void {
-    this.#depth += 1;
-    this.#count(token);
-    if (!this.fault) this.countAll(linesOf(token));
-    this.#depth -= 1;
-  }
-
-  #countPart(token: TopLevelToken): void {
-    if (token.end - token.begin > sizes.partCharacters)
-      this.#report(
-        token,
-        `this tag or output is longer than ${formatCount(sizes.partCharacters)} characters`,
-      );
-    this.#count(token);
-  }
-
-  #count(token: TopLevelToken): void {
-    this.#parts += 1;
-    if (this.#parts > sizes.parts)
-      this.#report(token, `the template has more than ${formatCount(sizes.parts)} tags and outputs`);
-    if (this.#depth > sizes.depth)
-      this.#report(token, `the tags are nested more than ${sizes.depth} levels deep`);
-  }
-
-  #report({ begin }: TopLevelToken, message: string): void {
-    this.fault ??= { offset: begin, message };
-  }
-}
-
-const blocks = new Set(['if', 'unless', 'case', 'for', 'tablerow', 'capture', 'comment', 'raw']);
-
-function linesOf({ tokenizer }: TagToken): readonly TopLevelToken[] {
-  const at = tokenizer.p;
-  try {
-    return tokenizer.readLiquidTagTokens(checking.options);
-  } catch {
-    return [];
-  } finally {
-    tokenizer.p = at;
-  }
-}
-
 function tokensOf(source: string, errors: LiquidError[]): TopLevelToken[] {
   try {
     return new Tokenizer(source).readTopLevelTokens(checking.options);
@@ -134,8 +53,10 @@ const isKnownTag = (token: TopLevelToken): boolean =>
 
 const blockPart = /^tag "(end\w+|else|elsif|when)" not found/;
 
-/** After a fault in an opening tag, LiquidJS cannot tell what its closing tag closes. */
-const isConsequence = ({ message }: LiquidError): boolean => blockPart.test(message);
+/** After a fault in an opening tag, LiquidJS cannot tell what its closing tag closes, nor how deep it is. */
+const isConsequence = ({ message }: LiquidError): boolean =>
+  blockPart.test(message) || tooManyCalls.test(message);
+const tooManyCalls = /^Maximum call stack size/;
 
 function faultOf(error: LiquidError): SyntaxFault {
   const { token } = error;
@@ -169,6 +90,7 @@ const wordings: readonly Wording[] = [
   },
   { pattern: /^expected "\|" before filter/, words: (_, text) => unexpectedText(text), back: 1 },
   { pattern: /^expected filter name/, words: (_, text) => missingFilterName(text), back: 1 },
+  { pattern: tooManyCalls, words: () => tooDeep },
   { pattern: /^invalid value expression/, words: () => 'expected a value' },
   { pattern: /^illegal tag/, words: (_, text) => `expected \`{% for entry in list %}\`, got \`${text}\`` },
 ];

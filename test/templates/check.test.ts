@@ -141,7 +141,6 @@ describe('what the check finds', () => {
   });
 
   const nested = (depth: number) => '{% if now %}'.repeat(depth) + '{% endif %}'.repeat(depth);
-  const lines = (...texts: string[]) => `{% liquid\n${texts.join('\n')}\n%}`;
 
   it.each([
     [
@@ -149,34 +148,26 @@ describe('what the check finds', () => {
       `a\n${'b'.repeat(499_999)}{{ now }}`,
       '2:499999 the template is longer than 500,000 characters',
     ],
-    ['outputs', `\n${'{{ now }}'.repeat(2001)}`, '2:18001 the template has more than 2,000 tags and outputs'],
-    ['lines', lines('echo now\n'.repeat(2000)), '2001:1 the template has more than 2,000 tags and outputs'],
-    ['nested tags', nested(51), '1:601 the tags are nested more than 50 levels deep'],
+    ['nested tags', nested(51), '1:601 this is nested more than 50 levels deep'],
     [
-      'nested lines',
-      lines('if now\n'.repeat(50), 'endif\n'.repeat(50)),
-      '51:1 the tags are nested more than 50 levels deep',
+      'nested tags for the parser',
+      `a${nested(5000)}`,
+      expect.stringMatching(/^1:\d+ this is nested more than 50 levels deep$/),
     ],
     [
       'lines within a line',
       `{% ${'liquid '.repeat(51)}echo now %}`,
-      '1:354 the tags are nested more than 50 levels deep',
-    ],
-    [
-      'filters in one output',
-      `a {{ now${' | upcase'.repeat(500)} }}`,
-      '1:3 this tag or output is longer than 4,000 characters',
+      expect.stringMatching(/^1:\d+ this is nested more than 50 levels deep$/),
     ],
   ])('is that there are too many %s', (_, template, found) => {
     const [fault, ...more] = faultsOf(template);
-    expect(`${fault?.line}:${fault?.column} ${fault?.message}`).toBe(found);
+    expect(`${fault?.line}:${fault?.column} ${fault?.message}`).toEqual(found);
     expect(more).toEqual([]);
   });
 
   it('is nothing in what is large, but no larger than that', () => {
     expect(faultsOf(nested(50) + nested(1).repeat(900))).toEqual([]);
     expect(faultsOf('{% comment %}' + 'x'.repeat(400_000) + '{% endcomment %}')).toEqual([]);
-    expect(faultsOf(lines('echo now\n'.repeat(1900)))).toEqual([]);
   });
 
   it('is all there is, in order, in every string', () => {
