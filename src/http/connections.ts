@@ -46,15 +46,15 @@ export class Connections {
   /** Adds a new connection. If there is no place, closes another one, or this one. Returns whether it had to. */
   add(socket: Socket): boolean {
     const isStranger = this.#isStranger(socket);
-    const crowded = this.#isCrowded(isStranger);
-    if (crowded) this.#makeRoom(socket, isStranger).destroy();
-    if (socket.destroyed) return crowded;
+    const leaving = this.#leaving(socket, isStranger);
+    if (leaving) this.#remove(leaving).destroy();
+    if (socket.destroyed) return leaving !== null;
     const onAnswered = () => this.#answered(socket);
     this.#open.set(socket, { unfinished: 0, newest: null, turn: 0, ending: false, onAnswered });
     this.#idle.set(socket, performance.now());
     if (isStranger) this.#strangers.add(socket);
     socket.once('close', () => this.#remove(socket));
-    return crowded;
+    return leaving !== null;
   }
 
   of(socket: Socket): Connection | undefined {
@@ -104,24 +104,16 @@ export class Connections {
     }
   }
 
-  #isCrowded(forStranger: boolean): boolean {
-    const { most } = this.#options;
-    return this.#open.size >= most || (forStranger && this.#strangers.size >= this.#placesForStrangers);
-  }
-
-  get #placesForStrangers(): number {
+  /** Who leaves for a newcomer, if anybody has to: perhaps itself. */
+  #leaving(newcomer: Socket, isStranger: boolean): Socket | null {
     const { most, isWelcome } = this.#options;
-    return isWelcome ? Math.ceil(most / 2) : most;
-  }
-
-  #makeRoom(newcomer: Socket, isStranger: boolean): Socket {
+    const placesForStrangers = isWelcome ? Math.ceil(most / 2) : most;
+    const strangersAreFull = isStranger && this.#strangers.size >= placesForStrangers;
+    if (this.#open.size < most && !strangersAreFull) return null;
     const idleStranger = this.#idle.keys().find((socket) => this.#strangers.has(socket));
-    if (idleStranger) return this.#remove(idleStranger);
-    const strangersAreFull = isStranger && this.#strangers.size >= this.#placesForStrangers;
-    const idle = strangersAreFull ? undefined : this.#idle.keys().next().value;
+    const [idle] = strangersAreFull ? [] : this.#idle.keys();
     const [oldest] = this.#strangers;
-    const leaving = idle ?? oldest ?? this.#longestAwaited();
-    return leaving ? this.#remove(leaving) : newcomer;
+    return idleStranger ?? idle ?? oldest ?? this.#longestAwaited() ?? newcomer;
   }
 
   /** The connection whose only request began first, of those whose body is not whole. */
@@ -144,21 +136,14 @@ export class Connections {
 const filesForOthers = 48;
 const leastPlaces = 16;
 
-/** How many connections the system lets the process have, all its servers together. */
-function possibleConnections(): number {
-  return Math.max(leastPlaces, openFilesLimit() - filesForOthers);
-}
-
-/** The places of a server that may have at most so many, and this share of what the system allows. */
-export const placesOf = (most: number, share: number): number =>
-  Math.min(most, Math.floor(share * possibleConnections()));
-
-/** Infinity where the system does not say: there Node has raised the limit as far as possible. */
-function openFilesLimit(): number {
+/** The places of a server that may have at most so many, and this share of the open files that the system allows. */
+export function placesOf(most: number, share: number): number {
+  let openFiles = Infinity;
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8');
-    return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Infinity);
+    openFiles = Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Infinity);
   } catch {
-    return Infinity;
+    // Where the system does not say, Node has raised the limit as far as possible.
   }
+  return Math.min(most, Math.floor(share * Math.max(leastPlaces, openFiles - filesForOthers)));
 }

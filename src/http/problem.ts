@@ -39,32 +39,15 @@ function writeProblemHead(res: ServerResponse, refusal: Refusal): string {
   return text;
 }
 
-/** The same answer as bytes, for a connection on which no request could be read. */
-function rawProblem(refusal: Refusal): string {
-  const text = problemText(refusal);
-  return [
-    `HTTP/1.1 ${refusal.status} ${titleOf(refusal.status)}`,
-    `Content-Type: ${contentType}`,
-    `Content-Length: ${Buffer.byteLength(text)}`,
-    'Connection: close',
-    '',
-    text,
-  ].join('\r\n');
-}
-
 function problemText({ status, detail, faults = [] }: Refusal): string {
   const errors = faults.map((fault) => ({
     field: fault.field,
-    pointer: pointerTo(fault),
+    // A JSON Pointer as a URI fragment; the body as a whole is the empty one.
+    pointer: fault.field === 'body' ? '#' : `#/${fault.field}`,
     detail: fault.detail,
   }));
   const problem = { type: 'about:blank', title: titleOf(status), status, detail };
   return JSON.stringify(errors.length > 0 ? { ...problem, errors } : problem);
-}
-
-/** A JSON Pointer as a URI fragment; the body as a whole is the empty one. */
-function pointerTo({ field }: FieldProblem): string {
-  return field === 'body' ? '#' : `#/${field}`;
 }
 
 function titleOf(status: number): string {
@@ -92,6 +75,17 @@ export function hangUp(req: IncomingMessage, res: ServerResponse, refusal: Refus
 /** Closes a connection on which no further request can be read, with an answer if one is due. */
 export function hangUpSocket(socket: Duplex, refusal?: Refusal): void {
   socket.on('error', () => {});
-  socket.end(refusal && rawProblem(refusal));
+  const text = refusal && problemText(refusal);
+  socket.end(
+    refusal &&
+      [
+        `HTTP/1.1 ${refusal.status} ${titleOf(refusal.status)}`,
+        `Content-Type: ${contentType}`,
+        `Content-Length: ${Buffer.byteLength(text!)}`,
+        'Connection: close',
+        '',
+        text,
+      ].join('\r\n'),
+  );
   setTimeout(() => socket.destroy(), lingerMs).unref();
 }

@@ -47,21 +47,18 @@ export function createLogger(options: LogOptions): Log {
 /** A secret of digits may stand for a number, and the line has to stay JSON. */
 function masked(line: string, mask: Mask): string {
   const text = mask(line);
-  if (text === line || isJson(text)) return text;
+  if (text === line) return text;
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    // Its parts are masked one by one below.
+  }
   const ofLeaf = (leaf: unknown) => {
     const shown = mask(String(leaf));
     return typeof leaf === 'string' || shown !== String(leaf) ? shown : (leaf as Json);
   };
   return `${JSON.stringify(mapLeaves(JSON.parse(line), ofLeaf))}\n`;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** As pino's own, but a time is written out once for all lines of a millisecond: a busy receiver writes many. */
@@ -116,17 +113,15 @@ function prettyLine(color: boolean): (line: string) => string {
     const { stack, ...rest } = err ?? {};
     const shown = Object.entries(err ? { ...fields, err: rest } : fields)
       .filter(([, value]) => value !== null)
-      .map(([name, value]) => `${paint('dim', `${name}=`)}${fieldText(value)}`);
+      .map(([name, value]) => {
+        // In quotes where its end could not be told without.
+        const isPlain = typeof value === 'string' && /^[^\s"]+$/.test(value);
+        return `${paint('dim', `${name}=`)}${printable(isPlain ? value : JSON.stringify(value))}`;
+      });
     const head = [paint('dim', time.replace('T', ' ')), paint(levelStyles[level], level.toUpperCase())];
     const frames = stack === undefined ? [] : stack.split('\n').map((frame) => `    ${printable(frame)}`);
     return `${[[...head, printable(msg), ...shown].join(' '), ...frames].join('\n')}\n`;
   };
-}
-
-/** In quotes where its end could not be told without. */
-function fieldText(value: unknown): string {
-  const isPlain = typeof value === 'string' && /^[^\s"]+$/.test(value);
-  return printable(isPlain ? value : JSON.stringify(value));
 }
 
 /** Must not block: what cannot be written now is written later, and `done` is called then. */
@@ -149,7 +144,14 @@ class Lines {
   #whenOut: (() => void) | null = null;
   readonly #print = stdoutPrint();
   readonly #report: (dropped: number) => void;
-  readonly #atExit = () => printLast(this.#waiting);
+  /** Writes what it can at once. */
+  readonly #atExit = () => {
+    try {
+      if (this.#waiting !== '') writeSync(fd, this.#waiting);
+    } catch {
+      // Nobody can be told any more.
+    }
+  };
 
   constructor(report: (dropped: number) => void) {
     this.#report = report;
@@ -222,13 +224,4 @@ function printToFile(text: string | Buffer, done: (error?: Error | null) => void
     if (error || written === bytes.length) done(error);
     else printToFile(bytes.subarray(written), done);
   });
-}
-
-/** Writes what it can at once, while the process exits. */
-function printLast(text: string): void {
-  try {
-    if (text !== '') writeSync(fd, text);
-  } catch {
-    // Nobody can be told any more.
-  }
 }

@@ -167,16 +167,24 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
   const stuck = await store.deadSince(-1, now - missedForMs);
   const pauses = await store.pauses();
   const heads = pauses.length === 0 ? [] : await store.lanes();
+  const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).startOfDay();
+  const unwritable = await parts.store.probe().then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof StoreUnavailable) return error.message;
+      throw error;
+    },
+  );
   return {
     now,
-    unwritable: await problemOf(parts.store),
+    unwritable,
     refused: await refusedOf(parts),
     replicas: replicas.toSorted(
       (a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null),
     ),
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt: (await store.lastEventAt(now)) ?? (await store.lastEventAt()),
-    ...(await store.waiting(beginOfDay(now, timeZone))),
+    ...(await store.waiting(today.epochMilliseconds)),
     sinks: sinkStatuses({ replicas, counts, pauses, heads, now, allFigures: await store.sinkFigures(now) }),
     dead: stuck.filter((one) => !isMissed(one)),
     held: counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [],
@@ -192,20 +200,6 @@ export async function refusedOf({
 }: Pick<StatusParts, 'refused'> & { readonly reads: Pick<Store, 'refused'> }): Promise<RefusedEvents[]> {
   return addRefused(await reads.refused(), refused.unwritten);
 }
-
-/** Why the store cannot be written; null if it can. */
-async function problemOf(store: Pick<Store, 'probe'>): Promise<string | null> {
-  try {
-    await store.probe();
-    return null;
-  } catch (error) {
-    if (error instanceof StoreUnavailable) return error.message;
-    throw error;
-  }
-}
-
-const beginOfDay = (now: number, timeZone: string): number =>
-  Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).startOfDay().epochMilliseconds;
 
 /** Those that serve the store, of all that ever said something. */
 export function running(replicas: readonly ReplicaState[], now: number): ReplicaState[] {
@@ -306,7 +300,22 @@ export function statusJson(status: Status) {
     },
     storeProblem: status.unwritable,
     refused: refusedJson(status.refused),
-    sinks: status.sinks.map((sink) => sinkJson(sink)),
+    sinks: status.sinks.map((one) => {
+      const { pause, nextTryAt, figures, sink, connector, state, ...counts } = one;
+      const trouble = troubleOf(one);
+      return {
+        sink,
+        connector,
+        state,
+        paused: pause !== null,
+        since: iso(trouble?.since ?? null),
+        reason: trouble?.because?.detail ?? null,
+        nextProbeAt: iso(nextTryAt),
+        lastSuccessAt: iso(figures?.lastSuccessAt ?? null),
+        ...(figures?.lately ?? { attempts: 0, failures: 0 }),
+        ...counts,
+      };
+    }),
     oldestPendingAt: iso(status.oldestPendingAt),
     dead: dead.map(stuckJson),
     held: held.map(stuckJson),
@@ -346,23 +355,6 @@ export function inLastHour({ lately: { attempts, failures } }: SinkFigures): str
   if (attempts === 0) return [];
   const tried = count(attempts, 'attempt');
   return [failures === 0 ? `${tried} in the last hour` : `${failures} of ${tried} failed in the last hour`];
-}
-
-function sinkJson(one: SinkStatus) {
-  const { pause, nextTryAt, figures, sink, connector, state, ...counts } = one;
-  const trouble = troubleOf(one);
-  return {
-    sink,
-    connector,
-    state,
-    paused: pause !== null,
-    since: iso(trouble?.since ?? null),
-    reason: trouble?.because?.detail ?? null,
-    nextProbeAt: iso(nextTryAt),
-    lastSuccessAt: iso(figures?.lastSuccessAt ?? null),
-    ...(figures?.lately ?? { attempts: 0, failures: 0 }),
-    ...counts,
-  };
 }
 
 const stuckJson = ({ firstAt, cause: _, ...stuck }: StuckCount) => ({ ...stuck, since: iso(firstAt) });

@@ -50,12 +50,11 @@ export function summaryNotice(
   const sinks = [...Map.groupBy(deliveries, ({ sink }) => sink)];
   const lines = [
     all === 0 ? 'No event came.' : `${count(all, 'event')}: ${byStatus(events)}`,
-    ...listed(
-      tests,
-      mostTests,
-      'test',
-      ([testId, ofTest]) => `${short(nameOf(testId))}: ${byStatus(ofTest)}`,
-    ),
+    ...listed(tests, mostTests, 'test', ([testId, ofTest]) => {
+      const name = nameOf(testId);
+      const short = name.length > mostName ? `${name.slice(0, mostName - 1)}…` : name;
+      return `${short}: ${byStatus(ofTest)}`;
+    }),
     ...listed(sinks, mostSinks, 'sink', ([sink, ofSink]) => `Deliveries to ${sink}: ${byState(ofSink)}`),
   ];
   const needed = needs.map(({ sentence, command }) => `${sentence}. See: ${program} ${command}.`);
@@ -74,19 +73,14 @@ export function summaryNotice(
 type Count = { readonly count: number };
 
 const sum = (counted: readonly Count[]): number => counted.reduce((total, one) => total + one.count, 0);
-const short = (name: string): string => (name.length > mostName ? `${name.slice(0, mostName - 1)}…` : name);
 
 function listed<T>(all: readonly T[], most: number, what: string, line: (one: T) => string): string[] {
   const more = all.length - most;
   return [...all.slice(0, most).map(line), ...(more > 0 ? [`… and ${count(more, `more ${what}`)}`] : [])];
 }
 
-function byStatus(events: Tally['events']): string {
-  const parts = Object.entries(statusInCounts).map(
-    ([status, words]) => [sum(events.filter((one) => one.status === status)), words] as const,
-  );
-  return inWords(parts);
-}
+const byStatus = (events: Tally['events']): string =>
+  inWords(statusInCounts, (status) => events.filter((one) => one.status === status));
 
 const stateWords = {
   delivered: 'delivered',
@@ -97,14 +91,10 @@ const stateWords = {
   discarded: 'discarded',
 };
 
-function byState(deliveries: Tally['deliveries']): string {
-  const parts = Object.entries(stateWords).map(
-    ([state, words]) => [sum(deliveries.filter((one) => one.state === state)), words] as const,
-  );
-  return inWords(parts);
-}
+const byState = (deliveries: Tally['deliveries']): string =>
+  inWords(stateWords, (state) => deliveries.filter((one) => one.state === state));
 
-function inWords(parts: readonly (readonly [many: number, words: string])[]): string {
-  const some = parts.filter(([many]) => many > 0);
-  return some.map(([many, words]) => `${many} ${words}`).join(', ');
+function inWords(kinds: { readonly [kind: string]: string }, of: (kind: string) => readonly Count[]): string {
+  const parts = Object.entries(kinds).map(([kind, words]) => [sum(of(kind)), words] as const);
+  return parts.flatMap(([many, words]) => (many > 0 ? `${many} ${words}` : [])).join(', ');
 }

@@ -102,7 +102,9 @@ class AlertWatch {
     if (alerts.length === 0 && !summary) return;
     const now = clock.now();
     const notified = (this.#notified ??= await store.lastRaised());
-    const told = (this.#told ??= byTrouble(await store.openTroubles(endingAlerts)));
+    const told = (this.#told ??= new Map(
+      (await store.openTroubles(endingAlerts)).map((notice) => [troubleOf(notice), notice]),
+    ));
     // If the clock was set back, times in the future would suppress notices until then.
     for (const times of [notified, this.#couldNotSend]) {
       for (const [cause, time] of times) times.set(cause, Math.min(time, now));
@@ -239,6 +241,3 @@ function isNew({ alert, since }: Notice, notifiedAt: number | undefined, now: nu
 }
 
 const troubleOf = ({ alert, sink }: Notice): string => `${alert} ${sink}`;
-
-const byTrouble = (notices: readonly RaisedNotice[]): Map<string, RaisedNotice> =>
-  new Map(notices.map((notice) => [troubleOf(notice), notice]));
