@@ -1,5 +1,5 @@
 import axe from 'axe-core';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { launchBrowser } from '../../sandbox/showcase.ts';
 
@@ -19,18 +19,13 @@ function theBrowser(): Promise<Browser> {
 }
 
 /** One in light colours, the other in dark ones: which colours, depends on no width, and what stands where, on no colours. */
-export const desktop = { viewport: { width: 1280, height: 800 }, colorScheme: 'light' } as const;
-export const phone = {
-  viewport: { width: 375, height: 700 },
-  hasTouch: true,
-  isMobile: true,
-  colorScheme: 'dark',
-} as const;
+const desktop = { viewport: { width: 1280, height: 800 }, colorScheme: 'light' } as const;
+const phone = { viewport: { width: 375, height: 700 }, colorScheme: 'dark' } as const;
 
 /** A tab with a session of its own. At the end of the test, nothing may have gone wrong in it. */
-export async function openTab(options: BrowserContextOptions = desktop): Promise<Page> {
+export async function openTab(): Promise<Page> {
   const browser = await theBrowser();
-  const context = await browser.newContext({ locale: 'en-GB', ...options });
+  const context = await browser.newContext({ locale: 'en-GB', ...desktop });
   const page = await context.newPage();
   const faults: string[] = [];
   page.on('console', (said) => {
@@ -51,8 +46,18 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
-/** What keeps people from using the page as it is: a disability, by axe, or a narrow screen. */
+/** What keeps people from using the page as it is, on a desktop and on a phone: a disability, by axe, or a narrow screen. */
 export async function barriersOf(page: Page): Promise<string[]> {
+  const found: string[] = [];
+  for (const { viewport, colorScheme } of [phone, desktop]) {
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme });
+    found.push(...(await barriersInThisLook(page)));
+  }
+  return found;
+}
+
+async function barriersInThisLook(page: Page): Promise<string[]> {
   // The page's policy lets no script in from a page.
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source);
   const [violations, isTooWide] = await page.evaluate<[Violation[], boolean]>(
