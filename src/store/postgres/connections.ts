@@ -71,7 +71,12 @@ export class Connections {
     this.#settings = settingsOf(place.schema, this.limits);
     this.#ownSettings = this.#settings;
     const { maxWriters, maxReaders, connectMs } = this.limits;
-    const onConnect = (client: ClientBase) => refuseStandby(client, connectMs);
+    /** A standby would answer reads with what it has by then. */
+    const onConnect = async (client: ClientBase) => {
+      const [row] = await send(client as PoolClient, [readOnly], connectMs);
+      const { transaction_read_only: is } = row as { readonly transaction_read_only: string };
+      if (is === 'on') throw Object.assign(new Error('a standby'), { code: readOnlyCode });
+    };
     const asked = configs.length > 1 ? { onConnect } : {};
     this.#servers = configs.map((config) => ({
       writers: poolOf({ ...config, ...asked, max: maxWriters }, this.limits),
@@ -199,13 +204,6 @@ const isReadOnly = (error: unknown): boolean =>
 
 const readOnly: Statement = { sql: 'show transaction_read_only', values: [], wants: 'row' };
 
-/** A standby would answer reads with what it has by then. */
-async function refuseStandby(client: ClientBase, timeoutMs: number): Promise<void> {
-  const [row] = await send(client as PoolClient, [readOnly], timeoutMs);
-  const { transaction_read_only: is } = row as { readonly transaction_read_only: string };
-  if (is === 'on') throw Object.assign(new Error('a standby'), { code: readOnlyCode });
-}
-
 function poolOf(config: PoolConfig, { connectMs }: ConnectionLimits): Pool {
   const pool = new Pool({
     ...config,
@@ -275,50 +273,38 @@ function settingsOf(schema: string | null, limits: ConnectionLimits, place?: str
 
 /** Throws StoreUnavailable, never with the password. */
 function parseUrls(text: string): { place: StoreAddress; configs: readonly PoolConfig[] } {
-  const parsed = urlsOfHosts(text).map(parseUrl);
+  const parsed = urlsOfHosts(text).map((one) => {
+    const url = parseHostUrl(one);
+    if (url === null) {
+      // Not with the cause: it has the password.
+      throw new StoreUnavailable(
+        'store.url is not a valid URL. Expected postgres://user:password@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25.',
+      );
+    }
+    const options = url.searchParams;
+    const fault = optionsFault(options);
+    if (fault !== null) throw new StoreUnavailable(`store.url: ${fault}`);
+    // Without them, pg takes PGHOST and the others of the environment.
+    const host = options.get('host') ?? url.hostname.replaceAll(/^\[|\]$/g, '');
+    const port = url.port || process.env.PGPORT || '5432';
+    const given = {
+      host,
+      port: Number(port),
+      user: decodeURIComponent(url.username),
+      password: decodeURIComponent(url.password),
+      database: decodeURIComponent(url.pathname.slice(1)),
+      application_name: options.get('application_name') ?? 'candidate-connector',
+      ssl: tlsOf(options),
+      enableChannelBinding: options.has('channel_binding') && options.get('channel_binding') !== 'disable',
+    };
+    const config: PoolConfig = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
+    const server = `${host || process.env.PGHOST || 'localhost'}:${port}`;
+    const user = config.user ?? process.env.PGUSER ?? 'of this process';
+    const database = config.database ?? process.env.PGDATABASE ?? user;
+    return { config, place: { server, user, database, schema: options.get('schema') } };
+  });
   const server = parsed.map(({ place }) => place.server).join(' or ');
   return { place: { ...parsed[0]!.place, server }, configs: parsed.map(({ config }) => config) };
-}
-
-function parseUrl(text: string): { place: StoreAddress; config: PoolConfig } {
-  const url = readUrl(text);
-  const options = url.searchParams;
-  const fault = optionsFault(options);
-  if (fault !== null) throw new StoreUnavailable(`store.url: ${fault}`);
-  // Without them, pg takes PGHOST and the others of the environment.
-  const host = options.get('host') ?? url.hostname.replaceAll(/^\[|\]$/g, '');
-  const port = url.port || process.env.PGPORT || '5432';
-  const config = withoutBlanks({
-    host,
-    port: Number(port),
-    user: decodeURIComponent(url.username),
-    password: decodeURIComponent(url.password),
-    database: decodeURIComponent(url.pathname.slice(1)),
-    application_name: options.get('application_name') ?? 'candidate-connector',
-    ssl: tlsOf(options),
-    enableChannelBinding: options.has('channel_binding') && options.get('channel_binding') !== 'disable',
-  });
-  const user = config.user ?? process.env.PGUSER ?? 'of this process';
-  const place: StoreAddress = {
-    server: `${host || process.env.PGHOST || 'localhost'}:${port}`,
-    user,
-    database: config.database ?? process.env.PGDATABASE ?? user,
-    schema: options.get('schema'),
-  };
-  return { place, config };
-}
-
-function readUrl(text: string): URL {
-  const url = parseHostUrl(text);
-  if (url !== null) return url;
-  // Not with the cause: it has the password.
-  throw new StoreUnavailable(
-    'store.url is not a valid URL. Expected postgres://user:password@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25.',
-  );
-}
-
-function withoutBlanks(config: PoolConfig): PoolConfig {
-  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== ''));
 }
 
 /** As pg has it: every mode but `no-verify` checks the certificate and the host. */
@@ -327,16 +313,14 @@ function tlsOf(options: URLSearchParams): ConnectionOptions | boolean {
   const given = Object.entries(files).filter(([, name]) => options.has(name));
   const mode = options.get('sslmode') ?? (given.length > 0 ? 'verify-full' : 'disable');
   if (mode === 'disable') return false;
-  const read = given.map(([key, name]) => [key, readTlsFile(name, options.get(name)!)] as const);
-  return { ...Object.fromEntries(read), rejectUnauthorized: mode !== 'no-verify' };
-}
-
-function readTlsFile(option: string, path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new StoreUnavailable(`store.url: the file of ${option}, ${path}, cannot be read.`, {
-      cause: error,
-    });
+  const tls: ConnectionOptions = { rejectUnauthorized: mode !== 'no-verify' };
+  for (const [key, name] of given) {
+    const path = options.get(name)!;
+    try {
+      tls[key as keyof typeof files] = readFileSync(path, 'utf8');
+    } catch (cause) {
+      throw new StoreUnavailable(`store.url: the file of ${name}, ${path}, cannot be read.`, { cause });
+    }
   }
+  return tls;
 }

@@ -1,7 +1,7 @@
 import { all, get, query, run, type Operation } from '../operation.ts';
 import { postgresSteps } from '../schema.ts';
 import { type OpenOptions, StoreUnavailable } from '../store.ts';
-import type { Connections, Transaction } from './connections.ts';
+import type { Connections } from './connections.ts';
 import type { StoreAddress } from './failures.ts';
 import { inLockstep } from './lockstep.ts';
 
@@ -35,35 +35,25 @@ export async function migrate(
   { mustExist = false, asItIs = false }: Pick<OpenOptions, 'mustExist' | 'asItIs'>,
 ): Promise<void> {
   const { place } = connections;
-  const found = await connections.patiently(() =>
-    connections.transaction((transaction) => perform(transaction, look(place))),
-  );
+  const found = await perform(connections, () => look(place));
   if (found === postgresSteps.length) return;
   if (asItIs) throw new StoreUnavailable(`There is no up-to-date store in ${nameOf(place)}.`);
   if (found === null && mustExist) {
     throw new StoreUnavailable(`There is no store in ${nameOf(place)}. \`serve\` creates it.`);
   }
-  await connections.patiently(() =>
-    connections.transaction((transaction) => perform(transaction, bringUpToDate(place)), migratingMs),
-  );
-}
-
-/** Looks whether the store could be opened, and changes nothing. Returns what was found. Throws StoreUnavailable. */
-export async function checkSchema(connections: Connections): Promise<string> {
-  const { place } = connections;
-  return connections.patiently(() =>
-    connections.transaction((transaction) => perform(transaction, lookWithRights(place))),
-  );
+  await perform(connections, () => bringUpToDate(place), migratingMs);
 }
 
 const rights = query<{ readonly schema: string | null; readonly may_create: string }>(`
   select current_schema() as schema,
     coalesce(has_schema_privilege(current_schema(), 'create'), has_database_privilege(current_database(), 'create'))::text as may_create`);
 
-function* lookWithRights(place: StoreAddress): Operation<string> {
-  const found = yield* look(place);
+/** Looks whether the store could be opened, and changes nothing. Returns what was found. Throws StoreUnavailable. */
+export async function checkSchema(connections: Connections): Promise<string> {
+  const { place } = connections;
+  const found = await perform(connections, () => look(place));
   if (found === postgresSteps.length) return `the store is in ${nameOf(place)}`;
-  const { schema, may_create: mayCreate } = (yield* get(rights))!;
+  const { schema, may_create: mayCreate } = (await perform(connections, () => get(rights)))!;
   if (mayCreate !== 'true') {
     const right = schema === null ? `database ${place.database}` : `schema ${schema}`;
     throw new StoreUnavailable(
@@ -73,10 +63,15 @@ function* lookWithRights(place: StoreAddress): Operation<string> {
   return `${nameOf(place)} has no ${found === null ? 'store' : 'up-to-date store'} yet; \`serve\` ${found === null ? 'creates' : 'updates'} it`;
 }
 
-async function perform<T>(transaction: Transaction, operation: Operation<T>): Promise<T> {
-  const [result] = await inLockstep([operation], (statements) => transaction.send(statements));
-  await transaction.commit();
-  return result as T;
+/** An operation in a transaction of its own. */
+function perform<T>(connections: Connections, operation: () => Operation<T>, answerMs?: number): Promise<T> {
+  return connections.patiently(() =>
+    connections.transaction(async (transaction) => {
+      const [result] = await inLockstep([operation()], (statements) => transaction.send(statements));
+      await transaction.commit();
+      return result as T;
+    }, answerMs),
+  );
 }
 
 /** Returns the schema's version, or null where nothing is yet. Throws StoreUnavailable if it is not for this version. */
@@ -118,16 +113,11 @@ function* bringUpToDate(place: StoreAddress): Operation<void> {
     yield* run('insert into schema_version values (0)');
   }
   for (const step of postgresSteps.slice(found ?? 0)) {
-    for (const statement of statementsOf(step)) yield* run(statement);
+    const statements = step.replaceAll(/--.*$/gm, '').split(';');
+    for (const statement of statements) if (statement.trim() !== '') yield* run(statement);
   }
   yield* run('update schema_version set candidate_connector = $1', postgresSteps.length);
 }
-
-const statementsOf = (step: string): string[] =>
-  step
-    .replaceAll(/--.*$/gm, '')
-    .split(';')
-    .filter((statement) => statement.trim() !== '');
 
 function nameOf({ database, schema }: StoreAddress): string {
   return schema === null ? `the database ${database}` : `the schema ${schema} of the database ${database}`;

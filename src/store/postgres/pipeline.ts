@@ -59,7 +59,10 @@ class Pipeline implements Submittable {
 
   constructor(statements: readonly Statement[]) {
     this.#statements = statements;
-    this.#groups = Map.groupBy(statements.keys(), (place) => textOf(statements[place]!));
+    this.#groups = Map.groupBy(statements.keys(), (place) => {
+      const { sql, wants } = statements[place]!;
+      return wants === 'seq' ? `${sql} returning seq` : sql;
+    });
     this.#order = [...this.#groups.values()].flat();
     this.#answers = statements.map(() => ({ rows: [], changes: 0 }));
   }
@@ -73,10 +76,17 @@ class Pipeline implements Submittable {
     wire.stream.cork();
     for (const [text, places] of this.#groups) {
       const values = places.map((place) => this.#statements[place]!.values);
-      wire.parse({ text, types: typesOf(values) });
+      // Otherwise PostgreSQL takes `$1 * 65536` for four bytes. Other values get their type from where they stand.
+      const types = (values[0] ?? []).map((_, place) =>
+        values.some((bound) => typeof bound[place] === 'number') ? int8 : unspecified,
+      );
+      wire.parse({ text, types });
       wire.describe({ type: 'S' });
       for (const bound of values) {
-        wire.bind({ values: bound.map(toText) });
+        const texts = bound.map((value) =>
+          typeof value === 'string' ? storable(value) : (value?.toString() ?? null),
+        );
+        wire.bind({ values: texts });
         wire.execute(null);
       }
     }
@@ -108,7 +118,13 @@ class Pipeline implements Submittable {
   }
 
   handleReadyForQuery(): void {
-    this.#done.resolve(this.#answers.map((answer, place) => wanted(answer, this.#statements[place]!)));
+    const results = this.#answers.map(({ rows, changes }, place) => {
+      const { wants } = this.#statements[place]!;
+      if (wants === 'changes') return changes;
+      if (wants === 'seq') return rows[0]?.seq;
+      return wants === 'row' ? rows[0] : rows;
+    });
+    this.#done.resolve(results);
   }
 
   handleError(error: unknown): void {
@@ -118,25 +134,4 @@ class Pipeline implements Submittable {
   get #current(): ResultSet {
     return this.#answers[this.#order[this.#answered]!]!;
   }
-}
-
-/** Otherwise PostgreSQL takes `$1 * 65536` for four bytes. Other values get their type from where they stand. */
-function typesOf(bound: readonly (readonly Value[])[]): number[] {
-  return (bound[0] ?? []).map((_, place) =>
-    bound.some((values) => typeof values[place] === 'number') ? int8 : unspecified,
-  );
-}
-
-function toText(value: Value): string | null {
-  return typeof value === 'string' ? storable(value) : (value?.toString() ?? null);
-}
-
-function textOf({ sql, wants }: Statement): string {
-  return wants === 'seq' ? `${sql} returning seq` : sql;
-}
-
-function wanted({ rows, changes }: ResultSet, { wants }: Statement): unknown {
-  if (wants === 'changes') return changes;
-  if (wants === 'seq') return rows[0]?.seq;
-  return wants === 'row' ? rows[0] : rows;
 }
