@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { ReadReply, ReadRequest } from './reads.ts';
 import { Database, runOn } from './sqlite/database.ts';
 import { failureKind, unavailable } from './sqlite/failures.ts';
-import { callsOf, reads, StoreUnavailable } from './store.ts';
+import { callsOf, reads } from './store.ts';
 
 /** The thread in which a SQLite file is read for people who look; see ThreadReads. */
 
@@ -19,18 +19,16 @@ const calls = callsOf(reads, async (make, given) => {
   }
 }) as Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
 
-async function answer({ id, name, given }: ReadRequest): Promise<ReadReply> {
+parentPort?.on('message', async ({ id, name, given }: ReadRequest) => {
+  let reply: ReadReply;
   try {
-    return { id, value: await calls[name]!(...given) };
+    reply = { id, value: await calls[name]!(...given) };
   } catch (error) {
-    if (error instanceof StoreUnavailable) return { id, unavailable: error.message };
-    return failureKind(error) === 'fault'
-      ? { id, fault: error }
-      : { id, unavailable: unavailable(error, file).message };
+    reply =
+      failureKind(error) === 'fault'
+        ? { id, fault: error }
+        : { id, unavailable: unavailable(error, file).message };
   }
-}
-
-parentPort?.on('message', async (asked: ReadRequest) => {
   // oxlint-disable-next-line require-post-message-target-origin -- that is of browsers
-  parentPort?.postMessage(await answer(asked));
+  parentPort?.postMessage(reply);
 });

@@ -43,7 +43,7 @@ export class ThreadReads {
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | null = null;
   /** Resolves when the threads before it have ended: SQLite goes on with a read that was given up. */
-  #ending: Promise<void> = Promise.resolve();
+  #ending: Promise<unknown> = Promise.resolve();
   #isClosed = false;
   #idle: NodeJS.Timeout | undefined;
   #ids = 0;
@@ -72,7 +72,8 @@ export class ThreadReads {
     clearTimeout(this.#idle);
     const id = (this.#ids += 1);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const timer = setTimeout(() => this.#end(late(name)), this.#limits.deadlineMs);
+    const late = `Reading "${name}" took too long and was given up.`;
+    const timer = setTimeout(() => this.#end(new StoreUnavailable(late)), this.#limits.deadlineMs);
     this.#waiting.set(id, { resolve, reject, timer });
     void this.#ending.then(() => this.#tell({ id, name, given }));
     return promise;
@@ -111,7 +112,7 @@ export class ThreadReads {
   /** Those who still wait get the error. The next one gets a new thread. */
   #end(error: Error): void {
     clearTimeout(this.#idle);
-    if (this.#worker) this.#ending = ended(this.#worker);
+    if (this.#worker) this.#ending = this.#worker.terminate();
     this.#worker = null;
     for (const { reject, timer } of this.#waiting.values()) {
       clearTimeout(timer);
@@ -121,10 +122,4 @@ export class ThreadReads {
   }
 }
 
-async function ended(worker: Worker): Promise<void> {
-  await worker.terminate();
-}
-
 const closed = () => new StoreUnavailable('The store is closed.');
-
-const late = (name: string) => new StoreUnavailable(`Reading "${name}" took too long and was given up.`);

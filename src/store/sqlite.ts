@@ -14,12 +14,13 @@ import {
   makeFolder,
   refuseOthers,
   resolveLinks,
+  tryTo,
 } from './sqlite/files.ts';
 import { migrate } from './sqlite/migrate.ts';
 import { refuseBesideRescued } from './sqlite/rescue.ts';
 import { countIn } from './sqlite/traces.ts';
 import { ServingLock } from './sqlite/serving-lock.ts';
-import { type Driver, type Home, type OpenOptions, type Store, storeOn, StoreUnavailable } from './store.ts';
+import { type Driver, type OpenOptions, type Store, storeOn, StoreUnavailable } from './store.ts';
 import { Tallies } from './tallies.ts';
 
 interface SqliteLimits extends GroupCommitLimits {
@@ -85,7 +86,9 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
     throw error;
   }
   const commit = new GroupCommit('the disk', (works) => patiently((db) => committed(db, works)), limits);
-  const guard = lock ? setInterval(() => look(connection), betweenLooksMs).unref() : undefined;
+  // Who opened the store is told, and every use of it is.
+  const guard = lock ? setInterval(() => tryTo(() => connection.look()), betweenLooksMs).unref() : undefined;
+  const witness = randomUUID();
   return {
     get commits() {
       return commit.commits;
@@ -94,7 +97,12 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
       return commit.queued;
     },
     shared: false,
-    home: lock && homeOf(file, lock),
+    // A copy is another file than the store was. One that was written over it does not have what was remembered beside it.
+    home: lock && {
+      isAt: (place) => place === `${identityOf(file)} ${lock.witness || place.split(' ').at(-1)}`,
+      next: () => `${identityOf(file)} ${witness}`,
+      kept: () => lock.remember(witness),
+    },
     write: (work) => commit.write(work),
     read: (work) => patiently((db) => runOn(db, work())),
     async traces(texts, rewrite) {
@@ -137,24 +145,6 @@ function committed(db: Database, works: readonly Work[]): unknown[] {
   } catch (error) {
     db.rollback();
     throw error;
-  }
-}
-
-/** A copy is another file than the store was. One that was written over it does not have what was remembered beside it. */
-function homeOf(path: string, lock: ServingLock): Home {
-  const next = randomUUID();
-  return {
-    isAt: (place) => place === `${identityOf(path)} ${lock.witness || place.split(' ').at(-1)}`,
-    next: () => `${identityOf(path)} ${next}`,
-    kept: () => lock.remember(next),
-  };
-}
-
-function look(connection: Connection): void {
-  try {
-    connection.look();
-  } catch {
-    // Who opened the store was told, and every use of it is.
   }
 }
 

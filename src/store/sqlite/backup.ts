@@ -58,8 +58,16 @@ async function copy(from: string, to: string, progress: Progress): Promise<numbe
     const takenAt = Date.now();
     // Reading holds on to this moment. Otherwise each event that is stored meanwhile would begin the copy anew.
     db.exec('begin; select count(*) from sqlite_schema');
-    refuseForLackOfRoom(numberOf(db, 'page_count') * numberOf(db, 'page_size'), to);
     const pageSize = numberOf(db, 'page_size');
+    const bytes = numberOf(db, 'page_count') * pageSize;
+    // Here, since a full disk would also refuse new events.
+    const { bavail, bsize } = statfsSync(dirname(to));
+    if (bavail * bsize < bytes + spareBytes) {
+      const mb = (count: number) => `${Math.ceil(count / 1_000_000)} MB`;
+      throw new StoreUnavailable(
+        `A copy takes ${mb(bytes)}, and the disk of ${dirname(to)} has ${mb(bavail * bsize)} left, of which ${mb(spareBytes)} stay free.`,
+      );
+    }
     await backup(db, to, {
       rate: pagesAtOnce,
       progress: ({ totalPages, remainingPages }) =>
@@ -69,16 +77,6 @@ async function copy(from: string, to: string, progress: Progress): Promise<numbe
   } finally {
     db.close();
   }
-}
-
-/** Here, since a full disk would also refuse new events. */
-function refuseForLackOfRoom(bytes: number, to: string): void {
-  const { bavail, bsize } = statfsSync(dirname(to));
-  if (bavail * bsize >= bytes + spareBytes) return;
-  const mb = (count: number) => `${Math.ceil(count / 1_000_000)} MB`;
-  throw new StoreUnavailable(
-    `A copy takes ${mb(bytes)}, and the disk of ${dirname(to)} has ${mb(bavail * bsize)} left, of which ${mb(spareBytes)} stay free.`,
-  );
 }
 
 /**

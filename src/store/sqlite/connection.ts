@@ -2,7 +2,7 @@ import { query } from '../operation.ts';
 import { type OpenOptions, StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
-import { bytesOf, inodeOf, refuseOtherWal } from './files.ts';
+import { bytesOf, inodeOf, tryTo, refuseOtherWal } from './files.ts';
 import { refuseForeign } from './migrate.ts';
 import { rescue } from './rescue.ts';
 import type { ServingLock } from './serving-lock.ts';
@@ -116,7 +116,26 @@ export class Connection {
       );
     }
     refuseOtherWal(this.path);
-    const db = openDatabase(this.path);
+    const db = new Database(this.path);
+    try {
+      // First, since another program's file would stay in WAL mode.
+      refuseForeign(db, this.path);
+      // The WAL lets other processes read during a write. FULL: a commit is on disk before it is answered. What is deleted
+      // is written over, which costs nothing that could be measured: candidates' data is not left in unused parts of pages.
+      db.exec(`
+        pragma journal_mode = wal;
+        pragma synchronous = full;
+        pragma secure_delete = on;
+        pragma wal_autocheckpoint = 0;
+        pragma cache_size = -16000;
+        pragma journal_size_limit = 67108864;
+      `);
+      // With the first read there are a WAL and its index.
+      db.exec('select count(*) from sqlite_schema');
+    } catch (error) {
+      db.close();
+      throw error;
+    }
     for (const suffix of ['', '-wal', '-shm'])
       this.#inodes.set(this.path + suffix, inodeOf(this.path + suffix));
     this.#bytes = 0;
@@ -202,37 +221,5 @@ export class Connection {
     this.#db = null;
     // The connection is of no use any more, and what it last wrote was answered for already.
     tryTo(() => db?.close());
-  }
-}
-
-function tryTo(work: () => void): void {
-  try {
-    work();
-  } catch {
-    // It can be done without.
-  }
-}
-
-function openDatabase(path: string): Database {
-  const db = new Database(path);
-  try {
-    // First, since another program's file would stay in WAL mode.
-    refuseForeign(db, path);
-    // The WAL lets other processes read during a write. FULL: a commit is on disk before it is answered. What is deleted
-    // is written over, which costs nothing that could be measured: candidates' data is not left in unused parts of pages.
-    db.exec(`
-      pragma journal_mode = wal;
-      pragma synchronous = full;
-      pragma secure_delete = on;
-      pragma wal_autocheckpoint = 0;
-      pragma cache_size = -16000;
-      pragma journal_size_limit = 67108864;
-    `);
-    // With the first read there are a WAL and its index.
-    db.exec('select count(*) from sqlite_schema');
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
   }
 }

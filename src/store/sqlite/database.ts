@@ -1,6 +1,7 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { Operation, Query, Statement, Step, Value } from '../operation.ts';
+import type { Operation, Query, Statement, Value } from '../operation.ts';
+import { tryTo } from './files.ts';
 
 interface PreparedStatement {
   readonly prepared: StatementSync;
@@ -19,7 +20,10 @@ export class Database {
   readonly #statements = new Map<string, PreparedStatement>();
 
   constructor(path: string, { readOnly = false } = {}) {
-    if (path !== ':memory:' && !readOnly) makeOwn(path);
+    // Only its owner may read it, because it holds candidates' data. SQLite gives the files beside it the same mode. An
+    // existing file is not opened: closing it would drop the locks that this process has on it.
+    if (path !== ':memory:' && !readOnly && !existsSync(path))
+      tryTo(() => closeSync(openSync(path, 'wx', 0o600)));
     this.#db = new DatabaseSync(path, {
       readOnly,
       timeout: lockTimeoutMs,
@@ -81,27 +85,15 @@ export class Database {
   }
 }
 
-/**
- * Creates the file so that only its owner can read it, because it holds candidates' data. SQLite gives the files beside
- * it the same mode. An existing file is not opened: closing it would drop the locks that this process has on it.
- */
-function makeOwn(path: string): void {
-  try {
-    closeSync(openSync(path, 'wx', 0o600));
-  } catch {
-    // It exists, or SQLite will report what is wrong.
-  }
-}
-
 /** Runs an operation to its end. */
 export function runOn<T>(db: Database, operation: Operation<T>): T {
   let step = operation.next();
-  while (!step.done) step = operation.next(answerTo(db, step.value));
+  while (!step.done) {
+    const { value } = step;
+    if ('sql' in value) step = operation.next(db.answer(value));
+    else if ('together' in value) step = operation.next(value.together.map((one) => runOn(db, one)));
+    // A transaction has the whole database to itself, so nobody else can hold a lock.
+    else step = operation.next();
+  }
   return step.value;
-}
-
-function answerTo(db: Database, step: Step): unknown {
-  if ('sql' in step) return db.answer(step);
-  // A transaction has the whole database to itself, so nobody else can hold a lock.
-  return 'together' in step ? step.together.map((operation) => runOn(db, operation)) : undefined;
 }

@@ -112,11 +112,8 @@ export function keepFromOthers(path: string): void {
   for (const name of ['', '-wal', '-shm', '.serving', '.serving-by'].map((suffix) => path + suffix)) {
     const mode = statSync(name, { throwIfNoEntry: false })?.mode ?? 0;
     if ((mode & 0o007) === 0) continue;
-    try {
-      chmodSync(name, 0o600);
-    } catch {
-      // It belongs to somebody else, who decides.
-    }
+    // If it belongs to somebody else, they decide.
+    tryTo(() => chmodSync(name, 0o600));
   }
 }
 
@@ -130,4 +127,12 @@ export async function makeFolder(path: string): Promise<void> {
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+}
+
+export function tryTo(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // It can be done without, or what comes next reports it.
+  }
 }
