@@ -4,11 +4,9 @@ import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { serve } from '../connectors/raw-server.ts';
 import { selfSigned } from '../../sandbox/certificate.ts';
-import { SmtpSandbox, type SmtpSandboxOptions } from '../../sandbox/smtp.ts';
-import { startSlack } from '../../sandbox/slack.ts';
 import { base, main, run, stack, workplace } from './tools.ts';
 
 beforeEach(() => void vi.stubEnv('no_proxy', '*'));
@@ -54,13 +52,11 @@ describe('check reads the file of Google credentials, and says where it', () => 
     expect(out).not.toContain('SECRET');
   });
 
-  test.for(files.slice(0, 3))('%s: by adc', async ([, content, words]) => {
-    const { folder, write } = await workplace();
-    const file = content === null ? join(folder, 'none.json') : await write('key.json', content);
-    vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', file);
+  test('is missing: by adc', async () => {
+    vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', '/nowhere/none.json');
     expect(await checkSheet('adc')).toMatchObject({
       code: 1,
-      lines: [expect.stringMatching(words), '1 error'],
+      lines: [expect.stringMatching(/ENOENT/), '1 error'],
     });
   });
 
@@ -102,97 +98,19 @@ describe('check says of the file of an authority that it', () => {
   });
 });
 
-async function mailServer(options: SmtpSandboxOptions) {
-  const sandbox = await new SmtpSandbox(options).start();
-  onTestFinished(() => sandbox.close());
-  return sandbox;
-}
-
-const from = 'Hiring <hiring@example.com>';
-const mailTo = (to: string) => ({ sink: 'mail', to, subject: 's', text: 't' });
-
-/** As Microsoft answers: learn.microsoft.com/en-us/entra/identity-platform/reference-error-codes, AADSTS7000222. */
-async function expiredSecret() {
+test('check --live says that an OAuth 2.0 secret has expired, and does not show it', async () => {
+  // As Microsoft answers: learn.microsoft.com/en-us/entra/identity-platform/reference-error-codes, AADSTS7000222.
   const { url } = await serve((_, response) => {
     const error_description =
       "AADSTS7000222: The provided client secret keys for app 'app' are expired. Visit the Azure portal to create new keys.";
     response.writeHead(401).end(JSON.stringify({ error: 'invalid_client', error_description }));
   });
-  return { oauth2: { tokenUrl: `${url}/token`, clientId: 'app', clientSecret: 'an-expired-secret' }, url };
-}
-
-describe('check --live finds', () => {
-  test('a mail server that wants a login before it sends elsewhere', async () => {
-    const sandbox = await mailServer({ relaysFor: ['example.com'] });
-    const mail = { connector: 'email', url: sandbox.url(), from };
-    const actions = [mailTo('dana@example.com'), mailTo('ben@elsewhere.example')];
-    const { code, lines, out } = await check({ mail }, actions, '--live');
-    expect(code).toBe(1);
-    expect(out).toContain('✓ takes mail for dana@example.com');
-    expect(lines).toEqual([
-      expect.stringMatching(
-        /^ {2}✗ takes mail for ben@elsewhere\.example: .*554 5\.7\.1.*Relay access denied.*login in the sink's url/,
-      ),
-    ]);
-    expect(sandbox.mails).toEqual([]);
-  });
-
-  test('a name for EHLO that the mail server does not take', async () => {
-    const sandbox = await mailServer({});
-    const mail = { connector: 'email', url: sandbox.url(), from, name: '[127.0.0.1]' };
-    const { code, lines } = await check({ mail }, [mailTo('dana@example.com')], '--live');
-    expect(code).toBe(1);
-    expect(lines).toEqual([
-      expect.stringMatching(/✗ may send from hiring@example\.com: .*504 5\.5\.2.*Give the sink a `name`/),
-    ]);
-  });
-
-  test('a Slack app without im:history, where a rule writes to a person', async () => {
-    const scopes = ['chat:write', 'im:write', 'channels:read', 'channels:history'];
-    const people = [{ id: 'U0123ABCDEF', email: 'dana@example.com' }] as never;
-    const sandbox = await startSlack({ scopes, people });
-    onTestFinished(() => sandbox.close());
-    const slack = { connector: 'slack', token: sandbox.token, apiUrl: sandbox.url };
-    const actions = ['#hiring', 'U0123ABCDEF'].map((channel) => ({ sink: 'slack', channel, text: 't' }));
-    const { code, lines, out } = await check({ slack }, actions, '--live');
-    expect(code).toBe(1);
-    expect(lines).toEqual([
-      expect.stringMatching(
-        /✗ may look for earlier direct messages: .*scope im:history.*OAuth & Permissions/,
-      ),
-    ]);
-    expect(out).toContain('✓ reaches U0123ABCDEF');
-    expect(sandbox.messages).toEqual([]);
-  });
-
-  test('an OAuth 2.0 secret of a mail server that has expired', async () => {
-    const { oauth2 } = await expiredSecret();
-    const sandbox = await mailServer({
-      oauth2: { user: 'a@example.com', isValid: () => true, like: 'Microsoft' },
-    });
-    const mail = { connector: 'email', url: sandbox.url(), from, auth: { user: 'a@example.com', oauth2 } };
-    const { code, lines, out } = await check({ mail }, [mailTo('dana@example.com')], '--live');
-    expect(code).toBe(1);
-    expect(lines).toEqual([
-      expect.stringMatching(
-        /✗ access token: The token endpoint .*invalid_client .*AADSTS7000222.*may have expired/,
-      ),
-    ]);
-    expect(out).not.toContain('an-expired-secret');
-  });
-
-  test('an OAuth 2.0 secret of a webhook that has expired', async () => {
-    const { oauth2, url } = await expiredSecret();
-    const ats = { connector: 'webhook', url, allowPrivate: true, auth: { oauth2 } };
-    const { code, lines, out } = await check({ ats }, [{ sink: 'ats' }], '--live');
-    expect(code).toBe(1);
-    expect(lines).toEqual([
-      expect.stringMatching(
-        /✗ access token: The token endpoint .*invalid_client .*AADSTS7000222.*may have expired/,
-      ),
-    ]);
-    expect(out).not.toContain('an-expired-secret');
-  });
+  const oauth2 = { tokenUrl: `${url}/token`, clientId: 'app', clientSecret: 'an-expired-secret' };
+  const ats = { connector: 'webhook', url, allowPrivate: true, auth: { oauth2 } };
+  const { code, lines, out } = await check({ ats }, [{ sink: 'ats' }], '--live');
+  const said = /✗ access token: The token endpoint .*invalid_client .*AADSTS7000222.*may have expired/;
+  expect({ code, lines }).toEqual({ code: 1, lines: [expect.stringMatching(said)] });
+  expect(out).not.toContain('an-expired-secret');
 });
 
 test('with --live it keeps the refresh token that comes in place of the one that it used up', async () => {

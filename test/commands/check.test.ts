@@ -34,14 +34,6 @@ scenarios:
 `;
 
 describe('check', () => {
-  test('of a good config says so, with what is in it', async () => {
-    const { folder, write } = await workplace();
-    const file = await write('config.yaml', withScenario(folder, '#hiring'));
-    const { code, out, err } = await run(['check', '--config', file], token);
-    expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toBe(`${file} is good: 1 rule, 1 sink, 2 scenarios as expected.\n`);
-  });
-
   test('of a large one tries a message of each kind and some of the others, and says so', async () => {
     const { folder, write } = await workplace();
     const catalog = (entry: (id: number) => string) =>
@@ -74,61 +66,52 @@ rules:
   });
 
   test('lists ten mistakes at their ten places, each with its line', async () => {
-    const { write } = await workplace();
-    const fixtures = join(import.meta.dirname, '../fixtures/config');
-    const text = await readFile(join(fixtures, 'ten-mistakes.yaml'), 'utf8');
-    const file = await write('ten.yaml', text);
-    const { code, out, err } = await run(['check', '--config', file], {
+    const file = join(import.meta.dirname, '../fixtures/config/ten-mistakes.yaml');
+    const ran = await run(['check', '--config', file], {
       SLACK_BOT_TOKEN: 'xoxb-1',
       SMTP_URL: 'smtp://localhost',
     });
-    expect({ code, err }).toEqual({ code: 1, err: '' });
-    const places = [...out.matchAll(/^(.*):(\d+):(\d+): error: .+\n {2}(\d+) \| (.*)\n +\^/gm)];
-    expect(places).toHaveLength(10);
-    for (const [, named, line, column, shownLine, excerpt] of places) {
-      expect(named).toBe(file);
-      expect(shownLine).toBe(line);
-      expect(text.split('\n')[Number(line) - 1]).toBe(excerpt);
-      expect(Number(column)).toBeLessThanOrEqual(excerpt!.length);
-    }
-    expect(new Set(places.map(([, , line]) => line)).size).toBe(10);
-    expect(out).toMatch(/\n10 errors\n$/);
-    expect(out).not.toMatch(stack);
+    const expected = await readFile(file.replace('.yaml', '.txt'), 'utf8');
+    expect(ran).toEqual({ code: 1, out: expected.replaceAll('my.yaml', file), err: '' });
   });
 
-  test('shows where a scenario comes out otherwise than expected', async () => {
-    const { folder, write } = await workplace();
-    const file = await write('config.yaml', withScenario(folder, '#other'));
-    const { code, out, err } = await run(['check', '--config', file], token);
-    expect({ code, err }).toEqual({ code: 1, err: '' });
-    const line =
-      withScenario(folder, '#other').split('\n').indexOf('  - event: { status: Completed, testId: 7 }') + 1;
-    expect(out).toContain(`${file}:${line}:5: error: Completed of test 7: action 1 (slack): `);
-    expect(out).toContain('expected channel "#other", but "#hiring" would be sent');
-    expect(out).toMatch(/\n1 error\n$/);
-  });
-
-  test('shows a difference of a scenario over time at its key, and says it to programs', async () => {
+  test('shows where a scenario comes out otherwise than expected, and says it to programs', async () => {
     const { folder, write } = await workplace();
     const scenario = `  - name: weekend
     events: [ { at: Sat 10:00, status: Completed, testId: 7, candidateId: a } ]
     expect: [ { at: Mon 10:00, sink: slack, text: { contains: Completed } } ]
 `;
-    const text = `${withScenario(folder, '#hiring')}${scenario}`;
+    const text = `${withScenario(folder, '#other')}${scenario}`;
     const file = await write('config.yaml', text);
-    const message = 'weekend: expected at "Mon 10:00", but it would be sent at "Sat 10:00"';
-    const line = text.split('\n').findIndex((written) => written.includes('expect: [ { at')) + 1;
-    const { code, out } = await run(['check', '--config', file], token);
-    expect({ code, out }).toEqual({
-      code: 1,
-      out: expect.stringContaining(`${file}:${line}:21: error: ${message}\n`),
-    });
+    const lineOf = (part: string) => text.split('\n').findIndex((written) => written.includes(part)) + 1;
+    const errors = [
+      {
+        file,
+        line: lineOf('- event: { status: Completed'),
+        column: 5,
+        message:
+          'Completed of test 7: action 1 (slack): expected channel "#other", but "#hiring" would be sent',
+      },
+      {
+        file,
+        line: lineOf('expect: [ { at'),
+        column: 21,
+        message: 'weekend: expected at "Mon 10:00", but it would be sent at "Sat 10:00"',
+      },
+    ];
+    const { code, out, err } = await run(['check', '--config', file], token);
+    expect({ code, err }).toEqual({ code: 1, err: '' });
+    for (const { line, column, message } of errors)
+      expect(out).toContain(`${file}:${line}:${column}: error: ${message}\n`);
+    expect(out).toMatch(/\n2 errors\n$/);
     const asJson = await run(['check', '--config', file, '--json'], token);
-    expect(JSON.parse(asJson.out)).toEqual({ errors: [{ file, line, column: 21, message }], warnings: [] });
-    await write('config.yaml', text.replace('Mon 10:00', 'Sat 10:00'));
-    expect((await run(['check', '--config', file], token)).out).toBe(
-      `${file} is good: 1 rule, 1 sink, 3 scenarios as expected.\n`,
-    );
+    expect(JSON.parse(asJson.out)).toEqual({ errors, warnings: [] });
+    await write('config.yaml', text.replace('#other', '#hiring').replace('Mon 10:00', 'Sat 10:00'));
+    expect(await run(['check', '--config', file], token)).toEqual({
+      code: 0,
+      out: `${file} is good: 1 rule, 1 sink, 3 scenarios as expected.\n`,
+      err: '',
+    });
   });
 
   test('names the rules and actions that no scenario reaches, which is no failure', async () => {
@@ -157,116 +140,73 @@ scenarios: [ { event: { status: Completed, testId: 1 }, expect: [ { sink: slack 
     const { out: github } = await run(['check', '--config', file, '--format', 'github'], token);
     expect(github).toMatch(/^::notice file=.*,line=\d+,col=5::No scenario reaches the rule "two"\.$/m);
   });
-
-  test('warns of what is not wrong but hardly meant, and that is no failure', async () => {
-    const { folder, write } = await workplace();
-    const sinks = 'sinks: { slack: { connector: slack, token: "${TOKEN}" } }';
-    const file = await write('config.yaml', `${base(folder)}\n${sinks}\nrules: []\n`);
-    const { code, out } = await run(['check', '--config', file], token);
-    expect(code).toBe(0);
-    expect(out).toMatch(/config\.yaml:\d+:\d+: warning: .*slack/);
-    expect(out).toMatch(/\n\S+ can be used, with 2 warnings: 0 rules, 1 sink\.\n$/);
-  });
 });
 
-const withMails = (folder: string, catalog: string, rules: string) => `${base(folder)}
+const toOwner = "{ sink: mail, to: '{{ test.owner }}', subject: s, text: t }";
+const many = ['a', 'a', 'a', 'a', 'a', 'b', 'c', 'd', 'e'].map(
+  (owner, at) => `${at + 1}: { owner: ${owner} }`,
+);
+const toSome = "{% if event.status == 'Canceled' %}ben{% else %}ben@example.com{% endif %}";
+
+test.each<[string, string, string, readonly string[]]>([
+  [
+    'for a test of the catalog, at the action',
+    '{ 111: { owner: dana@example.com }, 222: { owner: ben } }',
+    `rules:\n  - name: a\n    when: { test.owner: { exists: true } }\n    then:\n      - ${toOwner}`,
+    ['9 for test 222: No email address: "ben".'],
+  ],
+  [
+    'for events that no rule matched, and for a test that is not in the catalog',
+    '{ 111: { owner: ben }, 222: { owner: eve } }',
+    `rules: [ { name: a, when: { testId: 222 }, then: [], silent: true } ]\nunmatched: [ ${toOwner} ]`,
+    [
+      '14 for a test that is not in the catalog: The mail has no recipient: `to` came out empty.',
+      '14 for test 111: No email address: "ben".',
+    ],
+  ],
+  [
+    'for some of its events only',
+    '{ 1: {}, 2: {} }',
+    `rules: [ { name: a, when: { testId: 1, candidateNumericalId: { gt: 0 } }, then: [ { sink: mail, to: "${toSome}", subject: s, text: t } ] } ]`,
+    ['83 for test 1: No email address: "ben".'],
+  ],
+  [
+    'a few times for an action, each with a few tests',
+    `{ ${many.join(', ')} }`,
+    `rules: [ { name: a, when: { test.owner: { exists: true } }, then: [ ${toOwner} ] } ]`,
+    [
+      '69 for test 1, test 2, test 3 and 2 more: No email address: "a".',
+      '69 for test 6: No email address: "b".',
+      '69 for test 7: No email address: "c".',
+    ],
+  ],
+  [
+    'and of none that could be made, or that no rule asks for',
+    '{ 111: { owner: dana@example.com }, 222: { owner: ben } }',
+    `rules: [ { name: a, when: { testId: 111 }, then: [ ${toOwner} ] } ]`,
+    [],
+  ],
+  [
+    'without a word of what is secret',
+    '{}',
+    "rules: [ { name: a, when: {}, then: [ { sink: mail, to: '${MAIL_KEY}', subject: s, text: t } ] } ]",
+    ['39 for a test that is not in the catalog: No email address: "***".'],
+  ],
+])('check warns of a message that cannot be made %s', async (_, catalog, rules, expected) => {
+  const { folder, write } = await workplace();
+  const text = `${base(folder)}
 sinks: { mail: { connector: email, url: 'smtp://localhost', from: hiring@example.com } }
 catalog: ${catalog}
 ${rules}
 ${rules.includes('unmatched') ? '' : 'unmatched: silent'}
 `;
-
-/** The warnings of a config without errors, as `column message` of lines that hold `sink: mail`. */
-async function mailWarnings(catalog: string, rules: string): Promise<string[]> {
-  const { folder, write } = await workplace();
-  const text = withMails(folder, catalog, rules);
-  const { code, out, err } = await run(['check', '--config', await write('config.yaml', text)]);
+  const env = { MAIL_KEY: 'hunter-two' };
+  const { code, out, err } = await run(['check', '--config', await write('config.yaml', text)], env);
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(out).toMatch(/ (?:is good|can be used, with \d warnings?): /);
   const found = [...out.matchAll(/^.*config\.yaml:(\d+):(\d+): warning: (.*)$/gm)];
-  return found.map(([, line, column, message]) => {
-    expect(text.split('\n')[Number(line) - 1]).toContain('sink: mail');
-    return `${column} ${message}`;
-  });
-}
-
-describe('check warns of a message that cannot be made', () => {
-  const toOwner = "{ sink: mail, to: '{{ test.owner }}', subject: s, text: t }";
-
-  test('for a test of the catalog, at the action', async () => {
-    const rule = `rules:\n  - name: a\n    when: { test.owner: { exists: true } }\n    then:\n      - ${toOwner}`;
-    expect(await mailWarnings('{ 111: { owner: dana@example.com }, 222: { owner: ben } }', rule)).toEqual([
-      '9 for test 222: No email address: "ben".',
-    ]);
-  });
-
-  test('for events that no rule matched, and for a test that is not in the catalog', async () => {
-    const rules = `rules: [ { name: a, when: { testId: 222 }, then: [], silent: true } ]\nunmatched: [ ${toOwner} ]`;
-    expect(await mailWarnings('{ 111: { owner: ben }, 222: { owner: eve } }', rules)).toEqual([
-      '14 for a test that is not in the catalog: The mail has no recipient: `to` came out empty.',
-      '14 for test 111: No email address: "ben".',
-    ]);
-  });
-
-  test('for some of its events only', async () => {
-    const to = "{% if event.status == 'Canceled' %}ben{% else %}ben@example.com{% endif %}";
-    const rules = `rules: [ { name: a, when: { testId: 1, candidateNumericalId: { gt: 0 } }, then: [ { sink: mail, to: "${to}", subject: s, text: t } ] } ]`;
-    expect(await mailWarnings('{ 1: {}, 2: {} }', rules)).toEqual([
-      expect.stringContaining('for test 1: No email address: "ben".'),
-    ]);
-  });
-
-  test('as it is written: where a block has no text for a test', async () => {
-    const { folder, write } = await workplace();
-    const text = `${base(folder)}
-sinks: { slack: { connector: slack, token: xoxb-1 } }
-catalog: { 111: { name: Backend }, 222: {} }
-rules:
-  - name: a
-    when: {}
-    then:
-      - sink: slack
-        channel: '#hiring'
-        text: done
-        blocks: [{ type: header, text: { type: plain_text, text: '{{ test.name }}' } }]
-`;
-    const { code, out } = await run(['check', '--config', await write('config.yaml', text)]);
-    expect(code).toBe(0);
-    expect(out).toContain(
-      'warning: for test 222, a test that is not in the catalog: Blocks without a text or an address were left out.',
-    );
-  });
-
-  test('a few times for an action, each with a few tests', async () => {
-    const owners = ['a', 'a', 'a', 'a', 'a', 'b', 'c', 'd', 'e'].map(
-      (owner, at) => `${at + 1}: { owner: ${owner} }`,
-    );
-    const rules = `rules: [ { name: a, when: { test.owner: { exists: true } }, then: [ ${toOwner} ] } ]`;
-    const messages = (await mailWarnings(`{ ${owners.join(', ')} }`, rules)).map((one) =>
-      one.replace(/^\d+ /, ''),
-    );
-    expect(messages).toEqual([
-      'for test 1, test 2, test 3 and 2 more: No email address: "a".',
-      'for test 6: No email address: "b".',
-      'for test 7: No email address: "c".',
-    ]);
-  });
-
-  test('and of none that could be made, or that no rule asks for', async () => {
-    const rules = `rules: [ { name: a, when: { testId: 111 }, then: [ ${toOwner} ] } ]`;
-    expect(await mailWarnings('{ 111: { owner: dana@example.com }, 222: { owner: ben } }', rules)).toEqual(
-      [],
-    );
-  });
-
-  test('without a word of what is secret', async () => {
-    const { folder, write } = await workplace();
-    const rules = `rules: [ { name: a, when: {}, then: [ { sink: mail, to: '\${MAIL_KEY}', subject: s, text: t } ] } ]`;
-    const file = await write('config.yaml', withMails(folder, '{}', rules));
-    const { out } = await run(['check', '--config', file], { MAIL_KEY: 'hunter-two' });
-    expect(out).toContain('No email address: "***".');
-    expect(out).not.toContain('hunter-two');
-  });
+  for (const [, line] of found) expect(text.split('\n')[Number(line) - 1]).toContain('sink: mail');
+  expect(found.map(([, , column, message]) => `${column} ${message}`)).toEqual(expected);
 });
 
 describe('check for a program', () => {
@@ -346,6 +286,8 @@ describe('check --live', () => {
     }
     expect(out).not.toContain('✗');
     expect(out).toMatch(/is good: .*\.\n$/);
+    const onTerminal = await run(['check', '--live', '--config', example], env, true);
+    expect(onTerminal.out).toContain('\u001B[32m✓\u001B[39m');
     expect(Object.values(received).flatMap((ids) => ids())).toEqual([]);
     expect({ calls: http.calls, mails: smtp.mails }).toEqual({ calls: [], mails: [] });
   });
@@ -364,46 +306,16 @@ describe('check --live', () => {
     expect(slack.messages).toEqual([]);
   });
 
-  test('finds a tab that is protected, one too short for its header, and goes on with the others', async () => {
+  test('finds a tab that is too short for its header', async () => {
     const { env, sheets } = await tools(allChannels);
     const { folder, write } = await workplace();
-    const row = 'row: { Candidate: "{{ event.candidateId }}" }';
-    const file = await write(
-      'config.yaml',
-      `${base(folder)}
-sinks: { sheet: { connector: google-sheets, spreadsheetId: '${sheets.spreadsheetId}', credentials: '\${GOOGLE_CREDENTIALS}', apiUrl: '${sheets.url}', headerRow: 2 } }
-rules: [ { name: all, when: {}, then: [ { sink: sheet, tab: Locked, ${row} }, { sink: sheet, tab: Short, ${row} }, { sink: sheet, tab: New, ${row} } ] } ]
-`,
-    );
-    sheets.document.addTab(5, 'Locked', {}).write(1, 0, [['Candidate', 'Delivery']]);
+    const sheet = `{ connector: google-sheets, spreadsheetId: '${sheets.spreadsheetId}', credentials: '\${GOOGLE_CREDENTIALS}', apiUrl: '${sheets.url}', headerRow: 2 }`;
+    const rules = `rules: [ { name: all, when: {}, then: [ { sink: sheet, tab: Short, row: { Candidate: x } } ] } ]`;
+    const file = await write('config.yaml', `${base(folder)}\nsinks: { sheet: ${sheet} }\n${rules}\n`);
     sheets.document.addTab(6, 'Short', { rowCount: 1 });
-    const before = JSON.stringify(sheets.document);
     expect((await run(['check', '--live', '--config', file], env)).out).toMatch(
       /^ {2}✗ tab Short: The tab Short has only 1 row, and its header should be in row 2. Add rows/m,
     );
-    sheets.document.protect('Locked');
-    const { code, out, err } = await run(['check', '--live', '--config', file], env);
-    expect({ code, err }).toEqual({ code: 1, err: '' });
-    expect(out).toMatch(
-      /^ {2}✗ tab Locked: connector@\S+ may not edit all of it: protected. Let connector@\S+ edit the protected sheets/m,
-    );
-    expect(out).toMatch(/^ {2}✓ tab New: will be made with its first row$/m);
-    expect(out).toMatch(/\n2 live checks failed\.\n$/);
-    sheets.document.protections.pop();
-    expect(JSON.stringify(sheets.document)).toBe(before);
-  });
-
-  test('never shows a credential, whatever the tool says', async () => {
-    const { env } = await tools(allChannels);
-    const wrong = {
-      ...env,
-      SLACK_BOT_TOKEN: 'xoxb-not-the-one',
-      GOOGLE_CREDENTIALS: '{"private_key":"half"}',
-    };
-    const { code, out, err } = await run(['check', '--live', '--config', example], wrong);
-    expect(code).toBe(1);
-    expect(out + err).not.toContain('xoxb-not-the-one');
-    expect(out + err).not.toContain('half');
   });
 
   test('never repeats a credential that the tool repeats', async () => {
@@ -426,12 +338,6 @@ rules: [ { name: all, when: {}, then: [ { sink: sheet, tab: Locked, ${row} }, { 
     expect({ code, out }).toEqual({ code: 1, out: expect.stringContaining('SLACK_BOT_TOKEN is not set') });
     expect(slack.calls).toEqual([]);
   });
-});
-
-test('on a terminal, marks are coloured', async () => {
-  const { env } = await tools(allChannels);
-  const colored = await run(['check', '--live', '--config', example], env, true);
-  expect(colored.out).toContain('\u001B[32m✓\u001B[39m');
 });
 
 describe('check --live of a store in PostgreSQL', () => {
