@@ -3,11 +3,22 @@ import { describe, expect, test } from 'vitest';
 import type { RowRequest, SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { Sink } from '../../src/connector.ts';
 import type { Json, Outcome } from '../../src/model.ts';
-import type { SheetsSandbox } from '../../sandbox/sheets.ts';
-import { calls, connected, given, refuse, requestFor, update } from './google-sheets-fixtures.ts';
 import { runs } from '../fixtures/runs.ts';
+import {
+  calls,
+  connected,
+  given,
+  refuse,
+  requestFor,
+  sandbox,
+  sink,
+  update,
+  withSheets,
+} from './google-sheets-fixtures.ts';
 
-const send = (sink: Sink<SheetMessage>, requests: readonly RowRequest[]) => sink.deliverMany!(requests);
+withSheets();
+
+const send = (requests: readonly RowRequest[]) => sink.deliverMany!(requests);
 
 const many = (count: number, fields: (index: number) => Parameters<typeof requestFor>[0] = () => ({})) =>
   Array.from({ length: count }, (_, index) => requestFor(fields(index)));
@@ -17,18 +28,17 @@ const kinds = (outcomes: readonly Outcome[]) => outcomes.map(({ outcome }) => ou
 const rangeOf = (outcome: Outcome | undefined) =>
   outcome?.outcome === 'delivered' ? outcome.receipt['range'] : outcome;
 
-const deliveries = (sandbox: SheetsSandbox, tab = 'Results') =>
-  sandbox.rows(tab).map((row) => row['Delivery']);
+const deliveries = (tab = 'Results') => sandbox.rows(tab).map((row) => row['Delivery']);
 
 const idsOf = (requests: readonly RowRequest[]) => requests.map(({ deliveryId }) => deliveryId);
 
 /** Sends again whatever is to be retried, as the worker would, until nothing is. */
-async function sendToTheEnd(sink: Sink<SheetMessage>, requests: readonly RowRequest[]): Promise<Outcome[]> {
+async function sendToTheEnd(requests: readonly RowRequest[], by = sink): Promise<Outcome[]> {
   const last = new Map<string, Outcome>();
   let waiting = requests;
   for (let round = 0; waiting.length > 0; round += 1) {
     if (round > 20) throw new Error(JSON.stringify([...last.values()]));
-    const outcomes = await send(sink, waiting);
+    const outcomes = await by.deliverMany!(waiting);
     waiting = waiting.flatMap((request, index) => {
       const outcome = outcomes[index]!;
       last.set(request.deliveryId, outcome);
@@ -59,26 +69,24 @@ const oneCall = 'values.batchGet spreadsheets.batchUpdate values.batchGet';
 
 describe('many rows', () => {
   test('cost one write and two reads, but for the first look at their tab', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [['Candidate', 'Delivery']]);
+    given('Results', [['Candidate', 'Delivery']]);
     const requests = many(500);
-    await send(sink, requests);
-    expect(calls(sandbox)).toBe(`token spreadsheets.get values.batchGet ${oneCall}`);
-    await send(sink, many(500));
-    expect(calls(sandbox)).toBe(oneCall);
-    expect(deliveries(sandbox).slice(0, 500)).toEqual(idsOf(requests));
+    await send(requests);
+    expect(calls()).toBe(`token spreadsheets.get values.batchGet ${oneCall}`);
+    await send(many(500));
+    expect(calls()).toBe(oneCall);
+    expect(deliveries().slice(0, 500)).toEqual(idsOf(requests));
   });
 
   test('make their tab and all their headers with one write', async () => {
-    const { sandbox, sink } = await connected();
     const rows = [{ A: 1 }, { B: 2, A: 3 }, { C: 4 }];
     const requests = rows.map((row) => requestFor({ row }));
-    expect((await send(sink, requests)).map(rangeOf)).toEqual([
+    expect((await send(requests)).map(rangeOf)).toEqual([
       "'Results'!A2:D2",
       "'Results'!A3:D3",
       "'Results'!A4:D4",
     ]);
-    expect(calls(sandbox)).toBe(`token spreadsheets.get spreadsheets.batchUpdate ${oneCall}`);
+    expect(calls()).toBe(`token spreadsheets.get spreadsheets.batchUpdate ${oneCall}`);
     const [first, second, third] = idsOf(requests);
     expect(sandbox.cells('Results')).toEqual([
       ['A', 'B', 'C', 'Delivery'],
@@ -89,9 +97,8 @@ describe('many rows', () => {
   });
 
   test('of several tabs keep their order in each, and share a call', async () => {
-    const { sandbox, sink } = await connected();
     const requests = many(6, (index) => ({ tab: index % 3 === 0 ? 'A' : 'B' }));
-    const outcomes = await send(sink, requests);
+    const outcomes = await send(requests);
     expect(outcomes.map(rangeOf)).toEqual([
       "'A'!A2:B2",
       "'B'!A2:B2",
@@ -101,43 +108,38 @@ describe('many rows', () => {
       "'B'!A5:B5",
     ]);
     const [first, second, third, fourth, fifth, sixth] = idsOf(requests);
-    expect(deliveries(sandbox, 'A')).toEqual([first, fourth]);
-    expect(deliveries(sandbox, 'B')).toEqual([second, third, fifth, sixth]);
-    expect(calls(sandbox)).toBe(`token spreadsheets.get spreadsheets.batchUpdate ${oneCall}`);
+    expect(deliveries('A')).toEqual([first, fourth]);
+    expect(deliveries('B')).toEqual([second, third, fifth, sixth]);
+    expect(calls()).toBe(`token spreadsheets.get spreadsheets.batchUpdate ${oneCall}`);
   });
 
   test('stay below the limit of writes where single rows would not', async () => {
-    const { sandbox, sink } = await connected({ perMinute: 6 });
-    given(sandbox, 'Results', [['Candidate', 'Delivery']]);
+    await connected({ perMinute: 6 });
+    given('Results', [['Candidate', 'Delivery']]);
     for (const requests of [many(100), many(100)]) {
-      expect(new Set(kinds(await send(sink, requests)))).toEqual(new Set(['delivered']));
+      expect(new Set(kinds(await send(requests)))).toEqual(new Set(['delivered']));
     }
   });
 
   test('whose delivery is one stand as a single row does', async () => {
-    const { sandbox, sink } = await connected();
     const [request] = many(1);
-    expect(kinds(await send(sink, [request!]))).toEqual(['delivered']);
-    expect(deliveries(sandbox)).toEqual([request!.deliveryId]);
+    expect(kinds(await send([request!]))).toEqual(['delivered']);
+    expect(deliveries()).toEqual([request!.deliveryId]);
   });
 });
 
 describe('a tab that fails', () => {
   test('for a protection waits with one call, and the other tabs go on', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Locked', [['Candidate', 'Delivery']]);
-    given(sandbox, 'Free', [['Candidate', 'Delivery']]);
+    given('Locked', [['Candidate', 'Delivery']]);
+    given('Free', [['Candidate', 'Delivery']]);
     sandbox.document.protect('Locked');
     const requests = many(20, (index) => ({ tab: index % 2 === 0 ? 'Locked' : 'Free' }));
-    const outcomes = await send(sink, requests);
+    const outcomes = await send(requests);
     expect(sandbox.calls.filter((call) => call === 'spreadsheets.batchUpdate')).toHaveLength(1);
     const again = nextOf(requests, outcomes);
     const [locked, free] = [again.filter(({ at }) => at === 300_000), again.filter(({ at }) => at === 0)];
     expect([locked.length, free.length]).toEqual([10, 10]);
-    const freed = await send(
-      sink,
-      free.map(({ request }) => request),
-    );
+    const freed = await send(free.map(({ request }) => request));
     expect(new Set(kinds(freed))).toEqual(new Set(['delivered']));
     expect(outcomes[0]).toMatchObject({
       outcome: 'retry',
@@ -154,73 +156,65 @@ describe('a tab that fails', () => {
   ])(
     'for a protection of a batch %s takes one call each time, and ends when that is lifted',
     async ([, one]) => {
-      const { sandbox, sink } = await connected();
       const rows = Array.from({ length: 50 }, (_, index) => [`c${index}`, 'old', '']);
-      given(sandbox, 'Results', [['Candidate', 'Status', 'Delivery'], ...rows]);
+      given('Results', [['Candidate', 'Status', 'Delivery'], ...rows]);
       sandbox.document.protect('Results');
       let requests: RowRequest[] = Array.from({ length: 50 }, (_, index) => one(index));
       for (let round = 1; round <= 3; round += 1) {
-        calls(sandbox);
-        const next = nextOf(requests, await send(sink, requests));
+        calls();
+        const next = nextOf(requests, await send(requests));
         expect(new Set(next.map(({ at }) => at))).toEqual(new Set([300_000]));
         const writes = sandbox.calls.filter((call) => call === 'spreadsheets.batchUpdate');
         expect(writes.length).toBeLessThanOrEqual(2);
         requests = next.map(({ request }) => request);
       }
       sandbox.document.protections.length = 0;
-      expect(new Set(kinds(await send(sink, requests)))).toEqual(new Set(['delivered']));
+      expect(new Set(kinds(await send(requests)))).toEqual(new Set(['delivered']));
     },
   );
 
   test('for a protection of one row keeps only that one waiting', async () => {
-    const { sandbox, sink } = await connected();
     const rows = ['a', 'b', 'c'].map((name) => [name, 'old', '']);
-    given(sandbox, 'Results', [['Candidate', 'Status', 'Delivery'], ...rows]);
+    given('Results', [['Candidate', 'Status', 'Delivery'], ...rows]);
     sandbox.document.protect('Results', { startRowIndex: 2, endRowIndex: 3 });
     const requests = ['a', 'b', 'c'].map((name) => update(name, 'new'));
-    const next = nextOf(requests, await send(sink, requests));
-    const outcomes = await send(
-      sink,
-      next.map(({ request }) => request),
-    );
+    const next = nextOf(requests, await send(requests));
+    const outcomes = await send(next.map(({ request }) => request));
     expect(kinds(outcomes)).toEqual(['delivered', 'retry', 'delivered']);
     expect(sandbox.rows('Results').map(({ Status }) => Status)).toEqual(['new', 'old', 'new']);
   });
 
   test('is not called again for rows that a refusal had parted, where it concerns them all', async () => {
-    const { sandbox, sink } = await connected();
     sandbox.faults.only = ['spreadsheets.batchUpdate'];
-    await send(sink, many(1));
+    await send(many(1));
     sandbox.faults.once({ kind: 'rate-limit', retryAfterS: 5 });
-    calls(sandbox);
+    calls();
     const parted = [1, 2, 3].map((group) => requestFor({}, { progress: { group } }));
-    for (const outcome of await send(sink, parted)) {
+    for (const outcome of await send(parted)) {
       expect(outcome).toMatchObject({ outcome: 'retry', reason: 'rate_limited', retryAfterMs: 5000 });
     }
-    expect(calls(sandbox)).toBe('values.batchGet spreadsheets.batchUpdate');
+    expect(calls()).toBe('values.batchGet spreadsheets.batchUpdate');
   });
 });
 
 describe('a refusal that means one row of many', () => {
   test('ends with that row given up and all others delivered once, in a handful of calls', async () => {
-    const { sandbox, sink } = await connected();
     const requests = many(500);
     requests[321] = badRow();
-    const outcomes = await sendToTheEnd(sink, requests);
+    const outcomes = await sendToTheEnd(requests);
     expect(outcomes[321]).toMatchObject({
       outcome: 'rejected',
       detail: expect.stringContaining('50000 characters'),
     });
     expect(outcomes.filter(({ outcome }) => outcome === 'delivered')).toHaveLength(499);
     const expected = idsOf(requests.toSpliced(321, 1));
-    expect(deliveries(sandbox).map(String).toSorted()).toEqual(expected.toSorted());
+    expect(deliveries().map(String).toSorted()).toEqual(expected.toSorted());
     // One makes the tab, one is refused and says for which row, one has the others.
     expect(sandbox.calls.filter((call) => call === 'spreadsheets.batchUpdate')).toHaveLength(3);
   });
 
   test('and is not named is found by halves', async () => {
-    const { sandbox, sink } = await connected();
-    await send(sink, many(1));
+    await send(many(1));
     const requests = many(100);
     sandbox.faults.only = ['spreadsheets.batchUpdate'];
     sandbox.faults.decide = () => (underWay.includes(requests[42]!) ? { kind: 'status', status: 400 } : null);
@@ -238,7 +232,7 @@ describe('a refusal that means one row of many', () => {
         return outcomes;
       },
     };
-    const outcomes = await sendToTheEnd(watched, requests);
+    const outcomes = await sendToTheEnd(requests, watched);
     expect(outcomes.filter(({ outcome }) => outcome === 'delivered')).toHaveLength(99);
     expect(outcomes[42]).toMatchObject({ outcome: 'rejected' });
     // Halving 100 takes seven rounds, and each has two calls at most.
@@ -248,35 +242,29 @@ describe('a refusal that means one row of many', () => {
   });
 
   test('is found among updates, too', async () => {
-    const { sandbox, sink } = await connected();
     const values = ['a', 'b', 'c'];
-    await send(
-      sink,
-      values.map((value) => update(value, 'old')),
-    );
+    await send(values.map((value) => update(value, 'old')));
     const requests = values.map((value) => update(value, 'new'));
     const tooLong = { ...requests[1]!.message.row, Status: 'x'.repeat(50_001) };
     requests[1] = { ...requests[1]!, message: { ...requests[1]!.message, row: tooLong } };
-    expect(kinds(await sendToTheEnd(sink, requests))).toEqual(['delivered', 'rejected', 'delivered']);
+    expect(kinds(await sendToTheEnd(requests))).toEqual(['delivered', 'rejected', 'delivered']);
     expect(sandbox.rows('Results').map(({ Status }) => Status)).toEqual(['new', 'old', 'new']);
   });
 
   test('says so, and asks for no delay of its own', async () => {
-    const { sandbox, sink } = await connected();
-    await send(sink, many(1));
-    refuse(sandbox, 'spreadsheets.batchUpdate', 400, { message: 'no' });
-    const [first, second] = await send(sink, [badRow(), requestFor()]);
+    await send(many(1));
+    refuse('spreadsheets.batchUpdate', 400, { message: 'no' });
+    const [first, second] = await send([badRow(), requestFor()]);
     const words = { detail: expect.stringContaining('2 rows at once'), retryAfterMs: 0 };
     expect(first).toMatchObject({ outcome: 'retry', reason: 'invalid', ...words });
     expect(second).toMatchObject({ outcome: 'retry', reason: 'invalid', ...words });
   });
 
   test('is found where the header cannot be written for one of them', async () => {
-    const { sink } = await connected();
-    await send(sink, many(1));
+    await send(many(1));
     const longName = 'x'.repeat(50_001);
     const requests = [requestFor(), requestFor({ row: { Candidate: 'c', [longName]: 1 } }), requestFor()];
-    expect(kinds(await sendToTheEnd(sink, requests))).toEqual(['delivered', 'rejected', 'delivered']);
+    expect(kinds(await sendToTheEnd(requests))).toEqual(['delivered', 'rejected', 'delivered']);
   });
 });
 
@@ -284,20 +272,19 @@ const person = (Candidate: string, Email: string) => ({ Candidate, Email });
 
 describe('rows with a key', () => {
   test('are updated with one call where they are, and added with one where they are not', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [
+    given('Results', [
       ['Candidate', 'Status', 'Delivery'],
       ['a', 'old', 'd-0'],
       ['b', 'old', 'd-00'],
     ]);
     const requests = [update('b', '1'), update('new', '2'), requestFor(), update('a', '3')];
-    expect((await send(sink, requests)).map(rangeOf)).toEqual([
+    expect((await send(requests)).map(rangeOf)).toEqual([
       "'Results'!A3:C3",
       "'Results'!A4:C4",
       "'Results'!A5:C5",
       "'Results'!A2:C2",
     ]);
-    expect(calls(sandbox)).toBe(`token spreadsheets.get values.batchGet ${oneCall}`);
+    expect(calls()).toBe(`token spreadsheets.get values.batchGet ${oneCall}`);
     const [second, third, fourth, first] = idsOf(requests);
     expect(sandbox.cells('Results').slice(1)).toEqual([
       ['a', '3', first],
@@ -308,22 +295,20 @@ describe('rows with a key', () => {
   });
 
   test('are unknown where something other than Google answered the update', async () => {
-    const { sandbox, sink } = await connected();
-    await send(sink, [update('a', 'old'), update('b', 'old')]);
+    await send([update('a', 'old'), update('b', 'old')]);
     sandbox.faults.only = ['spreadsheets.batchUpdate'];
     sandbox.faults.once({ kind: 'status', status: 200, body: {} });
-    expect(kinds(await send(sink, [update('a', 'new'), update('b', 'new')]))).toEqual(['unknown', 'unknown']);
+    expect(kinds(await send([update('a', 'new'), update('b', 'new')]))).toEqual(['unknown', 'unknown']);
   });
 
   test('are updated where they were found, and rows are added below the last that has an id', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [
+    given('Results', [
       ['Candidate', 'Status', 'Delivery'],
       ['a', 'old', 'd-0'],
       [],
       ['apart', 'old', 'd-00'],
     ]);
-    await send(sink, [update('new', 'Completed'), update('apart', 'Completed')]);
+    await send([update('new', 'Completed'), update('apart', 'Completed')]);
     expect(sandbox.rows('Results')).toMatchObject([
       { Candidate: 'a', Status: 'old' },
       {},
@@ -333,12 +318,11 @@ describe('rows with a key', () => {
   });
 
   test('follow what deliveries before them made of another key', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [
+    given('Results', [
       ['Candidate', 'Email', 'Delivery'],
       ['a', 'old@example.com', 'd-0'],
     ]);
-    await send(sink, [
+    await send([
       requestFor({ row: person('a', 'new@example.com'), key: 'Candidate' }),
       requestFor({ row: person('b', 'new@example.com'), key: 'Email' }),
       requestFor({ row: person('c', 'old@example.com'), key: 'Email' }),
@@ -353,10 +337,9 @@ describe('rows with a key', () => {
     ['is there', [['a', 'old', 'd-0']]],
     ['the first of them adds', []],
   ] as const)('and the same value write one row, which %s, and the later wins', async ([, rows]) => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [['Candidate', 'Status', 'Delivery'], ...rows]);
+    given('Results', [['Candidate', 'Status', 'Delivery'], ...rows]);
     const requests = [update('a', 'Completed'), update('a', 'Canceled')];
-    const outcomes = await send(sink, requests);
+    const outcomes = await send(requests);
     expect(outcomes.map(rangeOf)).toEqual(["'Results'!A2:C2", "'Results'!A2:C2"]);
     expect(sandbox.cells('Results').slice(1)).toEqual([['a', 'Canceled', requests[1]!.deliveryId]]);
   });
@@ -364,8 +347,7 @@ describe('rows with a key', () => {
   test.for([true, false])(
     'and the same value end right when their answer is lost (there before: %s)',
     async (isThere) => {
-      const { sandbox, sink } = await connected();
-      given(sandbox, 'Results', [
+      given('Results', [
         ['Candidate', 'Status', 'Score', 'Delivery'],
         ...(isThere ? [['a', 'DidNotTake', '', 'd-0']] : []),
       ]);
@@ -373,21 +355,20 @@ describe('rows with a key', () => {
       sandbox.faults.once({ kind: 'drop', commit: true });
       const requests = [requestFor({ row: { Candidate: 'a', Score: 7 }, key: 'Candidate' })];
       requests.push(update('a', 'Completed'), update('a', 'Canceled'));
-      expect(kinds(await send(sink, requests))).toEqual(['unknown', 'unknown', 'unknown']);
+      expect(kinds(await send(requests))).toEqual(['unknown', 'unknown', 'unknown']);
       const findings = await sink.findMany!(requests);
       expect(findings.map(({ found }) => found !== null)).toEqual([false, false, true]);
-      expect(kinds(await send(sink, requests.slice(0, 2)))).toEqual(['delivered', 'delivered']);
+      expect(kinds(await send(requests.slice(0, 2)))).toEqual(['delivered', 'delivered']);
       expect(sandbox.rows('Results')).toMatchObject([{ Candidate: 'a', Score: 7, Status: 'Canceled' }]);
     },
   );
 
   test('and the same value leave the newest values, in whatever order they are tried', async () => {
-    const { sandbox, sink } = await connected();
     const requests = [update('a', 'Sent'), update('a', 'Completed'), update('a', 'Canceled')];
     const [first, late, newest] = requests;
-    await send(sink, [newest!, first!]);
+    await send([newest!, first!]);
     expect(sandbox.rows('Results')).toMatchObject([{ Candidate: 'a', Status: 'Canceled' }]);
-    const [overtaken, added] = await send(sink, [late!, update('b', 'Completed')]);
+    const [overtaken, added] = await send([late!, update('b', 'Completed')]);
     expect(overtaken).toMatchObject({ outcome: 'delivered', note: expect.stringContaining('newer') });
     expect(added).not.toHaveProperty('note');
     expect(sandbox.rows('Results').map(({ Status }) => Status)).toEqual(['Canceled', 'Completed']);
@@ -405,47 +386,41 @@ describe('rows with a key', () => {
   );
 
   test('leave the sheet as one after the other would', { timeout: 60_000 }, async () => {
-    const { sandbox, sink } = await connected();
     let run = 0;
     const before = fc.array(fc.tuple(cell, cell, cell), { maxLength: 3 });
     const property = fc.asyncProperty(before, fc.array(fields, { maxLength: 6 }), async (rows, all) => {
       const [one, together] = [`One ${(run += 1)}`, `Many ${run}`];
-      for (const tab of [one, together]) given(sandbox, tab, [['A', 'B', 'C', 'Delivery'], ...rows]);
+      for (const tab of [one, together]) given(tab, [['A', 'B', 'C', 'Delivery'], ...rows]);
       for (const each of all) await sink.deliver(requestFor({ ...each, tab: one }));
-      await send(
-        sink,
-        all.map((each) => requestFor({ ...each, tab: together })),
-      );
-      expect(valuesOf(sandbox, together)).toEqual(valuesOf(sandbox, one));
+      await send(all.map((each) => requestFor({ ...each, tab: together })));
+      expect(valuesOf(together)).toEqual(valuesOf(one));
     });
     await fc.assert(property, runs(15));
   });
 });
 
-const valuesOf = (sandbox: SheetsSandbox, tab: string) =>
+const valuesOf = (tab: string) =>
   sandbox.rows(tab).map(({ A, B, C }) => [A, B, C].map((value) => value ?? ''));
 
 describe('asking for many rows', () => {
   test('takes four reads, whatever the number of tabs', async () => {
-    const { sandbox, sink } = await connected();
     const requests = many(40, (index) => ({ tab: index % 2 === 0 ? 'A' : 'B' }));
-    const outcomes = await send(sink, requests);
-    calls(sandbox);
+    const outcomes = await send(requests);
+    calls();
     const findings = await sink.findMany!(requests);
     expect(findings.map(({ found }) => found)).toEqual(
       outcomes.map((outcome) => outcome.outcome === 'delivered' && outcome.receipt),
     );
-    expect(calls(sandbox)).toBe('spreadsheets.get values.batchGet values.batchGet values.batchGet');
+    expect(calls()).toBe('spreadsheets.get values.batchGet values.batchGet values.batchGet');
   });
 
   test('finds those of a lost call, and only those', async () => {
-    const { sandbox, sink } = await connected();
-    await send(sink, many(3));
+    await send(many(3));
     sandbox.faults.only = ['spreadsheets.batchUpdate'];
     const lost: RowRequest[][] = [many(2), many(2)];
     for (const [index, requests] of lost.entries()) {
       sandbox.faults.once({ kind: 'drop', commit: index === 0 });
-      expect(kinds(await send(sink, requests))).toEqual(['unknown', 'unknown']);
+      expect(kinds(await send(requests))).toEqual(['unknown', 'unknown']);
     }
     const [there, missing] = lost as [RowRequest[], RowRequest[]];
     expect(await sink.findMany!([there[0]!, missing[0]!, there[1]!, missing[1]!])).toMatchObject([
@@ -454,14 +429,13 @@ describe('asking for many rows', () => {
       { found: { range: "'Results'!A6:B6" } },
       { found: null },
     ]);
-    await send(sink, missing);
-    expect(deliveries(sandbox).slice(3)).toEqual(idsOf([...there, ...missing]));
+    await send(missing);
+    expect(deliveries().slice(3)).toEqual(idsOf([...there, ...missing]));
   });
 
   test('says that it could not ask', async () => {
-    const { sandbox, sink } = await connected();
     const requests = many(2, (index) => ({ tab: index === 0 ? 'A' : 'B' }));
-    await send(sink, requests);
+    await send(requests);
     sandbox.faults.only = ['values.batchGet'];
     sandbox.faults.once({ kind: 'status', status: 503 });
     expect(await sink.findMany!(requests)).toMatchObject([{ found: 'failed' }, { found: 'failed' }]);

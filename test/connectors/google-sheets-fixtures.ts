@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest';
+import { afterEach, beforeEach } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
@@ -8,20 +8,38 @@ import type { Grid } from '../../sandbox/sheets/grid.ts';
 import { startSheets } from '../../sandbox/sheets.ts';
 import type { SheetsOptions, SheetsSandbox } from '../../sandbox/sheets.ts';
 
-/** A sandbox with a sink connected to it, for the test that runs. */
+/** The sandbox and the sink of the test that runs. */
+export let sandbox: SheetsSandbox;
+export let sink: Sink<SheetMessage>;
+
+const open: SheetsSandbox[] = [];
+
+/** Gives each test of a file a sandbox and a sink of its own. */
+export function withSheets(): void {
+  beforeEach(() => connected());
+  afterEach(async () => {
+    for (const each of open.splice(0)) await each.close();
+  });
+}
+
+/** A sandbox of another kind, with a sink connected to it. */
 export async function connected(
   options: SheetsOptions = {},
   over: { readonly [option: string]: unknown } = {},
-) {
-  const sandbox = await startSheets(options);
-  onTestFinished(() => sandbox.close());
-  return { sandbox, sink: await connect(sandbox, over) };
+): Promise<void> {
+  sandbox = await startSheets(options);
+  open.push(sandbox);
+  await reconnect(over);
 }
 
-export function connect(
-  { spreadsheetId, url, credentials }: SheetsSandbox,
-  over: { readonly [option: string]: unknown } = {},
-): Promise<Sink<SheetMessage>> {
+/** The sink of the test with other options. */
+export async function reconnect(over: { readonly [option: string]: unknown }): Promise<void> {
+  sink = await connect(over);
+}
+
+/** Another sink of the sandbox. */
+export function connect(over: { readonly [option: string]: unknown } = {}): Promise<Sink<SheetMessage>> {
+  const { spreadsheetId, url, credentials } = sandbox;
   return googleSheets.connect(
     googleSheets.options.parse({ spreadsheetId, credentials, apiUrl: url, ...over }),
   );
@@ -52,18 +70,15 @@ export function requestFor(
   return attemptAt(compose(fields, deliveryId), { deliveryId, now: 1_000_000, ...over });
 }
 
-export async function written(
-  sink: Sink<SheetMessage>,
-  request: AttemptRequest<SheetMessage>,
-): Promise<Receipt> {
-  const outcome = await sink.deliver(request);
+/** What proves a row that has to be written. */
+export async function written(request: AttemptRequest<SheetMessage>, by = sink): Promise<Receipt> {
+  const outcome = await by.deliver(request);
   if (outcome.outcome !== 'delivered') throw new Error(JSON.stringify(outcome));
   return outcome.receipt;
 }
 
 /** A tab as people left it. `headerRow`: where its header stands, from 1; above it are titles. */
 export function given(
-  sandbox: SheetsSandbox,
   title: string,
   cells: readonly (readonly (string | number | boolean)[])[],
   headerRow = 1,
@@ -76,12 +91,12 @@ export function given(
 }
 
 /** What was called since the last time. */
-export const calls = (sandbox: SheetsSandbox) => sandbox.calls.splice(0).join(' ');
+export const calls = () => sandbox.calls.splice(0).join(' ');
 
 export const update = (Candidate: string | number | boolean, Status: string) =>
   requestFor({ row: { Candidate, Status }, key: 'Candidate' });
 
-export const refuse = (sandbox: SheetsSandbox, call: string, status: number, error: object): void => {
+export const refuse = (call: string, status: number, error: object): void => {
   sandbox.faults.only = [call];
   sandbox.faults.once({ kind: 'status', status, body: { error: { code: status, ...error } } });
 };

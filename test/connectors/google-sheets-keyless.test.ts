@@ -3,9 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
-import type { SheetsSandbox } from '../../sandbox/sheets.ts';
-import { connect, connected, requestFor, written } from './google-sheets-fixtures.ts';
+import {
+  connect,
+  reconnect,
+  requestFor,
+  sandbox,
+  sink,
+  withSheets,
+  written,
+} from './google-sheets-fixtures.ts';
 import { elsewhere, endlessJson, serve, tunnels } from './raw-server.ts';
+
+withSheets();
 
 beforeEach(() => {
   vi.stubEnv('no_proxy', '*');
@@ -24,7 +33,8 @@ const isWritten = { outcome: 'delivered' };
 const account = 'sheets@x.iam.gserviceaccount.com';
 
 /** Files of workload identity federation and of an impersonation, all of whose addresses are the sandbox's. */
-function keyless({ url }: SheetsSandbox, subject = 'subject') {
+function keyless(subject = 'subject') {
+  const { url } = sandbox;
   const file = join(folder(), 'subject');
   writeFileSync(file, subject);
   const source = {
@@ -48,29 +58,26 @@ const kinds = ['federated', 'impersonated'] as const;
 describe('without a key', () => {
   test.for(kinds)('rows are written: %s', async (kind) => {
     const warned = vi.spyOn(console, 'warn');
-    const { sandbox } = await connected();
-    const sink = await connect(sandbox, { credentials: JSON.stringify(keyless(sandbox)[kind]) });
-    await written(sink, requestFor());
-    await written(sink, requestFor());
+    await reconnect({ credentials: JSON.stringify(keyless()[kind]) });
+    await written(requestFor());
+    await written(requestFor());
     const signedIn = sandbox.calls.filter((call) => /sts|generateAccessToken|^token/.test(call));
     expect(signedIn).toEqual(['sts', 'generateAccessToken']);
     sandbox.tokens.revokeAll();
     expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', reason: 'auth' });
-    await written(sink, requestFor());
+    await written(requestFor());
     expect(warned).not.toHaveBeenCalled();
   });
 
   test.for(kinds)('many calls share one token: %s', async (kind) => {
-    const { sandbox } = await connected();
-    const sink = await connect(sandbox, { credentials: JSON.stringify(keyless(sandbox)[kind]) });
-    await Promise.all([sink.check([], signal()), sink.check([], signal()), written(sink, requestFor())]);
+    await reconnect({ credentials: JSON.stringify(keyless()[kind]) });
+    await Promise.all([sink.check([], signal()), sink.check([], signal()), written(requestFor())]);
     expect(sandbox.calls.filter((call) => call === 'sts')).toHaveLength(1);
   });
 
   test.for(kinds)('a refusal says why, and shows no token: %s', async (kind) => {
-    const { sandbox } = await connected();
-    const credentials = JSON.stringify(keyless(sandbox, 'a-very-secret-subject')[kind]);
-    const outcome = await (await connect(sandbox, { credentials })).deliver(requestFor());
+    const credentials = JSON.stringify(keyless('a-very-secret-subject')[kind]);
+    const outcome = await (await connect({ credentials })).deliver(requestFor());
     expect(outcome).toMatchObject({
       outcome: 'retry',
       reason: 'auth',
@@ -80,37 +87,34 @@ describe('without a key', () => {
   });
 
   test.for(kinds)('all calls go through the proxy: %s', async (kind) => {
-    const { sandbox } = await connected();
-    const credentials = JSON.stringify(keyless(sandbox)[kind]);
+    const credentials = JSON.stringify(keyless()[kind]);
     const open = await tunnels();
-    await written(await connect(sandbox, { credentials, proxy: open.url }), requestFor());
+    await written(requestFor(), await connect({ credentials, proxy: open.url }));
     sandbox.calls.length = 0;
     const closed = await tunnels(403);
     const detail = expect.stringContaining(`the proxy ${closed.host} refused it with status 403`);
-    const outcome = await (await connect(sandbox, { credentials, proxy: closed.url })).deliver(requestFor());
+    const outcome = await (await connect({ credentials, proxy: closed.url })).deliver(requestFor());
     expect(outcome).toMatchObject({ outcome: 'retry', sinkWide: true, detail });
     expect(sandbox.calls).toEqual([]);
   });
 
   test('the token to exchange may come from a URL', async () => {
-    const { sandbox } = await connected();
     const { url } = await serve(({ headers }, response) =>
       response.end(JSON.stringify({ value: headers['x-a'] === 'b' ? 'subject' : 'none' })),
     );
     const format = { type: 'json', subject_token_field_name: 'value' };
-    const { federated } = keyless(sandbox);
+    const { federated } = keyless();
     const credential_source = { url, headers: { 'x-a': 'b' }, format };
     const credentials = JSON.stringify({ ...federated, credential_source });
-    expect(await (await connect(sandbox, { credentials })).deliver(requestFor())).toMatchObject(isWritten);
+    expect(await (await connect({ credentials })).deliver(requestFor())).toMatchObject(isWritten);
   });
 
   test('the token to exchange may be of AWS', async () => {
-    const { sandbox } = await connected();
     vi.stubEnv('AWS_REGION', 'eu-central-1');
     vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIA1');
     vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret');
     const credentials = JSON.stringify({
-      ...keyless(sandbox).federated,
+      ...keyless().federated,
       subject_token_type: 'urn:ietf:params:aws:token-type:aws4_request',
       credential_source: {
         environment_id: 'aws1',
@@ -118,7 +122,7 @@ describe('without a key', () => {
           'https://sts.{region}.amazonaws.com?Action=GetCallerIdentity&Version=2011-06-15',
       },
     });
-    expect(await (await connect(sandbox, { credentials })).deliver(requestFor())).toMatchObject(isWritten);
+    expect(await (await connect({ credentials })).deliver(requestFor())).toMatchObject(isWritten);
   });
 
   test.for<[string, { file: string; format?: object }, RegExp]>([
@@ -126,12 +130,11 @@ describe('without a key', () => {
     ['no JSON', { file: 'SECRET', format: { type: 'json', subject_token_field_name: 'a' } }, /no valid JSON/],
     ['no field', { file: '{}', format: { type: 'json', subject_token_field_name: 'a' } }, /subject_token/],
   ])('the token to exchange is missing: %s', async ([, { file, ...format }, words]) => {
-    const { sandbox } = await connected();
     const path = join(folder(), 'subject');
     writeFileSync(path, file);
     const credential_source = { file: file.startsWith('/') ? file : path, ...format };
-    const credentials = JSON.stringify({ ...keyless(sandbox).federated, credential_source });
-    const outcome = await (await connect(sandbox, { credentials })).deliver(requestFor());
+    const credentials = JSON.stringify({ ...keyless().federated, credential_source });
+    const outcome = await (await connect({ credentials })).deliver(requestFor());
     const detail = expect.stringMatching(words);
     expect(outcome).toMatchObject({ outcome: 'retry', reason: 'auth', sinkWide: true, detail });
     expect(JSON.stringify(outcome)).not.toContain('SECRET');
@@ -140,7 +143,6 @@ describe('without a key', () => {
 });
 
 test('an access token is shown by no answer that quotes it', async () => {
-  const { sandbox, sink } = await connected();
   sandbox.faults.only = ['spreadsheets.get'];
   sandbox.faults.decide = () => {
     const message = `not with ${sandbox.tokens.given.at(-1)}`;
@@ -159,12 +161,11 @@ describe.for([
   ['metadata', 'adc'],
 ] as const)('where %s is asked for a token and', ([call, kind]) => {
   async function faulty() {
-    const { sandbox } = await connected();
     vi.stubEnv('GCE_METADATA_HOST', new URL(sandbox.url).host);
-    const { federated } = keyless(sandbox);
+    const { federated } = keyless();
     const credentials = { federated: JSON.stringify(federated), key: sandbox.credentials, adc: 'adc' }[kind];
     sandbox.faults.only = [call];
-    return { sandbox, sink: await connect(sandbox, { credentials }) };
+    await reconnect({ credentials });
   }
 
   test.for([
@@ -179,7 +180,7 @@ describe.for([
     [{ status: 503 }, 'server', /HTTP status 503/],
     [{ status: 429 }, 'rate_limited', /HTTP status 429/],
   ] as const)('answers %j, nothing is lost and it is said why', async ([answer, reason, words]) => {
-    const { sandbox, sink } = await faulty();
+    await faulty();
     sandbox.faults.decide = () => ({ kind: 'status', ...answer });
     const detail = expect.stringMatching(words);
     expect(await sink.deliver(requestFor())).toMatchObject({
@@ -192,11 +193,11 @@ describe.for([
     const checks = await sink.check([requestFor().message], signal());
     expect(checks).toMatchObject([{ ok: false, what: 'sees the spreadsheet', detail }]);
     sandbox.faults.clear();
-    await written(sink, requestFor());
+    await written(requestFor());
   });
 
   test('hangs, the attempt ends in time and names it', async () => {
-    const { sandbox, sink } = await faulty();
+    await faulty();
     const controller = new AbortController();
     sandbox.faults.decide = () => {
       setImmediate(() => controller.abort());
@@ -209,7 +210,7 @@ describe.for([
   });
 
   test('hangs up, nothing is lost and it is said why', async () => {
-    const { sandbox, sink } = await faulty();
+    await faulty();
     sandbox.faults.decide = () => ({ kind: 'drop', commit: false });
     const words =
       kind === 'adc' ? 'no application default credentials' : 'asked for a token, and the connection';
@@ -220,10 +221,9 @@ describe.for([
 });
 
 test('a token endpoint whose answer has no end is left, and named', async () => {
-  const { sandbox } = await connected();
   const { url } = await serve(endlessJson);
-  const credentials = JSON.stringify({ ...keyless(sandbox).federated, token_url: url });
-  expect(await (await connect(sandbox, { credentials })).deliver(requestFor())).toMatchObject({
+  const credentials = JSON.stringify({ ...keyless().federated, token_url: url });
+  expect(await (await connect({ credentials })).deliver(requestFor())).toMatchObject({
     outcome: 'retry',
     reason: 'auth',
     sinkWide: true,
@@ -233,48 +233,37 @@ test('a token endpoint whose answer has no end is left, and named', async () => 
 
 describe('application default credentials', () => {
   test.for(kinds)('come from the file that the environment names: %s', async (kind) => {
-    const { sandbox } = await connected();
     const file = join(folder(), 'credentials.json');
-    writeFileSync(file, JSON.stringify(keyless(sandbox)[kind]));
+    writeFileSync(file, JSON.stringify(keyless()[kind]));
     vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', file);
-    expect(await (await connect(sandbox, { credentials: 'adc' })).deliver(requestFor())).toMatchObject(
-      isWritten,
-    );
+    expect(await (await connect({ credentials: 'adc' })).deliver(requestFor())).toMatchObject(isWritten);
   });
 
   test('come from what gcloud left on the machine', async () => {
-    const { sandbox } = await connected();
     const path = folder();
     writeFileSync(join(path, 'application_default_credentials.json'), sandbox.credentials);
     vi.stubEnv('CLOUDSDK_CONFIG', path);
-    expect(await (await connect(sandbox, { credentials: 'adc' })).deliver(requestFor())).toMatchObject(
-      isWritten,
-    );
+    expect(await (await connect({ credentials: 'adc' })).deliver(requestFor())).toMatchObject(isWritten);
   });
 
   test('are those of the machine at Google, which is asked past every proxy', async () => {
-    const { sandbox } = await connected();
     vi.stubEnv('GCE_METADATA_HOST', new URL(sandbox.url).host);
     const proxy = await tunnels(407);
-    const sink = await connect(sandbox, { credentials: 'adc', proxy: proxy.url });
+    await reconnect({ credentials: 'adc', proxy: proxy.url });
     const detail = expect.stringContaining('407');
     expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', detail });
     expect(sandbox.calls).toEqual(['metadata']);
-    expect(await (await connect(sandbox, { credentials: 'adc' })).deliver(requestFor())).toMatchObject(
-      isWritten,
-    );
+    expect(await (await connect({ credentials: 'adc' })).deliver(requestFor())).toMatchObject(isWritten);
   });
 
   test('that are nowhere name the ways to have some', async () => {
-    const { sandbox } = await connected();
     vi.stubEnv('GCE_METADATA_HOST', '127.0.0.1:1');
-    const outcome = await (await connect(sandbox, { credentials: 'adc' })).deliver(requestFor());
+    const outcome = await (await connect({ credentials: 'adc' })).deliver(requestFor());
     const detail = expect.stringContaining('set GOOGLE_APPLICATION_CREDENTIALS');
     expect(outcome).toMatchObject({ outcome: 'retry', reason: 'auth', sinkWide: true, detail });
   });
 
   test('of a person who signed in with gcloud get tokens by the consent', async () => {
-    const { sandbox } = await connected();
     const path = folder();
     const person = { type: 'authorized_user', client_id: 'c', client_secret: 's', refresh_token: 'r-1' };
     writeFileSync(join(path, 'application_default_credentials.json'), JSON.stringify(person));
@@ -287,7 +276,7 @@ describe('application default credentials', () => {
         refresh_token: 'r-1',
       })
       .reply(400, { error: 'invalid_grant', error_description: 'Token r-1 has been expired or revoked.' });
-    const outcome = await (await connect(sandbox, { credentials: 'adc' })).deliver(requestFor());
+    const outcome = await (await connect({ credentials: 'adc' })).deliver(requestFor());
     const detail = expect.stringMatching(/signed in with gcloud: invalid_grant: .*expired or revoked/);
     expect(outcome).toMatchObject({ outcome: 'retry', reason: 'auth', sinkWide: true, detail });
   });
@@ -305,7 +294,7 @@ test.for<[string, object, RegExp]>([
   ['a certificate', { credential_source: { certificate: {} } }, /shows Google no certificate/],
   ['an audience of another kind', { audience: 7 }, /lacks audience/],
 ])('a file of federation with %s is refused when the sink connects', async ([, over, words]) => {
-  const file = { ...keyless({ url: 'http://127.0.0.1:1/' } as SheetsSandbox).federated, ...over };
+  const file = { ...keyless().federated, ...over };
   const options = googleSheets.options.parse({ spreadsheetId: 'x', credentials: JSON.stringify(file) });
   await expect(googleSheets.connect(options)).rejects.toThrow(words);
 });

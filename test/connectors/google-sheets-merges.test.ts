@@ -3,8 +3,19 @@ import { describe, expect, test } from 'vitest';
 import type { RowRequest } from '../../connectors/google-sheets/message.ts';
 import type { Outcome } from '../../src/model.ts';
 import type { Grid } from '../../sandbox/sheets/grid.ts';
-import { calls, connected, given, requestFor, update } from './google-sheets-fixtures.ts';
 import { runs } from '../fixtures/runs.ts';
+import {
+  calls,
+  connected,
+  given,
+  requestFor,
+  sandbox,
+  sink,
+  update,
+  withSheets,
+} from './google-sheets-fixtures.ts';
+
+withSheets();
 
 const people = [
   ['Candidate', 'Status', 'Notes', 'Delivery'],
@@ -14,9 +25,9 @@ const people = [
 ] as const;
 
 async function inUse(headerRow = 1) {
-  const { sandbox, sink } = await connected({}, { headerRow });
-  const tab = given(sandbox, 'Results', people, headerRow);
-  return { sandbox, sink, tab };
+  await connected({}, { headerRow });
+  const tab = given('Results', people, headerRow);
+  return { tab };
 }
 
 const rowsOf = (tab: Grid) => tab.rows.map((row) => row.join());
@@ -35,7 +46,7 @@ describe('a row that is added to a tab with merged cells', () => {
     ['in one row', (tab) => tab.merge({ top: 3, bottom: 3, left: 0, right: 1 }), 4],
     ['below the table', (tab) => tab.merge({ top: 6, bottom: 8, left: 0, right: 1 }), 4],
   ])('stands below those that reach over its end: %s', async ([, merge, at]) => {
-    const { sink, tab } = await inUse();
+    const { tab } = await inUse();
     merge(tab);
     const merged = tab.merges[0]!;
     const height = merged.bottom - merged.top;
@@ -50,15 +61,14 @@ describe('a row that is added to a tab with merged cells', () => {
   });
 
   test('stands below a header that is two rows high', async () => {
-    const { sandbox, sink } = await connected();
-    const tab = given(sandbox, 'Results', [['Candidate', 'Status', 'Delivery']]);
+    const tab = given('Results', [['Candidate', 'Status', 'Delivery']]);
     for (const column of [0, 1, 2]) tab.merge({ top: 0, bottom: 1, left: column, right: column });
     for (const name of ['d', 'e']) expect(noteOf(await sink.deliver(add(name)))).toBe('');
     expect(tab.rows.map(([name = '']) => name)).toEqual(['Candidate', '', 'd', 'e']);
   });
 
   test('gets a new column behind a merged header, once', async () => {
-    const { sink, tab } = await inUse();
+    const { tab } = await inUse();
     tab.merge({ top: 0, bottom: 0, left: 2, right: 3 });
     const request = add('d');
     expect(noteOf(await sink.deliver(request))).toBe('');
@@ -69,19 +79,19 @@ describe('a row that is added to a tab with merged cells', () => {
   });
 
   test('needs no more calls where they are above the header', async () => {
-    const { sandbox, sink, tab } = await inUse(3);
+    const { tab } = await inUse(3);
     tab.merge({ top: 0, bottom: 1, left: 0, right: 9 });
     await sink.deliver(add('d'));
-    calls(sandbox);
+    calls();
     expect(noteOf(await sink.deliver(add('e')))).toBe('');
-    expect(calls(sandbox)).toBe('values.batchGet spreadsheets.batchUpdate values.batchGet');
+    expect(calls()).toBe('values.batchGet spreadsheets.batchUpdate values.batchGet');
   });
 
   test.for<[string, number, RegExp]>([
     ['Status', 1, /column Status .*merged with others. Unmerge/],
     ['Delivery', 3, /not there any more: somebody removed, merged/],
   ])('says that its %s was swallowed, where somebody merged cells just then', async ([, column, words]) => {
-    const { sandbox, sink, tab } = await inUse();
+    const { tab } = await inUse();
     await sink.deliver(add('first'));
     sandbox.person.before('a write', () => tab.merge({ top: 4, bottom: 6, left: column, right: column }));
     expect(noteOf(await sink.deliver(add('d')))).toMatch(words);
@@ -98,7 +108,7 @@ test.for<[string, Parameters<Grid['merge']>[0], RegExp, string]>([
 ])(
   'an update says that %s was not kept in merged cells, and harms nothing',
   async ([, box, words, cells]) => {
-    const { sandbox, sink, tab } = await inUse();
+    const { tab } = await inUse();
     tab.merge(box);
     const before = rowsOf(tab);
     const note = noteOf(await sink.deliver(update('b', 'new')));
@@ -186,11 +196,10 @@ describe('rows between merged cells', () => {
     'say what of them was not kept, and harm nothing of a person who merges and edits at any moment',
     { timeout: 60_000 },
     async () => {
-      const { sandbox, sink } = await connected();
       let run = 0;
       const property = fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 5 }), async (rounds) => {
         const title = `Run ${(run += 1)}`;
-        const tab = given(sandbox, title, [['Candidate', 'Status', 'mine', 'Delivery']]);
+        const tab = given(title, [['Candidate', 'Status', 'mine', 'Delivery']]);
         tab.rowCount = 40;
         for (const [nth, { messages, edits }] of rounds.entries()) {
           const left = edits.entries();

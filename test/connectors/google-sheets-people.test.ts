@@ -3,11 +3,22 @@ import { describe, expect, test } from 'vitest';
 import type { RowRequest } from '../../connectors/google-sheets/message.ts';
 import type { Outcome } from '../../src/model.ts';
 import type { Grid } from '../../sandbox/sheets/grid.ts';
-import type { SheetsSandbox } from '../../sandbox/sheets.ts';
 import { SheetPerson } from '../faults/person.ts';
 import { seeded } from '../faults/random.ts';
-import { calls, connect, connected, given, requestFor, update } from './google-sheets-fixtures.ts';
 import { runs } from '../fixtures/runs.ts';
+import {
+  calls,
+  connect,
+  connected,
+  given,
+  requestFor,
+  sandbox,
+  sink,
+  update,
+  withSheets,
+} from './google-sheets-fixtures.ts';
+
+withSheets();
 
 const people = [
   ['Candidate', 'Status', 'Notes', 'Delivery'],
@@ -18,15 +29,14 @@ const people = [
 
 /** A sheet that people work in, with a sink that has written there before. */
 async function inUse() {
-  const { sandbox, sink } = await connected();
-  given(sandbox, 'Results', people);
+  given('Results', people);
   await sink.deliver(requestFor({ row: { Candidate: 'first', Status: 'old' } }));
   const tab = sandbox.document.tab('Results')!;
-  calls(sandbox);
-  return { sandbox, sink, tab, byName: () => byCandidate(sandbox) };
+  calls();
+  return { tab, byName: byCandidate };
 }
 
-const byCandidate = (sandbox: SheetsSandbox) =>
+const byCandidate = () =>
   Object.fromEntries(sandbox.rows('Results').map((row) => [String(row['Candidate']), row]));
 
 const noteOf = (outcome: Outcome | undefined) =>
@@ -48,7 +58,7 @@ const scores = ['Score', '97', '98', '99', '100'];
 
 describe('a row that is added', () => {
   test('follows a column that somebody inserted since the last one', async () => {
-    const { sandbox, sink, tab } = await inUse();
+    const { tab } = await inUse();
     insertColumn(tab, 1, scores);
     const request = add('d');
     expect(noteOf(await sink.deliver(request))).toBeUndefined();
@@ -67,7 +77,7 @@ describe('a row that is added', () => {
     ['sorts the rows', (tab) => tab.sortBy(0, true)],
     ['types into the row below', (tab) => tab.write(5, 0, [['mine', 'typed', 'below', '']])],
   ])('stands under its headers, and writes nothing over, where somebody %s meanwhile', async ([, edit]) => {
-    const { sandbox, sink, tab } = await inUse();
+    const { tab } = await inUse();
     sandbox.person.before('a write', () => edit(tab));
     const requests = [add('x', 'one'), add('y', 'two')];
     const outcomes = await sink.deliverMany!(requests);
@@ -88,7 +98,7 @@ describe('a row that is added', () => {
   });
 
   test('says that it was moved, and that its tab was renamed', async () => {
-    const { sandbox, sink, tab } = await inUse();
+    const { tab } = await inUse();
     sandbox.person.before('a write', () => {
       insertColumn(tab, 1, scores);
       tab.title = 'Old results';
@@ -100,9 +110,8 @@ describe('a row that is added', () => {
   });
 
   test('goes below the table and not below boxes that are filled down in advance, and moves them', async () => {
-    const { sandbox, sink } = await connected();
     const empty = Array.from({ length: 900 }, () => ['', false, '']);
-    given(sandbox, 'Results', [['Candidate', 'Checked', 'Delivery'], ['a', true, 'dlv_a_1'], ...empty]);
+    given('Results', [['Candidate', 'Checked', 'Delivery'], ['a', true, 'dlv_a_1'], ...empty]);
     await sink.deliver(requestFor({ row: { Candidate: 'b', Checked: false } }));
     await sink.deliver(add('c'));
     expect(sandbox.rows('Results').slice(0, 3)).toMatchObject([
@@ -122,7 +131,6 @@ describe('a row that is added', () => {
     ['formulas in a large tab', 0, 8000],
     ['validations', '', 1000],
   ])('stands right under the header of a tab prefilled with %s', async ([, value, rowCount]) => {
-    const { sandbox, sink } = await connected();
     const prefilled = Array.from({ length: rowCount - 1 }, () => ['', value, '']);
     sandbox.document
       .addTab(5, 'Results', { rowCount })
@@ -140,8 +148,7 @@ describe('a row that is added', () => {
   });
 
   test('finds room where the table fills the tab to its last row', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', people);
+    given('Results', people);
     const tab = sandbox.document.tab('Results')!;
     tab.rowCount = 4;
     expect(noteOf(await sink.deliver(add('d')))).toBeUndefined();
@@ -149,8 +156,7 @@ describe('a row that is added', () => {
   });
 
   test('goes below the last row of a large tab, of which only the end is read', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', people);
+    given('Results', people);
     const tab = sandbox.document.tab('Results')!;
     tab.rowCount = 20_000;
     await sink.deliver(add('d'));
@@ -169,13 +175,13 @@ describe('a row that is added', () => {
   ])(
     'that landed wrongly just before a crash, as somebody %s, is put right and not added again',
     async ([, change, cells]) => {
-      const { sandbox, sink, tab } = await inUse();
+      const { tab } = await inUse();
       sandbox.person.before('a write', () => change(tab));
       sandbox.faults.only = ['values.append', 'spreadsheets.batchUpdate'];
       sandbox.faults.once({ kind: 'drop', commit: true });
       const request = add('d');
       expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown' });
-      const restarted = await connect(sandbox);
+      const restarted = await connect();
       expect(await restarted.find!(request)).toEqual({ found: null });
       expect(noteOf(await restarted.deliver({ ...request, attempt: 2 }))).toContain('put where it belongs');
       expect(String(sandbox.cells('Results')[5])).toBe(`${cells}${request.deliveryId}`);
@@ -186,7 +192,7 @@ describe('a row that is added', () => {
 
 describe('a row that is updated', () => {
   test('leaves a column alone that somebody inserted since the last one, and what they typed', async () => {
-    const { sandbox, sink, tab, byName } = await inUse();
+    const { tab, byName } = await inUse();
     insertColumn(tab, 1, scores);
     expect(noteOf(await sink.deliver(update('b', 'new')))).toBeUndefined();
     expect(byName()).toMatchObject({
@@ -214,7 +220,7 @@ describe('a row that is updated', () => {
   ])(
     'is the right one, and what it wrote over is put back, where somebody %s meanwhile',
     async ([, edit]) => {
-      const { sandbox, sink, tab } = await inUse();
+      const { tab } = await inUse();
       sandbox.person.before('a write', () => edit(tab));
       const request = update('b', 'new');
       const outcome = await sink.deliver(request);
@@ -241,8 +247,7 @@ describe('a row that is updated', () => {
   ])(
     'leaves no value of its own in a column that somebody moves before the write, and another after it%s',
     async ([, status]) => {
-      const { sandbox, sink } = await connected();
-      const tab = given(sandbox, 'Results', [
+      const tab = given('Results', [
         ['Mine', 'Candidate', 'Status', 'Delivery'],
         ['typed', 'a', 'old'],
       ]);
@@ -264,7 +269,7 @@ describe('a row that is updated', () => {
   ])(
     'leaves a value of theirs alone that is the same as one of its own, where somebody %s',
     async ([, edit]) => {
-      const { sandbox, sink, tab } = await inUse();
+      const { tab } = await inUse();
       tab.write(2, 2, [['new']]);
       sandbox.person.before('a write', () => tab.insertColumns(4, 1));
       sandbox.person.before('values.batchGet', () => edit(tab));
@@ -275,7 +280,7 @@ describe('a row that is updated', () => {
   );
 
   test('leaves no id in a row that it hit by mistake, where somebody types into that row at once', async () => {
-    const { sandbox, sink, tab, byName } = await inUse();
+    const { tab, byName } = await inUse();
     sandbox.person.before('a write', () => tab.insertRows(1, 1));
     sandbox.person.before('values.batchGet', () => tab.write(2, 1, [['typed']]));
     const request = update('b', 'new');
@@ -287,7 +292,7 @@ describe('a row that is updated', () => {
   });
 
   test('does not hide that it wrote over what nobody had read', async () => {
-    const { sandbox, sink, tab, byName } = await inUse();
+    const { tab, byName } = await inUse();
     sandbox.person.before('a write', () => insertColumn(tab, 1, scores));
     const request = update('b', 'new');
     const outcome = await sink.deliver(request);
@@ -299,7 +304,7 @@ describe('a row that is updated', () => {
   });
 
   test('and others that somebody swapped meanwhile end with what is theirs', async () => {
-    const { sandbox, sink, tab, byName } = await inUse();
+    const { tab, byName } = await inUse();
     sandbox.person.before('a write', () => tab.rows.splice(1, 2, tab.rows[2]!, tab.rows[1]!));
     await sink.deliverMany!([update('a', 'one'), update('b', 'two')]);
     expect(byName()).toMatchObject({
@@ -309,7 +314,7 @@ describe('a row that is updated', () => {
   });
 
   test('and found after its answer was lost was not read back, and says so', async () => {
-    const { sandbox, sink } = await inUse();
+    await inUse();
     sandbox.faults.only = ['values.batchUpdate', 'spreadsheets.batchUpdate'];
     sandbox.faults.once({ kind: 'drop', commit: true });
     const request = update('b', 'new');
@@ -322,27 +327,27 @@ describe('a row that is updated', () => {
 
   /** Updates b, with an answer that is lost, where somebody edits the tab just before. */
   async function loseAnswer(edit: (tab: Grid) => void) {
-    const { sandbox, sink, tab, byName } = await inUse();
+    const { tab, byName } = await inUse();
     sandbox.person.before('a write', () => edit(tab));
     sandbox.faults.only = ['spreadsheets.batchUpdate'];
     sandbox.faults.once({ kind: 'drop', commit: true });
     const request = update('b', 'new');
     expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown' });
-    return { sandbox, sink, tab, byName, request: { ...request, attempt: 2 } };
+    return { tab, byName, request: { ...request, attempt: 2 } };
   }
 
   test('and whose answer was lost is written once more only where it did not arrive', async () => {
-    const { sandbox, sink, tab, byName, request } = await loseAnswer(() => {});
-    calls(sandbox);
+    const { tab, byName, request } = await loseAnswer(() => {});
+    calls();
     expect(noteOf(await sink.deliver(request))).toBe('The row was there already.');
-    expect(calls(sandbox)).not.toContain('batchUpdate');
+    expect(calls()).not.toContain('batchUpdate');
     tab.write(2, 1, [['old', 'about b', 'd-0']]);
     expect(noteOf(await sink.deliver(request))).toBeUndefined();
     expect(byName()).toMatchObject({ b: { Status: 'new', Delivery: request.deliveryId } });
   });
 
   test('and whose answer was lost leaves a newer update alone', async () => {
-    const { sink, byName, request } = await loseAnswer((tab) => insertColumn(tab, 1, scores));
+    const { byName, request } = await loseAnswer((tab) => insertColumn(tab, 1, scores));
     const newer = update('b', 'newer');
     await sink.deliver(newer);
     expect(noteOf(await sink.deliver(request))).toContain('newer update');
@@ -350,7 +355,7 @@ describe('a row that is updated', () => {
   });
 
   test('and that was not read back, and landed wrongly, says which values it wrote over', async () => {
-    const { sink, byName, request } = await loseAnswer((tab) => insertColumn(tab, 1, scores));
+    const { byName, request } = await loseAnswer((tab) => insertColumn(tab, 1, scores));
     expect(await sink.find!(request)).toEqual({ found: null });
     const note = noteOf(await sink.deliver(request));
     expect(note).toMatch(/columns Score, Notes .* may be lost.*version history/);
@@ -367,7 +372,7 @@ describe('a row that is updated', () => {
   ])(
     'and that somebody deletes just before is added anew, and what it wrote over is put back: %s',
     async ([, names, row]) => {
-      const { sandbox, sink, tab, byName } = await inUse();
+      const { tab, byName } = await inUse();
       sandbox.person.before('a write', () => tab.deleteRow(row));
       const requests = names.map((name) => update(name, 'new'));
       const outcomes = await sink.deliverMany!(requests);
@@ -386,7 +391,7 @@ describe('a row that is updated', () => {
   );
 
   test('stays where it is when somebody types beside it, though another row looks like it did', async () => {
-    const { sandbox, sink, tab, byName } = await inUse();
+    const { tab, byName } = await inUse();
     for (const row of [1, 2]) tab.write(row, 2, [['']]);
     sandbox.person.before('a write', () => {});
     sandbox.person.before('values.batchGet', () => tab.write(1, 2, [['a note']]));
@@ -400,7 +405,7 @@ describe('a row that is updated', () => {
   });
 
   test('keeps what somebody typed into it right after', async () => {
-    const { sandbox, sink, tab, byName } = await inUse();
+    const { tab, byName } = await inUse();
     sandbox.person.before('a write', () => {});
     sandbox.person.before('values.batchGet', () => tab.write(2, 1, [['by hand']]));
     expect(noteOf(await sink.deliver(update('b', 'new')))).toBeUndefined();
@@ -408,7 +413,7 @@ describe('a row that is updated', () => {
   });
 
   test('whose column was renamed meanwhile says so', async () => {
-    const { sandbox, sink, tab } = await inUse();
+    const { tab } = await inUse();
     sandbox.person.before('a write', () => tab.write(0, 1, [['State']]));
     expect(noteOf(await sink.deliver(update('b', 'new')))).toContain('renamed or removed the column Status');
     expect(sandbox.cells('Results')[2]!.slice(0, 3)).toEqual(['b', 'new', 'about b']);
@@ -459,11 +464,11 @@ describe('many rows', () => {
     'stand once each under their headers in row %i, whatever people do between a read and a write',
     { timeout: 60_000 },
     async (headerRow) => {
-      const { sandbox, sink } = await connected({}, { headerRow });
+      await connected({}, { headerRow });
       let run = 0;
       const property = fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 5 }), async (rounds) => {
         const title = `Run ${(run += 1)}`;
-        const tab = given(sandbox, title, [['Candidate', 'Status', 'Delivery']], headerRow);
+        const tab = given(title, [['Candidate', 'Status', 'Delivery']], headerRow);
         const added = new Map<string, string>();
         const keyed = new Map<string, string>();
         const removed = new Set<string>();
@@ -526,7 +531,6 @@ describe('many rows', () => {
   ])(
     'stand once each under their headers, whatever people do between any two calls: seed %i',
     async (seed) => {
-      const { sandbox, sink } = await connected();
       const random = seeded(seed);
       const person = new SheetPerson(sandbox, seeded(seed + 1_000_000));
       person.isCareful = false;
@@ -592,7 +596,7 @@ describe('a header that people', () => {
       /header stands in row 2, and should in row 1.*headerRow to 2/,
     ],
   ])('%s makes rows wait, and nothing is written until it is back', async ([, spoil, repair, words]) => {
-    const { sandbox, sink, tab } = await inUse();
+    const { tab } = await inUse();
     sandbox.faults.only = ['spreadsheets.batchUpdate'];
     sandbox.faults.once({ kind: 'drop', commit: true });
     const lost = add('lost');
@@ -615,7 +619,7 @@ describe('a header that people', () => {
       const again = { ...request, progress: progressOf(outcomes[index]) };
       expect(await sink.deliver(again)).toMatchObject({ outcome: 'delivered' });
     }
-    expect(byCandidate(sandbox)).toMatchObject({
+    expect(byCandidate()).toMatchObject({
       b: { Status: 'new', Notes: 'about b' },
       d: { Status: 'new' },
     });
@@ -623,8 +627,8 @@ describe('a header that people', () => {
   });
 
   test('left no row for makes rows wait while other tabs go on, and is there once rows are added', async () => {
-    const { sandbox, sink } = await connected({}, { headerRow: 3 });
-    const tab = given(sandbox, 'Results', [people[0]], 3);
+    await connected({}, { headerRow: 3 });
+    const tab = given('Results', [people[0]], 3);
     const lost = add('lost');
     await sink.deliver(lost);
     tab.rows.length = 1;
@@ -645,7 +649,6 @@ describe('a header that people', () => {
   });
 
   test('cannot have in a chart makes rows wait', async () => {
-    const { sandbox, sink } = await connected();
     sandbox.document.addTab(5, 'Results', {}).isChart = true;
     expect(await sink.deliver(add('d'))).toMatchObject({
       retryAfterMs: 300_000,
@@ -654,8 +657,7 @@ describe('a header that people', () => {
   });
 
   test('wrote twice has its first column written, and the delivery says so', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [['Candidate', 'Status', 'Status', 'Delivery']]);
+    given('Results', [['Candidate', 'Status', 'Status', 'Delivery']]);
     expect(noteOf(await sink.deliver(add('d')))).toContain('more than one column Status');
     expect(sandbox.cells('Results')[1]!.slice(0, 3)).toEqual(['d', 'new', '']);
   });
@@ -666,7 +668,7 @@ const progressOf = (outcome: Outcome | undefined) =>
 
 describe('reading back', () => {
   /** Lets the call after the next write fail. */
-  function failAfterWriting(sandbox: SheetsSandbox): void {
+  function failAfterWriting(): void {
     sandbox.person.before('a write', () => {
       sandbox.faults.only = ['values.batchGet'];
       sandbox.faults.once({ kind: 'rate-limit', retryAfterS: 7 });
@@ -677,26 +679,26 @@ describe('reading back', () => {
     ['added', () => add('d'), /^The row was there already\.$/],
     ['updated', () => update('b', 'new'), /already\. It could not be read back/],
   ] as const)('is done later where it failed, and a row is not %s again', async ([, request, note]) => {
-    const { sandbox, sink, tab } = await inUse();
+    const { tab } = await inUse();
     // Of a tab so large only the end is read.
     tab.rowCount = 20_000;
-    failAfterWriting(sandbox);
+    failAfterWriting();
     const made = request();
     const outcome = await sink.deliver(made);
     expect(outcome).toMatchObject({ outcome: 'retry', reason: 'rate_limited', retryAfterMs: 7000 });
-    const another = await connect(sandbox);
+    const another = await connect();
     await another.deliver(add('later'));
-    calls(sandbox);
+    calls();
     expect(noteOf(await another.deliver({ ...made, attempt: 2, progress: progressOf(outcome) }))).toMatch(
       note,
     );
-    expect(calls(sandbox)).not.toContain('batchUpdate');
+    expect(calls()).not.toContain('batchUpdate');
     const ids = sandbox.rows('Results').map((row) => row['Delivery']);
     expect(ids.filter((id) => id === made.deliveryId)).toHaveLength(1);
   });
 
   test('later still puts a row right that landed wrongly', async () => {
-    const { sandbox, sink, tab, byName } = await inUse();
+    const { tab, byName } = await inUse();
     sandbox.person.before('a write', () => {
       tab.moveColumn(2, 1);
       sandbox.faults.only = ['values.batchGet'];
@@ -709,14 +711,14 @@ describe('reading back', () => {
   });
 
   test('says that a row is gone which somebody deleted at once', async () => {
-    const { sandbox, sink, tab } = await inUse();
+    const { tab } = await inUse();
     sandbox.person.before('a write', () => {});
     sandbox.person.before('values.batchGet', () => tab.deleteRow(5));
     expect(noteOf(await sink.deliver(add('d')))).toContain('not there any more');
   });
 
   test('ends where somebody goes on changing the sheet, and says so', async () => {
-    const { sandbox, sink, tab } = await inUse();
+    const { tab } = await inUse();
     sandbox.person.meanwhile = (call) => {
       if (call === 'spreadsheets.batchUpdate') tab.insertColumns(0, 1);
     };

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
-import type { Sink } from '../../src/connector.ts';
 import type { Grid } from '../../sandbox/sheets/grid.ts';
 import type { SheetsSandbox } from '../../sandbox/sheets.ts';
 import { elsewhere, endlessJson, serve } from './raw-server.ts';
@@ -17,41 +16,45 @@ import {
   connect,
   connected,
   given,
+  reconnect,
   refuse,
   requestFor,
+  sandbox,
+  sink,
   update,
+  withSheets,
   written,
 } from './google-sheets-fixtures.ts';
+
+withSheets();
 
 describe('as', () => {
   const as = { Received: 'date', Score: 'number', Link: 'link' } as const;
   const received = '2026-07-01T10:00:00Z';
 
   test('writes times of the sheet, numbers and links, in rows added and updated', async () => {
-    const { sandbox, sink } = await connected();
     sandbox.document.timeZone = 'Europe/Berlin';
     const row = { Id: 'a', Received: received, Score: '7.50', Link: '=Ada <https://ats.example/1>' };
-    await written(sink, requestFor({ row, key: 'Id', as }));
+    await written(requestFor({ row, key: 'Id', as }));
     expect(sandbox.rows('Results')).toMatchObject([{ Received: 46_204.5, Score: 7.5, Link: '=Ada' }]);
     const tab = sandbox.document.tab('Results')!;
     expect(tab.formatAt(1, 1)).toEqual({ numberFormat: { type: 'DATE_TIME' } });
     expect(tab.formatAt(1, 3).textFormat).toEqual({ link: { uri: 'https://ats.example/1' } });
     const later = { Id: 'a', Received: '2026-07-02T10:00:00Z', Score: 'none', Link: 'gone' };
-    await written(sink, requestFor({ row: later, key: 'Id', as }));
+    await written(requestFor({ row: later, key: 'Id', as }));
     expect(sandbox.rows('Results')).toMatchObject([{ Received: 46_205.5, Score: 'none', Link: 'gone' }]);
     expect(tab.formatAt(1, 3).textFormat).toBeUndefined();
   });
 
   test('reads the time zone with the tabs, and finds a row by what it wrote', async () => {
-    const { sandbox, sink } = await connected();
     sandbox.document.timeZone = 'GMT-07:00';
-    given(sandbox, 'Results', [['Received', 'As text', 'Delivery']]);
+    given('Results', [['Received', 'As text', 'Delivery']]);
     const request = requestFor({
       row: { Received: received, 'As text': received },
       as: { Received: 'date' },
     });
-    const receipt = await written(sink, request);
-    expect(calls(sandbox).match(/spreadsheets\.get/g)).toHaveLength(1);
+    const receipt = await written(request);
+    expect(calls().match(/spreadsheets\.get/g)).toHaveLength(1);
     expect(sandbox.rows('Results')).toMatchObject([{ Received: 46_204.125, 'As text': received }]);
     expect(await sink.find!(request)).toEqual({ found: receipt });
     const again = await sink.deliver({ ...request, attempt: 2 });
@@ -64,8 +67,7 @@ describe('as', () => {
     ['2026-07-01T06:00', 46_204.25],
     ['2026-07-01T06:00:00.5+02:00', 46_204 + 4 / 24],
   ] as const)('takes %s for a time', async ([value, serial]) => {
-    const { sandbox, sink } = await connected();
-    await written(sink, requestFor({ row: { At: value }, as: { At: 'date' } }));
+    await written(requestFor({ row: { At: value }, as: { At: 'date' } }));
     expect(sandbox.rows('Results')[0]!['At']).toBeCloseTo(serial, 4);
   });
 
@@ -103,7 +105,6 @@ describe('as', () => {
   });
 
   test('comes of the delivery whose value a row with several has', async () => {
-    const { sandbox, sink } = await connected();
     const first = requestFor({
       row: { Id: 'a', Link: 'https://a.example' },
       key: 'Id',
@@ -117,22 +118,20 @@ describe('as', () => {
   });
 
   test('is gone from cells that a row landed in by mistake', async () => {
-    const { sandbox, sink } = await connected();
-    const tab = given(sandbox, 'Results', [
+    const tab = given('Results', [
       ['Id', 'Received', 'Mine', 'Delivery'],
       ['a', '', 87, 'dlv_old'],
     ]);
     sandbox.person.before('a write', () => tab.moveColumn(2, 1));
     const row = { Id: 'a', Received: received };
-    await written(sink, requestFor({ row, key: 'Id', as: { Received: 'date' } }));
+    await written(requestFor({ row, key: 'Id', as: { Received: 'date' } }));
     expect(sandbox.rows('Results')).toMatchObject([{ Mine: 87, Received: expect.closeTo(46_204.4167, 3) }]);
     expect(tab.formatAt(1, 1).numberFormat).toBeUndefined();
     expect(tab.formatAt(1, 2).numberFormat).toEqual({ type: 'DATE_TIME' });
   });
 
   test('writes nothing while the time zone cannot be read', async () => {
-    const { sandbox, sink } = await connected();
-    refuse(sandbox, 'spreadsheets.get', 503, { status: 'UNAVAILABLE', message: 'Later.' });
+    refuse('spreadsheets.get', 503, { status: 'UNAVAILABLE', message: 'Later.' });
     const request = requestFor({ row: { Received: received }, as: { Received: 'date' } });
     expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry' });
     expect(await sink.deliver(request)).toMatchObject({ outcome: 'delivered' });
@@ -154,8 +153,7 @@ describe('as', () => {
 
 describe('a row', () => {
   test('makes its tab with a header that ends in Delivery', async () => {
-    const { sandbox, sink } = await connected();
-    const receipt = await written(sink, requestFor({ row: { Candidate: 'c', Status: 'Completed' } }));
+    const receipt = await written(requestFor({ row: { Candidate: 'c', Status: 'Completed' } }));
     expect(sandbox.cells('Results')).toEqual([
       ['Candidate', 'Status', 'Delivery'],
       ['c', 'Completed', expect.stringMatching(/^dlv_/)],
@@ -164,19 +162,17 @@ describe('a row', () => {
   });
 
   test('stands under its headers, whatever their order, and leaves other columns alone', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [['Notes', 'Status', ' Candidate ', 'Delivery', 'Reviewed by']]);
-    await written(sink, requestFor({ row: { Candidate: 'c', Status: 'Completed' } }, { deliveryId: 'd' }));
+    given('Results', [['Notes', 'Status', ' Candidate ', 'Delivery', 'Reviewed by']]);
+    await written(requestFor({ row: { Candidate: 'c', Status: 'Completed' } }, { deliveryId: 'd' }));
     expect(sandbox.cells('Results')[1]).toEqual(['', 'Completed', 'c', 'd']);
   });
 
   test('gets the columns that are missing behind the ones that are there', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [
+    given('Results', [
       ['Candidate', 'Delivery', 'Mine'],
       ['old', 'd-0', 'note'],
     ]);
-    await written(sink, requestFor({ row: { Candidate: 'c', Score: 7 } }, { deliveryId: 'd' }));
+    await written(requestFor({ row: { Candidate: 'c', Score: 7 } }, { deliveryId: 'd' }));
     expect(sandbox.cells('Results')).toEqual([
       ['Candidate', 'Delivery', 'Mine', 'Score'],
       ['old', 'd-0', 'note'],
@@ -185,42 +181,37 @@ describe('a row', () => {
   });
 
   test('gets a header in a tab that is empty', async () => {
-    const { sandbox, sink } = await connected();
-    await written(sink, requestFor({ tab: 'Sheet1' }));
+    await written(requestFor({ tab: 'Sheet1' }));
     expect(sandbox.cells('Sheet1')[0]).toEqual(['Candidate', 'Delivery']);
   });
 
   test('finds room beyond the last column of the tab', async () => {
-    const { sandbox, sink } = await connected();
     const names = Array.from({ length: 26 }, (_, index) => `H${index}`);
-    given(sandbox, 'Results', [names]);
+    given('Results', [names]);
     const row = Object.fromEntries([...names, 'Extra'].map((name) => [name, name]));
-    expect(await written(sink, requestFor({ row }))).toMatchObject({ range: "'Results'!A2:AB2" });
+    expect(await written(requestFor({ row }))).toMatchObject({ range: "'Results'!A2:AB2" });
     expect(sandbox.rows('Results')[0]).toMatchObject({ H0: 'H0', H25: 'H25', Extra: 'Extra' });
   });
 
   test.for(["Bob's results", 'A1', 'Ergebnisse 2026 (März)!', 'Σ:B'])(
     'goes to the tab named %s',
     async (tab) => {
-      const { sandbox, sink } = await connected();
       const request = requestFor({ tab });
-      const receipt = await written(sink, request);
-      await written(sink, requestFor({ tab }));
+      const receipt = await written(request);
+      await written(requestFor({ tab }));
       expect(sandbox.rows(tab)).toHaveLength(2);
       expect(await sink.find!(request)).toEqual({ found: receipt });
     },
   );
 
   test('keeps numbers and truth values as they are, and text as text', async () => {
-    const { sandbox, sink } = await connected();
     const row = { Number: 42, Truth: true, Formula: '=1+1', Text: '007', Nothing: null, Json: { a: [1] } };
-    await written(sink, requestFor({ row }));
+    await written(requestFor({ row }));
     expect(sandbox.rows('Results')[0]).toMatchObject({ ...row, Nothing: '', Json: '{"a":[1]}' });
   });
 
   test('may have headers that look like formulas or code', async () => {
-    const { sandbox, sink } = await connected();
-    await written(sink, requestFor({ row: { '=A1': 'x', ['__proto__']: 'y' } }, { deliveryId: 'd' }));
+    await written(requestFor({ row: { '=A1': 'x', ['__proto__']: 'y' } }, { deliveryId: 'd' }));
     expect(sandbox.cells('Results')).toEqual([
       ['=A1', '__proto__', 'Delivery'],
       ['x', 'y', 'd'],
@@ -228,24 +219,22 @@ describe('a row', () => {
   });
 
   test('goes below its table and not into another one on the same tab', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [
+    given('Results', [
       ['Candidate', 'Delivery'],
       ['old', 'd-0'],
       [],
       ['', '', '', 'Another', 'table'],
       ['', '', '', 'with', 'more'],
     ]);
-    const receipt = await written(sink, requestFor());
+    const receipt = await written(requestFor());
     expect(receipt).toMatchObject({ range: "'Results'!A3:B3" });
     expect(sandbox.cells('Results').at(-1)).toEqual(['', '', '', 'with', 'more']);
   });
 
   test('stands under its headers even where the header row has a gap', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [['Candidate', '', 'Status', 'Delivery']]);
-    await written(sink, requestFor({ row: { Candidate: 'a', Status: 'x' } }));
-    await written(sink, requestFor({ row: { Candidate: 'b', Status: 'y' } }));
+    given('Results', [['Candidate', '', 'Status', 'Delivery']]);
+    await written(requestFor({ row: { Candidate: 'a', Status: 'x' } }));
+    await written(requestFor({ row: { Candidate: 'b', Status: 'y' } }));
     expect(sandbox.rows('Results')).toMatchObject([
       { Candidate: 'a', Status: 'x' },
       { Candidate: 'b', Status: 'y' },
@@ -253,22 +242,20 @@ describe('a row', () => {
   });
 
   test('stands under its headers where cells beside the table are filled', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [
+    given('Results', [
       ['', 'Candidate', 'Delivery'],
       ['note', 'old', 'd-0'],
     ]);
-    expect(await written(sink, requestFor())).toMatchObject({ range: "'Results'!B3:C3" });
+    expect(await written(requestFor())).toMatchObject({ range: "'Results'!B3:C3" });
     expect(sandbox.cells('Results')[2]).toMatchObject(['', '42', expect.any(String)]);
   });
 
   test('is shortened where a cell cannot hold it, and the delivery says so', async () => {
-    const { sandbox, sink } = await connected();
     const composed = compose({ row: { Candidate: `${'x'.repeat(49_985)}${'👩'.repeat(20)}` } }, 'd');
     expect(composed).toMatchObject({ note: expect.stringContaining('shortened') });
     const { message } = composed as { message: SheetMessage };
     expect(String(message.row['Candidate'])).toMatch(/x… \(shortened\)$|x👩* … \(shortened\)$/u);
-    await written(sink, requestFor({}, { message }));
+    await written(requestFor({}, { message }));
     expect(String(sandbox.rows('Results')[0]!['Candidate']).length).toBeLessThanOrEqual(50_000);
   });
 
@@ -289,8 +276,7 @@ function deleteColumns(tab: Grid): void {
 }
 
 test('a spreadsheet that is full holds its sink back, and loses nothing', async () => {
-  const { sandbox, sink } = await connected();
-  const tab = given(sandbox, 'Results', [['Candidate', 'Delivery']]);
+  const tab = given('Results', [['Candidate', 'Delivery']]);
   const others = sandbox.document.tabs[0]!;
   tab.rowCount = Math.floor(10_000_000 / 26) - others.rowCount;
   const request = requestFor();
@@ -300,7 +286,7 @@ test('a spreadsheet that is full holds its sink back, and loses nothing', async 
     detail: expect.stringMatching(/limit of 10000000 cells.*Delete old rows/),
   });
   tab.rowCount = 1000;
-  await written(sink, request);
+  await written(request);
   expect(sandbox.rows('Results')).toHaveLength(1);
 });
 
@@ -312,20 +298,18 @@ describe('a table that people made of the rows', () => {
   const box = { top: 0, left: 0, right: 1 };
 
   test('has the rows that are added, and what stands below it stays below', async () => {
-    const { sandbox, sink } = await connected();
-    const tab = given(sandbox, 'Results', [...cells, [], ['', '', '', 'below']]);
+    const tab = given('Results', [...cells, [], ['', '', '', 'below']]);
     tab.tables = [{ id: 't1', box: { ...box, bottom: 1 }, hasFooter: false }];
-    for (const Candidate of ['2', '3']) await written(sink, requestFor({ row: { Candidate, Status: 'x' } }));
+    for (const Candidate of ['2', '3']) await written(requestFor({ row: { Candidate, Status: 'x' } }));
     expect(tab.tables[0]!.box.bottom).toBe(3);
     expect(tab.rows.map(([candidate = '']) => candidate)).toEqual(['Candidate', '1', '2', '3', '', '']);
     expect(tab.at(5, 3)).toBe('below');
   });
 
   test('keeps its footer below them', async () => {
-    const { sandbox, sink } = await connected();
-    const tab = given(sandbox, 'Results', [...cells, ['Sum', '1']]);
+    const tab = given('Results', [...cells, ['Sum', '1']]);
     tab.tables = [{ id: 't1', box: { ...box, bottom: 2 }, hasFooter: true }];
-    await written(sink, requestFor({ row: { Candidate: '2' } }));
+    await written(requestFor({ row: { Candidate: '2' } }));
     expect(tab.rows.map(([candidate]) => candidate)).toEqual(['Candidate', '1', '2', 'Sum']);
     expect(tab.tables[0]!.box.bottom).toBe(3);
   });
@@ -339,8 +323,8 @@ describe('a header below a title', () => {
   ];
 
   test('has new rows and updates below it, and new columns beside it', async () => {
-    const { sandbox, sink } = await titled();
-    const tab = given(sandbox, 'Results', people, 3);
+    await titled();
+    const tab = given('Results', people, 3);
     const requests = [
       requestFor({ row: { Candidate: 'b', Score: 7 } }),
       update('a', 'new'),
@@ -359,21 +343,21 @@ describe('a header below a title', () => {
       ['b', '', added, 7],
       ['c', 'x', third],
     ]);
-    calls(sandbox);
-    await written(sink, requestFor());
-    expect(calls(sandbox)).toBe('values.batchGet spreadsheets.batchUpdate values.batchGet');
+    calls();
+    await written(requestFor());
+    expect(calls()).toBe('values.batchGet spreadsheets.batchUpdate values.batchGet');
   });
 
   test('is made in its row in a new tab', async () => {
-    const { sandbox, sink } = await titled();
-    expect(await written(sink, requestFor())).toMatchObject({ range: "'Results'!A4:B4" });
+    await titled();
+    expect(await written(requestFor())).toMatchObject({ range: "'Results'!A4:B4" });
     expect(sandbox.cells('Results').slice(0, 3)).toEqual([[], [], ['Candidate', 'Delivery']]);
-    expect(await written(sink, requestFor())).toMatchObject({ range: "'Results'!A5:B5" });
+    expect(await written(requestFor())).toMatchObject({ range: "'Results'!A5:B5" });
   });
 
   test('is where a lost row is looked for', async () => {
-    const { sandbox, sink } = await titled();
-    given(sandbox, 'Results', people, 3);
+    await titled();
+    given('Results', people, 3);
     sandbox.faults.only = ['spreadsheets.batchUpdate'];
     const request = update('a', 'new');
     sandbox.faults.once({ kind: 'drop', commit: true });
@@ -383,28 +367,26 @@ describe('a header below a title', () => {
   });
 
   test('is right in a tab that has more rows than are read at once', async () => {
-    const { sandbox, sink } = await titled();
-    const tab = given(sandbox, 'Results', people, 3);
+    await titled();
+    const tab = given('Results', people, 3);
     tab.rowCount = 8000;
-    expect(await written(sink, requestFor())).toMatchObject({ range: "'Results'!A5:C5" });
-    expect(await written(sink, requestFor())).toMatchObject({ range: "'Results'!A6:C6" });
+    expect(await written(requestFor())).toMatchObject({ range: "'Results'!A5:C5" });
+    expect(await written(requestFor())).toMatchObject({ range: "'Results'!A6:C6" });
   });
 });
 
 describe('a header', () => {
   test('is read with each row, since people move columns', async () => {
-    const { sandbox, sink } = await connected();
-    await written(sink, requestFor());
-    calls(sandbox);
-    await written(sink, requestFor());
-    expect(calls(sandbox)).toBe('values.batchGet spreadsheets.batchUpdate values.batchGet');
+    await written(requestFor());
+    calls();
+    await written(requestFor());
+    expect(calls()).toBe('values.batchGet spreadsheets.batchUpdate values.batchGet');
   });
 
   test('that people changed is followed', async () => {
-    const { sandbox, sink } = await connected();
-    await written(sink, requestFor({ row: { A: 'a', B: 'b' } }));
+    await written(requestFor({ row: { A: 'a', B: 'b' } }));
     sandbox.document.tab('Results')!.write(0, 0, [['B', 'A']]);
-    await written(sink, requestFor({ row: { A: 'a', B: 'b' } }, { now: 2_000_000 }));
+    await written(requestFor({ row: { A: 'a', B: 'b' } }, { now: 2_000_000 }));
     expect(sandbox.cells('Results')[2]).toMatchObject(['b', 'a', expect.any(String)]);
   });
 
@@ -421,7 +403,6 @@ describe('a header', () => {
       'renamed or deleted the column Candidate of the tab Results',
     ],
   ])('is made anew where somebody %s between two rows, which is told once', async ([, edit, words]) => {
-    const { sandbox, sink } = await connected();
     const deliver = () => sink.deliver(requestFor());
     expect(await deliver()).not.toHaveProperty('missed');
     edit(sandbox.document);
@@ -430,31 +411,29 @@ describe('a header', () => {
     expect(await deliver()).not.toHaveProperty('note');
   });
 
-  test.for<[string, (sandbox: SheetsSandbox) => void]>([
-    ['deletes the tab', ({ document }) => void document.tabs.pop()],
-    ['deletes the rows', ({ document }) => void (document.tab('Results')!.rowCount = 1)],
-    ['deletes most columns', ({ document }) => deleteColumns(document.tab('Results')!)],
+  test.for<[string, (document: SheetsSandbox['document']) => void]>([
+    ['deletes the tab', (document) => void document.tabs.pop()],
+    ['deletes the rows', (document) => void (document.tab('Results')!.rowCount = 1)],
+    ['deletes most columns', (document) => deleteColumns(document.tab('Results')!)],
   ])('is looked for again where somebody %s just then', async ([, edit]) => {
-    const { sandbox, sink } = await connected();
-    await written(sink, requestFor());
-    await written(sink, requestFor());
+    await written(requestFor());
+    await written(requestFor());
     sandbox.person.before('a write', () => {
       sandbox.document.tab('Results')!.rows.length = 1;
-      edit(sandbox);
+      edit(sandbox.document);
     });
     const request = requestFor();
     expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry', reason: 'not_found' });
-    await written(sink, { ...request, attempt: 2 });
+    await written({ ...request, attempt: 2 });
     expect(sandbox.rows('Results').map((row) => row['Delivery'])).toEqual([request.deliveryId]);
   });
 
   test('is shared with another copy of the connector that makes it at the same moment', async () => {
-    const { sandbox, sink } = await connected();
-    const other = await connect(sandbox);
+    const other = await connect();
     const both = [requestFor({ row: { A: 1 } }), requestFor({ row: { B: 2 } })];
     const outcomes = await Promise.all([sink.deliver(both[0]!), other.deliver(both[1]!)]);
     for (const [index, outcome] of outcomes.entries()) {
-      if (outcome.outcome !== 'delivered') await written(sink, { ...both[index]!, now: 2_000_000 });
+      if (outcome.outcome !== 'delivered') await written({ ...both[index]!, now: 2_000_000 });
     }
     expect(sandbox.tabs().filter((title) => title === 'Results')).toHaveLength(1);
     const rows = sandbox.rows('Results');
@@ -463,29 +442,24 @@ describe('a header', () => {
   });
 
   test('is written under when another copy made the tab a moment before', async () => {
-    const { sandbox, sink } = await connected();
-    sandbox.person.before('spreadsheets.batchUpdate', () =>
-      given(sandbox, 'Results', [['Candidate', 'Delivery']]),
-    );
-    await written(sink, requestFor());
+    sandbox.person.before('spreadsheets.batchUpdate', () => given('Results', [['Candidate', 'Delivery']]));
+    await written(requestFor());
     expect(sandbox.rows('Results')).toHaveLength(1);
   });
 
   test('whose making was cut off is there once all the same', async () => {
-    const { sandbox, sink } = await connected();
     sandbox.faults.only = ['spreadsheets.batchUpdate'];
     sandbox.faults.once({ kind: 'drop', commit: true });
     const request = requestFor();
     expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry', reason: 'network' });
-    await written(sink, request);
+    await written(request);
     expect(sandbox.cells('Results')).toHaveLength(2);
   });
 
   test.for(['{}', '<html>', '[]'])(
     'is not taken for empty because something else answered: %s',
     async (body) => {
-      const { sandbox, sink } = await connected();
-      given(sandbox, 'Results', [['Candidate', 'Delivery']]);
+      given('Results', [['Candidate', 'Delivery']]);
       sandbox.faults.only = ['values.batchGet'];
       const headers = body === '<html>' ? {} : { 'content-type': 'application/json' };
       sandbox.faults.once({ kind: 'status', status: 200, body, headers });
@@ -499,14 +473,13 @@ const score = { row: { Candidate: 'a', Score: 7 }, key: 'Candidate' };
 
 describe('an action with a key', () => {
   test('updates the row with that value and leaves its other columns', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [
+    given('Results', [
       ['Candidate', 'Notes', 'Status', 'Delivery'],
       ['a', 'keep', 'old', 'd-0'],
       ['b', 'keep', 'old', 'd-00'],
     ]);
     const request = update('b', '=new');
-    const receipt = await written(sink, request);
+    const receipt = await written(request);
     expect(receipt).toMatchObject({ range: "'Results'!A3:D3" });
     expect(sandbox.cells('Results').slice(1)).toEqual([
       ['a', 'keep', 'old', 'd-0'],
@@ -516,10 +489,9 @@ describe('an action with a key', () => {
   });
 
   test('adds a row where none has the value, and then updates that one', async () => {
-    const { sandbox, sink } = await connected();
-    await written(sink, update('a', 'Completed'));
-    await written(sink, update('b', 'Completed'));
-    await written(sink, update('a', 'Canceled'));
+    await written(update('a', 'Completed'));
+    await written(update('b', 'Completed'));
+    await written(update('a', 'Canceled'));
     expect(sandbox.rows('Results')).toMatchObject([
       { Candidate: 'a', Status: 'Canceled' },
       { Candidate: 'b', Status: 'Completed' },
@@ -527,23 +499,21 @@ describe('an action with a key', () => {
   });
 
   test('compares what cells hold and not how they look, and takes the header for no row', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [
+    given('Results', [
       ['Candidate', 'Status', 'Delivery'],
       [1234567, 'old'],
       [true, 'old'],
     ]);
-    await written(sink, update('1234567', 'new'));
-    await written(sink, update(true, 'newer'));
-    await written(sink, update('Candidate', 'x'));
+    await written(update('1234567', 'new'));
+    await written(update(true, 'newer'));
+    await written(update('Candidate', 'x'));
     expect(sandbox.rows('Results').map(({ Status }) => Status)).toEqual(['new', 'newer', 'x']);
   });
 
   test('leaves a row alone that a newer delivery has updated meanwhile, and says so', async () => {
-    const { sandbox, sink } = await connected();
     const [first, late, newer] = [update('a', 'Sent'), update('a', 'Completed'), update('a', 'Canceled')];
-    await written(sink, first);
-    await written(sink, newer);
+    await written(first);
+    await written(newer);
     const before = sandbox.cells('Results');
     expect(await sink.deliver(late)).toEqual({
       outcome: 'delivered',
@@ -554,17 +524,15 @@ describe('an action with a key', () => {
   });
 
   test('writes all that the deliveries of one event say of a row, in any order', async () => {
-    const { sandbox, sink } = await connected();
     const event = 'dlv_01jd3v5m8k2q4r6t8w0y1z3a5c';
-    await written(sink, requestFor(score, { deliveryId: `${event}_2` }));
+    await written(requestFor(score, { deliveryId: `${event}_2` }));
     const status = { row: { Candidate: 'a', Status: 'Completed' }, key: 'Candidate' };
-    await written(sink, requestFor(status, { deliveryId: `${event}_1` }));
+    await written(requestFor(status, { deliveryId: `${event}_1` }));
     expect(sandbox.rows('Results')).toMatchObject([{ Candidate: 'a', Score: 7, Status: 'Completed' }]);
   });
 
   test('ends unknown when the answer to the update is lost, and is found', async () => {
-    const { sandbox, sink } = await connected();
-    await written(sink, update('a', 'Completed'));
+    await written(update('a', 'Completed'));
     sandbox.faults.only = ['spreadsheets.batchUpdate'];
     sandbox.faults.once({ kind: 'drop', commit: true });
     const request = update('a', 'Canceled');
@@ -575,9 +543,8 @@ describe('an action with a key', () => {
 
 describe('asking for an earlier row', () => {
   test('works after people moved columns and rows', async () => {
-    const { sandbox, sink } = await connected();
     const request = requestFor();
-    await written(sink, request);
+    await written(request);
     const { deliveryId } = request;
     sandbox.document
       .tab('Results')!
@@ -589,14 +556,12 @@ describe('asking for an earlier row', () => {
     ['there is no tab', null],
     ['the tab is empty', []],
   ])('finds nothing where %s', async ([, cells]) => {
-    const { sandbox, sink } = await connected();
-    if (cells) given(sandbox, 'Results', cells);
+    if (cells) given('Results', cells);
     expect(await sink.find!(requestFor())).toEqual({ found: null });
   });
 
   test('is impossible where the column of deliveries was renamed', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [
+    given('Results', [
       ['Candidate', 'Sent by'],
       ['c', 'd-1'],
     ]);
@@ -608,7 +573,7 @@ describe('asking for an earlier row', () => {
     [{ role: 'none' }, 'auth'],
     [{ perMinute: 0 }, 'rate_limited'],
   ] as const)('is put off with %j', async ([options, reason]) => {
-    const { sink } = await connected(options);
+    await connected(options);
     expect(await sink.find!(requestFor())).toMatchObject({
       found: 'failed',
       failure: { outcome: 'retry', reason, sinkWide: true },
@@ -618,7 +583,7 @@ describe('asking for an earlier row', () => {
 
 describe('what Google counts', () => {
   /** The calls that came since the last time, the more of reads and writes, as far as Google counts them. */
-  const counted = (sandbox: SheetsSandbox) => {
+  const counted = () => {
     const all = sandbox.calls.splice(0).filter((call) => call !== 'token');
     const writes = all.filter((call) => call === 'spreadsheets.batchUpdate').length;
     return {
@@ -627,33 +592,31 @@ describe('what Google counts', () => {
     };
   };
 
-  test.for<[string, (sandbox: SheetsSandbox, sink: Sink<SheetMessage>) => Promise<unknown>, number]>([
-    ['making a tab', (_, sink) => sink.deliver(requestFor({ tab: 'New' })), 3],
-    ['a row', (_, sink) => sink.deliver(requestFor()), 2],
-    ['many rows', (_, sink) => sink.deliverMany!([requestFor(), requestFor()]), 2],
-    ['asking', (_, sink) => sink.find!(requestFor()), 3],
-    ['a refusal', ({ document }, sink) => ((document.role = 'reader'), sink.deliver(requestFor())), 1],
+  test.for<[string, () => Promise<unknown>, number]>([
+    ['making a tab', () => sink.deliver(requestFor({ tab: 'New' })), 3],
+    ['a row', () => sink.deliver(requestFor()), 2],
+    ['many rows', () => sink.deliverMany!([requestFor(), requestFor()]), 2],
+    ['asking', () => sink.find!(requestFor()), 3],
+    ['a refusal', () => ((sandbox.document.role = 'reader'), sink.deliver(requestFor())), 1],
     [
       'a repair',
-      ({ person, document }, sink) => {
-        person.before('a write', () => document.tab('Results')!.moveColumn(1, 0));
+      () => {
+        sandbox.person.before('a write', () => sandbox.document.tab('Results')!.moveColumn(1, 0));
         return sink.deliver(requestFor());
       },
       4,
     ],
   ])('is told of %s', async ([, use, expected]) => {
-    const { sandbox, sink } = await connected();
-    await written(sink, requestFor());
-    expect(sink.usage!()).toEqual(counted(sandbox));
-    await use(sandbox, sink);
+    await written(requestFor());
+    expect(sink.usage!()).toEqual(counted());
+    await use();
     const usage = sink.usage!();
-    expect(usage).toEqual(counted(sandbox));
+    expect(usage).toEqual(counted());
     expect(usage.calls).toBe(expected);
     expect(sink.usage!().calls).toBe(0);
   });
 
   test('is nothing without a token', async () => {
-    const { sandbox, sink } = await connected();
     sandbox.faults.only = ['token'];
     sandbox.faults.once({ kind: 'status', status: 503 });
     await sink.deliver(requestFor());
@@ -663,8 +626,8 @@ describe('what Google counts', () => {
 
 describe('a refusal by Google', () => {
   test('for the quota waits', async () => {
-    const { sandbox, sink } = await connected({ perMinute: 2 });
-    given(sandbox, 'Results', [['Candidate', 'Delivery']]);
+    await connected({ perMinute: 2 });
+    given('Results', [['Candidate', 'Delivery']]);
     expect(await sink.deliver(requestFor())).toMatchObject({
       outcome: 'retry',
       reason: 'rate_limited',
@@ -674,7 +637,7 @@ describe('a refusal by Google', () => {
   });
 
   test('of the account says whom to share the spreadsheet with', async () => {
-    const { sink } = await connected({ role: 'reader' });
+    await connected({ role: 'reader' });
     expect(await sink.deliver(requestFor())).toMatchObject({
       outcome: 'retry',
       reason: 'auth',
@@ -684,8 +647,7 @@ describe('a refusal by Google', () => {
   });
 
   test('of a wrong spreadsheet points to spreadsheetId', async () => {
-    const { sandbox } = await connected();
-    const sink = await connect(sandbox, { spreadsheetId: 'another' });
+    await reconnect({ spreadsheetId: 'another' });
     expect(await sink.deliver(requestFor())).toMatchObject({
       outcome: 'retry',
       reason: 'not_found',
@@ -695,7 +657,6 @@ describe('a refusal by Google', () => {
   });
 
   test('of an Excel file holds the sink back after one call, and says what to do', async () => {
-    const { sandbox, sink } = await connected();
     sandbox.document.isExcelFile = true;
     const as = { Received: 'date' } as const;
     const requests = [1, 2, 3].map((n) => requestFor({ row: { Received: `2026-11-2${n}` }, as }));
@@ -708,11 +669,10 @@ describe('a refusal by Google', () => {
         detail: expect.stringContaining('File > Save as Google Sheets'),
       })),
     );
-    expect(calls(sandbox)).toBe('token spreadsheets.get');
+    expect(calls()).toBe('token spreadsheets.get');
   });
 
   test.each([402, 405, 451])('by a proxy (%i) kills no row', async (status) => {
-    const { sandbox, sink } = await connected();
     sandbox.faults.decide = () => ({ kind: 'status', status, body: '<html>not by this way</html>' });
     sandbox.faults.only = ['spreadsheets.get', 'spreadsheets.batchUpdate'];
     expect(await sink.deliver(requestFor({ row: { A: '1' } }))).toMatchObject({
@@ -723,8 +683,7 @@ describe('a refusal by Google', () => {
   });
 
   test('to read the time zone makes calls smaller, and ends', async () => {
-    const { sandbox, sink } = await connected();
-    refuse(sandbox, 'spreadsheets.get', 400, { message: 'Request contains an invalid argument.' });
+    refuse('spreadsheets.get', 400, { message: 'Request contains an invalid argument.' });
     const told = sandbox.faults.take({ name: 'spreadsheets.get' });
     sandbox.faults.decide = () => told;
     const row = { Received: '2026-11-23' };
@@ -771,9 +730,8 @@ describe('a refusal by Google', () => {
   ] as const)(
     'with %i and %j holds the deliveries of the sink back',
     async ([status, error, reason, words]) => {
-      const { sandbox, sink } = await connected();
-      await written(sink, requestFor());
-      refuse(sandbox, 'spreadsheets.batchUpdate', status, error);
+      await written(requestFor());
+      refuse('spreadsheets.batchUpdate', status, error);
       expect(await sink.deliver(requestFor())).toMatchObject({
         outcome: 'retry',
         reason,
@@ -786,8 +744,7 @@ describe('a refusal by Google', () => {
   test.for(['{}', '<html>Sign in</html>'])(
     'and an answer from elsewhere are told apart: %s',
     async (body) => {
-      const { sandbox, sink } = await connected();
-      await written(sink, requestFor());
+      await written(requestFor());
       sandbox.faults.only = ['spreadsheets.batchUpdate'];
       sandbox.faults.once({
         kind: 'status',
@@ -801,9 +758,8 @@ describe('a refusal by Google', () => {
 });
 
 test('an answer without end is no answer of Google’s', async () => {
-  const { sandbox } = await connected();
   const endless = await serve(endlessJson);
-  const sink = await connect(sandbox, { apiUrl: endless.url });
+  await reconnect({ apiUrl: endless.url });
   const words = { reason: 'server', detail: expect.stringContaining('other than Google') };
   expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', ...words });
   expect(await sink.find!(requestFor())).toMatchObject({ found: 'failed', failure: words });
@@ -812,8 +768,7 @@ test('an answer without end is no answer of Google’s', async () => {
 test.for(['token', 'spreadsheets.get', 'values.batchGet', 'spreadsheets.batchUpdate'])(
   '%s is called once an attempt, whatever comes of it',
   async (call) => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [['Candidate', 'Delivery']]);
+    given('Results', [['Candidate', 'Delivery']]);
     sandbox.faults.only = [call];
     sandbox.faults.decide = () => ({ kind: 'status', status: 503 });
     await sink.deliver(requestFor());
@@ -823,22 +778,20 @@ test.for(['token', 'spreadsheets.get', 'values.batchGet', 'spreadsheets.batchUpd
 
 describe('signing in', () => {
   test('happens once for many rows, and again when the token ends', async () => {
-    const { sandbox, sink } = await connected();
-    for (let index = 0; index < 3; index += 1) await written(sink, requestFor());
+    for (let index = 0; index < 3; index += 1) await written(requestFor());
     expect(sandbox.calls.filter((call) => call === 'token')).toHaveLength(1);
     sandbox.tokens.revokeAll();
     const request = requestFor();
     expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry', reason: 'auth' });
-    await written(sink, request);
+    await written(request);
     expect(sandbox.rows('Results')).toHaveLength(4);
   });
 
   test('with a key that Google does not know holds the deliveries back and shows no key', async () => {
-    const { sandbox } = await connected();
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const private_key = privateKey.export({ type: 'pkcs8', format: 'pem' });
     const account = { ...(JSON.parse(sandbox.credentials) as object), private_key };
-    const sink = await connect(sandbox, { credentials: JSON.stringify(account) });
+    await reconnect({ credentials: JSON.stringify(account) });
     const outcome = await sink.deliver(requestFor());
     expect(outcome).toMatchObject({
       outcome: 'retry',
@@ -850,7 +803,6 @@ describe('signing in', () => {
   });
 
   test('that hangs ends with the attempt and sent nothing', async () => {
-    const { sandbox, sink } = await connected();
     const controller = new AbortController();
     sandbox.faults.decide = () => {
       setImmediate(() => controller.abort());
@@ -862,10 +814,9 @@ describe('signing in', () => {
   });
 
   test('that hangs keeps nothing open once the sink is closed', async () => {
-    const { sandbox } = await connected();
     const tokens = await serve(() => {});
     const account = { ...(JSON.parse(sandbox.credentials) as object), token_uri: tokens.url };
-    const sink = await connect(sandbox, { credentials: JSON.stringify(account) });
+    await reconnect({ credentials: JSON.stringify(account) });
     const controller = new AbortController();
     const outcome = sink.deliver(requestFor({}, { signal: controller.signal }));
     const [, response] = (await once(tokens.server, 'request')) as [unknown, ServerResponse];
@@ -878,14 +829,13 @@ describe('signing in', () => {
   });
 
   test('uses the credentials as text, as keys in the config, or from a file', async () => {
-    const { sandbox } = await connected();
     const folder = await mkdtemp(join(tmpdir(), 'sheets-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     await writeFile(join(folder, 'key.json'), sandbox.credentials);
     const inline = JSON.parse(sandbox.credentials) as { private_key: string };
     const escaped = { ...inline, private_key: inline.private_key.replaceAll('\n', String.raw`\n`) };
     for (const credentials of [sandbox.credentials, inline, escaped, join(folder, 'key.json')]) {
-      await written(await connect(sandbox, { credentials }), requestFor());
+      await written(requestFor(), await connect({ credentials }));
     }
     expect(sandbox.rows('Results')).toHaveLength(4);
   });
@@ -916,7 +866,6 @@ describe('a live check', () => {
   const signal = new AbortController().signal;
 
   test('writes nothing and says which tabs will be made', async () => {
-    const { sandbox, sink } = await connected();
     sandbox.document.tabs[0]!.write(0, 0, [['candidate-connector live check']]);
     const before = JSON.stringify(sandbox.document);
     const lines = await sink.check([requestFor().message, requestFor({ tab: 'Sheet1' }).message], signal);
@@ -938,7 +887,7 @@ describe('a live check', () => {
     ['reader', 'may write to it', 'Share the spreadsheet with'],
     ['none', 'sees the spreadsheet', 'Share the spreadsheet with'],
   ] as const)('as %s fails at "%s"', async ([role, what, words]) => {
-    const { sink } = await connected({ role });
+    await connected({ role });
     const failed = (await sink.check([], signal)).filter(({ ok }) => !ok);
     expect(failed).toMatchObject([
       { what, detail: expect.stringContaining(words), advice: expect.any(String) },
@@ -946,15 +895,14 @@ describe('a live check', () => {
   });
 
   test('finds a header that is not in its row', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [['Candidate', 'Delivery']], 2);
-    given(sandbox, 'Another', [['Candidate', 'Delivery']]);
+    given('Results', [['Candidate', 'Delivery']], 2);
+    given('Another', [['Candidate', 'Delivery']]);
     const messages = ['Results', 'Another'].map((tab) => requestFor({ tab }).message);
     const lines = await sink.check(messages, signal);
     expect(lines.filter(({ ok }) => !ok)).toMatchObject([
       { what: 'tab Results', detail: expect.stringContaining('header stands in row 2') },
     ]);
-    const below = await connect(sandbox, { headerRow: 2 });
+    const below = await connect({ headerRow: 2 });
     expect((await below.check(messages.slice(0, 1), signal)).every(({ ok }) => ok)).toBe(true);
   });
 
@@ -966,10 +914,9 @@ describe('a live check', () => {
     ['a chart', false, (tab) => (tab.isChart = true), /has no cells: it is a chart/],
     ['a column twice', true, (tab) => tab.write(2, 2, [['Candidate']]), /more than one column Candidate/],
   ])('says it where there is %s in place of the header', async ([, ok, spoil, words]) => {
-    const { sandbox, sink } = await connected({}, { headerRow: 3 });
+    await connected({}, { headerRow: 3 });
     spoil(
       given(
-        sandbox,
         'Results',
         [
           ['Candidate', 'Delivery'],
@@ -989,9 +936,8 @@ describe('a live check', () => {
     ['the rows to come', { startRowIndex: 1 }, ['Results']],
     ['the header', { startRowIndex: 0, endRowIndex: 1 }, []],
   ])('finds a protection of %s', async ([, range, tabs]) => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [['Candidate', 'Delivery']]);
-    given(sandbox, 'Another', [['Candidate', 'Delivery']]);
+    given('Results', [['Candidate', 'Delivery']]);
+    given('Another', [['Candidate', 'Delivery']]);
     sandbox.document.protect('Results', range);
     sandbox.document.protect('Sheet1');
     const lines = await sink.check([requestFor().message, requestFor({ tab: 'Another' }).message], signal);
@@ -1070,8 +1016,8 @@ test('asks nothing of the real Google but a token, the tabs, the header and the 
     .reply(200, { valueRanges: [header, { range: 'Results!A2:Z2', values: [['42', 'd-nock']] }] });
   const credentials = JSON.stringify({ client_email: 'a@b.iam.gserviceaccount.com', private_key });
   const options = googleSheets.options.parse({ spreadsheetId: id, credentials });
-  const sink = await googleSheets.connect(options);
-  expect(await sink.deliver(requestFor({}, { deliveryId: 'd-nock' }))).toEqual({
+  const real = await googleSheets.connect(options);
+  expect(await real.deliver(requestFor({}, { deliveryId: 'd-nock' }))).toEqual({
     outcome: 'delivered',
     receipt: { spreadsheetId: id, range: "'Results'!A2:B2" },
   });
