@@ -17,25 +17,29 @@ import type { Retry } from '../../src/model.ts';
 import { attemptAt } from '../fixtures/event.ts';
 import { compose, fields, from, mailOf, request } from './email-fixtures.ts';
 
+/** Of the test that runs. */
 let sandbox: SmtpSandbox;
+let sink: Sink<Mail>;
 const open: { close(): Promise<void> }[] = [];
+beforeEach(() => start());
 afterEach(async () => {
   for (const each of open.splice(0)) await each.close();
 });
 
-async function start(options: SmtpSandboxOptions = {}): Promise<SmtpSandbox> {
+/** A server of another kind, and a sink of it. */
+async function start(options: SmtpSandboxOptions = {}): Promise<void> {
   sandbox = await new SmtpSandbox(options).start();
   open.push(sandbox);
-  return sandbox;
+  sink = await connect();
 }
 
 async function connect({
   url = sandbox.url(),
   ...over
 }: { url?: string; requireTls?: boolean; name?: string } = {}): Promise<Sink<Mail>> {
-  const sink = await email.connect(email.options.parse({ url, from, ...over }));
-  open.unshift(sink);
-  return sink;
+  const connected = await email.connect(email.options.parse({ url, from, ...over }));
+  open.unshift(connected);
+  return connected;
 }
 
 test.each([
@@ -53,8 +57,6 @@ test.each([
 
 describe('the mail', () => {
   test('has text and HTML, its people, headers, date and a Message-ID of delivery id and domain', async () => {
-    await start();
-    const sink = await connect();
     const outcome = await sink.deliver(
       request({
         to: ['dana@example.com', '"Lee, Kim" <kim@example.org>'],
@@ -118,17 +120,14 @@ describe('the mail', () => {
   });
 
   test('reuses one connection for mail after mail', async () => {
-    await start();
-    const sink = await connect();
     for (let count = 0; count < 5; count++) await sink.deliver(request(fields));
     expect(sandbox.mails).toHaveLength(5);
     expect(sandbox.connections).toBe(1);
   });
 
   test('is tried once only, though the server hangs up', async () => {
-    await start();
     sandbox.faults.decide = () => ({ kind: 'drop', commit: false });
-    expect(await (await connect()).deliver(request(fields))).toMatchObject({
+    expect(await sink.deliver(request(fields))).toMatchObject({
       outcome: 'retry',
       reason: 'network',
     });
@@ -138,8 +137,6 @@ describe('the mail', () => {
   test.for(['subject', 'replyTo', 'headers', 'to'] as const)(
     'lets no line break into a header through %s',
     async (key) => {
-      await start();
-      const sink = await connect();
       const evil = 'kim@example.com\r\nBcc: eve@evil.example\r\n\r\ninjected\u2028x\0';
       const value = key === 'headers' ? { 'X-Candidate': evil } : evil;
       const written = { ...fields, cc: 'ana@example.com', [key]: value };
@@ -153,9 +150,8 @@ describe('the mail', () => {
   );
 
   test('takes a list of thousands of characters in a subject', async () => {
-    await start();
     const subject = 'ž'.repeat(3000);
-    await (await connect()).deliver(request({ ...fields, subject }));
+    await sink.deliver(request({ ...fields, subject }));
     expect(sandbox.mails[0]?.parsed.subject).toBe(subject);
   });
 
@@ -255,10 +251,7 @@ describe('addresses', () => {
   });
 
   test('get the mail once, however often they are named', async () => {
-    await start();
-    await (
-      await connect()
-    ).deliver(
+    await sink.deliver(
       request({ ...fields, to: 'dana@example.com, Dana <dana@EXAMPLE.com>', cc: 'dana@example.com' }),
     );
     expect(sandbox.mails[0]?.envelope.to).toEqual(['dana@example.com']);
@@ -270,7 +263,7 @@ describe('recipients that the server refuses', () => {
 
   test('for good do not keep the others from the mail', async () => {
     await start({ refuse: { 'ben@example.com': '550 No such user' } });
-    const outcome = await (await connect()).deliver(request(three));
+    const outcome = await sink.deliver(request(three));
     expect(sandbox.mails.map((mail) => mail.envelope.to)).toEqual([['ana@example.com', 'cid@example.com']]);
     expect(outcome).toMatchObject({
       outcome: 'delivered',
@@ -283,7 +276,6 @@ describe('recipients that the server refuses', () => {
     await start({
       refuse: { 'ana@example.com': '550 No such user', 'ben@example.com': '451 Greylisted, come back' },
     });
-    const sink = await connect();
     const first = await sink.deliver(request(three));
     expect(first).toMatchObject({
       outcome: 'retry',
@@ -308,7 +300,7 @@ describe('recipients that the server refuses', () => {
         'cid@example.com': '550 Gone',
       },
     });
-    expect(await (await connect()).deliver(request(three))).toMatchObject({
+    expect(await sink.deliver(request(three))).toMatchObject({
       outcome: 'rejected',
       reason: 'not_found',
       detail: expect.stringMatching(/ana@example\.com \(550.*ben@example\.com \(553.*cid@example\.com \(550/),
@@ -323,7 +315,7 @@ describe('recipients that the server refuses', () => {
         'cid@example.com': '451 Later',
       },
     });
-    expect(await (await connect()).deliver(request(three))).toMatchObject({
+    expect(await sink.deliver(request(three))).toMatchObject({
       outcome: 'retry',
       progress: { accepted: [], refused: [{ address: 'ana@example.com' }] },
     });
@@ -331,7 +323,6 @@ describe('recipients that the server refuses', () => {
 
   test('last of all, after the others got it, still leave a delivered mail', async () => {
     await start({ refuse: { 'ben@example.com': '451 Later' } });
-    const sink = await connect();
     const first = await sink.deliver(request(three));
     sandbox.refuse = { 'ben@example.com': '550 No such user' };
     expect(await sink.deliver(request(three, (first as { progress: Json }).progress))).toMatchObject({
@@ -352,7 +343,6 @@ describe('recipients that the server refuses by policy', () => {
 
   test('are the sink’s fault where different ones fail and none passes', async () => {
     await start({ relaysFor });
-    const sink = await connect();
     const first = await sink.deliver(to('ana@elsewhere.example'));
     expect(first).toMatchObject({ ...denied, detail: expect.stringContaining('login') });
     expect(first).not.toHaveProperty('sinkWide');
@@ -364,7 +354,6 @@ describe('recipients that the server refuses by policy', () => {
 
   test('are tried again, and the sink is not blamed, where it is one alone', async () => {
     await start({ relaysFor });
-    const sink = await connect();
     for (let attempt = 0; attempt < 30; attempt += 1) {
       const outcome = await sink.deliver(to('ana@elsewhere.example'));
       expect(outcome).toMatchObject(denied);
@@ -374,7 +363,6 @@ describe('recipients that the server refuses by policy', () => {
 
   test('are tried again alone, and get the mail once the server lets them', async () => {
     await start({ refuse: { 'ben@example.com': '550 5.7.1 Access denied' } });
-    const sink = await connect();
     const both = { ...fields, to: 'ana@example.com, ben@example.com' };
     const first = await sink.deliver(request(both));
     expect(first).toMatchObject({ outcome: 'retry', progress: { accepted: ['ana@example.com'] } });
@@ -405,7 +393,7 @@ describe('recipients that the server refuses by policy', () => {
     ['555 MAIL FROM parameters not recognized', 'retry'],
   ] as const)('are told from bad addresses: %s', async ([reply, outcome]) => {
     await start({ refuse: { 'dana@example.com': reply } });
-    expect(await (await connect()).deliver(request(fields))).toMatchObject({ outcome });
+    expect(await sink.deliver(request(fields))).toMatchObject({ outcome });
   });
 
   test.for([
@@ -416,7 +404,7 @@ describe('recipients that the server refuses by policy', () => {
     '550 Sender verify failed',
   ])('are told from an objection to the sender, which concerns the sink: %s', async (reply) => {
     await start({ refuse: { 'dana@example.com': reply } });
-    expect(await (await connect()).deliver(request(fields))).toMatchObject({
+    expect(await sink.deliver(request(fields))).toMatchObject({
       outcome: 'retry',
       reason: 'auth',
       sinkWide: true,
@@ -426,10 +414,9 @@ describe('recipients that the server refuses by policy', () => {
 });
 
 async function answering(call: string, status: number, body?: string) {
-  await start();
   sandbox.faults.only = [call];
   sandbox.faults.once({ kind: 'status', status, body });
-  return (await connect()).deliver(request(fields));
+  return sink.deliver(request(fields));
 }
 
 /** Speaks just enough SMTP to take a mail, and hangs up in the middle of it. */
@@ -449,19 +436,16 @@ async function hangingUpInTheMiddle(): Promise<string> {
 }
 
 test('a mail cut off in the middle was not taken', async () => {
-  const sink = await connect({ url: await hangingUpInTheMiddle() });
+  sink = await connect({ url: await hangingUpInTheMiddle() });
   const outcome = await sink.deliver(request({ ...fields, text: 'x'.repeat(8_000_000) }));
   expect(outcome).toMatchObject({ outcome: 'retry', reason: 'network' });
 });
 
 test('no line is longer than servers take, however long a word in its header is', async () => {
-  await start();
   const long = 'x'.repeat(3000);
   const mixed = `${'é'.repeat(1500)}😀${'y'.repeat(1500)}`;
   for (const value of [long, mixed, `é ${long}`]) {
-    const outcome = await (
-      await connect()
-    ).deliver(
+    const outcome = await sink.deliver(
       request({ ...fields, to: `${value} <dana@example.com>`, subject: value, headers: { 'X-Id': value } }),
     );
     expect(outcome).toMatchObject({ outcome: 'delivered' });
@@ -493,7 +477,7 @@ describe('what the server says', () => {
     await start({ login: { user: 'u', password: 'right' } });
     sandbox.faults.only = ['AUTH'];
     sandbox.faults.once({ kind: 'status', status: 550 });
-    expect(await (await connect()).deliver(request(fields))).toMatchObject({
+    expect(await sink.deliver(request(fields))).toMatchObject({
       outcome: 'retry',
       reason: 'auth',
       sinkWide: true,
@@ -588,7 +572,7 @@ describe('what the server says', () => {
       await start(call === 'AUTH' ? { login: { user: 'u', password: 'right' } } : {});
       sandbox.faults.only = [call];
       sandbox.faults.once({ kind: 'status', status: code, body: said });
-      expect(await (await connect()).deliver(request(fields))).toMatchObject({
+      expect(await sink.deliver(request(fields))).toMatchObject({
         outcome: 'retry',
         reason: 'rate_limited',
         detail: expect.stringContaining('`rate` and `concurrency`'),
@@ -608,7 +592,6 @@ describe('what the server says', () => {
   });
 
   test('in the same words of two mails concerns the sink, until one is taken', async () => {
-    const sink = await start().then(() => connect());
     sandbox.faults.only = ['DATA'];
     const refused = async (id: string, said: string) => {
       sandbox.faults.once({ kind: 'status', status: 550, body: said });
@@ -663,7 +646,6 @@ describe('what the server says', () => {
       ([1, 2, 3, 4, 5, 6, 7] as const).map((subject) => [command, subject] as const),
     ),
   )('at %s by a code 5.%s.x of RFC 3463 has its place', async ([command, subject]) => {
-    const sink = await start().then(() => connect());
     sandbox.faults.only = [command];
     for (const code of ofSubject(subject)) {
       sandbox.faults.once({ kind: 'status', status: 550, body: `5.${code} Said so` });
@@ -698,16 +680,15 @@ describe('what the server says', () => {
     sandbox.faults.only = ['AUTH'];
     const repeated = `AUTH PLAIN ${Buffer.from('\0u\0hunter22').toString('base64')} hunter22`;
     sandbox.faults.once({ kind: 'status', status: 535, body: repeated });
-    const outcome = await (await connect()).deliver(request(fields));
+    const outcome = await sink.deliver(request(fields));
     expect(outcome).toMatchObject({ reason: 'auth', detail: expect.stringContaining('AUTH PLAIN *** ***') });
   });
 });
 
 describe('the name that the client gives', () => {
   test('is the option’s, else never one without a dot', async () => {
-    await start();
     await (await connect({ name: 'connector.example.org' })).deliver(request(fields));
-    await (await connect()).deliver(request(fields));
+    await sink.deliver(request(fields));
     expect(sandbox.mails.map(({ ehlo }) => ehlo)).toEqual([
       'connector.example.org',
       defaultClientName(hostname(), 'example.com'),
@@ -758,7 +739,7 @@ describe('the connection', () => {
   test('demands encryption by default for a login on another machine only', async () => {
     const tls = selfSigned();
     await start({ login, tls });
-    expect(await (await connect()).deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
+    expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
     expect(await (await connect({ requireTls: true })).deliver(request(fields))).toMatchObject({
       outcome: 'retry',
       sinkWide: true,
@@ -780,13 +761,12 @@ describe('the connection', () => {
     const expired = selfSigned(new Date(Date.now() - 1000));
     setDefaultCACertificates([...authorities, certificate.cert, expired.cert]);
     await start({ tls: { ...expired, implicit: true } });
-    expect(await (await connect()).deliver(request(fields))).toMatchObject({
+    expect(await sink.deliver(request(fields))).toMatchObject({
       detail: expect.stringContaining('expired'),
     });
   });
 
   test('says that smtps meets a server that does not start with TLS', async () => {
-    await start();
     const url = sandbox.url().replace('smtp:', 'smtps:');
     expect(await (await connect({ url })).deliver(request(fields))).toMatchObject({
       outcome: 'retry',
@@ -815,9 +795,8 @@ describe('the live check', () => {
   const mails = (...addresses: string[]) => addresses.map((address) => mailOf({ ...fields, to: address }));
 
   test('asks about the sender and one recipient of each domain, and sends nothing', async () => {
-    await start();
     const asked = mails('ana@a.example, Ben <ben@a.example>', 'cid@b.example', 'dan@a.example');
-    expect(await (await connect()).check(asked, signal)).toMatchObject([
+    expect(await sink.check(asked, signal)).toMatchObject([
       { ok: true, what: 'mail server answers' },
       { ok: true, what: 'login accepted' },
       { ok: true, what: 'may send from hiring@example.com' },
@@ -829,7 +808,7 @@ describe('the live check', () => {
 
   test('finds a relay that refuses without a login', async () => {
     await start({ relaysFor: ['example.com'] });
-    const lines = await (await connect()).check(mails('dana@example.com', 'ana@elsewhere.example'), signal);
+    const lines = await sink.check(mails('dana@example.com', 'ana@elsewhere.example'), signal);
     expect(lines.filter(({ ok }) => !ok)).toMatchObject([
       {
         what: 'takes mail for ana@elsewhere.example',
@@ -840,10 +819,9 @@ describe('the live check', () => {
   });
 
   test('finds a sender that the server does not take, and asks no further', async () => {
-    await start();
     sandbox.faults.only = ['MAIL'];
     sandbox.faults.once({ kind: 'status', status: 550, body: '5.7.1 Sender not allowed' });
-    expect((await (await connect()).check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
+    expect((await sink.check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
       ok: false,
       what: 'may send from hiring@example.com',
       advice: expect.stringContaining('`from`'),
@@ -852,7 +830,7 @@ describe('the live check', () => {
 
   test.for(['450 4.2.0 Greylisted', '421 4.7.0 Come back later'])('cannot tell by %s', async (reply) => {
     await start({ refuse: { 'dana@example.com': reply } });
-    expect((await (await connect()).check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
+    expect((await sink.check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
       ok: true,
       detail: expect.stringContaining(`cannot tell just now: ${reply}`),
     });
@@ -867,7 +845,7 @@ describe('the live check', () => {
     sandbox.faults.only = [call];
     sandbox.faults.once({ kind: 'status', status, body: 'Later' });
     const detail = `The mail server cannot tell just now: ${status} Later.`;
-    expect((await (await connect()).check(mails('dana@example.com'), signal)).at(-1)).toEqual({
+    expect((await sink.check(mails('dana@example.com'), signal)).at(-1)).toEqual({
       ok: true,
       what,
       detail,
@@ -876,7 +854,7 @@ describe('the live check', () => {
 
   test('finds a login that is missing', async () => {
     await start({ login: { user: 'u', password: 'right' } });
-    const sink = await connect({ url: `smtp://localhost:${sandbox.port}` });
+    sink = await connect({ url: `smtp://localhost:${sandbox.port}` });
     expect((await sink.check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
       ok: false,
       what: 'may send from hiring@example.com',
@@ -886,8 +864,7 @@ describe('the live check', () => {
   });
 
   test('says that the server offers no login', async () => {
-    await start();
-    const sink = await connect({ url: sandbox.url('u', 'unused') });
+    sink = await connect({ url: sandbox.url('u', 'unused') });
     expect((await sink.check([], signal))[1]).toMatchObject({
       ok: true,
       what: 'login accepted',
@@ -896,8 +873,7 @@ describe('the live check', () => {
   });
 
   test('finds a name that the server does not take', async () => {
-    await start();
-    const sink = await connect({ name: '[127.0.0.1]' });
+    sink = await connect({ name: '[127.0.0.1]' });
     expect((await sink.check([], signal)).at(-1)).toMatchObject({
       ok: false,
       advice: expect.stringContaining('`name`'),
@@ -905,19 +881,16 @@ describe('the live check', () => {
   });
 
   test('says that the server hung up in the middle', async () => {
-    await start();
     sandbox.faults.only = ['RCPT'];
     sandbox.faults.once({ kind: 'drop', commit: false });
-    expect((await (await connect()).check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
+    expect((await sink.check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
       ok: false,
       what: 'stays connected',
     });
   });
 
   test('stops when it is told to', async () => {
-    await start();
     sandbox.faults.decide = () => ({ kind: 'hang', commit: false });
-    const sink = await connect();
     expect(await sink.check([], AbortSignal.timeout(20))).toMatchObject([
       { ok: false, detail: expect.stringContaining('in time') },
     ]);
@@ -930,15 +903,12 @@ describe('the limits of a server', () => {
 
   test.for(tooMany)('on mails of a connection open another: %s', async (reply) => {
     await start({ perConnection: { mails: 2, reply } });
-    const sink = await connect();
     for (let count = 0; count < 5; count += 1)
       expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
     expect(sandbox.connections).toBe(3);
   });
 
   test.for(tooMany)('that hold for a new connection, too, are the server’s: %s', async (reply) => {
-    await start();
-    const sink = await connect();
     await sink.deliver(request(fields));
     sandbox.faults.only = ['MAIL'];
     sandbox.faults.decide = () => ({
@@ -955,7 +925,6 @@ describe('the limits of a server', () => {
 
   test('on mails that come at once are no fault of any', async () => {
     await start({ perConnection: { mails: 3, reply: tooMany[1]! } });
-    const sink = await connect();
     for (let round = 0; round < 5; round += 1) {
       const outcomes = await Promise.all(Array.from({ length: 5 }, () => sink.deliver(request(fields))));
       expect(outcomes.map(({ outcome }) => outcome)).toEqual(Array(5).fill('delivered'));
@@ -965,7 +934,6 @@ describe('the limits of a server', () => {
 
   test('on idle connections are no fault', async () => {
     await start({ idleMs: 300 });
-    const sink = await connect();
     for (let count = 0; count < 2; count += 1) {
       expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
       await vi.waitUntil(() => sandbox.open === 0);
@@ -974,7 +942,6 @@ describe('the limits of a server', () => {
 
   test('on size are the mail’s', async () => {
     await start({ maxBytes: 100_000 });
-    const sink = await connect();
     expect(await sink.deliver(request({ ...fields, text: 'x\n'.repeat(100_000) }))).toMatchObject({
       outcome: 'rejected',
       advice: expect.stringContaining('Shorten'),
@@ -984,7 +951,6 @@ describe('the limits of a server', () => {
 
   test('that greylist let the mail in at the next attempt', async () => {
     await start({ greylists: true });
-    const sink = await connect();
     expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'retry', reason: 'server' });
     expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
   });

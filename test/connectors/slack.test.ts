@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
 import type { SlackFields, SlackMessage } from '../../connectors/slack/message.ts';
 import { refusals } from '../../connectors/slack/outcomes.ts';
@@ -15,11 +15,16 @@ afterEach(async () => {
   for (const each of open.splice(0)) await each.close();
 });
 
-async function connected(options: SlackOptions = {}) {
-  const sandbox = await startSlack(options);
+/** Of the test that runs. */
+let sandbox: SlackSandbox;
+let sink: Sink<SlackMessage>;
+beforeEach(() => connected());
+
+/** A workspace of another kind, and a sink of it. */
+async function connected(options: SlackOptions = {}): Promise<void> {
+  sandbox = await startSlack(options);
   open.push(sandbox);
-  const sink = await connect(sandbox.url, sandbox.token);
-  return { sandbox, sink };
+  sink = await connect(sandbox.url, sandbox.token);
 }
 
 const connect = (apiUrl: string, token: string): Promise<Sink<SlackMessage>> =>
@@ -39,23 +44,19 @@ function requestFor(
   return attemptAt(composed, { deliveryId, firstAttemptAt: Date.now(), ...over });
 }
 
-async function posted(sink: Sink<SlackMessage>, request: AttemptRequest<SlackMessage>): Promise<Receipt> {
+async function posted(request: AttemptRequest<SlackMessage>): Promise<Receipt> {
   const outcome = await sink.deliver(request);
   if (outcome.outcome !== 'delivered') throw new Error(JSON.stringify(outcome));
   return outcome.receipt;
 }
 
-const refuseWith = (sandbox: SlackSandbox, error: string, extra: object = {}) =>
+const refuseWith = (error: string, extra: object = {}) =>
   sandbox.faults.once({ kind: 'status', status: 200, body: { ok: false, error, ...extra } });
 
 describe('a delivery', () => {
   test('posts everything that the action says', async () => {
-    const { sandbox, sink } = await connected();
     const blocks = [{ type: 'section', text: { type: 'mrkdwn', text: '*Hi*' } }];
-    await posted(
-      sink,
-      requestFor({ blocks, username: 'Tests', icon: ':tada:', unfurl: true, threadBy: 'k' }),
-    );
+    await posted(requestFor({ blocks, username: 'Tests', icon: ':tada:', unfurl: true, threadBy: 'k' }));
     expect(sandbox.messages).toMatchObject([
       {
         channelName: 'hiring',
@@ -70,21 +71,19 @@ describe('a delivery', () => {
   });
 
   test('joins the thread of the first message with its key', async () => {
-    const { sandbox, sink } = await connected();
-    const root = await posted(sink, requestFor({ threadBy: 'c-1' }));
-    const second = await posted(sink, requestFor({ threadBy: 'c-1' }, { threadOf: root }));
+    const root = await posted(requestFor({ threadBy: 'c-1' }));
+    const second = await posted(requestFor({ threadBy: 'c-1' }, { threadOf: root }));
     expect(second).toMatchObject({ channel: root['channel'], thread_ts: root['ts'] });
     // The receipt of an answer leads to the same thread, should the first one's be gone.
-    await posted(sink, requestFor({ threadBy: 'c-1' }, { threadOf: second }));
+    await posted(requestFor({ threadBy: 'c-1' }, { threadOf: second }));
     expect(sandbox.messages.map(({ thread_ts }) => thread_ts)).toEqual([undefined, root['ts'], root['ts']]);
   });
 
   test('has no button and no image without an address', async () => {
-    const { sandbox, sink } = await connected();
     const button = { type: 'button', text: { type: 'plain_text', text: 'Open' }, url: '' };
     const image = { type: 'image', image_url: '', alt_text: 'Logo' };
     const blocks = [section(10), { type: 'actions', elements: [button] }, image];
-    await posted(sink, requestFor({ blocks }));
+    await posted(requestFor({ blocks }));
     expect(sandbox.messages[0]?.blocks).toEqual([section(10)]);
   });
 
@@ -99,14 +98,12 @@ describe('a delivery', () => {
     ['many blocks', Array.from({ length: 49 }, () => section(240))],
     ['many headers', Array.from({ length: 50 }, () => header)],
   ] as const)('has no more than Slack takes together, in %s', async ([, blocks]) => {
-    const { sandbox, sink } = await connected();
-    await posted(sink, requestFor({ blocks }));
+    await posted(requestFor({ blocks }));
     expect(JSON.stringify(sandbox.messages[0]?.blocks).length).toBeGreaterThan(9000);
   });
 
   test('stands in the channel, and says so, where somebody deleted the message that it answers', async () => {
-    const { sandbox, sink } = await connected();
-    const root = await posted(sink, requestFor());
+    const root = await posted(requestFor());
     sandbox.remove(sandbox.messages[0]!.ts);
     const request = requestFor({ threadBy: 'k' }, { threadOf: root });
     const outcome = await sink.deliver(request);
@@ -117,25 +114,24 @@ describe('a delivery', () => {
   });
 
   test('waits as long as Slack says when a channel is posted to too fast', async () => {
-    const { sandbox, sink } = await connected({ rate: { perSecond: 0.5, burst: 2 } });
-    await posted(sink, requestFor());
-    await posted(sink, requestFor());
+    await connected({ rate: { perSecond: 0.5, burst: 2 } });
+    await posted(requestFor());
+    await posted(requestFor());
     expect(await sink.deliver(requestFor())).toMatchObject({
       outcome: 'retry',
       reason: 'rate_limited',
       retryAfterMs: 2000,
     });
     expect(await sink.deliver(requestFor())).not.toHaveProperty('sinkWide');
-    await posted(sink, requestFor({ channel: 'general' }));
+    await posted(requestFor({ channel: 'general' }));
     expect(sandbox.messages).toHaveLength(3);
   });
 
   test('prints nothing, not even where Slack warns', async () => {
-    const { sandbox, sink } = await connected();
     const printed = (['debug', 'info', 'warn', 'error', 'log'] as const).map((level) =>
       vi.spyOn(console, level),
     );
-    refuseWith(sandbox, 'invalid_blocks', {
+    refuseWith('invalid_blocks', {
       response_metadata: { messages: ['[ERROR] wrong', '[WARN] odd'] },
     });
     await sink.deliver(requestFor());
@@ -150,7 +146,7 @@ describe('a delivery', () => {
       .post('/api/chat.postMessage', (form: { metadata: string }) => form.metadata.includes('d-nock'))
       .matchHeader('authorization', 'Bearer xoxb-real')
       .reply(200, { ok: true, channel: 'C1', ts: '1.2' });
-    const sink = await slack.connect(slack.options.parse({ token: 'xoxb-real' }));
+    sink = await slack.connect(slack.options.parse({ token: 'xoxb-real' }));
     const outcome = await sink.deliver(requestFor({}, { deliveryId: 'd-nock' }));
     expect(outcome).toEqual({ outcome: 'delivered', receipt: { channel: 'C1', ts: '1.2' } });
     scope.done();
@@ -158,7 +154,7 @@ describe('a delivery', () => {
 });
 
 test('an answer without end is no answer of Slack’s', async () => {
-  const sink = await connect(`${(await serve(endlessJson)).url}/api/`, 'xoxb-1');
+  sink = await connect(`${(await serve(endlessJson)).url}/api/`, 'xoxb-1');
   const words = { reason: 'server', detail: expect.stringContaining('other than Slack') };
   expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', ...words });
   expect(await sink.find!(requestFor({ channel: 'C0123456789' }))).toMatchObject({
@@ -176,7 +172,7 @@ describe('a refusal by Slack', () => {
     ['closed', 'not_in_channel', 'auth', '/invite'],
     ['old', 'is_archived', 'not_found', 'Unarchive'],
   ])('of the channel %s is final and says what to do (%s)', async ([channel, code, reason, advice]) => {
-    const { sink } = await connected(fixable);
+    await connected(fixable);
     const outcome = await sink.deliver(requestFor({ channel: channel! }));
     expect(outcome).toMatchObject({ outcome: 'rejected', reason });
     expect(outcome).toMatchObject({ detail: expect.stringContaining(code!) });
@@ -185,8 +181,7 @@ describe('a refusal by Slack', () => {
   });
 
   test('of the token holds all deliveries of the sink back and loses none', async () => {
-    const { sandbox } = await connected();
-    const sink = await connect(sandbox.url, 'xoxb-wrong');
+    sink = await connect(sandbox.url, 'xoxb-wrong');
     expect(await sink.deliver(requestFor())).toMatchObject({
       outcome: 'retry',
       reason: 'auth',
@@ -196,7 +191,7 @@ describe('a refusal by Slack', () => {
   });
 
   test('for a missing scope names it', async () => {
-    const { sink } = await connected({ scopes: ['channels:read'] });
+    await connected({ scopes: ['channels:read'] });
     expect(await sink.deliver(requestFor())).toMatchObject({
       outcome: 'retry',
       reason: 'auth',
@@ -206,7 +201,6 @@ describe('a refusal by Slack', () => {
   });
 
   test('of blocks names the place in them', async () => {
-    const { sink } = await connected();
     const blocks = [{ type: 'section' }];
     expect(await sink.deliver(requestFor({ blocks }))).toMatchObject({
       outcome: 'rejected',
@@ -216,8 +210,7 @@ describe('a refusal by Slack', () => {
   });
 
   test.for([...refusals.keys()])('with the code %s is explained', async (code) => {
-    const { sandbox, sink } = await connected();
-    refuseWith(sandbox, code);
+    refuseWith(code);
     const outcome = await sink.deliver(requestFor());
     const expected = { again: 'retry', sink: 'retry', never: 'rejected', perhaps: 'unknown' };
     expect(outcome).toMatchObject({
@@ -231,15 +224,14 @@ describe('a refusal by Slack', () => {
   test.for(['brand_new_code', 'constructor', 'toString', 'hasOwnProperty', 'valueOf'])(
     'with a code that nobody knows yet is final, and shows the code: %s',
     async (code) => {
-      const { sandbox, sink } = await connected();
-      refuseWith(sandbox, code);
+      refuseWith(code);
       expect(await sink.deliver(requestFor())).toMatchObject({
         outcome: 'rejected',
         detail: expect.stringContaining(code),
       });
       const request = requestFor();
-      await posted(sink, request);
-      refuseWith(sandbox, code);
+      await posted(request);
+      refuseWith(code);
       expect(await sink.find!(request)).toMatchObject({
         found: 'impossible',
         detail: expect.stringContaining(code),
@@ -248,8 +240,7 @@ describe('a refusal by Slack', () => {
   );
 
   test.for(['no_permission', 'ekm_access_denied'])('of one channel pauses no other: %s', async (code) => {
-    const { sandbox, sink } = await connected();
-    refuseWith(sandbox, code);
+    refuseWith(code);
     const outcome = await sink.deliver(requestFor());
     expect(outcome).toMatchObject({ outcome: 'rejected', detail: expect.stringContaining('#hiring') });
   });
@@ -264,15 +255,13 @@ describe('a refusal by Slack', () => {
   test.for([...ofTheApp, ...ofEachCall])(
     'of the app, or of what all messages have, holds all deliveries back: %s',
     async (code) => {
-      const { sandbox, sink } = await connected();
-      refuseWith(sandbox, code);
+      refuseWith(code);
       expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', sinkWide: true });
     },
   );
 
   test('with an error of its own leaves open whether the message is there', async () => {
-    const { sandbox, sink } = await connected();
-    refuseWith(sandbox, 'internal_error');
+    refuseWith('internal_error');
     expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'server' });
   });
 });
@@ -281,7 +270,6 @@ describe('an answer that is not from Slack', () => {
   test.for(['<html>Sign in to the guest network</html>', '{}', '[]', '{"ok":true}', '{"ok":false}', ''])(
     'is neither a success nor a refusal: %s',
     async (body) => {
-      const { sandbox, sink } = await connected();
       sandbox.faults.once({ kind: 'status', status: 200, body });
       const outcome = await sink.deliver(requestFor());
       expect(outcome).toMatchObject({ outcome: 'unknown', reason: 'server' });
@@ -290,7 +278,6 @@ describe('an answer that is not from Slack', () => {
   );
 
   test('is not followed where it leads elsewhere', async () => {
-    const { sandbox, sink } = await connected();
     const headers = { location: `${sandbox.url}auth.test` };
     sandbox.faults.once({ kind: 'status', status: 302, headers });
     expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'not_found' });
@@ -303,7 +290,7 @@ describe('an answer that is not from Slack', () => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
       response.write('{"ok":', () => response.destroy());
     });
-    const sink = await connect(`${url}/api/`, 'xoxb-1');
+    sink = await connect(`${url}/api/`, 'xoxb-1');
     expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'network' });
   });
 });
@@ -313,15 +300,15 @@ describe('a direct message', () => {
   const lost = { kind: 'drop', commit: true } as const;
 
   test('goes to the person with an email address, who is looked up once', async () => {
-    const { sandbox, sink } = await connected({ people });
-    await posted(sink, requestFor({ channel: 'dana@example.com' }));
-    await posted(sink, requestFor({ channel: 'dana@example.com' }));
+    await connected({ people });
+    await posted(requestFor({ channel: 'dana@example.com' }));
+    await posted(requestFor({ channel: 'dana@example.com' }));
     expect(sandbox.messages.map(({ channel }) => channel)).toEqual(['D00DANA0000', 'D00DANA0000']);
     expect(sandbox.calls).toEqual(['users.lookupByEmail', 'chat.postMessage', 'chat.postMessage']);
   });
 
   test('to nobody whom the workspace knows is final and says so', async () => {
-    const { sandbox, sink } = await connected({ people });
+    await connected({ people });
     expect(await sink.deliver(requestFor({ channel: 'robin@example.com' }))).toMatchObject({
       outcome: 'rejected',
       reason: 'not_found',
@@ -331,7 +318,7 @@ describe('a direct message', () => {
   });
 
   test('whose answer gets lost before anything was sent is only looked up again', async () => {
-    const { sandbox, sink } = await connected({ people });
+    await connected({ people });
     sandbox.faults.once(lost);
     expect(await sink.deliver(requestFor({ channel: 'dana@example.com' }))).toMatchObject({
       outcome: 'retry',
@@ -344,30 +331,30 @@ describe('a direct message', () => {
     ['such a token', 'not_allowed_token_type', 'kind of token'],
     ['leave to do so in an organization', 'enterprise_is_restricted', 'organization'],
   ] as const)('by email without %s waits, and messages to channels do not', async ([, code, words]) => {
-    const { sandbox, sink } = await connected({ people, scopes: ['chat:write'] });
-    if (code) refuseWith(sandbox, code);
+    await connected({ people, scopes: ['chat:write'] });
+    if (code) refuseWith(code);
     const outcome = await sink.deliver(requestFor({ channel: 'dana@example.com' }));
     expect(outcome).toMatchObject({ outcome: 'retry', detail: expect.stringContaining(words) });
     expect(outcome).not.toHaveProperty('sinkWide');
-    await posted(sink, requestFor());
+    await posted(requestFor());
   });
 
   test('is looked up again after a refusal: the address may be that of another account now', async () => {
-    const { sandbox, sink } = await connected({ people });
+    await connected({ people });
     const toDana = () => requestFor({ channel: 'dana@example.com' });
-    await posted(sink, toDana());
+    await posted(toDana());
     sandbox.faults.only = ['chat.postMessage'];
-    refuseWith(sandbox, 'channel_not_found');
+    refuseWith('channel_not_found');
     expect(await sink.deliver(toDana())).toMatchObject({
       outcome: 'rejected',
       detail: expect.stringContaining('nobody that the app can write to is dana@example.com'),
     });
-    await posted(sink, toDana());
+    await posted(toDana());
     expect(sandbox.calls.filter((call) => call === 'users.lookupByEmail')).toHaveLength(2);
   });
 
   test.for(['U0DANA0000', 'dana@example.com'])('to %s is found after a lost answer', async (channel) => {
-    const { sandbox, sink } = await connected({ people });
+    await connected({ people });
     sandbox.faults.only = ['chat.postMessage'];
     sandbox.faults.once(lost);
     const request = requestFor({ channel });
@@ -377,8 +364,8 @@ describe('a direct message', () => {
   });
 
   test('is looked for where an earlier one went, without opening anything', async () => {
-    const { sandbox, sink } = await connected({ people });
-    const earlier = await posted(sink, requestFor({ channel: 'U0DANA0000' }));
+    await connected({ people });
+    const earlier = await posted(requestFor({ channel: 'U0DANA0000' }));
     const again = await connect(sandbox.url, sandbox.token);
     sandbox.calls.length = 0;
     const request = requestFor({ channel: 'U0DANA0000' }, { earlier: async () => earlier });
@@ -387,7 +374,7 @@ describe('a direct message', () => {
   });
 
   test('cannot be looked for without the scope im:history, which the live check says', async () => {
-    const { sink } = await connected({
+    await connected({
       people,
       scopes: ['chat:write', 'im:write', 'users:read', 'users:read.email'],
     });
@@ -404,11 +391,11 @@ describe('a direct message', () => {
 
 describe('a token of an organization', () => {
   const orgWide = { orgWide: true } as const;
-  const withTeam = async (sandbox: SlackSandbox) =>
+  const withTeam = () =>
     slack.connect(slack.options.parse({ token: sandbox.token, apiUrl: sandbox.url, teamId: 'T0SANDBOX' }));
 
   test('does not know channels by name, and the refusal says what to do', async () => {
-    const { sink } = await connected(orgWide);
+    await connected(orgWide);
     expect(await sink.deliver(requestFor())).toMatchObject({
       outcome: 'rejected',
       detail: expect.stringContaining('team_not_found'),
@@ -417,10 +404,10 @@ describe('a token of an organization', () => {
   });
 
   test('posts by name with teamId, and looks the name up once', async () => {
-    const { sandbox } = await connected(orgWide);
-    const sink = await withTeam(sandbox);
-    await posted(sink, requestFor());
-    await posted(sink, requestFor());
+    await connected(orgWide);
+    sink = await withTeam();
+    await posted(requestFor());
+    await posted(requestFor());
     expect(sandbox.calls).toEqual(['users.conversations', 'chat.postMessage', 'chat.postMessage']);
     expect(await sink.deliver(requestFor({ channel: 'nowhere' }))).toMatchObject({
       outcome: 'rejected',
@@ -433,24 +420,23 @@ describe('a channel that was renamed', () => {
   const later = () => ({ now: Date.now() + 120_000 });
 
   async function renamed(successor: boolean) {
-    const { sandbox } = await connected({ orgWide: true, channels: ['hiring', 'other'] });
+    await connected({ orgWide: true, channels: ['hiring', 'other'] });
     const options = { token: sandbox.token, apiUrl: sandbox.url, teamId: 'T0SANDBOX' };
-    const sink = await slack.connect(slack.options.parse(options));
-    await posted(sink, requestFor());
+    sink = await slack.connect(slack.options.parse(options));
+    await posted(requestFor());
     sandbox.rename('hiring', 'hiring-old');
     if (successor) sandbox.rename('other', 'hiring');
-    return { sandbox, sink };
   }
 
   test('gets no more of what is meant for its old name, which another channel may have now', async () => {
-    const { sandbox, sink } = await renamed(true);
-    await posted(sink, requestFor({}, later()));
+    await renamed(true);
+    await posted(requestFor({}, later()));
     expect(sandbox.messages.map(({ channelName }) => channelName)).toEqual(['hiring', 'hiring']);
     expect(sandbox.messages[0]?.channel).not.toBe(sandbox.messages[1]?.channel);
   });
 
   test('is named, and nothing is written elsewhere', async () => {
-    const { sandbox, sink } = await renamed(false);
+    await renamed(false);
     expect(await sink.deliver(requestFor({}, later()))).toMatchObject({
       outcome: 'rejected',
       detail: expect.stringContaining('no channel #hiring'),
@@ -466,7 +452,7 @@ describe('asking for an earlier message', () => {
   const lost = { kind: 'drop', commit: true } as const;
 
   test('finds it by its delivery id, in a channel given by name', async () => {
-    const { sandbox, sink } = await connected({ maxPageSize: 1, channels: ['general', 'hiring'] });
+    await connected({ maxPageSize: 1, channels: ['general', 'hiring'] });
     sandbox.faults.once(lost);
     const request = requestFor();
     await sink.deliver(request);
@@ -476,25 +462,24 @@ describe('asking for an earlier message', () => {
   });
 
   test('is not misled by what another app posted', async () => {
-    const { sink } = await connected();
     const request = requestFor();
     const metadata = { ...request.message.metadata, event_type: 'another' } as never;
-    await posted(sink, { ...request, message: { ...request.message, metadata } });
+    await posted({ ...request, message: { ...request.message, metadata } });
     expect(await sink.find!(request)).toEqual({ found: null });
   });
 
   test('reads page after page of a busy channel', async () => {
-    const { sink } = await connected({ maxPageSize: 2 });
+    await connected({ maxPageSize: 2 });
     const first = requestFor();
-    for (let index = 0; index < 5; index += 1) await posted(sink, requestFor());
+    for (let index = 0; index < 5; index += 1) await posted(requestFor());
     const last = requestFor();
-    const receipt = await posted(sink, last);
+    const receipt = await posted(last);
     expect(await sink.find!({ ...last, firstAttemptAt: first.now })).toEqual({ found: receipt });
   });
 
   test('does not go on to what was there long before the first attempt', async () => {
-    const { sandbox, sink } = await connected({ maxPageSize: 2 });
-    for (let index = 0; index < 6; index += 1) await posted(sink, requestFor());
+    await connected({ maxPageSize: 2 });
+    for (let index = 0; index < 6; index += 1) await posted(requestFor());
     sandbox.calls.length = 0;
     const tomorrow = Date.now() + 86_400_000;
     const request = { ...requestFor(), firstAttemptAt: tomorrow, now: tomorrow };
@@ -508,44 +493,40 @@ describe('asking for an earlier message', () => {
     ['was a day ahead at the first attempt', { firstAttemptAt: 86_400_000, now: 5000 }],
     ['runs a day behind', { firstAttemptAt: -86_400_000, now: -86_395_000 }],
   ] as const)('finds it when the clock here %s', async ([, { firstAttemptAt, now }]) => {
-    const { sink } = await connected();
     const request = requestFor();
-    const receipt = await posted(sink, request);
+    const receipt = await posted(request);
     const there = Date.now();
     const asked = { ...request, firstAttemptAt: there + firstAttemptAt, now: there + now };
     expect(await sink.find!(asked)).toEqual({ found: receipt });
   });
 
   test('looks into the thread also where the receipt of its first message is not known, as after a restore', async () => {
-    const { sink } = await connected();
-    const root = await posted(sink, requestFor({ threadBy: 'k' }));
+    const root = await posted(requestFor({ threadBy: 'k' }));
     const answer = requestFor({ threadBy: 'k' });
-    const receipt = await posted(sink, { ...answer, threadOf: root });
+    const receipt = await posted({ ...answer, threadOf: root });
     expect(await sink.find!(answer)).toEqual({ found: receipt });
     expect(await sink.find!(requestFor({ threadBy: 'k' }))).toEqual({ found: null });
   });
 
   test('looks into the thread, and beside it for an attempt from before there was one', async () => {
-    const { sink } = await connected();
-    const root = await posted(sink, requestFor());
+    const root = await posted(requestFor());
     const answer = requestFor({ threadBy: 'k' }, { threadOf: root });
-    const inThread = await posted(sink, answer);
+    const inThread = await posted(answer);
     expect(await sink.find!(answer)).toEqual({ found: inThread });
     const beside = requestFor({ threadBy: 'k' });
-    const inChannel = await posted(sink, beside);
+    const inChannel = await posted(beside);
     expect(await sink.find!({ ...beside, threadOf: root })).toEqual({ found: inChannel });
     expect(await sink.find!(requestFor({}, { threadOf: root }))).toEqual({ found: null });
   });
 
   test('knows a channel from an earlier post and needs no list of channels', async () => {
-    const { sandbox, sink } = await connected();
-    await posted(sink, requestFor());
+    await posted(requestFor());
     await sink.find!(requestFor());
     expect(sandbox.calls).toEqual(['chat.postMessage', 'conversations.history']);
   });
 
   test('finds the bot’s channel in a workspace with tens of thousands of others', async () => {
-    const { sandbox, sink } = await connected({ channels: [...many(20_500, false), 'hiring'] });
+    await connected({ channels: [...many(20_500, false), 'hiring'] });
     sandbox.faults.once(lost);
     const request = requestFor();
     await sink.deliver(request);
@@ -554,14 +535,14 @@ describe('asking for an earlier message', () => {
   });
 
   test('reads on where a page has archived channels only', async () => {
-    const { sink } = await connected({ channels: [...many(1200, true, true), 'hiring'] });
+    await connected({ channels: [...many(1200, true, true), 'hiring'] });
     expect(await sink.find!(requestFor())).toEqual({ found: null });
   });
 
   test('looks through all public channels only where the app may post to them', async () => {
     const scopes = ['chat:write', 'chat:write.public', 'channels:read', 'groups:read', 'channels:history'];
     const channels = [...many(1500, false), { name: 'hiring', member: false }];
-    const { sandbox, sink } = await connected({ channels, scopes });
+    await connected({ channels, scopes });
     sandbox.faults.once(lost);
     const request = requestFor();
     await sink.deliver(request);
@@ -575,7 +556,7 @@ describe('asking for an earlier message', () => {
   });
 
   test('says where it stops looking, and not that there is no such channel', async () => {
-    const { sandbox, sink } = await connected({ channels: [...many(20_500, true), 'hiring'] });
+    await connected({ channels: [...many(20_500, true), 'hiring'] });
     const finding = await sink.find!(requestFor());
     expect(finding).toMatchObject({ found: 'impossible', detail: expect.stringContaining('first 19980') });
     expect(sandbox.calls).toHaveLength(20);
@@ -588,7 +569,7 @@ describe('asking for an earlier message', () => {
       ['conversations.info', 'users.conversations', 'conversations.history', 'conversations.history'],
     ],
   ] as const)('takes the id of a receipt if that channel is called as now: %s', async ([name, calls]) => {
-    const { sandbox, sink } = await connected({
+    await connected({
       channels: [{ name, id: 'C0EARLIER0' }, ...(name === 'hiring' ? [] : ['hiring'])],
     });
     const earlier = async () => ({ channel: 'C0EARLIER0', ts: '1.2' });
@@ -597,8 +578,8 @@ describe('asking for an earlier message', () => {
   });
 
   test('finds it in a channel that was renamed since', async () => {
-    const { sandbox, sink } = await connected({ channels: ['hiring', 'other'] });
-    const earlier = await posted(sink, requestFor());
+    await connected({ channels: ['hiring', 'other'] });
+    const earlier = await posted(requestFor());
     sandbox.faults.once(lost);
     const request = requestFor({}, { earlier: async () => earlier });
     await sink.deliver(request);
@@ -613,26 +594,25 @@ describe('asking for an earlier message', () => {
   test.for(['not_allowed_token_type', 'access_denied', 'brand_new_code'])(
     'in a thread is impossible where the token may not read threads: %s',
     async (code) => {
-      const { sandbox, sink } = await connected();
-      const root = await posted(sink, requestFor());
+      const root = await posted(requestFor());
       sandbox.faults.only = ['conversations.replies'];
-      refuseWith(sandbox, code);
+      refuseWith(code);
       const request = requestFor({ threadBy: 'k' }, { threadOf: root });
       expect(await sink.find!(request)).toMatchObject({
         found: 'impossible',
         detail: expect.stringContaining(code),
       });
-      refuseWith(sandbox, code);
+      refuseWith(code);
       const beside = requestFor({ threadBy: 'k' });
-      const inChannel = await posted(sink, beside);
+      const inChannel = await posted(beside);
       expect(await sink.find!({ ...beside, threadOf: root })).toEqual({ found: inChannel });
     },
   );
 
   test('ends where Slack shows this app only a few messages a minute', async () => {
-    const { sandbox, sink } = await connected({ limited: true });
+    await connected({ limited: true });
     const request = requestFor();
-    for (let index = 0; index < 16; index += 1) await posted(sink, requestFor());
+    for (let index = 0; index < 16; index += 1) await posted(requestFor());
     expect(await sink.find!(request)).toMatchObject({
       found: 'impossible',
       detail: expect.stringContaining('15 messages a minute'),
@@ -641,7 +621,7 @@ describe('asking for an earlier message', () => {
   });
 
   test('does without the scope for private channels where the channel is public', async () => {
-    const { sandbox, sink } = await connected({
+    await connected({
       scopes: ['chat:write', 'channels:read', 'channels:history'],
     });
     sandbox.faults.once(lost);
@@ -658,26 +638,23 @@ describe('asking for an earlier message', () => {
     [{ channels: [{ name: 'closed', id: 'C0CLOSED00', member: false }] }, 'C0CLOSED00', 'not_in_channel'],
     [{}, 'U0SOMEBODY', 'U0SOMEBODY'],
   ] as const)('is impossible with %j for %s, and says why', async ([options, channel, why]) => {
-    const { sink } = await connected(options);
+    await connected(options);
     const finding = await sink.find!(requestFor({ channel }));
     expect(finding).toMatchObject({ found: 'impossible', detail: expect.stringContaining(why) });
   });
 
   test.for(['ratelimited', 'invalid_auth', 'internal_error'])('is put off by %s', async (code) => {
-    const { sandbox, sink } = await connected();
-    refuseWith(sandbox, code);
+    refuseWith(code);
     expect(await sink.find!(requestFor())).toMatchObject({ found: 'failed', failure: { outcome: 'retry' } });
   });
 
   test.for(['{"ok":true}', '<html>'])('takes no foreign answer for an empty channel: %s', async (body) => {
-    const { sandbox, sink } = await connected();
     sandbox.faults.only = ['conversations.history'];
     sandbox.faults.once({ kind: 'status', status: 200, body });
     expect(await sink.find!(requestFor())).toMatchObject({ found: 'failed' });
   });
 
   test('ends with its signal', async () => {
-    const { sandbox, sink } = await connected();
     const controller = new AbortController();
     sandbox.faults.decide = () => {
       setImmediate(() => controller.abort());
@@ -690,15 +667,14 @@ describe('asking for an earlier message', () => {
 
 describe('a live check', () => {
   const signal = new AbortController().signal;
-  const check = (sink: Sink<SlackMessage>, ...fields: Partial<SlackFields>[]) =>
+  const check = (...fields: Partial<SlackFields>[]) =>
     sink.check(
       fields.map((each) => requestFor(each).message),
       signal,
     );
 
   test('names the bot, its workspace and each channel once', async () => {
-    const { sandbox, sink } = await connected();
-    const lines = await check(sink, {}, {}, { channel: 'general' });
+    const lines = await check({}, {}, { channel: 'general' });
     expect(lines.filter(({ ok }) => !ok)).toEqual([]);
     expect(lines.map(({ what }) => what)).toEqual([
       'token valid',
@@ -712,9 +688,8 @@ describe('a live check', () => {
   });
 
   test('asks nothing more with a token that is not valid', async () => {
-    const { sandbox } = await connected();
-    const lines = await check(await connect(sandbox.url, 'xoxb-wrong'), {});
-    expect(lines).toMatchObject([
+    sink = await connect(sandbox.url, 'xoxb-wrong');
+    expect(await check({})).toMatchObject([
       { ok: false, what: 'token valid', detail: expect.stringContaining('invalid_auth') },
     ]);
     expect(sandbox.calls).toEqual(['auth.test']);
@@ -722,12 +697,12 @@ describe('a live check', () => {
 
   test('finds token rotation, by which the token ends after 12 hours; then its messages wait, and say so', async () => {
     const token = 'xoxe.xoxb-1-rotating';
-    const { sandbox } = await connected({ token });
-    const sink = await connect(sandbox.url, token);
-    expect((await check(sink, {})).filter(({ ok }) => !ok)).toMatchObject([
+    await connected({ token });
+    sink = await connect(sandbox.url, token);
+    expect((await check({})).filter(({ ok }) => !ok)).toMatchObject([
       { what: 'token stays valid', advice: expect.stringContaining('make a new app') },
     ]);
-    refuseWith(sandbox, 'token_expired');
+    refuseWith('token_expired');
     expect(await sink.deliver(requestFor({}))).toMatchObject({
       outcome: 'retry',
       sinkWide: true,
@@ -736,8 +711,8 @@ describe('a live check', () => {
   });
 
   test('names each missing scope', async () => {
-    const { sink } = await connected({ scopes: ['channels:read', 'groups:read'] });
-    const lines = await check(sink, { username: 'Tests' });
+    await connected({ scopes: ['channels:read', 'groups:read'] });
+    const lines = await check({ username: 'Tests' });
     const failed = lines
       .filter(({ ok }) => !ok)
       .map(({ detail }) => /scope (\S+?)\.(?: |$)/.exec(detail)?.[1]);
@@ -750,9 +725,9 @@ describe('a live check', () => {
     [{ channels: [{ name: 'hiring', id: 'C0CLOSED00', member: false }] }, 'not_in_channel'],
     [{ channels: [{ name: 'hiring', id: 'C0ARCHIVED', archived: true }] }, 'is_archived'],
   ] as const)('says of %j that it cannot be posted to', async ([options, code]) => {
-    const { sink } = await connected(options);
+    await connected(options);
     const [{ id: channel = '#hiring' }] = options.channels as readonly [{ readonly id?: string }];
-    expect((await check(sink, { channel })).at(-1)).toMatchObject({
+    expect((await check({ channel })).at(-1)).toMatchObject({
       ok: false,
       detail: expect.stringContaining(code),
       advice: expect.any(String),
@@ -761,14 +736,14 @@ describe('a live check', () => {
 
   test('takes a public channel without the bot where the app may post to all of them', async () => {
     const scopes = ['chat:write', 'chat:write.public', 'channels:read', 'groups:read', 'channels:history'];
-    const { sink } = await connected({ channels: [{ name: 'hiring', member: false }], scopes });
-    expect((await check(sink, {})).filter(({ ok }) => !ok)).toEqual([]);
-    await posted(sink, requestFor());
+    await connected({ channels: [{ name: 'hiring', member: false }], scopes });
+    expect((await check({})).filter(({ ok }) => !ok)).toEqual([]);
+    await posted(requestFor());
   });
 });
 
 test('a throw of the connector shows no secret either', async () => {
-  const sink = await connect('http://127.0.0.1:9/api/', 'xoxb-secret');
+  sink = await connect('http://127.0.0.1:9/api/', 'xoxb-secret');
   const circular: { self?: unknown } = {};
   circular.self = circular;
   const request = requestFor();
