@@ -9,7 +9,7 @@ import { askAgain, sinkWide, unansweredOutcome } from './outcomes.ts';
 export const secret = () =>
   z
     .string()
-    .min(1)
+    .min(1, { abort: true })
     .transform((text) => new Secret(text))
     .meta({ secret: true });
 

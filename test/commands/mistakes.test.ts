@@ -141,6 +141,7 @@ const mistakes = {
   'no credentials for a sheet': lacks('google-sheets', 'credentials:'),
   'an address of a mail server that is commented out': lacks('email', 'url: # smtp://localhost'),
   'no address for a webhook': lacks('webhook', 'url:'),
+  'no value for a header': lacks('webhook', `url: https://a.example\n    headers: { X-Api-Key: '' }`),
 };
 
 test('check has words for each mistake', async () => {
