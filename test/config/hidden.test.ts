@@ -69,6 +69,8 @@ describe('a credential is hidden in the lines of a config', () => {
     'sinks: { ats: { url: "https://hunter2Winter:@h.example" } }',
     'url: https://a.example # hunter2-Winter-hunter2-Winter',
     'token: { hunter2 }',
+    'sinks: { mail: { url: "smtp://me:abcd hunter2 efgh@smtp.example.com:587" } }',
+    "url: smtp://me:it's-hunter2@smtp.example.com:587",
     'rules: [ { then: [ { body: "token=hunter2&x=1" } ] } ]',
     `rules: [ { then: [ { body: '{"routing_key": "hunter2"}' } ] } ]`,
     'rules: [ { then: [ { body: "{\\"routing_key\\": \\"hunter2\\"}" } ] } ]',

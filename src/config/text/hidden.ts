@@ -1,6 +1,7 @@
 import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, type Scalar, visit } from 'yaml';
 import type { Path } from '../../support/json.ts';
 import { looksRandom, type Mask, namesSecret, secretsOfUrl } from '../../support/secret.ts';
+import { closest, memo } from '../../support/text.ts';
 import type { Range } from './yaml-faults.ts';
 
 /** What of a config's text may be shown. Each line keeps its length, so that a caret fits. */
@@ -44,11 +45,17 @@ function under({ inRow, isHeaders, inSecret, isTemplate }: Context, key: string)
     inRow: isRow,
     isHeaders: key === 'headers',
     // A name and a password in one text, where `basic` wants a map.
-    isSecret: !isRow && (isHeaders || isWithin || namesSecret(key) || key === 'basic'),
+    isSecret: !isRow && (isHeaders || isWithin || namesSecret(key) || key === 'basic' || isSlip(key)),
     inSecret: isWithin,
     isTemplate: isTemplate ?? haveTemplates.has(key),
   };
 }
+
+/** A slip of the keyboard for a credential's key: its line is shown with the advice. */
+const isSlip = memo(
+  1000,
+  (key) => closest(key, ['password', 'token', 'secret', 'credentials'], key.length > 6 ? 2 : 1) !== null,
+);
 
 /** All scalars of a document in their order, also of one with faults. What an alias names is a credential where the alias stands for one. */
 export function scalarsOf(document: Document): WrittenScalar[] {
@@ -134,9 +141,9 @@ function starred(raw: string, { isTemplate }: WrittenScalar): string {
 
 /** A star for each character. References and templates are not secret, but what `:-` gives is. */
 const stars = (value: string): string =>
-  value.replaceAll(/\$\{[^}]*\}?|\{\{.{0,2000}?\}\}|\{%.{0,2000}?%\}|\S/gs, starsAside);
+  value.replaceAll(/\$\{[^}]*\}|\{\{.{0,2000}?\}\}|\{%.{0,2000}?%\}|\S/gs, starsAside);
 
-const reference = /\$\{[^}]*\}?|\S/g;
+const reference = /\$\{[^}]*\}|\S/g;
 
 function starsAside(part: string): string {
   if (part.length === 1) return '*';
@@ -173,8 +180,12 @@ const hideCredentials = (line: string): string =>
     .replaceAll(/\$\{(\w{1,100}):-[^}]{1,2000}/g, (part, name: string) =>
       namesSecret(name) ? stars(part) : part,
     )
+    .replaceAll(withBlanks, hide)
     .replaceAll(word, hideInUrls)
     .replaceAll(word, hideRandom);
+
+/** Some services show the passwords that they make in groups of four. */
+const withBlanks = /(:\/\/[^:/\s@"']{0,200}:)(?!\d{1,5}(?:\W|$))([^@"]{1,300})(?=@)/g;
 
 /** A text for a message, without passwords in URLs. */
 export const withoutPasswords = (text: string): string => text.replaceAll(word, hideInUrls);
@@ -188,15 +199,19 @@ const credentialKey = new RegExp(credentialWords, 'i');
 /** Unlike others that may be called so, such as `key`. */
 export const isCredentialKey = (name: string): boolean => credentialKey.test(name);
 
+/** With what follows at once: a quote may be a part of the credential. */
+const quoted = String.raw`(?:"[^"]*"?|'[^']*'?)[^\s,{}\[\]]*`;
+
 /** Bounded, because a line may be a whole file of JSON: nothing may scan to its end repeatedly. */
 const underCredentialKey = new RegExp(
-  String.raw`(${credentialWords}\w{0,99}[\\"']{0,2}\s*[:=：](?!=)\s*\\?)("[^"]*"?|'[^']*'?|\[[^\]]*\]?|(?:\$\{[^}]*\}?|[^\s,{}[\]"'])+)`,
+  String.raw`(${credentialWords}\w{0,99}[\\"']{0,2}\s*(?:[:=：](?!=)[|>&*!?%@]?\s*\\?|\s(?=["'])))(${quoted}|\[[^\]]*\]?|(?:\$\{[^}]*\}?|[^\s,{}[\]"'])+)`,
   'i',
 );
 
-/** A password is before an `@`. */
+/** A password is before an `@`; where that is missing, it stands for the port. */
 function hideInUrls(text: string): string {
   const parts = text.split('@');
+  if (parts.length === 1) return text.replace(/(:\/\/[^:/[\]]*:)(?!\d{1,5}(?:\W|$)|[${])(.+)$/s, hide);
   const last = parts.pop() ?? '';
   return [...parts.map((part) => part.replace(/(:\/\/[^:/]*:)(.+)$/s, hide)), last].join('@');
 }
