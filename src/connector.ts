@@ -14,44 +14,11 @@ import { type Mask, Secret } from './support/secret.ts';
  */
 
 export { Secret };
-export { delivered, perhapsSinkWide, rejected, retry, sinkWide, unknown } from './connector/outcomes.ts';
-export { askAgain, failedCheck, passed, tokenCheck, unansweredOutcome } from './connector/outcomes.ts';
-export { withoutEffect } from './connector/outcomes.ts';
-export type { LiveCheck };
-export { fetchFailure, httpFailure, statedDelayMs, WatchedFetch } from './connector/calls.ts';
-export type { CallFailure, CallResult, HttpFailure } from './connector/calls.ts';
-export {
-  AccessTokens,
-  jsonMap,
-  mayRotate,
-  oauth2Options,
-  type RefreshTokens,
-  secret,
-  usableUntil,
-} from './connector/credentials.ts';
-export type { OAuth2Options, PostForm } from './connector/credentials.ts';
-export { openProxy, proxyAgent, proxyFor, proxyOption } from './connector/proxy.ts';
-export type { Proxy } from './connector/proxy.ts';
-export { filler, oneLine, slot } from './connector/texts.ts';
-export {
-  candidate,
-  candidateInList,
-  eventInShort,
-  eventTitle,
-  perStatus,
-  whatNext,
-} from './connector/texts.ts';
-export {
-  countsByStatus,
-  countsOfTest,
-  digestInShort,
-  forEachTest,
-  headOfTest,
-  receivedBetween,
-} from './connector/texts.ts';
-export { noticeBegan, noticeInShort, perNotice } from './connector/texts.ts';
-export { ofEntry, ofMessage, testName, testTitle, whatNextOfDigest, wholeIds } from './connector/texts.ts';
-export type { Outline };
+export * from './connector/calls.ts';
+export * from './connector/credentials.ts';
+export * from './connector/outcomes.ts';
+export * from './connector/proxy.ts';
+export * from './connector/texts.ts';
 export { isLoopback } from './http/addresses.ts';
 export { html, type Html, safeUrl } from './support/html.ts';
 export { listAt, mapLeaves, textAt } from './support/json.ts';

@@ -4,7 +4,7 @@ import type { Outcome, Retry } from '../../src/model.ts';
 import type { Failure } from './client.ts';
 import { deliveryHeader } from './message.ts';
 import type { RowRequest, WrittenRow } from './message.ts';
-import { columnsInWords, failedRead, notReadBack, refusedRows, unwrittenRows } from './outcomes.ts';
+import { columnsInWords, failedRead, refusedRows, unwrittenRows } from './outcomes.ts';
 import type { Result } from './outcomes.ts';
 import { addition, earlierRows, groupOf, planTab, unread } from './plan.ts';
 import type { Plan } from './plan.ts';
@@ -227,7 +227,7 @@ function resultsOf(
 }
 
 /** What a delivery tells of its row, where somebody changed the sheet while it was written. */
-function notesOf({ fixes, isDeleted, isUnclear, lost, missing, gone }: Landing): string[] {
+function notesOf({ fixes, isDeleted, lost, missing, gone }: Landing): string[] {
   const said: [boolean, string][] = [
     [
       fixes.length > 0 || isDeleted,
@@ -243,7 +243,6 @@ function notesOf({ fixes, isDeleted, isUnclear, lost, missing, gone }: Landing):
       `${gone.join(', ')}: gone since. Somebody deleted such a row, or this one was written over it.`,
     ],
     [lost.length > 0 || gone.length > 0, 'The version history of the sheet has it.'],
-    [isUnclear, notReadBack],
   ];
   return said.flatMap(([isSo, text]) => (isSo ? [text] : []));
 }

@@ -45,8 +45,8 @@ export function earlierRows({ tab, grid }: View, all: readonly RowRequest[]): Wr
     // People may have worked since with a row that was updated.
     if (grid.cell(at, deliveryHeader) === id && !(isOwn && isMisplaced(message, at, grid))) return [];
     // Of a row of its own all cells are known to be ours.
-    const before = isOwn ? null : [];
-    return [{ id, row: message.row, requests: [request], at, header: null, before, notes: [alreadyThere] }];
+    const [before, notes] = isOwn ? [null, [alreadyThere]] : [[], [alreadyThere, notReadBack]];
+    return [{ id, row: message.row, requests: [request], at, header: null, before, notes }];
   });
 }
 

@@ -9,8 +9,6 @@ export interface Landing {
   readonly row: number | null;
   /** Its row was deleted before the write, which landed in another one: it has to be added anew. */
   readonly isDeleted: boolean;
-  /** Nothing shows whether it is the row that was meant, and what was read before is not known any more. */
-  readonly isUnclear: boolean;
   readonly fixes: readonly Fix[];
   /** Names of columns in which somebody's values were written over that are known from nowhere. */
   readonly lost: readonly string[];
@@ -79,7 +77,6 @@ class Comparison {
         return {
           row: null,
           isDeleted: false,
-          isUnclear: false,
           fixes: [],
           lost: [],
           missing: [],
@@ -131,7 +128,6 @@ class Comparison {
       return {
         row,
         isDeleted,
-        isUnclear: !isSure && row === first && before === null,
         missing: Object.keys(written.row).filter((name) => after.column(name) === -1),
         absent,
         gone: isSure ? [] : gone,

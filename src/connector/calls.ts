@@ -42,8 +42,22 @@ export class WatchedFetch {
     // Not followed: a redirect would turn a POST into a GET.
     const through = this.#proxy && { dispatcher: this.#proxy.dispatcher };
     const options = { ...init, ...through, redirect: 'manual', signal: this.#signal } as RequestInit;
-    this.answered = await fetch(url, options);
-    return boundedAnswer(this.answered, this.#maxAnswerBytes, () => (this.#tooLong = true));
+    const answer = (this.answered = await fetch(url, options));
+    if (answer.body === null) return answer;
+    // Client libraries read all of a body, and an endless one would fill the memory.
+    let bytes = 0;
+    const counted = new TransformStream<Uint8Array, Uint8Array>({
+      transform: (chunk, controller) => {
+        bytes += chunk.length;
+        if (bytes <= this.#maxAnswerBytes) return controller.enqueue(chunk);
+        this.#tooLong = true;
+        controller.error(new Error('the answer is too long'));
+      },
+    });
+    // `Response` rejects higher statuses, which some servers send.
+    const status = Math.min(answer.status, 599);
+    const { headers, statusText } = answer;
+    return new Response(answer.body.pipeThrough(counted), { status, statusText, headers });
   };
 
   /** Why the call failed. `error` is what the library threw. Not for an answer with a failing status. */
@@ -56,27 +70,6 @@ export class WatchedFetch {
 
 export function httpFailure({ status, headers }: Response): HttpFailure {
   return { kind: 'http', status, retryAfterMs: statedDelayMs(headers.get('retry-after')) };
-}
-
-/**
- * Limits the decoded body of an answer: client libraries read all of it, and an endless one would fill the memory.
- * `onTooLong` is called even if the library swallows the error.
- */
-function boundedAnswer(answer: Response, maxBodyBytes: number, onTooLong: () => void): Response {
-  if (answer.body === null) return answer;
-  let bytes = 0;
-  const counted = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      bytes += chunk.length;
-      if (bytes <= maxBodyBytes) return controller.enqueue(chunk);
-      onTooLong();
-      controller.error(new Error('the answer is too long'));
-    },
-  });
-  // `Response` rejects higher statuses, which some servers send.
-  const status = Math.min(answer.status, 599);
-  const { headers, statusText } = answer;
-  return new Response(answer.body.pipeThrough(counted), { status, statusText, headers });
 }
 
 /** A `fetch` that failed without an answer. */
@@ -113,30 +106,22 @@ export function fetchFailure(error: unknown, proxy?: string | null): FetchFailur
     const advice = refused === '407' ? '; check the login in its URL' : '';
     return { sent: false, words: `the proxy ${proxy} refused it with status ${refused}${advice}` };
   }
-  const failure = directFailure(causes);
-  if (failure.sent && causes.some(({ code }) => code === noTunnel))
+  const through = proxy ? `, through the proxy ${proxy}` : '';
+  for (const cause of causes) {
+    const code = codeOf(cause) ?? '';
+    const isOpen = alsoWhileOpen.has(code) && cause.syscall !== 'connect';
+    const words = handshakeFailed.test(code) ? 'no trusted TLS connection' : connectErrors[code];
+    if (words !== undefined && !isOpen) return { sent: false, words: `${words} (${code})${through}` };
+  }
+  if (causes.some(({ code }) => code === noTunnel))
     return { sent: false, words: `the proxy ${proxy} opened no connection to it` };
-  return proxy ? { ...failure, words: `${failure.words}, through the proxy ${proxy}` } : failure;
+  const code = causes.map(codeOf).find((found) => found !== null);
+  const why = code === undefined ? '' : ` (${code})`;
+  return { sent: true, words: `the connection broke off${why}${through}` };
 }
 
 /** What undici says where a tunnel is not opened. */
 const proxyRefusal = /^Proxy response \((\d{3})\)/;
-
-function directFailure(causes: readonly ErrorLike[]): FetchFailure {
-  const known = causes.map(connectFailure).find((words) => words !== null);
-  if (known !== undefined) return { sent: false, words: known };
-  const code = causes.map(codeOf).find((found) => found !== null);
-  return { sent: true, words: `the connection broke off${code === undefined ? '' : ` (${code})`}` };
-}
-
-function connectFailure(cause: ErrorLike): string | null {
-  const code = codeOf(cause);
-  if (code === null) return null;
-  if (handshakeFailed.test(code)) return `no trusted TLS connection (${code})`;
-  if (alsoWhileOpen.has(code) && cause.syscall !== 'connect') return null;
-  const words = connectErrors[code];
-  return words === undefined ? null : `${words} (${code})`;
-}
 
 interface ErrorLike {
   readonly code?: unknown;
@@ -165,13 +150,10 @@ const longestMs = 24 * 3_600_000;
  * The delay of a Retry-After header (RFC 9110, 10.2.3), at most a day; null if it has none. A date is measured from `now`
  * (ms), and ignored without it.
  */
-export function statedDelayMs(header: string | null | undefined, now?: number): number | null {
+export function statedDelayMs(header: string | null | undefined, now = Number.NaN): number | null {
   if (header === null || header === undefined) return null;
-  const delayMs = /^\s*\d+\s*$/.test(header) ? Number(header) * 1000 : untilDate(header, now);
-  return Number.isNaN(delayMs) ? null : Math.min(Math.max(delayMs, 0), longestMs);
-}
-
-function untilDate(header: string, now = Number.NaN): number {
   // Date.parse accepts even `-5`.
-  return /^\s*[a-z]/i.test(header) ? Date.parse(header) - now : Number.NaN;
+  const date = /^\s*[a-z]/i.test(header) ? Date.parse(header) - now : Number.NaN;
+  const delayMs = /^\s*\d+\s*$/.test(header) ? Number(header) * 1000 : date;
+  return Number.isNaN(delayMs) ? null : Math.min(Math.max(delayMs, 0), longestMs);
 }

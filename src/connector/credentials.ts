@@ -124,19 +124,27 @@ export class AccessTokens {
     const used = await this.#refreshToken();
     const first = await this.#request(used, signal);
     // Another replica may have used it up meanwhile, and kept the one that it got.
-    const newer = saysInvalidGrant(first) ? await this.#refreshToken() : used;
+    const isUsedUp = first.ok && jsonMap(first.data.text)['error'] === 'invalid_grant';
+    const newer = isUsedUp ? await this.#refreshToken() : used;
     const answer = newer === used ? first : await this.#request(newer, signal);
-    if (!answer.ok) return { outcome: unanswered(answer.failure, this.#host) };
-    const token = readToken(answer.data.text);
-    if (answer.data.status !== 200 || token === null)
-      return {
-        outcome: refusedOutcome({ ...answer.data, text: this.#mask(answer.data.text) }, this.#host),
+    if (!answer.ok) {
+      const tool = {
+        name: `The token endpoint ${this.#host}`,
+        item: 'request for a token',
+        foreignAdvice: "so check the sink's tokenUrl and any proxy on the way.",
       };
-    this.#remember(token.token, token.refreshToken);
-    if (token.refreshToken !== undefined && token.refreshToken !== newer)
-      await this.#refreshTokens.keep(this.#consent, token.refreshToken);
-    this.#current = { token: token.token, until: usableUntil(token.lifeS) };
-    return { token: token.token };
+      const { reason, detail } = askAgain(unansweredOutcome(answer.failure, tool));
+      return { outcome: sinkWide(reason, detail) };
+    }
+    const { status, text } = answer.data;
+    const { access_token: token, expires_in: lifeS, refresh_token: next } = jsonMap(text);
+    if (status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(token))
+      return { outcome: refusedOutcome({ ...answer.data, text: this.#mask(text) }, this.#host) };
+    const given = typeof next === 'string' ? next : undefined;
+    this.#remember(token, given);
+    if (given !== undefined && given !== newer) await this.#refreshTokens.keep(this.#consent, given);
+    this.#current = { token, until: usableUntil(lifeS) };
+    return { token };
   }
 
   async #refreshToken(): Promise<string | undefined> {
@@ -159,13 +167,12 @@ export class AccessTokens {
     signal: AbortSignal,
   ): ReturnType<PostForm> {
     const { tokenUrl, clientId, clientSecret, scope } = this.#options;
-    const id = clientId;
     const password = clientSecret?.reveal() ?? '';
     const grant =
       refreshToken === undefined
         ? { grant_type: 'client_credentials' }
         : { grant_type: 'refresh_token', refresh_token: refreshToken };
-    const client = { client_id: id, ...(password !== '' && { client_secret: password }) };
+    const client = { client_id: clientId, ...(password !== '' && { client_secret: password }) };
     const form = { ...grant, ...(scope !== undefined && { scope }), ...(clientIn === 'body' && client) };
     const headers = {
       'content-type': 'application/x-www-form-urlencoded',
@@ -202,21 +209,6 @@ export class AccessTokens {
   }
 }
 
-const saysInvalidGrant = (answer: Awaited<ReturnType<PostForm>>): boolean =>
-  answer.ok && jsonMap(answer.data.text)['error'] === 'invalid_grant';
-
-interface Token {
-  readonly token: string;
-  readonly lifeS: unknown;
-  readonly refreshToken: string | undefined;
-}
-
-function readToken(text: string): Token | null {
-  const { access_token: token, expires_in: lifeS, refresh_token: next } = jsonMap(text);
-  if (typeof token !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(token)) return null;
-  return { token, lifeS, refreshToken: typeof next === 'string' ? next : undefined };
-}
-
 /** The map that a text is as JSON; empty where it is none. */
 export function jsonMap(text: string): { readonly [key: string]: unknown } {
   try {
@@ -225,16 +217,6 @@ export function jsonMap(text: string): { readonly [key: string]: unknown } {
   } catch {
     return {};
   }
-}
-
-function unanswered(failure: CallFailure, host: string): Retry {
-  const tool = {
-    name: `The token endpoint ${host}`,
-    item: 'request for a token',
-    foreignAdvice: "so check the sink's tokenUrl and any proxy on the way.",
-  };
-  const { reason, detail } = askAgain(unansweredOutcome(failure, tool));
-  return sinkWide(reason, detail);
 }
 
 /** RFC 6749, 5.2. */
