@@ -60,7 +60,9 @@ export async function withStoreAndToday<T>(
     const latest = await store.latestConfig();
     if (latest === null) throw new CommandError('the store keeps no config yet');
     io.err(`This follows the config that came into force at ${when(latest.savedAt)}.`);
-    const plan = await compilePlan(latest.source, sources(io));
+    const plan = await compilePlan(latest.source, sources(io)).catch((error: Error) => {
+      throw new CommandError(`that config cannot be used any more: ${error.message}`);
+    });
     return use(store, { plan, planSource: latest.source });
   });
 }

@@ -3,7 +3,7 @@ import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Hours } from '../rules/calendar.ts';
 import type { Action } from '../rules/plan.ts';
-import { type Path, strings, textAt, valueAt } from '../support/json.ts';
+import { type Path, strings, valueAt } from '../support/json.ts';
 import { didYouMeanOneOf } from '../support/text.ts';
 import { type CompiledFields, compileFields, type TemplateFault } from '../templates/template.ts';
 import type { Setting } from '../templates/data.ts';
@@ -12,7 +12,7 @@ import { checkDigestTimes, digestSchema, listOf, type ReadDigest, toDigest } fro
 import { contentId, entries } from './plan-source.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { bareReference, interpolateTemplate, interpolateText } from './text/references.ts';
-import { beginPart, type Reading, validate, withoutOwnKeys } from './text/validate.ts';
+import { type Reading, validate, withoutOwnKeys } from './text/validate.ts';
 
 /** The keys that every action has. */
 const commonActionKeys = {
@@ -44,12 +44,8 @@ export interface ActionReading extends Reading {
   readonly testKeys: ReadonlySet<string>;
   /** By name; null for hours with faults. */
   readonly hours: ReadonlyMap<string, Hours | null>;
-  /** Why hours of a stored plan cannot be used, by their name. */
-  readonly unusableHours: ReadonlyMap<string, string>;
   /** For actions without hours, which may have another time zone. */
   readonly setting: Setting;
-  /** Why what a stored plan says of all messages cannot be used, or null. */
-  readonly unusableSetting: string | null;
   /** Changes with the catalog, and with what the config says of all messages. */
   readonly dataId: string;
   /** Default fields that are compiled already: they are large, and the same in many actions. */
@@ -89,23 +85,13 @@ interface ReadAction {
   readonly setting: Setting;
 }
 
-/**
- * Compiles the actions of a list, without those that have faults, which it reports. Of a stored plan, those that can
- * no longer be carried out say why.
- */
+/** Compiles the actions of a list, without those that have faults, which it reports. */
 export function readActions(raw: Json | undefined, list: List, reading: ActionReading): Action[] {
   return entries(raw).flatMap(([index, entry]): Action[] => {
-    const part = beginPart(reading);
     const path = [...list.path, index];
-    const action = readAction(entry, path, list, part);
-    const compiled = action && compileAction(action, path, index, part);
-    const fault =
-      part.fault() ?? reading.unusableHours.get(textAt(entry, 'hours')) ?? reading.unusableSetting;
-    if (fault === null) return compiled ? [compiled] : [];
-    const [sink, connector] = [textAt(entry, 'sink'), textAt(entry, 'connector')];
-    const common = { rule: list.rule, action: index, sink, connector, hours: null, digest: null };
-    const render = () => ({ fault });
-    return [{ ...common, render, audience: () => null, lane: () => sink, unusable: fault }];
+    const action = readAction(entry, path, list, reading);
+    const compiled = action && compileAction(action, path, index, reading);
+    return compiled ? [compiled] : [];
   });
 }
 

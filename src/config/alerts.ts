@@ -9,7 +9,7 @@ import type { Settings } from './settings.ts';
 import type { SinkConfig } from './sinks.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { duration, durationText } from './text/units.ts';
-import { beginPart, validate } from './text/validate.ts';
+import { validate } from './text/validate.ts';
 
 const moreOfThem = 'How long to wait for more such deliveries before the alert is sent.';
 
@@ -64,24 +64,21 @@ const uncheckedAlerts = alertsSchema(unchecked);
 const uncheckedSummary = summarySchema(unchecked);
 
 export function readAlerts(raw: Json | undefined, reading: ActionReading): Alert[] {
-  const part = beginPart(reading);
-  const read = validate({ schema: uncheckedAlerts, raw: raw ?? {}, path: ['alerts'] }, part);
+  const read = validate({ schema: uncheckedAlerts, raw: raw ?? {}, path: ['alerts'] }, reading);
   return alertKinds.flatMap((kind) => {
     const list = { rule: alertRule(kind), path: ['alerts', kind, 'then'], of: 'notice' as const };
     const actions = readActions(valueAt(raw ?? null, [kind, 'then']), list, reading);
-    // Of a stored plan whose alerts have faults, the actions may be usable.
-    const afterMs = read ? read[kind]?.after : part.fault() === null ? undefined : 0;
+    const afterMs = read?.[kind]?.after;
     return afterMs === undefined ? [] : [{ kind, afterMs, actions }];
   });
 }
 
 export function readSummary(raw: Json | undefined, reading: ActionReading): Summary | null {
   if (raw === undefined) return null;
-  const read = validate({ schema: uncheckedSummary, raw, path: ['summary'] }, beginPart(reading));
+  const read = validate({ schema: uncheckedSummary, raw, path: ['summary'] }, reading);
   const list = { rule: summaryRule, path: ['summary', 'then'], of: 'notice' as const };
   const actions = readActions(isMap(raw) ? raw['then'] : undefined, list, reading);
-  // Actions of a stored plan may be usable though its time no longer is.
-  return { week: toWeek(read?.at ?? 'mon 09:00', reading.setting.timeZone), actions };
+  return read ? { week: toWeek(read.at, reading.setting.timeZone), actions } : null;
 }
 
 /** A silence alert counts from the newest event, which must not be deleted before. */

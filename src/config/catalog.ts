@@ -8,7 +8,7 @@ import { closest, didYouMean, memo } from '../support/text.ts';
 import { entries, type PlanSource, ruleActions } from './plan-source.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { hasReference } from './text/references.ts';
-import { beginPart, type Reading, validate } from './text/validate.ts';
+import { type Reading, validate } from './text/validate.ts';
 
 const isTestId = (key: string): boolean => /^(0|-?[1-9]\d*)$/.test(key) && Number.isSafeInteger(Number(key));
 
@@ -26,24 +26,17 @@ export const catalogEntry = z
 
 export function readCatalog(raw: Json | undefined, reading: Reading) {
   const tests = new Map<string, JsonMap>();
-  /** Why an entry of a stored plan cannot be used, by its test's id. */
-  const unusable = new Map<number, string>();
   if (raw !== undefined && !isMap(raw))
     reading.report(error(['catalog'], 'expected a map from test ids to what they mean'));
   for (const [id, written] of Object.entries(isMap(raw) ? raw : {})) {
     const path = ['catalog', id];
-    const part = beginPart(reading);
     const key = testIdKey.safeParse(id);
-    if (!key.success) part.report(error(path, `${key.error.issues[0]?.message}, got "${id}"`, 'key'));
-    const entry = validate({ schema: catalogEntry, raw: written, path }, part);
-    const fault = part.fault();
-    if (fault !== null) unusable.set(Number(id), fault);
-    // The keys of an unusable entry stay known, because templates may name them.
+    if (!key.success) reading.report(error(path, `${key.error.issues[0]?.message}, got "${id}"`, 'key'));
+    const entry = validate({ schema: catalogEntry, raw: written, path }, reading);
     if (entry) tests.set(id, entry as JsonMap);
-    else if (fault !== null && isMap(written)) tests.set(id, written);
   }
   const keys: ReadonlySet<string> = new Set([...testKeys, ...[...tests.values()].flatMap(Object.keys)]);
-  return { tests, keys, unusable };
+  return { tests, keys };
 }
 
 /** What a config as written calls a test; empty where it does not. */

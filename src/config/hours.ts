@@ -9,7 +9,7 @@ import { type PlanSource, ruleActions } from './plan-source.ts';
 import type { Settings } from './settings.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { duration, durationMeant, parseDuration, writeInstead } from './text/units.ts';
-import { beginPart, type Reading, validate } from './text/validate.ts';
+import { type Reading, validate } from './text/validate.ts';
 
 const timeExpected = 'expected a time of day such as "08:00"';
 
@@ -139,19 +139,13 @@ export const hoursSchema = z
   });
 
 /** Opening hours by name; null for those with faults. `usual`: the config's time zone. */
-export function readHours(raw: Json | undefined, usual: string, reading: Reading) {
+export function readHours(raw: Json | undefined, usual: string, reading: Reading): Map<string, Hours | null> {
   const hours = new Map<string, Hours | null>();
-  /** Why hours of a stored plan cannot be used, by their name. */
-  const unusableHours = new Map<string, string>();
   if (raw !== undefined && !isMap(raw))
     reading.report(error(['hours'], 'expected a map from names to opening hours'));
-  for (const [name, written] of Object.entries(isMap(raw) ? raw : {})) {
-    const part = beginPart(reading);
-    hours.set(name, compileHours(name, written, usual, part));
-    const fault = part.fault();
-    if (fault !== null) unusableHours.set(name, fault);
-  }
-  return { hours, unusableHours };
+  for (const [name, written] of Object.entries(isMap(raw) ? raw : {}))
+    hours.set(name, compileHours(name, written, usual, reading));
+  return hours;
 }
 
 function compileHours(name: string, raw: Json, usual: string, reading: Reading): Hours | null {

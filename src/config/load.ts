@@ -244,7 +244,8 @@ function readParts(
   return { config, reading, settings, sinks, source, plan, secrets, values };
 }
 
-function referenceFaults(value: Json, values: Values, lenientKeys: readonly string[] = []): Fault[] {
+/** What is wrong with the references of a config, or of a part of it. */
+export function referenceFaults(value: Json, values: Values, lenientKeys: readonly string[] = []): Fault[] {
   return strings(value, [], mentionsReference).flatMap(({ text, path }) =>
     partsOf(text).flatMap((part) => {
       const resolved = part.kind === 'reference' ? values.resolve(part.reference) : part;

@@ -8,33 +8,29 @@ import { readHours } from './hours.ts';
 import { readSetting } from './messages.ts';
 import { contentId, type PlanSource } from './plan-source.ts';
 import { readRules, readUnmatched, silentWord } from './rules.ts';
-import { beginPart, type Reading } from './text/validate.ts';
+import type { Reading } from './text/validate.ts';
 
 type PlanReading = Reading & Pick<ActionReading, 'connectors' | 'mask'>;
 
 /** Compiles a plan. Not for use if an error was reported. */
-export function buildPlan(source: PlanSource, planReading: PlanReading): Plan {
-  const reading = beginPart(planReading);
+export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
   const catalog = readCatalog(source.catalog, reading);
-  const settingReading = beginPart(planReading);
-  const setting = readSetting(source, catalog.keys, settingReading);
+  const setting = readSetting(source, catalog.keys, reading);
   const actionReading: ActionReading = {
     ...reading,
-    ...readHours(source.hours, setting.timeZone, reading),
+    hours: readHours(source.hours, setting.timeZone, reading),
     testKeys: catalog.keys,
     setting,
-    unusableSetting: settingReading.fault(),
     compiledDefaults: new Map(),
     vocabularies: new Map(),
     dataId: dataId(source),
   };
-  const { rules, unusable } = readRules(source.rules, actionReading);
+  const rules = readRules(source.rules, actionReading);
   const unmatched = readUnmatched(source.unmatched, actionReading);
   const alerts = readAlerts(source.alerts, actionReading);
   const summary = readSummary(source.summary, actionReading);
   // Actions hold on to their reading, and what it knew of their texts is not needed any more.
   actionReading.vocabularies.clear();
-  const why = [...catalog.unusable.values(), ...unusable, reading.fault()].filter((fault) => fault !== null);
   let id: string | undefined;
   return {
     // Only what has to do with a store needs it, and it takes long.
@@ -54,7 +50,6 @@ export function buildPlan(source: PlanSource, planReading: PlanReading): Plan {
     testIds: [...catalog.tests.keys()].map(Number),
     timeZone: setting.timeZone,
     mask: reading.mask,
-    ...(why.length > 0 && { unusable: { deciding: [...new Set(why)].join('; '), tests: catalog.unusable } }),
   };
 }
 

@@ -6,7 +6,7 @@ import { whenSchema } from '../rules/when.ts';
 import { type ActionReading, readActions } from './actions.ts';
 import { entries } from './plan-source.ts';
 import { error } from './text/problems.ts';
-import { beginPart, validate } from './text/validate.ts';
+import { validate } from './text/validate.ts';
 
 export const ruleShape = {
   name: z
@@ -47,34 +47,29 @@ interface CompiledRule extends Omit<z.output<typeof ruleSchema>, 'when' | 'then'
   readonly then: readonly Action[];
 }
 
-/** The rules, and why those of a stored plan can no longer decide. Their actions may still be usable. */
-export function readRules(raw: Json | undefined, reading: ActionReading) {
+export function readRules(raw: Json | undefined, reading: ActionReading): CompiledRule[] {
   if (raw !== undefined && !Array.isArray(raw)) reading.report(error(['rules'], listOfRules(raw)));
   const names = new Set<string>();
   const rules: CompiledRule[] = [];
-  const unusable: string[] = [];
   for (const [index, rawRule] of entries(raw)) {
     const path = ['rules', index];
-    const part = beginPart(reading);
     const written = isMap(rawRule) ? rawRule : {};
     const withoutActions = Array.isArray(written['then']) ? { ...written, then: [] } : rawRule;
-    const rule = validate({ schema: ruleSchema, raw: withoutActions, path }, part);
+    const rule = validate({ schema: ruleSchema, raw: withoutActions, path }, reading);
     const nameAsWritten = typeof written['name'] === 'string' ? written['name'] : `rule ${index + 1}`;
     const name = rule?.name ?? nameAsWritten;
     if (names.has(name)) {
       const message = `the name "${name}" is taken by an earlier rule; names tell deliveries apart`;
-      part.report(error([...path, 'name'], message));
+      reading.report(error([...path, 'name'], message));
     }
     names.add(name);
     const list = { rule: name, path: [...path, 'then'], fixed: fixedBy(written['when']) };
     const then = readActions(written['then'], list, reading);
-    if (rule?.silent && entries(written['then']).length > 0) part.report(error([...path, 'silent'], heard));
-    const fault = part.fault();
-    if (fault !== null) unusable.push(fault);
+    if (rule?.silent && entries(written['then']).length > 0)
+      reading.report(error([...path, 'silent'], heard));
     if (rule) rules.push({ ...rule, then });
-    else if (fault !== null) rules.push({ name, when: {}, final: false, silent: false, then });
   }
-  return { rules, unusable };
+  return rules;
 }
 
 const heard = 'the rule has actions, so somebody is told: take these away, or leave "silent" out';

@@ -2,7 +2,7 @@ import { type About, dataOf } from './prepare.ts';
 import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
 import { needsRetry, type SinkState, sinkState } from '../ops/needs.ts';
 import { decide } from '../rules/decide.ts';
-import { allActions, type Plan, whyUnusable } from '../rules/plan.ts';
+import { allActions, type Plan } from '../rules/plan.ts';
 import { deliveryPages, inParts } from '../store/pages.ts';
 import type { By, EventStory, Late, ManualResult, Replay, Store } from '../store/store.ts';
 import { printable } from '../support/text.ts';
@@ -167,8 +167,7 @@ async function plans(
     const story = noticeId !== null || eventId === null ? null : await reads.event(eventId);
     if (!notice && !story) return 'the event it is about is no longer stored';
     const about: About = { events: story ? [story.event] : [], notice };
-    const unusable = whyUnusable(plan, ofToday, about.events);
-    if (unusable !== undefined) return cannotUse(unusable);
+    if (ofToday.unusable !== undefined) return cannotUse(ofToday.unusable);
     const lane = ofToday.lane(dataOf(ofToday, about, plan, now));
     const { connector, action: place } = ofToday;
     const planned = { rule, action: place, sink, connector, lane, dueAt: now, group: null, groupMax: null };
@@ -189,13 +188,9 @@ export function planLate(
   now: number,
 ): Late | string | null {
   if (deliveries.some((one) => one.rule === rule)) return null;
-  if (plan.unusable?.deciding) return cannotUse(plan.unusable.deciding);
   const asked = decide(plan, event, now).filter((one) => one.rule === rule);
   if (asked.length === 0) return null;
-  const ofRule = allActions(plan).filter((action) => action.rule === rule);
-  const unusable = ofRule
-    .map((action) => whyUnusable(plan, action, [event]))
-    .find((why) => why !== undefined);
+  const unusable = allActions(plan).find((one) => one.rule === rule && one.unusable !== undefined)?.unusable;
   return unusable === undefined
     ? { eventId: event.id, configId: plan.id, deliveries: asked }
     : cannotUse(unusable);

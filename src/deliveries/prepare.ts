@@ -2,7 +2,7 @@ import { rejected, retry, type AttemptRequest, type Subject } from '../connector
 import type { Config, SinkConfig } from '../config/config.ts';
 import type { ActionRef, Event, Json, Outcome, RaisedNotice, Reason } from '../model.ts';
 import { openFrom } from '../rules/decide.ts';
-import { type Action, allActions, type Plan, whyUnusable } from '../rules/plan.ts';
+import { type Action, allActions, type Plan } from '../rules/plan.ts';
 import type { Claim, Store } from '../store/store.ts';
 import { cannotBeUsed, type PlanFault } from '../config/live/stored-plans.ts';
 import {
@@ -52,7 +52,7 @@ export async function prepareAttempt(
   config: SinkConfig,
   now: number,
 ): Promise<ReadyDelivery | AttemptEnd | Postponement> {
-  const { delivery, events } = claimed;
+  const { delivery } = claimed;
   const refused = (reason: Reason, why: string) =>
     nothingSent(claimed, rejected(reason, why, "Replay it to send it by today's config."));
   try {
@@ -60,8 +60,7 @@ export async function prepareAttempt(
     if ('fault' in plan) return refused('unexpected', plan.fault);
     const action = actionOf(plan, delivery);
     if (!action) return refused('unexpected', 'The config that decided this delivery has no such action.');
-    const unusable = whyUnusable(plan, action, events);
-    if (unusable !== undefined) return refused('unexpected', cannotBeUsed(unusable));
+    if (action.unusable !== undefined) return refused('unexpected', cannotBeUsed(action.unusable));
     const kind = config.connector.name;
     if (action.connector !== kind)
       return refused(

@@ -1,5 +1,5 @@
 import type { Week } from './calendar.ts';
-import type { ActionRef, AlertKind, Event, Json, JsonMap, PlannedDelivery, Status } from '../model.ts';
+import type { ActionRef, AlertKind, Json, JsonMap, PlannedDelivery, Status } from '../model.ts';
 import type { Audience } from '../connector.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { RenderResult } from '../templates/template.ts';
@@ -124,15 +124,6 @@ export interface Plan {
   readonly timeZone: string;
   /** Replaces the plan's secrets in a text with `***`. */
   mask(text: string): string;
-  /** Only for a stored plan: which of its parts, besides actions, can no longer be used. */
-  readonly unusable?: Unusable;
-}
-
-export interface Unusable {
-  /** Why it can no longer decide events. */
-  readonly deciding: string;
-  /** The tests whose catalog entries can no longer be used, and why. */
-  readonly tests: ReadonlyMap<number, string>;
 }
 
 /** The rule name of the actions of `unmatched:`. */
@@ -153,16 +144,4 @@ export function allActions({ then, unmatched, alerts, summary }: Plan): Action[]
 export interface Explanation {
   readonly rules: readonly Verdict[];
   readonly actions: readonly { readonly action: Action; readonly planned: PlannedDelivery }[];
-}
-
-/**
- * Why an action cannot be carried out for these events: the action itself, or the catalog entry of one of their tests.
- */
-export function whyUnusable(
-  { unusable }: Plan,
-  action: Action,
-  events: readonly Event[],
-): string | undefined {
-  const ofTests = events.map(({ testId }) => unusable?.tests.get(testId));
-  return action.unusable ?? ofTests.find((why) => why !== undefined);
 }

@@ -120,33 +120,14 @@ describe('of a plan that cannot be used as a whole any more', () => {
     expect(broken?.unusable).toMatch(/^the environment variable GREETING is not set/);
     expect(sound).not.toHaveProperty('unusable');
     expect(sound?.render(dataOf({ plan }, 'first'))).toMatchObject({ fields: { urgency: 'high' } });
-    expect(plan.unusable).toBeUndefined();
   });
 
-  test('an entry of the catalog is unusable for its test, and the others are known', async () => {
-    const plan = await compiled({ GREETING: 'hello' });
-    expect([...(plan.unusable?.tests ?? [])]).toEqual([[8, expect.stringMatching(/EIGHT is not set/)]]);
-    expect(plan.unusable?.deciding).toMatch(/EIGHT is not set/);
-    expect(plan.then[0]?.[0]?.render(dataOf({ plan }, 'first', 7))).toMatchObject({
-      fields: { text: 'Seven hello' },
-    });
-  });
-
-  test('hours take along the actions that keep to them, and a rule none of its actions', async () => {
-    const { planSource: source } = load(`
-hours: { office: { timezone: "\${ZONE:-UTC}", from: "08:00", to: "18:00" } }
-rules:
-  - { name: a, when: { testId: 7 }, then: [ { sink: page, text: a, hours: office }, { sink: page, text: b } ] }
-`);
-    const plan = await compiled(
-      { ZONE: 'Nowhere' },
-      JSON.parse(JSON.stringify(source).replace('"testId"', '"testID"')),
+  test('nothing is used where anything else of it is at fault', async () => {
+    await expect(compiled({ GREETING: 'hello' })).rejects.toThrow(
+      /^the environment variable EIGHT is not set/,
     );
-    expect(plan.then[0]?.map(({ unusable }) => unusable)).toEqual([
-      expect.stringMatching(/^hours\.office\.timezone: /),
-      undefined,
-    ]);
-    expect(plan.unusable?.deciding).toMatch(/^rules\[0\]\.when/);
+    const other = JSON.parse(JSON.stringify(planSource).replace('"status"', '"state"')) as Json;
+    await expect(compiled(variables, other)).rejects.toThrow(/^rules\[0\]\.when/);
   });
 });
 

@@ -39,9 +39,8 @@ export interface Difference {
 /** Only a plan that can be used as a whole can be compared. */
 export function wholly(plan: Plan | PlanFault): Plan | PlanFault {
   if ('fault' in plan) return plan;
-  const why =
-    plan.unusable?.deciding ?? allActions(plan).find(({ unusable }) => unusable !== undefined)?.unusable;
-  return why === undefined || why === null ? plan : { fault: cannotBeUsed(why) };
+  const why = allActions(plan).find(({ unusable }) => unusable !== undefined)?.unusable;
+  return why === undefined ? plan : { fault: cannotBeUsed(why) };
 }
 
 export function plannedFor(plan: Plan, event: Event): PlannedMessage[] {

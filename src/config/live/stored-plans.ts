@@ -1,12 +1,18 @@
 import type { Event, Json } from '../../model.ts';
 import { explain } from '../../rules/decide.ts';
-import type { Plan, Verdict } from '../../rules/plan.ts';
-import { pathText } from '../../support/json.ts';
-import type { LoadOptions } from '../load.ts';
-import type { PlanSource } from '../plan-source.ts';
+import {
+  type Action,
+  alertRule,
+  type Plan,
+  summaryRule,
+  unmatchedRule,
+  type Verdict,
+} from '../../rules/plan.ts';
+import { type Path, pathText, textAt, valueAt } from '../../support/json.ts';
+import { type LoadOptions, referenceFaults } from '../load.ts';
+import { actionsOf, entries, type PlanSource } from '../plan-source.ts';
 import { buildPlan } from '../plan.ts';
 import { Values } from '../text/references.ts';
-import type { Reading } from '../text/validate.ts';
 
 /** Why a stored plan cannot be used, as a sentence for people. */
 export interface PlanFault {
@@ -21,9 +27,7 @@ export type Verdicts = readonly Verdict[] | PlanFault;
 
 /** Decides again: a plan and an event give the same verdicts at any time. */
 export function verdictsOf(plan: Plan | PlanFault, event: Event): Verdicts {
-  if ('fault' in plan) return plan;
-  const why = plan.unusable?.deciding ?? null;
-  return why === null ? explain(plan, event, event.receivedAt).rules : { fault: cannotBeUsed(why) };
+  return 'fault' in plan ? plan : explain(plan, event, event.receivedAt).rules;
 }
 
 /** After a reload, old deliveries finish within hours, so a few plans are enough. */
@@ -87,31 +91,52 @@ export class Plans {
 }
 
 /**
- * Compiles a plan from its stored source. If a part cannot be used any more (a variable is not set, or a connector has
- * dropped a key), the other parts still can.
+ * Compiles a plan from its stored source. Actions that cannot be carried out any more (a variable is not set, or a
+ * connector has dropped a key) say why. Throws where anything else cannot be used.
  */
 export async function compilePlan(
   source: Json,
   options: Pick<LoadOptions, 'env' | 'readFile' | 'connectors'>,
 ): Promise<Plan> {
   const values = new Values(options);
-  const forPart = () => {
-    const missing = new Set<string>();
-    const errors: string[] = [];
-    const resolve: Reading['resolve'] = (reference) => {
+  const faults = referenceFaults(source, values).map(({ path, message }) => ({ path, words: message }));
+  const plan = buildPlan(source as PlanSource, {
+    resolve(reference) {
       const resolved = values.resolve(reference);
-      if ('value' in resolved) return resolved.value;
-      missing.add(resolved.missing);
-      return reference.text;
-    };
-    const report: Reading['report'] = ({ severity, path, message }) => {
-      if (severity === 'error') errors.push(`${pathText(path)}: ${message}`);
-    };
-    const fault = () => (missing.size + errors.length === 0 ? null : [...missing, ...errors].join('; '));
-    return { resolve, report, fault };
-  };
-  const reading = { ...forPart(), forPart, mask: values.mask, connectors: options.connectors };
-  const plan = buildPlan(source as PlanSource, reading);
+      return 'value' in resolved ? resolved.value : reference.text;
+    },
+    report({ severity, path, message }) {
+      if (severity === 'error') faults.push({ path, words: `${pathText(path)}: ${message}` });
+    },
+    mask: values.mask,
+    connectors: options.connectors,
+  });
   values.learnSecrets(source);
-  return plan;
+  if (faults.length === 0) return plan;
+
+  const inOneLine = (some: typeof faults) => [...new Set(some.map(({ words }) => words))].join('; ');
+  const within = (path: Path) => faults.filter((fault) => path.every((key, at) => fault.path[at] === key));
+  const ofActions = new Set(actionsOf(source as PlanSource).flatMap(({ path }) => within(path)));
+  const others = faults.filter((fault) => !ofActions.has(fault));
+  if (others.length > 0) throw new Error(inOneLine(others));
+  const judged = (actions: readonly Action[], rule: string, path: Path): Action[] =>
+    entries(valueAt(source, path)).flatMap(([index, written]) => {
+      const fault = inOneLine(within([...path, index]));
+      if (fault === '') return actions.filter(({ action }) => action === index);
+      const [sink, connector] = [textAt(written, 'sink'), textAt(written, 'connector')];
+      const common = { rule, action: index, sink, connector, hours: null, digest: null, unusable: fault };
+      return [{ ...common, render: () => ({ fault }), audience: () => null, lane: () => sink }];
+    });
+  const { rules, then, unmatched, alerts, summary } = plan;
+  return {
+    ...plan,
+    then: then.map((actions, index) => judged(actions, rules.names[index]!, ['rules', index, 'then'])),
+    unmatched: judged(unmatched, unmatchedRule, ['unmatched']),
+    alerts: alerts.map(({ kind, afterMs, actions }) => ({
+      kind,
+      afterMs,
+      actions: judged(actions, alertRule(kind), ['alerts', kind, 'then']),
+    })),
+    summary: summary && { ...summary, actions: judged(summary.actions, summaryRule, ['summary', 'then']) },
+  };
 }

@@ -14,19 +14,7 @@ type Issue = z.core.$ZodIssue;
 export interface Reading {
   readonly resolve: Resolve;
   readonly report: Report;
-  /** Only for a stored plan: a fault makes just its own part unusable. The faults of a config are reported together. */
-  readonly forPart?: () => PartReading;
 }
-
-interface PartReading extends Reading {
-  /** The part's faults in one line, or null. */
-  fault(): string | null;
-}
-
-export const beginPart = <R extends Reading>(reading: R): R & PartReading => ({
-  ...reading,
-  ...(reading.forPart?.() ?? { fault: () => null }),
-});
 
 interface Section {
   readonly schema: z.ZodType;
