@@ -278,7 +278,6 @@ describe('a report of problems shows no credential', () => {
     ['admin: { password "hidden-pass" }', 'hidden-pass'],
     ['admin: { password:"hidden-pass too" }', 'hidden-pass'],
     ['admin: { password:| "hidden-pass" }', 'hidden-pass'],
-    ["admin:\n  password: 'the'hidden-pass' # it", 'hidden-pass'],
     ['admin:\n  password: ${hidden-pass', 'hidden-pass'],
     ['sinks: { page: { connector: pager, url: "smtp://me:hidden-pass.example.com:25" } }', 'hidden-pass'],
     ['admin: { password: "${hidden-pass-2A7b9c}" }', 'hidden-pass-2A7b9c'],

@@ -199,12 +199,9 @@ const credentialKey = new RegExp(credentialWords, 'i');
 /** Unlike others that may be called so, such as `key`. */
 export const isCredentialKey = (name: string): boolean => credentialKey.test(name);
 
-/** With what follows at once: a quote may be a part of the credential. */
-const quoted = String.raw`(?:"[^"]*"?|'[^']*'?)[^\s,{}\[\]]*`;
-
 /** Bounded, because a line may be a whole file of JSON: nothing may scan to its end repeatedly. */
 const underCredentialKey = new RegExp(
-  String.raw`(${credentialWords}\w{0,99}[\\"']{0,2}\s*(?:[:=：](?!=)[|>&*!?%@]?\s*\\?|\s(?=["'])))(${quoted}|\[[^\]]*\]?|(?:\$\{[^}]*\}?|[^\s,{}[\]"'])+)`,
+  String.raw`(${credentialWords}\w{0,99}[\\"']{0,2}\s*(?:[:=：](?!=)[|>&*!?%@]?\s*\\?|\s(?=["'])))("[^"]*"?|'[^']*'?|\[[^\]]*\]?|(?:\$\{[^}]*\}?|[^\s,{}[\]"'])+)`,
   'i',
 );
 
