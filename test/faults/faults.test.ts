@@ -3,7 +3,7 @@ import { PostgresServer } from '../fixtures/postgres.ts';
 import { runRound, runRoundOfCopies } from './round.ts';
 
 // Concurrent, since they mostly wait: for tools, time-outs and leases.
-/** `npm run faults` sends twice as many; each is five deliveries. */
+/** `npm run faults` sends several times as many; each is five deliveries. */
 const betweenMs = 10;
 
 test.concurrent(
@@ -23,7 +23,7 @@ test.concurrent(
   async () => {
     const server = await PostgresServer.start();
     try {
-      const report = await runRoundOfCopies(36, 2, server);
+      const report = await runRoundOfCopies(36, 2, server, 500);
       expect(report.breaches).toEqual([]);
       expect(report.accepted).toBeGreaterThan(20);
     } finally {

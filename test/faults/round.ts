@@ -142,6 +142,7 @@ export async function runRoundOfCopies(
   seed: number,
   count: number,
   server: PostgresServer,
+  betweenMs = betweenEventsMs,
 ): Promise<RoundReport> {
   const { random, folder, tools } = await prepared(seed);
   const cluster = await clusterOf(seed, server, seeded(seed + 1_000_000));
@@ -153,7 +154,7 @@ export async function runRoundOfCopies(
   if (random() < 0.5) replicas[0]!.clockAheadMs = -behindMs;
   const urls = (await Promise.all(replicas.map((replica) => replica.start()))).map((url) => `${url}/hook`);
   let turn = 0;
-  const between = cluster.losesCommits ? betweenMoreMs : betweenEventsMs;
+  const between = cluster.losesCommits ? betweenMoreMs : betweenMs;
   const sender = new Sender(() => urls[(turn += 1) % urls.length]!, between);
   const sending = sender.run((n) => ({ candidateId: `candidate-${seed}-${n}`, testId: n % tests }));
   const kills = 1 + Math.floor(random() * 3);
