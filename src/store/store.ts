@@ -113,7 +113,7 @@ export const reads = {
   audit,
   candidatesMeant,
   config: housekeeping.config,
-  replicaStates: replicaStates,
+  replicaStates,
   counts: counting.counts,
   daily: counting.daily,
   deadSince: counting.deadSince,
@@ -171,19 +171,10 @@ const countedWrites = {
 
 const leaseWrites = { leave, release, renew };
 
-/** Operations as whoever uses a store calls them. */
-export type Calls<Operations> = {
+/** Operations as whoever uses a store calls them. `First`: what they are given besides. */
+export type Calls<Operations, First extends unknown[] = []> = {
   readonly [name in keyof Operations]: Operations[name] extends (
-    ...given: infer Given
-  ) => Operation<infer Result>
-    ? (...given: Given) => Promise<Result>
-    : never;
-};
-
-type CountedCalls<Operations> = {
-  readonly [name in keyof Operations]: Operations[name] extends (
-    tallies: Tallies,
-    ...given: infer Given
+    ...given: [...First, ...infer Given]
   ) => Operation<infer Result>
     ? (...given: Given) => Promise<Result>
     : never;
@@ -243,8 +234,9 @@ export function storeOn(driver: Driver) {
     leases: shared ? (written(leaseWrites) as LeaseStore) : null,
     ...(callsOf(reads, (make, given) => read(() => make(...given))) as Reads),
     ...(written(writes) as Calls<typeof writes>),
-    ...(callsOf(countedWrites, (make, given) => write((tallies) => make(tallies, ...given))) as CountedCalls<
-      typeof countedWrites
+    ...(callsOf(countedWrites, (make, given) => write((tallies) => make(tallies, ...given))) as Calls<
+      typeof countedWrites,
+      [Tallies]
     >),
 
     /** See the operation. */

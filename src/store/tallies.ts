@@ -54,19 +54,12 @@ export class Tallies {
 
   /** An attempt for which the sink was called. That a message was rejected says nothing of the sink. */
   tried(sink: string, at: number, outcome: Outcome): void {
-    let tried = this.#tried.get(sink);
-    if (!tried) this.#tried.set(sink, (tried = { ...untried }));
+    const tried = this.#tried.getOrInsertComputed(sink, () => ({ ...untried }));
     tried.attempts += 1;
     tried.at = Math.max(tried.at, at);
     if (outcome.outcome === 'delivered') {
-      const succeededAt = Math.max(tried.succeededAt ?? at, at);
-      Object.assign(tried, {
-        ...untried,
-        at: tried.at,
-        attempts: tried.attempts,
-        failed: tried.failed,
-        succeededAt,
-      });
+      tried.succeededAt = Math.max(tried.succeededAt ?? at, at);
+      Object.assign(tried, noFailure);
     } else if (outcome.outcome !== 'rejected') {
       tried.failed += 1;
       // Of one call, a success says more than a failure.
@@ -83,20 +76,15 @@ export class Tallies {
   }
 
   /** Returns every change, in a fixed order, and clears them. */
-  drain(): {
-    readonly counts: readonly (readonly [sink: string, state: CountedState, change: number])[];
-    readonly uses: readonly (readonly [configId: string, change: number])[];
-    readonly hours: readonly Readonly<HourChange>[];
-    readonly tried: readonly (readonly [sink: string, tried: Readonly<AttemptFigures>])[];
-  } {
+  drain() {
     const counts = [...this.#counts].flatMap(([sink, states]) =>
       Array.from(states, ([state, change]) => [sink, state, change] as const),
     );
     const changed = {
       counts: counts.filter(([, , change]) => change !== 0).toSorted(byNames),
       uses: [...this.#uses].filter(([, change]) => change !== 0).toSorted(byNames),
-      hours: [...this.#hours].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, change]) => change),
-      tried: [...this.#tried].toSorted(([a], [b]) => (a < b ? -1 : 1)),
+      hours: [...this.#hours].toSorted(byNames).map(([, change]) => change),
+      tried: [...this.#tried].toSorted(byNames),
     };
     this.clear();
     return changed;
@@ -119,24 +107,23 @@ export class Tallies {
   }
 
   #count(sink: string, state: CountedState, change: number): void {
-    let states = this.#counts.get(sink);
-    if (!states) this.#counts.set(sink, (states = new Map()));
+    const states = this.#counts.getOrInsertComputed(sink, () => new Map<CountedState, number>());
     states.set(state, (states.get(state) ?? 0) + change);
   }
 }
 
+const noFailure = { failures: 0, firstFailedAt: null, lastFailedAt: null, because: null };
 const untried: AttemptFigures = {
   at: -Infinity,
   attempts: 0,
   failed: 0,
   succeededAt: null,
-  failures: 0,
-  firstFailedAt: null,
-  lastFailedAt: null,
-  because: null,
+  ...noFailure,
 };
 
-function byNames(a: readonly (string | number)[], b: readonly (string | number)[]): number {
-  const [left, right] = [`${a[0]} ${a[1]}`, `${b[0]} ${b[1]}`];
+/** By the sink's name and the state; by the key of a map. */
+function byNames(a: readonly [string, unknown, ...unknown[]], b: typeof a): number {
+  const nameOf = ([first, second]: typeof a) => (typeof second === 'string' ? `${first} ${second}` : first);
+  const [left, right] = [nameOf(a), nameOf(b)];
   return left < right ? -1 : left > right ? 1 : 0;
 }

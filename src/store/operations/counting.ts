@@ -181,17 +181,13 @@ export function* waiting(today: number): Operation<Waiting> {
   };
 }
 
-export interface Vitals {
-  /** As `lastEventAt` until now. */
+/** What monitoring asks for all the time. The cost depends on what is pending, not on how much is stored. */
+export function* vitals(now: number): Operation<{
   readonly lastEventAt: number | null;
-  /** As in `waiting`. */
   readonly oldestPendingAt: number | null;
   /** When the first of the pending deliveries is due (ms); null without any. */
   readonly firstDueAt: number | null;
-}
-
-/** What monitoring asks for all the time. The cost depends on what is pending, not on how much is stored. */
-export function* vitals(now: number): Operation<Vitals> {
+}> {
   const due = (yield* lanes()).map(({ dueAt }) => dueAt);
   return {
     lastEventAt: yield* lastEventAt(now),

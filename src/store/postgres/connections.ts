@@ -105,11 +105,23 @@ export class Connections {
     );
   }
 
-  /** One transaction. Throws PostgreSQL's errors, and repeats nothing. */
+  /**
+   * One transaction, which begins with its first statements and commits with its last. Throws PostgreSQL's errors, and repeats
+   * nothing.
+   */
   transaction<T>(run: (transaction: Transaction) => Promise<T>, answerMs = this.limits.answerMs): Promise<T> {
-    return this.#using('writers', (client) =>
-      run(new Transaction((statements) => send(client, statements, answerMs), this.#ownSettings)),
-    );
+    return this.#using('writers', (client) => {
+      let isBegun = false;
+      const sendNext = async (statements: readonly Statement[]) => {
+        const first = isBegun ? [] : [begin, this.#ownSettings];
+        isBegun = true;
+        return (await send(client, [...first, ...statements], answerMs)).slice(first.length);
+      };
+      const end = async (last: readonly Statement[] = []) => {
+        if (isBegun || last.length > 0) await sendNext([...last, commit]);
+      };
+      return run({ send: sendNext, commit: end });
+    });
   }
 
   /** Repeats what others were in the way of, and what the server went away from. Throws StoreUnavailable, and faults. */
@@ -221,30 +233,10 @@ const begin: Statement = { sql: 'begin', values: [], wants: 'changes' };
 const commit: Statement = { sql: 'commit', values: [], wants: 'changes' };
 const rollback: Statement = { sql: 'rollback', values: [], wants: 'changes' };
 
-/** One that begins with its first statements and commits with its last. */
-export class Transaction {
-  readonly #sendAll: (statements: readonly Statement[]) => Promise<readonly unknown[]>;
-  readonly #settings: Statement;
-  #begun = false;
-
-  constructor(
-    sendAll: (statements: readonly Statement[]) => Promise<readonly unknown[]>,
-    settings: Statement,
-  ) {
-    this.#sendAll = sendAll;
-    this.#settings = settings;
-  }
-
-  async send(statements: readonly Statement[]): Promise<readonly unknown[]> {
-    const first = this.#begun ? [] : [begin, this.#settings];
-    this.#begun = true;
-    return (await this.#sendAll([...first, ...statements])).slice(first.length);
-  }
-
+interface Transaction {
+  readonly send: (statements: readonly Statement[]) => Promise<readonly unknown[]>;
   /** After these last statements. If it is not answered, nobody knows whether it happened. */
-  async commit(last: readonly Statement[] = []): Promise<void> {
-    if (this.#begun || last.length > 0) await this.send([...last, commit]);
-  }
+  readonly commit: (last?: readonly Statement[]) => Promise<void>;
 }
 
 /**
