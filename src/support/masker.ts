@@ -18,7 +18,15 @@ export function masker(secrets: Iterable<string>, { mark = '***', whole = false 
     const found = findIn(text, forms);
     for (const escaping of mayBeEscaped.test(text) ? escapings : [])
       if (escaping.hint.test(text)) found.push(...findEscaped(text, forms, escaping));
-    return found.length === 0 ? text : maskRanges(text, found, mark);
+    if (found.length === 0) return text;
+    const shown: string[] = [];
+    let end = 0;
+    for (const [from, to] of found.toSorted(([a], [b]) => a - b)) {
+      // Overlapping ranges become one, so that no secret stays half visible.
+      if (from >= end) shown.push(text.slice(end, from), mark);
+      end = Math.max(end, to);
+    }
+    return shown.join('') + text.slice(end);
   };
 }
 
@@ -35,30 +43,31 @@ interface Form {
 }
 
 function formsOf(secret: string, whole: boolean): Form[] {
-  const text = secret.trim();
-  if (text.length < shortestSecret || switches.has(text)) return [];
+  const trimmed = secret.trim();
+  if (trimmed.length < shortestSecret || switches.has(trimmed)) return [];
   const written = [
     secret,
-    text,
+    trimmed,
     JSON.stringify(secret).slice(1, -1),
     encodeURIComponent(secret.toWellFormed()),
   ];
   const decoded = [...written, ...written.map((one) => decode(one, commonEscapes).text)];
   // In forms, a plus is a space.
   const spelled = decoded.flatMap((one) => [one, one.replaceAll('+', ' '), one.replaceAll(' ', '+')]);
-  const plain = spelled.filter(({ length }) => length >= shortestSecret).map((one) => plainForm(one, whole));
-  return [...plain, ...base64Forms(text)];
-}
-
-function plainForm(text: string, whole: boolean): Form {
-  // Short numbers occur inside ids and times, and short words inside other words.
-  const alone = (whole ? /^\d|\d$/ : /^\d+$/).test(text)
-    ? /\d/
-    : text.length < 8 && /^[\p{L}\p{N}]+$/u.test(text)
-      ? /[\p{L}\p{N}]/u
-      : null;
-  const anyCase = text.length >= 16 || (text.length >= 8 && /[^a-z]/i.test(text));
-  return { text: anyCase ? lowerAscii(text) : text, anyCase, alone };
+  const plain = spelled.filter(({ length }) => length >= shortestSecret);
+  return [
+    ...plain.map((text) => {
+      // Short numbers occur inside ids and times, and short words inside other words.
+      const alone = (whole ? /^\d|\d$/ : /^\d+$/).test(text)
+        ? /\d/
+        : text.length < 8 && /^[\p{L}\p{N}]+$/u.test(text)
+          ? /[\p{L}\p{N}]/u
+          : null;
+      const anyCase = text.length >= 16 || (text.length >= 8 && /[^a-z]/i.test(text));
+      return { text: anyCase ? lowerAscii(text) : text, anyCase, alone };
+    }),
+    ...base64Forms(trimmed),
+  ];
 }
 
 /** With or without padding. */
@@ -96,7 +105,14 @@ const commonEscapes: Escaping = {
   hint: /[\\%&]/,
   pattern:
     /\\+(?:u([\da-f]{4})|([^]))?|((?:%(?:25)*[89a-f][\da-f])+)|%(?:25)*([0-7][\da-f])|&(?:amp;)*(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi,
-  meaningOf: meaningOfCommon,
+  meaningOf([whole, u4, escaped, bytes, percent, decimal, hex, name]) {
+    const code = u4 ?? percent ?? hex;
+    if (code !== undefined) return character(parseInt(code, 16));
+    if (decimal !== undefined) return character(Number(decimal));
+    if (name !== undefined) return named[name.toLowerCase()] ?? whole;
+    if (bytes !== undefined) return Buffer.from(bytes.replaceAll(/%(?:25)*/g, ''), 'hex').toString();
+    return escaped === undefined ? '' : (controls[escaped] ?? escaped);
+  },
 };
 
 /** Apart from the others: `=ab` is also what `key=abcd` has. */
@@ -146,16 +162,6 @@ function decode(text: string, { pattern, meaningOf }: Escaping): DecodedText {
   return { text: pieces.join(''), starts };
 }
 
-function meaningOfCommon(match: RegExpMatchArray): string {
-  const [whole, u4, escaped, bytes, percent, decimal, hex, name] = match;
-  const code = u4 ?? percent ?? hex;
-  if (code !== undefined || decimal !== undefined)
-    return character(code === undefined ? Number(decimal) : parseInt(code, 16));
-  if (name !== undefined) return named[name.toLowerCase()] ?? whole;
-  if (bytes !== undefined) return Buffer.from(bytes.replaceAll(/%(?:25)*/g, ''), 'hex').toString();
-  return escaped === undefined ? '' : (controls[escaped] ?? escaped);
-}
-
 const character = (code: number): string => (code > 0x10ffff ? '' : String.fromCodePoint(code));
 
 function findEscaped(text: string, forms: readonly Form[], escaping: Escaping): Range[] {
@@ -167,15 +173,4 @@ function findEscaped(text: string, forms: readonly Form[], escaping: Escaping): 
     while (after < plain.text.length && plain.starts[after] === plain.starts[end - 1]) after += 1;
     return [from, plain.starts[after] ?? text.length];
   });
-}
-
-function maskRanges(text: string, found: readonly Range[], mark: string): string {
-  const shown: string[] = [];
-  let end = 0;
-  for (const [from, to] of found.toSorted(([a], [b]) => a - b)) {
-    // Overlapping ranges become one, so that no secret stays half visible.
-    if (from >= end) shown.push(text.slice(end, from), mark);
-    end = Math.max(end, to);
-  }
-  return shown.join('') + text.slice(end);
 }

@@ -23,6 +23,7 @@ export function mentionsOf(id: string, numbers: readonly number[] = []): Mention
   const ids = guid === undefined ? [id] : [id, guid.join('-')];
   const mask = masker(ids, { mark: erased, whole: true });
   const isDistinct = !/^\d{1,7}$/.test(id) && mask(id) !== id;
+  const words = id.toLowerCase().match(/[a-z\d]+/g) ?? [];
   const named = [...numbers.map(String), ...(isDistinct ? [] : [id])];
   const patterns = named.map(afterTheWord);
   return {
@@ -31,7 +32,7 @@ export function mentionsOf(id: string, numbers: readonly number[] = []): Mention
         (rest, pattern) => rest.replaceAll(pattern, `$1${erased}`),
         isDistinct ? mask(text) : text,
       ),
-    hints: [guid?.at(-1) ?? longestWord(id), ...numbers.map(String)],
+    hints: [guid?.at(-1) ?? words.toSorted((a, b) => b.length - a.length)[0] ?? '', ...numbers.map(String)],
     spellings: [
       ...new Set([
         ...ids,
@@ -52,9 +53,6 @@ const afterTheWord = (value: string): RegExp =>
     String.raw`(candidate(?:[\s_-]?numerical)?(?:[\s_-]?id)?${between}|(?<![\p{L}\p{N}&])#)${RegExp.escape(value)}(?![\p{L}\p{N}])`,
     'giu',
   );
-
-const longestWord = (id: string): string =>
-  (id.toLowerCase().match(/[a-z\d]+/g) ?? []).reduce((a, b) => (b.length > a.length ? b : a), '');
 
 const asHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');

@@ -8,7 +8,9 @@ export function closest(
   let best: string | null = null;
   let bestDistance = most + 1;
   for (const candidate of candidates) {
-    const distance = distanceOf(wanted, candidate.toLowerCase());
+    const other = candidate.toLowerCase();
+    const distance =
+      endsWithPart(wanted, other) || endsWithPart(other, wanted) ? 0 : editDistance(wanted, other);
     if (distance >= bestDistance) continue;
     best = candidate;
     bestDistance = distance;
@@ -34,34 +36,25 @@ export function orList(words: readonly string[]): string {
   return `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
-/** A name has distance 0 from its last part: `Europe/Zagreb` from `Zagreb`, `event.testId` from `testId`. */
-const distanceOf = (a: string, b: string): number =>
-  endsWithPart(a, b) || endsWithPart(b, a) ? 0 : editDistance(a, b);
-
+/** A name is as good as its last part: `Europe/Zagreb` as `Zagreb`, `event.testId` as `testId`. */
 const endsWithPart = (name: string, part: string): boolean =>
   part !== '' && (name.endsWith(`/${part}`) || name.endsWith(`.${part}`));
 
 /** Counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
 function editDistance(a: string, b: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  let [beforeLast, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
-      const replaced = cell(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const swapped =
-        i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-          ? cell(beforeLast, j - 2) + 1
-          : Infinity;
-      row.push(Math.min(replaced, swapped, cell(last, j) + 1, cell(row, j - 1) + 1));
+      const replaced = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swapped = isSwapped ? beforeLast[j - 2]! + 1 : Infinity;
+      row.push(Math.min(replaced, swapped, last[j]! + 1, row[j - 1]! + 1));
     }
-    beforeLast = last;
-    last = row;
+    [beforeLast, last] = [last, row];
   }
-  return cell(last, b.length);
+  return last[b.length]!;
 }
-
-const cell = (row: readonly number[], index: number): number => row[index] ?? Infinity;
 
 /** `1 error`, `2 errors`, `2 deliveries`. */
 export const count = (many: number, word: string): string =>
@@ -99,13 +92,14 @@ export const visible = (text: string): string =>
 export function visibleJson(json: string): string {
   if (plainLine.test(json)) return json;
   return json.replaceAll(invisibleInJson, (character) =>
-    Array.from({ length: character.length }, (_, at) => escapeUnit(character.charCodeAt(at))).join(''),
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
   );
 }
 
 export const jsonLine = (value: unknown): string => visibleJson(JSON.stringify(value));
-
-const escapeUnit = (unit: number): string => `\\u${unit.toString(16).padStart(4, '0')}`;
 
 /** The tags and outputs of a template, found without parsing it; in time linear to its length. */
 export function* tagsIn(text: string): Generator<{ readonly index: number; readonly part: string }> {
@@ -150,12 +144,14 @@ export function storable(text: string): string {
  * quotes and spaces before it, and read full-width signs.
  */
 export function csvLine(values: readonly (string | number | null)[]): string {
-  return values.map((value) => csvField(String(value ?? ''))).join(',');
-}
-
-function csvField(text: string): string {
-  const harmless = text.replaceAll(/(?<=(?:^|[;\t\r\n])[\s"]*)[=+\-@＝＋－＠]|^[\t\r]/g, "'$&");
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  const fields = values.map((value) => {
+    const harmless = String(value ?? '').replaceAll(
+      /(?<=(?:^|[;\t\r\n])[\s"]*)[=+\-@＝＋－＠]|^[\t\r]/g,
+      "'$&",
+    );
+    return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  });
+  return fields.join(',');
 }
 
 /** Of ASCII only: it keeps the length, and takes no sign for a letter that only looks like it, such as U+212A for K. */

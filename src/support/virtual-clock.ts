@@ -2,8 +2,6 @@ import type { Clock } from './clock.ts';
 
 interface Alarm {
   readonly at: number;
-  /** Alarms of the same moment ring in the order in which they were set. */
-  readonly order: number;
   readonly run: () => void;
 }
 
@@ -11,7 +9,7 @@ interface Alarm {
 export class VirtualClock implements Clock {
   readonly #startMs: number;
   #passedMs = 0;
-  #orders = 0;
+  /** Alarms of the same moment ring in the order in which they were set. */
   readonly #alarms = new Set<Alarm>();
 
   constructor(startMs: number) {
@@ -27,15 +25,14 @@ export class VirtualClock implements Clock {
   }
 
   after(delayMs: number, run: () => void): () => void {
-    const alarm = { at: this.#passedMs + Math.max(0, Math.round(delayMs)), order: this.#orders++, run };
+    const alarm = { at: this.#passedMs + Math.max(0, Math.round(delayMs)), run };
     this.#alarms.add(alarm);
     return () => void this.#alarms.delete(alarm);
   }
 
   /** Moves to the next alarm and rings it; false if there is none. */
   ring(): boolean {
-    let next: Alarm | null = null;
-    for (const alarm of this.#alarms) if (!next || isBefore(alarm, next)) next = alarm;
+    const [next] = [...this.#alarms].toSorted((a, b) => a.at - b.at);
     if (!next) return false;
     this.#alarms.delete(next);
     this.#passedMs = Math.max(this.#passedMs, next.at);
@@ -43,5 +40,3 @@ export class VirtualClock implements Clock {
     return true;
   }
 }
-
-const isBefore = (a: Alarm, b: Alarm): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
