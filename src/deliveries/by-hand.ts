@@ -20,12 +20,12 @@ export interface Selection {
   /** Of deliveries; or of events and notices, for those of their deliveries that the rest means. Empty: all of these. */
   readonly ids: readonly string[];
   readonly states: readonly DeliveryState[];
-  readonly sink?: string;
-  readonly rule?: string;
+  readonly sink?: string | undefined;
+  readonly rule?: string | undefined;
   /** Only of events, and dead for this cause; not with ids. */
-  readonly cause?: string;
+  readonly cause?: string | undefined;
   /** Only of what came since (ms). */
-  readonly since?: number;
+  readonly since?: number | undefined;
 }
 
 /** Nothing was done, as some of what was named is not there. */

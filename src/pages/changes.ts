@@ -39,10 +39,10 @@ import type { Times } from './frame/times.ts';
 /** Which deliveries a form is about. */
 export interface Chosen {
   /** One alone. Else those in these states, to this sink, for this cause. */
-  readonly id?: string;
+  readonly id?: string | undefined;
   readonly states: readonly ('dead' | 'held')[];
   readonly sink: string;
-  readonly cause?: string;
+  readonly cause?: string | undefined;
   /** How many there are now. */
   readonly count: number;
 }
@@ -105,8 +105,8 @@ export const changeForm: Form = {
       states: named,
       sink,
       count: Number(many) || 0,
-      ...(id !== undefined && { id }),
-      ...(cause !== undefined && { cause }),
+      id,
+      cause,
     };
     if (confirmed !== 'yes') return confirmPage(action, chosen, sent);
     return `/attention/changes/${await start(parts, action, chosen, sent.by)}`;

@@ -72,7 +72,13 @@ export const forget = command({
       );
       const spellings = ids.flatMap((id) => mentionsOf(id).spellings);
       io.out(tracesText(await store.traces(spellings, given.rewrite ?? false), given));
-      tellWhatIsElsewhere(details, io);
+      io.out(
+        'Backups have it until they are removed. The connector keeps no log; whoever collects its output may.',
+      );
+      if (details.some(({ event }) => Date.now() - event.receivedAt < repeatsWithinMs))
+        io.out(
+          'An event came less than an hour ago. If the service repeats it, it counts as a new one: run this again then.',
+        );
       return exit.ok;
     }),
 });
@@ -121,12 +127,7 @@ function tellWhatToolsHave(deliveries: readonly Delivery[], io: Io): void {
   }
 }
 
-async function confirm(
-  candidate: string,
-  people: readonly Person[],
-  { yes }: ForgetOptions,
-  io: Io,
-): Promise<void> {
+async function confirm(candidate: string, people: readonly Person[], { yes }: ForgetOptions, io: Io) {
   if (people.length > 1 && (yes || !io.ask))
     throw new CommandError(
       `${people.length} candidates had the number ${candidate}. Name each by the candidateId; nothing was erased`,
@@ -184,14 +185,3 @@ function tracesText(found: Awaited<ReturnType<Store['traces']>>, { rewrite }: Fo
 
 /** For so long a repeat may still come. */
 const repeatsWithinMs = 3_600_000;
-
-function tellWhatIsElsewhere(details: readonly EventDetail[], io: Io): void {
-  io.out(
-    'Backups have it until they are removed. The connector keeps no log; whoever collects its output may.',
-  );
-  if (details.some(({ event }) => Date.now() - event.receivedAt < repeatsWithinMs)) {
-    io.out(
-      'An event came less than an hour ago. If the service repeats it, it counts as a new one: run this again then.',
-    );
-  }
-}

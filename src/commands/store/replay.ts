@@ -86,11 +86,8 @@ export const resend = command({
       throw new CommandError(`name the deliveries one by one; ${instead}`, exit.usage);
     }
     return withStoreAndToday(options, io, async (store, today) => {
-      const { ok } = await toAll('resend', selected(store, { ids, states: [] }), options, {
-        store,
-        today,
-        io,
-      });
+      const pages = selected(store, { ids, states: [] });
+      const { ok } = await toAll('resend', pages, options, { store, today, io });
       return ok ? exit.ok : exit.problems;
     });
   },
@@ -138,10 +135,10 @@ async function stuck(
   const pages = selected(at.store, {
     ids: event === undefined ? ids : [event],
     states,
-    ...(sink !== undefined && { sink }),
-    ...(rule !== undefined && { rule }),
-    ...(cause !== undefined && { cause }),
-    ...(since !== undefined && { since }),
+    sink,
+    rule,
+    cause,
+    since,
   });
   const { found, ok } = await toAll(action, pages, options, at);
   if (found === 0) {

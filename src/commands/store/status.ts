@@ -36,6 +36,7 @@ export const status = command({
 function statusText(found: Status, timeZone: string, io: Io): string {
   const needs = needsOf(found);
   const isRunning = found.replicas.length > 0;
+  const pending = found.sinks.reduce((total, sink) => total + sink.pending, 0);
   const sections: { readonly [title: string]: readonly string[] } = {
     Config: configLines(found, io),
     Store: found.unwritable === null ? [] : [printable(found.unwritable)],
@@ -50,7 +51,11 @@ function statusText(found: Status, timeZone: string, io: Io): string {
       `  ${advice} When that is done: ${ignoring}`,
     ]),
     Sinks: found.sinks.map((sink) => sinkText(sink, isRunning, io)),
-    Waiting: [waitingText(found, io)],
+    Waiting: [
+      pending === 0 || found.oldestPendingAt === null
+        ? 'nothing'
+        : `${count(pending, 'delivery')}, the oldest for an event received at ${when(found.oldestPendingAt, io)}`,
+    ],
     Dead: stuckLines(found, 'dead', io),
     Held: stuckLines(found, 'held', io),
     'Not to everybody (last 7 days)': found.missed.map((one) => causeText(one, io)),
@@ -77,13 +82,11 @@ function configLines({ replicas, lastReplica }: Status, io: Io): string[] {
         ];
   }
   const alike = Map.groupBy(replicas, (replica) => replicaLines(replica, io).join('\n  '));
-  if (alike.size === 1) {
-    const many = replicas.length === 1 ? [] : [`${replicas.length} replicas, all by this config`];
-    return [...replicaLines(replicas[0]!, io), ...many];
-  }
+  const together = [`${replicas.length} replicas, all by this config`];
   return [...alike].flatMap(([lines, same]) => [
     lines,
-    `by ${same.map(({ id }) => printable(id)).join(' and ')}`,
+    ...(alike.size > 1 ? [`by ${same.map(({ id }) => printable(id)).join(' and ')}`] : []),
+    ...(alike.size === 1 && same.length > 1 ? together : []),
   ]);
 }
 
@@ -107,12 +110,13 @@ function replicaLines(
 /** How a sink fares, when it worked last, and how it did in the last hour. */
 function sinkText(one: SinkStatus, isRunning: boolean, io: Io): string {
   const { sink, connector, pending, figures } = one;
-  const parts = [stateOf(one, isRunning, io)];
-  if (pending > 0) parts.push(`${pending} waiting`);
-  if (figures !== null) {
-    if (figures.lastSuccessAt !== null) parts.push(`last success ${when(figures.lastSuccessAt, io)}`);
-    parts.push(...inLastHour(figures));
-  }
+  const lastSuccessAt = figures?.lastSuccessAt ?? null;
+  const parts = [
+    stateOf(one, isRunning, io),
+    ...(pending > 0 ? [`${pending} waiting`] : []),
+    ...(lastSuccessAt === null ? [] : [`last success ${when(lastSuccessAt, io)}`]),
+    ...(figures === null ? [] : inLastHour(figures)),
+  ];
   return `${printable(connector === null ? sink : `${sink} (${connector})`)}  ${parts.join(', ')}`;
 }
 
@@ -127,12 +131,6 @@ function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
   const since = `${paint(io, 'red', word)} since ${when(trouble.since, io)}${why}`;
   if (pause === null) return since;
   return `${since}; next probe ${nextTryAt === null ? 'with the next message' : when(nextTryAt, io)}`;
-}
-
-function waitingText({ sinks, oldestPendingAt }: Status, io: Io): string {
-  const pending = sinks.reduce((total, sink) => total + sink.pending, 0);
-  if (pending === 0 || oldestPendingAt === null) return 'nothing';
-  return `${count(pending, 'delivery')}, the oldest for an event received at ${when(oldestPendingAt, io)}`;
 }
 
 const help = {

@@ -113,9 +113,9 @@ async function changeMany(parts: Parts, action: Action, req: Request) {
   const done = await changed(parts, action, req, {
     ids: event === undefined ? [] : [event],
     states: state === undefined ? replayableStates : [state],
-    ...(sink !== undefined && { sink }),
-    ...(rule !== undefined && { rule }),
-    ...(cause !== undefined && { cause }),
+    sink,
+    rule,
+    cause,
   });
   return {
     changed: done.filter(({ ok }) => ok).map(({ id }) => id),
