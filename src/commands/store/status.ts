@@ -82,12 +82,13 @@ function configLines({ replicas, lastReplica }: Status, io: Io): string[] {
         ];
   }
   const alike = Map.groupBy(replicas, (replica) => replicaLines(replica, io).join('\n  '));
-  const together = [`${replicas.length} replicas, all by this config`];
-  return [...alike].flatMap(([lines, same]) => [
-    lines,
-    ...(alike.size > 1 ? [`by ${same.map(({ id }) => printable(id)).join(' and ')}`] : []),
-    ...(alike.size === 1 && same.length > 1 ? together : []),
-  ]);
+  const byOf = (same: readonly ReplicaState[]) =>
+    alike.size === 1
+      ? `${same.length} replicas, all by this config`
+      : `by ${same.map(({ id }) => printable(id)).join(' and ')}`;
+  return replicas.length === 1
+    ? [...alike.keys()]
+    : [...alike].flatMap(([lines, same]) => [lines, byOf(same)]);
 }
 
 function replicaLines(
