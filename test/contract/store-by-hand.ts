@@ -58,27 +58,6 @@ export function byHand(bench: () => Bench): void {
     ]);
   });
 
-  test('replays what is held, which may have arrived still', async () => {
-    const { store } = bench();
-    await saveToday();
-    const [id] = await carriedOut(store, [unknown]);
-    await store.replay([replayItem(id!)], t0 + 1, person);
-    expect(await store.delivery(id!)).toMatchObject({ state: 'pending', uncertain: true });
-  });
-
-  test.each([
-    ['keeps', 'slack', { done: 1 }],
-    ['forgets', 'email', null],
-  ])('%s what was achieved in part when replayed through %s', async (_verb, connector, expected) => {
-    const { store } = bench();
-    await saveToday();
-    await store.accept(arrival());
-    const [claimed] = await claimDue(store);
-    await store.record([resultOf(claimed!, rejected, { progress: { done: 1 } })]);
-    await store.replay([replayItem(claimed!.delivery.id, { connector })], t0 + 1, person);
-    expect((await store.delivery(claimed!.delivery.id))?.progress).toEqual(expected);
-  });
-
   test('replays only what is dead or held', async () => {
     const { store } = bench();
     await saveToday();
@@ -92,13 +71,6 @@ export function byHand(bench: () => Bench): void {
       { deliveryId: 'nonsense', done: false, state: null },
     ]);
     expect(await store.delivery(done!)).toMatchObject({ state: 'delivered', configId });
-  });
-
-  test('refuses a replay under a config that was never saved, and changes nothing', async () => {
-    const { store } = bench();
-    const [id] = await carriedOut(store, [rejected]);
-    await expect(store.replay([replayItem(id!)], t0, person)).rejects.toThrow(today);
-    expect(await store.delivery(id!)).toMatchObject({ state: 'dead', configId });
   });
 
   test('discards what is pending, dead or held, and nothing else', async () => {
@@ -115,15 +87,6 @@ export function byHand(bench: () => Bench): void {
     ]);
     expect(await store.lanes()).toEqual([]);
     expect((await store.counts())[0]?.states).toMatchObject({ discarded: 3, delivered: 1, pending: 0 });
-  });
-
-  test('leaves a delivery that is being sent to its attempt', async () => {
-    const { store } = bench();
-    const [id] = idsOf(await store.accept(arrival()));
-    await claimDue(store);
-    expect(await store.discard([id!], t0, person)).toEqual([
-      { deliveryId: id, done: false, state: 'sending' },
-    ]);
   });
 
   describe('the audit', () => {

@@ -73,11 +73,6 @@ export function digests(bench: () => Bench): void {
     expect(await claimContents(t0 + 1)).toEqual([[late]]);
   });
 
-  test('makes several digests of a group that is too large for one', async () => {
-    const ids = await acceptMany(7, { groupMax: 3 });
-    expect(await claimContents()).toEqual([ids.slice(0, 3), ids.slice(3, 6), ids.slice(6)]);
-  });
-
   test('counts a digest as one towards the limit of a claim', async () => {
     const ids = await acceptMany(5, { groupMax: 2 });
     expect(await claimContents(t0, 2)).toEqual([ids.slice(0, 2), ids.slice(2, 4)]);
@@ -178,20 +173,6 @@ export function digests(bench: () => Bench): void {
     const late = await accept({ dueAt: t0 + day });
     expect(await store.discard([ids[1]!], t0, person)).toEqual([{ deliveryId: ids[1], done: true }]);
     expect(await claimContents(t0 + day)).toEqual([[ids[0], late]]);
-  });
-
-  test('puts off one that was attempted whole, with the same events', async () => {
-    const { store } = bench();
-    const ids = await acceptMany(2);
-    const [claimed] = await claimDue(store);
-    await store.record([resultOf(claimed!, retry, { dueAt: t0 + minute })]);
-    await claimDue(store, t0 + minute);
-    await store.defer(
-      [{ deliveryId: ids[0]!, attempt: 2, claimedAt: t0 + minute, until: t0 + day }],
-      t0 + minute,
-    );
-    await accept({ dueAt: t0 + day });
-    expect((await claimContents(t0 + day))[0]).toEqual(ids);
   });
 
   test('begins a digest with its first delivery also where what became due last comes first', async () => {
