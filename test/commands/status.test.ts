@@ -10,6 +10,7 @@ import { freshSchema } from '../fixtures/postgres.ts';
 import {
   base,
   endpoint,
+  jsonLines,
   loud,
   main,
   nothing,
@@ -369,6 +370,9 @@ rules:
     expect(code).toBe(0);
     expect(out).toMatch(/Not to everybody \(last 7 days\)\n  1 to slack, .*: a@b was left out\.\n/);
     expect(await json()).toMatchObject({ dead: [], missed: [{ sink: 'slack', count: 1 }] });
+    expect((await command('events')).out).toMatch(/slack  delivered  dlv_\w+: a@b was left out\.\n/);
+    const [event] = jsonLines(await command('events', '--json'));
+    expect(event).toMatchObject({ deliveries: [{ state: 'delivered', lastError: 'a@b was left out.' }] });
   });
 
   test('tries a write of its own, and says that the store cannot be written', async () => {

@@ -144,19 +144,37 @@ export async function endpoint(): Promise<HttpSandbox> {
   return http;
 }
 
+/** The rule of most tests: all events are told to the sink `ats`. */
+export const tellAll = 'rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]\n';
+
+/** A connector in this process, and the endpoint of its sink `ats`. `sink`: further options of that; `rules`: all that follows. */
+export async function telling(rules = tellAll, sink = '', env: Env = {}) {
+  const place = await workplace();
+  const http = await endpoint();
+  const text = `${base(place.folder)}
+sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true${sink} } }
+${rules}`;
+  const file = await place.write('config.yaml', text);
+  const app = await serving(file, env);
+  const command = (...argv: string[]) => run([...argv, '--config', file], env);
+  return { ...place, app, http, file, text, command, done: () => settled(file) };
+}
+
 /** The metrics of a connector that has delivered. */
 export async function scraped(): Promise<string> {
-  const { folder, write } = await workplace();
-  const ats = await endpoint();
-  const file = await write(
-    'config.yaml',
-    `${base(folder)}
-sinks: { ats: { connector: webhook, url: '${ats.url}', allowPrivate: true } }
-rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]
-`,
-  );
-  const app = await serving(file);
+  const { app, done } = await telling();
   await post(app, { candidateId: 'Dana' });
-  await settled(file);
+  await done();
   return (await fetch(`${app.adminUrl}/metrics`)).text();
+}
+
+/** What is printed, the same in every run: ids are numbered as they appear, and times are gone. */
+export function screen(out: string): string {
+  const ids: string[] = [];
+  return out
+    .replaceAll(/\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{3}Z)?/g, 'TIME')
+    .replaceAll(/(?<=(?:evt|dlv|ntc)_)[0-9a-z]{26}/g, (id) => {
+      if (!ids.includes(id)) ids.push(id);
+      return String(ids.indexOf(id) + 1);
+    });
 }
