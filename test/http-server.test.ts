@@ -104,24 +104,6 @@ describe.each(servers)('the server of the %s', (_name, start) => {
     expect(await served([...wires, ...late])).toEqual([true, false, true, true, true]);
   });
 
-  test('refuses a request with two hosts, or none', async () => {
-    const { port } = await start();
-    for (const hosts of ['host: a\r\nHOST: b\r\n', '']) {
-      const wire = await Wire.open(port);
-      wire.send(`GET /healthz HTTP/1.1\r\n${hosts}\r\n`);
-      expect(await wire.answer()).toMatchObject({ status: 400, headers: { connection: 'close' } });
-    }
-  });
-
-  test('answers what is no request in the form of every other error', async () => {
-    const wire = await Wire.open((await start()).port);
-    wire.send('RUBBISH\r\n\r\n');
-    expect(await wire.answer()).toMatchObject({
-      status: 400,
-      headers: { 'content-type': 'application/problem+json' },
-    });
-  });
-
   test('makes room when the system has none for another connection, and goes on', async () => {
     const started = await start();
     const [wire] = await open(started, 1);

@@ -15,9 +15,6 @@ const readme = await readFile(join(root, 'README.md'), 'utf8');
 const [operating = '', guarantees = ''] = await Promise.all(
   ['operating', 'guarantees'].map((page) => readFile(join(root, `docs/${page}.md`), 'utf8')),
 );
-const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
-  scripts: Record<string, string>;
-};
 
 const blocks = [...readme.matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(([, language = '', content = '']) => ({
   language,
@@ -178,15 +175,6 @@ describe('the README names', () => {
     ];
     for (const part of known) block(part);
     expect(blocks).toHaveLength(known.length);
-  });
-
-  test('only scripts that there are', () => {
-    const named = [...readme.matchAll(/npm (?:run )?(demo|test|start|[a-z]+(?=[ `]))/g)].map(
-      ([, name = '']) => name,
-    );
-    const own = named.filter((name) => !['ci', 'run', 'and'].includes(name));
-    expect(own.length).toBeGreaterThan(3);
-    expect(own.filter((name) => scripts[name] === undefined)).toEqual([]);
   });
 
   test('every command, every option, and only options that there are', async () => {

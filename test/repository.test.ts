@@ -52,7 +52,10 @@ describe('the repository', () => {
         ([, path = '']) => path,
       );
       expect([...links, ...paths].filter((file) => !existsSync(join(root, file)))).toEqual([]);
-      const named = Array.from(text.matchAll(/npm run ([a-z]+)/g), ([, script = '']) => script);
+      const named = Array.from(
+        text.matchAll(/npm (?:run )?(demo|test|start|(?<=run )[a-z]+)/g),
+        ([, script = '']) => script,
+      );
       expect(named.filter((script) => !(script in scripts))).toEqual([]);
     }
   });

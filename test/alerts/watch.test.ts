@@ -154,14 +154,6 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[], mo
   };
 }
 
-test('an alert is sent once, however long its condition lasts', async () => {
-  const watch = await watching({ paused: ['tool'] });
-  await watch.look(minute);
-  await watch.look(minute);
-  await watch.look(90 * minute);
-  expect(await watch.causes()).toEqual(['paused tool']);
-});
-
 test('one of several replicas looks, and another one goes on with what the one before has raised', async () => {
   const paused: string[] = [];
   const watch = await watching({ paused });

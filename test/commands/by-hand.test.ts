@@ -85,27 +85,6 @@ describe('replay', () => {
     );
   });
 
-  test('of a sink that nobody knows says which one is near, and that it is used wrongly', async () => {
-    const { command, file, config } = await withDead(['Dana']);
-    expect(await command('replay', '--dead', '--sink', 'cmr')).toEqual({
-      code: 2,
-      out: '',
-      err: 'candidate-connector: there is no sink "cmr"; did you mean "crm"?\n',
-    });
-    // The store knows a sink that has left the config.
-    await writeFile(file, config().replaceAll('ats', 'ats2'));
-    const { code, err } = await command('replay', '--dead', '--sink', 'ats');
-    expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining("today's config has no") });
-  });
-
-  test("follows today's config: what the action says now", async () => {
-    const { command, delivery, ats, file, config } = await withDead(['Dana']);
-    await writeFile(file, config({ sink: 'ats', path: '/today', body: { who: '{{ event.candidateId }}' } }));
-    expect(await command('replay', delivery(0))).toMatchObject({ code: 0 });
-    await settled(file);
-    expect(ats.calls).toMatchObject([{ path: '/hooks/today', body: '{"who":"Dana"}' }]);
-  });
-
   test("refuses what today's config has no place for, and sends the others", async () => {
     const { command, delivery, states, file, config } = await withDead(['Dana']);
     const other = '  - { name: other, when: {}, then: [ { sink: ats } ] }\n';
@@ -118,16 +97,6 @@ describe('replay', () => {
       [delivery(0)]: 'dead',
       [delivery(0, 2)]: expect.stringMatching(onItsWay),
     });
-  });
-
-  test('refuses what is not dead or held, and says what it is', async () => {
-    const { command, delivery } = await withDead(['Dana']);
-    await command('replay', delivery(0));
-    const { code, out, err } = await command('replay', delivery(0), delivery(0));
-    expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(onItsWay);
-    expect(err).toContain(`${delivery(0)}: it is `);
-    expect(err).toContain(', and only dead or held deliveries can be chosen\n');
   });
 
   test('of a delivery that never was sends nothing, the others neither', async () => {

@@ -99,14 +99,6 @@ describe('a refused address is explained in the log', () => {
     });
   });
 
-  test('however much the caller writes, the line stays short', async () => {
-    const many = Array.from({ length: 300 }, () => 'x'.repeat(40)).join(',');
-    expect(JSON.stringify(await refusedLine({}, many)).length).toBeLessThan(1_500);
-    expect(JSON.stringify(await refusedLine({ trustProxy: 1 }, 'x'.repeat(12_000))).length).toBeLessThan(
-      1_500,
-    );
-  });
-
   test('a scan does not flood it, and suppressed lines are counted', async () => {
     const clock = { now: 1_763_713_000_000 };
     const receiver = await startReceiver({ allowFrom: ['192.0.2.1'] }, { now: () => clock.now });
