@@ -61,10 +61,11 @@ rules:
     await post(app, { candidateId: 'dana-from-zagreb', testId: 8, status: 'Canceled' });
     await done();
     const found = async (argv: string) => {
-      const lines = jsonLines(await command('events', '--json', ...argv.split(' ')));
+      const ran = await command('events', '--json', ...argv.split(' '));
+      const lines = jsonLines<{ candidateId: string; status: string }>(ran);
       return [
         argv,
-        lines.map(({ candidateId, status }) => `${String(candidateId).slice(0, 4)} ${status}`).join(', '),
+        lines.map(({ candidateId, status }) => `${candidateId.slice(0, 4)} ${status}`).join(', '),
       ] as const;
     };
     const searches = {
