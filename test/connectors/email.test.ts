@@ -292,33 +292,26 @@ describe('recipients that the server refuses', () => {
     expect(sandbox.mails.map((mail) => mail.envelope.to)).toEqual([['cid@example.com'], ['ben@example.com']]);
   });
 
-  test('for good, all of them, end the delivery with each one’s reason', async () => {
-    await start({
-      refuse: {
-        'ana@example.com': '550 No such user',
-        'ben@example.com': '553 Bad name',
-        'cid@example.com': '550 Gone',
+  test.for([
+    [
+      'for good, all of them, end the delivery with each one’s reason',
+      ['550 No such user', '553 Bad name', '550 Gone'],
+      {
+        outcome: 'rejected',
+        reason: 'not_found',
+        detail: expect.stringMatching(
+          /ana@example\.com \(550.*ben@example\.com \(553.*cid@example\.com \(550/,
+        ),
       },
-    });
-    expect(await sink.deliver(request(three))).toMatchObject({
-      outcome: 'rejected',
-      reason: 'not_found',
-      detail: expect.stringMatching(/ana@example\.com \(550.*ben@example\.com \(553.*cid@example\.com \(550/),
-    });
-  });
-
-  test('for now, all but the lost ones, are tried again', async () => {
-    await start({
-      refuse: {
-        'ana@example.com': '550 No such user',
-        'ben@example.com': '451 Later',
-        'cid@example.com': '451 Later',
-      },
-    });
-    expect(await sink.deliver(request(three))).toMatchObject({
-      outcome: 'retry',
-      progress: { accepted: [], refused: [{ address: 'ana@example.com' }] },
-    });
+    ],
+    [
+      'for now, all but the lost ones, are tried again',
+      ['550 No such user', '451 Later', '451 Later'],
+      { outcome: 'retry', progress: { accepted: [], refused: [{ address: 'ana@example.com' }] } },
+    ],
+  ] as const)('%s', async ([, [ana, ben, cid], outcome]) => {
+    sandbox.refuse = { 'ana@example.com': ana, 'ben@example.com': ben, 'cid@example.com': cid };
+    expect(await sink.deliver(request(three))).toMatchObject(outcome);
   });
 
   test('last of all, after the others got it, still leave a delivered mail', async () => {
@@ -806,28 +799,6 @@ describe('the live check', () => {
     expect(sandbox.mails).toEqual([]);
   });
 
-  test('finds a relay that refuses without a login', async () => {
-    await start({ relaysFor: ['example.com'] });
-    const lines = await sink.check(mails('dana@example.com', 'ana@elsewhere.example'), signal);
-    expect(lines.filter(({ ok }) => !ok)).toMatchObject([
-      {
-        what: 'takes mail for ana@elsewhere.example',
-        detail: expect.stringContaining('Relay access denied'),
-        advice: expect.stringContaining('login'),
-      },
-    ]);
-  });
-
-  test('finds a sender that the server does not take, and asks no further', async () => {
-    sandbox.faults.only = ['MAIL'];
-    sandbox.faults.once({ kind: 'status', status: 550, body: '5.7.1 Sender not allowed' });
-    expect((await sink.check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
-      ok: false,
-      what: 'may send from hiring@example.com',
-      advice: expect.stringContaining('`from`'),
-    });
-  });
-
   test.for(['450 4.2.0 Greylisted', '421 4.7.0 Come back later'])('cannot tell by %s', async (reply) => {
     await start({ refuse: { 'dana@example.com': reply } });
     expect((await sink.check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
@@ -852,16 +823,40 @@ describe('the live check', () => {
     });
   });
 
-  test('finds a login that is missing', async () => {
-    await start({ login: { user: 'u', password: 'right' } });
-    sink = await connect({ url: `smtp://localhost:${sandbox.port}` });
-    expect((await sink.check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
-      ok: false,
-      what: 'may send from hiring@example.com',
-      detail: expect.stringContaining('530'),
-      advice: expect.stringContaining('user and password'),
-    });
+  test.for<[string, () => Promise<unknown>, string, string]>([
+    [
+      'a relay that refuses without a login',
+      () => start({ relaysFor: ['example.com'] }),
+      'takes mail for ana@elsewhere.example',
+      'login',
+    ],
+    ['a sender that is not taken', refusesSender, 'may send from hiring@example.com', '`from`'],
+    [
+      'a login that is missing',
+      async () => {
+        await start({ login: { user: 'u', password: 'right' } });
+        sink = await connect({ url: `smtp://localhost:${sandbox.port}` });
+      },
+      'may send from hiring@example.com',
+      'user and password',
+    ],
+    [
+      'a name that is not taken',
+      async () => (sink = await connect({ name: '[127.0.0.1]' })),
+      'may send from hiring@example.com',
+      '`name`',
+    ],
+  ])('finds %s, and says what to do', async ([, prepare, what, words]) => {
+    await prepare();
+    const lines = await sink.check(mails('dana@example.com', 'ana@elsewhere.example'), signal);
+    expect(lines.filter(({ ok }) => !ok)).toMatchObject([{ what, advice: expect.stringContaining(words) }]);
+    expect(lines.at(-1)).toMatchObject({ what });
   });
+
+  async function refusesSender() {
+    sandbox.faults.only = ['MAIL'];
+    sandbox.faults.once({ kind: 'status', status: 550, body: '5.7.1 Sender not allowed' });
+  }
 
   test('says that the server offers no login', async () => {
     sink = await connect({ url: sandbox.url('u', 'unused') });
@@ -869,14 +864,6 @@ describe('the live check', () => {
       ok: true,
       what: 'login accepted',
       detail: expect.stringContaining('offers no login'),
-    });
-  });
-
-  test('finds a name that the server does not take', async () => {
-    sink = await connect({ name: '[127.0.0.1]' });
-    expect((await sink.check([], signal)).at(-1)).toMatchObject({
-      ok: false,
-      advice: expect.stringContaining('`name`'),
     });
   });
 

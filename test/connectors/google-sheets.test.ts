@@ -625,34 +625,22 @@ describe('what Google counts', () => {
 });
 
 describe('a refusal by Google', () => {
-  test('for the quota waits', async () => {
-    await connected({ perMinute: 2 });
-    given('Results', [['Candidate', 'Delivery']]);
+  test.for<[string, () => Promise<void>, string, string]>([
+    ['for the quota', () => connected({ perMinute: 1 }), 'rate_limited', 'Read requests per minute'],
+    [
+      'of the account',
+      () => connected({ role: 'reader' }),
+      'auth',
+      'Share the spreadsheet with connector@sandbox.iam.gserviceaccount.com',
+    ],
+    ['of a wrong id', () => reconnect({ spreadsheetId: 'another' }), 'not_found', 'spreadsheetId'],
+  ])('%s holds the sink back, and says what to do', async ([, prepare, reason, words]) => {
+    await prepare();
     expect(await sink.deliver(requestFor())).toMatchObject({
       outcome: 'retry',
-      reason: 'rate_limited',
+      reason,
       sinkWide: true,
-      detail: expect.stringContaining('Read requests per minute'),
-    });
-  });
-
-  test('of the account says whom to share the spreadsheet with', async () => {
-    await connected({ role: 'reader' });
-    expect(await sink.deliver(requestFor())).toMatchObject({
-      outcome: 'retry',
-      reason: 'auth',
-      sinkWide: true,
-      detail: expect.stringContaining('Share the spreadsheet with connector@sandbox.iam.gserviceaccount.com'),
-    });
-  });
-
-  test('of a wrong spreadsheet points to spreadsheetId', async () => {
-    await reconnect({ spreadsheetId: 'another' });
-    expect(await sink.deliver(requestFor())).toMatchObject({
-      outcome: 'retry',
-      reason: 'not_found',
-      sinkWide: true,
-      detail: expect.stringContaining('spreadsheetId'),
+      detail: expect.stringContaining(words),
     });
   });
 

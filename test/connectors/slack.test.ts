@@ -180,23 +180,20 @@ describe('a refusal by Slack', () => {
     expect(outcome).toMatchObject({ advice: expect.stringContaining(advice!) });
   });
 
-  test('of the token holds all deliveries of the sink back and loses none', async () => {
-    sink = await connect(sandbox.url, 'xoxb-wrong');
+  test.for<[string, () => Promise<unknown>, RegExp]>([
+    ['of the token', async () => (sink = await connect(sandbox.url, 'xoxb-wrong')), /invalid_auth/],
+    [
+      'for a missing scope',
+      () => connected({ scopes: ['channels:read'] }),
+      /needed: chat:write; granted: channels:read/,
+    ],
+  ])('%s holds all deliveries of the sink back and loses none', async ([, prepare, words]) => {
+    await prepare();
     expect(await sink.deliver(requestFor())).toMatchObject({
       outcome: 'retry',
       reason: 'auth',
       sinkWide: true,
-      detail: expect.stringContaining('invalid_auth'),
-    });
-  });
-
-  test('for a missing scope names it', async () => {
-    await connected({ scopes: ['channels:read'] });
-    expect(await sink.deliver(requestFor())).toMatchObject({
-      outcome: 'retry',
-      reason: 'auth',
-      sinkWide: true,
-      detail: expect.stringMatching(/needed: chat:write; granted: channels:read/),
+      detail: expect.stringMatching(words),
     });
   });
 
@@ -239,30 +236,22 @@ describe('a refusal by Slack', () => {
     },
   );
 
-  test.for(['no_permission', 'ekm_access_denied'])('of one channel pauses no other: %s', async (code) => {
+  const channel = { outcome: 'rejected', detail: expect.stringContaining('#hiring') };
+  const all = { outcome: 'retry', sinkWide: true };
+  test.for([
+    ['no_permission', channel],
+    ['ekm_access_denied', channel],
+    ['two_factor_setup_required', all],
+    ['app_access_restricted', all],
+    ['method_deprecated', all],
+    ['accesslimited', all],
+    ['metadata_must_be_sent_from_app', all],
+    ['invalid_metadata_schema', all],
+    ['invalid_form_data', all],
+    ['internal_error', { outcome: 'unknown', reason: 'server' }],
+  ] as const)('is of one channel, of all messages, or leaves it open: %s', async ([code, outcome]) => {
     refuseWith(code);
-    const outcome = await sink.deliver(requestFor());
-    expect(outcome).toMatchObject({ outcome: 'rejected', detail: expect.stringContaining('#hiring') });
-  });
-
-  const ofTheApp = [
-    'two_factor_setup_required',
-    'app_access_restricted',
-    'method_deprecated',
-    'accesslimited',
-  ];
-  const ofEachCall = ['metadata_must_be_sent_from_app', 'invalid_metadata_schema', 'invalid_form_data'];
-  test.for([...ofTheApp, ...ofEachCall])(
-    'of the app, or of what all messages have, holds all deliveries back: %s',
-    async (code) => {
-      refuseWith(code);
-      expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', sinkWide: true });
-    },
-  );
-
-  test('with an error of its own leaves open whether the message is there', async () => {
-    refuseWith('internal_error');
-    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'server' });
+    expect(await sink.deliver(requestFor())).toMatchObject(outcome);
   });
 });
 
