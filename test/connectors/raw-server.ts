@@ -1,7 +1,12 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
-import { type AddressInfo, connect as connectTcp, type Socket } from 'node:net';
+import {
+  type AddressInfo,
+  connect as connectTcp,
+  createServer as createTcpServer,
+  type Socket,
+} from 'node:net';
 import nock from 'nock';
 import { onTestFinished } from 'vitest';
 
@@ -81,4 +86,19 @@ export async function tunnels(status = 200) {
   });
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return { asked, host, url: `http://ann:s3cret@${host}` };
+}
+
+/** A proxy that does with a connection what it is told to. */
+export async function proxyThat(act: (socket: Socket) => void) {
+  const open: Socket[] = [];
+  const server = createTcpServer((socket) => {
+    open.push(socket.on('error', () => {}));
+    act(socket);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of open) socket.destroy();
+    server.close();
+  });
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import type { Sink } from '../../src/connector.ts';
 import type { Delivered, Json } from '../../src/model.ts';
-import { tunnels } from '../connectors/raw-server.ts';
+import { proxyThat, tunnels } from '../connectors/raw-server.ts';
 import { batchContract } from './connector-batch.ts';
 import { ConnectorBench, timeIsUp } from './connector-bench.ts';
 import type { ContractCase } from './connector-bench.ts';
@@ -27,6 +27,33 @@ const hostileTexts = [
   'a.\n.\n..dots\n.',
   'žćš 日本 👩‍💻',
   'x'.repeat(2000),
+];
+
+const answer = (text: string) => (socket: Socket) =>
+  void socket.once('data', () => socket.end(`HTTP/1.1 ${text}\r\ncontent-length: 0\r\n\r\n`));
+
+const proxyFaults: readonly [string, ((socket: Socket) => void) | null, RegExp][] = [
+  [
+    'wants another login',
+    answer('407 Proxy Authentication Required'),
+    /refused it with status 407; check the login in its URL/,
+  ],
+  ['forbids it', answer('403 Forbidden'), /refused it with status 403/],
+  ['cannot reach the tool', answer('502 Bad Gateway'), /refused it with status 502/],
+  ['redirects', answer('302 Found\r\nlocation: http://login.example/'), /refused it with status 302/],
+  ['hangs up', (socket) => void socket.once('data', () => socket.end()), /opened no connection/],
+  ['hangs up at once', (socket) => socket.destroy(), /opened no connection|through the proxy/],
+  [
+    'is none',
+    (socket) => void socket.once('data', () => socket.end('SSH-2.0-OpenSSH_9.6\r\n')),
+    /opened no connection/,
+  ],
+  [
+    'is none that speaks TLS',
+    (socket) => void socket.once('data', () => socket.end('\x15\x03\x01\x00\x02\x02\x46')),
+    /opened no connection/,
+  ],
+  ['is down', null, /nothing listens there \(ECONNREFUSED\), through the proxy 127\.0\.0\.1:1/],
 ];
 
 /** The promises that every connector keeps, whatever its tool. */
@@ -210,21 +237,34 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
       expect(proxy.asked.length).toBeLessThanOrEqual(bench.subject.calls.length);
     });
 
-    test('names a proxy that refuses, and sends nothing', async () => {
+    test.for(proxyFaults)('names a proxy that %s, waits, and sends nothing', async ([, act, words]) => {
       if (!bench.subject.proxied) return;
-      const proxy = await tunnels(407);
-      const detail = expect.stringContaining(`the proxy ${proxy.host} refused it with status 407`);
+      const host = act ? await proxyThat(act) : '127.0.0.1:1';
       const through = async (other: Sink<unknown>) => {
-        expect(await bench.deliver({}, randomUUID(), other)).toMatchObject({
-          outcome: 'retry',
-          sinkWide: true,
-          detail,
-        });
-        const lines = await other.check([], new AbortController().signal);
-        expect(lines).toContainEqual(expect.objectContaining({ ok: false, detail }));
+        const outcome = await bench.deliver({}, randomUUID(), other);
+        const detail = expect.stringMatching(words);
+        expect(outcome).toMatchObject({ outcome: 'retry', sinkWide: true, detail });
+        const failed = (await other.check([], new AbortController().signal)).filter(({ ok }) => !ok);
+        for (const shown of [outcome, failed].map((one) => JSON.stringify(one))) {
+          expect(shown).toContain(host);
+          expect(shown).not.toContain('s3cret');
+        }
       };
-      const calls = await bench.callsDuring(() => bench.withSink(undefined, through, { proxy: proxy.url }));
+      const proxy = `http://ann:s3cret@${host}`;
+      const calls = await bench.callsDuring(() => bench.withSink(undefined, through, { proxy }));
       expect(calls).toBe(0);
+    });
+
+    test('ends in time where a proxy never answers, and sends nothing', async () => {
+      if (!bench.subject.proxied) return;
+      const controller = new AbortController();
+      const host = await proxyThat((socket) => void socket.once('data', () => controller.abort(timeIsUp)));
+      const through = async (other: Sink<unknown>) => {
+        const outcome = await bench.deliver({ signal: controller.signal }, randomUUID(), other);
+        expect(outcome).toMatchObject({ outcome: expect.stringMatching(/retry|unknown/), reason: 'timeout' });
+      };
+      const proxy = `http://${host}`;
+      expect(await bench.callsDuring(() => bench.withSink(undefined, through, { proxy }))).toBe(0);
     });
 
     test('finds exactly what is there, and says when it could not ask', async () => {
