@@ -23,7 +23,7 @@ import { createLogger } from './ops/log.ts';
 import { createReceiver } from './receiver/server.ts';
 import { RefusedFigures } from './ops/refused.ts';
 import { keepRetention, lastSeenAt } from './ops/retention.ts';
-import { Announcer } from './ops/status.ts';
+import { type Announcer, createAnnouncer } from './ops/status.ts';
 import { openStore, readsBeside } from './store/open.ts';
 import { keptRefreshTokens } from './store/refresh-tokens.ts';
 import { withoutPassword } from './support/store-url.ts';
@@ -246,7 +246,7 @@ type Listening = Awaited<ReturnType<typeof openThePorts>>;
 /** Says first that it serves the store, and at a stop when all has ended. */
 async function beginDeliveries(listening: Listening, undo: Undo) {
   const { store, config, live, log, metrics, clock, replicas, sinks, worker, seenAt } = listening;
-  const announcer = new Announcer({
+  const announcer = createAnnouncer({
     store,
     clock,
     live,

@@ -1,12 +1,12 @@
 import { isMissed } from './alerts/conditions.ts';
-import { needsOf as needsOfAll, type SinkState, sinkState } from './needs.ts';
+import { needsOf as needsOfAll, sinkState } from './needs.ts';
 import { tooShort } from '../config/settings.ts';
 import type { LiveConfig } from '../config/live/live-config.ts';
-import type { Failure, RaisedNotice, RefusedEvents } from '../model.ts';
+import type { Failure, RefusedEvents } from '../model.ts';
 import { addRefused } from '../store/operations/receiving.ts';
 import {
+  type Reads,
   type ReplicaState,
-  type LaneHead,
   type SinkCount,
   type SinkFigures,
   type SinkPause,
@@ -34,36 +34,33 @@ interface AnnouncerParts {
   readonly failed: (error: unknown) => void;
 }
 
+export type Announcer = ReturnType<typeof createAnnouncer>;
+
 /** Says in the store every few seconds that this replica serves it, and by which config. */
-export class Announcer {
-  readonly #parts: AnnouncerParts;
-  #last: Promise<boolean> = Promise.resolve(false);
-  #cancel = () => {};
-  #stopped = false;
+export function createAnnouncer({ store, clock, live, id, failed }: AnnouncerParts) {
+  /** Whether it could be stored the last time. */
+  let last = Promise.resolve(false);
+  let cancel = () => {};
+  let isStopped = false;
 
-  constructor(parts: AnnouncerParts) {
-    this.#parts = parts;
-  }
-
-  /** To be called at the start, and when something of it has changed. */
-  async say(): Promise<void> {
-    this.#cancel();
-    await (this.#last = this.#last.then(() => this.#keep(false)));
-    this.#cancel();
-    if (!this.#stopped) this.#cancel = this.#parts.clock.after(sayEveryMs, () => void this.say());
-  }
-
-  /** Says that it was stopped, unless the store could not be written just before. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancel();
-    if (await this.#last) await this.#keep(true);
-  }
-
-  async #keep(stopped: boolean): Promise<boolean> {
-    const { store, failed } = this.#parts;
+  async function keep(stopped: boolean): Promise<boolean> {
+    const { file, plan, sinks, admin } = live.config;
+    const { refused, waiting, loadedAt: since } = live;
     try {
-      await store.keepReplicaState(this.#state(stopped));
+      await store.keepReplicaState({
+        id,
+        saidAt: clock.now(),
+        stopped,
+        config: {
+          id: plan.id,
+          file,
+          since,
+          refused: refused && { since: refused.since, problem: refused.problem, others: refused.others },
+          waiting,
+          closed: tooShort(admin),
+        },
+        sinks: Array.from(sinks.values(), ({ name, connector }) => ({ name, connector: connector.name })),
+      });
       return true;
     } catch (error) {
       failed(error);
@@ -71,70 +68,32 @@ export class Announcer {
     }
   }
 
-  #state(stopped: boolean): ReplicaState {
-    const { clock, id, live } = this.#parts;
-    const { file, plan, sinks, admin } = live.config;
-    const { refused, waiting, loadedAt: since } = live;
-    return {
-      id,
-      saidAt: clock.now(),
-      stopped,
-      config: {
-        id: plan.id,
-        file,
-        since,
-        refused: refused && { since: refused.since, problem: refused.problem, others: refused.others },
-        waiting,
-        closed: tooShort(admin),
-      },
-      sinks: Array.from(sinks.values(), ({ name, connector }) => ({ name, connector: connector.name })),
-    };
+  /** To be called at the start, and when something of it has changed. */
+  async function say(): Promise<void> {
+    cancel();
+    await (last = last.then(() => keep(false)));
+    cancel();
+    if (!isStopped) cancel = clock.after(sayEveryMs, () => void say());
   }
+
+  /** Says that it was stopped, unless the store could not be written just before. */
+  async function stop(): Promise<void> {
+    isStopped = true;
+    cancel();
+    if (await last) await keep(true);
+  }
+
+  return { say, stop };
 }
 
-export interface SinkStatus {
-  readonly sink: string;
-  /** Null if no running replica has the sink in its config. */
-  readonly connector: string | null;
-  readonly state: SinkState;
-  readonly pause: SinkPause | null;
-  /** When a paused one is tried again (ms); null if only the next message tells. */
-  readonly nextTryAt: number | null;
-  /** Null if it was never called. */
-  readonly figures: SinkFigures | null;
-  readonly pending: number;
-  readonly dead: number;
-  readonly held: number;
-}
+export type SinkStatus = Awaited<ReturnType<typeof readSinks>>[number];
 
 /** Whether everything is all right, as the store knows it. */
-export interface Status {
-  readonly now: number;
-  /** The replicas that serve the store, those with a refused config first. */
-  readonly replicas: readonly ReplicaState[];
-  /** Of what served it before; only where nothing does. */
-  readonly lastReplica: ReplicaState | null;
-  /** Why the store cannot be written just now; null if it can. */
-  readonly unwritable: string | null;
-  /** Events that were refused, until a person puts that away. */
-  readonly refused: readonly RefusedEvents[];
-  readonly lastEventAt: number | null;
-  readonly eventsToday: number;
-  /** Requests that were no events, from who may send some. */
-  readonly rejectedToday: number;
-  readonly sinks: readonly SinkStatus[];
-  readonly oldestPendingAt: number | null;
-  /** Without those of notices. */
-  readonly dead: readonly StuckCount[];
-  readonly held: readonly StuckCount[];
-  /** Delivered in the last week, and not to all whom it was for. */
-  readonly missed: readonly StuckCount[];
-  readonly notices: readonly RaisedNotice[];
-}
+export type Status = Awaited<ReturnType<typeof readStatus>>;
 
 /** What the status is read from: the store, and what the process that asks knows besides. */
 export interface StatusParts {
-  readonly reads: StatusReads;
+  readonly reads: Reads;
   readonly store: Pick<Store, 'probe'>;
   /** Refused events that are not in the store yet. */
   readonly refused: { readonly unwritten: readonly RefusedEvents[] };
@@ -143,30 +102,13 @@ export interface StatusParts {
 /** Of a process that serves nothing. */
 export const onlyStore = (store: Store): StatusParts => ({ reads: store, store, refused: { unwritten: [] } });
 
-type StatusReads = Pick<
-  Store,
-  | 'refused'
-  | 'replicaStates'
-  | 'counts'
-  | 'lastEventAt'
-  | 'waiting'
-  | 'lanes'
-  | 'pauses'
-  | 'sinkFigures'
-  | 'deadSince'
-  | 'heldSince'
-  | 'notices'
->;
-
 /** `timeZone`: of the config, whose day is today. */
-export async function readStatus(parts: StatusParts, now: number, timeZone: string): Promise<Status> {
+export async function readStatus(parts: StatusParts, now: number, timeZone: string) {
   const { reads: store } = parts;
   const all = await store.replicaStates();
   const replicas = running(all, now);
   const counts = await store.counts();
   const stuck = await store.deadSince(-1, now - missedForMs);
-  const pauses = await store.pauses();
-  const heads = pauses.length === 0 ? [] : await store.lanes();
   const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).startOfDay();
   const unwritable = await parts.store.probe().then(
     () => null,
@@ -177,17 +119,23 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
   );
   return {
     now,
+    /** Why the store cannot be written just now; null if it can. */
     unwritable,
+    /** Events that were refused, until a person puts that away. */
     refused: await refusedOf(parts),
+    /** Those that serve the store, those with a refused config first. */
     replicas: replicas.toSorted(
       (a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null),
     ),
+    /** Of what served it before; only where nothing does. */
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt: (await store.lastEventAt(now)) ?? (await store.lastEventAt()),
     ...(await store.waiting(today.epochMilliseconds)),
-    sinks: sinkStatuses({ replicas, counts, pauses, heads, now, allFigures: await store.sinkFigures(now) }),
+    sinks: await readSinks(store, replicas, counts, now),
+    /** Without those of notices, as `held`. */
     dead: stuck.filter((one) => !isMissed(one)),
     held: counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [],
+    /** Delivered in the last week, and not to all whom it was for. */
     missed: stuck.filter(isMissed),
     notices: (await store.notices({ limit: shownNotices })).map(({ notice }) => notice),
   };
@@ -207,21 +155,15 @@ export function running(replicas: readonly ReplicaState[], now: number): Replica
 }
 
 /** The sinks in the config, and those that are not and have deliveries that are not over. */
-function sinkStatuses({
-  replicas,
-  counts,
-  pauses,
-  heads,
-  now,
-  allFigures,
-}: {
-  readonly replicas: readonly ReplicaState[];
-  readonly counts: readonly SinkCount[];
-  readonly pauses: readonly SinkPause[];
-  readonly heads: readonly LaneHead[];
-  readonly now: number;
-  readonly allFigures: readonly SinkFigures[];
-}): SinkStatus[] {
+async function readSinks(
+  store: Pick<Store, 'pauses' | 'lanes' | 'sinkFigures'>,
+  replicas: readonly ReplicaState[],
+  counts: readonly SinkCount[],
+  now: number,
+) {
+  const pauses = await store.pauses();
+  const heads = pauses.length === 0 ? [] : await store.lanes();
+  const allFigures = await store.sinkFigures(now);
   const known = new Map(
     replicas.flatMap(({ sinks }) => sinks.map(({ name, connector }) => [name, connector] as const)),
   );
@@ -231,15 +173,16 @@ function sinkStatuses({
       const { pending = 0, sending = 0, dead = 0, held = 0 } = countOf.get(sink) ?? {};
       const dueAt = heads.filter((head) => head.sink === sink).map((head) => head.dueAt);
       const pause = pauses.find((one) => one.sink === sink) ?? null;
+      /** Null if it was never called. */
       const figures = allFigures.find((one) => one.sink === sink) ?? null;
-      const state = sinkState(figures, pause !== null);
-      const nextTryAt = pause && tryAt(pause, sending > 0 ? [now] : dueAt, now);
       return {
         sink,
+        /** Null if no running replica has the sink in its config. */
         connector: known.get(sink) ?? null,
-        state,
+        state: sinkState(figures, pause !== null),
         pause,
-        nextTryAt,
+        /** When a paused one is tried again (ms); null if only the next message tells. */
+        nextTryAt: pause && tryAt(pause, sending > 0 ? [now] : dueAt, now),
         figures,
         pending,
         dead,
