@@ -1,4 +1,3 @@
-import type { RequestListener } from 'node:http';
 import express, { type RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { ReceiverConfig } from '../config/config.ts';
@@ -27,22 +26,15 @@ export interface ReceiverOptions extends HttpServerOptions {
 /** Far more than the service and its proxies need. */
 const defaultMostConnections = 512;
 
-/** The server that the testing service calls. It does not listen yet. */
+/**
+ * The server that the testing service calls. It does not listen yet. Takes events before Express does, whose routing would be
+ * a tenth of what accepting one costs.
+ */
 export function createReceiver(options: ReceiverOptions): HttpServer {
-  const { config, timeoutMs = 10_000, mostConnections: most = defaultMostConnections } = options;
-  const isWelcome = (address: string) => gateOf(config()).knows(address);
-  const places = placesOf(most, 3 / 4);
-  const listener = receiverListener(options, timeoutMs, Math.floor(places / 2));
-  return new HttpServer(options, { most: places, isWelcome }, listener);
-}
-
-/** Takes events before Express does, whose routing would be a tenth of what accepting one costs. */
-function receiverListener(
-  options: ReceiverOptions,
-  bodyTimeoutMs: number,
-  mostRefused: number,
-): RequestListener {
   const { config, inbox, log, metrics, retryAfterS = 5, now = Date.now } = options;
+  const { timeoutMs: bodyTimeoutMs = 10_000, mostConnections = defaultMostConnections } = options;
+  const most = placesOf(mostConnections, 3 / 4);
+  const mostRefused = Math.floor(most / 2);
   const accessLog = new AccessLog(log, now);
   const receive = receiving({ inbox, accessLog, metrics, now, retryAfterS, bodyTimeoutMs, mostRefused });
   const headers = { 'retry-after': String(retryAfterS) };
@@ -50,11 +42,12 @@ function receiverListener(
   const failed = afterBug(log, { status: 503, detail: 'Internal error. Send the event again.', headers });
   const app = express().disable('x-powered-by').disable('etag');
   app.use(health(options.readiness), unknownPath(accessLog, metrics), errorHandler(failed));
-  return (req, res) => {
+  const isWelcome = (address: string) => gateOf(config()).knows(address);
+  return new HttpServer(options, { most, isWelcome }, (req, res) => {
     const current = config();
     if (pathOf(req.url ?? '') !== current.path) app(req, res);
     else receive(req, res, current).catch((error: unknown) => failed(error, res));
-  };
+  });
 }
 
 /** Answers other paths: most likely a scan, or a wrong webhook URL at the service. */
