@@ -89,21 +89,15 @@ export class LeaseKeeper implements Leases {
   holding(name: string): Holding | null {
     const held = this.#held.get(name);
     const elapsed = this.#parts.clock.elapsed();
-    if (held?.phase !== 'held' || this.#untilOf(held) <= elapsed) return null;
-    const orphaned = this.#isOrphaned(name, elapsed);
-    const lease = this.#leaseOf(name, held);
-    const until = () => this.#untilOf(held);
+    const until = () => (held === undefined || this.#wasSuspended() ? -Infinity : held.until);
+    if (held?.phase !== 'held' || until() <= elapsed) return null;
     return {
-      lease,
-      orphaned,
+      lease: this.#leaseOf(name, held),
+      orphaned: this.#isOrphaned(name, elapsed),
       get until() {
         return until();
       },
     };
-  }
-
-  #untilOf({ until }: HeldLease): number {
-    return this.#wasSuspended() ? -Infinity : until;
   }
 
   #leaseOf(name: string, { epoch }: HeldLease): Lease {
@@ -112,11 +106,6 @@ export class LeaseKeeper implements Leases {
 
   #isOrphaned(name: string, elapsed: number): boolean {
     return elapsed - (this.#unknownSince.get(name) ?? Infinity) >= orphanedAfterMs;
-  }
-
-  /** Takes what is free. Failures are reported, and it is tried again. */
-  async start(): Promise<void> {
-    await this.#renew();
   }
 
   /** Gives everything back as soon as it is idle. */
@@ -129,14 +118,15 @@ export class LeaseKeeper implements Leases {
     await this.#parts.store.leave(this.#parts.replica).catch(this.#parts.failed);
   }
 
-  async #renew(): Promise<void> {
+  /** Takes what is free. Failures are reported, and it is tried again. */
+  async start(): Promise<void> {
     const { clock, failed } = this.#parts;
     this.#renewing = this.#ask().catch((error: unknown) => {
       this.#takesFrom = Infinity;
       failed(error);
     });
     await this.#renewing;
-    if (!this.#stopping) this.#cancel = clock.after(renewEveryMs, () => void this.#renew());
+    if (!this.#stopping) this.#cancel = clock.after(renewEveryMs, () => void this.start());
   }
 
   async #ask(): Promise<void> {
@@ -161,15 +151,12 @@ export class LeaseKeeper implements Leases {
     for (const [name, epoch] of state.held) this.#keep(name, epoch, askedAt + runsForMs - marginMs);
     for (const name of this.#held.keys()) if (!state.held.has(name)) this.#lose(name);
     for (const name of state.surplus) void this.#giveBack(name);
-    this.#noteUnknown(new Set(state.unknown), askedAt);
+    for (const name of this.#unknownSince.keys())
+      if (!state.unknown.includes(name)) this.#unknownSince.delete(name);
+    for (const name of state.unknown) this.#unknownSince.getOrInsert(name, askedAt);
     replicas(state.replicas);
     if (state.distrusted !== null) moved(state.distrusted);
     if (!state.isConfigKept) configLost();
-  }
-
-  #noteUnknown(unknown: ReadonlySet<string>, elapsed: number): void {
-    for (const name of this.#unknownSince.keys()) if (!unknown.has(name)) this.#unknownSince.delete(name);
-    for (const name of unknown) this.#unknownSince.getOrInsert(name, elapsed);
   }
 
   #keep(name: string, epoch: number, until: number): void {

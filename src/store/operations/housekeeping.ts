@@ -54,19 +54,6 @@ interface OldRow {
   readonly over: number;
 }
 
-interface HeirRow {
-  readonly carrier: number;
-  readonly heir: number;
-}
-
-interface PlannedCountRow {
-  readonly sink: string;
-  readonly state: DeliveryState;
-  /** Null: the event's. */
-  readonly config_id: string | null;
-  readonly n: number;
-}
-
 /** Dead and held deliveries stay until a person decides, however old they are. */
 const stays = (seq: string) =>
   `select 1 from deliveries d where d.seq ${of(seq)} and (d.state in (${openStates.map((state) => `'${state}'`).join(', ')})
@@ -104,11 +91,17 @@ export const sql = {
   from notices n where n.raised_at < $1 and (n.raised_at, n.seq) > ($2, $3)
   order by n.raised_at, n.seq limit $4`),
   /** The deliveries of an event or a notice. */
-  plannedFor: query<PlannedCountRow>(`
+  plannedFor: query<{
+    readonly sink: string;
+    readonly state: DeliveryState;
+    /** Null: the event's. */
+    readonly config_id: string | null;
+    readonly n: number;
+  }>(`
   select sink, state, config_id, count(*) as n from deliveries d where d.seq ${of('$1')}
   group by sink, state, config_id`),
   /** The digests whose carriers are an event's deliveries, each with its last delivery of another event. */
-  carriedForOthers: query<HeirRow>(`
+  carriedForOthers: query<{ readonly carrier: number; readonly heir: number }>(`
   select d.seq as carrier, max(other.seq) as heir from deliveries d join deliveries other on other.carrier = d.seq
   where d.seq ${of('$1')} and d.carrier = d.seq and other.seq not ${of('$1')} group by d.seq`),
   // Moves what is stored with a digest's carrier, $1, to its next carrier, $2.

@@ -33,8 +33,6 @@ export interface SinkFigures {
   readonly lately: { readonly attempts: number; readonly failures: number };
 }
 
-/** How calls to sinks fare, counted as their outcomes are recorded: nobody has to read the attempts for it. */
-
 interface FailureRow {
   readonly reason: Reason | null;
   readonly detail: string | null;
@@ -135,8 +133,8 @@ export function* keepPause({ sink, since, probeAt, probes, because }: SinkPause)
 }
 
 /** Deletes a sink's pause, if there is one. */
-export function* endPause(sink: string): Operation<void> {
-  yield* run(sql.endPause, sink);
+export function endPause(sink: string): Operation<unknown> {
+  return run(sql.endPause, sink);
 }
 
 export function* pauses(): Operation<SinkPause[]> {
@@ -147,8 +145,8 @@ export function* pauses(): Operation<SinkPause[]> {
 }
 
 /** For whoever serves the store: a sink is to be tried at once. */
-export function* askRetry(sink: string, now: number): Operation<void> {
-  yield* run(sql.askRetry, sink, now);
+export function askRetry(sink: string, now: number): Operation<unknown> {
+  return run(sql.askRetry, sink, now);
 }
 
 /** The sinks for which that was asked and not done. */
