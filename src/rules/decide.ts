@@ -1,5 +1,5 @@
 import type { Event, PlannedDelivery, RaisedNotice } from '../model.ts';
-import { LazyTemplateData, noticeData } from '../templates/data.ts';
+import { noticeData, templateData } from '../templates/data.ts';
 import { nextOpen, windowEnd } from './calendar.ts';
 import type { Subject } from './fields.ts';
 import type { Action, Digest, Explanation, Plan } from './plan.ts';
@@ -34,7 +34,7 @@ function actionsFor(plan: Plan, subject: Subject): readonly Action[] {
 
 function planned(action: Action, event: Event, { test }: Subject, now: number): PlannedDelivery {
   const { rule, action: index, sink, connector } = action;
-  const lane = action.lane(new LazyTemplateData(event, test, rule, now));
+  const lane = action.lane(templateData(event, test, rule, now));
   const { dueAt, group, groupMax } = schedule(action, event, test, now);
   return { rule, action: index, sink, connector, lane, dueAt, group, groupMax };
 }
@@ -78,7 +78,7 @@ function groupOf(
   dueAt: number,
 ): string {
   const values = digest.by.map((field) => field.read({ event, test }));
-  const place = digest.place(new LazyTemplateData(event, test, rule, dueAt));
+  const place = digest.place(templateData(event, test, rule, dueAt));
   const agreed = [rule, action, new Date(dueAt).toISOString(), values, place, digest.contentId];
   return digest.conceal(JSON.stringify(agreed));
 }

@@ -95,9 +95,22 @@ export function sampleEvent(fields: Partial<CandidateEvent>, receivedAt: number)
   return { ...unknownOfEvent, ...sent, id, candidateNumericalId, raw, receivedAt };
 }
 
-/** The data of an action of `rule`, which is `unmatched` for the actions of `unmatched:`. */
+/**
+ * The data of an action of `rule`, which is `unmatched` for the actions of `unmatched:`. Each part is made when it is
+ * read: deciding passes it to every lane, and most lanes are constant.
+ */
 export function templateData(event: Event, test: JsonMap, rule: string, now: number): TemplateData {
-  return { event: eventData(event), test, rule: { name: rule }, now: new Date(now).toISOString() };
+  let data: EventData | undefined;
+  return {
+    get event() {
+      return (data ??= eventData(event));
+    },
+    test,
+    rule: { name: rule },
+    get now() {
+      return new Date(now).toISOString();
+    },
+  };
 }
 
 /** The data of a digest's message; `events` are one or more, and `testOf` is the plan's. */
@@ -131,34 +144,4 @@ export function noticeFields(notice: Notice): NoticeData {
 
 export function noticeData(notice: Notice, rule: string, now: number): NoticeTemplateData {
   return { notice: noticeFields(notice), rule: { name: rule }, now: new Date(now).toISOString() };
-}
-
-/**
- * Like templateData, but computed when it is read: deciding passes it to every lane, and most lanes are constant. A
- * spread does not copy its getters.
- */
-export class LazyTemplateData implements TemplateData {
-  readonly #source: Event;
-  readonly #rule: string;
-  readonly #now: number;
-  readonly test: JsonMap;
-
-  constructor(event: Event, test: JsonMap, rule: string, now: number) {
-    this.#source = event;
-    this.#rule = rule;
-    this.#now = now;
-    this.test = test;
-  }
-
-  get event(): EventData {
-    return eventData(this.#source);
-  }
-
-  get rule(): TemplateData['rule'] {
-    return { name: this.#rule };
-  }
-
-  get now(): string {
-    return new Date(this.#now).toISOString();
-  }
 }

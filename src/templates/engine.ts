@@ -37,12 +37,7 @@ export class Rendering extends Context {
   constructor(data: AnyTemplateData, place: Target, isStrict: IsStrict) {
     // LiquidJS's limiters are a class with private fields; these two have the same methods.
     const limits = { renderLimit: new StepLimit() as never, memoryLimit: new UseLimit() as never };
-    super(
-      withOwnKeys(data, place.setting),
-      printing.options,
-      { sync: true },
-      { ...limits, liquid: printing },
-    );
+    super(withLinks(data, place.setting), printing.options, { sync: true }, { ...limits, liquid: printing });
     this.#place = place;
     this.#isStrict = isStrict;
   }
@@ -79,21 +74,16 @@ export class Rendering extends Context {
   }
 }
 
-/**
- * LiquidJS reads only an object's own keys, and the data of an event may be a LazyTemplateData with getters. Links are
- * rendered, and the time is asked for, when they are read.
- */
-function withOwnKeys(data: AnyTemplateData, { links }: Setting): object {
-  if ('notice' in data) return data;
-  const { event, test, rule } = data;
-  const linked = <Data extends object>(own: Data, about: TemplateData): Data =>
-    links === null ? own : Object.defineProperty(own, 'links', { enumerable: true, get: () => links(about) });
-  const time = { enumerable: true, get: () => data.now };
-  const own = linked(Object.defineProperty({ event, test, rule }, 'now', time), data);
+/** The data with its links, which are rendered when they are read. */
+function withLinks(data: AnyTemplateData, { links }: Setting): object {
+  if (links === null || 'notice' in data) return data;
+  const linked = (own: object, about: TemplateData): object =>
+    Object.defineProperty(own, 'links', { enumerable: true, get: () => links(about) });
+  // A spread would read what is made when it is read.
+  const own = linked(Object.defineProperties({}, Object.getOwnPropertyDescriptors(data)), data);
   if (!('events' in data)) return own;
-  const events = data.events.map((one) => {
-    return linked({ ...one }, { event: one, test: one.test, rule, now: data.now });
-  });
+  const { rule, now } = data;
+  const events = data.events.map((one) => linked({ ...one }, { event: one, test: one.test, rule, now }));
   return Object.assign(own, { events });
 }
 

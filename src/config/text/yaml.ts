@@ -268,47 +268,23 @@ const harmless = new Set<ErrorCode>([
 ]);
 
 /**
- * Where in the text the character at `index` of a scalar's value is. However a scalar is written (plain, quoted, as a
- * block, over several lines), its value and its text have the same characters in the same order, except for white
- * space. So the other characters are counted, with an escape sequence as one.
+ * Where in the text the character at `index` of a scalar's value is. The word there is looked for as it is written, or
+ * the one before it; where neither is written as it is read, the place is that of the scalar.
  */
 export function scalarOffset(
   text: string,
   { value, type = 'PLAIN', range }: ScalarPlace,
   index: number,
 ): number {
-  const whole = String(value);
-  const onSpace = index >= whole.length || /\s/.test(whole.charAt(index));
-  const before = whole.slice(0, index).replaceAll(/\s/g, '').length;
   const [start, end] = range ?? [0, 0];
-  const isQuoted = type.startsWith('QUOTE');
-  const from = type.startsWith('BLOCK') ? text.indexOf('\n', start) + 1 : start + Number(isQuoted);
-  // White space of the same line that is before `index`.
-  const spaces = /[ \t]*$/.exec(whole.slice(0, index))![0].length;
-  let seen = 0;
-  let last = start;
-  for (const { 0: unit, index: at } of text.slice(from, isQuoted ? end - 1 : end).matchAll(units(type))) {
-    const width = visibleWidth(unit);
-    const [unitStart, unitEnd] = [from + at, from + at + unit.length];
-    if (width > 0 && onSpace && seen + width >= before && before > 0) return unitEnd + spaces;
-    if (seen + width > before) return unitStart;
-    seen += width;
-    if (width > 0) last = unitEnd;
-  }
-  return last;
-}
-
-/** What stands for one character or, as an escape sequence, for one or two. */
-function units(type: string): RegExp {
-  if (type === 'QUOTE_SINGLE') return /''|\S/g;
-  if (type !== 'QUOTE_DOUBLE') return /\S/g;
-  return /\\(?:x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|\r\n|[^])|\S/g;
-}
-
-/** How many characters of the value it is. Escape sequences for white space, and escaped line breaks, do not count. */
-function visibleWidth(unit: string): number {
-  const code = /^\\[xuU]([\da-f]+)$/i.exec(unit)?.[1];
-  if (code === undefined) return /^\\[ntrvf_ LP\t\r\n]/.test(unit) ? 0 : 1;
-  const character = String.fromCodePoint(Math.min(Number.parseInt(code, 16), 0x10_ff_ff));
-  return /\s/.test(character) ? 0 : character.length;
+  const from = type.startsWith('BLOCK') ? text.indexOf('\n', start) + 1 : start;
+  const whole = String(value);
+  const [word = ''] = /^[^\s"'\\]*/.exec(whole.slice(index))!;
+  const [, last = '', gap = ''] = /([^\s"'\\]+)([\s"'\\]*)$/.exec(whole.slice(0, index)) ?? [];
+  const sought = word === '' ? last : word;
+  const [at, after] = word === '' ? [index - gap.length - last.length, last.length + gap.length] : [index, 0];
+  const earlier = whole.slice(0, at).split(sought).length;
+  const parts = text.slice(from, end).split(sought);
+  if (sought === '' || parts.length <= earlier) return start;
+  return from + parts.slice(0, earlier).join(sought).length + after;
 }
