@@ -88,7 +88,12 @@ const builders: {
   in: oneOf,
   not,
   matches,
-  exists: isSet,
+  exists: (wanted) => ({
+    holds: (value) => (value !== null) === wanted,
+    wants: wanted ? 'a value' : 'no value',
+    says: wanted ? 'is set' : 'is not set',
+    holdsForOthers: wanted,
+  }),
   gt: (bound) => compared('more than', bound, (value) => value > bound),
   gte: (bound) => compared('at least', bound, (value) => value >= bound),
   lt: (bound) => compared('less than', bound, (value) => value < bound),
@@ -129,13 +134,6 @@ function matches(source: string): Clause {
   return { holds, wants, says: `matches ${source}`, holdsForOthers: null };
 }
 
-function isSet(wanted: boolean): Clause {
-  const holds = (value: Json) => (value !== null) === wanted;
-  return wanted
-    ? { holds, wants: 'a value', says: 'is set', holdsForOthers: true }
-    : { holds, wants: 'no value', says: 'is not set', holdsForOthers: false };
-}
-
 function compared<T extends number | string>(words: string, bound: T, fits: (value: T) => boolean): Clause {
   const wants = `${words} ${show(bound)}`;
   const holds = some((value) => typeof value === typeof bound && fits(value as T));
@@ -168,33 +166,23 @@ export interface Pattern {
   found(text: string): boolean;
 }
 
+const maxPatternLength = 1000;
+const maxRepeats = 1000;
+
 /** Rules share compiled patterns, because a pattern's cache of states is large. */
 export const compilePattern = memo(1000, (source): Pattern | { readonly fault: string } => {
-  const tooLarge = patternExcess(source);
-  if (tooLarge !== null) return { fault: tooLarge };
+  if (source.length > maxPatternLength) return { fault: `it is longer than ${maxPatternLength} characters` };
+  // RE2 copies what `{…}` repeats, so its time is also linear in the number of repeats.
+  const counts = source.matchAll(/\{(\d+)(?:,(\d*))?\}/g);
+  const repeats = Array.from(counts, ([, least, most]) => Number(most || least)).reduce((a, b) => a + b, 0);
+  if (repeats > maxRepeats) return { fault: `its {…} ask for more than ${maxRepeats} repeats` };
   try {
     const pattern = RE2JS.compile(source);
     return { found: (text) => pattern.test(text) };
   } catch (error) {
-    return { fault: reasonOf(error) };
+    return { fault: String((error as Error).message).replace(/^error parsing regexp: /, '') };
   }
 });
-
-const maxPatternLength = 1000;
-const maxRepeats = 1000;
-
-/** RE2 copies what `{…}` repeats, so its time is also linear in the number of repeats. */
-function patternExcess(source: string): string | null {
-  if (source.length > maxPatternLength) return `it is longer than ${maxPatternLength} characters`;
-  const counts = source.matchAll(/\{(\d+)(?:,(\d*))?\}/g);
-  const repeats = Array.from(counts, ([, least, most]) => Number(most || least)).reduce((a, b) => a + b, 0);
-  return repeats > maxRepeats ? `its {…} ask for more than ${maxRepeats} repeats` : null;
-}
-
-function reasonOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return message.replace(/^error parsing regexp: /, '');
-}
 
 /** The statuses and tests that a `when` can match. */
 export interface Constraint {
@@ -211,38 +199,17 @@ const everything: Constraint = { statuses: all, testIds: null, exact: true };
 const anything: Constraint = { ...everything, exact: false };
 
 export function constraintOf(when: When): Constraint {
-  return Object.entries(when)
-    .map(([key, operand]) => constraintOfKey(key, operand))
-    .reduce(both, everything);
-}
-
-function constraintOfKey(key: string, operand: unknown): Constraint {
-  if (key === 'all') return (operand as When[]).map(constraintOf).reduce(both, everything);
-  if (key === 'any') return either((operand as When[]).map(constraintOf));
-  if (key === 'status') return { ...everything, statuses: possibleStatuses(operand as Condition) };
-  return key === 'testId' ? testConstraint(operand as Condition) : anything;
-}
-
-function possibleStatuses(condition: Condition): boolean[] {
-  const clauses = clausesOf(condition);
-  return statuses.map((status) => clauses.every((clause) => clause.holds(status)));
-}
-
-function testConstraint(condition: Condition): Constraint {
-  const list = listed(condition);
-  if (!list) return anything;
-  const clauses = clausesOf(condition);
-  const testIds = list.filter((testId) => clauses.every((clause) => clause.holds(testId)));
-  return { ...everything, testIds: new Set(testIds as number[]) };
-}
-
-function listed(condition: Condition): readonly Scalar[] | undefined {
-  if (typeof condition !== 'object') return [condition];
-  return 'in' in condition
-    ? condition.in
-    : Array.isArray(condition)
-      ? (condition as readonly Scalar[])
-      : undefined;
+  const constraints = Object.entries(when).map(([key, operand]): Constraint => {
+    if (key === 'all') return (operand as When[]).map(constraintOf).reduce(both, everything);
+    if (key === 'any') return either((operand as When[]).map(constraintOf));
+    if (key !== 'status' && key !== 'testId') return anything;
+    const clauses = clausesOf(operand as Condition);
+    const fits = (value: Json) => clauses.every((clause) => clause.holds(value));
+    if (key === 'status') return { ...everything, statuses: statuses.map(fits) };
+    const { in: listed } = operatorsOf(operand as Condition);
+    return listed ? { ...everything, testIds: new Set(listed.filter(fits) as number[]) } : anything;
+  });
+  return constraints.reduce(both, everything);
 }
 
 function both(a: Constraint, b: Constraint): Constraint {
@@ -262,52 +229,33 @@ function either(constraints: readonly Constraint[]): Constraint {
 /** Why no event can meet a condition, or null if no reason is found. */
 export function neverReason(field: Field, condition: Condition): string | null {
   const { in: list, exists, ...rest } = operatorsOf(condition);
-  if (exists === false) return absenceReason(field, list !== undefined || Object.keys(rest).length > 0);
+  if (exists === false) {
+    if (!field.optional) return `every event has ${field.name}`;
+    const hasMore = list !== undefined || Object.keys(rest).length > 0;
+    return hasMore ? 'a value that is missing cannot meet anything else' : null;
+  }
   const values = list ?? field.all;
   const clauses = clausesOf(condition);
-  if (values && !values.some((value) => clauses.every((clause) => clause.holds(value)))) {
+  if (values && !values.some((value) => clauses.every((clause) => clause.holds(value))))
     return `none of ${showList(values)} meets all of it`;
-  }
-  return rangeReason(rest, field.whole);
+  const { gt, gte, lt, lte } = rest;
+  for (const [low, isAbove, more] of [
+    [gt, true, 'more than'],
+    [gte, false, 'at least'],
+  ] as const)
+    for (const [high, isBelow, less] of [
+      [lt, true, 'less than'],
+      [lte, false, 'at most'],
+    ] as const) {
+      if (low === undefined || high === undefined) continue;
+      const areAdjacent = field.whole && isAbove && isBelow && Number(low) + 1 === high;
+      const isEmpty = low > high || ((isAbove || isBelow) && low === high) || areAdjacent;
+      if (isEmpty || typeof low !== typeof high) return `nothing is ${more} ${low} and ${less} ${high}`;
+    }
+  return null;
 }
 
 function operatorsOf(condition: Condition): Operators {
   if (Array.isArray(condition)) return { in: condition as Scalar[] };
   return typeof condition === 'object' ? (condition as Operators) : { in: [condition] };
-}
-
-function absenceReason({ name, optional }: Field, hasMore: boolean): string | null {
-  if (!optional) return `every event has ${name}`;
-  return hasMore ? 'a value that is missing cannot meet anything else' : null;
-}
-
-interface Bound {
-  readonly value: number | string | undefined;
-  readonly strict: boolean;
-  readonly words: string;
-}
-
-/** Why nothing is between the bounds, or null. With `whole`, only whole numbers count. */
-function rangeReason({ gt, gte, lt, lte }: Operators, whole: boolean): string | null {
-  const lower: Bound[] = [
-    { value: gt, strict: true, words: 'more than' },
-    { value: gte, strict: false, words: 'at least' },
-  ];
-  const upper: Bound[] = [
-    { value: lt, strict: true, words: 'less than' },
-    { value: lte, strict: false, words: 'at most' },
-  ];
-  for (const low of lower) {
-    const high = upper.find((bound) => leavesNothing(low, bound, whole));
-    if (high) return `nothing is ${low.words} ${low.value} and ${high.words} ${high.value}`;
-  }
-  return null;
-}
-
-function leavesNothing(low: Bound, high: Bound, whole: boolean): boolean {
-  if (low.value === undefined || high.value === undefined) return false;
-  if (typeof low.value !== typeof high.value) return true;
-  const strict = low.strict || high.strict;
-  const areAdjacent = whole && low.strict && high.strict && Number(low.value) + 1 === high.value;
-  return low.value > high.value || (strict && low.value === high.value) || areAdjacent;
 }

@@ -255,20 +255,25 @@ interface TokenFault {
   readonly message: string;
 }
 
-function filterFaults(use: FilterUse): TokenFault[] {
-  const { token } = use;
-  const missing = missingFilter(token.name);
-  if (missing !== null) return [{ at: token, message: missing }];
-  const message = argumentFault(use) ?? escapingFault(use);
-  return [...(message === null ? [] : [{ at: token, message }]), ...dateFaults(use)];
-}
-
-function missingFilter(name: string): string | null {
-  if (name in checking.filters) return null;
-  const reason = disabledFilters.get(name);
-  if (reason !== undefined) return `the filter \`${name}\` is not available here: ${reason}`;
-  const meant = closest(name, Object.keys(checking.filters));
-  return `unknown filter \`${name}\`${meant === null ? '' : `, did you mean \`${meant}\`?`}`;
+function filterFaults({ token, args, untrusted, escaping }: FilterUse): TokenFault[] {
+  const { name } = token;
+  const fault = (message: string): TokenFault[] => [{ at: token, message }];
+  if (!(name in checking.filters)) {
+    const reason = disabledFilters.get(name);
+    if (reason !== undefined) return fault(`the filter \`${name}\` is not available here: ${reason}`);
+    const meant = closest(name, Object.keys(checking.filters));
+    return fault(`unknown filter \`${name}\`${meant === null ? '' : `, did you mean \`${meant}\`?`}`);
+  }
+  const dates = dateFaults(name, args);
+  if (args.length === 0 && needsArgument.has(name))
+    return [...fault(`the filter \`${name}\` needs an argument: \`${name}: …\``), ...dates];
+  if (escaping !== null && (escapeFilters.has(name) || (escaping === 'percent' && encodeFilters.has(name))))
+    return fault(`leave out \`${name}\`: values are escaped here anyway, so they would be escaped twice`);
+  if (escaping !== null && name === 'raw' && untrusted)
+    return fault(
+      '`raw` cannot be used on a value that comes with an event: unescaped, it could do harm where it is shown',
+    );
+  return dates;
 }
 
 /** Without an argument, LiquidJS throws at rendering for some of these, and gives odd results for the others. */
@@ -280,22 +285,8 @@ const needsArgument = new Set(
   ].flatMap((names) => names.split(' ')),
 );
 
-function argumentFault({ token: { name }, args }: FilterUse): string | null {
-  return args.length === 0 && needsArgument.has(name)
-    ? `the filter \`${name}\` needs an argument: \`${name}: …\``
-    : null;
-}
-
 const escapeFilters = new Set(['escape', 'escape_once', 'xml_escape']);
 const encodeFilters = new Set(['url_encode', 'cgi_escape', 'uri_escape']);
-
-function escapingFault({ token: { name }, untrusted, escaping }: FilterUse): string | null {
-  if (escaping === null) return null;
-  if (escapeFilters.has(name) || (escaping === 'percent' && encodeFilters.has(name)))
-    return `leave out \`${name}\`: values are escaped here anyway, so they would be escaped twice`;
-  if (name !== 'raw' || !untrusted) return null;
-  return '`raw` cannot be used on a value that comes with an event: unescaped, it could do harm where it is shown';
-}
 
 /** Which argument of a filter is its time zone. */
 const zoneArgument: ReadonlyMap<string, number> = new Map([
@@ -304,7 +295,7 @@ const zoneArgument: ReadonlyMap<string, number> = new Map([
   ['date_to_rfc822', 0],
 ]);
 
-function dateFaults({ token: { name }, args }: FilterUse): TokenFault[] {
+function dateFaults(name: string, args: FilterUse['args']): TokenFault[] {
   const faults: TokenFault[] = [];
   const format = name === 'date' ? args[0] : undefined;
   const codes = TypeGuards.isQuotedToken(format) ? unknownCodes(format.content) : [];

@@ -53,29 +53,21 @@ function momentOf(call: Call, value: unknown, timeZone = settingOf(call).timeZon
 /** The range of JavaScript's dates. */
 const maxTimeMs = 8.64e15;
 
-/** Milliseconds since the epoch, or null if it is not a date. Numbers and digits are seconds, as in Liquid. */
-function parseDate(value: unknown, now: string): number | null {
-  const timeMs = Math.trunc(timeOf(value, now));
-  return Math.abs(timeMs) <= maxTimeMs ? timeMs : null;
-}
-
 /** Longer text is not parsed, neither as a date nor as a zone. It may come from an event. */
 const maxDateLength = 64;
 
-function timeOf(value: unknown, now: string): number {
-  if (typeof value === 'number') return value * 1000;
-  if (typeof value !== 'string' || value.trim() === '' || value.length > maxDateLength) return Number.NaN;
-  if (value === 'now' || value === 'today') return Date.parse(now);
-  if (/^\d+$/.test(value)) return Number(value) * 1000;
-  return Date.parse(hasZone.test(value) || dateOnly.test(value) ? value : inUtc(value));
-}
-
-const hasZone = /(Z|UTC|GMT|[+-]\d{2}:?\d{2})(\s*\(.*\))?$/i;
-const dateOnly = /^\d{4}-\d{2}-\d{2}$/;
-
-/** A date without a zone is in UTC. JavaScript would read it in the machine's zone. */
-function inUtc(value: string): string {
-  return /^\d{4}-\d{2}-\d{2}[T ]\d/.test(value) ? `${value}Z` : `${value} UTC`;
+/** Milliseconds since the epoch, or null if it is not a date. Numbers and digits are seconds, as in Liquid. */
+function parseDate(value: unknown, now: string): number | null {
+  const text = typeof value === 'string' && value.length <= maxDateLength ? value : '';
+  let timeMs = Number.NaN;
+  if (typeof value === 'number' || /^\d+$/.test(text)) timeMs = Number(value) * 1000;
+  else if (text === 'now' || text === 'today') timeMs = Date.parse(now);
+  else if (/(Z|UTC|GMT|[+-]\d{2}:?\d{2})(\s*\(.*\))?$/i.test(text) || /^\d{4}-\d{2}-\d{2}$/.test(text))
+    timeMs = Date.parse(text);
+  // A date without a zone is in UTC. JavaScript would read it in the machine's zone.
+  else if (text.trim() !== '')
+    timeMs = Date.parse(/^\d{4}-\d{2}-\d{2}[T ]\d/.test(text) ? `${text}Z` : `${text} UTC`);
+  return Math.abs(timeMs) <= maxTimeMs ? Math.trunc(timeMs) : null;
 }
 
 /** The zone's name in Temporal. The usual one if none is given; null if it does not exist. */

@@ -2,7 +2,7 @@ import { LiquidError, Output, type Template, toValue, toValueSync } from 'liquid
 import type { Medium } from '../connector.ts';
 import { mapLeaves } from '../support/json.ts';
 import { memo, tagsIn } from '../support/text.ts';
-import { isMap, type Json, type JsonMap } from '../model.ts';
+import type { Json, JsonMap } from '../model.ts';
 import { check, type PlacedFault } from './check.ts';
 import { type AnyTemplateData, plainSetting } from './data.ts';
 import { checking, escapeAt, type IsStrict, outlineOf, type Target, printing, Rendering } from './engine.ts';
@@ -94,32 +94,24 @@ interface Source extends Target {
 function compilePart(value: Json, source: Source): FieldTemplate {
   if (typeof value === 'string')
     return startsTag.test(value) ? compileTemplate(value, source) : constant(value);
-  if (Array.isArray(value)) return compileList(value as readonly Json[], source);
-  return isMap(value) ? compileMap(value, source) : constant(value);
-}
-
-const startsTag = /\{[{%]/;
-
-const constant = (value: Json): FieldTemplate => ({ constant: true, render: () => value });
-
-const at = (source: Source, step: string | number): Source => ({ ...source, path: [...source.path, step] });
-
-function compileList(list: readonly Json[], source: Source): FieldTemplate {
-  const parts = list.map((entry, index) => compilePart(entry, at(source, index)));
-  if (parts.every((part) => part.constant)) return constant(list);
-  return { constant: false, render: (data) => parts.map((part) => part.render(data)) };
-}
-
-function compileMap(map: JsonMap, source: Source): FieldTemplate {
-  const parts = Object.entries(map).map(
-    ([key, entry]) => [key, compilePart(entry, at(source, key))] as const,
-  );
-  if (parts.every(([, part]) => part.constant)) return constant(map);
+  if (typeof value !== 'object' || value === null) return constant(value);
+  const at = (step: string | number): Source => ({ ...source, path: [...source.path, step] });
+  if (Array.isArray(value)) {
+    const parts = (value as readonly Json[]).map((entry, index) => compilePart(entry, at(index)));
+    if (parts.every((part) => part.constant)) return constant(value);
+    return { constant: false, render: (data) => parts.map((part) => part.render(data)) };
+  }
+  const parts = Object.entries(value).map(([key, entry]) => [key, compilePart(entry, at(key))] as const);
+  if (parts.every(([, part]) => part.constant)) return constant(value);
   return {
     constant: false,
     render: (data) => Object.fromEntries(parts.map(([key, part]) => [key, part.render(data)])),
   };
 }
+
+const startsTag = /\{[{%]/;
+
+const constant = (value: Json): FieldTemplate => ({ constant: true, render: () => value });
 
 /** Compiles a string. A part with faults is never rendered; see compileFields. */
 function compileTemplate(
@@ -131,14 +123,21 @@ function compileTemplate(
   const { faults, isStrict } = known ? { faults: [], isStrict: known } : check(text, place, names.roots);
   for (const fault of faults) report({ ...fault, path });
   if (faults.length > 0) return constant(text);
-  const output = medium.data === true && path.length > 0 ? soleOutput(text) : null;
-  const template = output
-    ? new ValueTemplate(output, place, isStrict)
-    : new TextTemplate(text, place, isStrict);
+  // The one `{{ … }}` that a string consists of.
+  const [output, ...more] = medium.data === true && path.length > 0 ? checking.parse(text) : [];
+  const template =
+    output instanceof Output && more.length === 0
+      ? new ValueTemplate(output, place, isStrict)
+      : new TextTemplate(text, place, isStrict);
   if (known || !isTried) return template;
-  const fault = sampleFault(template, names.sample);
-  if (fault) report({ ...fault, path });
-  else names.sound.getOrInsertComputed(medium, () => new Map()).set(soundId(text, place), isStrict);
+  try {
+    // Sample data show now what would fail for any event: loops that are too long, say.
+    template.render(names.sample, neverStrict);
+    names.sound.getOrInsertComputed(medium, () => new Map()).set(soundId(text, place), isStrict);
+  } catch (error) {
+    const [line = 1, column = 1] = LiquidError.is(error) ? error.token.getPosition() : [];
+    report({ path, line, column, message: explainRenderError(error) });
+  }
   return template;
 }
 
@@ -160,12 +159,6 @@ export function templateKind(text: string): string {
   const last = tags.at(-1);
   if (!last || startsTag.test(text.slice(last.index + last.part.length))) return text;
   return tags.every(({ part }) => flat.test(part)) ? tags.map(({ part }) => part).join('\n') : text;
-}
-
-/** The one `{{ … }}` that a string consists of, or null. */
-function soleOutput(text: string): Output | null {
-  const [template, ...more] = checking.parse(text);
-  return template instanceof Output && more.length === 0 ? template : null;
 }
 
 /** Rules often share a template. Sharing the parsed template keeps a large config small and deciding fast. */
@@ -215,20 +208,6 @@ class ValueTemplate implements FieldTemplate {
       if (typeof leaf === 'number') return Number.isFinite(leaf) ? leaf : null;
       return typeof leaf === 'boolean' ? leaf : null;
     });
-  }
-}
-
-/**
- * Renders sample data, ignoring missing values, to find now what would fail for any event: loops that are too long,
- * say.
- */
-function sampleFault(template: TextTemplate | ValueTemplate, sample: AnyTemplateData): PlacedFault | null {
-  try {
-    template.render(sample, neverStrict);
-    return null;
-  } catch (error) {
-    const [line = 1, column = 1] = LiquidError.is(error) ? error.token.getPosition() : [];
-    return { line, column, message: explainRenderError(error) };
   }
 }
 
