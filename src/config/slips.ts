@@ -44,23 +44,21 @@ const namingKeys = new Set([
 
 function oddSpaces({ text, path }: PlacedText): Fault[] {
   const key = path.findLast((part) => typeof part === 'string');
-  return namingKeys.has(String(key)) ? oddSpace(text, path) : [];
+  const found = oddCharacter.exec(text);
+  if (!found || !namingKeys.has(String(key))) return [];
+  return [{ ...warning(path, oddSpaceIn(found[0])), inside: { index: found.index, length: 1 } }];
 }
 
 const hasOddSpace = (text: string): boolean => oddCharacter.test(text);
-
-function oddSpace(text: string, path: Path, at: Fault['at'] = 'value'): Fault[] {
-  const found = oddCharacter.exec(text);
-  if (!found) return [];
-  const fault = warning(path, `${oddName(found[0])} is in this name; type a plain space, or nothing`, at);
-  return [at === 'key' ? fault : { ...fault, inside: { index: found.index, length: 1 } }];
-}
+const oddSpaceIn = (found: string): string =>
+  `${oddName(found)} is in this name; type a plain space, or nothing`;
 
 function oddKeys(value: Json, path: Path, faults: Fault[] = []): Fault[] {
   if (typeof value !== 'object' || value === null) return faults;
   const keyed = Array.isArray(value) ? [...(value as Json[]).entries()] : Object.entries(value);
   for (const [key, inner] of keyed) {
-    if (typeof key === 'string' && hasOddSpace(key)) faults.push(...oddSpace(key, [...path, key], 'key'));
+    const [found] = typeof key === 'string' ? (oddCharacter.exec(key) ?? []) : [];
+    if (found !== undefined) faults.push(warning([...path, key], oddSpaceIn(found), 'key'));
     if (typeof inner === 'object') oddKeys(inner, [...path, key], faults);
   }
   return faults;
@@ -131,33 +129,28 @@ function domainSlips(config: JsonMap): Fault[] {
   });
   const uses = Map.groupBy(found, ({ domain }) => domain);
   if (uses.size > mostCompared) return [];
+  const organization = (name: string) => name.split('.').slice(-2).join('.');
+  const withoutCountry = (name: string) => name.replace(/\.[a-z]{2}$/, '');
+  const firstLabel = (name: string) => name.replace(/\..*/, '');
   return [...uses].flatMap(([domain, all]) => {
     if (alsoGood.has(domain) || providers.includes(domain)) return [];
-    const isMore = ([other, { length }]: [string, unknown[]]) => other.includes('.') && length > all.length;
-    const meant = domainMeant(domain, [...providers, ...[...uses].filter(isMore).map(([other]) => other)]);
-    const hint = meant === null ? '' : `; did you mean "${meant}"?`;
-    if (domain.includes('.') && hint === '') return [];
-    const what = domain.includes('.') ? 'looks like a slip' : 'is no whole domain, as example.com is';
-    return all.map(({ path, inside }) =>
-      Object.assign(warning(path, `"${domain}" ${what}${hint}`), { inside }),
+    const isWhole = domain.includes('.');
+    const more = [...uses].filter(([other, { length }]) => other.includes('.') && length > all.length);
+    const others = [...providers, ...more.map(([other]) => other)].filter(
+      // Those of one organization are alike on purpose, also in several countries.
+      (other) =>
+        !isWhole ||
+        (organization(other) !== organization(domain) && withoutCountry(other) !== withoutCountry(domain)),
     );
+    const alike = domain.length < 6 ? null : closest(domain, isWhole ? others : others.map(firstLabel), 1);
+    const meant = alike === null || isWhole ? alike : others.find((other) => firstLabel(other) === alike);
+    if (isWhole && meant === null) return [];
+    const hint = meant === null ? '' : `; did you mean "${meant}"?`;
+    const what = isWhole ? 'looks like a slip' : 'is no whole domain, as example.com is';
+    const message = `"${domain}" ${what}${hint}`;
+    return all.map(({ path, inside }) => Object.assign(warning(path, message), { inside }));
   });
 }
-
-/** The domain that is one slip away, if there is one. */
-function domainMeant(domain: string, others: readonly string[]): string | null {
-  if (domain.length < 6) return null;
-  // Those of one organization are alike on purpose, also in several countries.
-  const isAlien = (other: string) =>
-    organization(other) !== organization(domain) && withoutCountry(other) !== withoutCountry(domain);
-  if (domain.includes('.')) return closest(domain, others.filter(isAlien), 1);
-  const meant = closest(domain, others.map(firstLabel), 1);
-  return others.find((other) => firstLabel(other) === meant) ?? null;
-}
-
-const organization = (domain: string): string => domain.split('.').slice(-2).join('.');
-const withoutCountry = (domain: string): string => domain.replace(/\.[a-z]{2}$/, '');
-const firstLabel = (domain: string): string => domain.replace(/\..*/, '');
 
 /** Credentials that are written into actions and into the addresses of sinks, where no schema says that they are some. */
 export function literalSecrets({ sinks }: JsonMap, source: PlanSource): FoundSecret[] {

@@ -180,7 +180,8 @@ export const compilePattern = memo(1000, (source): Pattern | { readonly fault: s
     const pattern = RE2JS.compile(source);
     return { found: (text) => pattern.test(text) };
   } catch (error) {
-    return { fault: String((error as Error).message).replace(/^error parsing regexp: /, '') };
+    const message = error instanceof Error ? error.message : String(error);
+    return { fault: message.replace(/^error parsing regexp: /, '') };
   }
 });
 
@@ -205,9 +206,10 @@ export function constraintOf(when: When): Constraint {
     if (key !== 'status' && key !== 'testId') return anything;
     const clauses = clausesOf(operand as Condition);
     const fits = (value: Json) => clauses.every((clause) => clause.holds(value));
-    if (key === 'status') return { ...everything, statuses: statuses.map(fits) };
+    if (key === 'status') return { statuses: statuses.map(fits), testIds: null, exact: true };
     const { in: listed } = operatorsOf(operand as Condition);
-    return listed ? { ...everything, testIds: new Set(listed.filter(fits) as number[]) } : anything;
+    if (!listed) return anything;
+    return { statuses: all, testIds: new Set(listed.filter(fits) as number[]), exact: true };
   });
   return constraints.reduce(both, everything);
 }

@@ -62,7 +62,9 @@ export const init = () =>
       const file = given.out ?? given.config;
       const text = configText(await wishesOf(given, io));
       // Nothing is written that `check` would refuse, such as an address that is none.
-      const config = parseConfig(text, file, { env: standIns(), connectors });
+      // Values from outside that are not set yet stand in the file nowhere: there they would hide that one is missing.
+      const env: Record<string, string> = Object.assign({}, ...tools().map((tool) => tool.env));
+      const config = parseConfig(text, file, { env, connectors });
       const { problems } = await runScenarios(config);
       if (problems.length > 0) throw new Error(problems.map(({ message }) => message).join('\n'));
       await write(file, text);
@@ -157,20 +159,18 @@ function toolList(text: string): Tool[] {
   return wanted;
 }
 
-/** `1234567=Backend Engineer`, or only the id. */
-function testOf(text: string): Test {
-  const [, id = '', name = ''] = /^\s*(0|-?[1-9]\d{0,15})\s*(?:[=:]\s*(.*?))?\s*$/.exec(text) ?? [];
-  if (id !== '' && Number.isSafeInteger(Number(id))) return { id: Number(id), name: name || null };
-  throw new CommandError(
-    `a test is its id, perhaps with a name, as in "1234567=Backend Engineer"; got "${printable(text)}"`,
-    exit.usage,
-  );
+/** Each as `1234567=Backend Engineer`, or only the id. The last one counts of those with the same id. */
+function testsOf(texts: readonly string[]): Test[] {
+  const tests = texts.map((text): Test => {
+    const [, id = '', name = ''] = /^\s*(0|-?[1-9]\d{0,15})\s*(?:[=:]\s*(.*?))?\s*$/.exec(text) ?? [];
+    if (id !== '' && Number.isSafeInteger(Number(id))) return { id: Number(id), name: name || null };
+    throw new CommandError(
+      `a test is its id, perhaps with a name, as in "1234567=Backend Engineer"; got "${printable(text)}"`,
+      exit.usage,
+    );
+  });
+  return [...new Map(tests.map((test) => [test.id, test])).values()];
 }
-
-/** The last one counts of those with the same id. */
-const testsOf = (texts: readonly string[]): Test[] => [
-  ...new Map(texts.map(testOf).map((test) => [test.id, test])).values(),
-];
 
 const testList = (text: string): Test[] => testsOf(text.split(',').filter((part) => part.trim() !== ''));
 
@@ -181,12 +181,6 @@ const withAnswer = (tool: Tool, answer?: string): WantedTool => ({
   ...tool,
   keys: answer === undefined ? (tool.action ?? '') : `${tool.asks?.key}: ${quoted(answer)}`,
 });
-
-/** For the values from outside that are not set yet. They are not in the file: there they would hide that one is missing. */
-const standIns = (): Record<string, string> => Object.assign({}, ...tools().map(({ env }) => env));
-
-const sinkText = ({ sink, name, options }: Tool): string =>
-  [`  ${sink}:`, `    connector: ${name}`, ...options.map((line) => `    ${line}`)].join('\n');
 
 interface Rule {
   readonly name: string;
@@ -277,12 +271,14 @@ alerts:
 `;
 }
 
-/** This machine's. Where its environment has an empty TZ, it has none that a config could name. */
-const timeZone = (): string => Temporal.Now.timeZoneId().replace('Etc/Unknown', 'UTC');
-
 function configText({ tools: wanted, tests }: Awaited<ReturnType<typeof wishesOf>>): string {
+  const sinks = wanted.map(({ sink, name, options }) =>
+    [`  ${sink}:`, `    connector: ${name}`, ...options.map((line) => `    ${line}`)].join('\n'),
+  );
   const rules = rulesOf(wanted);
   const testId = tests[0]?.id ?? 1234567;
+  // Where the environment of this machine has an empty TZ, it has none that a config could name.
+  const timeZone = Temporal.Now.timeZoneId().replace('Etc/Unknown', 'UTC');
   return `# A config of Candidate Connector. Change it, and try it with "${program} check".
 # \${NAME} is taken from the environment.
 
@@ -294,11 +290,11 @@ receiver:
 admin:
   password: \${ADMIN_PASSWORD:-} # without one, the operations page only shows
 
-timezone: ${timeZone()} # of times in messages
+timezone: ${timeZone} # of times in messages
 
 ${tests.length > 0 ? catalogText(tests) : ''}# Where messages can go, each under a name of your own.
 sinks:
-${wanted.map(sinkText).join('\n\n')}
+${sinks.join('\n\n')}
 
 # Who hears of what. Every rule that matches applies. What a message says has defaults.
 rules:
