@@ -49,7 +49,7 @@ export default defineConfig({
     fileParallelism: !isOfServers,
     globalSetup: ['test/fixtures/memory.ts', 'test/fixtures/postgres.ts'],
     // Some tests start a dozen processes; a busy machine takes its time over that.
-    testTimeout: 60_000,
+    testTimeout: 60_000 * Number(process.env.TEST_RUNS ?? 1),
     hookTimeout: 60_000,
     expect: { poll: { timeout: 30_000 } },
   },

@@ -191,7 +191,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, path: '/\${PLACE}' } ] } ]
 });
 
 describe('discard', () => {
-  test('gives up what is dead or pending, for good', async () => {
+  test('gives up what is dead or pending, for good; refuses the rest, and says why', async () => {
     const { app, command, crm, delivery, file, states } = await withDead(['Dana']);
     crm.faults.decide = () => down;
     const robin = await post(app, { candidateId: 'Robin' });
@@ -204,16 +204,11 @@ describe('discard', () => {
     });
     expect(await states()).toMatchObject({ [delivery(0)]: 'discarded', [pending]: 'discarded' });
     expect((await command('replay', delivery(0))).err).toContain('it is discarded');
-  });
-
-  test('refuses the rest, and says why', async () => {
-    const { command, delivery } = await withDead(['Dana']);
-    await command('discard', delivery(0));
-    const { code, out, err } = await command('discard', delivery(0), delivery(0, 2));
-    expect({ code, out }).toEqual({ code: 1, out: `${delivery(0, 2)} is discarded\n` });
-    expect(err).toBe(
-      `${delivery(0)}: it is discarded, and only pending, dead or held deliveries can be chosen\n`,
-    );
+    expect(await command('discard', delivery(0), delivery(0, 2))).toEqual({
+      code: 1,
+      out: `${delivery(0, 2)} is discarded\n`,
+      err: `${delivery(0)}: it is discarded, and only pending, dead or held deliveries can be chosen\n`,
+    });
     expect(await command('discard', delivery(0), 'dlv_nobody_1')).toMatchObject({
       code: 1,
       err: 'candidate-connector: there is no delivery dlv_nobody_1; nothing was done\n',
@@ -392,10 +387,8 @@ rules:
     expect(ats.calls).toHaveLength(2);
     const audit = jsonLines(await run(['events', '--audit', '--json', '--config', file]));
     expect(audit).toMatchObject([{ action: 'apply', deliveries: [expect.any(String), expect.any(String)] }]);
-  });
 
-  test('of a rule that nobody knows, or of no event, sends nothing', async () => {
-    const { command } = await withLateRule();
+    // A rule that nobody knows, and no event.
     expect(await command(null, '--rule', 'lte', '--yes')).toMatchObject({
       code: 2,
       err: 'candidate-connector: there is no rule "lte"; did you mean "late"?\n',
