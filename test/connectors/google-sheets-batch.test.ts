@@ -385,7 +385,7 @@ describe('rows with a key', () => {
     { requiredKeys: ['row'] },
   );
 
-  test('leave the sheet as one after the other would', { timeout: 60_000 }, async () => {
+  test('leave the sheet as one after the other would', async () => {
     let run = 0;
     const before = fc.array(fc.tuple(cell, cell, cell), { maxLength: 3 });
     const property = fc.asyncProperty(before, fc.array(fields, { maxLength: 6 }), async (rows, all) => {

@@ -462,7 +462,6 @@ describe('many rows', () => {
 
   test.for([1, 3])(
     'stand once each under their headers in row %i, whatever people do between a read and a write',
-    { timeout: 60_000 },
     async (headerRow) => {
       await connected({}, { headerRow });
       let run = 0;
