@@ -716,6 +716,14 @@ describe('reading back', () => {
     expect(noteOf(await sink.deliver(add('d')))).toContain('not there any more');
   });
 
+  test('tries once to put right what somebody protects meanwhile, and says so', async () => {
+    const { tab } = await inUse();
+    sandbox.person.before('a write', () => tab.moveColumn(1, 0));
+    sandbox.person.before('values.batchGet', () => sandbox.document.protect('Results'));
+    expect(noteOf(await sink.deliver(add('d')))).toContain('or it may not be edited there');
+    expect(calls().match(/batchUpdate/g)).toHaveLength(2);
+  });
+
   test('ends where somebody goes on changing the sheet, and says so', async () => {
     const { tab } = await inUse();
     sandbox.person.meanwhile = (call) => {
