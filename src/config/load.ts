@@ -8,7 +8,7 @@ import { checkAlertSinks, checkSilence } from './alerts.ts';
 import { checkCatalogUse, unusedCatalogKeys } from './catalog.ts';
 import type { CheckedConfig, Config } from './config.ts';
 import { checkDigestRetention } from './hours.ts';
-import { buildPlan } from './plan.ts';
+import { buildPlan } from './build-plan.ts';
 import { actionsOf, entries, planKeys, type PlanSource, sinkOf, toPlanSource } from './plan-source.ts';
 import { readScenarios } from './scenarios.ts';
 import { readSettings, type Settings, settingSchemas } from './settings.ts';

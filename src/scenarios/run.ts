@@ -12,7 +12,7 @@ import type { ActionRef, CandidateEvent, Event, JsonMap } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import { type Action, type Plan, unmatchedRule } from '../rules/plan.ts';
 import { digestData, sampleEvent, templateData } from '../templates/data.ts';
-import { compareTimed, type Difference, differentKeys } from './compare.ts';
+import { compareTimed, type Mismatch, differentKeys } from './expectations.ts';
 
 export interface ScenarioReport {
   /** Where something else comes out than expected. */
@@ -93,7 +93,7 @@ class Coverage {
 const keyOf = ({ rule, action }: ActionRef): string => `${action} ${rule}`;
 
 /** One event, decided: neither its hours nor its digests count. */
-function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reached: Coverage): Difference[] {
+function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reached: Coverage): Mismatch[] {
   const { path, event: given, expect, name, sinks } = scenario;
   const event = sampleEvent(given, now);
   const sent = explain(plan, event, now)
@@ -147,7 +147,7 @@ async function tryTimed(
   config: Config,
   until: number,
   reached: Coverage,
-): Promise<Difference[]> {
+): Promise<Mismatch[]> {
   const { path, name, sinks } = scenario;
   const named = (message: string) => (name === null ? message : `${name}: ${message}`);
   // Only here: a config without such scenarios needs no store to be checked.
@@ -160,7 +160,7 @@ async function tryTimed(
   const compared = [...played.sent, ...played.unmade].filter(({ sink }) => sinks?.includes(sink) ?? true);
   for (const one of compared) reached.action(one);
   const reasons = played.unmade.map(({ sink, detail }) => `a message to ${sink} cannot be made: ${detail}`);
-  const unmade = Array.from(new Set(reasons), (message): Difference => ({ path, message: named(message) }));
+  const unmade = Array.from(new Set(reasons), (message): Mismatch => ({ path, message: named(message) }));
   const others = compareTimed(scenario, played);
   return [...unmade, ...others.map(({ path: own, message }) => ({ path: own, message: named(message) }))];
 }

@@ -3,7 +3,7 @@ import type { Medium } from '../connector.ts';
 import { mapLeaves } from '../support/json.ts';
 import { memo, tagsIn } from '../support/text.ts';
 import type { Json, JsonMap } from '../model.ts';
-import { check, type PlacedFault } from './check.ts';
+import { findFaults, type PlacedFault } from './find-faults.ts';
 import { type AnyTemplateData, plainSetting } from './data.ts';
 import { checking, escapeAt, type IsStrict, outlineOf, type Target, printing, Rendering } from './engine.ts';
 import { neverStrict } from './scope.ts';
@@ -120,7 +120,7 @@ function compileTemplate(
 ): FieldTemplate {
   const place: Target = { medium, path, action, setting };
   const known = names.sound.get(medium)?.get(soundId(text, place));
-  const { faults, isStrict } = known ? { faults: [], isStrict: known } : check(text, place, names.roots);
+  const { faults, isStrict } = known ? { faults: [], isStrict: known } : findFaults(text, place, names.roots);
   for (const fault of faults) report({ ...fault, path });
   if (faults.length > 0) return constant(text);
   // The one `{{ … }}` that a string consists of.

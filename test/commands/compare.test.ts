@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/load.ts';
 import { connectors } from '../../connectors/index.ts';
-import { compare, type Difference, plannedFor } from '../../src/commands/config/compare.ts';
+import { compare, type Difference, plannedFor } from '../../src/commands/config/plan-differences.ts';
 import { eventWith } from '../fixtures/event.ts';
 
 const sinks = `

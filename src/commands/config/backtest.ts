@@ -4,7 +4,7 @@ import { count, jsonLine, printable } from '../../support/text.ts';
 import { ago, command, flag, readOption, TypedArgument } from '../command.ts';
 import { exit } from '../output.ts';
 import { planningConfig, storedPlans, withStoreAndConfig } from '../with-store.ts';
-import { BacktestSummary, compare, differencesJson, plannedFor, wholly } from './compare.ts';
+import { BacktestSummary, compare, differencesJson, plannedFor, wholly } from './plan-differences.ts';
 
 /** Decides the stored events again by another config, and shows what differs from what was decided. Writes nothing. */
 export const backtest = command({

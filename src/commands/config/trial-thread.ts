@@ -8,7 +8,7 @@ import type { Json } from '../../model.ts';
 import { count } from '../../support/text.ts';
 import type { Trial, TrialQuestion } from '../../config/live/trials.ts';
 import { lookOver, summary } from './check.ts';
-import { BacktestSummary, compare, plannedFor, wholly } from './compare.ts';
+import { BacktestSummary, compare, plannedFor, wholly } from './plan-differences.ts';
 
 /**
  * The thread in which a pasted config is tried. It has no environment and reads no file: a reference stays as it is

@@ -11,7 +11,7 @@ import {
 import { type Path, pathText, textAt, valueAt } from '../../support/json.ts';
 import { type LoadOptions, referenceFaults } from '../load.ts';
 import { actionsOf, entries, type PlanSource } from '../plan-source.ts';
-import { buildPlan } from '../plan.ts';
+import { buildPlan } from '../build-plan.ts';
 import { Values } from '../text/references.ts';
 
 /** Why a stored plan cannot be used, as a sentence for people. */

@@ -4,7 +4,7 @@ import type { Path } from '../support/json.ts';
 import type { Playback, SentMessage } from './engine.ts';
 
 /** What came out otherwise than expected, and at which place of the scenario that is shown. */
-export interface Difference {
+export interface Mismatch {
   readonly path: Path;
   readonly message: string;
 }
@@ -85,7 +85,7 @@ function quoted(text: string, from: number, most: number): string {
 const mostListed = 5;
 
 /** All that came out otherwise than a scenario over time expects. */
-export function compareTimed(scenario: TimedScenario, { sent, unmade }: Playback): Difference[] {
+export function compareTimed(scenario: TimedScenario, { sent, unmade }: Playback): Mismatch[] {
   const shown = (time: number) => timeText(time, scenario);
   const path = [...scenario.path, 'expect'];
   const left = sent.filter(({ sink }) => scenario.sinks?.includes(sink) ?? true);
@@ -96,7 +96,7 @@ export function compareTimed(scenario: TimedScenario, { sent, unmade }: Playback
     if (as >= 0) left.splice(as, 1);
     return as < 0;
   });
-  const found = open.flatMap((expected): Difference[] => {
+  const found = open.flatMap((expected): Mismatch[] => {
     const own = [...path, scenario.expect.indexOf(expected)];
     const like = closest(expected, left, shown);
     // What cannot be made is told by itself.

@@ -32,7 +32,7 @@ export interface PlacedFault {
  *
  * LiquidJS's own `analyze` lists variables without shapes, filters or operators, so it is not enough here.
  */
-export function check(
+export function findFaults(
   source: string,
   place: Target,
   roots: ReadonlyMap<string, Shape>,
