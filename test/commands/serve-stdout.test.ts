@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
@@ -12,7 +13,7 @@ describe('a stdout', () => {
   const config = (folder: string) => loud(folder) + nothing;
   const accepts = async (app: { receiverUrl: string }, events: number) => {
     for (let event = 0; event < events; event += 1) {
-      expect(await post(app, { candidateId: `candidate-${event}` })).toMatchObject({ status: 202 });
+      expect(await post(app, { candidateId: randomUUID() })).toMatchObject({ status: 202 });
     }
   };
   const dropped = async (admin: string) => {
@@ -127,9 +128,10 @@ describe('a stdout', () => {
   test.runIf(existsSync(script)).each([
     ['in colour', {}, true],
     ['without colour where NO_COLOR says so', { NO_COLOR: '1' }, false],
-  ])('that is a terminal gets one readable line an event, %s', async (_how, env, colored) => {
+  ])('that is a terminal gets one readable line an event, %s, and may close', async (_how, env, colored) => {
     const { folder, write } = await workplace();
-    const { ready, shown } = await onTerminal(folder, await write('config.yaml', config(folder)), env);
+    const started = await onTerminal(folder, await write('config.yaml', config(folder)), env);
+    const { terminal, ready, pid, shown } = started;
     await accepts({ receiverUrl: `${ready.receiver}/hook` }, 1);
     await vi.waitFor(() => expect(shown()).toMatch(/request[^\n]*\n/), patient);
     const lines = stripVTControlCharacters(shown()).trimEnd().split(/\r?\n/);
@@ -138,12 +140,7 @@ describe('a stdout', () => {
       expect.stringMatching(/Z INFO request outcome=accepted status=202 eventId=evt_/),
     ]);
     expect(shown() !== stripVTControlCharacters(shown())).toBe(colored);
-  });
 
-  test.runIf(existsSync(script))('that is a terminal may close', async () => {
-    const { folder, write } = await workplace();
-    const file = await write('config.yaml', config(folder));
-    const { terminal, ready, pid } = await onTerminal(folder, file);
     terminal.kill('SIGKILL');
     await once(terminal, 'exit');
     await accepts({ receiverUrl: `${ready.receiver}/hook` }, 50);
