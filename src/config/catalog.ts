@@ -10,9 +10,11 @@ import { error, type Fault, warning } from './text/problems.ts';
 import { hasReference } from './text/references.ts';
 import { type Reading, validate } from './text/validate.ts';
 
-const isTestId = (key: string): boolean => /^(0|-?[1-9]\d*)$/.test(key) && Number.isSafeInteger(Number(key));
-
-export const testIdKey = z.string().refine(isTestId, { error: 'expected a test id: a whole number' });
+export const testIdKey = z
+  .string()
+  .refine((key) => /^(0|-?[1-9]\d*)$/.test(key) && Number.isSafeInteger(Number(key)), {
+    error: 'expected a test id: a whole number',
+  });
 
 const json: z.ZodType = z.json();
 

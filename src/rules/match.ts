@@ -84,16 +84,17 @@ class IndexedRules implements RuleSet {
   explain(subject: Subject): Verdict[] {
     let ended: string | null = null;
     return this.#rules.map(({ name, when, final, test }) => {
-      if (ended !== null) return notReached(name, ended);
-      const verdict = verdictOf(test, when, subject);
-      if (verdict.matched && final) ended = name;
-      return { rule: name, ...verdict };
+      if (ended !== null) {
+        const because = `not reached: rule \`${ended}\` before it is final and matched`;
+        return { rule: name, matched: false, because };
+      }
+      const matched = test.holds(subject);
+      if (matched && final) ended = name;
+      const isForAll = Object.keys(when).length === 0;
+      const reason = isForAll ? 'the rule applies to every event' : test.because(subject, theRule);
+      return { rule: name, matched, because: matched ? reason : `not matched: ${reason}` };
     });
   }
-}
-
-function notReached(rule: string, ended: string): Verdict {
-  return { rule, matched: false, because: `not reached: rule \`${ended}\` before it is final and matched` };
 }
 
 /**
@@ -290,12 +291,4 @@ function noneOf(test: Test): Test {
 function reasons(tests: readonly Test[], subject: Subject, who: string): string[] {
   const shown = tests.slice(0, maxReasons).map((test) => test.because(subject, who));
   return tests.length > maxReasons ? [...shown, `${tests.length - maxReasons} more`] : shown;
-}
-
-/** Whether a rule matches an event, and why. */
-function verdictOf(test: Test, when: When, subject: Subject): { matched: boolean; because: string } {
-  if (Object.keys(when).length === 0) return { matched: true, because: 'the rule applies to every event' };
-  const matched = test.holds(subject);
-  const reason = test.because(subject, theRule);
-  return { matched, because: matched ? reason : `not matched: ${reason}` };
 }

@@ -212,16 +212,15 @@ function pairsOf(heard: readonly Heard[]): Twice[] {
     heard.slice(0, mostCompared),
     ({ action: { sink, digest } }) => `${sink} ${JSON.stringify(digest?.windows)}`,
   );
-  return [...bySink.values()].flatMap((several) => (several.length === 1 ? [] : pairsAmong(several)));
-}
-
-function pairsAmong(heard: readonly Heard[]): Twice[] {
-  const firsts = new Map<string, Action>();
-  return heard.flatMap(({ action: second, audience }) => {
-    const { place, members } = audience();
-    return members.flatMap((member) => {
-      const first = firsts.getOrInsert(member, second);
-      return first === second ? [] : [{ first, second, place: members.length === 1 ? place : member }];
+  return [...bySink.values()].flatMap((several) => {
+    if (several.length === 1) return [];
+    const firsts = new Map<string, Action>();
+    return several.flatMap(({ action: second, audience }) => {
+      const { place, members } = audience();
+      return members.flatMap((member) => {
+        const first = firsts.getOrInsert(member, second);
+        return first === second ? [] : [{ first, second, place: members.length === 1 ? place : member }];
+      });
     });
   });
 }
