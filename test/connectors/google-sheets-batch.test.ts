@@ -173,6 +173,18 @@ describe('a tab that fails', () => {
     },
   );
 
+  test('for a protection that is of one of several, each of which lacks a column, is found by itself', async () => {
+    for (const tab of ['Locked', 'Free']) given(tab, [['Candidate', 'Delivery']]);
+    sandbox.document.protect('Locked');
+    const requests = ['Locked', 'Free'].map((tab) => requestFor({ tab, row: { Candidate: 'a', Score: 7 } }));
+    const again = nextOf(requests, await send(requests));
+    expect(again.map(({ at }) => at)).toEqual([0, 0]);
+    expect(await send(again.map(({ request }) => request))).toMatchObject([
+      { outcome: 'retry', retryAfterMs: 300_000 },
+      { outcome: 'delivered' },
+    ]);
+  });
+
   test('for a protection of one row keeps only that one waiting', async () => {
     const rows = ['a', 'b', 'c'].map((name) => [name, 'old', '']);
     given('Results', [['Candidate', 'Status', 'Delivery'], ...rows]);

@@ -291,6 +291,15 @@ describe('a row that is updated', () => {
     });
   });
 
+  test('is written where it was found, though somebody has a copy of it', async () => {
+    const { tab } = await inUse();
+    tab.write(4, 0, [people[2]]);
+    const request = update('b', 'new');
+    expect(noteOf(await sink.deliver(request))).toBeUndefined();
+    expect(tab.rows[2]).toEqual(['b', 'new', 'about b', request.deliveryId]);
+    expect(tab.rows[4]).toEqual([...people[2]]);
+  });
+
   test('does not hide that it wrote over what nobody had read', async () => {
     const { tab, byName } = await inUse();
     sandbox.person.before('a write', () => insertColumn(tab, 1, scores));

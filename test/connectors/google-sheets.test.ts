@@ -299,9 +299,13 @@ describe('a table that people made of the rows', () => {
 
   test('has the rows that are added, and what stands below it stays below', async () => {
     const tab = given('Results', [...cells, [], ['', '', '', 'below']]);
-    tab.tables = [{ id: 't1', box: { ...box, bottom: 1 }, hasFooter: false }];
+    const beside = { top: 1, left: 3, right: 3, bottom: 1 };
+    tab.tables = [
+      { id: 't1', box: { ...box, bottom: 1 }, hasFooter: false },
+      { id: 't2', box: { ...beside }, hasFooter: false },
+    ];
     for (const Candidate of ['2', '3']) await written(requestFor({ row: { Candidate, Status: 'x' } }));
-    expect(tab.tables[0]!.box.bottom).toBe(3);
+    expect(tab.tables.map((table) => table.box.bottom)).toEqual([3, 1]);
     expect(tab.rows.map(([candidate = '']) => candidate)).toEqual(['Candidate', '1', '2', '3', '', '']);
     expect(tab.at(5, 3)).toBe('below');
   });
