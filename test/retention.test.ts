@@ -1,30 +1,41 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { keepRetention } from '../src/ops/retention.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Store } from '../src/store/store.ts';
+import { workplace } from './commands/tools.ts';
 import { arrival, carriedOut, configId, day, delivered, rejected, t0 } from './contract/store-fixtures.ts';
 
 const hour = day / 24;
 const minute = hour / 60;
 
-/** A clock that is set by hand, and so is the uptime; its alarms go off when told. */
+/** A clock that is set by hand, and so is the uptime; its one alarm goes off when told. */
 function handClock(startsAt: number) {
-  const alarms: { delayMs: number; run: () => void }[] = [];
+  interface Alarm {
+    readonly delayMs: number;
+    run(): void;
+  }
+  let armed = Promise.withResolvers<Alarm>();
   const clock = {
-    alarms,
+    isArmed: false,
     time: startsAt,
     uptime: 0,
     now: () => clock.time,
     elapsed: () => clock.uptime,
     after(delayMs: number, run: () => void) {
-      const alarm = { delayMs, run };
-      alarms.push(alarm);
-      return () => void alarms.splice(alarms.indexOf(alarm), 1);
+      clock.isArmed = true;
+      armed.resolve({ delayMs, run });
+      return () => (clock.isArmed = false);
     },
-    ring: () => alarms.shift()?.run(),
+    /** Lets the alarm go off, if one is set, and gives the delay of the next one. */
+    async ring(): Promise<number> {
+      if (clock.isArmed) {
+        const { run } = await armed.promise;
+        armed = Promise.withResolvers();
+        clock.isArmed = false;
+        run();
+      }
+      return (await armed.promise).delayMs;
+    },
     pass(ms: number) {
       clock.time += ms;
       clock.uptime += ms;
@@ -33,14 +44,12 @@ function handClock(startsAt: number) {
   return clock;
 }
 
-async function openTemporary() {
-  const folder = await mkdtemp(join(tmpdir(), 'retention-'));
+async function openTemporary(signOfLife?: number) {
+  const { folder } = await workplace();
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
-  onTestFinished(async () => {
-    await store.close();
-    await rm(folder, { recursive: true });
-  });
+  onTestFinished(() => store.close());
   await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  if (signOfLife !== undefined) await store.keepSignOfLife({ seenAt: signOfLife, doubt: null });
   return store;
 }
 
@@ -57,12 +66,7 @@ function retention(store: Store, startsAt: number) {
     doubted: (aheadMs) => void seen.doubted.push(aheadMs),
     failed: (error) => void seen.failures.push(error),
   });
-  /** Lets the next alarm go off, and gives the delay of the one after it. */
-  const ring = async () => {
-    clock.ring();
-    await vi.waitFor(() => expect(clock.alarms).toHaveLength(1));
-    return clock.alarms[0]!.delayMs;
-  };
+  const { ring } = clock;
   /** To the end of the round that begins next. */
   const round = async () => {
     while ((await ring()) !== 10 * minute);
@@ -74,8 +78,7 @@ const finished = (receivedAt: number) => arrival({ receivedAt }, { deliveries: [
 const countOf = async (store: Store) => (await store.events({ limit: 1000 })).length;
 
 test('events older than the retention are deleted in small steps', async () => {
-  const store = await openTemporary();
-  await store.keepSignOfLife({ seenAt: t0 + 10 * day, doubt: null });
+  const store = await openTemporary(t0 + 10 * day);
   const old = Array.from({ length: 60 }, () => finished(t0));
   const young = finished(t0 + 2 * day);
   await Promise.all([...old, young].map((one) => store.accept(one)));
@@ -93,12 +96,11 @@ test('events older than the retention are deleted in small steps', async () => {
   expect((await store.events({})).map(({ event }) => event.id)).toEqual([young.event.id]);
   expect(seen).toEqual({ pruned: [60], doubted: [], failures: [] });
   stop();
-  expect(clock.alarms).toEqual([]);
+  expect(clock.isArmed).toBe(false);
 });
 
 test('while events arrive it waits longer between its steps', async () => {
-  const store = await openTemporary();
-  await store.keepSignOfLife({ seenAt: t0 + 10 * day, doubt: null });
+  const store = await openTemporary(t0 + 10 * day);
   await Promise.all(Array.from({ length: 60 }, () => store.accept(finished(t0))));
   const { clock, ring, stop } = retention(store, t0 + 10 * day);
   await ring();
@@ -110,8 +112,7 @@ test('while events arrive it waits longer between its steps', async () => {
 });
 
 test('a round that is stopped reports what it deleted', async () => {
-  const store = await openTemporary();
-  await store.keepSignOfLife({ seenAt: t0 + 10 * day, doubt: null });
+  const store = await openTemporary(t0 + 10 * day);
   await Promise.all(Array.from({ length: 60 }, () => store.accept(finished(t0))));
   const { ring, stop, seen } = retention(store, t0 + 10 * day);
   await ring();
@@ -265,12 +266,12 @@ test('a store that is closed under the last step, after the stop, is no failure'
   const store = await openTemporary();
   const { clock, seen, stop } = retention(store, t0);
   await store.close();
-  clock.ring();
+  void clock.ring();
   stop();
   // Longer than the round, which fails at once.
   await new Promise((resolve) => {
     setImmediate(resolve);
   });
   expect(seen.failures).toEqual([]);
-  expect(clock.alarms).toEqual([]);
+  expect(clock.isArmed).toBe(false);
 });
