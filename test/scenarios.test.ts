@@ -249,63 +249,49 @@ describe('a scenario over time', () => {
     ]);
   });
 
-  test.each([
-    [
-      'a time that goes backwards',
-      scenario('Mon 10:20 Completed a, Mon 10:00 Completed b'),
-      '3:15 this is before the event above it, at "Mon 10:20"; write them in the order in which they come',
-    ],
-    [
-      'a time over a year later',
-      scenario('2026-01-05 10:00 Completed a, 2028-01-05 10:00 Completed b'),
-      '3:15 this is more than 366 days after the first event',
-    ],
-    [
-      'a time that is none',
-      scenario('Monday 10:00 Completed a'),
-      '2:15 expected a time such as "Mon 10:00", "10:20" or "2026-01-05 10:00"; did you mean "Mon 10:00"?, got "Monday 10:00"',
-    ],
-    [
-      'a date that is none',
-      scenario('2026-02-30 10:00 Completed a'),
-      '2:15 expected a time such as "Mon 10:00", "10:20" or "2026-01-05 10:00", got "2026-02-30 10:00"',
-    ],
-    [
-      'an unknown sink',
-      scenario(two, '{ at: "Mon 11:00", sink: pager }'),
-      '5:34 there is no sink "pager"; did you mean "page"?',
-    ],
-    [
-      'an unknown sink to compare',
-      '  - { event: { status: Completed, testId: 1 }, sinks: [ x ], expect: [] }',
-      '1:57 there is no sink "x"',
-    ],
-    [
-      'an unknown key',
-      scenario(two, '{ sink: page, texts: x }'),
-      '5:23 unknown key "texts"; did you mean "text"?',
-    ],
-    [
-      'an event and events',
-      `${scenario(two)}    event: { status: Completed, testId: 1 }\n`,
-      '1:5 expected either "event" or "events"',
-    ],
-    [
-      'a time for one event',
-      '  - { event: { status: Completed, testId: 1 }, expect: [ { sink: page, at: "Mon 10:00" } ] }',
-      '1:72 unknown key "at"',
-    ],
-    [
-      'too many events',
-      scenario(Array.from({ length: 1001 }, () => 'Mon 10:00 Completed a').join(', ')),
-      '2:7 expected at most 1000 entries',
-    ],
-  ])('with %s is refused', (_, text, expected) => {
-    const found = problems(timed + text).map((problem) => {
-      const [, line = '', rest = ''] = /^(\d+)(:.*)$/s.exec(problem) ?? [];
-      return `${Number(line) - timedLines}${rest}`;
+  test('is refused, with what is wrong where, for', () => {
+    const refused = {
+      'a time that goes backwards': scenario('Mon 10:20 Completed a, Mon 10:00 Completed b'),
+      'a time over a year later': scenario('2026-01-05 10:00 Completed a, 2028-01-05 10:00 Completed b'),
+      'a time that is none': scenario('Monday 10:00 Completed a'),
+      'a date that is none': scenario('2026-02-30 10:00 Completed a'),
+      'an unknown sink': scenario(two, '{ at: "Mon 11:00", sink: pager }'),
+      'an unknown sink to compare':
+        '  - { event: { status: Completed, testId: 1 }, sinks: [ x ], expect: [] }',
+      'an unknown key': scenario(two, '{ sink: page, texts: x }'),
+      'an event and events': `${scenario(two)}    event: { status: Completed, testId: 1 }\n`,
+      'a time for one event':
+        '  - { event: { status: Completed, testId: 1 }, expect: [ { sink: page, at: "Mon 10:00" } ] }',
+      'too many events': scenario(Array.from({ length: 1001 }, () => 'Mon 10:00 Completed a').join(', ')),
+    };
+    const found = Object.entries(refused).map(([what, text]) => {
+      const all = problems(timed + text).map((problem) =>
+        problem.replace(/^\d+/, (line) => String(Number(line) - timedLines)),
+      );
+      return [what, ...all].join('\n  ');
     });
-    expect(found).toEqual([expect.stringContaining(expected)]);
+    expect(found.join('\n')).toMatchInlineSnapshot(`
+      "a time that goes backwards
+        3:15 this is before the event above it, at "Mon 10:20"; write them in the order in which they come
+      a time over a year later
+        3:15 this is more than 366 days after the first event
+      a time that is none
+        2:15 expected a time such as "Mon 10:00", "10:20" or "2026-01-05 10:00"; did you mean "Mon 10:00"?, got "Monday 10:00"
+      a date that is none
+        2:15 expected a time such as "Mon 10:00", "10:20" or "2026-01-05 10:00", got "2026-02-30 10:00"
+      an unknown sink
+        5:34 there is no sink "pager"; did you mean "page"?
+      an unknown sink to compare
+        1:57 there is no sink "x"; expected page or copy
+      an unknown key
+        5:23 unknown key "texts"; did you mean "text"?
+      an event and events
+        1:5 expected either "event" or "events"
+      a time for one event
+        1:72 unknown key "at"; expected sink, channel, text, blocks, fields, to or urgency
+      too many events
+        2:7 expected at most 1000 entries"
+    `);
   });
 });
 
