@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/support/clock.ts';
 import { endpoint, jsonLines, loud, post, run, serve, settled, workplace } from '../commands/tools.ts';
-import { barriersOf, openTab } from './browser.ts';
+import { barriersOf, openLoggedIn } from './browser.ts';
 import { password, startPages } from './tools.ts';
 
 const hostile = '<img src=x onerror=alert(1)> "\'& =1+1 \u202E';
@@ -293,11 +293,7 @@ describe('the API', () => {
 describe('in a browser', () => {
   test('a dead letter is seen, its cause fixed, and it is replayed, delivered and found in the audit', async () => {
     const { app, file, text, ats } = await withDead([hostile], ', auth: { bearer: "one" }');
-    const page = await openTab();
-    await page.goto(`${app.adminUrl}/attention`);
-    await page.getByLabel('Password').fill(password);
-    await page.getByLabel('Your name').fill('Dana');
-    await page.getByRole('button', { name: 'Log in' }).click();
+    const page = await openLoggedIn(`${app.adminUrl}/attention`, 'Dana');
     await page.getByText('1 given up').waitFor();
 
     // The config is fixed; before, a mistake is made.
@@ -333,10 +329,7 @@ describe('in a browser', () => {
 
   test('everybody can use the pages, in light on a desktop and in dark on a phone', async () => {
     const { app, submit } = await withDead([hostile, 'x'.repeat(200)]);
-    const page = await openTab();
-    await page.goto(`${app.adminUrl}/attention`);
-    await page.getByLabel('Password').fill(password);
-    await page.getByRole('button', { name: 'Log in' }).click();
+    const page = await openLoggedIn(`${app.adminUrl}/attention`);
     await page.getByText('Which').click();
     expect(await barriersOf(page)).toEqual([]);
     const done = await submit({ ...group, action: 'discard' });

@@ -1,8 +1,7 @@
-import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { post } from '../commands/tools.ts';
 import { startShowcase } from '../../sandbox/showcase.ts';
-import { barriersOf, openTab } from './browser.ts';
+import { barriersOf, logIn, openLoggedIn, openTab } from './browser.ts';
 import { password } from './tools.ts';
 
 let show: Awaited<ReturnType<typeof startShowcase>>;
@@ -20,11 +19,6 @@ beforeAll(async () => {
   paths = ['/', '/events', '/events?state=held', ...ids.map((id) => `/events/${id}`), '/attention', '/rules'];
 });
 afterAll(() => show.close());
-
-async function logIn(page: Page): Promise<void> {
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Log in' }).click();
-}
 
 /** Nothing of these may be run, or seen as markup. */
 const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>'&amp;<!channel>{{7*7}}`;
@@ -95,9 +89,7 @@ test('what comes from outside is text, wherever it stands', async () => {
     .poll(async () => (await store.event(eventId))?.deliveries.map(({ state }) => state))
     .toContain('dead');
   tools.http.faults.decide = () => null;
-  const page = await openTab();
-  await page.goto(app.adminUrl);
-  await logIn(page);
+  const page = await openLoggedIn(app.adminUrl);
   const search = `/events?candidate=${encodeURIComponent(hostile)}`;
   for (const path of [
     `/events/${eventId}`,
@@ -120,9 +112,7 @@ test('what comes from outside is text, wherever it stands', async () => {
 
 test('an event is seen as it arrives, and what became of it', async () => {
   const { app } = show;
-  const page = await openTab();
-  await page.goto(`${app.adminUrl}/events?status=Canceled`);
-  await logIn(page);
+  const page = await openLoggedIn(`${app.adminUrl}/events?status=Canceled`);
   expect(new URL(page.url()).search).toBe('?status=Canceled');
   await page.getByText('Live: what comes is shown at once.').waitFor();
   const { eventId } = await post(app, { candidateId: 'candidate-live', status: 'Canceled' });
@@ -144,9 +134,7 @@ test('an event is seen as it arrives, and what became of it', async () => {
 });
 
 test('charts are drawn, and have their numbers as tables', async () => {
-  const page = await openTab();
-  await page.goto(show.app.adminUrl);
-  await logIn(page);
+  const page = await openLoggedIn(show.app.adminUrl);
   await page.locator('.uplot canvas').nth(2).waitFor();
   const [events] = await page.locator('figure.chart').all();
   await events!.getByText('As a table').click();

@@ -2,6 +2,7 @@ import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { launchBrowser } from '../../sandbox/showcase.ts';
+import { password } from './tools.ts';
 
 /** A real browser for tests. */
 
@@ -36,6 +37,20 @@ export async function openTab(): Promise<Page> {
     await context.close();
     expect(faults).toEqual([]);
   });
+  return page;
+}
+
+export async function logIn(page: Page, name = ''): Promise<void> {
+  await page.getByLabel('Password').fill(password);
+  await page.getByLabel('Your name').fill(name);
+  await page.getByRole('button', { name: 'Log in' }).click();
+}
+
+/** A tab in which somebody has logged in, and looks at this address. */
+export async function openLoggedIn(url: string, name?: string): Promise<Page> {
+  const page = await openTab();
+  await page.goto(url);
+  await logIn(page, name);
   return page;
 }
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, t0 } from '../contract/store-fixtures.ts';
-import { openTab } from './browser.ts';
-import { password, startPages } from './tools.ts';
+import { openLoggedIn } from './browser.ts';
+import { startPages } from './tools.ts';
 
 const config = `
 sinks: {}
@@ -38,10 +38,7 @@ test('the events of a search are downloaded as a table, however many, with no fo
   const some = await (await send('/events.csv?status=Completed&candidate=%3Dcandidate-2')).text();
   expect(some.trimEnd().split('\r\n')).toHaveLength(2);
 
-  const page = await openTab();
-  await page.goto(`${app.adminUrl}/events?status=Completed`);
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Log in' }).click();
+  const page = await openLoggedIn(`${app.adminUrl}/events?status=Completed`);
   const coming = page.waitForEvent('download');
   await page.getByRole('link', { name: 'Download as a table' }).click();
   const file = await coming;

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { readable } from '../../src/pages/routing.ts';
 import { load } from '../config/tools.ts';
 import { endpoint, jsonLines, post, run, settled } from '../commands/tools.ts';
-import { barriersOf, openTab } from './browser.ts';
+import { barriersOf, openLoggedIn } from './browser.ts';
 import { password, startPages } from './tools.ts';
 
 const hostile = '<img src=x onerror=alert(1)> "\'& =1+1';
@@ -167,10 +167,7 @@ test('a config that is being tried is given up when the connector stops: the nex
 
 test('in a browser an event and a config are tried, in light on a desktop and in dark on a phone', async () => {
   const { app, text } = await started();
-  const page = await openTab();
-  await page.goto(`${app.adminUrl}/rules`);
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Log in' }).click();
+  const page = await openLoggedIn(`${app.adminUrl}/rules`);
   await page.getByRole('heading', { name: 'Who hears of what' }).waitFor();
   await page.getByRole('link', { name: 'told' }).first().click();
   await page.locator('.config span:target').getByText('name: told').waitFor();
