@@ -12,7 +12,7 @@ const minute = hour / 60;
 function handClock(startsAt: number) {
   interface Alarm {
     readonly delayMs: number;
-    run(): void;
+    readonly run: () => void;
   }
   let armed = Promise.withResolvers<Alarm>();
   const clock = {
@@ -27,7 +27,7 @@ function handClock(startsAt: number) {
       return () => (clock.isArmed = false);
     },
     /** Lets the alarm go off, if one is set, and gives the delay of the next one. */
-    async ring(): Promise<number> {
+    ring: async (): Promise<number> => {
       if (clock.isArmed) {
         const { run } = await armed.promise;
         armed = Promise.withResolvers();
