@@ -7,31 +7,13 @@ async function ask(readiness: Readiness, what = 'readyz', init?: RequestInit) {
   return fetch(`http://127.0.0.1:${port}/${what}`, init);
 }
 
-test('it is ready when every part is', async () => {
-  const response = await ask(async () => [
-    { part: 'store', ok: true },
-    { part: 'config', ok: true, detail: 'the last reload failed' },
-  ]);
-  expect(response.status).toBe(200);
-  expect(await response.json()).toEqual({
-    status: 'ready',
-    parts: [
-      { part: 'store', ok: true },
-      { part: 'config', ok: true, detail: 'the last reload failed' },
-    ],
-  });
-});
-
-test('it is not when one is not, and says which: 503', async () => {
-  const response = await ask(async () => [
-    { part: 'store', ok: false, detail: 'the disk is full' },
-    { part: 'config', ok: true },
-  ]);
-  expect(response.status).toBe(503);
-  expect(await response.json()).toMatchObject({
-    status: 'not ready',
-    parts: [{ part: 'store', ok: false, detail: 'the disk is full' }, { ok: true }],
-  });
+test.each([
+  [200, 'ready', { part: 'store', ok: true }],
+  [503, 'not ready', { part: 'store', ok: false, detail: 'the disk is full' }],
+])('it says %i, %s, where a part is %j', async (code, status, part) => {
+  const parts = [part, { part: 'config', ok: true, detail: 'the last reload failed' }];
+  const response = await ask(async () => parts);
+  expect([response.status, await response.json()]).toEqual([code, { status, parts }]);
 });
 
 test('it is not when that cannot be found out, whose reason is not for everyone', async () => {

@@ -32,9 +32,7 @@ async function startAdmin(mostConnections = 64): Promise<Started> {
     readiness: async () => [],
     mostConnections,
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => server.stop(0));
   return { server, port: (server.address() as AddressInfo).port };
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test, vi } from 'vitest';
-import { password } from './pages/tools.ts';
+import { basic, password } from './pages/tools.ts';
 import { endpoint, loud, post, run, serve, workplace } from './commands/tools.ts';
 
 test('a disk that takes nothing is told of while it lasts, and how many events that cost until it is seen to', async () => {
@@ -16,7 +16,7 @@ alerts: { refused: { then: [ { sink: ops } ] } }
   );
   const { app, connector, lines } = await serve(file);
   const admin = lines().find(({ msg }) => msg === 'ready')!['admin'] as string;
-  const headers = { authorization: `Basic ${Buffer.from(`ops:${password}`).toString('base64')}` };
+  const headers = basic();
   const page = async (path: string) => (await fetch(`${admin}${path}`, { headers })).text();
   const json = async (path: string) => JSON.parse(await page(path));
   const seen = (until: string) => {

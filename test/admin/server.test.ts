@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -25,9 +26,7 @@ async function startAdmin(password: string | null, options: Partial<AdminOptions
     wrongPasswordDelayMs: 1,
     ...options,
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => server.stop(0));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
@@ -130,13 +129,6 @@ describe('with a password', () => {
     expect((await get('/healthz')).status).toBe(200);
     config.password = new Secret('twelve-chars');
     expect((await get('/metrics', 'x:twelve-chars')).status).toBe(200);
-  });
-
-  test('a new one holds at once', async () => {
-    const { current, get } = await startAdmin('old');
-    current.password = 'new';
-    expect((await get('/metrics', 'x:old')).status).toBe(401);
-    expect((await get('/metrics', 'x:new')).status).toBe(200);
   });
 });
 

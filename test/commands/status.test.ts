@@ -7,6 +7,7 @@ import { openStore } from '../../src/store/open.ts';
 import type { ReplicaState } from '../../src/store/store.ts';
 import { arrival, claimDue, configId, delivered, resultOf, t0 } from '../contract/store-fixtures.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
+import { basic } from '../pages/tools.ts';
 import {
   base,
   endpoint,
@@ -116,8 +117,7 @@ describe('status', () => {
     const { app, json } = await startServing('{ port: 0, password: secret }');
     const url = new URL('/api/status', app.adminUrl);
     expect((await fetch(url)).status).toBe(401);
-    const authorization = `Basic ${Buffer.from('ops:secret').toString('base64')}`;
-    const response = await fetch(url, { headers: { authorization } });
+    const response = await fetch(url, { headers: basic('ops', 'secret') });
     const answer = (await response.json()) as { lastSignAt: string };
     expect(answer).toEqual({ ...(await json()), lastSignAt: answer.lastSignAt });
   });
@@ -296,7 +296,7 @@ rules:
     const api = (body: object) =>
       fetch(`${app.adminUrl}/api/deliveries/discard`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Basic ${btoa('ops:secret')}` },
+        headers: { 'content-type': 'application/json', ...basic('ops', 'secret') },
         body: JSON.stringify(body),
       });
     expect((await api({ state: 'held', cause })).status).toBe(422);

@@ -2,11 +2,7 @@ import { request } from 'node:http';
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { endpoint, post, settled } from '../commands/tools.ts';
-import { password, startPages } from './tools.ts';
-
-const basic = (user: string, given = password) => ({
-  authorization: `Basic ${Buffer.from(`${user}:${given}`).toString('base64')}`,
-});
+import { basic, password, startPages } from './tools.ts';
 
 /** fetch sets Host itself. */
 function statusFor(url: string, host: string, headers: Record<string, string> = {}): Promise<number> {

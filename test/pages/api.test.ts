@@ -4,11 +4,11 @@ import addFormats from 'ajv-formats';
 import { expect, onTestFinished, test } from 'vitest';
 import type { openApi } from '../../src/pages/api/openapi.ts';
 import { endpoint, post } from '../commands/tools.ts';
-import { password, startPages } from './tools.ts';
+import { basic, startPages } from './tools.ts';
 
 type Document = ReturnType<typeof openApi>;
 
-const login = { authorization: `Basic ${Buffer.from(`grafana:${password}`).toString('base64')}` };
+const login = basic('grafana');
 
 /** A connector that has delivered one event, and given up another one. */
 async function startApi() {

@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/support/clock.ts';
 import { endpoint, jsonLines, loud, post, run, serve, settled, workplace } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from './browser.ts';
-import { password, startPages } from './tools.ts';
+import { basic, password, startPages } from './tools.ts';
 
 const hostile = '<img src=x onerror=alert(1)> "\'& =1+1 \u202E';
 
@@ -115,11 +115,10 @@ describe('what needs a person', () => {
     db.exec('drop table audit_deliveries');
     db.close();
     const body = new URLSearchParams({ ...group, action: 'replay', confirmed: 'yes' });
-    const authorization = `Basic ${Buffer.from(`me:${password}`).toString('base64')}`;
     const answer = await fetch(`${admin}/attention/change`, {
       method: 'POST',
       body,
-      headers: { accept: 'text/html', authorization },
+      headers: { accept: 'text/html', ...basic('me') },
     });
     expect(await answer.text()).toContain('It stopped because of a bug in the connector. See the log.');
     const logged = () => lines().find(({ msg }) => msg === 'a change by hand failed');
@@ -245,14 +244,12 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, path: /x },
 });
 
 describe('the API', () => {
-  const basic = { authorization: `Basic ${Buffer.from(`ci:${password}`).toString('base64')}` };
-
   test('replays and discards one or many, and says what was not possible', async () => {
     const { app, delivery, ats, audit, file, events } = await withDead(['Dana', 'Robin', 'Kim']);
     const call = async (path: string, body: object = {}) => {
       const answer = await fetch(`${app.adminUrl}/api/deliveries/${path}`, {
         method: 'POST',
-        headers: { ...basic, 'content-type': 'application/json' },
+        headers: { ...basic('ci'), 'content-type': 'application/json' },
         body: JSON.stringify(body),
       });
       return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };

@@ -6,7 +6,7 @@ import { readable } from '../../src/pages/routing.ts';
 import { load } from '../config/tools.ts';
 import { endpoint, jsonLines, post, run, settled } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from './browser.ts';
-import { password, startPages } from './tools.ts';
+import { basic, password, startPages } from './tools.ts';
 
 const hostile = '<img src=x onerror=alert(1)> "\'& =1+1';
 
@@ -138,8 +138,7 @@ describe('the page', () => {
 
 test('/api/routes has what `routes --json` prints', async () => {
   const { app, file } = await started();
-  const authorization = `Basic ${Buffer.from(`ci:${password}`).toString('base64')}`;
-  const answer = await fetch(`${app.adminUrl}/api/routes`, { headers: { authorization } });
+  const answer = await fetch(`${app.adminUrl}/api/routes`, { headers: basic() });
   const [printed] = jsonLines(await run(['routes', '--json', '--config', file], env));
   expect(await answer.json()).toEqual(printed);
 });

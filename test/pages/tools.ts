@@ -3,6 +3,11 @@ import { base, serving, workplace } from '../commands/tools.ts';
 
 export const password = 'correct horse battery';
 
+/** The header of a program that logs in with each request. */
+export const basic = (user = 'ops', given = password) => ({
+  authorization: `Basic ${Buffer.from(`${user}:${given}`).toString('base64')}`,
+});
+
 /** A connector with a password, and what a browser would do to it. */
 export async function startPages(
   more = 'sinks: {}\nrules: []\n',

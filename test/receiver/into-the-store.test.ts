@@ -76,15 +76,6 @@ test("a retry and a duplicate, in other spellings, get the first one's id", asyn
   ]);
 });
 
-test('of fifty concurrent twins one is the event', async () => {
-  const { post, store } = await startWithStore();
-  const answers = await Promise.all(Array.from({ length: 50 }, async () => answerOf(await post(json))));
-  expect(answers.filter(({ status }) => status === 202)).toHaveLength(1);
-  expect(answers.filter(({ status }) => status === 200)).toHaveLength(49);
-  expect(new Set(answers.map(({ eventId }) => eventId)).size).toBe(1);
-  expect(await store.events({})).toMatchObject([{ duplicates: 49, deliveries: [{ state: 'pending' }] }]);
-});
-
 test('a request refused for its content is stored, but no event', async () => {
   const { post, store } = await startWithStore();
   await post('{"testId":1}', { 'x-service-correlationid': 'c-1' });

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
@@ -86,9 +87,7 @@ export async function startReceiver(
     readiness: async () => [],
     ...options,
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, current.config.host, resolve);
-  });
+  await once(server.listen(0, current.config.host), 'listening');
   onTestFinished(() => server.stop(0));
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}${path}`;
