@@ -61,6 +61,10 @@ const importsByFile = new Map(sources.map((file) => [file, importsOf(file)]));
 const isOurs = (name: string) => name.startsWith('src/') || name.startsWith('connectors/');
 const startsWithAny = (name: string, ...starts: string[]) => starts.some((start) => name.startsWith(start));
 
+const without = (...starts: string[]) => sources.filter((file) => !startsWithAny(file, ...starts));
+const joins = ['src/app.ts', 'src/config/live/reload-worker.ts', 'src/commands/', 'connectors/'];
+const top = ['src/app.ts', 'src/main.ts', 'src/commands/'];
+
 describe('imports go one way', () => {
   test('the model imports nothing', () => {
     expect(importsOf('src/model.ts')).toEqual([]);
@@ -98,40 +102,11 @@ describe('imports go one way', () => {
       expect(readFileSync(join(root, file), 'utf8')).not.toMatch(/Date\.now|new Date\(\)|Math\.random/);
   });
 
-  test('templates know nothing of rules', () => {
-    expect(breaches(within('src/templates/'), (name) => !name.startsWith('src/rules/'))).toEqual([]);
-  });
-
   test('backoff and settling are arithmetic', () => {
     const file = 'src/deliveries/settle.ts';
     const allowed = new Set(['src/config/config.ts', 'src/model.ts']);
     expect(breaches([file], (name) => allowed.has(name))).toEqual([]);
     expect(readFileSync(join(root, file), 'utf8')).not.toMatch(/Date\.now|new Date|Math\.random/);
-  });
-
-  test('the receiver knows neither rules nor deliveries nor connectors', () => {
-    const forbidden = [
-      'src/rules/',
-      'src/deliveries/',
-      'src/templates/',
-      'src/app.ts',
-      'src/commands/',
-      'connectors/',
-    ];
-    expect(breaches(within('src/receiver/'), (name) => !startsWithAny(name, ...forbidden))).toEqual([]);
-  });
-
-  test('pages know no connector, command or database, and only the admin port leads to them', () => {
-    const forbidden = [
-      'connectors/',
-      'src/commands/',
-      'src/app.ts',
-      'src/store/operations/',
-      'src/store/sqlite',
-    ];
-    expect(breaches(within('src/pages/'), (name) => !startsWithAny(name, ...forbidden))).toEqual([]);
-    const others = sources.filter((file) => !startsWithAny(file, 'src/pages/', 'src/app.ts'));
-    expect(breaches(others, (name) => !name.startsWith('src/pages/'))).toEqual([]);
   });
 
   test('no file outside of connectors names a tool', () => {
@@ -162,27 +137,30 @@ describe('imports go one way', () => {
     expect(named).toEqual([]);
   });
 
-  test("the store's backends and the connectors are imported where the parts are joined, and nowhere else", () => {
-    const joins = ['src/app.ts', 'src/config/live/reload-worker.ts', 'src/commands/', 'connectors/'];
-    const others = sources.filter((file) => !startsWithAny(file, ...joins));
-    expect(breaches(others, (name) => !name.startsWith('connectors/'))).toEqual([]);
-    const files = others.filter((file) => !startsWithAny(file, 'src/store/', 'src/scenarios/'));
-    expect(breaches(files, (name) => !startsWithAny(name, 'src/store/sqlite', 'src/store/open.ts'))).toEqual(
-      [],
-    );
-  });
-
-  test('nothing below the app imports it or a command', () => {
-    const files = sources.filter(
-      (file) => !startsWithAny(file, 'src/app.ts', 'src/main.ts', 'src/commands/'),
-    );
-    expect(
-      breaches(files, (name) => !startsWithAny(name, 'src/app.ts', 'src/commands/', 'src/main.ts')),
-    ).toEqual([]);
-  });
-
-  test('no source imports a test, a bench or the sandbox', () => {
-    expect(breaches(sources, (name) => !startsWithAny(name, 'test/', 'bench/', 'sandbox/'))).toEqual([]);
+  test.each([
+    ['templates know nothing of rules', within('src/templates/'), ['src/rules/']],
+    [
+      'the receiver knows neither rules nor deliveries nor connectors',
+      within('src/receiver/'),
+      ['src/rules/', 'src/deliveries/', 'src/templates/', 'src/app.ts', 'src/commands/', 'connectors/'],
+    ],
+    [
+      'pages know no connector, command or database',
+      within('src/pages/'),
+      ['connectors/', 'src/commands/', 'src/app.ts', 'src/store/operations/', 'src/store/sqlite'],
+    ],
+    ['only the admin port leads to pages', without('src/pages/', 'src/app.ts'), ['src/pages/']],
+    ['connectors are imported only where the parts are joined', without(...joins), ['connectors/']],
+    [
+      "so are the store's backends",
+      without(...joins, 'src/store/', 'src/scenarios/'),
+      ['src/store/sqlite', 'src/store/open.ts'],
+    ],
+    ['nothing below the app imports it or a command', without(...top), top],
+    ['no source imports a test, a bench or the sandbox', sources, ['test/', 'bench/', 'sandbox/']],
+  ])('%s', (_, files, forbidden) => {
+    expect(files).not.toEqual([]);
+    expect(breaches(files, (name) => !startsWithAny(name, ...forbidden))).toEqual([]);
   });
 
   test('there is no circle among files, imports of types included', () => {

@@ -26,7 +26,7 @@ import {
   workplace,
 } from './tools.ts';
 
-const startServing = () => telling(tellAll.replace('when: {}', 'when: { testId: { not: 99 } }'));
+const startServing = () => telling({ rules: tellAll.replace('when: {}', 'when: { testId: { not: 99 } }') });
 
 const gone = { kind: 'status', status: 410 } as const;
 
@@ -45,13 +45,13 @@ function csvRows(text: string): string[][] {
 
 describe('events', () => {
   test('are found by candidate, test, status, rule, sink, states and time', async () => {
-    const { app, http, command, done } = await telling(
-      `catalog: { 7: { name: Backend } }
+    const { app, http, command, done } = await telling({
+      rules: `catalog: { 7: { name: Backend } }
 rules:
   - { name: told, when: { testId: 7 }, then: [ { sink: ats } ] }
   - { name: also, when: { candidateId: robin-from-split }, then: [ { sink: ats, path: /also } ] }
 `,
-    );
+    });
     http.faults.once(gone);
     const dana = { candidateId: 'dana-from-zagreb', candidateNumericalId: 20970, testId: 7 };
     const first = await post(app, dana);

@@ -8,40 +8,19 @@ import type { ReplicaState } from '../../src/store/store.ts';
 import { arrival, claimDue, configId, delivered, resultOf, t0 } from '../contract/store-fixtures.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
 import { basic } from '../pages/tools.ts';
-import {
-  base,
-  endpoint,
-  jsonLines,
-  loud,
-  main,
-  nothing,
-  post,
-  run,
-  serve,
-  serving,
-  settled,
-  workplace,
-} from './tools.ts';
+import { jsonLines, loud, main, nothing, post, run, serve, settled, telling, workplace } from './tools.ts';
 
 const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC';
 const isoTime = expect.stringMatching(/^20\d\d-.*Z$/);
 
-async function startServing(admin = '{ port: 0 }', minDelay = '1m') {
-  const { folder, write } = await workplace();
-  const http = await endpoint();
-  const file = await write(
-    'config.yaml',
-    `${base(folder).replace('{ port: 0 }', admin)}
-sinks:
-  ats: { connector: webhook, url: '${http.url}', allowPrivate: true, retry: { minDelay: ${minDelay} } }
-  mail: { connector: email, url: 'smtp://\${NOBODY:-127.0.0.1}:1', from: a@example.com }
-rules: [{ name: told, when: {}, then: [{ sink: ats }] }]
-`,
-  );
-  const app = await serving(file);
-  const command = (...argv: string[]) => run([...argv, '--config', file]);
-  const json = async () => JSON.parse((await command('status', '--json')).out);
-  return { app, http, folder, file, command, json };
+async function startServing(admin?: string, minDelay = '1m') {
+  const told = await telling({
+    ats: `, retry: { minDelay: ${minDelay} }`,
+    sinks: `, mail: { connector: email, url: 'smtp://\${NOBODY:-127.0.0.1}:1', from: a@example.com }`,
+    admin,
+  });
+  const json = async () => JSON.parse((await told.command('status', '--json')).out);
+  return { ...told, json };
 }
 
 describe('status', () => {
@@ -265,18 +244,13 @@ describe('status', () => {
   });
 
   test('offers to replay what one cause has stopped, and nothing else of its sink', async () => {
-    const { folder, write } = await workplace();
-    const http = await endpoint();
-    const file = await write(
-      'config.yaml',
-      `${base(folder).replace('admin: { port: 0 }', 'admin: { port: 0, password: secret }')}
-sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true } }
-rules:
+    const { app, http, file } = await telling({
+      rules: `rules:
   - { name: "Dana's rule", when: { testId: 1 }, then: [{ sink: ats }] }
   - { name: other, when: { testId: 2 }, then: [{ sink: ats }] }
 `,
-    );
-    const app = await serving(file);
+      admin: '{ port: 0, password: secret }',
+    });
     http.faults.decide = () => ({ kind: 'status', status: 410 });
     for (const testId of [1, 2]) await post(app, { candidateId: 'a', testId });
     await settled(file);

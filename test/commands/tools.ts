@@ -147,17 +147,17 @@ export async function endpoint(): Promise<HttpSandbox> {
 /** The rule of most tests: all events are told to the sink `ats`. */
 export const tellAll = 'rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]\n';
 
-/** A connector in this process, and the endpoint of its sink `ats`. `sink`: further options of that; `rules`: all that follows. */
-export async function telling(rules = tellAll, sink = '', env: Env = {}) {
+/** A connector in this process, and the endpoint of its sink `ats`. `ats`: further options of that; `rules`: all that follows. */
+export async function telling({ ats = '', sinks = '', rules = tellAll, admin = '{ port: 0 }' } = {}) {
   const place = await workplace();
   const http = await endpoint();
-  const text = `${base(place.folder)}
-sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true${sink} } }
+  const text = `${base(place.folder).replace('{ port: 0 }', admin)}
+sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true${ats} }${sinks} }
 ${rules}`;
   const file = await place.write('config.yaml', text);
-  const app = await serving(file, env);
-  const command = (...argv: string[]) => run([...argv, '--config', file], env);
-  return { ...place, app, http, file, text, command, done: () => settled(file) };
+  const app = await serving(file);
+  const command = (...argv: string[]) => run([...argv, '--config', file]);
+  return { ...place, app, http, file, command, done: () => settled(file) };
 }
 
 /** The metrics of a connector that has delivered. */

@@ -46,57 +46,52 @@ describe('the allow-list', () => {
   });
 });
 
-async function refusedLine(config: Parameters<typeof startReceiver>[0], forwardedFor?: string) {
-  const receiver = await startReceiver({ allowFrom: ['4.175.48.171'], ...config });
-  await receiver.post(json, forwardedFor === undefined ? {} : { 'x-forwarded-for': forwardedFor });
-  expect(receiver.lines).toHaveLength(1);
-  return receiver.lines[0];
-}
-
 describe('a refused address is explained in the log', () => {
-  test('without a proxy: add it to the list', async () => {
-    expect(await refusedLine({})).toMatchObject({
-      level: 'warn',
-      outcome: 'refused',
-      status: 403,
-      judged: '127.0.0.1',
-      hops: ['127.0.0.1'],
-      untrusted: [],
-      trustProxy: 0,
-      advice: 'if 127.0.0.1 is the sender, add it to receiver.allowFrom',
-    });
-  });
+  const here = { judged: '127.0.0.1', hops: ['127.0.0.1'], untrusted: [], trustProxy: 0 };
+  const add = 'if 127.0.0.1 is the sender, add it to receiver.allowFrom';
 
-  test('behind a proxy that is not configured: trust it', async () => {
-    expect(await refusedLine({}, '4.175.48.171')).toMatchObject({
-      judged: '127.0.0.1',
-      untrusted: ['4.175.48.171'],
-      advice:
-        'if 127.0.0.1 is the sender, add it to receiver.allowFrom; ' +
-        'if it is a proxy of yours, set receiver.trustProxy to its address, or to 1',
-    });
-  });
-
-  test('behind one proxy more than configured: trust that, too', async () => {
-    expect(await refusedLine({ trustProxy: 1 }, '4.175.48.171, 10.0.0.2')).toMatchObject({
-      judged: '10.0.0.2',
-      hops: ['127.0.0.1', '10.0.0.2'],
-      advice: expect.stringContaining('receiver.trustProxy to its address, or to 2'),
-    });
-  });
-
-  test('behind a proxy that is not among the listed ones: list it', async () => {
-    expect(await refusedLine({ trustProxy: ['192.0.2.1'] }, '4.175.48.171')).toMatchObject({
-      advice: expect.stringContaining('if it is a proxy of yours, add it to receiver.trustProxy'),
-    });
-  });
-
-  test('a proxy that does not write an address: fix its configuration', async () => {
-    expect(await refusedLine({ trustProxy: 1 }, 'unknown')).toMatchObject({
-      judged: null,
-      address: 'unknown',
-      advice: expect.stringContaining('"unknown" in X-Forwarded-For is not an address'),
-    });
+  test.each([
+    ['without a proxy: add it to the list', 0, '', { ...here, advice: add }],
+    [
+      'behind a proxy that is not configured: trust it',
+      0,
+      '4.175.48.171',
+      {
+        ...here,
+        untrusted: ['4.175.48.171'],
+        advice: `${add}; if it is a proxy of yours, set receiver.trustProxy to its address, or to 1`,
+      },
+    ],
+    [
+      'behind one proxy more than configured: trust that, too',
+      1,
+      '4.175.48.171, 10.0.0.2',
+      {
+        judged: '10.0.0.2',
+        hops: ['127.0.0.1', '10.0.0.2'],
+        advice: expect.stringContaining('receiver.trustProxy to its address, or to 2'),
+      },
+    ],
+    [
+      'behind a proxy that is not among the listed ones: list it',
+      ['192.0.2.1'],
+      '4.175.48.171',
+      { advice: expect.stringContaining('if it is a proxy of yours, add it to receiver.trustProxy') },
+    ],
+    [
+      'a proxy that does not write an address: fix its configuration',
+      1,
+      'unknown',
+      {
+        judged: null,
+        address: 'unknown',
+        advice: expect.stringContaining('"unknown" in X-Forwarded-For is not an address'),
+      },
+    ],
+  ])('%s', async (_, trustProxy, chain, line) => {
+    const receiver = await startReceiver({ allowFrom: ['4.175.48.171'], trustProxy });
+    await receiver.post(json, chain === '' ? {} : { 'x-forwarded-for': chain });
+    expect(receiver.lines).toMatchObject([{ level: 'warn', outcome: 'refused', status: 403, ...line }]);
   });
 
   test('a scan does not flood it, and suppressed lines are counted', async () => {
@@ -241,63 +236,38 @@ test('a reload changes path, limits and the correlation header at once', async (
 });
 
 describe('the correlation id', () => {
-  const idFrom = (headers: Record<string, string>, setting = 'auto') => correlationOf(headers, setting).id;
-
-  describe('with auto', () => {
-    test.each([
-      'x-service-correlationid',
-      'x-acme-corp-correlationid',
-      'x-acme-correlation-id',
-      'x-correlation-id',
-      'x-correlationid',
-    ])('%s is taken', (name) => {
-      expect(idFrom({ host: 'localhost', [name]: 'c-1' })).toBe('c-1');
-    });
-
-    test('one with a brand is taken before a general one, in whatever order they come', () => {
-      expect(idFrom({ 'x-correlation-id': 'general', 'x-acme-correlationid': 'brand' })).toBe('brand');
-      expect(idFrom({ 'x-acme-correlationid': 'brand', 'x-correlation-id': 'general' })).toBe('brand');
-    });
-
-    test.each([
-      'correlationid',
-      'x-acme-correlationid-old',
-      'x-acme-id',
-      'acme-correlationid',
-      'x-request-id',
-    ])('%s is not', (name) => {
-      expect(correlationOf({ [name]: 'c-1' }, 'auto')).toEqual({ id: null, unusable: null });
-    });
+  test.each<[string | null, Record<string, string>, string?]>([
+    ['c-1', { host: 'localhost', 'x-service-correlationid': 'c-1' }],
+    ['c-1', { 'x-acme-corp-correlationid': 'c-1' }],
+    ['c-1', { 'x-acme-correlation-id': 'c-1' }],
+    ['c-1', { 'x-correlation-id': 'c-1' }],
+    ['c-1', { 'x-correlationid': 'c-1' }],
+    ['x'.repeat(200), { 'x-a-correlationid': 'x'.repeat(200) }],
+    ['{5F0C7A52-9A53} #1', { 'x-a-correlationid': '{5F0C7A52-9A53} #1' }],
+    // One with a brand is taken before a general one, in whatever order they come.
+    ['brand', { 'x-correlation-id': 'general', 'x-acme-correlationid': 'brand' }],
+    ['brand', { 'x-acme-correlationid': 'brand', 'x-correlation-id': 'general' }],
+    [null, { 'x-a-correlationid': '' }],
+    [null, { correlationid: 'c-1' }],
+    [null, { 'x-acme-correlationid-old': 'c-1' }],
+    [null, { 'x-acme-id': 'c-1' }],
+    [null, { 'acme-correlationid': 'c-1' }],
+    [null, { 'x-request-id': 'c-1' }],
+    // With a name, only that header is taken; a name that every object has is no header.
+    ['c-2', { 'x-acme-correlationid': 'brand', 'x-trace': 'c-2' }, 'x-trace'],
+    [null, { 'x-acme-correlationid': 'brand' }, 'x-trace'],
+    [null, {}, 'constructor'],
+  ])('is %j of %j', (id, headers, setting = 'auto') => {
+    expect(correlationOf(headers, setting)).toEqual({ id, unusable: null });
   });
 
-  test('a name that every object has is no header', () => {
-    expect(correlationOf({}, 'constructor')).toEqual({ id: null, unusable: null });
-  });
-
-  test('with a name, only that header is taken', () => {
-    const headers = { 'x-acme-correlationid': 'brand', 'x-trace': 'c-2' };
-    expect(idFrom(headers, 'x-trace')).toBe('c-2');
-    expect(idFrom({ 'x-acme-correlationid': 'brand' }, 'x-trace')).toBeNull();
-  });
-
-  describe('a value', () => {
-    test('may be up to 200 printable ASCII characters', () => {
-      expect(idFrom({ 'x-a-correlationid': 'x'.repeat(200) })).toHaveLength(200);
-      expect(idFrom({ 'x-a-correlationid': '{5F0C7A52-9A53-4A5F-8A3B-0A6C1F0F2F10} #1' })).not.toBeNull();
-    });
-
-    test.each(['x'.repeat(201), 'tab\there', 'gr\u00FC\u00DFe', 'c1\u009B', 'nul\u0000'])(
-      'is not used, with a reason, when it is %j',
-      (value) => {
-        expect(correlationOf({ 'x-a-correlationid': value }, 'auto')).toEqual({
-          id: null,
-          unusable: expect.stringContaining('x-a-correlationid'),
-        });
-      },
-    );
-
-    test('that is empty counts as none', () => {
-      expect(correlationOf({ 'x-a-correlationid': '' }, 'auto')).toEqual({ id: null, unusable: null });
-    });
-  });
+  test.each(['x'.repeat(201), 'tab\there', 'gr\u00FC\u00DFe', 'c1\u009B', 'nul\u0000'])(
+    'is not used, with a reason, when it is %j',
+    (value) => {
+      expect(correlationOf({ 'x-a-correlationid': value }, 'auto')).toEqual({
+        id: null,
+        unusable: expect.stringContaining('x-a-correlationid'),
+      });
+    },
+  );
 });
