@@ -3,10 +3,14 @@ import { StoreUnavailable } from './store.ts';
 import type { Tallies } from './tallies.ts';
 
 export type Work = (tallies: Tallies) => Operation<unknown>;
+/** `since`: when the first of them was asked for, by performance.now(). */
+type Commit = (works: readonly Work[], since: number) => Promise<readonly unknown[]>;
 
 /** A write that waits for its commit. */
 interface QueuedWrite {
   readonly work: Work;
+  /** By performance.now(). */
+  readonly queuedAt: number;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -28,7 +32,7 @@ const defaultLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch: 500, maxWr
  */
 export class GroupCommit {
   readonly #on: string;
-  readonly #commit: (works: readonly Work[]) => Promise<readonly unknown[]>;
+  readonly #commit: Commit;
   readonly #limits: GroupCommitLimits;
   readonly #queue: QueuedWrite[] = [];
   #scheduled = false;
@@ -44,11 +48,7 @@ export class GroupCommit {
    * `on`: what the writes wait for, to say so. `commit`: one transaction; resolves to its results. Where the store cannot be
    * written, it throws StoreUnavailable.
    */
-  constructor(
-    on: string,
-    commit: (works: readonly Work[]) => Promise<readonly unknown[]>,
-    limits: Partial<GroupCommitLimits> = {},
-  ) {
+  constructor(on: string, commit: Commit, limits: Partial<GroupCommitLimits> = {}) {
     this.#on = on;
     this.#commit = commit;
     this.#limits = { ...defaultLimits, ...limits };
@@ -62,7 +62,12 @@ export class GroupCommit {
       return Promise.reject(new StoreUnavailable(`${length} writes wait for ${this.#on} already.`));
     this.queued += 1;
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ work, resolve: (result) => resolve(result as T), reject });
+      this.#queue.push({
+        work,
+        queuedAt: performance.now(),
+        resolve: (result) => resolve(result as T),
+        reject,
+      });
       this.#schedule();
     });
   }
@@ -96,7 +101,8 @@ export class GroupCommit {
 
   async #commitAll(batch: readonly QueuedWrite[]): Promise<void> {
     try {
-      const results = await this.#commit(batch.map(({ work }) => work));
+      const works = batch.map(({ work }) => work);
+      const results = await this.#commit(works, batch[0]!.queuedAt);
       this.commits += 1;
       this.queued -= batch.length;
       for (const [place, write] of batch.entries()) write.resolve(results[place]);

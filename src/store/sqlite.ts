@@ -24,7 +24,7 @@ import { type Driver, type OpenOptions, type Store, storeOn, StoreUnavailable } 
 import { Tallies } from './tallies.ts';
 
 interface SqliteLimits extends GroupCommitLimits {
-  /** How long a read or a transaction waits for another process that holds the lock. */
+  /** How long a read or a write waits for another process that holds the lock; a write also behind others. */
   readonly busyForMs: number;
 }
 
@@ -58,8 +58,12 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   const { busyForMs = 10_000 } = limits;
   const connection = new Connection(file, options.damaged);
   /** Waits without blocking this process. */
-  const patiently = async <T>(ask: (db: Database) => T, forMs = busyForMs): Promise<T> => {
-    const deadline = performance.now() + forMs;
+  const patiently = async <T>(
+    ask: (db: Database) => T,
+    forMs = busyForMs,
+    since = performance.now(),
+  ): Promise<T> => {
+    const deadline = since + forMs;
     for (;;) {
       try {
         return ask(connection.open());
@@ -85,7 +89,11 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
     connection.close(closed());
     throw error;
   }
-  const commit = new GroupCommit('the disk', (works) => patiently((db) => committed(db, works)), limits);
+  const commit = new GroupCommit(
+    'the disk',
+    (works, since) => patiently((db) => committed(db, works), busyForMs, since),
+    limits,
+  );
   // Who opened the store is told, and every use of it is.
   const guard = lock ? setInterval(() => tryTo(() => connection.look()), betweenLooksMs).unref() : undefined;
   const witness = randomUUID();

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { all, get, query, run } from '../../../src/store/operation.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
@@ -128,6 +129,16 @@ describe('a group commit', () => {
       other.exec('commit');
       await driver.write(insert('second'));
       expect(await notes(driver)).toEqual(['second']);
+    });
+
+    test('lets a write behind others wait no longer than those', async () => {
+      const driver = await open({ busyForMs: 30, maxBatch: 1 });
+      const [first, second] = [driver.write(insert('first')), driver.write(insert('second'))];
+      const ended = Promise.allSettled([second]);
+      await expect(first).rejects.toThrow(StoreUnavailable);
+      for (let turns = 0; turns < 5; turns += 1) await setImmediate();
+      other.exec('commit');
+      expect(await ended).toMatchObject([{ reason: { name: 'StoreUnavailable' } }]);
     });
 
     test('finishes what waits when it is closed, and takes no more', async () => {
