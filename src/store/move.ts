@@ -106,7 +106,7 @@ export async function move(source: Side, target: Side, progress: MoveProgress): 
   }
   await refuseServed(source);
   try {
-    await target.driver.write(() => unmark(target.driver.shared));
+    await target.driver.write(() => unmark(target, begunAt));
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
     const help =
@@ -171,13 +171,17 @@ async function* pages(table: Table, { driver }: Side): AsyncGenerator<Row[]> {
   }
 }
 
-/** Unless another process has begun to do the same. */
-function* append(table: Table, target: string, begunAt: number, rows: readonly Row[]): Operation<void> {
+/** Another process that has begun to do the same has emptied the target. */
+function* refuseOther(target: string, begunAt: number): Operation<void> {
   yield* lock('unfinished_copy');
   if ((yield* get(sql.unfinished))?.begun_at !== begunAt)
     throw new StoreUnavailable(
       `Another process writes to ${target}. Let it end, or end it, and run this again.`,
     );
+}
+
+function* append(table: Table, target: string, begunAt: number, rows: readonly Row[]): Operation<void> {
+  yield* refuseOther(target, begunAt);
   yield* together(rows.map((row) => run(sql.insert(table, Object.keys(row)), ...Object.values(row))));
 }
 
@@ -197,9 +201,10 @@ async function digest(table: Table, side: Side, tell: (rows: number) => void): P
   return hash.digest('hex');
 }
 
-function* unmark(isPostgres: boolean): Operation<void> {
+function* unmark({ name, driver }: Side, begunAt: number): Operation<void> {
+  yield* refuseOther(name, begunAt);
   yield* run(sql.end);
-  if (!isPostgres) return;
+  if (!driver.shared) return;
   for (const table of tables) {
     // Its sequences know only of what they numbered themselves, and its planner would learn of the rows in a minute.
     if (table.key[0] === 'seq') yield* get(sql.continueSeqs(table));

@@ -8,7 +8,7 @@ import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { sqliteSteps } from '../../src/store/schema.ts';
 import { tables } from '../../src/store/move.ts';
-import { openStore } from '../../src/store/open.ts';
+import { moveStore, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { storable } from '../../src/support/text.ts';
 import {
@@ -254,6 +254,19 @@ describe('migrate-store', () => {
       expect(err).toMatch(/Another process writes to/);
     expect(await move(to, file('back'))).toMatchObject({ code: 0 });
     expect(rowsOfFile(path('back'))).toEqual(asStored(rowsOfFile(path('old'))));
+  });
+
+  test('that another one has begun anew by its end leaves the mark to that', async () => {
+    const { path, file } = await places();
+    await fill(file('old'));
+    const moved = moveStore(file('old'), file('new'), (done, table) => {
+      if (done !== 'checked' || table !== tables.at(-1)!.name) return;
+      const other = new DatabaseSync(path('new'));
+      other.exec('update unfinished_copy set begun_at = begun_at + 1; delete from attempts');
+      other.close();
+    });
+    await expect(moved).rejects.toThrow('Another process writes to');
+    expect((await run(['events', '--store', file('new')])).err).toContain('unfinished copy');
   });
 
   test('refuses a source that is served', async () => {
