@@ -9,14 +9,15 @@ import { base, endpoint, jsonLines, nothing, post, run, serving, settled, workpl
 const guid = '0123456789abcdef0123456789abcdef';
 const dashed = '01234567-89AB-CDEF-0123-456789ABCDEF';
 
-async function startServing() {
+/** A busy machine may take longer than a short `timeout`, and the next attempt is an hour later. */
+async function startServing(timeout = '30s') {
   const { folder, write } = await workplace();
   const [ats, crm] = [await endpoint(), await endpoint()];
   const file = await write(
     'config.yaml',
     `${base(folder)}
 sinks:
-  ats: { connector: webhook, url: '${ats.url}', allowPrivate: true, timeout: 1s, retry: { minDelay: 1h, maxDelay: 1h } }
+  ats: { connector: webhook, url: '${ats.url}', allowPrivate: true, timeout: ${timeout}, retry: { minDelay: 1h, maxDelay: 1h } }
   crm: { connector: webhook, url: '${crm.url}', allowPrivate: true, retry: { minDelay: 1h, maxDelay: 1h } }
 rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: crm } ] } ]
 `,
@@ -116,7 +117,7 @@ test('takes the number that messages show, and asks where several candidates had
 });
 
 test('waits for what is being sent, and says that it may have arrived', async () => {
-  const { app, ats, command, files } = await startServing();
+  const { app, ats, command, files } = await startServing('1s');
   ats.faults.decide = () => ({ kind: 'hang', commit: true });
   const { eventId } = await post(app, { candidateId: 'Dana' });
   await vi.waitFor(async () =>
