@@ -214,6 +214,15 @@ describe('a scenario over time', () => {
     ]);
   });
 
+  test.each([
+    ['a, b, c, d, e', 'a, b, c, d, e'],
+    ['a, b, c, d, e, f', 'a, b, c, d, e and 1 more'],
+  ])('is told of whom it was expected, at most five by name: %s', async (events, named) => {
+    expect(await timedMessages(scenario(two, `{ sink: page, events: [${events}] }`))).toEqual([
+      `5:31 expected of ${named}, but it would be of a, b`,
+    ]);
+  });
+
   test('is told what is missing, and what is too much', async () => {
     expect(
       await timedMessages(

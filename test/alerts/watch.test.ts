@@ -632,6 +632,7 @@ summary: { at: "Mon 09:00", then: [ { sink: other, text: "{{ notice.detail }}" }
       sink: null,
       count: 4,
       since: start + 8 * hour,
+      recovered: false,
       detail: [
         '4 events: 3 completed, 1 did not take the test',
         'Backend: 2 completed, 1 did not take the test',

@@ -42,7 +42,7 @@ test.each(choices)('what it writes is good, and has a scenario for each rule: %s
   expect(explained.includes('TypeScript')).toBe(isNamed || tools.includes('google-sheets'));
 });
 
-test('it takes UTC where the machine does not say its time zone', async () => {
+test('it takes UTC where the machine does not say its time zone, and has no catalog without tests', async () => {
   vi.stubEnv('TZ', '');
   const { folder } = await workplace();
   const file = `${folder}/new.yaml`;
@@ -51,7 +51,9 @@ test('it takes UTC where the machine does not say its time zone', async () => {
   } finally {
     vi.unstubAllEnvs();
   }
-  expect(await readFile(file, 'utf8')).toContain('timezone: UTC #');
+  const text = await readFile(file, 'utf8');
+  expect(text).toContain('timezone: UTC #');
+  expect(text).not.toContain('catalog');
 });
 
 test('in a clone it says how to call it there, with a path that a shell takes', async () => {

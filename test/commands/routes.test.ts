@@ -74,6 +74,14 @@ any other test
 `);
   });
 
+  test('names three conditions of many', async () => {
+    const any = ['a', 'b', 'c', 'd'].map((letter) => `{ candidateId: { matches: ^${letter} } }`);
+    const { out } = await run(['routes', await fileOf(rule('some', `{ any: [${any.join()}] }`, post('#a')))]);
+    expect(out).toContain(
+      '(rule some, if (candidateId matches ^a or candidateId matches ^b or candidateId matches ^c or 1 more))',
+    );
+  });
+
   test('prints the same as one JSON object', async () => {
     const rules = rule(
       'vip',

@@ -28,6 +28,9 @@ describe('hours over midnight', () => {
   test('reach into the day after the last listed one', () => {
     expect(opens(night, '2026-11-21T03:00:00Z')).toBe('2026-11-21T03:00:00.000Z');
   });
+  test('end with their last minute', () => {
+    expect(opens(night, '2026-11-20T05:00:00Z')).toBe('2026-11-20T21:00:00.000Z');
+  });
   test('do not reach into a listed day from an unlisted one', () => {
     expect(opens(night, '2026-11-23T03:00:00Z')).toBe('2026-11-23T21:00:00.000Z');
   });

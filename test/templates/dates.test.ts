@@ -67,6 +67,10 @@ it.each([
     '{{ now | date_to_string }} {{ now | date_to_long_string: "ordinal", "US" }}',
     '01 Jul 2026 July 1st, 2026',
   ],
+  [
+    '{% for day in (10..14) %}{{ day | prepend: "2026-07-" | date: "%-d%q" }} {% endfor %}',
+    '10th 11th 12th 13th 14th ',
+  ],
   ['{{ event.status | date: "%F" }}', 'Completed'],
   ['[{{ nil | date: "%F" }}{{ "" | date: "%F" }}]', '[]'],
   ['{{ 99999999999999999 | date: "%F" }}', '100000000000000000'],
