@@ -24,7 +24,7 @@ export { html, type Html, safeUrl } from './support/html.ts';
 export { listAt, mapLeaves, textAt } from './support/json.ts';
 export { masker } from './support/masker.ts';
 export { maskTexts, partsOfUrl } from './support/secret.ts';
-export { printable, printableLines, visible } from './support/text.ts';
+export { firstListed, printable, printableLines, visible } from './support/text.ts';
 
 /**
  * Escapes a value that a template prints. `path` leads to the string within the action's key; it is empty if the key's

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { type ComposeResult, oneLine, rejected } from '../../src/connector.ts';
+import { type ComposeResult, firstListed, oneLine, rejected } from '../../src/connector.ts';
 import type { Rejected } from '../../src/model.ts';
 import { type Address, domainOf, parseAddresses } from './addresses.ts';
 
@@ -104,13 +104,11 @@ const noRecipient = (invalid: readonly string[]): Rejected =>
 
 const mostQuoted = 10;
 
-function quote(texts: readonly string[]): string {
-  const quoted = texts
-    .slice(0, mostQuoted)
-    .map((text) => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text));
-  const more = texts.length - quoted.length;
-  return quoted.join(', ') + (more > 0 ? ` and ${more} more` : '');
-}
+const quote = (texts: readonly string[]): string =>
+  firstListed(
+    texts.map((text) => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)),
+    mostQuoted,
+  );
 
 /**
  * A header is folded at its spaces, and no line may have more than 998 octets (RFC 5322, 2.1.1): servers refuse the mail. So

@@ -1,7 +1,7 @@
 import { program } from '../support/program.ts';
 import type { RefusedEvents } from '../model.ts';
 import type { SinkFigures } from '../store/store.ts';
-import { count } from '../support/text.ts';
+import { count, firstListed } from '../support/text.ts';
 
 /** How a sink is, in the words for people. */
 export const sinkStates = {
@@ -161,8 +161,7 @@ export function refusals(all: readonly RefusedEvents[]): Refusals[] {
     Map.groupBy(all, ({ reason }) => reason),
     ([reason, alike]) => {
       const sources = alike.toSorted((a, b) => b.count - a.count).map(({ from }) => from);
-      const more = sources.length - namedSources;
-      const from = sources.slice(0, namedSources).join(', ') + (more > 0 ? ` and ${more} more` : '');
+      const from = firstListed(sources, namedSources);
       const total = alike.reduce((sum, one) => sum + one.count, 0);
       const { short, long, advice } = refusalWords[reason];
       const were = total === 1 ? 'was' : 'were';

@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { memo } from '../support/text.ts';
+import { firstListed, memo } from '../support/text.ts';
 import { type Json, statuses } from '../model.ts';
 import type { Field } from './fields.ts';
 
@@ -148,10 +148,7 @@ export function allHold(verdicts: readonly (boolean | null)[]): boolean | null {
 
 const maxShown = 5;
 
-function showList(values: readonly Json[]): string {
-  const shown = values.slice(0, maxShown).map(show).join(', ');
-  return values.length > maxShown ? `${shown} and ${values.length - maxShown} more` : shown;
-}
+const showList = (values: readonly Json[]): string => firstListed(values.map(show), maxShown);
 
 export function show(value: Json): string {
   if (isList(value)) return showList(value);

@@ -1,4 +1,5 @@
 import { type Status, statuses } from '../model.ts';
+import { firstOnes } from '../support/text.ts';
 import {
   allHold,
   type Clause,
@@ -243,9 +244,8 @@ function joined(
 ): Rest {
   const [only] = rests;
   if (only && rests.length === 1) return only;
-  const shown = rests.slice(0, maxReasons).map(({ words }) => words);
-  const more = rests.length - shown.length;
-  const words = [...shown, ...(more > 0 ? [`${more} more`] : [])].join(` ${word} `);
+  const all = rests.map((rest) => rest.words);
+  const words = firstOnes(all, maxReasons).join(` ${word} `);
   return {
     holds: (subject) => holds((rest) => rest.holds(subject)),
     words: word === 'or' ? `(${words})` : words,
@@ -288,7 +288,8 @@ function noneOf(test: Test): Test {
   };
 }
 
-function reasons(tests: readonly Test[], subject: Subject, who: string): string[] {
-  const shown = tests.slice(0, maxReasons).map((test) => test.because(subject, who));
-  return tests.length > maxReasons ? [...shown, `${tests.length - maxReasons} more`] : shown;
-}
+const reasons = (tests: readonly Test[], subject: Subject, who: string): readonly string[] =>
+  firstOnes(
+    tests.map((test) => test.because(subject, who)),
+    maxReasons,
+  );

@@ -1,6 +1,7 @@
 import type { Expectation, TimedExpectation, TimedScenario } from '../config/config.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Path } from '../support/json.ts';
+import { firstListed } from '../support/text.ts';
 import type { Playback, SentMessage } from './engine.ts';
 
 /** What came out otherwise than expected, and at which place of the scenario that is shown. */
@@ -139,10 +140,7 @@ function faultsOf(
 
 const sortedList = (ids: readonly string[]): string => JSON.stringify(ids.toSorted());
 
-function listed(items: readonly string[]): string {
-  const more = items.length - mostListed;
-  return items.slice(0, mostListed).join(', ') + (more > 0 ? ` and ${more} more` : '');
-}
+const listed = (items: readonly string[]): string => firstListed(items, mostListed);
 
 /** The message to the sink that differs least. */
 function closest(

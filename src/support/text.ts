@@ -36,6 +36,14 @@ export function orList(words: readonly string[]): string {
   return `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
+/** The first ones, and then `2 more`. */
+export const firstOnes = (words: readonly string[], most: number): readonly string[] =>
+  words.length <= most ? words : [...words.slice(0, most), `${words.length - most} more`];
+
+/** `a, b, c and 2 more`. */
+export const firstListed = (words: readonly string[], most: number): string =>
+  words.slice(0, most).join(', ') + (words.length > most ? ` and ${words.length - most} more` : '');
+
 /** A name is as good as its last part: `Europe/Zagreb` as `Zagreb`, `event.testId` as `testId`. */
 const endsWithPart = (name: string, part: string): boolean =>
   part !== '' && (name.endsWith(`/${part}`) || name.endsWith(`.${part}`));

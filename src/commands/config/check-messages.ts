@@ -4,6 +4,7 @@ import { prepare } from '../../deliveries/prepare.ts';
 import { type Event, statuses } from '../../model.ts';
 import { type Action, type Plan } from '../../rules/plan.ts';
 import { strings, valueAt } from '../../support/json.ts';
+import { firstListed } from '../../support/text.ts';
 import { sampleEvent } from '../../templates/data.ts';
 import { templateKind } from '../../templates/template.ts';
 import { warningAt } from './check-routes.ts';
@@ -141,9 +142,6 @@ function testsText(failures: readonly Failure[], known: ReadonlySet<number>): st
   const tests = [...new Set(failures.map(({ sample }) => sample.event.testId))].toSorted(
     (a, b) => isOther(a) - isOther(b),
   );
-  const shown = tests
-    .slice(0, mostTests)
-    .map((testId) => (known.has(testId) ? `test ${testId}` : 'a test that is not in the catalog'));
-  const more = tests.length - shown.length;
-  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const words = tests.map((id) => (known.has(id) ? `test ${id}` : 'a test that is not in the catalog'));
+  return firstListed(words, mostTests);
 }

@@ -1,9 +1,10 @@
 import type { CheckedConfig, Problem } from '../../config/config.ts';
 import { pathOf } from '../../config/plan-source.ts';
-import { isMap, type Json, type Status, statuses } from '../../model.ts';
+import { type Status, statuses } from '../../model.ts';
 import type { Action } from '../../rules/plan.ts';
 import { type Route, routesOf } from '../../rules/routes.ts';
-import type { Path } from '../../support/json.ts';
+import { mapLeaves, type Path, valueAt } from '../../support/json.ts';
+import { firstListed } from '../../support/text.ts';
 
 /** For rules of which very many may apply to the same event. */
 const lookedForMs = 5000;
@@ -47,7 +48,7 @@ export function warningAt(
 
 function unheardWarnings({ all, tests }: RouteSurvey, config: CheckedConfig): Problem[] {
   const unheard = all.filter((route) => route.unheard !== null);
-  const byRule = Map.groupBy(unheard, (route) => route.unheard?.rules[0]);
+  const byRule = Map.groupBy(unheard, (route) => route.unheard?.[0]);
   return [...byRule].flatMap(([rule, same]) => {
     if (rule === undefined) return unmatchedWarnings(same, tests, config);
     const name = config.plan.rules.names[rule];
@@ -64,7 +65,7 @@ const mostApart = 5;
 
 /** Events that no rule takes. */
 function unmatchedWarnings(unheard: readonly Route[], tests: number, config: CheckedConfig): Problem[] {
-  const hasList = isMap(config.planSource) && config.planSource['unmatched'] !== undefined;
+  const hasList = valueAt(config.planSource, ['unmatched']) !== undefined;
   const top = [hasList ? 'unmatched' : 'rules'];
   const warnings: Problem[] = [];
   for (const alike of Map.groupBy(unheard, unlessText).values()) {
@@ -116,10 +117,9 @@ function cellsText(all: readonly Route[], tests: number, word = 'for'): string {
 }
 
 function testsText(testIds: readonly (number | null)[]): string {
-  const known = testIds.filter((testId) => testId !== null);
-  const shown = known.slice(0, mostShown).join(', ');
-  const more = known.length > mostShown ? ` and ${known.length - mostShown} more` : '';
-  const ofKnown = known.length === 0 ? [] : [`${known.length === 1 ? 'test' : 'tests'} ${shown}${more}`];
+  const known = testIds.filter((testId) => testId !== null).map(String);
+  const ofKnown =
+    known.length === 0 ? [] : [`${known.length === 1 ? 'test' : 'tests'} ${firstListed(known, mostShown)}`];
   return [...ofKnown, ...(testIds.includes(null) ? ['any other test'] : [])].join(', and for ');
 }
 
@@ -127,19 +127,12 @@ function testsText(testIds: readonly (number | null)[]): string {
 function pathOfTest({ plan, planSource }: CheckedConfig, testId: number | null): Path | null {
   if (testId === null) return null;
   if (plan.testIds.includes(testId)) return ['catalog', String(testId)];
-  const rules = isMap(planSource) ? planSource['rules'] : undefined;
-  return findPath(rules ?? null, ['rules'], (value, path) => value === testId && path.includes('when'));
-}
-
-function findPath(value: Json, path: Path, isIt: (value: Json, path: Path) => boolean): Path | null {
-  if (isIt(value, path)) return path;
-  if (typeof value !== 'object' || value === null) return null;
-  const keyed = Array.isArray(value) ? [...(value as Json[]).entries()] : Object.entries(value);
-  for (const [key, inner] of keyed) {
-    const found = findPath(inner, [...path, key], isIt);
-    if (found) return found;
-  }
-  return null;
+  let found: Path | null = null;
+  mapLeaves(valueAt(planSource, ['rules']) ?? null, (leaf, path) => {
+    if (leaf === testId && path().includes('when')) found ??= ['rules', ...path()];
+    return null;
+  });
+  return found;
 }
 
 /** Two actions of one rule are meant as they stand. */

@@ -4,7 +4,7 @@ import { formatProblem, inOrder, reportText } from '../../config/text/problems.t
 import { allActions, type Plan, unmatchedRule } from '../../rules/plan.ts';
 import { runScenarios, type CoverageGap } from '../../scenarios/run.ts';
 import { program } from '../../support/program.ts';
-import { count, jsonLine, printable } from '../../support/text.ts';
+import { count, firstOnes, jsonLine, printable } from '../../support/text.ts';
 import { choiceOption, command, configFile, flag, type ValuesOf } from '../command.ts';
 import { exit, type Io, paint } from '../output.ts';
 import { configOf } from '../with-store.ts';
@@ -165,14 +165,13 @@ function overnight(plan: Plan): string[] {
 const mostUnreached = 10;
 
 function unreachedText(unreached: readonly CoverageGap[], { plan }: CheckedConfig): string {
-  const named = unreached.slice(0, mostUnreached).map(({ rule, action }) => {
+  const named = unreached.map(({ rule, action }) => {
     const name = rule === unmatchedRule ? '"unmatched"' : `the rule "${rule}"`;
     if (action === null) return name;
     const actions = rule === unmatchedRule ? plan.unmatched : plan.then[plan.rules.names.indexOf(rule)];
     return `action ${action + 1} (${actions?.[action]?.sink}) of ${name}`;
   });
-  const more = unreached.length - named.length;
-  return printable([...named, ...(more > 0 ? [`${more} more`] : [])].join(', '));
+  return printable(firstOnes(named, mostUnreached).join(', '));
 }
 
 function printJson({ file, config, errors, warnings, unreached, live, left }: Report, io: Io): void {
