@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
-import { closest } from '../support/text.ts';
 import { statuses, type CandidateEvent, type Json, type JsonMap } from '../model.ts';
 
 /** What conditions test: the event, and the catalog's entry for its test (see TemplateData.test). */
@@ -32,13 +31,7 @@ export interface Field {
 const status = z.enum(statuses, {
   error: ({ input }) => {
     const several = statusesIn(String(input));
-    const meant = closest(String(input), statuses);
-    const hint =
-      several.length > 1
-        ? ` (write [${several.join(', ')}])`
-        : meant === null
-          ? ''
-          : ` (did you mean ${meant}?)`;
+    const hint = several.length > 1 ? ` (write [${several.join(', ')}])` : '';
     return `expected a status: Completed, DidNotTake or Canceled${hint}`;
   },
 });
@@ -52,16 +45,17 @@ function statusesIn(text: string): string[] {
   return found.length === words.length ? found : [];
 }
 
-const wholeNumber = (what: string) =>
-  z.int({ error: ({ input }) => `expected ${what}: a whole number${numberMeant(input, what)}` });
-
-function numberMeant(input: unknown, what: string): string {
-  if (typeof input !== 'string') return '';
-  if (/^\s*-?\d{1,16}\s*$/.test(input)) return ` (write ${input.trim()}, without quotes)`;
-  return what === testIdWords ? ' (for the name of the catalog, write test.name instead of testId)' : '';
-}
-
 const testIdWords = 'a test id';
+
+function wholeNumber(what: string) {
+  const meant = (input: unknown): string => {
+    if (typeof input !== 'string') return '';
+    if (/^\s*-?\d{1,16}\s*$/.test(input)) return ` (write ${input.trim()}, without quotes)`;
+    return what === testIdWords ? ' (for the name of the catalog, write test.name instead of testId)' : '';
+  };
+  const value = z.int({ error: ({ input }) => `expected ${what}: a whole number${meant(input)}` });
+  return { value, bound: value, whole: true };
+}
 
 const candidateId = z
   .string({ error: 'expected a candidate id: text, so in quotes where it is a number' })
@@ -77,54 +71,53 @@ const testValue = z.union([z.string(), z.number(), z.boolean()], {
 });
 const testBound = z.union([z.number(), z.string()], { error: 'expected a number or text' });
 
+const ofEvent = { bound: null, all: null, whole: false, optional: false } as const;
+
 const eventFields: readonly Field[] = [
   {
+    ...ofEvent,
     name: 'status',
     label: 'status',
     value: status,
-    bound: null,
     all: statuses,
-    whole: false,
-    optional: false,
     of: 'status',
     read: ({ event }) => event.status,
   },
-  number('testId', 'test', testIdWords, false),
   {
+    ...ofEvent,
+    ...wholeNumber(testIdWords),
+    name: 'testId',
+    label: 'test',
+    of: 'testId',
+    read: ({ event }) => event.testId,
+  },
+  {
+    ...ofEvent,
     name: 'candidateId',
     label: 'candidate',
     value: candidateId,
-    bound: null,
-    all: null,
-    whole: false,
-    optional: false,
     of: 'candidate',
     read: ({ event }) => event.candidateId,
   },
-  number('candidateNumericalId', 'candidate number', "a candidate's number", true),
+  {
+    ...ofEvent,
+    ...wholeNumber("a candidate's number"),
+    name: 'candidateNumericalId',
+    label: 'candidate number',
+    optional: true,
+    of: 'candidate',
+    read: ({ event }) => event.candidateNumericalId,
+  },
 ];
-
-function number(
-  name: 'testId' | 'candidateNumericalId',
-  label: string,
-  what: string,
-  optional: boolean,
-): Field {
-  const value = wholeNumber(what);
-  const read = ({ event }: Subject) => event[name];
-  const of = name === 'testId' ? 'testId' : 'candidate';
-  return { name, label, value, bound: value, all: null, whole: true, optional, of, read };
-}
 
 /** A key of the catalog's entry for the event's test. */
 export function testField(key: string): Field {
   return {
+    ...ofEvent,
     name: `test.${key}`,
     label: `the test's ${key}`,
     value: testValue,
     bound: testBound,
-    all: null,
-    whole: false,
     optional: true,
     of: key === 'id' ? 'testId' : 'test',
     read: ({ test }) => (Object.hasOwn(test, key) ? (test[key] ?? null) : null),

@@ -1,12 +1,23 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import type { Fault } from '../../src/config/text/problems.ts';
+import { validate } from '../../src/config/text/validate.ts';
+import type { Json } from '../../src/model.ts';
 import { whenSchema } from '../../src/rules/when.ts';
 
-const faults = (when: unknown) =>
-  whenSchema.safeParse(when).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
+/** As people read them. */
+function faults(when: object | number): string[] {
+  const found: string[] = [];
+  const report = ({ path, message }: Fault) => void found.push(`${path.join('.')}: ${message}`);
+  const resolve = () => {
+    throw new Error('there are no references');
+  };
+  validate({ schema: whenSchema, raw: when as Json, path: [] }, { report, resolve });
+  return found;
+}
 
-const validate = new Ajv2020({ allowUnionTypes: true }).compile(
+const isValid = new Ajv2020({ allowUnionTypes: true }).compile(
   z.toJSONSchema(whenSchema, { io: 'input', unrepresentable: 'any' }),
 );
 
@@ -33,60 +44,90 @@ const good: object[] = [
 describe('conditions that are understood', () => {
   it.each(good.map((when) => [JSON.stringify(when), when]))('%s', (_, when) => {
     expect(faults(when)).toEqual([]);
-    expect(validate(when)).toBe(true);
+    expect(isValid(when)).toBe(true);
   });
 
   it('a candidate id of as many characters as the receiver takes', () => {
     const when = { candidateId: '😀'.repeat(256) };
     expect(faults(when)).toEqual([]);
-    expect(validate(when)).toBe(true);
+    expect(isValid(when)).toBe(true);
   });
 });
 
 const statusExpected = 'expected a status: Completed, DidNotTake or Canceled';
 
 /** What editors see too, by the JSON Schema. */
-const bad: [when: unknown, ...faults: string[]][] = [
-  [5, ': expected conditions: a map such as { status: Completed }'],
-  [{ status: 'Complted' }, `status: ${statusExpected} (did you mean Completed?)`],
-  [{ status: 'completed' }, `status: ${statusExpected} (did you mean Completed?)`],
-  [{ status: 'Started' }, `status: ${statusExpected}`],
-  [{ status: null }, `status: ${statusExpected}`],
-  [{ status: ['Completed', 'canceled'] }, `status.1: ${statusExpected} (did you mean Canceled?)`],
-  [{ status: { not: { in: ['Cancelled'] } } }, `status.not.in.0: ${statusExpected} (did you mean Canceled?)`],
-  [{ statsu: 'Completed' }, ': unknown key "statsu"; did you mean "status"?'],
+const bad: [when: object | number, ...faults: string[]][] = [
+  [5, ': expected conditions: a map such as { status: Completed }, got 5'],
+  [{ status: 'Complted' }, `status: ${statusExpected}, got "Complted"; did you mean "Completed"?`],
+  [{ status: 'completed' }, `status: ${statusExpected}, got "completed"; did you mean "Completed"?`],
+  [{ status: 'Started' }, `status: ${statusExpected}, got "Started"`],
+  [{ status: null }, `status: ${statusExpected}, got nothing`],
+  [
+    { status: ['Completed', 'canceled'] },
+    `status.1: ${statusExpected}, got "canceled"; did you mean "Canceled"?`,
+  ],
+  [
+    { status: { not: { in: ['Cancelled'] } } },
+    `status.not.in.0: ${statusExpected}, got "Cancelled"; did you mean "Canceled"?`,
+  ],
+  [{ statsu: 'Completed' }, 'statsu: unknown key "statsu"; did you mean "status"?'],
   [
     { testID: 5, candidateid: 'x' },
-    ': unknown key "testID"; did you mean "testId"?',
-    ': unknown key "candidateid"; did you mean "candidateId"?',
+    'testID: unknown key "testID"; did you mean "testId"?',
+    'candidateid: unknown key "candidateid"; did you mean "candidateId"?',
   ],
-  [{ 'test.': 1 }, ': unknown key "test."'],
-  [{ status: { mathces: 'x' } }, 'status: unknown key "mathces"; did you mean "matches"?'],
-  [{ status: { gt: 'Completed' } }, 'status: unknown key "gt"'],
-  [{ testId: { not: { not: 5 } } }, 'testId.not: unknown key "not"'],
-  [{ testId: '1234567' }, 'testId: expected a test id: a whole number (write 1234567, without quotes)'],
-  [{ testId: [1, 2.5] }, 'testId.1: expected a test id: a whole number'],
-  [{ testId: { gt: '5' } }, 'testId.gt: expected a test id: a whole number (write 5, without quotes)'],
-  [{ candidateNumericalId: true }, "candidateNumericalId: expected a candidate's number: a whole number"],
-  [{ candidateId: 12345 }, 'candidateId: expected a candidate id: text, so in quotes where it is a number'],
-  [{ candidateId: '' }, 'candidateId: expected a candidate id: at least one character that is not a space'],
-  [{ candidateId: '😀'.repeat(257) }, 'candidateId: expected a candidate id: at most 256 characters'],
-  [{ 'test.team': null }, 'test.team: expected text, a number, or true or false'],
-  [{ 'test.team': { exists: 'yes' } }, 'test.team.exists: expected true or false'],
+  [
+    { 'test.': 1 },
+    'test.: unknown key "test."; expected status, testId, candidateId, candidateNumericalId, all, any, not or test.<key>',
+  ],
+  [{ status: { mathces: 'x' } }, 'status.mathces: unknown key "mathces"; did you mean "matches"?'],
+  [{ status: { gt: 'Completed' } }, 'status.gt: unknown key "gt"; expected in, matches, exists or not'],
+  [
+    { testId: { not: { not: 5 } } },
+    'testId.not.not: unknown key "not"; expected in, matches, exists, gt, gte, lt or lte',
+  ],
+  [
+    { testId: '1234567' },
+    'testId: expected a test id: a whole number (write 1234567, without quotes), got "1234567"',
+  ],
+  [{ testId: [1, 2.5] }, 'testId.1: expected a test id: a whole number, got 2.5'],
+  [
+    { testId: { gt: '5' } },
+    'testId.gt: expected a test id: a whole number (write 5, without quotes), got "5"',
+  ],
+  [
+    { candidateNumericalId: true },
+    "candidateNumericalId: expected a candidate's number: a whole number, got true",
+  ],
+  [
+    { candidateId: 12345 },
+    'candidateId: expected a candidate id: text, so in quotes where it is a number, got 12345',
+  ],
+  [
+    { candidateId: '' },
+    'candidateId: expected a candidate id: at least one character that is not a space, got ""',
+  ],
+  [
+    { candidateId: '😀'.repeat(257) },
+    'candidateId: expected a candidate id: at most 256 characters, got "😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀…"',
+  ],
+  [{ 'test.team': null }, 'test.team: expected text, a number, or true or false, got nothing'],
+  [{ 'test.team': { exists: 'yes' } }, 'test.team.exists: expected true or false, got "yes"'],
   [{ 'test.team': [] }, 'test.team: expected at least one value: an empty list matches no event'],
   [{ status: { in: [] } }, 'status.in: expected at least one value: an empty list matches no event'],
-  [{ status: { in: 'Completed' } }, 'status.in: expected a list of values'],
+  [{ status: { in: 'Completed' } }, 'status.in: expected a list of values, got "Completed"'],
   [{ status: {} }, 'status: expected a value, a list of values, or operators such as { not: … }'],
   [{ all: [] }, 'all: expected at least one condition'],
-  [{ any: { status: 'Completed' } }, 'any: expected a list of conditions'],
-  [{ not: { testId: 1.5 } }, 'not.testId: expected a test id: a whole number'],
-  [{ any: [{}, { status: 'x' }] }, `any.1.status: ${statusExpected}`],
+  [{ any: { status: 'Completed' } }, 'any: expected a list of conditions, got a map'],
+  [{ not: { testId: 1.5 } }, 'not.testId: expected a test id: a whole number, got 1.5'],
+  [{ any: [{}, { status: 'x' }] }, `any.1.status: ${statusExpected}, got "x"`],
 ];
 
 describe('conditions that are not', () => {
   it.each(bad.map(([when, ...expected]) => ({ when, expected })))('$when', ({ when, expected }) => {
     expect(faults(when)).toEqual(expected);
-    expect(validate(when)).toBe(false);
+    expect(isValid(when)).toBe(false);
   });
 });
 
@@ -131,14 +172,14 @@ describe('conditions that no event can meet, or that cannot be tested', () => {
     ],
     [
       { candidateId: '{0A12CD34-AB12-CD34-AB12-CD34AB12CD34}' },
-      'candidateId: expected the id as it is kept: 0a12cd34ab12cd34ab12cd34ab12cd34',
+      'candidateId: expected the id as it is kept: 0a12cd34ab12cd34ab12cd34ab12cd34, got "{0A12CD34-AB12-CD34-AB12-CD34AB12CD34}"',
     ],
     [
       { candidateId: { not: 'urn:uuid:0a12cd34-ab12-cd34-ab12-cd34ab12cd34' } },
-      'candidateId.not: expected the id as it is kept: 0a12cd34ab12cd34ab12cd34ab12cd34',
+      'candidateId.not: expected the id as it is kept: 0a12cd34ab12cd34ab12cd34ab12cd34, got "urn:uuid:0a12cd34-ab12-cd34-ab12-cd34ab12cd34"',
     ],
-    [{ candidateId: ' abc' }, 'candidateId: expected the id as it is kept: abc'],
-    [{ candidateId: 'a\tb' }, 'candidateId: expected a candidate id: no control characters'],
+    [{ candidateId: ' abc' }, 'candidateId: expected the id as it is kept: abc, got " abc"'],
+    [{ candidateId: 'a\tb' }, 'candidateId: expected a candidate id: no control characters, got "a\\tb"'],
     [
       { candidateId: { matches: '(a' } },
       'candidateId.matches: the pattern cannot be read: missing closing ): `(a`',
