@@ -143,13 +143,15 @@ function samplesOf(
   others: readonly number[],
 ): Subject[] {
   const values = reached.flatMap(({ rest }) => rest?.values ?? []);
-  const texts = values.flatMap(({ field, value }) => (field.name === 'candidateId' ? [String(value)] : []));
+  const of = (isIt: (field: Field) => boolean) =>
+    values.flatMap(({ field, value }) => (isIt(field) ? [value] : []));
   /** The values of a field and their neighbours. */
   const around = (isIt: (field: Field) => boolean) =>
-    values
-      .flatMap(({ field, value }) => (isIt(field) ? [Number(value)] : []))
+    of(isIt)
+      .map(Number)
       .flatMap((number) => [number, number + 1, number - 1])
       .filter(Number.isSafeInteger);
+  const texts = of(({ name }) => name === 'candidateId').filter((value) => typeof value === 'string');
   const few = <T>(list: readonly T[]) => [...new Set(list)].slice(0, mostValues);
   const candidates = [sample.candidateId, fewMatch, texts.join(''), texts.toReversed().join(''), ...texts];
   const numbers = [null, sample.testId, ...around(({ name }) => name === 'candidateNumericalId')];
