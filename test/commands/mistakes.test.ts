@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { run, workplace } from './tools.ts';
 
@@ -196,38 +194,3 @@ test.each(
 )('check takes no offence at %s', async (_, text) => {
   expect(await foundIn(text)).toEqual([]);
 });
-
-const root = join(import.meta.dirname, '../..');
-
-/** Every config of a page that is whole. */
-async function configsIn(page: string): Promise<string[]> {
-  const text = await readFile(join(root, page), 'utf8');
-  const blocks = page.endsWith('.md')
-    ? [...text.matchAll(/```yaml\n([^]*?)```/g)].map(([, yaml = '']) => yaml)
-    : [text];
-  return blocks.filter((yaml) => /^sinks:/m.test(yaml) && /^rules:/m.test(yaml));
-}
-
-test.each(['config.example.yaml', 'README.md', 'docs/recipes.md', 'docs/messages.md'])(
-  'check warns of nothing in %s',
-  async (page) => {
-    const configs = await configsIn(page);
-    expect(configs).not.toEqual([]);
-    for (const yaml of configs) {
-      const { write } = await workplace();
-      const names = [...yaml.matchAll(/\$\{([A-Z_]+)\}/g)].map(([, name = '']) => name);
-      const value = (name: string) =>
-        /SMTP/.test(name)
-          ? 'smtp://localhost'
-          : /URL/.test(name)
-            ? 'https://a.example.com/x'
-            : 'whsec_c2VjcmV0';
-      const file = await write('config.yaml', yaml.replaceAll(/\$\{file:[^}]*\}/g, 'adc'));
-      const { out } = await run(
-        ['check', file, '--json'],
-        Object.fromEntries(names.map((name) => [name, value(name)])),
-      );
-      expect(JSON.parse(out)).toMatchObject({ warnings: [] });
-    }
-  },
-);
