@@ -52,8 +52,14 @@ rules:
 }
 
 describe('replay', () => {
-  test('sends one delivery again, under its old id, beside a connector that serves', async () => {
+  test('sends one delivery again, under its old id, beside a connector that serves; none of those beside one that never was', async () => {
     const { command, delivery, ats, file, states } = await withDead(['Dana', 'Robin']);
+    expect(await command('replay', delivery(0), 'dlv_nobody_1', 'nonsense\u001B[2J')).toEqual({
+      code: 1,
+      out: '',
+      err: 'candidate-connector: there is no delivery dlv_nobody_1 and no delivery nonsense\\u{1b}[2J; nothing was done\n',
+    });
+    expect(await states()).toMatchObject({ [delivery(0)]: 'dead' });
     const { code, out, err } = await command('replay', delivery(0), delivery(0));
     expect({ code, out, err }).toEqual({ code: 0, out: `${delivery(0)} goes out again\n`, err: '' });
     await settled(file);
@@ -97,16 +103,6 @@ describe('replay', () => {
       [delivery(0)]: 'dead',
       [delivery(0, 2)]: expect.stringMatching(onItsWay),
     });
-  });
-
-  test('of a delivery that never was sends nothing, the others neither', async () => {
-    const { command, delivery, states } = await withDead(['Dana']);
-    const { code, out, err } = await command('replay', delivery(0), 'dlv_nobody_1', 'nonsense\u001B[2J');
-    expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toBe(
-      'candidate-connector: there is no delivery dlv_nobody_1 and no delivery nonsense\\u{1b}[2J; nothing was done\n',
-    );
-    expect(await states()).toMatchObject({ [delivery(0)]: 'dead' });
   });
 });
 
