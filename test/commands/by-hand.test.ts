@@ -199,7 +199,9 @@ describe('discard', () => {
       out: `${delivery(0)} is discarded\n${pending} is discarded\n`,
     });
     expect(await states()).toMatchObject({ [delivery(0)]: 'discarded', [pending]: 'discarded' });
-    expect((await command('replay', delivery(0))).err).toContain('it is discarded');
+    expect((await command('replay', delivery(0))).err).toContain(
+      'it is discarded, and only dead or held deliveries can be chosen',
+    );
     expect(await command('discard', delivery(0), delivery(0, 2))).toEqual({
       code: 1,
       out: `${delivery(0, 2)} is discarded\n`,
@@ -239,6 +241,7 @@ describe('what is chosen', () => {
       code: 2,
       err: 'candidate-connector: there is no rule "tld"; did you mean "told"?\n',
     });
+    expect((await command('replay', '--dead', '--sink', 'cmr')).err).toContain('did you mean "crm"?');
     expect((await command('replay', 'evt_nobody')).err).toContain('there is no event evt_nobody');
     expect((await command('replay', '--dead', '--held', '--dry-run')).out.split('\n')).toHaveLength(4);
   });
