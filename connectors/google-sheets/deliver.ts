@@ -60,8 +60,8 @@ async function oneCall(
   const wanted = [...byTab.values()].map((all): Wanted => {
     const names = new Set(all.flatMap(({ message }) => Object.keys(message.row)));
     names.delete(deliveryHeader);
-    // Rows with a key, and those that were written, may stand anywhere in it.
-    const whole = wasWritten || all.some(({ message }) => message.key !== undefined);
+    // Rows with a key may stand anywhere in it, and so may those of an earlier attempt, under other headers, too.
+    const whole = all.some(({ attempt, message }) => attempt > 1 || message.key !== undefined);
     return { title: all[0]!.message.tab, names: [...names, deliveryHeader], whole };
   });
   const views = await readTabs(sheet, wanted, signal);

@@ -188,6 +188,27 @@ describe('a row that is added', () => {
       expect(sandbox.cells('Results')).toHaveLength(6);
     },
   );
+
+  test('that landed wrongly, with an answer that was lost, is not added again below others that came since', async () => {
+    const { tab } = await inUse();
+    sandbox.person.before('a write', () => tab.moveColumn(3, 0));
+    sandbox.faults.only = ['spreadsheets.batchUpdate'];
+    sandbox.faults.once({ kind: 'status', status: 503, commit: true });
+    const request = add('d');
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown' });
+    for (const name of ['e', 'f']) await sink.deliver(add(name));
+    expect(await sink.find!(request)).toEqual({ found: null });
+    expect(noteOf(await sink.deliver({ ...request, attempt: 2 }))).toContain('put where it belongs');
+    expect(sandbox.rows('Results').map((row) => row['Candidate'])).toEqual([
+      'a',
+      'b',
+      'c',
+      'first',
+      'd',
+      'e',
+      'f',
+    ]);
+  });
 });
 
 describe('a row that is updated', () => {
