@@ -18,7 +18,7 @@ const slow = [
   'app.test',
   'simulation',
   'commands',
-  'replicas',
+  'ops/replicas',
   'commands/serve',
   'faults',
 ];

@@ -12,7 +12,7 @@ import { readText } from './config/text/files.ts';
 import { parseConfig, textOf } from './config/load.ts';
 import { tooShort } from './config/settings.ts';
 import { compilePlan, Plans } from './config/live/stored-plans.ts';
-import { ConnectedSinks } from './deliveries/sinks.ts';
+import { ConnectedSinks } from './deliveries/connected-sinks.ts';
 import { observeAttempts } from './deliveries/call.ts';
 import { Worker } from './deliveries/worker.ts';
 import type { ReadinessPart } from './http/health.ts';

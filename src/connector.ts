@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RefreshTokens } from './connector/credentials.ts';
 import type { LiveCheck } from './connector/outcomes.ts';
-import type { Outline } from './connector/texts.ts';
+import type { Outline } from './connector/outline.ts';
 import type { EventData, Json, JsonMap, Outcome, Receipt, Rejected, Retry } from './model.ts';
 
 export type { EventData };
@@ -18,7 +18,8 @@ export * from './connector/calls.ts';
 export * from './connector/credentials.ts';
 export * from './connector/outcomes.ts';
 export * from './connector/proxy.ts';
-export * from './connector/texts.ts';
+export * from './connector/default-wording.ts';
+export * from './connector/outline.ts';
 export { isLoopback } from './http/addresses.ts';
 export { html, type Html, safeUrl } from './support/html.ts';
 export { listAt, mapLeaves, textAt } from './support/json.ts';

@@ -15,7 +15,7 @@ import type { Medium } from '../../src/connector.ts';
 import { addressSlips, audienceOf, domainOf, joinList, parseAddresses } from './addresses.ts';
 import type { Address } from './addresses.ts';
 import type { MailServer } from './client.ts';
-import { defaultFields } from './defaults.ts';
+import { defaultFields } from './default-message.ts';
 import { describe } from './describe.ts';
 import { compose } from './message.ts';
 

@@ -4,7 +4,7 @@ import type { Sink } from '../../src/connector.ts';
 import { checkSheet } from './check.ts';
 import { credentials, readAccount } from './account.ts';
 import { sheetsApi } from './client.ts';
-import { defaultFields } from './defaults.ts';
+import { defaultFields } from './default-row.ts';
 import { deliverRows } from './deliver.ts';
 import { describe } from './describe.ts';
 import { findRows } from './find.ts';

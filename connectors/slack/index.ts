@@ -4,7 +4,7 @@ import type { Sink } from '../../src/connector.ts';
 import { checkSlack } from './check.ts';
 import { Places, webApi } from './client.ts';
 import { describe } from './describe.ts';
-import { defaultFields } from './defaults.ts';
+import { defaultFields } from './default-message.ts';
 import { postMessage } from './deliver.ts';
 import { channelSlips, escapeValue, inBlocks, joinText, mrkdwnSlips } from './escape.ts';
 import { findMessage } from './find.ts';

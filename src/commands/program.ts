@@ -3,7 +3,7 @@ import about from '../../package.json' with { type: 'json' };
 import { ConfigError } from '../config/config.ts';
 import { CannotListen } from '../http/listen.ts';
 import { StoreUnavailable } from '../store/store.ts';
-import { program as thisProgram } from '../support/program.ts';
+import { program as thisProgram } from '../support/invocation.ts';
 import { type Command, configFile } from './command.ts';
 import { CommandError, exit, type Io } from './output.ts';
 

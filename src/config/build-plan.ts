@@ -5,7 +5,7 @@ import type { ActionReading } from './actions.ts';
 import { readAlerts, readSummary } from './alerts.ts';
 import { readCatalog, testLookup } from './catalog.ts';
 import { readHours } from './hours.ts';
-import { readSetting } from './messages.ts';
+import { readSetting } from './locale-and-links.ts';
 import { contentId, type PlanSource } from './plan-source.ts';
 import { readRules, readUnmatched, silentWord } from './rules.ts';
 import type { Reading } from './text/validate.ts';

@@ -3,7 +3,7 @@ import { isMap, type JsonMap, statuses } from '../model.ts';
 import type { Path } from '../support/json.ts';
 import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
 import { meantWeek, weekdayOf } from './hours.ts';
-import { messageSchemas } from './messages.ts';
+import { messageSchemas } from './locale-and-links.ts';
 import { entries } from './plan-source.ts';
 import { type SinkConfig, unknownSink } from './sinks.ts';
 import { error, type Fault } from './text/problems.ts';

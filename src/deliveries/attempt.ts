@@ -20,7 +20,7 @@ import {
 import type { Holding } from './leases.ts';
 import { type AttemptEnd, messageOf, type ReadyDelivery } from './prepare.ts';
 import type { Ending } from './settle.ts';
-import { type ConnectedSinks, withDeadline } from './sinks.ts';
+import { type ConnectedSinks, withDeadline } from './connected-sinks.ts';
 
 export interface AttemptParts {
   readonly sinks: ConnectedSinks;

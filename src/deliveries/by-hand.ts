@@ -3,7 +3,7 @@ import { type Delivery, type DeliveryState, discardableStates, replayableStates 
 import { needsRetry, type SinkState, sinkState } from '../ops/needs.ts';
 import { decide } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
-import { deliveryPages, inParts } from '../store/pages.ts';
+import { deliveryPages, inParts } from '../store/paging.ts';
 import type { By, EventStory, Late, ManualResult, Replay, Store } from '../store/store.ts';
 import { printable } from '../support/text.ts';
 

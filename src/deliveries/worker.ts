@@ -5,7 +5,7 @@ import type { Claim, LaneHead, Lease } from '../store/store.ts';
 import { StoredPauses, type SinkChange } from './breaker.ts';
 import { type CallParts, makeCall } from './call.ts';
 import { DueLanes } from './due-lanes.ts';
-import { faultOf } from './sinks.ts';
+import { faultOf } from './connected-sinks.ts';
 import { leaseOfSink, soleReplica, type Holding, type Leases } from './leases.ts';
 import { storeRetryMs } from './record.ts';
 import { Strays } from './strays.ts';

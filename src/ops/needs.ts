@@ -1,4 +1,4 @@
-import { program } from '../support/program.ts';
+import { program } from '../support/invocation.ts';
 import type { RefusedEvents } from '../model.ts';
 import type { SinkFigures } from '../store/store.ts';
 import { count, firstListed } from '../support/text.ts';

@@ -1,7 +1,7 @@
-import { program } from '../support/program.ts';
+import { program } from '../support/invocation.ts';
 import { refusals, sinkStates } from '../ops/needs.ts';
 import { inLastHour, needsOf, readStatus, type SinkStatus, type Status, troubleOf } from '../ops/status.ts';
-import { inParts } from '../store/pages.ts';
+import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, retryButton, seenButton } from './changes.ts';

@@ -17,7 +17,7 @@ import {
   refusalReasons,
   replayableStates,
 } from '../model.ts';
-import { inParts } from '../store/pages.ts';
+import { inParts } from '../store/paging.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
 import { chip, seen, tones } from './frame/fragments.ts';
 import { html, type Html } from '../support/html.ts';

@@ -1,4 +1,4 @@
-import { program } from '../support/program.ts';
+import { program } from '../support/invocation.ts';
 import { deliveryStates, statuses } from '../model.ts';
 import type { EventSearch } from '../store/store.ts';
 import { eventRow, testsOf } from './frame/fragments.ts';

@@ -1,4 +1,4 @@
-import { program } from '../support/program.ts';
+import { program } from '../support/invocation.ts';
 import { stringify } from 'yaml';
 import { explained, type ExplainedDelivery } from '../deliveries/explained.ts';
 import { type Status, statuses } from '../model.ts';
@@ -8,7 +8,7 @@ import { html, type Html, safeUrl } from '../support/html.ts';
 import { type PageRequest, csrfField, type Form, type Page, type Parts, type PageContent } from './page.ts';
 import { testsOf } from './frame/fragments.ts';
 import { preview } from './frame/previews.ts';
-import { readable, type ReadableConfig, type RouteFields, routesSoon } from './routing.ts';
+import { readable, type ReadableConfig, type RouteFields, routesSoon } from './config-shown.ts';
 
 export const rulesPage: Page = {
   path: '/rules',

@@ -1,4 +1,4 @@
-import { program } from '../support/program.ts';
+import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
 import { sinkStates, stateWord } from '../ops/needs.ts';
 import { needsOf, readStatus, rejectedWords, type Status, stuckNotices } from '../ops/status.ts';

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import type { Config, SinkConfig, TimedScenario } from '../config/config.ts';
 import { type AnyConnector, type AttemptRequest, type ComposeResult, defineConnector } from '../connector.ts';
 import type { AttemptReport } from '../deliveries/call.ts';
-import { ConnectedSinks } from '../deliveries/sinks.ts';
+import { ConnectedSinks } from '../deliveries/connected-sinks.ts';
 import { Worker } from '../deliveries/worker.ts';
 import { createIntake } from '../intake.ts';
 import type { ActionRef, Json, JsonMap } from '../model.ts';

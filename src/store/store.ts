@@ -17,7 +17,7 @@ import type { Operation } from './operation.ts';
 import * as reading from './operations/reading.ts';
 import * as receiving from './operations/receiving.ts';
 import { candidatesMeant, events, search } from './operations/searching.ts';
-import * as sinks from './operations/sinks.ts';
+import * as sinks from './operations/sink-health.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
 import type { Tallies } from './tallies.ts';
 
@@ -40,7 +40,7 @@ export type {
 export type { Arrival, NoticeArrival, Acceptance, KeptRequest } from './operations/receiving.ts';
 export type { RejectedRequest } from './operations/rows.ts';
 export type { EventSearch, FoundEvents } from './operations/searching.ts';
-export type { SinkPause, SinkFigures } from './operations/sinks.ts';
+export type { SinkPause, SinkFigures } from './operations/sink-health.ts';
 export { isFound } from './operations/searching.ts';
 
 export interface OpenOptions {

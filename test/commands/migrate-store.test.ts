@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { sqliteSteps } from '../../src/store/schema.ts';
+import { sqliteSteps } from '../../src/store/schema/steps.ts';
 import { tables } from '../../src/store/move.ts';
 import { moveStore, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';

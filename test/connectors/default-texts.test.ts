@@ -407,8 +407,6 @@ describe('what a notice says where its action says nothing', () => {
       { count: 1, cause: 'dead ats & co: missed in all 0' },
       '1 delivery to ats & co went out, but not as meant',
     ],
-    ['dead', { sink: null }, '2 deliveries with an attempt that could not be recorded'],
-    ['held', { sink: null, count: 1 }, '1 delivery with an attempt that could not be recorded'],
     ['held', { count: 2 }, '2 deliveries to ats & co held for a person to decide'],
     ['paused', {}, 'messages to ats & co do not go out'],
     ['config', {}, 'the changed config was refused'],

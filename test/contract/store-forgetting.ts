@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Outcome, PlannedDelivery } from '../../src/model.ts';
-import { mentionsOf } from '../../src/support/mentions.ts';
+import { mentionsOf } from '../../src/support/candidate-traces.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,

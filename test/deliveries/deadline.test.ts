@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { type Clock, systemClock } from '../../src/support/clock.ts';
-import { withDeadline } from '../../src/deliveries/sinks.ts';
+import { withDeadline } from '../../src/deliveries/connected-sinks.ts';
 import type { Ending } from '../../src/deliveries/settle.ts';
 import { HttpSandbox } from '../../sandbox/http.ts';
 import { startTools, type Tools } from '../../sandbox/tools.ts';

@@ -16,7 +16,7 @@ import {
   type LiveCheck,
   type PaceLimit,
 } from '../../src/connector.ts';
-import { ConnectedSinks } from '../../src/deliveries/sinks.ts';
+import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
 import type { AttemptReport } from '../../src/deliveries/call.ts';
 import { Worker, type WorkerParts } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { readable } from '../../src/pages/routing.ts';
+import { readable } from '../../src/pages/config-shown.ts';
 import { load } from '../config/tools.ts';
 import { endpoint, jsonLines, post, run, settled } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from './browser.ts';

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { ConnectedSinks } from '../../src/deliveries/sinks.ts';
+import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
 import { Worker } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';
 import { VirtualClock } from '../../src/support/virtual-clock.ts';

@@ -1,4 +1,4 @@
-import { storiesOf } from '../../store/pages.ts';
+import { storiesOf } from '../../store/paging.ts';
 import type { Mask } from '../../support/secret.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import { ago, command, flag, readOption, TypedArgument } from '../command.ts';

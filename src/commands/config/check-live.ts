@@ -7,7 +7,7 @@ import { inLastHour } from '../../ops/status.ts';
 import { checkStore, glanceAt, openStore } from '../../store/open.ts';
 import { keptRefreshTokens } from '../../store/refresh-tokens.ts';
 import { type Reads, StoreUnavailable } from '../../store/store.ts';
-import { program } from '../../support/program.ts';
+import { program } from '../../support/invocation.ts';
 import { sampleEvent } from '../../templates/data.ts';
 
 /** What `check --live` asks of the store and of each sink, without sending anything. */

@@ -3,7 +3,7 @@ import { tooShort } from '../../config/settings.ts';
 import { formatProblem, inOrder, reportText } from '../../config/text/problems.ts';
 import { allActions, type Plan, unmatchedRule } from '../../rules/plan.ts';
 import { runScenarios, type CoverageGap } from '../../scenarios/run.ts';
-import { program } from '../../support/program.ts';
+import { program } from '../../support/invocation.ts';
 import { count, firstOnes, jsonLine, printable } from '../../support/text.ts';
 import { choiceOption, command, configFile, flag, type ValuesOf } from '../command.ts';
 import { exit, type Io, paint } from '../output.ts';

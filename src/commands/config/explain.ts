@@ -2,7 +2,7 @@ import { connectors } from '../../../connectors/index.ts';
 import { timeExpected, timeMeant } from '../../config/scenarios.ts';
 import { loadToShow } from '../../config/load.ts';
 import { type Foresight, type ExplainedDelivery, explained } from '../../deliveries/explained.ts';
-import { eventFields } from '../../ops/json.ts';
+import { eventFields } from '../../ops/printed.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import {
   readCandidateId,

@@ -4,7 +4,7 @@ import { connectors } from '../../../connectors/index.ts';
 import type { Starter } from '../../connector.ts';
 import { parseConfig } from '../../config/load.ts';
 import { runScenarios } from '../../scenarios/run.ts';
-import { program, shellWord } from '../../support/program.ts';
+import { program, shellWord } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
 import { command, readOption, textOption, type TypedOption, type ValuesOf } from '../command.ts';
 import { CommandError, exit, type Io, paint } from '../output.ts';

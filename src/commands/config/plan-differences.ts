@@ -1,6 +1,6 @@
 import { actionOf, dataOf } from '../../deliveries/prepare.ts';
 import { cannotBeUsed, type PlanFault } from '../../config/live/stored-plans.ts';
-import { eventFields } from '../../ops/json.ts';
+import { eventFields } from '../../ops/printed.ts';
 import { type ActionRef, type Event, isMap, type Json } from '../../model.ts';
 import { decide } from '../../rules/decide.ts';
 import { allActions, type Plan } from '../../rules/plan.ts';

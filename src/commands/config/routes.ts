@@ -1,6 +1,6 @@
 import { connectors } from '../../../connectors/index.ts';
 import { loadToShow } from '../../config/load.ts';
-import { routeFields } from '../../ops/json.ts';
+import { routeFields } from '../../ops/printed.ts';
 import { type Heard, type Route, routesOf } from '../../rules/routes.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { command, configFile, flag } from '../command.ts';

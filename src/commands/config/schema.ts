@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { connectors } from '../../../connectors/index.ts';
 import { actionSchema, alertActionSchema } from '../../config/actions.ts';
 import { hoursSchema } from '../../config/hours.ts';
-import { messageSchemas } from '../../config/messages.ts';
+import { messageSchemas } from '../../config/locale-and-links.ts';
 import { alertsSchema, summarySchema } from '../../config/alerts.ts';
 import { catalogEntry, testIdKey } from '../../config/catalog.ts';
 import { ruleShape, silentWord } from '../../config/rules.ts';

@@ -2,7 +2,7 @@ import { planLate } from '../../deliveries/by-hand.ts';
 import { actionOf, dataOf } from '../../deliveries/prepare.ts';
 import type { Event, PlannedDelivery } from '../../model.ts';
 import type { Plan } from '../../rules/plan.ts';
-import { inParts, pageSize, storiesOf } from '../../store/pages.ts';
+import { inParts, pageSize, storiesOf } from '../../store/paging.ts';
 import type { Late, Store } from '../../store/store.ts';
 import { maskTexts } from '../../support/secret.ts';
 import { count, printable } from '../../support/text.ts';

@@ -1,5 +1,5 @@
 import { verdictsOf } from '../../config/live/stored-plans.ts';
-import { detailJson, noticeJson } from '../../ops/json.ts';
+import { detailJson, noticeJson } from '../../ops/printed.ts';
 import type { Change, Store } from '../../store/store.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions, TypedArgument } from '../command.ts';

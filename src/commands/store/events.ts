@@ -10,9 +10,9 @@ import {
   type NoticeStory,
   type Store,
 } from '../../store/store.ts';
-import { pageByPage, pageSize, storiesOf } from '../../store/pages.ts';
+import { pageByPage, pageSize, storiesOf } from '../../store/paging.ts';
 import { jsonLine, printable } from '../../support/text.ts';
-import { changeFields, eventCsv, eventsCsvHeader, noticeStoryJson, storyJson } from '../../ops/json.ts';
+import { changeFields, eventCsv, eventsCsvHeader, noticeStoryJson, storyJson } from '../../ops/printed.ts';
 import {
   ago,
   command,

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectors } from '../../../connectors/index.ts';
 import type { Delivery } from '../../model.ts';
-import { storiesOf } from '../../store/pages.ts';
+import { storiesOf } from '../../store/paging.ts';
 import type { EventDetail, Forgotten, Store } from '../../store/store.ts';
-import { type Mentions, mentionsOf } from '../../support/mentions.ts';
+import { type Mentions, mentionsOf } from '../../support/candidate-traces.ts';
 import { count, printable } from '../../support/text.ts';
 import {
   readCandidateId,

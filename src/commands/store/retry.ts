@@ -1,6 +1,6 @@
 import { retrySink } from '../../deliveries/by-hand.ts';
 import { needsRetry, sinkStates } from '../../ops/needs.ts';
-import { program } from '../../support/program.ts';
+import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
 import { command, storeOptions, TypedArgument } from '../command.ts';
 import { CommandError, exit } from '../output.ts';

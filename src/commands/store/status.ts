@@ -11,7 +11,7 @@ import {
   stuckNotices,
   troubleOf,
 } from '../../ops/status.ts';
-import { program, shellWord } from '../../support/program.ts';
+import { program, shellWord } from '../../support/invocation.ts';
 import type { ReplicaState, StuckCount } from '../../store/store.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions } from '../command.ts';

@@ -1,4 +1,4 @@
-import { program, shellWord } from '../../support/program.ts';
+import { program, shellWord } from '../../support/invocation.ts';
 import {
   type AlertKind,
   type Failure,

@@ -1,5 +1,5 @@
-import { program } from '../../support/program.ts';
-import { statusInCounts } from '../../connector/texts.ts';
+import { program } from '../../support/invocation.ts';
+import { statusInCounts } from '../../connector/default-wording.ts';
 import type { Notice } from '../../model.ts';
 import { lastOf, type Week } from '../../rules/calendar.ts';
 import type { Need } from '../needs.ts';

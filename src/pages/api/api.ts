@@ -2,7 +2,7 @@ import { Router } from 'express';
 import { answerProblem, type Refusal } from '../../http/problem.ts';
 import { StoreUnavailable } from '../../store/store.ts';
 import type { Parts } from '../page.ts';
-import { apiRoutes, NotPossible } from './routes.ts';
+import { apiRoutes, NotPossible } from './endpoints.ts';
 
 /** What the pages show and do, for programs. */
 export function apiRouter(parts: Parts): Router {

@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryState, Json } from '../../model.ts';
-import type { Mentions } from '../../support/mentions.ts';
+import type { Mentions } from '../../support/candidate-traces.ts';
 import { maskTexts } from '../../support/secret.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, sql as auditSql } from './audit.ts';

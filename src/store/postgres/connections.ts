@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 import { type ClientBase, DatabaseError, Pool, type PoolClient, type PoolConfig } from 'pg';
-import { postgresSteps } from '../schema.ts';
+import { postgresSteps } from '../schema/steps.ts';
 import type { Statement } from '../operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { optionsFault, parseHostUrl, urlsOfHosts } from '../../support/store-url.ts';

@@ -1,7 +1,7 @@
 import { StoreUnavailable } from '../store.ts';
 import { query } from '../operation.ts';
 import type { Database } from './database.ts';
-import { sqliteSteps } from '../schema.ts';
+import { sqliteSteps } from '../schema/steps.ts';
 
 /** Marks the file as a store of this connector: "cand" as a number. */
 const applicationId = 0x63616e64;

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { get, query, run } from '../../../src/store/operation.ts';
 import { postgresDriver } from '../../../src/store/postgres.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
-import { postgresSteps, sqliteSteps } from '../../../src/store/schema.ts';
+import { postgresSteps, sqliteSteps } from '../../../src/store/schema/steps.ts';
 import { freshDatabase, freshName, freshSchema, sql } from '../../fixtures/postgres.ts';
 
 const tables = `select table_name as name from information_schema.tables where table_schema = current_schema() order by 1`;

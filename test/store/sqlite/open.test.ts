@@ -19,7 +19,7 @@ import { copyStore, moveStore, openStore } from '../../../src/store/open.ts';
 import { query } from '../../../src/store/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
-import { sqliteSteps } from '../../../src/store/schema.ts';
+import { sqliteSteps } from '../../../src/store/schema/steps.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { type Store, StoreUnavailable } from '../../../src/store/store.ts';
 import {

@@ -8,12 +8,12 @@ import { sql as housekeeping } from '../../../src/store/operations/housekeeping.
 import { query, run } from '../../../src/store/operation.ts';
 import { deliveriesIn, eventsWhere, joined, sql as reading } from '../../../src/store/operations/reading.ts';
 import { conditionsOf, type EventSearch } from '../../../src/store/operations/searching.ts';
-import { sql as sinksSql } from '../../../src/store/operations/sinks.ts';
+import { sql as sinksSql } from '../../../src/store/operations/sink-health.ts';
 import { sql as counting } from '../../../src/store/operations/counting.ts';
 import { stateSql } from '../../../src/store/operations/leases.ts';
 import { sql as receiving } from '../../../src/store/operations/receiving.ts';
 import { Database, runOn } from '../../../src/store/sqlite/database.ts';
-import { sqliteSteps } from '../../../src/store/schema.ts';
+import { sqliteSteps } from '../../../src/store/schema/steps.ts';
 
 let db: Database;
 

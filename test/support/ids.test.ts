@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { deliveryId, eventIds, noticeIds, parseDeliveryId } from '../src/support/ids.ts';
+import { deliveryId, eventIds, noticeIds, parseDeliveryId } from '../../src/support/ids.ts';
 
 const pattern = /^evt_[0-9a-hjkmnp-tv-z]{26}$/;
 const entropy = fc.tuple(fc.nat({ max: 2 ** 39 - 1 }), fc.nat({ max: 2 ** 40 - 1 }));

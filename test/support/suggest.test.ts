@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { closest, didYouMeanOneOf, orList } from '../src/support/text.ts';
+import { closest, didYouMeanOneOf, orList } from '../../src/support/text.ts';
 
 const words = ['slack', 'sheet', 'mail', 'concurrency', 'maxBody', 'Europe/Zagreb', 'to'];
 

@@ -1,7 +1,7 @@
 import { setImmediate as otherWork, setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { Source } from '../config/text/problems.ts';
-import { routeFields } from '../ops/json.ts';
+import { routeFields } from '../ops/printed.ts';
 import { routesOf } from '../rules/routes.ts';
 import { maskTexts } from '../support/secret.ts';
 

@@ -5,13 +5,13 @@ import { wording } from '../../config/text/wording.ts';
 import { NotThere, selected, type Selection } from '../../deliveries/by-hand.ts';
 import type { Refusal } from '../../http/problem.ts';
 import { deliveryStates, replayableStates, statuses } from '../../model.ts';
-import { detailJson, storyJson } from '../../ops/json.ts';
+import { detailJson, storyJson } from '../../ops/printed.ts';
 import { needsRetry, sinkStates } from '../../ops/needs.ts';
 import { readStatus, refusedJson, refusedOf, statusJson } from '../../ops/status.ts';
 import { printable } from '../../support/text.ts';
 import { carryOut, tryNow } from '../changes.ts';
 import { byOf, type Parts } from '../page.ts';
-import { routesIn } from '../routing.ts';
+import { routesIn } from '../config-shown.ts';
 import { type DescribedRoute, openApi } from './openapi.ts';
 import { detail, json, refused, route, sinkState, status, story } from './shapes.ts';
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { Readiness } from '../src/http/health.ts';
-import { startReceiver } from './receiver/receiver.ts';
+import type { Readiness } from '../../src/http/health.ts';
+import { startReceiver } from '../receiver/receiver.ts';
 
 async function ask(readiness: Readiness, what = 'readyz', init?: RequestInit) {
   const { port } = await startReceiver({}, { readiness });

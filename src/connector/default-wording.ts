@@ -1,32 +1,5 @@
 import type { Status } from '../model.ts';
 
-/** Removes line breaks and other control characters, which could start another header. */
-export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim();
-
-/**
- * A rendered template before its values are filled in: `text` has a `slot` for each of the escaped `values`. A value can
- * so never be mistaken for the template's own text.
- */
-export interface Outline {
-  readonly text: string;
-  readonly values: readonly string[];
-}
-
-/** A noncharacter: Unicode reserves it for internal use. */
-export const slot = '\uFDD0';
-
-type Fill = (text: string, change?: (value: string) => string) => string;
-
-/** Fills the slots of an outline's text, part by part. `change` is applied to the values of that part. */
-export function filler(values: readonly string[]): Fill {
-  let next = 0;
-  return (text, change = (value) => value) =>
-    text.replaceAll(slot, () => {
-      next += 1;
-      return change(values[next - 1] ?? '');
-    });
-}
-
 // What default messages say: parts of templates, for any medium. In a loop over the `events` of a digest, what belongs to
 // an event is inside of it.
 
@@ -138,9 +111,8 @@ export const noticeInShort = [
   '{% if notice.recovered %}{% if notice.sink %}{{ notice.sink }} works again{% else %}the changed config is in force{% endif %}{% else %}',
   '{% case notice.alert %}{% when "dead", "held" %}{{ notice.count }} ',
   '{% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} ',
-  '{% if notice.sink %}to {{ notice.sink }} {% if notice.alert == "held" %}held for a person to decide',
+  'to {{ notice.sink }} {% if notice.alert == "held" %}held for a person to decide',
   '{% elsif notice.missed %}went out, but not as meant{% else %}given up{% endif %}',
-  '{% else %}with an attempt that could not be recorded{% endif %}',
   '{% when "paused" %}messages to {{ notice.sink }} do not go out',
   '{% when "config" %}the changed config was refused',
   '{% when "refused" %}{{ notice.count }} {% if notice.count == 1 %}event{% else %}events{% endif %} refused, from {{ notice.from }}',

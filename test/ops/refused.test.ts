@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test, vi } from 'vitest';
-import { basic, password } from './pages/tools.ts';
-import { endpoint, loud, post, run, serve, workplace } from './commands/tools.ts';
+import { basic, password } from '../pages/tools.ts';
+import { endpoint, loud, post, run, serve, workplace } from '../commands/tools.ts';
 
 test('a disk that takes nothing is told of while it lasts, and how many events that cost until it is seen to', async () => {
   const ops = await endpoint();

@@ -4,7 +4,7 @@ import { connectors } from '../../connectors/index.ts';
 import type { AnyConnector } from '../../src/connector.ts';
 import { post, run, settled, workplace } from '../commands/tools.ts';
 import { connectorContract } from '../contract/connector.ts';
-import { teams } from '../fixtures/teams.ts';
+import { teams } from '../fixtures/smallest-connector.ts';
 import { startPages } from '../pages/tools.ts';
 import { HttpTool } from '../../sandbox/http-tool.ts';
 

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createMetrics } from '../src/admin/metrics.ts';
-import { createAdmin } from '../src/admin/server.ts';
-import type { HttpServer } from '../src/http/server.ts';
-import { measuredStore } from './fixtures/event.ts';
-import { connections, path, sample, startReceiver } from './receiver/receiver.ts';
-import { head, Wire } from './receiver/wire.ts';
+import { createMetrics } from '../../src/admin/metrics.ts';
+import { createAdmin } from '../../src/admin/server.ts';
+import type { HttpServer } from '../../src/http/server.ts';
+import { measuredStore } from '../fixtures/event.ts';
+import { connections, path, sample, startReceiver } from '../receiver/receiver.ts';
+import { head, Wire } from '../receiver/wire.ts';
 
 const question = 'GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n';
 const json = JSON.stringify(sample);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jsonLine, visible, visibleJson } from '../src/support/text.ts';
+import { jsonLine, visible, visibleJson } from '../../src/support/text.ts';
 
 const unseen = /\p{Cc}|\p{Default_Ignorable_Code_Point}/u;
 const text = fc.oneof(

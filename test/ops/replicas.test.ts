@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { post as postTo } from './activated.ts';
-import { base, endpoint, run, workplace } from './commands/tools.ts';
-import { ConnectorProcess } from './faults/connector-process.ts';
-import { freshSchema, PostgresServer, sql } from './fixtures/postgres.ts';
-import type { HttpSandbox } from '../sandbox/http.ts';
-import { startTools } from '../sandbox/tools.ts';
+import { post as postTo } from '../activated.ts';
+import { base, endpoint, run, workplace } from '../commands/tools.ts';
+import { ConnectorProcess } from '../faults/connector-process.ts';
+import { freshSchema, PostgresServer, sql } from '../fixtures/postgres.ts';
+import type { HttpSandbox } from '../../sandbox/http.ts';
+import { startTools } from '../../sandbox/tools.ts';
 
 const longer = 50_000;
 

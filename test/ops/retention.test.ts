@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { keepRetention } from '../src/ops/retention.ts';
-import { openStore } from '../src/store/open.ts';
-import type { Store } from '../src/store/store.ts';
-import { workplace } from './commands/tools.ts';
-import { arrival, carriedOut, configId, day, delivered, rejected, t0 } from './contract/store-fixtures.ts';
+import { keepRetention } from '../../src/ops/retention.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { workplace } from '../commands/tools.ts';
+import { arrival, carriedOut, configId, day, delivered, rejected, t0 } from '../contract/store-fixtures.ts';
 
 const hour = day / 24;
 const minute = hour / 60;
