@@ -72,6 +72,7 @@ test('every answer is what the document says, and every path is tried', async ()
     [`/deliveries/${delivery(bad)}/discard`, '/deliveries/{id}/discard', 200, { note: 'a test' }],
     [`/deliveries/${delivery(good)}/replay`, '/deliveries/{id}/replay', 409, {}],
     ['/deliveries/dlv_unknown/replay', '/deliveries/{id}/replay', 404, {}],
+    [`/deliveries/${bad}/replay`, '/deliveries/{id}/replay', 404, {}],
     ['/deliveries/replay', '/deliveries/replay', 200, { state: 'dead' }],
     ['/deliveries/discard', '/deliveries/discard', 422, {}],
     ['/deliveries/discard', '/deliveries/discard', 200, { state: 'held' }],

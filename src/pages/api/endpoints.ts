@@ -125,7 +125,8 @@ async function changeMany(parts: Parts, action: Action, req: Request) {
 
 async function changeOne(parts: Parts, action: Action, req: Request) {
   const [one] = await changed(parts, action, req, { ids: [String(req.params['id'])], states: [] });
-  const { id, ok, says } = one!;
+  if (!one) throw new NotPossible({ status: 404, detail: 'This is the id of no delivery.' });
+  const { id, ok, says } = one;
   if (!ok) throw new NotPossible({ status: 409, detail: `${id}: ${says}` });
   return { deliveryId: id, state: action === 'replay' ? 'pending' : 'discarded' };
 }
