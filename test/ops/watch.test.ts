@@ -537,6 +537,19 @@ describe('a dead delivery', () => {
     await watch.look(2 * hour);
     expect(await watch.causes()).toEqual([deadTool]);
   });
+
+  test('is not reported again after an upgrade from 0.1, whose notices were of a sink', async () => {
+    const watch = await watching();
+    await watch.event('tool');
+    const before = noticeWith({ alert: 'dead', cause: 'dead tool', sink: 'tool', raisedAt: start + minute });
+    await watch.store.raise({ notice: before, configId: watch.configId, deliveries: [], quietMs: 0 });
+    await watch.look(minute);
+    await watch.event('tool');
+    await watch.look(30 * minute);
+    expect(await watch.causes()).toEqual(['dead tool']);
+    await watch.look(hour);
+    expect((await watch.notices()).map(({ cause, count }) => [cause, count]).at(-1)).toEqual([deadTool, 1]);
+  });
 });
 
 test('held deliveries are reported with what to look at, apart from dead ones', async () => {

@@ -74,12 +74,12 @@ const passing: readonly string[] = [
   'unexpected',
 ] satisfies Reason[];
 
-/** When the last notice of a cause was raised. */
+/** When the last notice of a cause was raised. Version 0.1 had one for all causes of a sink. */
 export function lastNotice(notified: ReadonlyMap<string, number>, cause: string): number | undefined {
   const [trouble = '', reason = ''] = cause.split(': ', 2);
   const alike = passing.includes(reason) ? passing.map((one) => `${trouble}: ${one}`) : [cause];
   const times = alike.flatMap((one) => notified.get(one) ?? []);
-  return times.length > 0 ? Math.max(...times) : undefined;
+  return times.length > 0 ? Math.max(...times) : notified.get(trouble);
 }
 
 /** The notices of one kind of alert whose condition has lasted for `afterMs`. Pure. */
