@@ -275,6 +275,8 @@ describe('a report of problems shows no credential', () => {
     ['admin: { password: [hidden-pass] }', 'hidden-pass'],
     ['admin: { password: *hidden-pass }', 'hidden-pass'],
     ['admin: { pasword: hidden-pass }', 'hidden-pass'],
+    ['admin: { psword: hidden-pass }', 'hidden-pass'],
+    ['store: { url: "postgrescc:hiddenPass1@db.example.com/cc" }', 'hiddenPass1'],
     ['admin: { password "hidden-pass" }', 'hidden-pass'],
     ['admin: { password:"hidden-pass too" }', 'hidden-pass'],
     ['admin: { password:| "hidden-pass" }', 'hidden-pass'],

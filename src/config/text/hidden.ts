@@ -54,7 +54,7 @@ function under({ inRow, isHeaders, inSecret, isTemplate }: Context, key: string)
 /** A slip of the keyboard for a credential's key: its line is shown with the advice. */
 const isSlip = memo(
   1000,
-  (key) => closest(key, ['password', 'token', 'secret', 'credentials'], key.length > 6 ? 2 : 1) !== null,
+  (key) => closest(key, ['password', 'token', 'secret', 'credentials'], key.length > 5 ? 2 : 1) !== null,
 );
 
 /** All scalars of a document in their order, also of one with faults. What an alias names is a credential where the alias stands for one. */
@@ -121,10 +121,15 @@ function isToHide({ value, isSecret, isTemplate }: WrittenScalar, raw: string, m
   const lines = value.split('\n');
   const urls = value.split(/\s+/).filter((part) => part.includes('://') && secretsOfUrl(part).length > 0);
   if (!urls.every((url) => raw.includes(url))) return true;
+  // An address that is read in spite of a slip, such as a blank in it or only one slash.
+  const shown = address.test(value) ? hideCredentials(raw) : '';
+  if (secretsOfUrl(value).some((part) => part.length >= shortestSecret && shown.includes(part))) return true;
   const masked = mask(value);
   if (masked === value) return false;
   return !lines.every((line) => raw.includes(line)) || masked !== lines.map(mask).join('\n');
 }
+
+const address = /^(?:https?|smtps?|postgres(?:ql)?):/i;
 
 /** Keys in PEM, and tokens of well-known services, wherever they stand. */
 const knownToken =
@@ -210,7 +215,13 @@ function hideInUrls(text: string): string {
   const parts = text.split('@');
   if (parts.length === 1) return text.replace(/(:\/\/[^:/[\]]*:)(?!\d{1,5}(?:\W|$)|[${])(.+)$/s, hide);
   const last = parts.pop() ?? '';
-  return [...parts.map((part) => part.replace(/(:\/\/[^:/]*:)(.+)$/s, hide)), last].join('@');
+  const hidden = parts.map((part) =>
+    part
+      .replace(/(:\/\/[^:/]*:)(.+)$/s, hide)
+      // Where the slashes are missing.
+      .replace(/(?<=:)[^:]+$/, (user) => (looksRandom(user) ? starsAlone(user) : user)),
+  );
+  return [...hidden, last].join('@');
 }
 
 /** Whoever knows the address of a hook may call it. */

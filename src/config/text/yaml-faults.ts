@@ -91,7 +91,8 @@ const isConsequence = ({ message }: YAMLParseError): boolean => /token in YAML s
 
 function toFault({ code, pos, message }: YAMLParseError, text: string): TextFault {
   const worded = wordings[code]?.(text.slice(pos[0], pos[0] + 2));
-  const other = ambiguous.find(([known]) => known.test(message))?.[1] ?? message.split(': ', 1)[0]!;
+  // What the text has there may be a credential.
+  const other = ambiguous.find(([known]) => known.test(message))?.[1] ?? message.replace(/(?<=\w): .*/s, '');
   const hint = /^Flow .* end with a/.test(message) && hasHashWordBefore(text, pos[0]) ? hashHint : '';
   if (code === 'MISSING_CHAR' && message.startsWith('Missing closing'))
     return { range: openingQuote(text, pos[0]) ?? pos, message: other };
