@@ -2,7 +2,7 @@ import { type Arguments, CaptureTag, type Template, type Token, TypeGuards, type
 import { closest, tagsIn } from '../support/text.ts';
 import { timeZoneOf, unknownCodes } from './dates.ts';
 import { checking, disabledFilters, escapeAt, type IsStrict, type Target } from './engine.ts';
-import { maxDepth, tooDeep } from './limits.ts';
+import { maxDepth, mostFaults, tooDeep } from './limits.ts';
 import { type SyntaxFault, parse } from './parse.ts';
 import {
   any,
@@ -39,15 +39,16 @@ export function findFaults(
 ): { readonly faults: readonly PlacedFault[]; readonly isStrict: IsStrict } {
   const curly = curlyQuotes(source);
   if (curly.length > 0)
-    return { faults: curly.map((fault) => withPosition(fault, source)), isStrict: neverStrict };
+    return {
+      faults: curly.slice(0, mostFaults).map((fault) => withPosition(fault, source)),
+      isStrict: neverStrict,
+    };
   const parsed = parse(source);
   const checker = new Checker(roots, escapingAt(place));
   checker.visitAll(parsed.templates);
   const faults = parsed.namesAreComplete ? [...parsed.faults, ...checker.faults] : parsed.faults;
-  return {
-    faults: faults.toSorted((a, b) => a.offset - b.offset).map((fault) => withPosition(fault, source)),
-    isStrict: checker.scope.isStrict(),
-  };
+  const shown = faults.toSorted((a, b) => a.offset - b.offset).slice(0, mostFaults);
+  return { faults: shown.map((fault) => withPosition(fault, source)), isStrict: checker.scope.isStrict() };
 }
 
 const straightText = /"[^"]*"|'[^']*'/g;

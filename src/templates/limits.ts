@@ -2,6 +2,9 @@
 export const maxCharacters = 500_000;
 export const maxDepth = 50;
 
+/** Of one template. To find and place each takes time linear to its length. */
+export const mostFaults = 100;
+
 export const tooDeep = `this is nested more than ${maxDepth} levels deep`;
 
 /** What one rendering may use: characters and list entries that it reads or makes, and steps of its loops. */

@@ -1,7 +1,7 @@
 import { type LiquidError, Parser, type Template, Tokenizer, type TopLevelToken, TypeGuards } from 'liquidjs';
 import { closest } from '../support/text.ts';
 import { checking, disabledTags } from './engine.ts';
-import { formatCount, maxCharacters, tooDeep } from './limits.ts';
+import { formatCount, maxCharacters, mostFaults, tooDeep } from './limits.ts';
 
 /** A fault in a template. `offset`: where it starts in the text. */
 export interface SyntaxFault {
@@ -27,7 +27,7 @@ export function parse(source: string): ParseResult {
   const errors: LiquidError[] = [];
   const failed: TopLevelToken[] = [];
   const tokens = tokensOf(source, errors);
-  for (let token = tokens.shift(); token; token = tokens.shift()) {
+  for (let token = tokens.shift(); token && errors.length < mostFaults; token = tokens.shift()) {
     try {
       templates.push(parser.parseToken(token, tokens));
     } catch (error) {
@@ -36,7 +36,7 @@ export function parse(source: string): ParseResult {
     }
   }
   const faults = errors.filter((error, index) => index === 0 || !isConsequence(error)).map(faultOf);
-  return { templates, faults, namesAreComplete: !failed.some(isKnownTag) };
+  return { templates, faults, namesAreComplete: errors.length < mostFaults && !failed.some(isKnownTag) };
 }
 
 function tokensOf(source: string, errors: LiquidError[]): TopLevelToken[] {

@@ -170,6 +170,10 @@ describe('what the check finds', () => {
     expect(faultsOf('{% comment %}' + 'x'.repeat(400_000) + '{% endcomment %}')).toEqual([]);
   });
 
+  it.each(['{% rawr %}', '{{ nwo }}', '{{ “now” }}'])('is one of the first hundred: %s', (part) => {
+    expect(faultsOf(part.repeat(300))).toHaveLength(100);
+  });
+
   it('is all there is, in order, in every string', () => {
     const { faults } = compileFields(
       {

@@ -129,7 +129,7 @@ function isToHide({ value, isSecret, isTemplate }: WrittenScalar, raw: string, m
   return !lines.every((line) => raw.includes(line)) || masked !== lines.map(mask).join('\n');
 }
 
-const address = /^(?:https?|smtps?|postgres(?:ql)?):/i;
+const address = /^(?:https?|s\wtps?|postgres(?:ql)?):/i;
 
 /** Keys in PEM, and tokens of well-known services, wherever they stand. */
 const knownToken =
