@@ -9,7 +9,7 @@ import { CommandError, exit, type Io } from './output.ts';
 
 /** Every command, in the order of the help. Loaded when it is called, so that each starts with only what it needs. */
 const commands: Readonly<Record<string, () => Promise<Command<any, any>>>> = {
-  init: async () => (await import('./config/init.ts')).init(),
+  init: async () => (await import('./config/init.ts')).init,
   serve: async () => (await import('./config/serve.ts')).serve,
   check: async () => (await import('./config/check.ts')).check,
   explain: async () => (await import('./config/explain.ts')).explain,
