@@ -14,15 +14,16 @@ export interface Mismatch {
 export function differentKeys(expected: Expectation, fields: JsonMap): { key: string; message: string }[] {
   return Object.entries(expected).flatMap(([key, value]) => {
     if (key === 'sink' || matches(value as Json, fields[key])) return [];
-    return [{ key, message: difference(key, value as Json, fields[key]) }];
+    const [wanted, sent] = difference(value as Json, fields[key]);
+    return [{ key, message: `expected ${key} ${wanted}, but ${sent} would be sent` }];
   });
 }
 
 /** Maps may have more keys than expected. A number equals its text, because templates print text. */
 function matches(expected: Json, sent: Json | undefined): boolean {
   if (sent === undefined) return false;
-  const part = partOf(expected);
-  if (part !== null && !isMap(sent)) return textOf(sent).includes(part);
+  const part = partOf(expected, sent);
+  if (part !== null) return textOf(sent).includes(part);
   if (isMap(expected))
     return isMap(sent) && Object.entries(expected).every(([key, value]) => matches(value, sent[key]));
   if (Array.isArray(expected))
@@ -37,24 +38,27 @@ function matches(expected: Json, sent: Json | undefined): boolean {
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** The text that a message has to contain: `{ contains: 2 candidates }`. */
-function partOf(expected: Json): string | null {
-  if (!isMap(expected) || Object.keys(expected).join() !== 'contains') return null;
+function partOf(expected: Json, sent: Json): string | null {
+  if (isMap(sent) || !isMap(expected) || Object.keys(expected).join() !== 'contains') return null;
   const { contains } = expected;
   return typeof contains === 'object' ? null : textOf(contains as Json);
 }
 
-function difference(key: string, expected: Json, sent: Json | undefined): string {
-  const would = (text: string) => `but ${text} would be sent`;
-  if (sent === undefined) return `expected ${key} ${JSON.stringify(expected)}, ${would('nothing')}`;
-  const part = partOf(expected);
-  if (part !== null && !isMap(sent))
-    return `expected ${key} with ${JSON.stringify(part)} in it, ${would(quoted(textOf(sent), 0, mostShown))}`;
+/** How to show what was expected, and what would be sent instead. Of texts, the first lines that differ. */
+function difference(expected: Json, sent: Json | undefined): [expected: string, sent: string] {
+  if (sent === undefined) return [JSON.stringify(expected), 'nothing'];
+  const part = partOf(expected, sent);
+  if (part !== null) return [`with ${JSON.stringify(part)} in it`, quoted(textOf(sent), 0)];
   if (typeof expected !== 'string' || typeof sent !== 'string')
-    return `expected ${key} ${JSON.stringify(expected)}, ${would(JSON.stringify(sent))}`;
-  const { line, at, texts } = firstDifference(expected, sent);
-  const [wanted, got] = texts.map((text) => quoted(text, at - shownBefore, mostShown));
-  const where = line === 0 ? '' : ` in line ${line}`;
-  return `expected ${key} ${wanted}${where}, ${would(String(got))}`;
+    return [JSON.stringify(expected), JSON.stringify(sent)];
+  const [expectedLines, sentLines] = [expected.split('\n'), sent.split('\n')];
+  const most = Math.max(expectedLines.length, sentLines.length);
+  let line = 0;
+  while (expectedLines[line] === sentLines[line]) line += 1;
+  const [wanted, got] = [expectedLines[line] ?? '', sentLines[line] ?? ''];
+  let at = 0;
+  while (at < wanted.length && wanted[at] === got[at]) at += 1;
+  return [quoted(wanted, at) + (most > 1 ? ` in line ${line + 1}` : ''), quoted(got, at)];
 }
 
 /** Of a text that is no longer than a message. */
@@ -62,102 +66,62 @@ const mostShown = 120;
 /** Of what is the same, before the first difference. */
 const shownBefore = 30;
 
-/** The first line that differs, counted from 1 (0 where there is only one), and the place in it. */
-function firstDifference(expected: string, sent: string) {
-  const [wanted, got] = [expected.split('\n'), sent.split('\n')];
-  const most = Math.max(wanted.length, got.length);
-  const index = Array.from({ length: most }).findIndex((_, line) => wanted[line] !== got[line]);
-  const texts = [wanted[index] ?? '', got[index] ?? ''];
-  const [first = '', second = ''] = texts;
-  let at = 0;
-  while (at < first.length && first[at] === second[at]) at += 1;
-  return { line: most > 1 ? index + 1 : 0, at, texts };
-}
-
 /** A long text is cut around the place. */
-function quoted(text: string, from: number, most: number): string {
-  if (text.length <= most) return JSON.stringify(text);
-  const start = Math.max(0, Math.min(from, text.length - most));
-  const shown = JSON.stringify(text.slice(start, start + most).toWellFormed());
-  const [before, after] = [start > 0 ? '…' : '', start + most < text.length ? '…' : ''];
-  return `"${before}${shown.slice(1, -1)}${after}"`;
+function quoted(text: string, at: number): string {
+  if (text.length <= mostShown) return JSON.stringify(text);
+  const start = Math.max(0, Math.min(at - shownBefore, text.length - mostShown));
+  const end = start + mostShown;
+  const shown = JSON.stringify(text.slice(start, end).toWellFormed());
+  return `"${start > 0 ? '…' : ''}${shown.slice(1, -1)}${end < text.length ? '…' : ''}"`;
 }
 
-const mostListed = 5;
+const listed = (items: readonly string[]): string => firstListed(items, 5);
 
 /** All that came out otherwise than a scenario over time expects. */
 export function compareTimed(scenario: TimedScenario, { sent, unmade }: Playback): Mismatch[] {
-  const shown = (time: number) => timeText(time, scenario);
   const path = [...scenario.path, 'expect'];
+  const faults = (expected: TimedExpectation, one: SentMessage) => faultsOf(expected, one, scenario);
   const left = sent.filter(({ sink }) => scenario.sinks?.includes(sink) ?? true);
-  const open = scenario.expect.filter((expected) => {
-    const as = left.findIndex(
-      (one) => one.sink === expected.sink && faultsOf(expected, one, shown).length === 0,
-    );
-    if (as >= 0) left.splice(as, 1);
-    return as < 0;
+  const take = (one: SentMessage) => void left.splice(left.indexOf(one), 1);
+  const open = [...scenario.expect.entries()].filter(([, expected]) => {
+    const as = left.find((one) => one.sink === expected.sink && faults(expected, one).length === 0);
+    if (as) take(as);
+    return !as;
   });
-  const found = open.flatMap((expected): Mismatch[] => {
-    const own = [...path, scenario.expect.indexOf(expected)];
-    const like = closest(expected, left, shown);
-    // What cannot be made is told by itself.
-    if (!like && unmade.some(({ sink }) => sink === expected.sink)) return [];
-    if (!like) {
-      const message = `expected a message to ${expected.sink}, but no further one would be sent`;
-      return [{ path: own, message }];
+  const found = open.flatMap(([index, expected]): Mismatch[] => {
+    const own = [...path, index];
+    // The message to the sink that differs least.
+    const ofSink = left.filter(({ sink }) => sink === expected.sink);
+    const many = ofSink.map((one) => faults(expected, one).length);
+    const like = ofSink[many.indexOf(Math.min(...many))];
+    if (like) {
+      take(like);
+      return faults(expected, like).map(({ key, message }) => ({ path: [...own, key], message }));
     }
-    left.splice(left.indexOf(like), 1);
-    return faultsOf(expected, like, shown).map(({ key, message }) => ({ path: [...own, key], message }));
+    // What cannot be made is told by itself.
+    if (unmade.some(({ sink }) => sink === expected.sink)) return [];
+    const message = `expected a message to ${expected.sink}, but no further one would be sent`;
+    return [{ path: own, message }];
   });
-  return left.length === 0 ? found : [...found, { path, message: unexpected(left, shown) }];
-}
-
-type FormatTime = (time: number) => string;
-
-function faultsOf(
-  expected: TimedExpectation,
-  sent: SentMessage,
-  shown: FormatTime,
-): { key: string; message: string }[] {
-  const { at, events, ...keys } = expected;
-  const isLate = at !== null && (sent.at < at.at || sent.at >= at.at + at.forMs);
-  const isOfOthers = events !== undefined && sortedList(events) !== sortedList(sent.candidates);
-  return [
-    ...(isLate
-      ? [{ key: 'at', message: `expected at "${at.written}", but it would be sent at "${shown(sent.at)}"` }]
-      : []),
-    ...(isOfOthers
-      ? [
-          {
-            key: 'events',
-            message: `expected of ${listed(events)}, but it would be of ${listed(sent.candidates)}`,
-          },
-        ]
-      : []),
-    ...differentKeys(keys, sent.fields),
-  ];
-}
-
-const sortedList = (ids: readonly string[]): string => JSON.stringify(ids.toSorted());
-
-const listed = (items: readonly string[]): string => firstListed(items, mostListed);
-
-/** The message to the sink that differs least. */
-function closest(
-  expected: TimedExpectation,
-  left: readonly SentMessage[],
-  shown: FormatTime,
-): SentMessage | undefined {
-  const ofSink = left.filter(({ sink }) => sink === expected.sink);
-  const faults = ofSink.map((one) => faultsOf(expected, one, shown).length);
-  return ofSink[faults.indexOf(Math.min(...faults))];
-}
-
-function unexpected(left: readonly SentMessage[], shown: FormatTime): string {
-  const messages = left.map(
-    ({ sink, at, candidates }) => `${sink} at "${shown(at)}" (of ${listed(candidates)})`,
+  if (left.length === 0) return found;
+  const more = left.map(
+    ({ sink, at, candidates }) => `${sink} at "${timeText(at, scenario)}" (of ${listed(candidates)})`,
   );
-  return `not expected, but would be sent: ${listed(messages)}`;
+  return [...found, { path, message: `not expected, but would be sent: ${listed(more)}` }];
+}
+
+function faultsOf(expected: TimedExpectation, sent: SentMessage, scenario: TimedScenario) {
+  const { at, events, ...keys } = expected;
+  const faults = differentKeys(keys, sent.fields);
+  if (events !== undefined && events.toSorted().join('\0') !== sent.candidates.toSorted().join('\0')) {
+    const message = `expected of ${listed(events)}, but it would be of ${listed(sent.candidates)}`;
+    faults.unshift({ key: 'events', message });
+  }
+  if (at !== null && (sent.at < at.at || sent.at >= at.at + at.forMs)) {
+    const time = timeText(sent.at, scenario);
+    faults.unshift({ key: 'at', message: `expected at "${at.written}", but it would be sent at "${time}"` });
+  }
+  return faults;
 }
 
 const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];

@@ -8,7 +8,7 @@ import type {
   TimedScenario,
 } from '../config/config.ts';
 import { pathOf } from '../config/plan-source.ts';
-import type { ActionRef, CandidateEvent, Event, JsonMap } from '../model.ts';
+import type { ActionRef, CandidateEvent, Event } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import { type Action, type Plan, unmatchedRule } from '../rules/plan.ts';
 import { digestData, sampleEvent, templateData } from '../templates/data.ts';
@@ -106,40 +106,30 @@ function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reach
   return message === null ? [] : [{ path, message: `${about}: ${message}` }];
 }
 
-/** An action as it would be sent, or why a template failed. */
-interface RenderedAction {
-  readonly action: Action;
-  readonly sink: string;
-  readonly fields: JsonMap;
-  readonly fault: string | null;
-}
-
-/** A digest is rendered as if this were its only event. */
-function rendered(action: Action, event: Event, { test }: Plan, now: number): RenderedAction {
+/** An action as it would be sent, or why a template failed. A digest is rendered as if this were its only event. */
+function rendered(action: Action, event: Event, { test }: Plan, now: number) {
   const data = action.digest
     ? digestData([event], test, action.rule, now)
     : templateData(event, test(event.testId), action.rule, now);
-  const result = action.render(data);
-  const { sink } = action;
-  if ('fault' in result) return { action, sink, fields: {}, fault: result.fault };
-  return { action, sink, fields: result.fields, fault: null };
+  return { action, sink: action.sink, fields: {}, fault: null, ...action.render(data) };
 }
 
-function mismatch(sent: readonly RenderedAction[], expect: OneEventScenario['expect']): string | null {
+/** In what the messages differ from the expected ones; null if in nothing. */
+function mismatch(
+  sent: readonly ReturnType<typeof rendered>[],
+  expect: OneEventScenario['expect'],
+): string | null {
   const failed = sent.find(({ fault }) => fault !== null);
   if (failed) return `a message to ${failed.sink} cannot be made: ${failed.fault}`;
-  if (sinksOf(sent) !== sinksOf(expect))
-    return `expected ${sinksOf(expect)}, but ${sinksOf(sent)} would be sent`;
+  const names = (all: readonly { readonly sink: string }[]) =>
+    all.map(({ sink }) => sink).join(', ') || 'nothing';
+  if (names(sent) !== names(expect)) return `expected ${names(expect)}, but ${names(sent)} would be sent`;
   const different = expect.flatMap((expected, index) =>
-    differentKeys(expected, sent[index]?.fields ?? {}).map(
+    differentKeys(expected, sent[index]!.fields).map(
       ({ message }) => `action ${index + 1} (${expected.sink}): ${message}`,
     ),
   );
-  return different.length === 0 ? null : different.join('; ');
-}
-
-function sinksOf(actions: readonly { readonly sink: string }[]): string {
-  return actions.length === 0 ? 'nothing' : actions.map(({ sink }) => sink).join(', ');
+  return different.join('; ') || null;
 }
 
 async function tryTimed(
