@@ -75,13 +75,13 @@ const advice: Partial<Record<number, string>> = {
 async function succeeds(request: PostRequest, io: Pick<Io, 'out'>): Promise<boolean> {
   const posted = await postEvent(request);
   for (const { status, url, method } of posted.redirects) {
-    io.out(`    ${status} leads to ${method} ${printable(withoutQuery(url))}`);
+    // A query may hold the receiver's token.
+    io.out(`    ${status} leads to ${method} ${printable(url.replace(/\?.*/s, '?…'))}`);
   }
-  if (posted.redirects.at(-1)?.method === 'GET') {
+  if (posted.redirects.at(-1)?.method === 'GET')
     io.out(
       '    the redirect turned the POST into a GET: the event was left behind, whatever the answer says',
     );
-  }
   if (posted.status === null) {
     io.out(`    no answer: ${printable(posted.failure)}`);
     return false;
@@ -91,12 +91,6 @@ async function succeeds(request: PostRequest, io: Pick<Io, 'out'>): Promise<bool
   const hint = advice[posted.status];
   if (hint !== undefined) io.out(`    ${hint}`);
   return posted.status >= 200 && posted.status < 300;
-}
-
-/** A query may hold the receiver's token. */
-function withoutQuery(url: string): string {
-  const [start = '', ...query] = url.split('?', 2);
-  return query.length > 0 ? `${start}?…` : start;
 }
 
 /** The webhook URL of the connector that runs on this machine with this config, with its token. */
@@ -152,41 +146,30 @@ interface PostRequest {
 }
 
 const maxRedirects = 10;
-const keepsMethod = new Set([307, 308]);
 
 /** One POST with the headers that the service sends; `timeoutMs` holds for the whole way, as the service's does. */
-export async function postEvent(request: PostRequest): Promise<PostResult> {
+export async function postEvent({ url, body, correlationId, timeoutMs }: PostRequest): Promise<PostResult> {
   const redirects: Redirect[] = [];
-  try {
-    return await follow(request, redirects);
-  } catch (error) {
-    return { status: null, failure: plainWords(error, request.timeoutMs), redirects };
-  }
-}
-
-async function follow(
-  { url, body, correlationId, timeoutMs }: PostRequest,
-  redirects: Redirect[],
-): Promise<PostResult> {
   const signal = AbortSignal.timeout(timeoutMs);
   const correlation = { 'x-service-correlationid': correlationId };
-  const post = {
-    method: 'POST',
-    headers: { ...correlation, 'content-type': 'application/json; charset=utf-8' },
-    body,
-  };
-  for (;;) {
-    const at = redirects.at(-1) ?? { url, method: 'POST' as const };
-    const how = at.method === 'POST' ? post : { method: 'GET', headers: correlation };
-    const response = await fetch(at.url, { ...how, redirect: 'manual', signal });
-    const answer = await response.text();
-    const { status } = response;
-    const location = response.headers.get('location');
-    if (status < 300 || status > 399 || location === null) return { status, body: answer, redirects };
-    if (redirects.length === maxRedirects)
-      return { status: null, failure: `more than ${maxRedirects} redirects`, redirects };
-    const method = keepsMethod.has(status) ? at.method : 'GET';
-    redirects.push({ status, url: new URL(location, at.url).href, method });
+  const ofBody = { 'content-type': 'application/json; charset=utf-8' };
+  try {
+    for (;;) {
+      const { url: next, method } = redirects.at(-1) ?? { url, method: 'POST' as const };
+      const sent =
+        method === 'POST' ? { headers: { ...correlation, ...ofBody }, body } : { headers: correlation };
+      const response = await fetch(next, { method, ...sent, redirect: 'manual', signal });
+      const { status } = response;
+      const answer = await response.text();
+      const location = response.headers.get('location');
+      if (status < 300 || status > 399 || location === null) return { status, body: answer, redirects };
+      if (redirects.length === maxRedirects)
+        return { status: null, failure: `more than ${maxRedirects} redirects`, redirects };
+      const staysPost = method === 'POST' && [307, 308].includes(status);
+      redirects.push({ status, url: new URL(location, next).href, method: staysPost ? 'POST' : 'GET' });
+    }
+  } catch (error) {
+    return { status: null, failure: plainWords(error, timeoutMs), redirects };
   }
 }
 
