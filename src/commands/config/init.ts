@@ -228,7 +228,7 @@ function rulesText(wanted: readonly WantedTool[], testId: number) {
       actions: telling('program'),
     },
   ].filter(({ actions }) => actions.length > 0);
-  const list = (actions: readonly WantedTool[]) => actions.map((one) => `      - ${written(one)}`);
+  const list = (actions: readonly WantedTool[]) => actions.map((one) => `      - ${written(one)}`).join('\n');
   const when = (some: readonly string[]) =>
     some.length === 1
       ? `{ status: ${some[0]} }`
@@ -243,7 +243,7 @@ function rulesText(wanted: readonly WantedTool[], testId: number) {
           `  - name: ${name}`,
           `    when: ${when(statuses)}`,
           '    then:',
-          ...list(actions),
+          list(actions),
         ].join('\n'),
       )
       .join('\n\n'),
@@ -251,7 +251,7 @@ function rulesText(wanted: readonly WantedTool[], testId: number) {
       .flatMap(({ statuses: [status = ''] }) => [
         `  - event: { status: ${status}, testId: ${testId} }`,
         '    expect:',
-        ...list(rules.filter(({ statuses }) => statuses.includes(status)).flatMap(({ actions }) => actions)),
+        list(rules.filter(({ statuses }) => statuses.includes(status)).flatMap(({ actions }) => actions)),
       ])
       .join('\n'),
   };
