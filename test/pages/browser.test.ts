@@ -115,6 +115,17 @@ test('an event is seen as it arrives, and what became of it', async () => {
   const page = await openLoggedIn(`${app.adminUrl}/events?status=Canceled`);
   expect(new URL(page.url()).search).toBe('?status=Canceled');
   await page.getByText('Live: what comes is shown at once.').waitFor();
+  // What is the same is left as it is: it may have the focus, and a text that is set anew is read out anew.
+  const changes = await page.evaluateHandle(`(() => {
+    const seen = [];
+    const look = (all) => seen.push(...all.map(({ target }) => target.outerHTML));
+    for (const part of document.querySelectorAll('.live, #found'))
+      new MutationObserver(look).observe(part, { childList: true });
+    return seen;
+  })()`);
+  for (let load = 0; load < 2; load += 1)
+    await page.waitForResponse((answer) => answer.url().includes('/events?'));
+  expect(await changes.jsonValue()).toEqual([]);
   const { eventId } = await post(app, { candidateId: 'candidate-live', status: 'Canceled' });
   await post(app, { candidateId: 'candidate-other' });
   const row = page.locator(`#${eventId}`);

@@ -57,9 +57,10 @@ for (const part of document.querySelectorAll('[data-refresh]')) void refresh(par
 
 async function refresh(part) {
   const status = part.parentElement.querySelector('.live');
-  const say = (text) => status && (status.textContent = text);
+  // A text that is set anew is read out anew.
+  const say = (text) => status && status.textContent !== text && (status.textContent = text);
   say('Live: what comes is shown at once.');
-  for (let shown = ''; part.dataset.refresh !== undefined;) {
+  for (let shown = part.innerHTML; part.dataset.refresh !== undefined;) {
     await new Promise((resolve) => setTimeout(resolve, Number(part.dataset.refresh)));
     if (document.hidden) continue;
     const fresh = await load(part.id);
@@ -68,12 +69,13 @@ async function refresh(part) {
         ? 'Live: what comes is shown at once.'
         : 'Not live just now. Load the page again to see what is new.',
     );
-    if (!fresh || fresh.innerHTML === shown) continue;
+    if (!fresh) continue;
+    if (fresh.dataset.refresh === undefined) delete part.dataset.refresh;
+    if (fresh.innerHTML === shown) continue;
     shown = fresh.innerHTML;
     const known = new Set(Array.from(part.querySelectorAll('tr'), ({ id }) => id));
     part.replaceChildren(...fresh.childNodes);
     for (const row of part.querySelectorAll('tr')) row.classList.toggle('new', !known.has(row.id));
-    if (fresh.dataset.refresh === undefined) delete part.dataset.refresh;
   }
 }
 
