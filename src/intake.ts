@@ -6,10 +6,9 @@ import { type Event, unknownOfEvent } from './model.ts';
 import type { Inbox } from './receiver/receive.ts';
 import type { RefusedFigures } from './ops/refused.ts';
 import { decide } from './rules/decide.ts';
+import { keptRejected } from './store/operations/receiving.ts';
 import type { Store } from './store/store.ts';
 
-/** How many rejected requests are kept for people to look at. */
-const keptRejected = 1000;
 const keptBodyLength = 2048;
 
 export interface IntakeParts {

@@ -3,7 +3,7 @@ import { needsOf as needsOfAll, sinkState } from './needs.ts';
 import { tooShort } from '../config/settings.ts';
 import type { LiveConfig } from '../config/live/live-config.ts';
 import type { Failure, RefusedEvents } from '../model.ts';
-import { addRefused } from '../store/operations/receiving.ts';
+import { addRefused, keptRejected } from '../store/operations/receiving.ts';
 import {
   type Reads,
   type ReplicaState,
@@ -215,8 +215,8 @@ export function needsOf({ replicas, sinks, unwritable, refused }: Status): strin
 }
 
 /** What came today and is no event: the service may have changed what it sends. */
-export const rejectedWords = ({ rejectedToday: many }: Status): string =>
-  `${count(many, 'request')} today ${many === 1 ? 'was no event' : 'were no events'}`;
+export const rejectedWords = ({ rejectedToday: many }: Pick<Status, 'rejectedToday'>): string =>
+  `${count(many, 'request')}${many < keptRejected ? '' : ' or more'} today ${many === 1 ? 'was no event' : 'were no events'}`;
 
 /** How many of what is stuck are notices' deliveries: `dead` and `held` have only those of events. */
 export function stuckNotices(status: Status, state: 'dead' | 'held'): number {

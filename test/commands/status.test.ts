@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
+import { rejectedWords } from '../../src/ops/status.ts';
 import { onlyStore, readStatus } from '../../src/ops/status.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { ReplicaState } from '../../src/store/store.ts';
@@ -90,6 +91,8 @@ describe('status', () => {
     expect(code).toBe(0);
     expect(out).toContain('1 request today was no event: `events --rejected` says why');
     expect(await (await fetch(app.adminUrl)).text()).toContain('1 request today was no event');
+    // No more are kept.
+    expect(rejectedWords({ rejectedToday: 1000 })).toBe('1000 requests or more today were no events');
   });
 
   test('answers on the admin port with the same, for those with the password', async () => {

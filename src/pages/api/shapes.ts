@@ -120,7 +120,11 @@ export const status = z.object({
   lastSignAt: time.nullable(),
   config,
   copies: z.array(z.object({ copy: z.string(), config })),
-  receiver: z.object({ lastEventAt: time.nullable(), eventsToday: count, rejectedToday: count }),
+  receiver: z.object({
+    lastEventAt: time.nullable(),
+    eventsToday: count,
+    rejectedToday: count.describe('At most 1000: no more are kept.'),
+  }),
   storeProblem: z.string().nullable().describe('Why the store cannot be written.'),
   refused: z.array(refused),
   sinks: z.array(

@@ -186,6 +186,9 @@ export function* raise(
   return true;
 }
 
+/** How many rejected requests are kept for people to look at. */
+export const keptRejected = 1000;
+
 /** Stores a request that was refused for its content. Only the newest `keep` stay. */
 export function* keepRejected(request: RejectedRequest, keep: number): Operation<void> {
   yield* run(sql.insertRejectedRequest, ...ofRejected.values(request));
