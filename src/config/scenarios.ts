@@ -148,24 +148,22 @@ function readTimes(
   timeZone: string,
   { report }: Reading,
 ) {
-  const calendar = new Calendar(timeZone);
-  const timed = events.map((one) => ({ ...one, at: calendar.next(one.at).at }));
-  const times = timed.map(({ at }) => at);
-  const backwards = times.findIndex((at, index) => at < (times[index - 1] ?? -Infinity));
-  const tooLong = times.at(-1)! - times[0]! > longestDays * 86_400_000;
-  if (backwards > 0 || tooLong) {
-    const before = events[backwards - 1]?.at;
-    const message =
-      backwards > 0
-        ? `this is before the event above it, at "${before}"; write them in the order in which they come`
-        : `this is more than ${longestDays} days after the first event`;
-    report(error([...path, 'events', backwards > 0 ? backwards : times.length - 1, 'at'], message));
+  const days = calendar(timeZone);
+  const timed = events.map((one) => ({ ...one, at: days.next(one.at).at }));
+  const [first, last] = [timed[0]!.at, timed.at(-1)!.at];
+  const backwards = timed.findIndex(({ at }, index) => at < (timed[index - 1]?.at ?? -Infinity));
+  const isBackwards = backwards > 0;
+  if (isBackwards || last - first > longestDays * 86_400_000) {
+    const message = isBackwards
+      ? `this is before the event above it, at "${events[backwards - 1]?.at}"; write them in the order in which they come`
+      : `this is more than ${longestDays} days after the first event`;
+    report(error([...path, 'events', isBackwards ? backwards : timed.length - 1, 'at'], message));
     return null;
   }
-  calendar.restart();
+  days.restart();
   const inTime = expect.map((one) => ({
     ...one,
-    at: one.at === undefined ? null : calendar.next(one.at),
+    at: one.at === undefined ? null : days.next(one.at),
   }));
   return { timeZone, events: timed, expect: inTime };
 }
@@ -202,7 +200,7 @@ export function timeMeant(text: string, timeZone: string, now: number): number |
     if (/(?:Z|[+-]\d\d:\d\d)$/i.test(text)) return Temporal.Instant.from(text).epochMilliseconds;
     const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).toPlainDate();
     const written = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text} 00:00` : text.replace(/(?<=\d)T/, ' ');
-    return time.safeParse(written).success ? new Calendar(timeZone, today).next(written).at : null;
+    return time.safeParse(written).success ? calendar(timeZone, today).next(written).at : null;
   } catch (fault) {
     if (fault instanceof RangeError) return null;
     throw fault;
@@ -212,40 +210,28 @@ export function timeMeant(text: string, timeZone: string, now: number): number |
 /** Fixed, so that every run gives the same: in this week, no clocks change. It is a Monday. */
 const firstWeek = Temporal.PlainDate.from('2026-01-05');
 
-/** Reads the times of a scenario one after the other. */
-class Calendar {
-  readonly #timeZone: string;
-  readonly #begin: Temporal.PlainDate;
-  #first: Temporal.PlainDate | null = null;
-  #day: Temporal.PlainDate;
-
-  /** `begin`: the day of a time that names none, and from which on a weekday is looked for. */
-  constructor(timeZone: string, begin = firstWeek) {
-    this.#timeZone = timeZone;
-    this.#begin = begin;
-    this.#day = begin;
-  }
-
-  /** A time without a day is on the day of the one before. */
-  next(text: string) {
-    const { weekday, date, time: clock = '00:00', second } = timePattern.exec(text)?.groups ?? {};
-    if (date !== undefined) this.#day = Temporal.PlainDate.from(date);
-    if (weekday !== undefined) this.#day = this.#nextWeekday(weekdayOf(weekday));
-    this.#first ??= this.#day;
-    const { epochMilliseconds: at } = this.#day
-      .toPlainDateTime(Temporal.PlainTime.from(clock))
-      .toZonedDateTime(this.#timeZone);
-    return { at, written: text, forMs: second === undefined ? 60_000 : 1000 };
-  }
-
-  /** Begins again on the day of the first time. */
-  restart(): void {
-    this.#day = this.#first ?? this.#begin;
-  }
-
-  /** The first such day from the first time's day on. */
-  #nextWeekday(weekday: number): Temporal.PlainDate {
-    const from = this.#first ?? this.#begin;
-    return from.add({ days: (weekday - from.dayOfWeek + 7) % 7 });
-  }
+/**
+ * Reads the times of a scenario one after the other: one without a day is on the day of the one before, and a weekday is
+ * the first such day from the first time's day on. `begin`: the day where none is named before.
+ */
+function calendar(timeZone: string, begin = firstWeek) {
+  let first: Temporal.PlainDate | null = null;
+  let day = begin;
+  return {
+    next(text: string) {
+      const { weekday, date, time: clock = '00:00', second } = timePattern.exec(text)?.groups ?? {};
+      const from = first ?? begin;
+      if (date !== undefined) day = Temporal.PlainDate.from(date);
+      if (weekday !== undefined) day = from.add({ days: (weekdayOf(weekday) - from.dayOfWeek + 7) % 7 });
+      first ??= day;
+      const { epochMilliseconds: at } = day
+        .toPlainDateTime(Temporal.PlainTime.from(clock))
+        .toZonedDateTime(timeZone);
+      return { at, written: text, forMs: second === undefined ? 60_000 : 1000 };
+    },
+    /** Begins again on the day of the first time. */
+    restart(): void {
+      day = first ?? begin;
+    },
+  };
 }

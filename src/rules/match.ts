@@ -5,7 +5,6 @@ import {
   type Clause,
   clausesOf,
   type Condition,
-  type Constraint,
   constraintOf,
   show,
   testsNamedIn,
@@ -34,7 +33,8 @@ interface CompiledRule extends Rule {
 class IndexedRules implements RuleSet {
   readonly names: readonly string[];
   readonly #rules: readonly CompiledRule[];
-  readonly #index: RuleIndex;
+  /** The rules that an event can match, as indexes in ascending order: those that name its test, and those that name none. */
+  readonly #byTest = new Map<Status, Map<number | null, number[]>>();
   /** For each rule: 1 if the index alone decides that it matches. */
   readonly #exact: Uint8Array;
   /** For each rule: 1 if it is final. */
@@ -44,16 +44,26 @@ class IndexedRules implements RuleSet {
     const constraints = rules.map(({ when }) => constraintOf(when));
     this.names = rules.map(({ name }) => name);
     this.#rules = rules.map((rule) => ({ ...rule, test: compileWhen(rule.when) }));
-    this.#index = new RuleIndex(constraints);
     this.#exact = Uint8Array.from(constraints, ({ exact }) => Number(exact));
     this.#final = Uint8Array.from(rules, ({ final }) => Number(final));
+    for (const [place, status] of statuses.entries()) {
+      const byTest = new Map<number | null, number[]>();
+      for (const [rule, { statuses: possible, testIds }] of constraints.entries())
+        for (const testId of possible[place] ? (testIds ?? [null]) : [])
+          byTest.getOrInsertComputed(testId, () => []).push(rule);
+      this.#byTest.set(status, byTest);
+    }
+  }
+
+  #named(status: Status, testId: number | null): readonly number[] {
+    return this.#byTest.get(status)?.get(testId) ?? none;
   }
 
   /** Merges two ascending lists of rules. */
   match(subject: Subject): number[] {
     const { testId, status } = subject.event;
-    const forTest = this.#index.forTest(testId, status);
-    const forAnyTest = this.#index.forAnyTest(status);
+    const forTest = this.#named(status, testId);
+    const forAnyTest = this.#named(status, null);
     const matched: number[] = [];
     for (let t = 0, a = 0; t < forTest.length || a < forAnyTest.length;) {
       const next = forTest[t] ?? Infinity;
@@ -73,8 +83,8 @@ class IndexedRules implements RuleSet {
 
   possible(cell: Cell): Possible[] {
     const { status, testId } = cell;
-    const forTest = testId === null ? none : this.#index.forTest(testId, status);
-    const rules = [...forTest, ...this.#index.forAnyTest(status)].toSorted((a, b) => a - b);
+    const forTest = testId === null ? none : this.#named(status, testId);
+    const rules = [...forTest, ...this.#named(status, null)].toSorted((a, b) => a - b);
     return rules.flatMap((rule) => {
       const given = this.#exact[rule] === 1 || this.#rules[rule]!.test.given(cell);
       if (given === false) return [];
@@ -95,40 +105,6 @@ class IndexedRules implements RuleSet {
       const reason = isForAll ? 'the rule applies to every event' : test.because(subject, theRule);
       return { rule: name, matched, because: matched ? reason : `not matched: ${reason}` };
     });
-  }
-}
-
-/**
- * Finds the rules that an event can match: by status, the rules that name its test, and the rules that name no test.
- * Rules are indexes, in ascending order.
- */
-class RuleIndex {
-  readonly #byTest = new Map<Status, Map<number, number[]>>();
-  readonly #anyTest = new Map<Status, number[]>();
-
-  constructor(constraints: readonly Constraint[]) {
-    for (const [place, status] of statuses.entries()) {
-      const byTest = new Map<number, number[]>();
-      const anyTest: number[] = [];
-      for (const [rule, constraint] of constraints.entries()) {
-        if (!constraint.statuses[place]) continue;
-        if (constraint.testIds === null) anyTest.push(rule);
-        for (const testId of constraint.testIds ?? [])
-          byTest.getOrInsertComputed(testId, () => []).push(rule);
-      }
-      this.#byTest.set(status, byTest);
-      this.#anyTest.set(status, anyTest);
-    }
-  }
-
-  /** The rules that name the test. */
-  forTest(testId: number, status: Status): readonly number[] {
-    return this.#byTest.get(status)?.get(testId) ?? none;
-  }
-
-  /** The rules that name no test. */
-  forAnyTest(status: Status): readonly number[] {
-    return this.#anyTest.get(status) ?? none;
   }
 }
 
@@ -224,31 +200,28 @@ function allOf(tests: readonly Test[]): Test {
       if (missed.length > 0) return reasons(missed, subject, who).join('; ');
       return tests.length === 0 ? 'it is for every event' : reasons(tests, subject, who).join(', and ');
     },
-    given(cell) {
-      const rests: Rest[] = [];
-      for (const test of tests) {
-        const given = test.given(cell);
-        if (given === false) return false;
-        if (given !== true) rests.push(given);
-      }
-      return rests.length === 0 || joined(rests, 'and', (holds) => rests.every(holds));
-    },
+    given: (cell) => joined(tests, cell, 'and'),
   };
 }
 
-/** One condition of several. `holds` says which of them must hold. */
-function joined(
-  rests: readonly Rest[],
-  word: 'and' | 'or',
-  holds: (one: (rest: Rest) => boolean) => boolean,
-): Rest {
+/** What several conditions, all or one of which must hold, depend on together. */
+function joined(tests: readonly Test[], cell: Cell, word: 'and' | 'or'): boolean | Rest {
+  /** What one of them alone decides. */
+  const decisive = word === 'or';
+  const rests: Rest[] = [];
+  for (const test of tests) {
+    const given = test.given(cell);
+    if (given === decisive) return decisive;
+    if (typeof given === 'object') rests.push(given);
+  }
   const [only] = rests;
-  if (only && rests.length === 1) return only;
-  const all = rests.map((rest) => rest.words);
+  if (only === undefined || rests.length === 1) return only ?? !decisive;
+  const all = rests.map(({ words }) => words);
   const words = firstOnes(all, maxReasons).join(` ${word} `);
   return {
-    holds: (subject) => holds((rest) => rest.holds(subject)),
-    words: word === 'or' ? `(${words})` : words,
+    holds: (subject) =>
+      decisive ? rests.some((one) => one.holds(subject)) : rests.every((one) => one.holds(subject)),
+    words: decisive ? `(${words})` : words,
     values: rests.flatMap(({ values }) => values),
   };
 }
@@ -261,15 +234,7 @@ function anyOf(tests: readonly Test[]): Test {
       if (found) return found.because(subject, who);
       return `none of ${tests.length} alternatives applies (${reasons(tests, subject, who).join('; ')})`;
     },
-    given(cell) {
-      const rests: Rest[] = [];
-      for (const test of tests) {
-        const given = test.given(cell);
-        if (given === true) return true;
-        if (given !== false) rests.push(given);
-      }
-      return rests.length > 0 && joined(rests, 'or', (holds) => rests.some(holds));
-    },
+    given: (cell) => joined(tests, cell, 'or'),
   };
 }
 

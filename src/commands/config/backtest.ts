@@ -1,10 +1,10 @@
 import { storiesOf } from '../../store/paging.ts';
 import type { Mask } from '../../support/secret.ts';
-import { count, jsonLine, printable } from '../../support/text.ts';
+import { jsonLine, printable } from '../../support/text.ts';
 import { ago, command, flag, readOption, TypedArgument } from '../command.ts';
 import { exit } from '../output.ts';
 import { planningConfig, storedPlans, withStoreAndConfig } from '../with-store.ts';
-import { BacktestSummary, compare, differencesJson, plannedFor, wholly } from './plan-differences.ts';
+import { Backtest, differencesJson } from './plan-differences.ts';
 
 /** Decides the stored events again by another config, and shows what differs from what was decided. Writes nothing. */
 export const backtest = command({
@@ -29,22 +29,16 @@ export const backtest = command({
     return withStoreAndConfig(options, io, async (store, config) => {
       const mask: Mask = (text) => next.mask(config.mask(text));
       const plans = storedPlans(store, io);
-      const summary = new BacktestSummary();
+      const summary = new Backtest(next.plan);
       for await (const { event, configId } of storiesOf(store, since === undefined ? {} : { since })) {
-        const then = wholly(await plans.get(configId));
-        if ('fault' in then) {
-          summary.couldNotCompare(then.fault);
-          continue;
-        }
-        const found = compare(plannedFor(then, event), plannedFor(next.plan, event));
-        summary.add(event, found);
+        const found = summary.add(event, await plans.get(configId));
         if (json && found.length > 0) io.out(jsonLine(differencesJson(event, found, mask)));
         if (!(await io.drained())) break;
       }
       if (!json) io.out(mask(summary.text(io)));
-      for (const [why, many] of summary.lost)
-        io.err(mask(printable(`${count(many, 'event')} could not be compared: ${why}`)));
-      return summary.lost.size > 0 ? exit.problems : summary.differing > 0 ? exit.differs : exit.ok;
+      const lost = summary.lost();
+      for (const one of lost) io.err(mask(printable(one)));
+      return lost.length > 0 ? exit.problems : summary.differing > 0 ? exit.differs : exit.ok;
     });
   },
 });

@@ -132,13 +132,13 @@ function printText(
   if (failed > 0) io.out(`${count(failed, 'live check')} failed.`);
   if (isTooLax) io.out(`${count(warnings.length, 'warning')}, and with --strict none may be left.`);
   if (errors.length + failed > 0 || isTooLax) return;
-  io.out(summary(config, warnings.length));
+  io.out(verdict(config, warnings.length));
   for (const one of [...overnight(config.plan), ...left]) io.out(one);
   if (unreached.length > 0) io.out(`No scenario reaches ${unreachedText(unreached, config)}.`);
 }
 
 /** With warnings it may do less than was meant, so it is not called good. */
-export function summary(config: CheckedConfig, warnings: number): string {
+export function verdict(config: CheckedConfig, warnings: number): string {
   const parts = [
     count(config.plan.then.length, 'rule'),
     count(config.sinks.size, 'sink'),

@@ -61,37 +61,27 @@ export function plannedFor(plan: Plan, event: Event): PlannedMessage[] {
  */
 export function compare(before: readonly PlannedMessage[], after: readonly PlannedMessage[]): Difference[] {
   const [old, fresh] = [[...before], [...after]];
-  takePairs(old, fresh, (a, b) => sameSink(a, b) && editsOf(a, b).length === 0);
-  const pairs = [
-    ...takePairs(old, fresh, (a, b) => sameSink(a, b) && a.rule === b.rule && a.action === b.action),
-    ...takePairs(old, fresh, (a, b) => sameSink(a, b) && a.rule === b.rule),
-    ...takePairs(old, fresh, sameSink),
-  ];
+  const pairs: [PlannedMessage, PlannedMessage][] = [];
+  /** Takes out of both lists what belongs together, first come, first served. */
+  const take = (belong: (a: PlannedMessage, b: PlannedMessage) => boolean) => {
+    for (const a of old.splice(0)) {
+      const at = fresh.findIndex((b) => a.sink === b.sink && a.connector === b.connector && belong(a, b));
+      if (at === -1) old.push(a);
+      else pairs.push([a, fresh.splice(at, 1)[0]!]);
+    }
+  };
+  take((a, b) => editsOf(a, b).length === 0);
+  take((a, b) => a.rule === b.rule && a.action === b.action);
+  take((a, b) => a.rule === b.rule);
+  take(() => true);
   return [
     ...old.map((planned) => ({ kind: 'removed' as const, planned, edits: [] })),
     ...fresh.map((planned) => ({ kind: 'added' as const, planned, edits: [] })),
-    ...pairs.map(([a, b]) => ({ kind: 'changed' as const, planned: b, edits: editsOf(a, b) })),
+    ...pairs
+      .map(([a, b]) => ({ kind: 'changed' as const, planned: b, edits: editsOf(a, b) }))
+      .filter(({ edits }) => edits.length > 0),
   ];
 }
-
-/** Takes out of both lists what belongs together, first come, first served. */
-function takePairs(
-  old: PlannedMessage[],
-  fresh: PlannedMessage[],
-  belong: (a: PlannedMessage, b: PlannedMessage) => boolean,
-): [PlannedMessage, PlannedMessage][] {
-  const pairs: [PlannedMessage, PlannedMessage][] = [];
-  for (const one of old.splice(0)) {
-    const place = fresh.findIndex((other) => belong(one, other));
-    const [other] = place === -1 ? [] : fresh.splice(place, 1);
-    if (other) pairs.push([one, other]);
-    else old.push(one);
-  }
-  return pairs;
-}
-
-const sameSink = (a: PlannedMessage, b: PlannedMessage): boolean =>
-  a.sink === b.sink && a.connector === b.connector;
 
 function editsOf(before: PlannedMessage, after: PlannedMessage): Edit[] {
   const [old, fresh] = [leavesOf(before), leavesOf(after)];
@@ -140,22 +130,30 @@ const kinds = {
   changed: { sign: '~', style: 'yellow' },
 } as const;
 
-/** Adds up what becomes other: how often each kind of it happens, with a few events as examples. */
-export class BacktestSummary {
+/** Adds up what becomes other with the plan `next`: how often each kind of it happens, with a few events as examples. */
+export class Backtest {
   /** Why events could not be compared, with how many. */
-  readonly lost = new Map<string, number>();
+  readonly #lost = new Map<string, number>();
   differing = 0;
   #compared = 0;
+  readonly #next: Plan;
   readonly #groups = new Map<string, Difference & { count: number }>();
   readonly #examples: { readonly event: Event; readonly found: readonly Difference[] }[] = [];
 
-  couldNotCompare(why: string): void {
-    this.lost.set(why, (this.lost.get(why) ?? 0) + 1);
+  constructor(next: Plan) {
+    this.#next = next;
   }
 
-  add(event: Event, found: readonly Difference[]): void {
+  /** Compares what becomes of an event with what its own plan, `then`, made of it. */
+  add(event: Event, then: Plan | PlanFault): readonly Difference[] {
+    const before = wholly(then);
+    if ('fault' in before) {
+      this.#lost.set(before.fault, (this.#lost.get(before.fault) ?? 0) + 1);
+      return [];
+    }
+    const found = compare(plannedFor(before, event), plannedFor(this.#next, event));
     this.#compared += 1;
-    if (found.length === 0) return;
+    if (found.length === 0) return found;
     this.differing += 1;
     const known = this.#groups.size;
     for (const { kind, planned, edits } of found) {
@@ -165,6 +163,12 @@ export class BacktestSummary {
     }
     const isNews = this.#groups.size > known;
     if (isNews && this.#examples.length < mostExamples) this.#examples.push({ event, found });
+    return found;
+  }
+
+  /** Which events could not be compared, and why. */
+  lost(): string[] {
+    return Array.from(this.#lost, ([why, many]) => `${count(many, 'event')} could not be compared: ${why}`);
   }
 
   text(io: Pick<Io, 'color'>): string {

@@ -5,10 +5,9 @@ import { parseToTry } from '../../config/load.ts';
 import { inOrder } from '../../config/text/problems.ts';
 import { compilePlan, Plans } from '../../config/live/stored-plans.ts';
 import type { Json } from '../../model.ts';
-import { count } from '../../support/text.ts';
 import type { Trial, TrialQuestion } from '../../config/live/trials.ts';
-import { lookOver, summary } from './check.ts';
-import { BacktestSummary, compare, plannedFor, wholly } from './plan-differences.ts';
+import { lookOver, verdict } from './check.ts';
+import { Backtest, wholly } from './plan-differences.ts';
 
 /**
  * The thread in which a pasted config is tried. It has no environment and reads no file: a reference stays as it is
@@ -22,7 +21,7 @@ async function tried(question: TrialQuestion): Promise<Trial> {
     const isGood = errors.length === 0;
     return {
       problems: inOrder([...errors, ...warnings]),
-      summary: isGood ? summary(config, warnings.length) : null,
+      summary: isGood ? verdict(config, warnings.length) : null,
       left,
       backtest: isGood && question.events.length > 0 ? await backtested(question, config.planSource) : null,
     };
@@ -41,14 +40,9 @@ async function backtested({ events, plans }: TrialQuestion, source: Json): Promi
   );
   const next = wholly(await known.get(pasted));
   if ('fault' in next) return next.fault;
-  const found = new BacktestSummary();
-  for (const { event, configId } of events) {
-    const then = wholly(await known.get(configId));
-    if ('fault' in then) found.couldNotCompare(then.fault);
-    else found.add(event, compare(plannedFor(then, event), plannedFor(next, event)));
-  }
-  const lost = Array.from(found.lost, ([why, n]) => `${count(n, 'event')} could not be compared: ${why}`);
-  return [found.text({ color: false }), ...lost].join('\n');
+  const summary = new Backtest(next);
+  for (const { event, configId } of events) summary.add(event, await known.get(configId));
+  return [summary.text({ color: false }), ...summary.lost()].join('\n');
 }
 
 /** Each reference stands for itself. */
