@@ -140,42 +140,37 @@ export const hoursSchema = z
 
 /** Opening hours by name; null for those with faults. `usual`: the config's time zone. */
 export function readHours(raw: Json | undefined, usual: string, reading: Reading): Map<string, Hours | null> {
-  const hours = new Map<string, Hours | null>();
   if (raw !== undefined && !isMap(raw))
     reading.report(error(['hours'], 'expected a map from names to opening hours'));
-  for (const [name, written] of Object.entries(isMap(raw) ? raw : {}))
-    hours.set(name, compileHours(name, written, usual, reading));
-  return hours;
+  const named = Object.entries(isMap(raw) ? raw : {}).map(([name, written]) => {
+    const path = ['hours', name];
+    const read = validate({ schema: hoursSchema, raw: written, path }, reading);
+    if (!read) return [name, null] as const;
+    const hours = {
+      name,
+      timeZone: read.timezone ?? usual,
+      days: new Set(read.days.map(weekdayOf)),
+      fromMinute: minuteOfDay(read.from),
+      toMinute: minuteOfDay(read.to),
+      closed: new Set(read.closed),
+    };
+    const closing = firstDayOfNoOpening(hours);
+    if (closing === undefined) return [name, hours] as const;
+    const message = `it does not open for more than a year from ${closing} on; messages would wait for ever`;
+    reading.report(error([...path, 'closed'], message));
+    return [name, null] as const;
+  });
+  return new Map(named);
 }
 
-function compileHours(name: string, raw: Json, usual: string, reading: Reading): Hours | null {
-  const path = ['hours', name];
-  const read = validate({ schema: hoursSchema, raw, path }, reading);
-  if (!read) return null;
-  const hours = {
-    name,
-    timeZone: read.timezone ?? usual,
-    days: new Set(read.days.map(weekdayOf)),
-    fromMinute: minuteOfDay(read.from),
-    toMinute: minuteOfDay(read.to),
-    closed: new Set(read.closed),
-  };
-  const closing = firstDayOfNoOpening(hours);
-  if (closing === null) return hours;
-  const message = `it does not open for more than a year from ${closing} on; messages would wait for ever`;
-  reading.report(error([...path, 'closed'], message));
-  return null;
-}
-
-/** The closed date after which it never opens again, or null. Past dates do not count. */
-function firstDayOfNoOpening(hours: Hours): string | null {
+/** The closed date after which it never opens again. Past dates do not count. */
+function firstDayOfNoOpening(hours: Hours): string | undefined {
   const today = Temporal.Now.plainDateISO(hours.timeZone).toString();
   const coming = [...hours.closed].filter((date) => date >= today).toSorted();
-  const stays = coming.find((date) => {
+  return coming.find((date) => {
     const midnight = Temporal.PlainDate.from(date).toZonedDateTime(hours.timeZone);
     return nextOpen(hours, midnight.epochMilliseconds) === null;
   });
-  return stays ?? null;
 }
 
 const fieldPattern = `^(${eventFieldNames.join('|')})$|${testKeyPattern.source}`;

@@ -2,7 +2,7 @@ import type { Event, PlannedDelivery, RaisedNotice } from '../model.ts';
 import { noticeData, templateData } from '../templates/data.ts';
 import { nextOpen, windowEnd } from './calendar.ts';
 import type { Subject } from './fields.ts';
-import type { Action, Digest, Explanation, Plan } from './plan.ts';
+import type { Action, Explanation, Plan } from './plan.ts';
 
 /** The deliveries of an event, in the order of the rules and their actions. Pure. Called for every event. */
 export function decide(plan: Plan, event: Event, now: number): PlannedDelivery[] {
@@ -52,33 +52,21 @@ export type Schedule = Pick<PlannedDelivery, 'dueAt' | 'group' | 'groupMax'>;
 
 /**
  * Without hours and digest, a delivery is due now and has its own message. Hours move `dueAt`; a digest also sets a
- * group.
+ * group: deliveries with the same group become one message.
  */
 export function schedule(action: Action, event: Event, test: Subject['test'], now: number): Schedule {
-  const { digest } = action;
+  const { rule, digest } = action;
   const dueAt = openFrom(action, digest ? windowEnd(digest.windows, now) : now);
   if (!digest) return { dueAt, group: null, groupMax: null };
-  return { dueAt, group: groupOf(action, digest, { event, test }, dueAt), groupMax: digest.max };
+  const values = digest.by.map((field) => field.read({ event, test }));
+  const place = digest.place(templateData(event, test, rule, dueAt));
+  // It has the due time, not the window's end, so that windows that ended outside opening hours share one message.
+  const agreed = [rule, action.action, new Date(dueAt).toISOString(), values, place, digest.contentId];
+  return { dueAt, group: digest.conceal(JSON.stringify(agreed)), groupMax: digest.max };
 }
 
 /** The first moment from `time` on (ms) at which the action's hours are open. */
 export function openFrom({ hours }: Pick<Action, 'hours'>, time: number): number {
   // Loading a config refuses hours that never open. If a stored config has such hours, send anyway.
   return hours ? (nextOpen(hours, time) ?? time) : time;
-}
-
-/**
- * Deliveries with the same group become one message. The group has the due time, not the window's end, so that windows
- * that ended outside opening hours share one message.
- */
-function groupOf(
-  { rule, action }: Action,
-  digest: Digest,
-  { event, test }: Subject & { readonly event: Event },
-  dueAt: number,
-): string {
-  const values = digest.by.map((field) => field.read({ event, test }));
-  const place = digest.place(templateData(event, test, rule, dueAt));
-  const agreed = [rule, action, new Date(dueAt).toISOString(), values, place, digest.contentId];
-  return digest.conceal(JSON.stringify(agreed));
 }

@@ -124,24 +124,19 @@ function failuresOf(sample: Sample, { plan, planSource, sinks }: Config, now: nu
 }
 
 function warningsOf(all: readonly Failure[], config: CheckedConfig): Problem[] {
-  const failures = Map.groupBy(all, ({ sample }) => sample.action);
   const known = new Set(config.plan.testIds);
-  return [...failures].flatMap(([action, ofAction]) => {
+  return [...Map.groupBy(all, ({ sample }) => sample.action)].flatMap(([action, ofAction]) => {
     const path = pathOf(config.plan.rules.names, action);
     const reasons = Map.groupBy(ofAction, ({ key, why }) => `${key} ${why}`);
     return Array.from(reasons.values(), (same) => {
       const [{ key, why }] = same as [Failure];
-      const message = `for ${testsText(same, known)}: ${why}`;
+      // Those of the catalog come first.
+      const tests = [...new Set(same.map(({ sample }) => sample.event.testId))].toSorted(
+        (a, b) => Number(known.has(b)) - Number(known.has(a)),
+      );
+      const words = tests.map((id) => (known.has(id) ? `test ${id}` : 'a test that is not in the catalog'));
+      const message = `for ${firstListed(words, mostTests)}: ${why}`;
       return warningAt(config, key === null ? path : [...path, key], message);
     }).slice(0, mostReasons);
   });
-}
-
-function testsText(failures: readonly Failure[], known: ReadonlySet<number>): string {
-  const isOther = (testId: number) => Number(!known.has(testId));
-  const tests = [...new Set(failures.map(({ sample }) => sample.event.testId))].toSorted(
-    (a, b) => isOther(a) - isOther(b),
-  );
-  const words = tests.map((id) => (known.has(id) ? `test ${id}` : 'a test that is not in the catalog'));
-  return firstListed(words, mostTests);
 }

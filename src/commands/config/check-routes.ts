@@ -70,21 +70,19 @@ function unmatchedWarnings(unheard: readonly Route[], tests: number, config: Che
   const warnings: Problem[] = [];
   for (const alike of Map.groupBy(unheard, unlessText).values()) {
     const byStatus = Map.groupBy(alike, ({ cell }) => cell.status);
-    const everywhere = alike.filter(({ cell }) => byStatus.get(cell.status)?.length === tests);
+    const isEverywhere = ({ cell }: Route) => byStatus.get(cell.status)?.length === tests;
+    const everywhere = alike.filter(isEverywhere);
     const said = `${reaching(everywhere, tests)}: no rule takes ${it(statusesOf(everywhere))}; ${ifMeant}`;
     if (everywhere.length > 0) warnings.push(warningAt(config, top, said, 'key'));
-    for (const group of inGroups(alike.filter((route) => !everywhere.includes(route)))) {
-      const path = pathOfTest(config, group[0]?.cell.testId ?? null) ?? top;
-      warnings.push(warningAt(config, path, `${reaching(group, tests)}; ${ifMeant}`, 'key'));
-    }
+    const apart = byTest(alike.filter((route) => !isEverywhere(route)));
+    // One warning for each test, or for many that lack the same statuses.
+    for (const same of Map.groupBy(apart, (ofTest) => statusesOf(ofTest).join(' ')).values())
+      for (const group of same.length > mostApart ? [same.flat()] : same) {
+        const path = pathOfTest(config, group[0]?.cell.testId ?? null) ?? top;
+        warnings.push(warningAt(config, path, `${reaching(group, tests)}; ${ifMeant}`, 'key'));
+      }
   }
   return warnings;
-}
-
-/** One group for each test, or for many that lack the same statuses. */
-function inGroups(somewhere: readonly Route[]): Route[][] {
-  const alike = Map.groupBy(byTest(somewhere), (ofTest) => statusesOf(ofTest).join(' '));
-  return [...alike.values()].flatMap((tests) => (tests.length > mostApart ? [tests.flat()] : tests));
 }
 
 const byTest = (all: readonly Route[]): Route[][] => [
@@ -111,16 +109,16 @@ function cellsText(all: readonly Route[], tests: number, word = 'for'): string {
   const named = statusesOf(all)
     .join(', ')
     .replace(/, (\w+)$/, ' and $1');
-  return ofTests.length === tests
-    ? named
-    : `${named} ${word} ${testsText(ofTests.map(([route]) => route?.cell.testId ?? null))}`;
-}
-
-function testsText(testIds: readonly (number | null)[]): string {
-  const known = testIds.filter((testId) => testId !== null).map(String);
-  const ofKnown =
-    known.length === 0 ? [] : [`${known.length === 1 ? 'test' : 'tests'} ${firstListed(known, mostShown)}`];
-  return [...ofKnown, ...(testIds.includes(null) ? ['any other test'] : [])].join(', and for ');
+  if (ofTests.length === tests) return named;
+  const ids = ofTests.map(([route]) => route?.cell.testId ?? null);
+  const known = ids.filter((id) => id !== null).map(String);
+  const words = [
+    ...(known.length === 0
+      ? []
+      : [`${known.length === 1 ? 'test' : 'tests'} ${firstListed(known, mostShown)}`]),
+    ...(ids.includes(null) ? ['any other test'] : []),
+  ];
+  return `${named} ${word} ${words.join(', and for ')}`;
 }
 
 /** Where the catalog or, without an entry there, the first condition names a test. */

@@ -51,19 +51,11 @@ export interface Fault {
 
 export type Report = (fault: Fault) => void;
 
-export const error = (path: Path, message: string, at: Fault['at'] = 'value'): Fault => ({
-  severity: 'error',
-  path,
-  at,
-  message,
-});
-
-export const warning = (path: Path, message: string, at: Fault['at'] = 'value'): Fault => ({
-  severity: 'warning',
-  path,
-  at,
-  message,
-});
+const faultOf =
+  (severity: Fault['severity']) =>
+  (path: Path, message: string, at: Fault['at'] = 'value'): Fault => ({ severity, path, at, message });
+export const error = faultOf('error');
+export const warning = faultOf('warning');
 
 /** A problem as text: its place, the message, the line with a caret. */
 export function formatProblem(file: string, problem: Problem): string {
