@@ -39,7 +39,10 @@ describe('routes', () => {
       rule('practice', '{ testId: 9 }', '', ', silent: true'),
       rule('month', '{ status: Canceled, testId: [7] }', post('{{ now | date: "%m" }}')),
     ].join('');
-    const { code, out, err } = await run(['routes', await fileOf(rules)]);
+    const file = await fileOf(rules);
+    const [json] = jsonLines<{ routes: { twice: boolean }[] }>(await run(['routes', '--json', file]));
+    expect(json?.routes.map(({ twice }) => twice).indexOf(true)).toBe(0);
+    const { code, out, err } = await run(['routes', file]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toBe(`7  Backend
   Completed

@@ -64,6 +64,7 @@ describe('a credential is hidden in the lines of a config', () => {
     'catalog: { 1: { note: "-----BEGIN PRIVATE KEY-----\\nhunter2" } }',
     'password: { value: hunter2, more: [ { x: hunter2 } ] }',
     'catalog: { 1: { note: xoxb-12345678-hunter2 } }',
+    'xoxb-12345678-hunter2: from the first character on',
     'rules: [ { note: "curl -H Authorization: Bearer hunter2-hunter2-hunter2" } ]',
     'sinks: { ats: { headers: "X-Key: hunter2" } }',
     'sinks: { ats: { url: "https://hunter2Winter:@h.example" } }',

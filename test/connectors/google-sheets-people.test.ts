@@ -312,6 +312,19 @@ describe('a row that is updated', () => {
     });
   });
 
+  test.for<[string, string, (tab: Grid) => void, boolean]>([
+    ['deletes another one, which this one may be written over', '', (tab) => tab.deleteRow(3), true],
+    ['deletes another one', 'about b', (tab) => tab.deleteRow(3), false],
+    ['types into another one', '', (tab) => tab.write(1, 2, [['typed']]), false],
+  ])('says which one is gone since, where somebody %s: %j', async ([, notes, edit, isTold]) => {
+    const { tab } = await inUse();
+    tab.write(2, 2, [[notes]]);
+    sandbox.person.before('a write', () => edit(tab));
+    const note = noteOf(await sink.deliver(update('b', 'new'))) ?? '';
+    expect(note.includes('typed by hand: gone since')).toBe(isTold);
+    expect(note.includes('gone since')).toBe(isTold);
+  });
+
   test('is written where it was found, though somebody has a copy of it', async () => {
     const { tab } = await inUse();
     tab.write(4, 0, [people[2]]);

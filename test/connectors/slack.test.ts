@@ -266,6 +266,11 @@ describe('an answer that is not from Slack', () => {
     },
   );
 
+  test.for([404, 410])('%i says that nothing is at the address', async (status) => {
+    sandbox.faults.once({ kind: 'status', status });
+    expect(await sink.deliver(requestFor())).toMatchObject({ sinkWide: true, reason: 'not_found' });
+  });
+
   test('is not followed where it leads elsewhere', async () => {
     const headers = { location: `${sandbox.url}auth.test` };
     sandbox.faults.once({ kind: 'status', status: 302, headers });

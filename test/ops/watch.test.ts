@@ -241,10 +241,20 @@ test('a sink that fails without being paused is reported likewise, while somethi
   const watch = await watching();
   const outcome = { outcome: 'unknown', reason: 'server', detail: 'It answered 502.' } as const;
   for (const at of [0, 1, 2, 3, 60_000]) await watch.event('tool', outcome, start + at);
+  const waits = (sink: string) =>
+    watch.store.accept(
+      arrival(
+        { candidateId: sink },
+        {
+          configId: watch.configId,
+          deliveries: [planned({ sink, lane: `later ${sink}`, dueAt: start + day })],
+        },
+      ),
+    );
+  await waits('other');
   await watch.look(2 * minute);
   expect(await watch.causes()).not.toContain('paused tool: server');
-  const waits = [planned({ sink: 'tool', lane: 'later', dueAt: start + day })];
-  await watch.store.accept(arrival({}, { configId: watch.configId, deliveries: waits }));
+  await waits('tool');
   await watch.look(minute);
   const ofTool = async () => (await watch.notices()).filter(({ alert }) => alert === 'paused');
   const detail =

@@ -227,6 +227,17 @@ rules:
     expect(ats.calls).toHaveLength(210);
   });
 
+  test('is listed fifty at a time, each once', async () => {
+    const { page, delivery } = await withDead(Array.from({ length: 51 }, (_, n) => `candidate ${n}`));
+    const idsOf = (text: string) =>
+      Array.from(text.matchAll(/name="id" value="([^"]+)"/g), ([, id = '']) => id);
+    const first = await page('/attention?sink=ats&state=dead');
+    const [, next = ''] = /href="([^"]+)">The next 50</.exec(first) ?? [];
+    const ids = [first, await page(next.replaceAll('&amp;', '&'))].map(idsOf);
+    expect(ids.map(({ length }) => length)).toEqual([50, 1]);
+    expect(new Set(ids.flat())).toEqual(new Set(Array.from({ length: 51 }, (_, n) => delivery(n))));
+  });
+
   test('is left as it is by what no page of ours sent', async () => {
     const { page, send, submit, delivery, audit } = await withDead(['Dana']);
     for (const form of [

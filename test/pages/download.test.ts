@@ -37,6 +37,15 @@ test('the events of a search are downloaded as a table, however many, with no fo
   );
   const some = await (await send('/events.csv?status=Completed&candidate=%3Dcandidate-2')).text();
   expect(some.trimEnd().split('\r\n')).toHaveLength(2);
+  // The day that they came on, and the days beside it.
+  for (const [days, rows] of [
+    ['from=2026-01-01&to=2026-01-01', 450],
+    ['from=2026-01-02', 0],
+    ['to=2025-12-31', 0],
+  ] as const) {
+    const found = await (await send(`/events.csv?${days}`)).text();
+    expect(found.trimEnd().split('\r\n')).toHaveLength(rows + 1);
+  }
 
   const page = await openLoggedIn(`${app.adminUrl}/events?status=Completed`);
   const coming = page.waitForEvent('download');

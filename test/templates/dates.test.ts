@@ -74,6 +74,7 @@ it.each([
   ['{{ event.status | date: "%F" }}', 'Completed'],
   ['[{{ nil | date: "%F" }}{{ "" | date: "%F" }}]', '[]'],
   ['{{ 99999999999999999 | date: "%F" }}', '100000000000000000'],
+  ['{{ 8640000000000 | date: "%Y" }} {{ 8640000000001 | date: "%Y" }}', '275760 8640000000001'],
 ])('%s prints %s', (template, printed) => {
   expect(render(template)).toBe(printed);
 });

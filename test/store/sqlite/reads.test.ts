@@ -71,6 +71,13 @@ test('a read that goes on after it was given up has no other one beside it', asy
   await expect(reads.counts()).rejects.toThrow('The store is closed.');
 });
 
+test('who waits for a thread that ends is told so, and the next one is answered', async () => {
+  const { reads } = await startReads({ deadlineMs: 5000 });
+  process.once('worker', (worker) => void worker.terminate());
+  await expect(reads.counts()).rejects.toThrow('The reading of the store was ended.');
+  expect(await reads.counts()).toEqual([]);
+});
+
 test('no more wait than can be answered', async () => {
   const { reads } = await startReads({ most: 2 });
   const asked = [reads.counts(), reads.counts(), reads.counts()];
