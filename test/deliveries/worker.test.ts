@@ -463,7 +463,8 @@ describe('a sink is paused', () => {
     await on.accept('early');
     await paused(on);
     setBackMs = 3_600_000;
-    expect(await on.worker.pauses()).toMatchObject([{ sink: 'tool' }]);
+    // It is told before it is stored.
+    await vi.waitFor(async () => expect(await on.worker.pauses()).toMatchObject([{ sink: 'tool' }]));
     expect((await on.worker.pauses())[0]?.since).toBeLessThanOrEqual(clock.now());
     await reaches(on, await on.accept('late'), 'delivered');
     await reaches(on, await on.accept('later'), 'delivered');
