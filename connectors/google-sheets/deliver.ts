@@ -42,8 +42,13 @@ export async function deliverRows(sheet: Spreadsheet, requests: readonly RowRequ
   }
   // What another delivery achieved in part is not this one's.
   const { progress: _, ...unsent } = (failure ?? {}) as Retry;
-  return requests.map(({ deliveryId }) => outcomes.get(deliveryId) ?? unsent);
+  return requests.map(
+    ({ deliveryId }) =>
+      outcomes.get(deliveryId) ?? { ...unsent, detail: unsent.detail.replace(writtenForCertain, '') },
+  );
 }
+
+const writtenForCertain = 'The row was written and has still to be read back. ';
 
 /** `wasWritten`: by an attempt that could not read them back. */
 async function oneCall(
@@ -250,6 +255,6 @@ function notesOf({ fixes, isDeleted, lost, missing, gone }: Landing): string[] {
 /** Written for certain: the next attempt looks for them, and does not write what it finds. */
 function readBackLater(sheet: Spreadsheet, failure: Failure, requests: readonly RowRequest[]): Result[] {
   const outcome = failedRead(failure, sheet);
-  const detail = `The row was written and has still to be read back. ${outcome.detail}`;
+  const detail = writtenForCertain + outcome.detail;
   return requests.map((request) => [request, { ...outcome, detail, progress: { written: true } }]);
 }

@@ -46,7 +46,6 @@ export async function findRows(sheet: Spreadsheet, given: readonly RowRequest[])
     return rows.length > 0 && last - first < maxRows ? [{ tab: there.tab, first, range, own }] : [];
   });
   const cells = await readParts(sheet, parts, signal);
-  // They are there for certain: what more can be said of them is not worth a failure.
   const wrong = new Set(
     (cells.ok ? cells.data : []).flatMap((grid, index) =>
       parts[index]!.own.filter(
@@ -61,6 +60,9 @@ export async function findRows(sheet: Spreadsheet, given: readonly RowRequest[])
     const detail = `The tab ${request.message.tab} has no column ${deliveryHeader}, so nobody can tell which rows are there.`;
     if (there.rows === null) return { found: 'impossible', detail };
     if (row === undefined || wrong.has(place)) return { found: null };
+    // It is there for certain, but nobody would put right what stands under other headers.
+    if (!cells.ok && parts.some(({ own }) => own.includes(place)))
+      return { found: 'failed', failure: failedRead(cells.failure, sheet) };
     const found = there.header.receiptOf(sheet, there.tab, row);
     return request.message.key === undefined ? { found } : { found, note: notReadBack };
   });

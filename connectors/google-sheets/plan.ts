@@ -39,11 +39,14 @@ export function earlierRows({ tab, grid }: View, all: readonly RowRequest[]): Wr
   );
   return tried.flatMap((request) => {
     const { deliveryId: id, message } = request;
-    const [at] = found.get(id) ?? [];
+    const hits = found.get(id) ?? [];
+    const [at] = hits;
     if (at === undefined || newerAt(request, grid, keys) !== null) return [];
     const isOwn = message.key === undefined;
+    // Where rows were moved just before a repair, it landed beside what it was to put right.
+    const isAtHome = hits.every((row) => grid.cell(row, deliveryHeader) === id);
     // People may have worked since with a row that was updated.
-    if (grid.cell(at, deliveryHeader) === id && !(isOwn && isMisplaced(message, at, grid))) return [];
+    if (isAtHome && !(isOwn && isMisplaced(message, at, grid))) return [];
     // Of a row of its own all cells are known to be ours.
     const [before, notes] = isOwn ? [null, [alreadyThere]] : [[], [alreadyThere, notReadBack]];
     return [{ id, row: message.row, requests: [request], at, header: null, before, notes }];
