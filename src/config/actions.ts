@@ -68,22 +68,7 @@ interface List {
   readonly of?: 'event' | 'notice';
 }
 
-/** An action, read by its connector's schema. */
-interface ReadAction {
-  readonly list: List;
-  readonly connector: AnyConnector;
-  /** What its messages are about. */
-  readonly about: 'event' | 'digest' | 'notice';
-  /** As in the source, without default fields. */
-  readonly written: JsonMap;
-  /** The default fields that count. */
-  readonly unsaid: JsonMap;
-  /** With the default fields. Undefined if the schema refused it. */
-  readonly value: (JsonMap & { readonly sink: string; readonly hours?: string }) | undefined;
-  readonly digest: ReadDigest | null;
-  readonly hours: Hours | null;
-  readonly setting: Setting;
-}
+type ReadAction = NonNullable<ReturnType<typeof readAction>>;
 
 /** Compiles the actions of a list, without those that have faults, which it reports. */
 export function readActions(raw: Json | undefined, list: List, reading: ActionReading): Action[] {
@@ -95,7 +80,8 @@ export function readActions(raw: Json | undefined, list: List, reading: ActionRe
   });
 }
 
-function readAction(raw: Json, path: Path, list: List, reading: ActionReading): ReadAction | null {
+/** An action, read by its connector's schema. Null where there is none. */
+function readAction(raw: Json, path: Path, list: List, reading: ActionReading) {
   const { connector: name, ...written } = isMap(raw) ? raw : {};
   const connector = typeof name === 'string' ? reading.connectors.get(name) : undefined;
   if (!isMap(raw) || !connector) {
@@ -111,8 +97,10 @@ function readAction(raw: Json, path: Path, list: List, reading: ActionReading): 
   }
   if (!connector) return null;
 
+  /** What its messages are about. */
   const about = list.of === 'notice' ? 'notice' : written['digest'] === undefined ? 'event' : 'digest';
   const groups = connector.defaultFields?.(about, reading.setting.links !== null) ?? [];
+  /** The default fields that count. */
   const unsaid = Object.assign(
     {},
     ...groups.filter((group) => Object.keys(group).every((key) => written[key] === undefined)),
@@ -121,11 +109,14 @@ function readAction(raw: Json, path: Path, list: List, reading: ActionReading): 
   const schema = about === 'notice' ? alertActionSchema(connector) : actionSchema(connector);
   const textOf = (key: string) => (key in connector.templates ? interpolateTemplate : interpolateText);
   const part = { schema, raw: { ...unsaid, ...written }, path, textOf };
-  const value = validate(part, reading) as ReadAction['value'];
-  const digest = (value?.['digest'] ?? null) as ReadAction['digest'];
+  /** With the default fields. Undefined if the schema refused it. */
+  const value = validate(part, reading) as
+    | (JsonMap & { readonly sink: string; readonly hours?: string })
+    | undefined;
+  const digest = (value?.['digest'] ?? null) as ReadDigest | null;
   const hours = reading.hours.get(value?.hours ?? '') ?? null;
   const setting = hours ? { ...reading.setting, timeZone: hours.timeZone } : reading.setting;
-  return { list, connector, about, written, unsaid, value, digest, hours, setting };
+  return { list, connector, about, written, unsaid, value, digest, hours, setting } as const;
 }
 
 /** Compiles the connector's keys if the action could be read, and checks the templates as written in any case. */

@@ -77,25 +77,37 @@ export function checkCatalogUse(source: PlanSource): Fault[] {
   const ids = new Set(Object.keys(catalog));
   const valuesOf = memo(100, (name) => new Set(tests.flatMap((test) => [test[name] ?? []].flat())));
   const ofRules = entries(rules).flatMap(([index, rule]) =>
-    [...conditionsOf(valueAt(rule, ['when']) ?? null, ['rules', index, 'when'])].flatMap((condition) => {
-      if (condition.key === 'testId') return unknownIds(condition, ids);
-      const unknown = unknownKey(condition.key, condition.path, 'key');
-      return unknown.length > 0 ? unknown : unknownValues(condition, valuesOf);
-    }),
+    [...conditionsOf(valueAt(rule, ['when']) ?? null, ['rules', index, 'when'])].flatMap(
+      ({ key, value, path }) => {
+        const values = named(value, path);
+        if (key === 'testId')
+          return values
+            .filter((one) => typeof one.value === 'number' && !ids.has(String(one.value)))
+            .map((one) =>
+              warning(
+                one.path,
+                `the catalog has no test ${show(one.value)}${didYouMean(show(one.value), ids)}`,
+              ),
+            );
+        const unknown = unknownKey(key, path, 'key');
+        const name = testKeyOf(key);
+        if (unknown.length > 0 || name === null || name === 'id') return unknown;
+        return unknownValues(name, values, valuesOf(name));
+      },
+    ),
   );
   return [...ofRules, ...digestFields.flatMap(({ text, path }) => unknownKey(text, path, 'value'))];
 }
 
 const testKeyOf = (field: string): string | null => /^test\.(.+)$/.exec(field)?.[1] ?? null;
 
-interface Condition {
-  readonly key: string;
+interface Named {
   readonly value: Json;
   readonly path: Path;
 }
 
 /** The conditions of a `when`, including those inside `all`, `any` and `not`. */
-function* conditionsOf(when: Json, path: Path): Generator<Condition> {
+function* conditionsOf(when: Json, path: Path): Generator<Named & { readonly key: string }> {
   for (const [index, inner] of entries(when)) yield* conditionsOf(inner, [...path, index]);
   if (!isMap(when)) return;
   for (const [key, value] of Object.entries(when)) {
@@ -105,42 +117,25 @@ function* conditionsOf(when: Json, path: Path): Generator<Condition> {
 }
 
 /** The values that a condition names, each with its path. */
-function named(value: Json, path: Path): { value: Json; path: Path }[] {
-  if (isMap(value))
-    return Object.entries(value).flatMap(([operator, inner]) =>
-      /^(in|not)$/.test(operator) ? named(inner, [...path, operator]) : [],
-    );
+function named(value: Json, path: Path): Named[] {
   if (Array.isArray(value)) return entries(value).flatMap(([index, inner]) => named(inner, [...path, index]));
-  return [{ value, path }];
+  if (!isMap(value)) return [{ value, path }];
+  return ['in', 'not'].flatMap((key) => (key in value ? named(value[key] ?? null, [...path, key]) : []));
 }
 
-const unknownIds = ({ value, path }: Condition, ids: ReadonlySet<string>): Fault[] =>
-  named(value, path)
-    .filter((one) => typeof one.value === 'number' && !ids.has(String(one.value)))
-    .map((one) =>
-      warning(one.path, `the catalog has no test ${show(one.value)}${didYouMean(show(one.value), ids)}`),
-    );
-
-/** Values that no test has in a key of its catalog entry. */
-function unknownValues(
-  { key, value, path }: Condition,
-  valuesOf: (key: string) => ReadonlySet<Json>,
-): Fault[] {
-  const name = testKeyOf(key);
-  if (name === null || name === 'id') return [];
-  const all = valuesOf(name);
-  const unknown = named(value, path).filter((one) => !all.has(one.value) && !hasReference(show(one.value)));
-  if (unknown.length === 0) return [];
-  const words = Array.from(all, String);
+/** Values that no test has under a key of its catalog entry. */
+function unknownValues(name: string, values: readonly Named[], all: ReadonlySet<Json>): Fault[] {
+  const unknown = values.filter(({ value }) => !all.has(value) && !hasReference(show(value)));
+  // The words of a large catalog are many.
+  const words = unknown.length === 0 ? [] : Array.from(all, String);
   if (words.some(hasReference)) return [];
-  return unknown.map((one) => {
-    const wanted = show(one.value);
+  return unknown.map(({ value, path }) => {
+    const wanted = show(value);
     const same = [...all].find((listed) => show(listed) === wanted);
     const longer = words.find((word) => word.toLowerCase().startsWith(wanted.toLowerCase()));
     const meant = longer === undefined ? didYouMean(wanted, words) : `; did you mean "${longer}"?`;
-    const hint =
-      same === undefined ? meant : ` as ${kindOf(one.value)}; in the catalog it is ${kindOf(same)}`;
-    return warning(one.path, `no test has ${name} "${wanted}"${hint}`);
+    const hint = same === undefined ? meant : ` as ${kindOf(value)}; in the catalog it is ${kindOf(same)}`;
+    return warning(path, `no test has ${name} "${wanted}"${hint}`);
   });
 }
 

@@ -158,36 +158,27 @@ export function literalSecrets({ sinks }: JsonMap, source: PlanSource): FoundSec
   const texts = actionsOf(source).flatMap(({ action, path }) => strings(action, path));
   return [...addresses, ...texts].flatMap(({ text, path }) => {
     if (hasReference(text)) return [];
-    const inUrl = inAddress(text, path.at(-1) === 'path');
-    const whole = isCredential(text, path) ? [withoutScheme(text)] : inText(text, path);
-    const values = inUrl.length > 0 ? inUrl : whole;
-    return values
+    const ofUrl = inAddress(text, path.at(-1) === 'path');
+    const inUrl = ofUrl.length > 0;
+    return (inUrl ? ofUrl : inText(text, path))
       .filter((value) => !/\{\{|\{%|%7B(?:%7B|%25)/.test(value))
-      .map((value) => ({ path, value, inUrl: inUrl.length > 0 }));
+      .map((value) => ({ path, value, inUrl }));
   });
 }
 
-/** Other keys, such as `key` in `project: { key: HIRING }`, tell nothing by themselves. */
-function isCredential(text: string, path: Path): boolean {
-  const name = String(path.findLast((key) => typeof key === 'string'));
-  const isHeader = path.at(-2) === 'headers';
-  return (
-    placeOf(path).isSecret && (isHeader || namesSecret(name)) && (isCredentialKey(name) || looksRandom(text))
-  );
-}
-
-/** Under the names of credentials in a body that is text: JSON, or a form. */
+/** The whole text, or under the names of credentials in a body that is text: JSON, or a form. */
 function inText(text: string, path: Path): string[] {
+  const name = String(path.findLast((key) => typeof key === 'string'));
+  const isNamed = path.at(-2) === 'headers' || namesSecret(name);
+  // Other keys, such as `key` in `project: { key: HIRING }`, tell nothing by themselves.
+  if (placeOf(path).isSecret && isNamed && (isCredentialKey(name) || looksRandom(text)))
+    return [text.replace(/^(?:bearer|basic|token|bot|apikey)\s+/i, '')];
   if (path.at(-1) !== 'body') return [];
-  return Array.from(text.matchAll(namedInText), ([, name = '', value = '']) =>
-    namesSecret(name) && looksRandom(value) ? [value] : [],
+  const named = /([\w-]{1,100})["']?\s{0,9}[:=]\s{0,9}["']?([^"'&\s,{}]{1,2000})/g;
+  return Array.from(text.matchAll(named), ([, key = '', value = '']) =>
+    namesSecret(key) && looksRandom(value) ? [value] : [],
   ).flat();
 }
-
-const namedInText = /([\w-]{1,100})["']?\s{0,9}[:=]\s{0,9}["']?([^"'&\s,{}]{1,2000})/g;
-
-/** Of a header. */
-const withoutScheme = (text: string): string => text.replace(/^(?:bearer|basic|token|bot|apikey)\s+/i, '');
 
 /** Whoever knows the address of a hook may call it. Of other addresses, only parameters tell by their names. */
 function inAddress(text: string, isPath: boolean): string[] {

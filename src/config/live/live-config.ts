@@ -96,29 +96,26 @@ export class LiveConfig {
 
 /** The changed keys that keep their old values. */
 function keptKeys(next: Config, current: Config): string[] {
+  const comparable = (config: Config, name: string): string => {
+    const value = settingOf(config, name);
+    return JSON.stringify(value instanceof Secret ? { secret: value.reveal() } : value);
+  };
   const differs = (name: string): boolean => comparable(next, name) !== comparable(current, name);
   return restartKeys
     .filter(({ keys }) => keys.some(differs))
     .flatMap(({ keys, dependents }) => [...keys, ...dependents].filter(differs));
 }
 
-type Sections = Record<string, Readonly<Record<string, unknown>>>;
-
-const sectionsOf = (config: Config): Sections => config as unknown as Sections;
-const split = (name: string): [string, string] => name.split('.', 2) as [string, string];
-
-function comparable(config: Config, name: string): string {
-  const [section, key] = split(name);
-  const value = sectionsOf(config)[section]?.[key];
-  return JSON.stringify(value instanceof Secret ? { secret: value.reveal() } : value);
-}
+/** `name` is as in restartKeys. */
+const settingOf = (config: Config, name: string): unknown =>
+  name.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], config);
 
 function withKept(next: Config, current: Config, kept: readonly string[]): Config {
-  const sections: Sections = {};
+  const sections: Record<string, object> = {};
   for (const name of kept) {
-    const [section, key] = split(name);
-    const others = sections[section] ?? sectionsOf(next)[section];
-    sections[section] = { ...others, [key]: sectionsOf(current)[section]?.[key] };
+    const [section = '', key = ''] = name.split('.');
+    const others = sections[section] ?? settingOf(next, section);
+    sections[section] = Object.assign({}, others, { [key]: settingOf(current, name) });
   }
   // Old values that stay in force stay masked; the new file does not have them.
   const maskKept = masker([...findSecrets(sections)].map(({ value }) => value));

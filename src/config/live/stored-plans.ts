@@ -74,19 +74,14 @@ export class Plans {
         const source = await this.#read(configId);
         if (source === null)
           return keep({ fault: 'The config that decided this delivery is not in the store any more.' });
-        return keep(await this.#compiled(source));
+        const unusable = (error: unknown) => ({
+          fault: cannotBeUsed(error instanceof Error ? error.message : String(error)),
+        });
+        return keep(await this.#compile(source).catch(unusable));
       } finally {
         compiling.delete(configId);
       }
     });
-  }
-
-  async #compiled(source: Json): Promise<Plan | PlanFault> {
-    try {
-      return await this.#compile(source);
-    } catch (error) {
-      return { fault: cannotBeUsed(error instanceof Error ? error.message : String(error)) };
-    }
   }
 }
 
