@@ -70,17 +70,17 @@ const path = z
 const header = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: 'expected auto, or the name of a header' });
 
 const storeUrl = z.string().superRefine((url, context) => {
-  const fault = isPostgres(url) ? postgresFault(url) : sqliteFault(url);
+  const fault = storeUrlFault(url);
   if (fault !== null) context.addIssue(fault);
 });
 
-function postgresFault(text: string): string | null {
-  const urls = urlsOfHosts(text).map((one) => parseHostUrl(one));
-  if (urls.includes(null)) return 'expected a URL such as postgres://user:${PG_PASSWORD}@host:5432/database';
-  return optionsFault(urls[0]!.searchParams);
-}
-
-function sqliteFault(url: string): string | null {
+function storeUrlFault(url: string): string | null {
+  if (isPostgres(url)) {
+    const urls = urlsOfHosts(url).map((one) => parseHostUrl(one));
+    if (urls.includes(null))
+      return 'expected a URL such as postgres://user:${PG_PASSWORD}@host:5432/database';
+    return optionsFault(urls[0]!.searchParams);
+  }
   if (url === 'sqlite::memory:') return 'a store must outlive the process: name a file';
   if (/^sqlite:.+/.test(url)) return null;
   return 'expected sqlite: and a file, as in sqlite:./data/connector.db, or postgres://user@host/database';

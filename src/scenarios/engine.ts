@@ -68,7 +68,12 @@ export async function play(
     pollMs: dayMs,
   });
   const wake = () => worker.wake();
-  const inbox = createIntake({ store, config: () => tools.config, wake, log: silent, nextId: plainIds() });
+  const log = pino({ level: 'silent' });
+  // Every run gives the same ids: templates may print them.
+  const nextId = eventIds({ random: () => 0 });
+  const inbox = createIntake({ store, config: () => tools.config, wake, log, nextId });
+  const hasOpen = async () =>
+    (await memory.counts()).some(({ states }) => states.pending + states.sending > 0);
   try {
     await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: clock.now() });
     await worker.start();
@@ -81,7 +86,7 @@ export async function play(
         );
       });
     await settled();
-    while (tools.accepted < events.length || (await hasOpen(memory))) {
+    while (tools.accepted < events.length || (await hasOpen())) {
       if (tools.bug) throw tools.bug;
       if (performance.now() > until) return null;
       if (clock.elapsed() > patienceMs + events.at(-1)!.at - events[0]!.at || !clock.ring()) break;
@@ -93,16 +98,6 @@ export async function play(
     await sinks.close();
     await memory.close();
   }
-}
-
-const silent = pino({ level: 'silent' });
-
-/** Ids that every run gives alike: templates may print them. */
-const plainIds = () => eventIds({ random: () => 0 });
-
-async function hasOpen(store: Store): Promise<boolean> {
-  const counts = await store.counts();
-  return counts.some(({ states }) => states.pending + states.sending > 0);
 }
 
 /** A store, and how to wait until it and those who use it do nothing any more. */

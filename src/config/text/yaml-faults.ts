@@ -39,15 +39,10 @@ export const oddBefore = (name: string): string | null =>
 function oddIndentation(errors: readonly YAMLParseError[], text: string): TextFault | null {
   const at = Math.min(...errors.map(({ pos }) => pos[0]));
   const end = text.indexOf('\n', at);
-  const lines = text.slice(0, end < 0 ? undefined : end).split('\n');
-  let start = lines.slice(0, -2).join('\n').length + (lines.length > 2 ? 1 : 0);
-  for (const line of lines.slice(-2)) {
-    const [, spaces = '', odd = ''] = /^([ \t]*)([\u00A0\u2007\u202F\u200B\uFEFF]+)/u.exec(line) ?? [];
-    const from = start + spaces.length;
-    if (odd !== '') return { range: [from, from + odd.length], message: oddBefore(odd)! };
-    start += line.length + 1;
-  }
-  return null;
+  const upTo = text.slice(0, end < 0 ? undefined : end);
+  // In the last two lines.
+  const found = /^[ \t]*([\u00A0\u2007\u202F\u200B\uFEFF]+)[^\n]*(?:\n[^\n]*)?(?![^])/dmu.exec(upTo);
+  return found && { range: found.indices![1]!, message: oddBefore(found[1]!)! };
 }
 
 /** One line that is indented wrongly moves those below it. */
@@ -74,20 +69,14 @@ export const fences = (text: string): TextFault[] =>
   }));
 
 function firstOfEachLine(errors: readonly YAMLParseError[], lines: LineCounter): YAMLParseError[] {
-  const seen = new Set<number>();
-  return errors
-    .filter((error, index) => index === 0 || !isConsequence(error))
-    .toSorted((a, b) => a.pos[0] - b.pos[0])
-    .filter(({ pos }) => {
-      const { line } = lines.linePos(pos[0]);
-      const isFirst = !seen.has(line);
-      seen.add(line);
-      return isFirst;
-    });
+  // After a value that ended too early, the library reports every further line.
+  const own = errors.filter(({ message }, index) => index === 0 || !/token in YAML stream/.test(message));
+  const inOrder = own.toSorted((a, b) => a.pos[0] - b.pos[0]);
+  return Array.from(
+    Map.groupBy(inOrder, ({ pos }) => lines.linePos(pos[0]).line).values(),
+    ([first]) => first!,
+  );
 }
-
-/** After a value that ended too early, the library reports every further line. */
-const isConsequence = ({ message }: YAMLParseError): boolean => /token in YAML stream/.test(message);
 
 function toFault({ code, pos, message }: YAMLParseError, text: string): TextFault {
   const worded = wordings[code]?.(text.slice(pos[0], pos[0] + 2));
