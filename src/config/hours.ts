@@ -250,21 +250,16 @@ export const listOf = (value: string | readonly string[] = []): readonly string[
 
 /** Times at which a digest never goes, because its hours are closed then. Only if both have the same time zone. */
 export function checkDigestTimes({ at, timezone }: ReadDigest, hours: Hours, path: Path): Fault[] {
+  const { name, fromMinute, toMinute } = hours;
   if (timezone !== undefined && timezone !== hours.timeZone) return [];
-  const times = strings(at ?? null, [...path, 'at']);
-  return times
-    .filter(({ text }) => !isOpenAt(hours, minuteOfDay(text)))
-    .map((time) =>
-      warning(
-        time.path,
-        `${hours.name} is closed at ${time.text}; the message goes when ${hours.name} opens`,
-      ),
-    );
-}
-
-function isOpenAt({ fromMinute, toMinute }: Hours, minute: number): boolean {
-  const [began, ended] = [minute >= fromMinute, minute >= toMinute];
-  return fromMinute < toMinute ? began && !ended : began || !ended;
+  return strings(at ?? null, [...path, 'at']).flatMap(({ text, path: place }) => {
+    const minute = minuteOfDay(text);
+    const [began, ended] = [minute >= fromMinute, minute >= toMinute];
+    const isOpen = fromMinute < toMinute ? began && !ended : began || !ended;
+    return isOpen
+      ? []
+      : [warning(place, `${name} is closed at ${text}; the message goes when ${name} opens`)];
+  });
 }
 
 /** Digests that collect for longer than their events are kept. */

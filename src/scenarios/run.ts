@@ -4,13 +4,13 @@ import type {
   OneEventScenario,
   Position,
   Problem,
-  Scenario,
   TimedScenario,
 } from '../config/config.ts';
 import { pathOf } from '../config/plan-source.ts';
-import type { ActionRef, CandidateEvent, Event } from '../model.ts';
+import type { ActionRef, Event } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import { type Action, type Plan, unmatchedRule } from '../rules/plan.ts';
+import type { Path } from '../support/json.ts';
 import { digestData, sampleEvent, templateData } from '../templates/data.ts';
 import { compareTimed, type Mismatch, differentKeys } from './expectations.ts';
 
@@ -36,71 +36,56 @@ export async function runScenarios(
   now = Date.now(),
   deadlineMs = triedForMs,
 ): Promise<ScenarioReport> {
+  const { plan, scenarios, at, mask } = config;
   const until = performance.now() + deadlineMs;
-  const reached = new Coverage(config.plan);
+  const reached: Reached = new Set();
   const problems: Problem[] = [];
-  for (const scenario of config.scenarios) {
-    for (const one of eventsOf(scenario)) reached.event(one);
+  for (const scenario of scenarios) {
+    for (const event of 'event' in scenario ? [scenario.event] : scenario.events) {
+      const matched = plan.rules.match({ event: sampleEvent(event, 0), test: plan.test(event.testId) });
+      for (const index of matched) reached.add(plan.rules.names[index]!);
+      if (matched.length === 0) reached.add(unmatchedRule);
+    }
     const differences =
       'event' in scenario
         ? tryOne(scenario, config, now, reached)
         : await tryTimed(scenario, config, until, reached);
     for (const { path, message } of differences)
-      problems.push({ severity: 'error', ...config.at(path), message: config.mask(message) });
+      problems.push({ severity: 'error', ...at(path), message: mask(message) });
   }
-  return { problems, unreached: config.scenarios.length === 0 ? [] : reached.missing(config) };
+  return { problems, unreached: scenarios.length === 0 ? [] : gaps(config, reached) };
 }
 
-const eventsOf = (scenario: Scenario): readonly CandidateEvent[] =>
-  'event' in scenario ? [scenario.event] : scenario.events;
+/** What scenarios have messages of: names of rules, and keys of actions. */
+type Reached = Set<string>;
 
-/** What scenarios have messages of. */
-class Coverage {
-  readonly #plan: Plan;
-  readonly #rules = new Set<string>();
-  readonly #actions = new Set<string>();
+const keyOf = ({ rule, action }: ActionRef): string => `${rule}\0${action}`;
 
-  constructor(plan: Plan) {
-    this.#plan = plan;
-  }
-
-  event(event: CandidateEvent): void {
-    const { rules, test } = this.#plan;
-    const matched = rules.match({ event: sampleEvent(event, 0), test: test(event.testId) });
-    for (const index of matched) this.#rules.add(rules.names[index] ?? '');
-    if (matched.length === 0) this.#rules.add(unmatchedRule);
-  }
-
-  action(ref: ActionRef): void {
-    this.#actions.add(keyOf(ref));
-  }
-
-  missing({ plan, at }: CheckedConfig): CoverageGap[] {
-    const unreached = (rule: string, actions: readonly Action[]): CoverageGap[] => {
-      const path = rule === unmatchedRule ? [unmatchedRule] : ['rules', plan.rules.names.indexOf(rule)];
-      if (!this.#rules.has(rule)) return [{ rule, action: null, ...at(path) }];
-      const others = actions.filter((action) => !this.#actions.has(keyOf(action)));
-      return others.map(({ action }) => {
-        const { line, column, excerpt } = at(pathOf(plan.rules.names, { rule, action }));
-        return { rule, action, line, column, excerpt };
-      });
-    };
-    const ofRules = plan.rules.names.flatMap((rule, index) => unreached(rule, plan.then[index] ?? []));
-    return plan.unmatched.length === 0 ? ofRules : [...ofRules, ...unreached(unmatchedRule, plan.unmatched)];
-  }
+function gaps({ plan, at }: CheckedConfig, reached: Reached): CoverageGap[] {
+  const unreached = (rule: string, path: Path, actions: readonly Action[]): CoverageGap[] => {
+    if (!reached.has(rule)) return [{ rule, action: null, ...at(path) }];
+    const others = actions.filter((action) => !reached.has(keyOf(action)));
+    return others.map(({ action }) =>
+      Object.assign({ rule, action }, at(pathOf(plan.rules.names, { rule, action }))),
+    );
+  };
+  const ofRules = plan.rules.names.flatMap((rule, index) =>
+    unreached(rule, ['rules', index], plan.then[index] ?? []),
+  );
+  return plan.unmatched.length === 0
+    ? ofRules
+    : [...ofRules, ...unreached(unmatchedRule, [unmatchedRule], plan.unmatched)];
 }
-
-const keyOf = ({ rule, action }: ActionRef): string => `${action} ${rule}`;
 
 /** One event, decided: neither its hours nor its digests count. */
-function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reached: Coverage): Mismatch[] {
+function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reached: Reached): Mismatch[] {
   const { path, event: given, expect, name, sinks } = scenario;
   const event = sampleEvent(given, now);
   const sent = explain(plan, event, now)
     .actions.map(({ action }) => action)
     .filter(({ sink }) => sinks?.includes(sink) ?? true)
     .map((action) => rendered(action, event, plan, now));
-  for (const { action } of sent) reached.action(action);
+  for (const { action } of sent) reached.add(keyOf(action));
   const message = mismatch(sent, expect);
   const about = name ?? `${event.status} of test ${event.testId}`;
   return message === null ? [] : [{ path, message: `${about}: ${message}` }];
@@ -136,7 +121,7 @@ async function tryTimed(
   scenario: TimedScenario,
   config: Config,
   until: number,
-  reached: Coverage,
+  reached: Reached,
 ): Promise<Mismatch[]> {
   const { path, name, sinks } = scenario;
   const named = (message: string) => (name === null ? message : `${name}: ${message}`);
@@ -148,7 +133,7 @@ async function tryTimed(
       { path, message: named('the scenarios took too long and were ended; have fewer events in them') },
     ];
   const compared = [...played.sent, ...played.unmade].filter(({ sink }) => sinks?.includes(sink) ?? true);
-  for (const one of compared) reached.action(one);
+  for (const one of compared) reached.add(keyOf(one));
   const reasons = played.unmade.map(({ sink, detail }) => `a message to ${sink} cannot be made: ${detail}`);
   const unmade = Array.from(new Set(reasons), (message): Mismatch => ({ path, message: named(message) }));
   const others = compareTimed(scenario, played);
