@@ -33,10 +33,8 @@ import { unknownKey } from './text/validate.ts';
 
 export interface LoadOptions extends Surroundings {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
-  /** Top keys under which a `${…}` without a value is only a warning. It stays as it is written. */
+  /** Top keys under which a `${…}` without a value is no fault. It stays as it is written. */
   readonly lenientKeys?: readonly string[];
-  /** Without these warnings. */
-  readonly hidesLenient?: boolean;
 }
 
 /** Reads, checks and compiles a config file. Throws a ConfigError with everything that is wrong with it. */
@@ -52,12 +50,12 @@ export async function loadToShow(
   file: string,
   options: LoadOptions,
 ): Promise<Pick<Config, 'plan' | 'sinks' | 'mask'>> {
-  return loadConfig(file, { ...options, lenientKeys: topKeys, hidesLenient: true });
+  return loadConfig(file, { ...options, lenientKeys: topKeys });
 }
 
 /** For commands that plan deliveries or compare plans: they need every value of the rules, but no credentials. */
 export async function loadToPlan(file: string, options: LoadOptions): Promise<PlanningConfig> {
-  return loadConfig(file, { ...options, lenientKeys: ['sinks', 'receiver', 'admin'], hidesLenient: true });
+  return loadConfig(file, { ...options, lenientKeys: ['sinks', 'receiver', 'admin'] });
 }
 
 export type PlanningConfig = Pick<Config, 'store' | 'plan' | 'planSource' | 'mask'>;
@@ -67,7 +65,7 @@ export function parseToTry(text: string, file: string, connectors: LoadOptions['
   const readFile = (): string => {
     throw new Error('it is not looked at');
   };
-  return parseConfig(text, file, { env: {}, connectors, readFile, lenientKeys: topKeys, hidesLenient: true });
+  return parseConfig(text, file, { env: {}, connectors, readFile, lenientKeys: topKeys });
 }
 
 /**
@@ -161,7 +159,7 @@ function checkUnused(source: PlanSource, sinkNames: Iterable<string>): Fault[] {
 function checkValue(value: Json, options: LoadOptions) {
   const values = new Values(options);
   const missing = referenceFaults(value, values, options.lenientKeys);
-  const faults = missing.filter(({ severity }) => !options.hidesLenient || severity === 'error');
+  const faults = missing.filter(({ severity }) => severity === 'error');
   const unresolved = new Set(missing.map(({ path }) => path.join('\0')));
   // Other faults of a value whose reference is at fault are consequences.
   const report: Report = (fault) => void (unresolved.has(fault.path.join('\0')) || faults.push(fault));
@@ -216,11 +214,8 @@ function readParts(
   { connectors, lenientKeys = [] }: LoadOptions,
 ) {
   const reading = {
-    // A missing value has been reported. The reference stays as it is written.
-    resolve(reference: Parameters<Values['resolve']>[0]) {
-      const resolved = values.resolve(reference);
-      return 'value' in resolved ? resolved.value : reference.text;
-    },
+    // A missing value has been reported.
+    resolve: values.orAsWritten,
     report,
     mask: values.mask,
     connectors,
@@ -244,7 +239,7 @@ function readParts(
   return { config, reading, settings, sinks, source, plan, secrets, values };
 }
 
-/** What is wrong with the references of a config, or of a part of it. */
+/** What is wrong with the references of a config, or of a part of it; a missing value under `lenientKeys` as a warning. */
 export function referenceFaults(value: Json, values: Values, lenientKeys: readonly string[] = []): Fault[] {
   return strings(value, [], mentionsReference).flatMap(({ text, path }) =>
     partsOf(text).flatMap((part) => {

@@ -96,10 +96,7 @@ export async function compilePlan(
   const values = new Values(options);
   const faults = referenceFaults(source, values).map(({ path, message }) => ({ path, words: message }));
   const plan = buildPlan(source as PlanSource, {
-    resolve(reference) {
-      const resolved = values.resolve(reference);
-      return 'value' in resolved ? resolved.value : reference.text;
-    },
+    resolve: values.orAsWritten,
     report({ severity, path, message }) {
       if (severity === 'error') faults.push({ path, words: `${pathText(path)}: ${message}` });
     },

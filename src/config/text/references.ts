@@ -100,6 +100,12 @@ export class Values {
     return resolved;
   }
 
+  /** The value, or the reference as it is written where there is none. */
+  readonly orAsWritten: Resolve = (reference) => {
+    const resolved = this.resolve(reference);
+    return 'value' in resolved ? resolved.value : reference.text;
+  };
+
   /** True if a referenced file could not be read. It may be there in a moment. */
   get isFileMissing(): boolean {
     return this.#isFileMissing;
