@@ -86,9 +86,9 @@ export async function change(
 ): Promise<ChangeResult[]> {
   const now = await store.now();
   const planned = await plans(reads, action, deliveries, plan, now);
-  const items = planned.filter((one) => typeof one !== 'string' && one !== null);
+  const items = planned.filter((one) => 'planned' in one);
   const faults = planned.flatMap((one, place): ChangeResult[] =>
-    typeof one === 'string' ? [{ id: deliveries[place]!.id, ok: false, says: one }] : [],
+    'fault' in one ? [{ id: deliveries[place]!.id, ok: false, says: one.fault }] : [],
   );
   const ids = deliveries.map(({ id }) => id);
   const results =
@@ -105,10 +105,10 @@ export async function rehearse(
 ): Promise<ChangeResult[]> {
   const planned = await plans(store, action, deliveries, plan, await store.now());
   return deliveries.map(({ id, state, sink, rule }, place): ChangeResult => {
-    const fault = planned[place];
+    const found = planned[place];
     if (!actions[action].states.includes(state))
       return toDone(action, { deliveryId: id, done: false, state });
-    if (typeof fault === 'string') return { id, ok: false, says: fault };
+    if (found && 'fault' in found) return { id, ok: false, says: found.fault };
     const verb = action === 'discard' ? 'would be discarded' : 'would go out again';
     return { id, ok: true, says: `${verb}: ${sink}, rule ${rule}` };
   });
@@ -145,7 +145,7 @@ function toDone(action: ActionName, result: ManualResult): ChangeResult {
 }
 
 /**
- * Of each delivery: as today's plan has it, why it has not, or null where nothing has to be planned. As today's plan has the
+ * Of each delivery: as today's plan has it, or why it has not; none where nothing has to be planned. As today's plan has the
  * action of an old delivery: under the same rule, at the same place if that still goes to the same sink, else the rule's
  * first action for the sink. Due at once: a person who replays does not wait for opening hours.
  */
@@ -155,17 +155,19 @@ async function plans(
   deliveries: readonly Delivery[],
   plan: Plan | null,
   now: number,
-): Promise<(Replay | string | null)[]> {
-  if (action === 'discard' || plan === null) return deliveries.map(() => null);
+): Promise<(Replay | Unplanned)[]> {
+  if (action === 'discard' || plan === null) return [];
   return inParts(deliveries, async (delivery) => {
     const { rule, sink, eventId, noticeId } = delivery;
     const sameSink = allActions(plan).filter((one) => one.rule === rule && one.sink === sink);
     const ofToday = sameSink.find((one) => one.action === delivery.action) ?? sameSink[0];
     if (!ofToday)
-      return `today's config has no rule ${rule} with an action for ${sink}; put it back to send this`;
+      return {
+        fault: `today's config has no rule ${rule} with an action for ${sink}; put it back to send this`,
+      };
     const notice = noticeId === null ? null : ((await reads.notice(noticeId))?.notice ?? null);
     const story = noticeId !== null || eventId === null ? null : await reads.event(eventId);
-    if (!notice && !story) return 'the event it is about is no longer stored';
+    if (!notice && !story) return { fault: 'the event it is about is no longer stored' };
     const about: About = { events: story ? [story.event] : [], notice };
     if (ofToday.unusable !== undefined) return cannotUse(ofToday.unusable);
     const lane = ofToday.lane(dataOf(ofToday, about, plan, now));
@@ -175,18 +177,25 @@ async function plans(
   });
 }
 
-const cannotUse = (why: string): string => `the config in force cannot be used for it here: ${why}`;
+/** Why nothing can be planned, as the end of a sentence. */
+interface Unplanned {
+  readonly fault: string;
+}
+
+const cannotUse = (why: string): Unplanned => ({
+  fault: `the config in force cannot be used for it here: ${why}`,
+});
 
 /**
  * What a rule asks for an event that came before it, as if it came now: its hours and digests hold. Null if it asks for
- * nothing, or the event has deliveries of it; a text if that cannot be told.
+ * nothing, or the event has deliveries of it; a fault if that cannot be told.
  */
 export function planLate(
   plan: Plan,
   { event, deliveries }: Pick<EventStory, 'event' | 'deliveries'>,
   rule: string,
   now: number,
-): Late | string | null {
+): Late | Unplanned | null {
   if (deliveries.some((one) => one.rule === rule)) return null;
   const asked = decide(plan, event, now).filter((one) => one.rule === rule);
   if (asked.length === 0) return null;

@@ -90,7 +90,7 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
     asked.looked += 1;
     if (story.deliveries.some((one) => one.rule === rule)) asked.had += 1;
     const late = planLate(plan, story, rule, now);
-    if (typeof late === 'string') asked.faults.set(late, (asked.faults.get(late) ?? 0) + 1);
+    if (late && 'fault' in late) asked.faults.set(late.fault, (asked.faults.get(late.fault) ?? 0) + 1);
     else if (late) {
       asked.events.push(story.event.id);
       asked.sample ??= { event: story.event, late };
@@ -143,7 +143,7 @@ async function send(
     const stories = await inParts(events.slice(from, from + pageSize), (id) => store.event(id));
     const now = await store.now();
     const late = stories.map((story) => story && planLate(plan, story, rule, now));
-    const items = late.filter((one) => one !== null && typeof one !== 'string');
+    const items = late.flatMap((one) => (one && !('fault' in one) ? [one] : []));
     sent.push(...(await store.apply(items, now, byUser({ note }, io))));
   }
   return sent;
