@@ -46,7 +46,7 @@ export function earlierRows({ tab, grid }: View, all: readonly RowRequest[]): Wr
     // Where rows were moved just before a repair, it landed beside what it was to put right.
     const isAtHome = hits.every((row) => grid.cell(row, deliveryHeader) === id);
     // People may have worked since with a row that was updated.
-    if (isAtHome && !(isOwn && isMisplaced(message, at, grid))) return [];
+    if (isAtHome && !(isOwn && hits.some((row) => isMisplaced(message, row, grid)))) return [];
     // Of a row of its own all cells are known to be ours.
     const [before, notes] = isOwn ? [null, [alreadyThere]] : [[], [alreadyThere, notReadBack]];
     return [{ id, row: message.row, requests: [request], at, header: null, before, notes }];

@@ -133,7 +133,7 @@ const smallTabRows = 5000;
  * Reads of each tab its header alone while that is not known, its Delivery column while its end is not, and else what is
  * wanted of it. `isEnough`: it was as remembered, so that the rows that are wanted were read.
  */
-async function readOnce(
+export async function readOnce(
   sheet: Spreadsheet,
   wanted: readonly Wanted[],
   tabs: readonly Tab[],

@@ -600,7 +600,7 @@ describe('what Google counts', () => {
     ['making a tab', () => sink.deliver(requestFor({ tab: 'New' })), 3],
     ['a row', () => sink.deliver(requestFor()), 2],
     ['many rows', () => sink.deliverMany!([requestFor(), requestFor()]), 2],
-    ['asking', () => sink.find!(requestFor()), 3],
+    ['asking', () => sink.find!(requestFor()), 2],
     ['a refusal', () => ((sandbox.document.role = 'reader'), sink.deliver(requestFor())), 1],
     [
       'a repair',
