@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import type { AnyConnector } from '../../src/connector.ts';
-import { post, run, settled, workplace } from '../commands/tools.ts';
+import { main, post, run, settled, workplace } from '../commands/tools.ts';
 import { connectorContract } from '../contract/connector.ts';
 import { teams } from '../fixtures/smallest-connector.ts';
 import { startPages } from '../pages/tools.ts';
@@ -76,8 +78,17 @@ rules: [ { name: told, when: {}, then: [ { sink: hiring, team: Backend, text: '<
     `  hiring: the post ${id}\n`,
   );
   await sandbox.close();
+  // The options of `init` are those of the tools that were there when it was loaded.
   const { folder } = await workplace();
-  const written = await run(['init', '--out', `${folder}/new.yaml`, '--tools', 'teams', '--team', 'Backend']);
-  expect(written).toMatchObject({ code: 0, err: '' });
+  const at = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+  const imports = `import { connectors } from ${at('../../connectors/index.ts')};
+    import { teams } from ${at('../fixtures/smallest-connector.ts')}; connectors.set('teams', teams);`;
+  const argv = ['init', '--out', `${folder}/new.yaml`, '--tools', 'teams', '--team', 'Backend'];
+  const { stderr } = await promisify(execFile)(process.execPath, [
+    `--import=data:text/javascript,${encodeURIComponent(imports)}`,
+    main,
+    ...argv,
+  ]);
+  expect(stderr).toBe('');
   expect(await readFile(`${folder}/new.yaml`, 'utf8')).toContain('- { sink: teams, team: "Backend" }');
 });
