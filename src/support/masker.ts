@@ -8,7 +8,7 @@ const switches = new Set(['true', 'false', 'null', 'none']);
 
 /**
  * A function that replaces each of these secrets, and the secret parts of each, by a mark: plain, in upper or lower case,
- * with the escapes of JSON, URLs or HTML, in base64, and split over the lines of a mail. `whole`: one that begins or ends with a digit is another one where there is a further digit.
+ * with the escapes of JSON, URLs or HTML, in one line, in base64, and split over the lines of a mail. `whole`: one that begins or ends with a digit is another one where there is a further digit.
  */
 export function masker(secrets: Iterable<string>, { mark = '***', whole = false } = {}): Mask {
   const all = [...secrets].flatMap(withParts).flatMap((secret) => formsOf(secret, whole));
@@ -50,6 +50,9 @@ function formsOf(secret: string, whole: boolean): Form[] {
     trimmed,
     JSON.stringify(secret).slice(1, -1),
     encodeURIComponent(secret.toWellFormed()),
+    // A header and a subject have it in one line, and an address without its breaks.
+    ...[/\p{Cc}/gu, /\p{Cc}+/gu, /\s*\p{Cc}\s*/gu].map((breaks) => trimmed.replace(breaks, ' ')),
+    trimmed.replace(/\p{Cc}/gu, ''),
   ];
   const decoded = [...written, ...written.map((one) => decode(one, commonEscapes).text)];
   // In forms, a plus is a space.

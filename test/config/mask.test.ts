@@ -48,6 +48,18 @@ describe('a secret is masked', () => {
     expect(mask(`before ${text} after ${text}`)).toBe('before *** after ***');
   });
 
+  test.each([
+    'first second',
+    'first    second',
+    'first  second',
+    'first   second',
+    '/first%20%20second',
+    'firstsecond',
+  ])('of several lines where they became one: %s', (text) => {
+    const breaks = text.includes(' ') || text.includes('%') ? '\n\n  ' : '\n';
+    expect(masker([`first${breaks}second\n`])(text)).toBe(text.startsWith('/') ? '/***' : '***');
+  });
+
   test.each(['\n', '\r\n', '\\n', '\\r\\n'])('in base64 in lines that end with %j', (end) => {
     const long = 'a-long-secret-of-some-fifty-characters-that-wraps'.repeat(3);
     const lines = base64(long)
