@@ -8,7 +8,8 @@ const switches = new Set(['true', 'false', 'null', 'none']);
 
 /**
  * A function that replaces each of these secrets, and the secret parts of each, by a mark: plain, in upper or lower case,
- * with the escapes of JSON, URLs or HTML, in one line, in base64, and split over the lines of a mail. `whole`: one that begins or ends with a digit is another one where there is a further digit.
+ * with the escapes of JSON, URLs or HTML, in one line, in base64, and split over the lines of a mail. `whole`: one that
+ * begins or ends with a digit is another one where there is a further digit.
  */
 export function masker(secrets: Iterable<string>, { mark = '***', whole = false } = {}): Mask {
   const all = [...secrets].flatMap(withParts).flatMap((secret) => formsOf(secret, whole));
