@@ -1,5 +1,5 @@
 import { plain } from '../src/connector.ts';
-import { statuses, unknownOfEvent } from '../src/model.ts';
+import { noFacts, statuses, unknownOfEvent } from '../src/model.ts';
 import type { Event, Json, Status } from '../src/model.ts';
 import { compileRules } from '../src/rules/match.ts';
 import { decide } from '../src/rules/decide.ts';
@@ -48,6 +48,7 @@ function planOf(count: number, whenOf: (index: number) => When): Plan {
   return {
     id: 'bench',
     rules: compileRules(rules),
+    lookups: new Map(),
     // oxlint-disable-next-line unicorn/no-thenable -- the YAML's word
     then: actions,
     unmatched: [],
@@ -95,7 +96,7 @@ function turnOf(plan: Plan, events: readonly Event[]): number {
   let planned = 0;
   const start = performance.now();
   for (let turn = 0; turn < decisionsPerTurn; turn += events.length) {
-    for (const event of events) planned += decide(plan, event, start).length;
+    for (const event of events) planned += decide(plan, event, noFacts, start).length;
   }
   const elapsedMs = performance.now() - start;
   if (planned !== 2 * decisionsPerTurn)

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import { networkOf } from './http/addresses.ts';
 import { eventIds } from './support/ids.ts';
-import { type Event, unknownOfEvent } from './model.ts';
+import { type Event, noFacts, unknownOfEvent } from './model.ts';
 import type { Inbox } from './receiver/receive.ts';
 import type { RefusedFigures } from './ops/refused.ts';
 import { decide } from './rules/decide.ts';
@@ -32,7 +32,7 @@ export function createIntake({ store, refused, config, wake, log, nextId = event
       const correlationId = given && config().mask(given);
       const id = nextId(receivedAt);
       const event: Event = { ...unknownOfEvent, id, ...received, raw, correlationId, receivedAt };
-      const deliveries = decide(plan, event, receivedAt);
+      const deliveries = decide(plan, event, noFacts, receivedAt);
       const arrival = { event, configId: plan.id, deliveries, windowMs: idempotency.windowMs };
       const acceptance = await store.accept(arrival);
       if (!acceptance.duplicate && deliveries.length > 0) wake();

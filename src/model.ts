@@ -107,6 +107,32 @@ type SentField = {
 /** The payload, normalized: a GUID is 32 lowercase hex digits, numbers are safe integers. */
 export type CandidateEvent = Pick<Event, SentField>;
 
+/** What a look-up found out about an event. */
+export interface LookupFacts {
+  /**
+   * waiting: asked, or to be asked. answered: the API answered. absent: it says that there is none (404 until `waitFor` was
+   * over). unknown: not found out in time, refused, or broken.
+   */
+  readonly state: 'waiting' | 'answered' | 'unknown' | 'absent';
+  /** When that became so (ms); null while it waits. */
+  readonly at: number | null;
+  /** Why it is unknown, absent or still waiting, or which fields had a wrong type; null if there is nothing to say. */
+  readonly reason: string | null;
+  /** Those that were found out; null: the API says that there is none. One that is not here is unknown. */
+  readonly fields: { readonly [field: string]: string | number | boolean | null };
+}
+
+/** By the look-up's name. A look-up that was not made for the event has no entry: its fields are unknown. */
+export type Facts = { readonly [lookup: string]: LookupFacts };
+
+export const noFacts: Facts = {};
+
+/** An event, and what look-ups found out about it. */
+export interface EventWithFacts {
+  readonly event: Event;
+  readonly facts: Facts;
+}
+
 /** A notice as stored. Its id is `ntc_…`. */
 export interface RaisedNotice extends Notice {
   readonly id: string;

@@ -6,7 +6,7 @@ import { connectors } from '../connectors/index.ts';
 import { run, workplace } from './commands/tools.ts';
 import { parseConfig } from '../src/config/load.ts';
 import { prepare } from '../src/deliveries/prepare.ts';
-import type { Event, Receipt } from '../src/model.ts';
+import { type Event, noFacts, type Receipt } from '../src/model.ts';
 import { decide } from '../src/rules/decide.ts';
 import { attemptAt, eventWith } from './fixtures/event.ts';
 import { startTools, type Tools } from '../sandbox/tools.ts';
@@ -160,7 +160,7 @@ async function send(yaml: string, { env }: Tools): Promise<void> {
   const threads = new Map<string, Receipt>();
   for (const action of plan.then.flat()) {
     const its = events.filter((event) =>
-      decide(plan, event, receivedAt).some(({ rule }) => rule === action.rule),
+      decide(plan, event, noFacts, receivedAt).some(({ rule }) => rule === action.rule),
     );
     for (const [index, about] of (action.digest ? [its] : its.map((event) => [event])).entries()) {
       const deliveryId = `dlv_${index}`;

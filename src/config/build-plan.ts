@@ -47,6 +47,7 @@ export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
     alerts,
     summary,
     test: testLookup(catalog),
+    lookups: new Map(),
     testIds: [...catalog.tests.keys()].map(Number),
     timeZone: setting.timeZone,
     mask: reading.mask,

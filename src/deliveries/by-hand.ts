@@ -1,5 +1,5 @@
 import { type About, dataOf } from './prepare.ts';
-import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
+import { type Delivery, type DeliveryState, discardableStates, noFacts, replayableStates } from '../model.ts';
 import { needsRetry, type SinkState, sinkState } from '../ops/needs.ts';
 import { decide } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
@@ -197,7 +197,7 @@ export function planLate(
   now: number,
 ): Late | Unplanned | null {
   if (deliveries.some((one) => one.rule === rule)) return null;
-  const asked = decide(plan, event, now).filter((one) => one.rule === rule);
+  const asked = decide(plan, event, noFacts, now).filter((one) => one.rule === rule);
   if (asked.length === 0) return null;
   const unusable = allActions(plan).find((one) => one.rule === rule && one.unusable !== undefined)?.unusable;
   return unusable === undefined

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { prepare } from './prepare.ts';
-import type { CandidateEvent, Event, Json, PlannedDelivery } from '../model.ts';
+import { type CandidateEvent, type Event, type Json, noFacts, type PlannedDelivery } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Action, Verdict } from '../rules/plan.ts';
 import { deliveryId } from '../support/ids.ts';
@@ -27,14 +27,15 @@ export function explained(
   { plan, sinks, mask }: Pick<Config, 'plan' | 'sinks' | 'mask'>,
   fields: Partial<CandidateEvent>,
   now: number,
+  facts = noFacts,
 ): Foresight {
   const event = sampleEvent(fields, now);
-  const { rules, actions } = explain(plan, event, now);
+  const { rules, actions } = explain(plan, event, facts, now);
   const deliveries = actions.map(({ action, planned }, index): ExplainedDelivery => {
     const without = (problem: string) => ({ action, planned, message: null, problem });
     const sink = sinks.get(action.sink);
     if (!sink) return without(`There is no sink ${action.sink}.`);
-    const about = { events: [event], notice: null };
+    const about = { events: [event], facts: new Map([[event.id, facts]]), notice: null };
     try {
       const prepared = prepare(action, about, deliveryId(event.id, index + 1), plan, sink, now);
       if (!('outcome' in prepared)) return { action, planned, message: maskTexts(prepared.message, mask) };

@@ -1,6 +1,15 @@
 import { rejected, retry, type AttemptRequest, type Subject } from '../connector.ts';
 import type { Config, SinkConfig } from '../config/config.ts';
-import type { ActionRef, Event, Json, Outcome, RaisedNotice, Reason } from '../model.ts';
+import {
+  type ActionRef,
+  type Event,
+  type Facts,
+  type Json,
+  noFacts,
+  type Outcome,
+  type RaisedNotice,
+  type Reason,
+} from '../model.ts';
 import { openFrom } from '../rules/decide.ts';
 import { type Action, allActions, type Plan } from '../rules/plan.ts';
 import type { Claim, Store } from '../store/store.ts';
@@ -105,6 +114,8 @@ export interface PreparedMessage {
 /** See Claim. */
 export interface About {
   readonly events: readonly Event[];
+  /** What look-ups found out, by the event's id. */
+  readonly facts?: ReadonlyMap<string, Facts>;
   readonly notice: RaisedNotice | null;
 }
 
@@ -139,12 +150,14 @@ export function prepare(
 }
 
 /** What the templates of an action see. */
-export function dataOf(action: Action, { events, notice }: About, plan: Plan, now: number): AnyTemplateData {
+export function dataOf(action: Action, about: About, plan: Plan, now: number): AnyTemplateData {
+  const { events, facts, notice } = about;
   if (notice) return noticeData(notice, action.rule, now);
-  if (action.digest) return digestData(events, (testId) => plan.test(testId), action.rule, now);
-  const [event] = events;
-  if (!event) throw new Error('a message is about an event or a notice');
-  return templateData(event, plan.test(event.testId), action.rule, now);
+  const known = events.map((event) => ({ event, facts: facts?.get(event.id) ?? noFacts }));
+  if (action.digest) return digestData(known, (testId) => plan.test(testId), action.rule, now);
+  const [first] = known;
+  if (!first) throw new Error('a message is about an event or a notice');
+  return templateData(first.event, plan.test(first.event.testId), first.facts, action.rule, now);
 }
 
 const indexes = new WeakMap<Plan, ReadonlyMap<string, Action>>();

@@ -1,5 +1,5 @@
 import { type Verdicts, verdictsOf } from '../config/live/stored-plans.ts';
-import { type Attempt, replayableStates } from '../model.ts';
+import { type Attempt, noFacts, replayableStates } from '../model.ts';
 import type { DeliveryStory, EventDetail, SinkPause } from '../store/store.ts';
 import { changeList, choiceForm } from './changes.ts';
 import { chip, seen, stateChip, testName, waitsFor } from './frame/fragments.ts';
@@ -37,7 +37,7 @@ export const eventPage: Page = {
           }
         </div>
         <div class="stack">
-          ${factsCard(story, asked)} ${rulesCard(verdictsOf(plan, event))}
+          ${factsCard(story, asked)} ${rulesCard(verdictsOf(plan, event, noFacts))}
           <section class="card">
             <details>
               <summary>Payload as it came</summary>

@@ -1,18 +1,18 @@
-import type { Event, PlannedDelivery, RaisedNotice } from '../model.ts';
-import { noticeData, templateData } from '../templates/data.ts';
+import type { Event, Facts, PlannedDelivery, RaisedNotice } from '../model.ts';
+import { noticeData, templateData, testWith } from '../templates/data.ts';
 import { nextOpen, windowEnd } from './calendar.ts';
 import type { Subject } from './fields.ts';
 import type { Action, Explanation, Plan } from './plan.ts';
 
 /** The deliveries of an event, in the order of the rules and their actions. Pure. Called for every event. */
-export function decide(plan: Plan, event: Event, now: number): PlannedDelivery[] {
-  const subject = subjectOf(plan, event);
+export function decide(plan: Plan, event: Event, facts: Facts, now: number): PlannedDelivery[] {
+  const subject = subjectOf(plan, event, facts);
   return actionsFor(plan, subject).map((action) => planned(action, event, subject, now));
 }
 
 /** Decides, and explains why. */
-export function explain(plan: Plan, event: Event, now: number): Explanation {
-  const subject = subjectOf(plan, event);
+export function explain(plan: Plan, event: Event, facts: Facts, now: number): Explanation {
+  const subject = subjectOf(plan, event, facts);
   const actions = actionsFor(plan, subject).map((action) => ({
     action,
     planned: planned(action, event, subject, now),
@@ -23,7 +23,11 @@ export function explain(plan: Plan, event: Event, now: number): Explanation {
   return { rules, actions };
 }
 
-const subjectOf = (plan: Plan, event: Event): Subject => ({ event, test: plan.test(event.testId) });
+const subjectOf = (plan: Plan, event: Event, facts: Facts): Subject => ({
+  event,
+  test: testWith(plan.test(event.testId), facts),
+  facts,
+});
 
 function actionsFor(plan: Plan, subject: Subject): readonly Action[] {
   const matched = plan.rules.match(subject);
@@ -32,10 +36,11 @@ function actionsFor(plan: Plan, subject: Subject): readonly Action[] {
   return matched.length === 1 ? (plan.then[first] ?? []) : matched.flatMap((index) => plan.then[index] ?? []);
 }
 
-function planned(action: Action, event: Event, { test }: Subject, now: number): PlannedDelivery {
+function planned(action: Action, event: Event, subject: Subject, now: number): PlannedDelivery {
   const { rule, action: index, sink, connector } = action;
-  const lane = action.lane(templateData(event, test, rule, now));
-  const { dueAt, group, groupMax } = schedule(action, event, test, now);
+  const { test, facts } = subject;
+  const lane = action.lane(templateData(event, test, facts, rule, now));
+  const { dueAt, group, groupMax } = schedule(action, event, subject, now);
   return { rule, action: index, sink, connector, lane, dueAt, group, groupMax };
 }
 
@@ -54,12 +59,12 @@ export type Schedule = Pick<PlannedDelivery, 'dueAt' | 'group' | 'groupMax'>;
  * Without hours and digest, a delivery is due now and has its own message. Hours move `dueAt`; a digest also sets a
  * group: deliveries with the same group become one message.
  */
-export function schedule(action: Action, event: Event, test: Subject['test'], now: number): Schedule {
+export function schedule(action: Action, event: Event, subject: Subject, now: number): Schedule {
   const { rule, digest } = action;
   const dueAt = openFrom(action, digest ? windowEnd(digest.windows, now) : now);
   if (!digest) return { dueAt, group: null, groupMax: null };
-  const values = digest.by.map((field) => field.read({ event, test }));
-  const place = digest.place(templateData(event, test, rule, dueAt));
+  const values = digest.by.map((field) => field.read(subject));
+  const place = digest.place(templateData(event, subject.test, subject.facts, rule, dueAt));
   // It has the due time, not the window's end, so that windows that ended outside opening hours share one message.
   const agreed = [rule, action.action, new Date(dueAt).toISOString(), values, place, digest.contentId];
   return { dueAt, group: digest.conceal(JSON.stringify(agreed)), groupMax: digest.max };

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
-import { statuses, type CandidateEvent, type Json, type JsonMap } from '../model.ts';
+import { statuses, type CandidateEvent, type Facts, type Json, type JsonMap } from '../model.ts';
 
-/** What conditions test: the event, and the catalog's entry for its test (see TemplateData.test). */
+/** What conditions test: the event, the catalog's entry for its test (see TemplateData.test), and what look-ups found out. */
 export interface Subject {
   readonly event: CandidateEvent;
   readonly test: JsonMap;
+  readonly facts: Facts;
 }
 
 /** Something that a condition can test. */

@@ -1,4 +1,4 @@
-import { type Status, statuses } from '../model.ts';
+import { noFacts, type Status, statuses } from '../model.ts';
 import { firstOnes } from '../support/text.ts';
 import {
   allHold,
@@ -175,7 +175,8 @@ function fieldTest(field: Field, condition: Condition): Test {
 
 /** An event of a cell. What its candidate is, and its test's id if it has none, must not be asked. */
 function sampleOf({ status, testId, test }: Cell): Subject {
-  return { event: { status, testId: testId ?? 0, candidateId: '', candidateNumericalId: null }, test };
+  const event = { status, testId: testId ?? 0, candidateId: '', candidateNumericalId: null };
+  return { event, test, facts: noFacts };
 }
 
 function fieldReason(field: Field, clauses: readonly Clause[], subject: Subject, who: string): string {

@@ -103,6 +103,29 @@ export interface Summary {
   readonly actions: readonly Action[];
 }
 
+/** A look-up of a plan, compiled: what is asked about an event before it is decided. */
+export interface Lookup {
+  /** Its facts are `name.field`. */
+  readonly name: string;
+  /** Whether it is made for an event: its `when`, which uses no facts. */
+  readonly applies: (subject: Subject) => boolean;
+  readonly fields: ReadonlyMap<string, LookupField>;
+  /** It is asked again until these are known. */
+  readonly until: readonly string[];
+  /** The event is decided then at the latest. */
+  readonly waitForMs: number;
+  /** Personal fields go then; null: with the event. */
+  readonly keepMs: number | null;
+}
+
+interface LookupField {
+  /** A JSON Pointer into the answer. */
+  readonly at: string;
+  readonly type: 'text' | 'number' | 'boolean' | 'time' | 'url';
+  /** It says who the candidate is. */
+  readonly personal: boolean;
+}
+
 /** The part of a config that decides events and renders messages. Immutable. */
 export interface Plan {
   /** Changes with anything that changes a decision or a message. */
@@ -118,6 +141,8 @@ export interface Plan {
   readonly summary: Summary | null;
   /** The catalog's entry for a test id, with `id`. Keys that only other entries have are null. */
   readonly test: (testId: number) => JsonMap;
+  /** By name: those whose facts something of the plan uses. The others are not made. */
+  readonly lookups: ReadonlyMap<string, Lookup>;
   /** The tests of the catalog. */
   readonly testIds: readonly number[];
   /** The config's, which its days and times are by where nothing else is said. */

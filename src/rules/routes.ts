@@ -1,5 +1,5 @@
 import type { Audience } from '../connector.ts';
-import { statuses } from '../model.ts';
+import { noFacts, statuses } from '../model.ts';
 import { eventData, sampleEvent, type TemplateData } from '../templates/data.ts';
 import { firstOnes, lazily } from '../support/text.ts';
 import type { Field, Subject } from './fields.ts';
@@ -162,6 +162,7 @@ function samplesOf(
       ids.map((id) => ({
         event: { candidateId, candidateNumericalId, testId: id, status },
         test: { ...test, id },
+        facts: noFacts,
       })),
     ),
   );

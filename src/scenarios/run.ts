@@ -7,7 +7,7 @@ import type {
   TimedScenario,
 } from '../config/config.ts';
 import { pathOf } from '../config/plan-source.ts';
-import type { ActionRef, Event } from '../model.ts';
+import { type ActionRef, type Event, noFacts } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import { type Action, type Plan, unmatchedRule } from '../rules/plan.ts';
 import type { Path } from '../support/json.ts';
@@ -42,7 +42,11 @@ export async function runScenarios(
   const problems: Problem[] = [];
   for (const scenario of scenarios) {
     for (const event of 'event' in scenario ? [scenario.event] : scenario.events) {
-      const matched = plan.rules.match({ event: sampleEvent(event, 0), test: plan.test(event.testId) });
+      const matched = plan.rules.match({
+        event: sampleEvent(event, 0),
+        test: plan.test(event.testId),
+        facts: noFacts,
+      });
       for (const index of matched) reached.add(plan.rules.names[index]!);
       if (matched.length === 0) reached.add(unmatchedRule);
     }
@@ -81,7 +85,7 @@ function gaps({ plan, at }: CheckedConfig, reached: Reached): CoverageGap[] {
 function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reached: Reached): Mismatch[] {
   const { path, event: given, expect, name, sinks } = scenario;
   const event = sampleEvent(given, now);
-  const sent = explain(plan, event, now)
+  const sent = explain(plan, event, noFacts, now)
     .actions.map(({ action }) => action)
     .filter(({ sink }) => sinks?.includes(sink) ?? true)
     .map((action) => rendered(action, event, plan, now));
@@ -94,8 +98,8 @@ function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reach
 /** An action as it would be sent, or why a template failed. A digest is rendered as if this were its only event. */
 function rendered(action: Action, event: Event, { test }: Plan, now: number) {
   const data = action.digest
-    ? digestData([event], test, action.rule, now)
-    : templateData(event, test(event.testId), action.rule, now);
+    ? digestData([{ event, facts: noFacts }], test, action.rule, now)
+    : templateData(event, test(event.testId), noFacts, action.rule, now);
   return { action, sink: action.sink, fields: {}, fault: null, ...action.render(data) };
 }
 

@@ -4,6 +4,8 @@ import {
   type Event,
   type EventData,
   eventSpec,
+  type EventWithFacts,
+  type Facts,
   isMap,
   type Json,
   type JsonMap,
@@ -16,7 +18,10 @@ import {
 
 export type { EventData, NoticeData };
 
-/** The data that an action's templates can use. Missing values are null and print nothing. */
+/**
+ * The data that an action's templates can use, and the facts of each look-up, under its name. Missing values are null and
+ * print nothing.
+ */
 export interface TemplateData {
   readonly event: EventData;
   /** The catalog's entry for the event's test, with `id`. Keys that only other entries have are null. */
@@ -28,7 +33,7 @@ export interface TemplateData {
 
 /** For a digest. Its `event` and `test` are those of its first event. */
 export interface DigestTemplateData extends TemplateData {
-  /** In order of acceptance, each with the catalog's entry for its test. */
+  /** In order of acceptance, each with the catalog's entry for its test, and its facts under the look-ups' names. */
   readonly events: readonly (EventData & { readonly test: JsonMap })[];
 }
 
@@ -99,13 +104,20 @@ export function sampleEvent(fields: Partial<CandidateEvent>, receivedAt: number)
  * The data of an action of `rule`, which is `unmatched` for the actions of `unmatched:`. Each part is made when it is
  * read: deciding passes it to every lane, and most lanes are constant.
  */
-export function templateData(event: Event, test: JsonMap, rule: string, now: number): TemplateData {
+export function templateData(
+  event: Event,
+  test: JsonMap,
+  facts: Facts,
+  rule: string,
+  now: number,
+): TemplateData {
   let data: EventData | undefined;
   return {
+    ...fieldsOf(facts),
     get event() {
       return (data ??= eventData(event));
     },
-    test,
+    test: testWith(test, facts),
     rule: { name: rule },
     get now() {
       return new Date(now).toISOString();
@@ -113,17 +125,35 @@ export function templateData(event: Event, test: JsonMap, rule: string, now: num
   };
 }
 
+/** What was found out, by the names of look-ups and fields. */
+const fieldsOf = (facts: Facts) =>
+  Object.fromEntries(Object.entries(facts).map(([name, { fields }]) => [name, fields]));
+
+/** A test with what the look-up `test` says of it, where the catalog says nothing. */
+export function testWith(test: JsonMap, { test: found }: Facts): JsonMap {
+  if (!found) return test;
+  const said = Object.entries(test).filter(([, value]) => value !== null);
+  return { ...test, ...found.fields, ...Object.fromEntries(said) };
+}
+
 /** The data of a digest's message; `events` are one or more, and `testOf` is the plan's. */
 export function digestData(
-  events: readonly Event[],
+  events: readonly EventWithFacts[],
   testOf: (testId: number) => JsonMap,
   rule: string,
   now: number,
 ): DigestTemplateData {
   const [first] = events;
   if (!first) throw new Error('a digest has events');
-  const all = events.map((event) => ({ ...eventData(event), test: testOf(event.testId) }));
-  return { ...templateData(first, testOf(first.testId), rule, now), events: all };
+  const all = events.map(({ event, facts }) => ({
+    ...fieldsOf(facts),
+    ...eventData(event),
+    test: testWith(testOf(event.testId), facts),
+  }));
+  return {
+    ...templateData(first.event, testOf(first.event.testId), first.facts, rule, now),
+    events: all,
+  };
 }
 
 export function noticeFields(notice: Notice): NoticeData {

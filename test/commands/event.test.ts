@@ -5,6 +5,7 @@ import { connectors } from '../../connectors/index.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { openStore } from '../../src/store/open.ts';
 import { base, jsonLines, run, workplace } from './tools.ts';
+import { noFacts } from '../../src/model.ts';
 
 /** The store of a config, which is saved in it. */
 async function storeOf(file: string) {
@@ -29,7 +30,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, digest: { every: 24h } } ]
   const { store, plan } = await storeOf(file);
   for (const id of [first, second]) {
     const event = eventWith({ id, candidateId: id, testId: 1, receivedAt });
-    const deliveries = decide(plan, event, receivedAt);
+    const deliveries = decide(plan, event, noFacts, receivedAt);
     await store.accept({ event, configId: plan.id, deliveries, windowMs: 0 });
   }
   const nextDay = Date.UTC(2026, 0, 3);

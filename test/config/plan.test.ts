@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { compilePlan } from '../../src/config/live/stored-plans.ts';
-import type { Json } from '../../src/model.ts';
+import { type Json, noFacts } from '../../src/model.ts';
 import { templateData } from '../../src/templates/data.ts';
 import { load, pagers, problems } from './tools.ts';
 import { eventWith } from '../fixtures/event.ts';
@@ -23,7 +23,7 @@ const variables = { EIGHT: 'Eight', GREETING: '{{ hi }}' };
 const event = eventWith();
 
 const dataOf = ({ plan }: Pick<Config, 'plan'>, rule: string, testId = 8) =>
-  templateData({ ...event, testId }, plan.test(testId), rule, 0);
+  templateData({ ...event, testId }, plan.test(testId), noFacts, rule, 0);
 
 describe('the plan of a config', () => {
   const config = load(text, variables);
@@ -94,7 +94,7 @@ describe('the source of a plan', () => {
     expect(again.id).toBe(plan.id);
     const data = dataOf({ plan: again }, 'first');
     expect(again.then[0]?.[0]?.render(data)).toEqual(plan.then[0]?.[0]?.render(data));
-    expect(again.rules.match({ event, test: {} })).toEqual([0]);
+    expect(again.rules.match({ event, test: {}, facts: noFacts })).toEqual([0]);
   });
 
   test('says in one line of each action why it cannot be carried out any more', async () => {

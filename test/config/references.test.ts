@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { interpolate, interpolateText, partsOf, Values } from '../../src/config/text/references.ts';
-import type { Json } from '../../src/model.ts';
+import { type Json, noFacts } from '../../src/model.ts';
 import { load, problems, warnings } from './tools.ts';
 
 const files: Record<string, string> = { '/run/token': 'from-file\n', '/run/two': 'a\nb\r\n' };
@@ -83,8 +83,8 @@ describe('where a number or true/false is expected', () => {
       { ID: '7' },
     );
     const event = { candidateId: 'c', candidateNumericalId: null, status: 'Completed' } as const;
-    expect(plan.rules.match({ event: { ...event, testId: 7 }, test: {} })).toEqual([0]);
-    expect(plan.rules.match({ event: { ...event, testId: 8 }, test: {} })).toEqual([]);
+    expect(plan.rules.match({ event: { ...event, testId: 7 }, test: {}, facts: noFacts })).toEqual([0]);
+    expect(plan.rules.match({ event: { ...event, testId: 8 }, test: {}, facts: noFacts })).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { compilePlan } from '../../src/config/live/stored-plans.ts';
 import { actionOf } from '../../src/deliveries/prepare.ts';
-import type { Json } from '../../src/model.ts';
+import { type Json, noFacts } from '../../src/model.ts';
 import { decide, planNotice } from '../../src/rules/decide.ts';
 import type { Action } from '../../src/rules/plan.ts';
 import { digestData, noticeData } from '../../src/templates/data.ts';
@@ -40,7 +40,7 @@ describe('the hours of an action', () => {
   });
 
   test('hold back what comes outside of them', () => {
-    const [held, also] = decide(load(hours + inHours).plan, event, now);
+    const [held, also] = decide(load(hours + inHours).plan, event, noFacts, now);
     expect(held).toMatchObject({ dueAt: Date.parse('2026-11-22T07:00:00Z'), group: null });
     expect(also).toMatchObject({ dueAt: Date.parse('2026-11-23T22:00:00Z') });
   });
@@ -122,7 +122,7 @@ rules: [ { name: a, when: {}, then: [ { sink: page, ${written} } ] } ]`;
 
   test('says something by default, and what it says may go through the events', () => {
     const data = digestData(
-      [event, { ...event, candidateId: 'def' }],
+      [event, { ...event, candidateId: 'def' }].map((one) => ({ event: one, facts: noFacts })),
       (id) => ({ id, name: null }),
       'a',
       now,
@@ -140,7 +140,7 @@ rules: [ { name: a, when: {}, then: [ { sink: page, ${written} } ] } ]`;
     const catalog = 'catalog: { 7: { owner: dana@example.com }, 8: { owner: robin@example.com } }\n';
     const written = 'digest: { every: 1h }, to: "{{ test.owner }}"';
     const { plan } = load(`${catalog}rules: [ { name: a, when: {}, then: [ { sink: page, ${written} } ] } ]`);
-    const groupOf = (testId: number) => decide(plan, { ...event, testId }, now)[0]?.group;
+    const groupOf = (testId: number) => decide(plan, { ...event, testId }, noFacts, now)[0]?.group;
     expect(new Set([groupOf(7), groupOf(8), groupOf(7)]).size).toBe(2);
   });
 
@@ -279,5 +279,5 @@ test('a plan that comes back from the store plans the same', async () => {
   const { plan, planSource } = load(text);
   const kept = JSON.parse(JSON.stringify(planSource)) as Json;
   const again = await compilePlan(kept, { env: {}, connectors: pagers });
-  expect(decide(again, event, now)).toEqual(decide(plan, event, now));
+  expect(decide(again, event, noFacts, now)).toEqual(decide(plan, event, noFacts, now));
 });

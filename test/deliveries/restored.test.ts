@@ -8,12 +8,13 @@ import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { eventWith } from '../fixtures/event.ts';
 import { bench, configFor, ScriptedTool } from './scripted.ts';
+import { noFacts } from '../../src/model.ts';
 
 const hour = 3_600_000;
 
 async function accept(store: Store, config: Config, candidateId: string, receivedAt: number) {
   const event = eventWith({ id: `evt_${candidateId.padStart(26, '0')}`, candidateId, testId: 1, receivedAt });
-  const deliveries = decide(config.plan, event, receivedAt);
+  const deliveries = decide(config.plan, event, noFacts, receivedAt);
   await store.accept({ event, configId: config.plan.id, deliveries, windowMs: 0 });
 }
 

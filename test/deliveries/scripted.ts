@@ -20,7 +20,7 @@ import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
 import type { AttemptReport } from '../../src/deliveries/call.ts';
 import { Worker, type WorkerParts } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';
-import type { Outcome } from '../../src/model.ts';
+import { noFacts, type Outcome } from '../../src/model.ts';
 import { decide } from '../../src/rules/decide.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { DeliveryStory, Store } from '../../src/store/store.ts';
@@ -205,7 +205,7 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
     async accept(candidateId = 'candidate-1') {
       const receivedAt = clock.now();
       const event = eventWith({ id: nextId(receivedAt), candidateId, testId: 1, receivedAt });
-      const deliveries = decide(config.plan, event, receivedAt);
+      const deliveries = decide(config.plan, event, noFacts, receivedAt);
       await store.accept({ event, configId: config.plan.id, deliveries, windowMs: 0 });
       worker.wake();
       return event.id;

@@ -6,6 +6,7 @@ import type { Action, Plan } from '../../src/rules/plan.ts';
 import type { TemplateData } from '../../src/templates/data.ts';
 import type { When } from '../../src/rules/conditions.ts';
 import { eventWith } from '../fixtures/event.ts';
+import { noFacts } from '../../src/model.ts';
 
 const now = Date.parse('2026-07-01T12:00:00Z');
 
@@ -33,6 +34,7 @@ function planOf(
 ): Plan {
   return {
     id: 'plan',
+    lookups: new Map(),
     rules: compileRules(rules.map(({ final = false, ...rule }) => ({ ...rule, final }))),
     // oxlint-disable-next-line unicorn/no-thenable -- the YAML's word
     then: rules.map(({ name, sinks }) => sinks.map((sink, index) => action(name, index, sink))),
@@ -56,7 +58,7 @@ const plan = planOf([
 
 describe('deciding', () => {
   it('plans every action of every rule that matches, in order, due now and alone', () => {
-    expect(decide(plan, event, now)).toEqual(
+    expect(decide(plan, event, noFacts, now)).toEqual(
       [
         ['completed', 0, 'slack'] as const,
         ['completed', 1, 'sheet'] as const,
@@ -75,25 +77,25 @@ describe('deciding', () => {
   });
 
   it('takes the actions for what no rule matched', () => {
-    const planned = decide(plan, { ...event, testId: 8, status: 'DidNotTake' }, now);
+    const planned = decide(plan, { ...event, testId: 8, status: 'DidNotTake' }, noFacts, now);
     expect(planned.map(({ rule, action: index, sink }) => [rule, index, sink])).toEqual([
       ['unmatched', 0, 'fallback'],
     ]);
   });
 
   it('plans nothing for a rule without actions, which matched all the same', () => {
-    expect(decide(planOf([{ name: 'ignore', when: {}, sinks: [] }]), event, now)).toEqual([]);
+    expect(decide(planOf([{ name: 'ignore', when: {}, sinks: [] }]), event, noFacts, now)).toEqual([]);
   });
 
   it('explains what it decides', () => {
-    const { rules, actions } = explain(plan, event, now);
+    const { rules, actions } = explain(plan, event, noFacts, now);
     expect(rules.map(({ rule, matched }) => [rule, matched])).toEqual([
       ['completed', true],
       ['canceled', false],
       ['all of 7', true],
       ['rest', false],
     ]);
-    expect(actions.map(({ planned }) => planned)).toEqual(decide(plan, event, now));
+    expect(actions.map(({ planned }) => planned)).toEqual(decide(plan, event, noFacts, now));
     expect(actions.map(({ action: { rule, sink } }) => [rule, sink])).toEqual([
       ['completed', 'slack'],
       ['completed', 'sheet'],

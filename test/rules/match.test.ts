@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { statuses } from '../../src/model.ts';
+import { noFacts, statuses } from '../../src/model.ts';
 import { compileRules, type Rule } from '../../src/rules/match.ts';
 import type { Subject } from '../../src/rules/fields.ts';
 import { whenSchema } from '../../src/rules/when.ts';
@@ -101,11 +101,11 @@ describe('matching', () => {
 });
 
 /** The plainest reading of a rule, without an index; lists and operators only as the generator below makes them. */
-function plainly(when: When, { event, test }: Subject): boolean {
+function plainly(when: When, { event, test, facts }: Subject): boolean {
   return Object.entries(when).every(([key, operand]) => {
-    if (key === 'all') return (operand as When[]).every((one) => plainly(one, { event, test }));
-    if (key === 'any') return (operand as When[]).some((one) => plainly(one, { event, test }));
-    if (key === 'not') return !plainly(operand as When, { event, test });
+    if (key === 'all') return (operand as When[]).every((one) => plainly(one, { event, test, facts }));
+    if (key === 'any') return (operand as When[]).some((one) => plainly(one, { event, test, facts }));
+    if (key === 'not') return !plainly(operand as When, { event, test, facts });
     const value = key.startsWith('test.') ? test[key.slice(5)] : event[key as keyof typeof event];
     return fits(operand as Condition, value ?? null);
   });
@@ -136,6 +136,7 @@ it('finds by its index what reading every rule finds, and explains the same', ()
       status: fc.constantFrom(...statuses),
     }),
     test: fc.record({ team: fc.constantFrom('a', 'b', null) }),
+    facts: fc.constant(noFacts),
   });
   const generated = fc.array(fc.record({ name: fc.constant('r'), when: whens, final: fc.boolean() }), {
     maxLength: 12,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { ConfigError } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { type Event, statuses } from '../../src/model.ts';
+import { type Event, noFacts, statuses } from '../../src/model.ts';
 import { explain } from '../../src/rules/decide.ts';
 import type { Plan } from '../../src/rules/plan.ts';
 import { type Route, routesOf } from '../../src/rules/routes.ts';
@@ -31,8 +31,8 @@ const now = Date.parse('2026-07-01T12:00:00Z');
 
 /** Whom a message really reaches, the way that the tool would be told. */
 function placesOf(plan: Plan, event: Event): string[] {
-  return explain(plan, event, now).actions.map(({ action }) => {
-    const rendered = action.render(templateData(event, plan.test(event.testId), action.rule, now));
+  return explain(plan, event, noFacts, now).actions.map(({ action }) => {
+    const rendered = action.render(templateData(event, plan.test(event.testId), noFacts, action.rule, now));
     return JSON.stringify([action.digest !== null, 'fields' in rendered && rendered.fields['channel']]);
   });
 }
@@ -111,8 +111,8 @@ describe('what routes say', () => {
 /** Holds a route against all events of its cell. */
 function hold(plan: Plan, route: Route, ofCell: readonly Event[]): void {
   const outcomes = ofCell.map((event) => {
-    const { rules, actions } = explain(plan, event, now);
-    const subject = { event, test: plan.test(event.testId) };
+    const { rules, actions } = explain(plan, event, noFacts, now);
+    const subject = { event, test: plan.test(event.testId), facts: noFacts };
     const said = route.heardBy.filter(({ rest }) => rest === null || rest.holds(subject));
     expect(said.map(({ action: { rule: name, action: index } }) => [name, index])).toEqual(
       actions.map(({ planned }) => [planned.rule, planned.action]),

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Event, Json } from '../../src/model.ts';
+import { type Event, type Json, noFacts } from '../../src/model.ts';
 import { fieldOf } from '../../src/rules/fields.ts';
 import { nextOpen } from '../../src/rules/calendar.ts';
 import type { Action, Digest } from '../../src/rules/plan.ts';
@@ -34,7 +34,10 @@ const scheduled = (
   time = now,
   change: Partial<Event> = {},
   entry: { [key: string]: Json } = catalogEntry,
-) => schedule(actionWith(over), { ...event, ...change, receivedAt: time }, entry, time);
+) => {
+  const changed = { ...event, ...change, receivedAt: time };
+  return schedule(actionWith(over), changed, { event: changed, test: entry, facts: noFacts }, time);
+};
 
 const by = (...names: string[]): Digest => ({ ...hourly, by: names.map(fieldOf) });
 

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { type CandidateEvent, statuses } from '../../src/model.ts';
+import { type CandidateEvent, noFacts, statuses } from '../../src/model.ts';
 import type { Hours } from '../../src/rules/calendar.ts';
 import type { Condition, When } from '../../src/rules/conditions.ts';
 import type { Subject } from '../../src/rules/fields.ts';
@@ -8,6 +8,7 @@ import { eventWith } from '../fixtures/event.ts';
 export const subject = (event: Partial<CandidateEvent> = {}, test: Subject['test'] = {}): Subject => ({
   event: eventWith(event),
   test: { id: event.testId ?? 1234567, ...test },
+  facts: noFacts,
 });
 
 export const office: Hours = {

@@ -1,6 +1,6 @@
 import type { Medium } from '../../src/connector.ts';
 import { plain } from '../../src/connector.ts';
-import type { Event, Json } from '../../src/model.ts';
+import { type Event, type Json, noFacts } from '../../src/model.ts';
 import type { AnyTemplateData, TemplateData } from '../../src/templates/data.ts';
 import { templateData } from '../../src/templates/data.ts';
 import { compileFields, type TemplateFault } from '../../src/templates/template.ts';
@@ -31,7 +31,13 @@ export const test = {
 };
 
 export function dataOf(changes: Partial<Event> = {}, entry: TemplateData['test'] = test): TemplateData {
-  return templateData({ ...event, ...changes }, entry, 'completed', Date.parse('2026-07-01T12:00:00Z'));
+  return templateData(
+    { ...event, ...changes },
+    entry,
+    noFacts,
+    'completed',
+    Date.parse('2026-07-01T12:00:00Z'),
+  );
 }
 
 /** The one template, rendered; faults of the check fail the test. */

@@ -1,7 +1,7 @@
 import type { CheckedConfig, Config, Problem } from '../../config/config.ts';
 import { pathOf } from '../../config/plan-source.ts';
 import { prepare } from '../../deliveries/prepare.ts';
-import { type Event, statuses } from '../../model.ts';
+import { type Event, noFacts, statuses } from '../../model.ts';
 import { type Action, type Plan } from '../../rules/plan.ts';
 import { strings, valueAt } from '../../support/json.ts';
 import { firstListed } from '../../support/text.ts';
@@ -66,7 +66,7 @@ function samplesOf(plan: Plan, now: number): Sample[] {
     for (const status of statuses)
       for (const missing of [{}, { candidateNumericalId: 4711, correlationId: 'sample' }]) {
         const event = { ...sampleEvent({ testId, status, ...missing }, now), ...missing };
-        const matched = plan.rules.match({ event, test: plan.test(testId) });
+        const matched = plan.rules.match({ event, test: plan.test(testId), facts: noFacts });
         const lists =
           matched.length === 0 ? [plan.unmatched] : matched.map((index) => plan.then[index] ?? []);
         for (const action of lists.flat()) samples.push({ index: samples.length, action, event });

@@ -1,7 +1,7 @@
 import { actionOf, dataOf } from '../../deliveries/prepare.ts';
 import { cannotBeUsed, type PlanFault } from '../../config/live/stored-plans.ts';
 import { eventFields } from '../../ops/printed.ts';
-import { type ActionRef, type Event, isMap, type Json } from '../../model.ts';
+import { type ActionRef, type Event, isMap, type Json, noFacts } from '../../model.ts';
 import { decide } from '../../rules/decide.ts';
 import { allActions, type Plan } from '../../rules/plan.ts';
 import { type Mask, maskTexts } from '../../support/secret.ts';
@@ -44,7 +44,7 @@ export function wholly(plan: Plan | PlanFault): Plan | PlanFault {
 }
 
 export function plannedFor(plan: Plan, event: Event): PlannedMessage[] {
-  return decide(plan, event, event.receivedAt).map((delivery) => {
+  return decide(plan, event, noFacts, event.receivedAt).map((delivery) => {
     const { rule, action, sink, connector, dueAt } = delivery;
     const decided = actionOf(plan, delivery);
     const about = { events: [event], notice: null };

@@ -16,6 +16,7 @@ import {
   when,
 } from '../output.ts';
 import { byLocalClock, storedPlans, testNames, withStore } from '../with-store.ts';
+import { noFacts } from '../../model.ts';
 
 export const event = command({
   name: 'event',
@@ -79,7 +80,7 @@ async function aboutEvent(id: string, changes: readonly Change[], store: Store, 
   const story = await store.event(id);
   if (!story) throw new CommandError(`there is no event ${printable(id)}; \`events\` lists what came`);
   const { event: came, duplicates, deliveries, configId } = story;
-  const rules = verdictsOf(await storedPlans(store, io).get(configId), came);
+  const rules = verdictsOf(await storedPlans(store, io).get(configId), came, noFacts);
   const nameOf = await testNames(store);
   const correlation = (of: string | null) => `correlation id ${printable(of ?? 'none')}`;
   const head = [

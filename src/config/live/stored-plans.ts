@@ -1,4 +1,4 @@
-import type { Event, Json } from '../../model.ts';
+import type { Event, Facts, Json } from '../../model.ts';
 import { explain } from '../../rules/decide.ts';
 import {
   type Action,
@@ -25,9 +25,9 @@ export const cannotBeUsed = (why: string): string =>
 /** Why each rule matched or not by the config that was in force, or why that cannot be told any more. */
 export type Verdicts = readonly Verdict[] | PlanFault;
 
-/** Decides again: a plan and an event give the same verdicts at any time. */
-export function verdictsOf(plan: Plan | PlanFault, event: Event): Verdicts {
-  return 'fault' in plan ? plan : explain(plan, event, event.receivedAt).rules;
+/** Decides again: a plan, an event and its facts give the same verdicts at any time. */
+export function verdictsOf(plan: Plan | PlanFault, event: Event, facts: Facts): Verdicts {
+  return 'fault' in plan ? plan : explain(plan, event, facts, event.receivedAt).rules;
 }
 
 /** After a reload, old deliveries finish within hours, so a few plans are enough. */

@@ -4,7 +4,7 @@ import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { wording } from '../../config/text/wording.ts';
 import { NotThere, selected, type Selection } from '../../deliveries/by-hand.ts';
 import type { Refusal } from '../../http/problem.ts';
-import { deliveryStates, replayableStates, statuses } from '../../model.ts';
+import { deliveryStates, noFacts, replayableStates, statuses } from '../../model.ts';
 import { detailJson, storyJson } from '../../ops/printed.ts';
 import { needsRetry, sinkStates } from '../../ops/needs.ts';
 import { readStatus, refusedJson, refusedOf, statusJson } from '../../ops/status.ts';
@@ -192,7 +192,7 @@ export const apiRoutes: readonly ApiRoute[] = [
       const found = await parts.reads.event(String(params['id']));
       if (found === null) throw new NotPossible({ status: 404, detail: 'There is no such event.' });
       const about = found.event.id;
-      const rules = verdictsOf(await parts.plan(found.configId), found.event);
+      const rules = verdictsOf(await parts.plan(found.configId), found.event, noFacts);
       return detailJson(found, rules, await parts.reads.audit({ about }));
     },
   },
