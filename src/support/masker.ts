@@ -3,13 +3,15 @@ import { lazily, lowerAscii } from './text.ts';
 
 /** Masking shorter values would hide ordinary words. */
 const shortestSecret = 4;
+/** Fewer characters may be the beginning of something else. */
+const shortestCut = 16;
 /** A variable with AUTH or KEY in its name may also be a switch. */
 const switches = new Set(['true', 'false', 'null', 'none']);
 
 /**
  * A function that replaces each of these secrets, and the secret parts of each, by a mark: plain, in upper or lower case,
- * with the escapes of JSON, URLs or HTML, in one line, in base64, and split over the lines of a mail. `whole`: one that
- * begins or ends with a digit is another one where there is a further digit.
+ * with the escapes of JSON, URLs or HTML, in one line, in base64, split over the lines of a mail, and cut off. `whole`:
+ * one that begins or ends with a digit is another one where there is a further digit, and none is cut off.
  */
 export function masker(secrets: Iterable<string>, { mark = '***', whole = false } = {}): Mask {
   const all = [...secrets].flatMap(withParts).flatMap((secret) => formsOf(secret, whole));
@@ -41,6 +43,8 @@ interface Form {
   readonly anyCase: boolean;
   /** Matches only where no character of this kind is next to it. */
   readonly alone: RegExp | null;
+  /** Its beginning counts, too, where the text breaks off in it. */
+  readonly mayBeCut: boolean;
 }
 
 function formsOf(secret: string, whole: boolean): Form[] {
@@ -52,7 +56,7 @@ function formsOf(secret: string, whole: boolean): Form[] {
     JSON.stringify(secret).slice(1, -1),
     encodeURIComponent(secret.toWellFormed()),
     // A header and a subject have it in one line, and an address without its breaks.
-    ...[/\p{Cc}/gu, /\p{Cc}+/gu, /\s*\p{Cc}\s*/gu].map((breaks) => trimmed.replace(breaks, ' ')),
+    ...[/\p{Cc}/gu, /\p{Cc}+/gu, /\s*\p{Cc}\s*/gu, /\s+/g].map((breaks) => trimmed.replace(breaks, ' ')),
     trimmed.replace(/\p{Cc}/gu, ''),
   ];
   const decoded = [...written, ...written.map((one) => decode(one, commonEscapes).text)];
@@ -68,7 +72,9 @@ function formsOf(secret: string, whole: boolean): Form[] {
           ? /[\p{L}\p{N}]/u
           : null;
       const anyCase = text.length >= 16 || (text.length >= 8 && /[^a-z]/i.test(text));
-      return { text: anyCase ? lowerAscii(text) : text, anyCase, alone };
+      // An address has its host in front; its secret parts are forms, too.
+      const mayBeCut = !whole && text.length > shortestCut && !/^\w+:\/\//.test(text);
+      return { text: anyCase ? lowerAscii(text) : text, anyCase, alone, mayBeCut };
     }),
     ...base64Forms(trimmed),
   ];
@@ -77,21 +83,42 @@ function formsOf(secret: string, whole: boolean): Form[] {
 /** With or without padding. */
 const base64Forms = (secret: string): Form[] =>
   [Buffer.from(secret).toString('base64'), Buffer.from(secret).toString('base64url')].flatMap((text) =>
-    [text, text.replace(/=+$/, '')].map((one) => ({ text: one, anyCase: false, alone: null })),
+    [text, text.replace(/=+$/, '')].map((one) => ({
+      text: one,
+      anyCase: false,
+      alone: null,
+      mayBeCut: false,
+    })),
   );
 
 function findIn(text: string, forms: readonly Form[]): Range[] {
   const lower = lazily(() => lowerAscii(text));
   const found: Range[] = [];
-  for (const { text: form, anyCase, alone } of forms) {
+  for (const { text: form, anyCase, alone, mayBeCut } of forms) {
     const within = anyCase ? lower() : text;
-    for (let start = within.indexOf(form); start >= 0; start = within.indexOf(form, start + 1)) {
-      const end = start + form.length;
-      if (!alone?.test(text[start - 1] ?? '') && !alone?.test(text[end] ?? '')) found.push([start, end]);
+    const head = mayBeCut ? form.slice(0, shortestCut) : form;
+    for (let start = within.indexOf(head); start >= 0; start = within.indexOf(head, start + 1)) {
+      const end = endOf(form, within, start);
+      if (end === null || alone?.test(text[start - 1] ?? '') || alone?.test(text[end] ?? '')) continue;
+      found.push([start, end]);
     }
   }
   return found;
 }
+
+/** Where a secret ends that begins like this, also one that is cut off: with a mark, or within a word. */
+function endOf(form: string, within: string, start: number): number | null {
+  let end = start;
+  while (end < within.length && within[end] === form[end - start]) end += 1;
+  const length = end - start;
+  if (length === form.length || /^(?:…|\.{3})/.test(within.slice(end, end + 3))) return end;
+  return !inWord.test(within[end] ?? '') && inWord.test(form[length - 1]!) && inWord.test(form[length]!)
+    ? end
+    : null;
+}
+
+/** A character of a word, or of base64. */
+const inWord = /[\w+/=-]/;
 
 /** A way in which a tool may escape a text. */
 interface Escaping {
@@ -102,20 +129,21 @@ interface Escaping {
 }
 
 /**
- * Those of JSON, URLs and HTML. A run of backslashes (JSON in JSON) counts as one. So does a percent sign or ampersand that
- * is itself escaped.
+ * Those of JSON, URLs and HTML, and of what is printed. A run of backslashes (JSON in JSON) counts as one. So does a
+ * percent sign or ampersand that is itself escaped.
  */
 const commonEscapes: Escaping = {
-  hint: /[\\%&]/,
+  hint: /[\\%&]|<br/i,
   pattern:
-    /\\+(?:u([\da-f]{4})|([^]))?|((?:%(?:25)*[89a-f][\da-f])+)|%(?:25)*([0-7][\da-f])|&(?:amp;)*(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi,
-  meaningOf([whole, u4, escaped, bytes, percent, decimal, hex, name]) {
-    const code = u4 ?? percent ?? hex;
+    /\\+(?:u([\da-f]{4})|u\{([\da-f]{1,6})\}|([^]))?|<br ?\/?>|((?:%(?:25)*[89a-f][\da-f])+)|%(?:25)*([0-7][\da-f])|&(?:amp;)*(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi,
+  meaningOf([whole, u4, braced, escaped, bytes, percent, decimal, hex, name]) {
+    const code = u4 ?? braced ?? percent ?? hex;
     if (code !== undefined) return character(parseInt(code, 16));
     if (decimal !== undefined) return character(Number(decimal));
     if (name !== undefined) return named[name.toLowerCase()] ?? whole;
     if (bytes !== undefined) return Buffer.from(bytes.replaceAll(/%(?:25)*/g, ''), 'hex').toString();
-    return escaped === undefined ? '' : (controls[escaped] ?? escaped);
+    if (escaped !== undefined) return controls[escaped] ?? escaped;
+    return whole.startsWith('<') ? '\n' : '';
   },
 };
 
@@ -132,13 +160,13 @@ const quotedPrintable: Escaping = {
  * backslashes only: from each of them, the time would grow with the square of the run.
  */
 const wrapped: Escaping = {
-  hint: /(?:\n|\\n)[\w+/]/,
+  hint: /(?:\n|\\n)[ \t]*[\w+/]/,
   pattern: /(?:(?<!\\)(?:\\+r)?\\+n|\r?\n)[ \t]*/g,
   meaningOf: () => '',
 };
 
 /** Most texts have none of these, so that they are read no further. */
-const mayBeEscaped = /[\\%&=\n]/;
+const mayBeEscaped = /[\\%&=\n<]/;
 const escapings = [commonEscapes, quotedPrintable, wrapped];
 
 const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' };

@@ -56,8 +56,30 @@ describe('a secret is masked', () => {
     ['first\n\n  second\n', 'first%20%20second'],
     ['first\tsecond', 'first second'],
     ['first\nsecond', 'firstsecond'],
+    ['first\nsecond', String.raw`first\u{a}second`],
+    ['first\nsecond', 'first<br />second'],
+    ['first\nsecond', 'first\n    second'],
+    ['first   second', 'first second'],
   ])('of several lines, %j, where it became one: %s', (lines, text) => {
     expect(masker([lines])(`/${text}/`)).toBe('/***/');
+  });
+
+  test.each(['x key: ***', 'x ***… y', 'x "***", y', 'x "***..." y', 'x candidates: [***'])(
+    'cut off in a text: %s',
+    (text) => {
+      const key =
+        '-----BEGIN KEY-----\nMIIEvAIBADANBgkqhkiG9w0BAQEFAASC\nBKYwggSiAgEAAoIBAQDc\n-----END KEY-----';
+      const cut = key.slice(0, 42);
+      for (const one of [cut, cut.replace('\n', ' '), cut.replace('\n', '\\n'), encodeURIComponent(cut)])
+        expect(masker([key])(text.replace('***', one))).toBe(text);
+    },
+  );
+
+  test.each([
+    ['hiring@example.com, ops@example.com', 'to hiring@example.com.'],
+    ['https://ats.example.com/hooks/in', 'asked https://ats.example.com'],
+  ])('and not the beginning of %j alone, where a word of it ends there: %s', (one, text) => {
+    expect(masker([one])(text)).toBe(text);
   });
 
   test.each(['\n', '\r\n', '\\n', '\\r\\n'])('in base64 in lines that end with %j', (end) => {
