@@ -124,8 +124,8 @@ async function deliverSome(store: Store): Promise<void> {
   for (const lane of lanes) {
     const claimed = await store.claim({ lane, now: storedAt, limit });
     await store.record(
-      claimed.map(({ delivery, claimedAt }) => ({
-        deliveryId: delivery.id,
+      claimed.map(({ claimedAt, row }) => ({
+        row,
         claimedAt,
         attempt: {
           number: 1,

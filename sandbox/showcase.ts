@@ -131,11 +131,11 @@ function eventOf(id: string, n: number, receivedAt: number): Event {
 async function deliverPast(store: Store, sink: string, events: readonly Event[]): Promise<void> {
   const timeOf = new Map(events.map(({ id, receivedAt }) => [id, receivedAt]));
   const claimed = await store.claim({ lane: `${sink} before`, now: Date.now(), limit: events.length });
-  const results = claimed.map(({ delivery, claimedAt }) => {
+  const results = claimed.map(({ delivery, claimedAt, row }) => {
     const at = timeOf.get(delivery.eventId!)!;
     const delayMs = 180 + (Math.floor(at / 1000) % 37) * (sink === 'slack' ? 60 : 15);
     return {
-      deliveryId: delivery.id,
+      row,
       claimedAt,
       attempt: {
         number: delivery.attempts,

@@ -58,9 +58,9 @@ export async function recordAll(
       random: parts.random,
     };
     const settled = some.map(({ claimed, prepared, ending }) => {
-      const { delivery, claimedAt } = claimed;
+      const { delivery, claimedAt, row } = claimed;
       const result: AttemptRecord['result'] = {
-        deliveryId: delivery.id,
+        row,
         claimedAt,
         attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },
         ...settle(delivery, ending, circumstances),

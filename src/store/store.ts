@@ -217,7 +217,7 @@ export function storeOn(driver: Driver) {
   const savedConfigs = new Set<string>();
   let correlations: RecentCorrelations | null = null;
 
-  function* acceptFirst(tallies: Tallies, arrival: receiving.Arrival): Operation<receiving.Acceptance> {
+  function* acceptFirst(tallies: Tallies, arrival: receiving.Arrival): Operation<receiving.AcceptedArrival> {
     correlations ??= yield* receiving.loadCorrelations();
     return yield* receiving.accept(tallies, arrival, correlations);
   }

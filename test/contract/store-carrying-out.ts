@@ -112,6 +112,32 @@ export function carryingOut(bench: () => Bench): void {
     expect(second?.delivery).toMatchObject({ attempts: 2, firstAttemptAt: t0 + 2 });
   });
 
+  test('begins deliveries with the commit that stores their event, as a claim would', async () => {
+    const { store } = bench();
+    const deliveries = [planned(), planned({ lane: 'other' }), planned()];
+    const came = arrival({}, { deliveries, begins: [{ now: t0 + 2 }, null, { now: t0 + 2 }] });
+    const accepted = await store.accept(came);
+    const [first, second, third] = idsOf(accepted, 3);
+    const { claims } = accepted;
+    expect(claims.map((claim) => claim?.delivery.id)).toEqual([first, undefined, third]);
+    expect(claims[0]).toMatchObject({ events: [came.event], notice: null, claimedAt: t0 + 2 });
+    for (const claim of [claims[0]!, claims[2]!]) {
+      expect(claim.delivery).toMatchObject({ state: 'sending', attempts: 1, firstAttemptAt: t0 + 2 });
+      expect(await store.delivery(claim.delivery.id)).toEqual(claim.delivery);
+    }
+    expect(await claimIds()).toEqual([]);
+    expect(await claimIds(t0, 'other')).toEqual([second]);
+    await store.record([resultOf(claims[0]!, delivered)]);
+    expect(await store.delivery(first!)).toMatchObject({ state: 'delivered', receipt });
+    expect(await store.rescue(t0 + 3, minute)).toBe(2);
+    expect(await store.delivery(third!)).toMatchObject({
+      state: 'pending',
+      uncertain: true,
+      dueAt: t0 + 2 + minute,
+    });
+    expect(await store.accept(came)).toMatchObject({ duplicate: true, claims: [] });
+  });
+
   test('never gives one delivery to two claims', async () => {
     const { store, home } = bench();
     const other = await home.open();
@@ -169,10 +195,10 @@ export function carryingOut(bench: () => Bench): void {
     const { store } = bench();
     const [id] = await accept({});
     const pending = await store.delivery(id!);
-    await store.record([resultOf({ delivery: { ...pending!, attempts: 1 }, claimedAt: t0 }, delivered)]);
-    await store.record([
-      resultOf({ delivery: { ...pending!, id: 'dlv_unknown_1' }, claimedAt: t0 }, delivered),
-    ]);
+    const [claimed] = await claimDue(store);
+    await putOff(id!, 1, t0, t0);
+    await store.record([resultOf(claimed!, delivered)]);
+    await store.record([resultOf({ ...claimed!, row: { ...claimed!.row, seq: 7 } }, delivered)]);
     expect(await store.delivery(id!)).toEqual(pending);
   });
 

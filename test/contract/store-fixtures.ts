@@ -85,13 +85,13 @@ const missedIn = ({ missed, note }: Delivered): string | null => (missed && note
 
 /** How a claimed delivery's attempt ended; a retry is due a minute later, an unknown outcome is held. */
 export function resultOf(
-  { delivery, claimedAt }: Pick<Claim, 'delivery' | 'claimedAt'>,
+  { delivery, claimedAt, row }: Pick<Claim, 'delivery' | 'claimedAt' | 'row'>,
   outcome: Outcome,
   changes: Partial<AttemptResult> = {},
 ): AttemptResult {
   const startedAt = delivery.firstAttemptAt ?? t0;
   return {
-    deliveryId: delivery.id,
+    row,
     claimedAt,
     attempt: { number: delivery.attempts, startedAt, endedAt: startedAt + 5, outcome },
     state: stateAfter[outcome.outcome],
@@ -117,7 +117,7 @@ export async function prune(store: Store, before: number, limit = 10): Promise<n
 }
 
 /** The ids of the deliveries that an acceptance planned. */
-export function idsOf(acceptance: Acceptance, count = 1): string[] {
+export function idsOf(acceptance: Pick<Acceptance, 'eventId'>, count = 1): string[] {
   return Array.from({ length: count }, (_, index) => deliveryId(acceptance.eventId, index + 1));
 }
 

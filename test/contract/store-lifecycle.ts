@@ -18,7 +18,7 @@ import {
   t0,
   unknown,
 } from './store-fixtures.ts';
-import { StoreModel, toDelivery } from './store-model.ts';
+import { type ModelClaim, StoreModel, toDelivery } from './store-model.ts';
 import { runs } from '../fixtures/runs.ts';
 
 const windowMs = 10 * minute;
@@ -32,6 +32,8 @@ const plan = fc.record({
   group: fc.option(fc.constantFrom('g', 'h')),
   groupMax: fc.integer({ min: 1, max: 4 }),
   delayMs: fc.constantFrom(0, 0, minute),
+  /** With the event, where it goes alone. */
+  begins: fc.boolean(),
 });
 const accept = fc.record({
   op: fc.constant('accept' as const),
@@ -96,6 +98,8 @@ class Both {
   readonly #name: string;
   readonly #model = new StoreModel();
   readonly #told = new Map<string, string[]>();
+  /** Of all that was ever claimed. */
+  readonly #rows = new Map<string, Claim['row']>();
   #now = t0;
 
   constructor(store: Store, name: string) {
@@ -159,10 +163,15 @@ class Both {
         correlationId: one.correlation === null ? null : `${this.#name}-${one.correlation}`,
         receivedAt: this.#now,
       },
-      { windowMs, deliveries: one.plans.map((each) => this.#planned(each)) },
+      {
+        windowMs,
+        deliveries: one.plans.map((each) => this.#planned(each)),
+        begins: one.plans.map(({ begins, group }) => (begins && group === null ? { now: this.#now } : null)),
+      },
     );
     const expected = this.#model.accept(came);
-    const actual = await this.#store.accept(came);
+    const { claims, ...rest } = await this.#store.accept(came);
+    const actual = { ...rest, claims: claims.map((begun) => begun && this.#withoutRow(begun)) };
     // A store may still remember the correlation id of an event that was pruned.
     return [
       actual,
@@ -180,7 +189,7 @@ class Both {
 
   async #claim(one: StepOf<'claim'>): Promise<Compared> {
     const query = { ...one, now: this.#now };
-    const actual = await this.#store.claim(query);
+    const actual = (await this.#store.claim(query)).map((begun) => this.#withoutRow(begun));
     const contents = actual.map(({ events }) => events.map(({ id }) => id));
     const asEver = actual.map((claimed, index) => this.#toldBefore(claimed, contents[index]!));
     return [
@@ -189,8 +198,13 @@ class Both {
     ];
   }
 
+  #withoutRow({ row, ...begun }: Claim): ModelClaim {
+    this.#rows.set(begun.delivery.id, row);
+    return begun;
+  }
+
   /** The events that a message told of when it was begun, but for those that were pruned since. */
-  #toldBefore({ delivery: { id } }: Claim, now: string[]): string[] {
+  #toldBefore({ delivery: { id } }: ModelClaim, now: string[]): string[] {
     const kept = new Set(this.#model.events.map(({ arrival: { event } }) => event.id));
     const before = (this.#told.get(id) ?? now).filter((eventId) => kept.has(eventId));
     this.#told.set(id, before);
@@ -243,10 +257,13 @@ class Both {
   async #record(id: string, one: StepOf<'record'>): Promise<void> {
     const kept = this.#model.find(id)!;
     const delivery = toDelivery(kept);
-    const result = resultOf({ delivery, claimedAt: kept.startedAt }, one.outcome, { progress: [one.pick] });
-    if (delivery.attempts === 0) return;
+    const row = this.#rows.get(delivery.carrier ?? id);
+    if (row === undefined) return;
+    const result = resultOf({ delivery, claimedAt: kept.startedAt, row }, one.outcome, {
+      progress: [one.pick],
+    });
     await this.#store.record([result]);
-    this.#model.record(result);
+    this.#model.record(id, result);
   }
 
   #planned({ lane: name, group, groupMax, delayMs }: Plan): PlannedDelivery {

@@ -30,6 +30,9 @@ export type KeptDelivery = { -readonly [key in keyof Delivery]: Delivery[key] } 
   history: Attempt[];
 };
 
+/** The model has no rows. */
+export type ModelClaim = Omit<Claim, 'row'>;
+
 /** Nobody has to decide about it any more. */
 const final: ReadonlySet<Delivery['state']> = new Set(['delivered', 'discarded']);
 
@@ -38,7 +41,7 @@ export class StoreModel {
   readonly events: KeptEvent[] = [];
   readonly #notices: KeptNotice[] = [];
 
-  accept(arrival: Arrival): Acceptance {
+  accept(arrival: Arrival): Acceptance & { claims: readonly (ModelClaim | null)[] } {
     const { event } = arrival;
     const same = this.events.filter((kept) => contentOf(kept.arrival) === contentOf(arrival));
     const retried = same.find((kept) => event.correlationId !== null && cameUnder(kept, event.correlationId));
@@ -47,7 +50,7 @@ export class StoreModel {
     const repeated = retried ?? (recent ? latest : undefined);
     if (repeated) {
       repeated.duplicates.push({ receivedAt: event.receivedAt, correlationId: event.correlationId });
-      return { eventId: repeated.arrival.event.id, duplicate: true, correlationReused: false };
+      return { eventId: repeated.arrival.event.id, duplicate: true, correlationReused: false, claims: [] };
     }
     const correlationReused =
       event.correlationId !== null && this.events.some((kept) => cameUnder(kept, event.correlationId!));
@@ -57,7 +60,10 @@ export class StoreModel {
       eventId: event.id,
     }));
     this.events.push({ arrival, duplicates: [], deliveries });
-    return { eventId: event.id, duplicate: false, correlationReused };
+    const claims = (arrival.begins ?? []).map(
+      (begin, index) => begin && this.#begin(deliveries[index]!, begin.now),
+    );
+    return { eventId: event.id, duplicate: false, correlationReused, claims };
   }
 
   raise(arrival: NoticeArrival): boolean {
@@ -84,8 +90,8 @@ export class StoreModel {
     );
   }
 
-  claim({ lane, now, limit }: { lane: string; now: number; limit: number }): Claim[] {
-    const claimed: Claim[] = [];
+  claim({ lane, now, limit }: { lane: string; now: number; limit: number }): ModelClaim[] {
+    const claimed: ModelClaim[] = [];
     while (claimed.length < limit) {
       const due = this.#waiting(lane).find(({ dueAt }) => dueAt <= now);
       if (!due) break;
@@ -94,7 +100,7 @@ export class StoreModel {
     return claimed;
   }
 
-  #begin(due: KeptDelivery, now: number): Claim {
+  #begin(due: KeptDelivery, now: number): ModelClaim {
     if (due.group !== null && due.carrier === null) this.#gather(due, now);
     const together = this.#together(due);
     for (const kept of together) {
@@ -129,8 +135,8 @@ export class StoreModel {
     return this.events.find(({ deliveries }) => deliveries.includes(kept))!.arrival.event;
   }
 
-  record(result: AttemptResult): void {
-    const { deliveryId: id, attempt, state, dueAt, uncertain, progress, lastError, message } = result;
+  record(id: string, result: AttemptResult): void {
+    const { attempt, state, dueAt, uncertain, progress, lastError, message } = result;
     const found = this.find(id);
     if (found?.state !== 'sending' || found.attempts !== attempt.number) return;
     for (const kept of this.#together(found)) {

@@ -8,7 +8,7 @@ import {
 } from '../../model.ts';
 import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
-import { apply, change, find, foundColumns, type FoundRow } from './deliveries.ts';
+import { apply, change, type ClaimedRow, find, foundColumns, type FoundRow } from './deliveries.ts';
 import { holdsAlone, type Lease } from './leases.ts';
 import { all, get, query, run, together, type Operation } from '../operation.ts';
 import { deliveries, jsonOrNull, leads, rareState, waits } from './rows.ts';
@@ -29,7 +29,7 @@ export interface RescueQuery {
 
 /** How an attempt ended and what becomes of its delivery. */
 export interface AttemptResult {
-  readonly deliveryId: string;
+  readonly row: ClaimedRow;
   /** As in Deferral. */
   readonly claimedAt: number;
   readonly attempt: Attempt;
@@ -146,11 +146,10 @@ export function* lanes(from?: readonly LaneHead[]): Operation<LaneHead[]> {
 export function* record(tallies: Tallies, results: readonly AttemptResult[]): Operation<void> {
   yield* together(
     results.map(function* recordOne(result) {
-      const { attempt, state, settledAt } = result;
+      const { attempt, row, state, settledAt } = result;
       const { outcome, startedAt, endedAt } = attempt;
-      const found = yield* find(result.deliveryId);
       // A late result must not end a later attempt.
-      if (found?.state !== 'sending' || found.attempts !== attempt.number) return;
+      const found = { ...row, state: 'sending', attempts: attempt.number } as const;
       const count = yield* apply(
         sql.record,
         found,
@@ -167,10 +166,10 @@ export function* record(tallies: Tallies, results: readonly AttemptResult[]): Op
         result.claimedAt,
       );
       if (count === 0) return;
-      tallies.moved(found.sink, 'sending', state, count);
-      if (!result.unsent) tallies.tried(found.sink, endedAt, outcome);
+      tallies.moved(row.sink, 'sending', state, count);
+      if (!result.unsent) tallies.tried(row.sink, endedAt, outcome);
       const delayMs = state === 'delivered' ? (result.delayMs ?? null) : null;
-      if (state !== 'pending') tallies.ended(found.sink, state, settledAt, delayMs, count);
+      if (state !== 'pending') tallies.ended(row.sink, state, settledAt, delayMs, count);
       yield* insertAttempt(found, startedAt, endedAt, outcome);
     }),
   );
@@ -181,7 +180,7 @@ export function* record(tallies: Tallies, results: readonly AttemptResult[]): Op
  * cannot where a text has what it does not take.
  */
 function insertAttempt(
-  { seq, carrier, attempts }: FoundRow,
+  { seq, carrier, attempts }: Pick<FoundRow, 'seq' | 'carrier' | 'attempts'>,
   startedAt: number,
   endedAt: number,
   outcome: Outcome,

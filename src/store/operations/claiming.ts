@@ -1,6 +1,7 @@
-import type { Delivery, Event, RaisedNotice } from '../../model.ts';
+import type { Delivery, Event, PlannedDelivery, RaisedNotice } from '../../model.ts';
+import { deliveryId } from '../../support/ids.ts';
 import type { Tallies } from '../tallies.ts';
-import { apply, change } from './deliveries.ts';
+import { apply, change, type ClaimedRow, seqOfNew } from './deliveries.ts';
 import type { LaneHead } from './carrying-out.ts';
 import { holds, type Lease } from './leases.ts';
 import { all, get, lock, query, together, type Operation } from '../operation.ts';
@@ -30,6 +31,7 @@ export interface Claim {
   readonly notice: RaisedNotice | null;
   /** What ClaimQuery.now was. */
   readonly claimedAt: number;
+  readonly row: ClaimedRow;
 }
 
 /** The event's columns are null for a notice's delivery. */
@@ -152,5 +154,48 @@ function* toClaim(row: DueRow, now: number): Operation<Claim> {
     events: (ofDigest ?? (eventId === null ? [] : [row])).map(event.read),
     notice: raised ? notice.read(raised) : null,
     claimedAt: now,
+    row: { seq: row.seq, carrier: row.carrier, sink: found.sink },
+  };
+}
+
+/** A delivery of an event that is being stored under this seq: as it would be read, had it been claimed later. */
+export function claimOfNew(
+  came: Event,
+  seq: number,
+  one: PlannedDelivery,
+  index: number,
+  { now, configId }: { readonly now: number; readonly configId: string },
+): Claim {
+  return {
+    delivery: {
+      id: deliveryId(came.id, index + 1),
+      eventId: came.id,
+      noticeId: null,
+      configId,
+      rule: one.rule,
+      action: one.action,
+      sink: one.sink,
+      connector: one.connector,
+      lane: one.lane,
+      group: one.group,
+      groupMax: one.groupMax,
+      state: 'sending',
+      dueAt: one.dueAt,
+      createdAt: came.receivedAt,
+      since: one.dueAt,
+      attempts: 1,
+      firstAttemptAt: now,
+      replayed: false,
+      receipt: null,
+      lastError: null,
+      carrier: null,
+      resendOf: null,
+      uncertain: false,
+      progress: null,
+    },
+    events: [came],
+    notice: null,
+    claimedAt: now,
+    row: { seq: seqOfNew(seq, index), carrier: null, sink: one.sink },
   };
 }

@@ -17,6 +17,9 @@ export interface FoundRow {
   readonly attempts: number;
 }
 
+/** Where the store has a claimed delivery, so that it need not look for it. */
+export type ClaimedRow = Pick<FoundRow, 'seq' | 'carrier' | 'sink'>;
+
 export const foundColumns = 'd.seq, d.carrier, d.sink, d.lane, d.connector, d.config_id, d.state, d.attempts';
 
 /**
@@ -36,25 +39,37 @@ export function change(assignments: string, more = ''): Change {
 
 export const sql = {
   insertDelivery: `
-  insert into deliveries (seq, since, ${planned.written.join(', ')}) values ($1, $2, ${places(planned.written, 3)})`,
+  insert into deliveries (seq, since, state, attempts, first_attempt_at, started_at, ${planned.written.join(', ')})
+  values ($1, $2, $3, $4, $5, $5, ${places(planned.written, 6)})`,
   findDelivery: query<FoundRow>(`
   select ${foundColumns} from deliveries d where d.seq = ${seqOf('$1', '$2', '$3')}`),
 };
 
-/** `seq`: that of their event or notice. */
+/** `seq`: that of their event or notice. `begins`: for each delivery, when it is begun, if it is. */
 export function* insertDeliveries(
   tallies: Tallies,
   seq: number,
   deliveries: readonly PlannedDelivery[],
+  begunAt: readonly (number | null)[] = [],
 ): Operation<void> {
   if (deliveries.length >= seqsPerEvent) {
     throw new RangeError(`${deliveries.length} deliveries at once; the store takes ${seqsPerEvent - 1}.`);
   }
-  const first = seq * seqsPerEvent + 1;
   yield* together(
-    deliveries.map((one, index) => run(sql.insertDelivery, first + index, one.dueAt, ...planned.values(one))),
+    deliveries.map((one, index) =>
+      run(sql.insertDelivery, ...newRow(seq, index, one, begunAt[index] ?? null)),
+    ),
   );
-  for (const { sink } of deliveries) tallies.planned(sink, 'pending');
+  for (const [index, { sink }] of deliveries.entries())
+    tallies.planned(sink, (begunAt[index] ?? null) === null ? 'pending' : 'sending');
+}
+
+export const seqOfNew = (seq: number, index: number): number => seq * seqsPerEvent + 1 + index;
+
+/** The values of `insertDelivery`. */
+function newRow(seq: number, index: number, one: PlannedDelivery, begunAt: number | null): Value[] {
+  const [state, attempts] = begunAt === null ? ['pending', 0] : ['sending', 1];
+  return [seqOfNew(seq, index), one.dueAt, state, attempts, begunAt, ...planned.values(one)];
 }
 
 export function* find(deliveryId: string): Operation<FoundRow | undefined> {

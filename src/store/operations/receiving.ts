@@ -2,7 +2,9 @@ import type { CandidateEvent, Event, PlannedDelivery, RaisedNotice, RefusedEvent
 import { RecentCorrelations } from '../recent-correlations.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, sql as auditSql } from './audit.ts';
+import { type Claim, claimOfNew } from './claiming.ts';
 import { insertDeliveries } from './deliveries.ts';
+import { holds, type Lease } from './leases.ts';
 import { all, get, insert, lock, query, run, together, type Operation } from '../operation.ts';
 import {
   candidateKey,
@@ -20,7 +22,17 @@ export interface Arrival {
   readonly event: Event;
   readonly configId: string;
   readonly deliveries: readonly PlannedDelivery[];
+  /** Which of them are claimed with it: their intent to send is on disk with the event. Default: none. */
+  readonly begins?: readonly (Begin | null)[];
   readonly windowMs: number;
+}
+
+/** A delivery that is claimed by the transaction that stores it. */
+export interface Begin {
+  /** As ClaimQuery.now. */
+  readonly now: number;
+  /** It is not begun if another replica has taken it over. */
+  readonly lease?: Lease;
 }
 
 export interface NoticeArrival {
@@ -39,6 +51,12 @@ export interface Acceptance {
    * arrivals). A sign of a bug at the sender.
    */
   readonly correlationReused: boolean;
+}
+
+/** Of an event that was accepted. */
+export interface AcceptedArrival extends Acceptance {
+  /** For each delivery; null where it was not begun. Empty where none was. */
+  readonly claims: readonly (Claim | null)[];
 }
 
 export interface KeptRequest extends RejectedRequest {
@@ -128,7 +146,7 @@ export function* accept(
   tallies: Tallies,
   arrival: Arrival,
   correlations: RecentCorrelations,
-): Operation<Acceptance> {
+): Operation<AcceptedArrival> {
   const { event, configId, windowMs } = arrival;
   const { candidateId, testId, status, correlationId, receivedAt } = event;
   const key = candidateKey(candidateId);
@@ -143,15 +161,35 @@ export function* accept(
   if (latest && repeated) {
     yield* run(sql.insertDuplicate, repeated.seq, receivedAt, correlationId);
     yield* insertCorrelation(event, latest.content, repeated.seq);
-    return { eventId: repeated.id, duplicate: true, correlationReused: false };
+    return { eventId: repeated.id, duplicate: true, correlationReused: false, claims: [] };
   }
   const content = latest?.content ?? null;
   const seq = yield* insert(sql.insertEvent, key, content, configId, ...ofEvent.values(event));
   if (latest) yield* insertCorrelation(event, latest.content, seq);
   tallies.used(configId);
   tallies.came(status, receivedAt);
-  yield* insertDeliveries(tallies, seq, arrival.deliveries);
-  return { eventId: event.id, duplicate: false, correlationReused };
+  const { deliveries } = arrival;
+  const begins = arrival.begins ? yield* stillHeld(arrival.begins) : [];
+  yield* insertDeliveries(
+    tallies,
+    seq,
+    deliveries,
+    begins.map((begin) => begin && begin.now),
+  );
+  const claims = begins.map(
+    (begin, index) =>
+      begin && claimOfNew(event, seq, deliveries[index]!, index, { now: begin.now, configId }),
+  );
+  return { eventId: event.id, duplicate: false, correlationReused, claims };
+}
+
+/** Without those whose lease another replica has. */
+function* stillHeld(begins: readonly (Begin | null)[]): Operation<readonly (Begin | null)[]> {
+  const leases = new Map(begins.flatMap((begin) => (begin?.lease ? [[begin.lease.name, begin.lease]] : [])));
+  if (leases.size === 0) return begins;
+  const lost = new Set<string>();
+  for (const lease of leases.values()) if (!(yield* holds(lease))) lost.add(lease.name);
+  return begins.map((begin) => (begin?.lease && lost.has(begin.lease.name) ? null : begin));
 }
 
 /** For all but the first event of a content, whose own row has its correlation id. */
