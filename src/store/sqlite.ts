@@ -20,6 +20,7 @@ import { migrate } from './sqlite/migrate.ts';
 import { refuseBesideRescued } from './sqlite/rescue.ts';
 import { countIn } from './sqlite/traces.ts';
 import { ServingLock } from './sqlite/serving-lock.ts';
+import type { SyncFile } from './sqlite/wal.ts';
 import { type Driver, type OpenOptions, type Store, storeOn, StoreUnavailable } from './store.ts';
 import { Tallies } from './tallies.ts';
 
@@ -28,7 +29,11 @@ interface SqliteLimits extends GroupCommitLimits {
   readonly busyForMs: number;
 }
 
-type SqliteOptions = OpenOptions & { readonly limits?: Partial<SqliteLimits> };
+interface SqliteOptions extends OpenOptions {
+  readonly limits?: Partial<SqliteLimits>;
+  /** How a file is synced. Default: as the system does it. */
+  readonly syncFile?: SyncFile;
+}
 
 const betweenLooksMs = 1000;
 const retryMs = 20;
@@ -56,7 +61,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   refuseBesideRescued(file);
   const { limits = {} } = options;
   const { busyForMs = 10_000 } = limits;
-  const connection = new Connection(file, options.damaged);
+  const connection = new Connection(file, options.damaged, options.syncFile);
   /** Waits without blocking this process. */
   const patiently = async <T>(
     ask: (db: Database) => T,
@@ -91,7 +96,15 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   }
   const commit = new GroupCommit(
     'the disk',
-    (works, since) => patiently((db) => committed(db, works), busyForMs, since),
+    // The next one begins when this has resolved. So whatever a write sees is synced before it, or with it, and so is what a
+    // duplicate or a claim rests on. A read may see what is not synced yet; nothing is sent or answered for that without a
+    // write after it.
+    async (works, since) => {
+      const ask = (db: Database) => ({ results: committed(db, works), synced: connection.synced() });
+      const { results, synced } = await patiently(ask, busyForMs, since);
+      await synced;
+      return results;
+    },
     limits,
   );
   // Who opened the store is told, and every use of it is.

@@ -51,8 +51,8 @@ export interface OpenOptions {
   /** Do not bring one of an older version up to date, either: others may serve it. */
   readonly asItIs?: boolean;
   /**
-   * Called when somebody removed, replaced or cut short one of the store's files while it was open. From then on nothing is
-   * stored. `over`: all was saved that could be, and the process has to end; otherwise that is tried each second.
+   * Called when somebody removed, replaced or cut short one of the store's files while it was open, or the disk could not
+   * write one. From then on nothing is stored. `over`: all was saved that could be, and the process has to end; otherwise that is tried each second.
    */
   readonly damaged?: (error: StoreUnavailable, over: boolean) => void;
 }
@@ -206,7 +206,7 @@ const batch = 500;
 /**
  * What the connector needs of a database, in terms of a delivery's life. One test suite checks every backend. Times are
  * parameters (ms), because a store has no clock. Every write resolves after its commit is on disk. If a store cannot write,
- * it throws StoreUnavailable, and nothing of that call was stored.
+ * it throws StoreUnavailable; nothing of that call was stored, unless the message says that this is not known.
  */
 export type Store = ReturnType<typeof storeOn>;
 

@@ -1,11 +1,12 @@
 import { query } from '../operation.ts';
 import { type OpenOptions, StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
-import { failureKind, unavailable } from './failures.ts';
+import { failureKind, unavailable, unsynced } from './failures.ts';
 import { bytesOf, inodeOf, tryTo, refuseOtherWal } from './files.ts';
 import { refuseForeign } from './migrate.ts';
 import { rescue } from './rescue.ts';
 import type { ServingLock } from './serving-lock.ts';
+import { type SyncFile, Wal } from './wal.ts';
 
 type Change = 'removed' | 'replaced' | 'cut short';
 
@@ -39,19 +40,25 @@ const neverClosed: Database[] = [];
 export class Connection {
   readonly path: string;
   readonly #damaged: NonNullable<OpenOptions['damaged']>;
+  readonly #syncFile: SyncFile | undefined;
   #lock: ServingLock | null = null;
   #db: Database | null = null;
+  /** Where commits are synced here and not by SQLite: in the process that serves the store. */
+  #wal: Wal | null = null;
   /** The inodes of the files that are open, the store's own first. */
   readonly #inodes = new Map<string, number | undefined>();
   #bytes = 0;
   #pageBytes = 0;
   /** Set while something could not be saved yet. */
   #unsaved: StoreUnavailable | null = null;
+  /** Set from a failed sync of the WAL until all that is in the WAL is in the store's file, and that is synced. */
+  #unsynced: StoreUnavailable | null = null;
   #closed: StoreUnavailable | null = null;
 
-  constructor(path: string, damaged: OpenOptions['damaged'] = () => {}) {
+  constructor(path: string, damaged: OpenOptions['damaged'] = () => {}, syncFile?: SyncFile) {
     this.path = path;
     this.#damaged = damaged;
+    this.#syncFile = syncFile;
     this.#inodes.set(path, inodeOf(path));
   }
 
@@ -59,11 +66,36 @@ export class Connection {
   serve(lock: ServingLock): void {
     this.#lock = lock;
     this.#inodes.set(lock.path, inodeOf(lock.path));
+    const db = this.#db;
+    if (db === null) return;
+    this.#syncHere(db);
+    // The process before may have ended after a failed sync, and the system tells of that only once.
+    tryTo(() => db.get(emptyWal));
+  }
+
+  /**
+   * To be called right after a commit, before anything else can happen to the connection. Resolves when that commit and all
+   * before it are on the disk. Throws StoreUnavailable if that is not certain.
+   */
+  async synced(): Promise<void> {
+    const wal = this.#wal;
+    // Then SQLite has synced it.
+    if (wal === null) return;
+    try {
+      await wal.sync();
+    } catch (error) {
+      this.#unsynced ??= unsynced(error, this.path);
+      this.#damaged(this.#unsynced, false);
+      tryTo(() => this.look());
+      throw unsynced(error, this.path);
+    }
+    // A WAL that was removed meanwhile is on the disk, too, and nobody finds it.
+    if (this.#unsaved) throw this.#unsaved;
   }
 
   /** Throws what SQLite throws, and StoreUnavailable. */
   open(): Database {
-    const refusal = this.#closed ?? this.#unsaved;
+    const refusal = this.#closed ?? this.#unsaved ?? this.#unsynced;
     if (refusal) throw refusal;
     const db = (this.#db ??= this.#connect());
     this.look();
@@ -72,8 +104,10 @@ export class Connection {
 
   /** Each second as well: nobody should wait for the next event. Throws StoreUnavailable once a file was changed. */
   look(): void {
+    if (this.#closed) return;
+    if (this.#unsynced) this.#db ??= this.#connect();
     const db = this.#db;
-    if (db === null || this.#closed) return;
+    if (db === null) return;
     for (const [file, inode] of this.#inodes) {
       const now = inodeOf(file);
       if (now !== inode) throw this.#end(db, file, now === undefined ? 'removed' : 'replaced');
@@ -82,7 +116,8 @@ export class Connection {
     const cut = this.#lock && this.#cutShort(db, pages);
     if (cut) throw this.#end(db, cut, 'cut short');
     this.#unsaved = null;
-    if (pages >= checkpointFromPages) tryTo(() => db.get(checkpoint));
+    if (this.#unsynced) this.#syncByCheckpoint(db);
+    else if (pages >= checkpointFromPages) tryTo(() => db.get(checkpoint));
   }
 
   /** Gives up the connection, unless only another process keeps it waiting. Returns the failure in plain words. */
@@ -132,6 +167,7 @@ export class Connection {
       `);
       // With the first read there are a WAL and its index.
       db.exec('select count(*) from sqlite_schema');
+      if (this.#lock) this.#syncHere(db);
     } catch (error) {
       db.close();
       throw error;
@@ -141,6 +177,32 @@ export class Connection {
     this.#bytes = 0;
     this.#pageBytes = db.get(pageSize)!.page_size;
     return db;
+  }
+
+  /**
+   * From now on SQLite syncs the WAL only where a checkpoint needs it: before the store's file is written, as it syncs that
+   * file before the WAL begins anew, and the header of the new one before anything follows it. All other syncs are Wal's.
+   */
+  #syncHere(db: Database): void {
+    try {
+      this.#wal = new Wal(`${this.path}-wal`, this.#syncFile);
+    } catch (error) {
+      throw unsynced(error, this.path);
+    }
+    db.exec('pragma synchronous = normal');
+  }
+
+  /**
+   * After a failed sync, a later one that succeeds says nothing: the system may have given up on what it could not write. So
+   * all of the WAL has to get into the store's file, as the system still has it in memory, and the next WAL has to begin
+   * from the start: after a power cut nothing is found behind a place that was not written.
+   */
+  #syncByCheckpoint(db: Database): void {
+    try {
+      if (db.get(emptyWal)?.busy === 0) this.#unsynced = null;
+    } catch {
+      this.#disconnect();
+    }
   }
 
   /** The file that has less than SQLite takes to be in it. */
@@ -217,8 +279,10 @@ export class Connection {
   }
 
   #disconnect(): void {
-    const db = this.#db;
+    const [db, wal] = [this.#db, this.#wal];
     this.#db = null;
+    this.#wal = null;
+    wal?.close();
     // The connection is of no use any more, and what it last wrote was answered for already.
     tryTo(() => db?.close());
   }

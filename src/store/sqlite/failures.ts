@@ -1,4 +1,5 @@
 import { StoreUnavailable } from '../store.ts';
+import { codeOf } from './files.ts';
 
 /** What a SQLite error means for the caller: wait for another process, refuse for now, or a bug to fix. */
 export type FailureKind = 'busy' | 'unavailable' | 'fault';
@@ -35,6 +36,14 @@ export function unavailable(error: unknown, path: string): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error;
   const explain = explanations.get(primaryCode(error)) ?? (() => `Another process keeps ${path} locked.`);
   return new StoreUnavailable(explain(path), { cause: error });
+}
+
+/** Of a sync that failed. */
+export function unsynced(error: unknown, path: string): StoreUnavailable {
+  return new StoreUnavailable(
+    `The disk could not write ${path}-wal (${codeOf(error)}). Whether the last changes were stored is not known. Nothing more is stored until all that is in it is in ${path}, which is tried each second.`,
+    { cause: error },
+  );
 }
 
 function primaryCode(error: unknown): number {

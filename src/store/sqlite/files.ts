@@ -125,7 +125,7 @@ export async function makeFolder(path: string): Promise<void> {
   }
 }
 
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }
 

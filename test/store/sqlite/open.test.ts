@@ -18,6 +18,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { copyStore, moveStore, openStore } from '../../../src/store/open.ts';
 import { query } from '../../../src/store/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
+import { ServingLock } from '../../../src/store/sqlite/serving-lock.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import { sqliteSteps } from '../../../src/store/schema/steps.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
@@ -281,10 +282,23 @@ test('refuses other kinds of stores without telling their password', async () =>
   expect(await refusal('sqlite::memory:')).toContain('must outlive the process');
 });
 
-test('has every commit on disk before it is answered', () => {
+// NORMAL: a checkpoint syncs, and commits are synced by Wal. A start that reconnects has it, too.
+test.each([
+  [2, () => {}],
+  [1, (connection: Connection) => connection.serve(new ServingLock(path))],
+  [
+    1,
+    (connection: Connection) => {
+      connection.serve(new ServingLock(path));
+      connection.failed(Object.assign(new Error('disk I/O error'), { errcode: 10 }));
+    },
+  ],
+])('has every commit on disk before it is answered (synchronous=%i)', (synchronous, prepare) => {
   const connection = new Connection(path);
+  connection.open();
+  prepare(connection);
   const db = connection.open();
-  expect(db.get(query('pragma synchronous'))).toEqual({ synchronous: 2 });
+  expect(db.get(query('pragma synchronous'))).toEqual({ synchronous });
   expect(db.get(query('pragma journal_mode'))).toEqual({ journal_mode: 'wal' });
   expect(db.get(query('pragma foreign_keys'))).toEqual({ foreign_keys: 1 });
   connection.close(new StoreUnavailable('done'));
