@@ -1,87 +1,28 @@
-import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import type { Logger } from 'pino';
-import type { Config } from '../config/config.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { placesOf } from '../http/connections.ts';
-import { health, type Readiness } from '../http/health.ts';
-import { answerProblem } from '../http/problem.ts';
-import {
-  afterBug,
-  continueIfExpected,
-  errorHandler,
-  HttpServer,
-  type HttpServerOptions,
-  nothingHere,
-} from '../http/server.ts';
-import { Access } from './access.ts';
-import type { Metrics } from './metrics.ts';
+import { health } from '../http/health.ts';
+import { afterBug, HttpServer, type HttpServerOptions } from '../http/server.ts';
+import type { AdminRequests } from './requests.ts';
 
-/** The operations page and its API. */
-export interface Site {
-  /** What nobody has to log in for: the login itself, styles and scripts. */
-  readonly open: RequestHandler;
-  /** All else. */
-  readonly inside: RequestHandler;
-}
-
-export interface AdminOptions extends HttpServerOptions {
-  readonly config: () => Config['admin'];
-  readonly metrics: Pick<Metrics, 'scrape'>;
-  /** Called when somebody first looks: until then the site takes no memory. */
-  readonly site: () => Promise<Site>;
-  readonly log: Logger;
-  readonly readiness: Readiness;
-  /** How long the answer to a wrong password is delayed. */
-  readonly wrongPasswordDelayMs?: number;
-  readonly mostConnections?: number;
-}
+export type AdminOptions = HttpServerOptions & AdminRequests & { readonly mostConnections?: number };
 
 const defaultMostConnections = 64;
-/** A whole config may be pasted. */
-const largestForm = '2mb';
 
-/** The server for operators. It does not listen yet. Everything but health checks needs the password. */
+/**
+ * The server for operators. It does not listen yet. Everything but health checks needs the password, and is loaded with
+ * Express when somebody first looks.
+ */
 export function createAdmin(options: AdminOptions): HttpServer {
-  const { metrics, log, readiness, mostConnections: most = defaultMostConnections } = options;
-  const access = new Access(options);
-  const site = lazily(options.site);
-  const app = express().disable('x-powered-by');
-  app.use(health(readiness));
-  app.use(access.refuseForeign);
-  app.get(['/login', '/assets/:file'], site('open'));
-  app.post('/login', expected, ...bodies('8kb'), access.login, site('open'));
-  app.use(access.require, expected);
-  app.get('/metrics', async (_req, res) => {
-    const { text, contentType } = await metrics.scrape(await readiness());
-    res.set('content-type', contentType).send(text);
-  });
-  app.use(...bodies(largestForm), access.requireToken);
-  app.post('/logout', access.logout);
-  app.use(site('inside'));
-  app.use((_req, res) => answerProblem(res, nothingHere));
-  app.use(badBody);
-  app.use(errorHandler(afterBug(log, { status: 500, detail: 'Internal error. See the log.' })));
-  return new HttpServer(options, { most: placesOf(most, 1 / 4) }, app);
-}
-
-const expected: RequestHandler = (req, res, next) => {
-  continueIfExpected(req, res);
-  next();
-};
-
-const bodies = (limit: string): RequestHandler[] => [express.urlencoded({ limit }), express.json({ limit })];
-
-/** What express says of a body that cannot be read. */
-const badBody: ErrorRequestHandler = (error, _req, res, next) => {
-  const status = error instanceof Error && 'status' in error ? Number(error.status) : 500;
-  if (!(status >= 400 && status < 500) || res.headersSent) return next(error);
-  answerProblem(res, { status, detail: 'The body of this request cannot be read, or is too large.' });
-};
-
-function lazily(load: () => Promise<Site>): (part: keyof Site) => RequestHandler {
-  let loading: Promise<Site> | null = null;
-  return (part) => async (req, res, next) => {
+  const { log, readiness, mostConnections = defaultMostConnections } = options;
+  const answersHealth = health(readiness);
+  const failed = afterBug(log, { status: 500, detail: 'Internal error. See the log.' });
+  const load = async () => (await import('./requests.ts')).adminRequests(options, failed);
+  let loading: ReturnType<typeof load> | null = null;
+  const pass = async (req: IncomingMessage, res: ServerResponse) => {
     loading ??= load();
-    const site = await loading;
-    await site[part](req, res, next);
+    (await loading)(req, res);
   };
+  return new HttpServer(options, { most: placesOf(mostConnections, 1 / 4) }, (req, res) => {
+    if (!answersHealth(req, res)) pass(req, res).catch((error: unknown) => failed(error, res));
+  });
 }

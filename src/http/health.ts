@@ -1,4 +1,4 @@
-import { Router } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** One thing that has to work before requests can be served. */
 export interface ReadinessPart {
@@ -10,19 +10,32 @@ export interface ReadinessPart {
 
 export type Readiness = () => Promise<readonly ReadinessPart[]>;
 
-/** `/healthz`: the process runs. `/readyz`: it can do its work; 503 with the failing part if not. */
-export function health(readiness: Readiness): Router {
-  const router = Router();
+/**
+ * Answers `/healthz`: the process runs; and `/readyz`: it can do its work, 503 with the failing part if not. False for any
+ * other request. Without Express: these are asked for all the time, and it is else needed only when somebody looks.
+ */
+export function health(readiness: Readiness): (req: IncomingMessage, res: ServerResponse) => boolean {
   const ask = shared(readiness);
-  router.get('/healthz', (_req, res) => {
-    res.json({ status: 'ok' });
-  });
-  router.get('/readyz', async (_req, res) => {
-    const parts = await ask();
-    const ready = parts.every((part) => part.ok);
-    res.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready', parts });
-  });
-  return router;
+  return (req, res) => {
+    const [, asked] = /^\/(healthz|readyz)\/?(?:\?|$)/i.exec(req.url ?? '') ?? [];
+    if (asked === undefined || (req.method !== 'GET' && req.method !== 'HEAD')) return false;
+    if (asked.toLowerCase() === 'healthz') answer(res, 200, { status: 'ok' });
+    else void ask().then((parts) => answerReadiness(res, parts));
+    return true;
+  };
+}
+
+function answerReadiness(res: ServerResponse, parts: readonly ReadinessPart[]): void {
+  const ready = parts.every((part) => part.ok);
+  answer(res, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', parts });
+}
+
+function answer(res: ServerResponse, status: number, body: object): void {
+  const text = JSON.stringify(body);
+  const length = Buffer.byteLength(text);
+  res
+    .writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': length })
+    .end(text);
 }
 
 const sharedForMs = 1000;
@@ -32,16 +45,16 @@ const sharedForMs = 1000;
  * second after it was found. A failed check is an answer, too.
  */
 function shared(readiness: Readiness): Readiness {
-  let answer: ReturnType<Readiness> | null = null;
+  let found: ReturnType<Readiness> | null = null;
   let goodUntil = Infinity;
   return () => {
-    if (answer !== null && performance.now() < goodUntil) return answer;
+    if (found !== null && performance.now() < goodUntil) return found;
     goodUntil = Infinity;
-    answer = readiness()
+    found = readiness()
       .catch(() => [{ part: 'readiness', ok: false, detail: 'It could not be checked.' }])
       .finally(() => {
         goodUntil = performance.now() + sharedForMs;
       });
-    return answer;
+    return found;
   };
 }

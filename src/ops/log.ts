@@ -127,9 +127,9 @@ function prettyLine(color: boolean): (line: string) => string {
 /** Must not block: what cannot be written now is written later, and `done` is called then. */
 type Print = (text: string, done: (error?: Error | null) => void) => void;
 
-/** Lines are written in batches: one write a line would cost a tenth of accepting an event. */
+/** Lines are written in batches, as one write a line would cost a tenth of accepting an event; after a pause at once. */
 const writeAtLength = 16_384;
-const writeAtLatestMs = 100;
+const writeEveryMs = 100;
 /** In characters, for a stdout that is slow or full. As much again may be in a write. */
 const maxWaiting = 1024 * 1024;
 
@@ -141,6 +141,7 @@ class Lines {
   #waitingLines = 0;
   #isWriting = false;
   #timer: NodeJS.Timeout | undefined;
+  #writtenAt = -Infinity;
   #whenOut: (() => void) | null = null;
   readonly #print = stdoutPrint();
   readonly #report: (dropped: number) => void;
@@ -165,8 +166,9 @@ class Lines {
     }
     this.#waiting += line;
     this.#waitingLines += 1;
+    const waitMs = Math.max(0, this.#writtenAt + writeEveryMs - performance.now());
     if (this.#waiting.length >= writeAtLength) this.#write();
-    else this.#timer ??= setTimeout(() => this.#write(), writeAtLatestMs).unref();
+    else this.#timer ??= setTimeout(() => this.#write(), waitMs).unref();
   }
 
   async end(withinMs: number): Promise<void> {
@@ -189,6 +191,7 @@ class Lines {
     this.#waiting = '';
     this.#waitingLines = 0;
     this.#isWriting = true;
+    this.#writtenAt = performance.now();
     this.#print(text, (error) => this.#wrote(lines, error));
   }
 

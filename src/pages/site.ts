@@ -1,6 +1,6 @@
 import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express';
 import { fieldsOf, personOf, refusedLogin } from '../admin/access.ts';
-import type { Site } from '../admin/server.ts';
+import type { Site } from '../admin/requests.ts';
 import { answerProblem } from '../http/problem.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { apiRouter } from './api/api.ts';

@@ -1,9 +1,9 @@
-import express, { type RequestHandler } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { ReceiverConfig } from '../config/config.ts';
 import { placesOf } from '../http/connections.ts';
 import { health, type Readiness } from '../http/health.ts';
-import { afterBug, errorHandler, HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
+import { afterBug, HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
 import { answerProblem } from '../http/problem.ts';
 import { AccessLog, type Inbox, receiving, type RequestMetrics } from './receive.ts';
 import { gateOf } from './caller.ts';
@@ -26,10 +26,7 @@ export interface ReceiverOptions extends HttpServerOptions {
 /** Far more than the service and its proxies need. */
 const defaultMostConnections = 512;
 
-/**
- * The server that the testing service calls. It does not listen yet. Takes events before Express does, whose routing would be
- * a tenth of what accepting one costs.
- */
+/** The server that the testing service calls. It does not listen yet. Express's routing would be a tenth of what accepting costs. */
 export function createReceiver(options: ReceiverOptions): HttpServer {
   const { config, inbox, log, metrics, retryAfterS = 5, now = Date.now } = options;
   const { timeoutMs: bodyTimeoutMs = 10_000, mostConnections = defaultMostConnections } = options;
@@ -40,36 +37,39 @@ export function createReceiver(options: ReceiverOptions): HttpServer {
   const headers = { 'retry-after': String(retryAfterS) };
   // The event is not stored, so the sender has to try again.
   const failed = afterBug(log, { status: 503, detail: 'Internal error. Send the event again.', headers });
-  const app = express().disable('x-powered-by').disable('etag');
-  app.use(health(options.readiness), unknownPath(accessLog, metrics), errorHandler(failed));
+  const answersHealth = health(options.readiness);
   const isWelcome = (address: string) => gateOf(config()).knows(address);
   return new HttpServer(options, { most, isWelcome }, (req, res) => {
     const current = config();
-    if (pathOf(req.url ?? '') !== current.path) app(req, res);
-    else receive(req, res, current).catch((error: unknown) => failed(error, res));
+    if (pathOf(req.url) === current.path)
+      receive(req, res, current).catch((error: unknown) => failed(error, res));
+    else if (!answersHealth(req, res)) refuseUnknownPath(req, res, accessLog, metrics);
   });
 }
 
 /** Answers other paths: most likely a scan, or a wrong webhook URL at the service. */
-function unknownPath(accessLog: AccessLog, metrics: RequestMetrics): RequestHandler {
-  return (req, res) => {
-    answerProblem(res, nothingHere);
-    metrics.requests('refused', 0);
-    accessLog.write({
-      outcome: 'refused',
-      status: nothingHere.status,
-      eventId: null,
-      correlationId: null,
-      address: req.socket.remoteAddress ?? '',
-      durationMs: 0,
-      method: req.method,
-      path: pathOf(req.url).slice(0, 200),
-    });
-  };
+function refuseUnknownPath(
+  req: IncomingMessage,
+  res: ServerResponse,
+  accessLog: AccessLog,
+  metrics: RequestMetrics,
+): void {
+  answerProblem(res, nothingHere);
+  metrics.requests('refused', 0);
+  accessLog.write({
+    outcome: 'refused',
+    status: nothingHere.status,
+    eventId: null,
+    correlationId: null,
+    address: req.socket.remoteAddress ?? '',
+    durationMs: 0,
+    method: req.method ?? '',
+    path: pathOf(req.url).slice(0, 200),
+  });
 }
 
 /** Without the query, which may hold the token. */
-function pathOf(url: string): string {
+function pathOf(url = ''): string {
   const end = url.indexOf('?');
   return end === -1 ? url : url.slice(0, end);
 }

@@ -1,0 +1,76 @@
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import type { Readiness } from '../http/health.ts';
+import { answerProblem } from '../http/problem.ts';
+import { type afterBug, continueIfExpected, errorHandler, nothingHere } from '../http/server.ts';
+import { Access } from './access.ts';
+import type { Metrics } from './metrics.ts';
+
+/** The operations page and its API. */
+export interface Site {
+  /** What nobody has to log in for: the login itself, styles and scripts. */
+  readonly open: RequestHandler;
+  /** All else. */
+  readonly inside: RequestHandler;
+}
+
+export interface AdminRequests {
+  readonly config: () => Config['admin'];
+  readonly metrics: Pick<Metrics, 'scrape'>;
+  /** Called when somebody first looks: until then the site takes no memory. */
+  readonly site: () => Promise<Site>;
+  readonly log: Logger;
+  readonly readiness: Readiness;
+  /** How long the answer to a wrong password is delayed. */
+  readonly wrongPasswordDelayMs?: number;
+}
+
+/** A whole config may be pasted. */
+const largestForm = '2mb';
+
+/** What answers requests to the admin port, where everything here needs the password. */
+export function adminRequests(options: AdminRequests, failed: ReturnType<typeof afterBug>): Express {
+  const { metrics, readiness } = options;
+  const access = new Access(options);
+  const site = lazily(options.site);
+  const app = express().disable('x-powered-by');
+  app.use(access.refuseForeign);
+  app.get(['/login', '/assets/:file'], site('open'));
+  app.post('/login', expected, ...bodies('8kb'), access.login, site('open'));
+  app.use(access.require, expected);
+  app.get('/metrics', async (_req, res) => {
+    const { text, contentType } = await metrics.scrape(await readiness());
+    res.set('content-type', contentType).send(text);
+  });
+  app.use(...bodies(largestForm), access.requireToken);
+  app.post('/logout', access.logout);
+  app.use(site('inside'));
+  app.use((_req, res) => answerProblem(res, nothingHere));
+  app.use(badBody);
+  app.use(errorHandler(failed));
+  return app;
+}
+
+const expected: RequestHandler = (req, res, next) => {
+  continueIfExpected(req, res);
+  next();
+};
+
+const bodies = (limit: string): RequestHandler[] => [express.urlencoded({ limit }), express.json({ limit })];
+
+/** What express says of a body that cannot be read. */
+const badBody: ErrorRequestHandler = (error, _req, res, next) => {
+  const status = error instanceof Error && 'status' in error ? Number(error.status) : 500;
+  if (!(status >= 400 && status < 500) || res.headersSent) return next(error);
+  answerProblem(res, { status, detail: 'The body of this request cannot be read, or is too large.' });
+};
+
+function lazily(load: () => Promise<Site>): (part: keyof Site) => RequestHandler {
+  let loading: Promise<Site> | null = null;
+  return (part) => async (req, res, next) => {
+    loading ??= load();
+    const site = await loading;
+    await site[part](req, res, next);
+  };
+}
