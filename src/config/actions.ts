@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Hours } from '../rules/calendar.ts';
+import { factNames, findField, type LookupFields } from '../rules/fields.ts';
 import type { Action } from '../rules/plan.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
 import { didYouMeanOneOf } from '../support/text.ts';
@@ -42,6 +43,8 @@ export interface ActionReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
   /** The keys of catalog entries, which templates may name. */
   readonly testKeys: ReadonlySet<string>;
+  /** All of the config, used or not. */
+  readonly lookups: LookupFields;
   /** By name; null for hours with faults. */
   readonly hours: ReadonlyMap<string, Hours | null>;
   /** For actions without hours, which may have another time zone. */
@@ -113,10 +116,23 @@ function readAction(raw: Json, path: Path, list: List, reading: ActionReading) {
   const value = validate(part, reading) as
     | (JsonMap & { readonly sink: string; readonly hours?: string })
     | undefined;
-  const digest = (value?.['digest'] ?? null) as ReadDigest | null;
+  const read = (value?.['digest'] ?? null) as ReadDigest | null;
+  const digest = read && isKnownBy(read, path, reading) ? read : null;
   const hours = reading.hours.get(value?.hours ?? '') ?? null;
   const setting = hours ? { ...reading.setting, timeZone: hours.timeZone } : reading.setting;
   return { list, connector, about, written, unsaid, value, digest, hours, setting } as const;
+}
+
+/** Whether all fields that a digest goes by exist. Reports the others. */
+function isKnownBy({ by }: ReadDigest, path: Path, { lookups, report }: ActionReading): boolean {
+  const unknown = listOf(by).filter((name) => !findField(name, lookups));
+  for (const name of unknown) {
+    const instead = didYouMeanOneOf(name, factNames(lookups), 'name the fields under "lookups"');
+    const at = listOf(by).indexOf(name);
+    const place = [...path, 'digest', 'by', ...(typeof by === 'string' ? [] : [at])];
+    report(error(place, `no look-up has a field "${name}"${instead}`));
+  }
+  return unknown.length === 0;
 }
 
 /** Compiles the connector's keys if the action could be read, and checks the templates as written in any case. */
@@ -197,7 +213,7 @@ function toAction(
   { list, connector, written, value, digest, hours, setting }: ReadAction & { readonly value: object },
   index: number,
   fields: CompiledFields,
-  { mask, dataId }: ActionReading,
+  { mask, dataId, lookups }: ActionReading,
 ): Action {
   const { sink } = value;
   const fixed = ownFields(value);
@@ -220,7 +236,7 @@ function toAction(
     sink,
     connector: connector.name,
     hours,
-    digest: digest && toDigest(digest, setting.timeZone, apart),
+    digest: digest && toDigest(digest, setting.timeZone, lookups, apart),
     render: (data) => fields.render(data),
     lane(data) {
       if (!connector.lane) return sink;

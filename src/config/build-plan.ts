@@ -14,12 +14,14 @@ type PlanReading = Reading & Pick<ActionReading, 'connectors' | 'mask'>;
 
 /** Compiles a plan. Not for use if an error was reported. */
 export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
-  const catalog = readCatalog(source.catalog, reading);
+  const lookups: Plan['lookups'] = new Map();
+  const catalog = readCatalog(source.catalog, lookups, reading);
   const setting = readSetting(source, catalog.keys, reading);
   const actionReading: ActionReading = {
     ...reading,
     hours: readHours(source.hours, setting.timeZone, reading),
     testKeys: catalog.keys,
+    lookups,
     setting,
     compiledDefaults: new Map(),
     vocabularies: new Map(),
@@ -37,7 +39,7 @@ export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
     get id() {
       return (id ??= contentId(source));
     },
-    rules: compileRules(rules),
+    rules: compileRules(rules, lookups),
     then: rules.map(({ then }) => then),
     unmatched,
     silent: {
@@ -47,7 +49,7 @@ export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
     alerts,
     summary,
     test: testLookup(catalog),
-    lookups: new Map(),
+    lookups,
     testIds: [...catalog.tests.keys()].map(Number),
     timeZone: setting.timeZone,
     mask: reading.mask,

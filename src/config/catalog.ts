@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { show } from '../rules/conditions.ts';
-import { testKeys } from '../rules/fields.ts';
+import { type LookupFields, testKeys } from '../rules/fields.ts';
 import type { Plan } from '../rules/plan.ts';
 import { type Path, strings, textAt, valueAt } from '../support/json.ts';
 import { closest, didYouMean, memo } from '../support/text.ts';
@@ -26,7 +26,8 @@ export const catalogEntry = z
   } satisfies { readonly [key in Exclude<(typeof testKeys)[number], 'id'>]: z.ZodType })
   .catchall(json);
 
-export function readCatalog(raw: Json | undefined, reading: Reading) {
+/** The keys are those that any entry has, or the look-up `test`. */
+export function readCatalog(raw: Json | undefined, lookups: LookupFields, reading: Reading) {
   const tests = new Map<string, JsonMap>();
   if (raw !== undefined && !isMap(raw))
     reading.report(error(['catalog'], 'expected a map from test ids to what they mean'));
@@ -37,7 +38,11 @@ export function readCatalog(raw: Json | undefined, reading: Reading) {
     const entry = validate({ schema: catalogEntry, raw: written, path }, reading);
     if (entry) tests.set(id, entry as JsonMap);
   }
-  const keys: ReadonlySet<string> = new Set([...testKeys, ...[...tests.values()].flatMap(Object.keys)]);
+  const keys: ReadonlySet<string> = new Set([
+    ...testKeys,
+    ...[...tests.values()].flatMap(Object.keys),
+    ...(lookups.get('test')?.fields.keys() ?? []),
+  ]);
   return { tests, keys };
 }
 

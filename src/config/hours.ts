@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isMap, type Json } from '../model.ts';
 import { type Hours, nextOpen, type Week, type Windows } from '../rules/calendar.ts';
-import { eventFieldNames, fieldOf, testKeyPattern } from '../rules/fields.ts';
+import { eventFieldNames, fieldOf, type LookupFields, nestedPattern } from '../rules/fields.ts';
 import type { Digest } from '../rules/plan.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
 import { orList } from '../support/text.ts';
@@ -173,7 +173,7 @@ function firstDayOfNoOpening(hours: Hours): string | undefined {
   });
 }
 
-const fieldPattern = `^(${eventFieldNames.join('|')})$|${testKeyPattern.source}`;
+const fieldPattern = `^(${eventFieldNames.join('|')})$|${nestedPattern.source}`;
 const fieldExpected = `expected ${eventFieldNames.join(', ')}, or test. and a key of the catalog`;
 
 const field = z
@@ -236,12 +236,13 @@ export type ReadDigest = z.output<typeof digestSchema>;
 export function toDigest(
   { every, at, timezone, by, max }: ReadDigest,
   timeZone: string,
+  lookups: LookupFields,
   apart: Pick<Digest, 'place' | 'contentId' | 'conceal'>,
 ): Digest {
   const zone = { timeZone: timezone ?? timeZone };
   const windows: Windows =
     every === undefined ? { ...zone, atMinutes: listOf(at).map(minuteOfDay) } : { ...zone, everyMs: every };
-  return { windows, max, by: listOf(by).map(fieldOf), ...apart };
+  return { windows, max, by: listOf(by).map((name) => fieldOf(name, lookups)), ...apart };
 }
 
 /** One value, several or none, as a list. */

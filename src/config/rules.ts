@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isMap, type Json } from '../model.ts';
 import type { When } from '../rules/conditions.ts';
 import { type Action, unmatchedRule } from '../rules/plan.ts';
-import { whenSchema } from '../rules/when.ts';
+import { whenSchema, whenSchemaWith } from '../rules/when.ts';
 import { type ActionReading, readActions } from './actions.ts';
 import { entries } from './plan-source.ts';
 import { error } from './text/problems.ts';
@@ -51,11 +51,15 @@ export function readRules(raw: Json | undefined, reading: ActionReading): Compil
   if (raw !== undefined && !Array.isArray(raw)) reading.report(error(['rules'], listOfRules(raw)));
   const names = new Set<string>();
   const rules: CompiledRule[] = [];
+  const schema =
+    reading.lookups.size === 0
+      ? ruleSchema
+      : ruleSchema.safeExtend({ when: whenSchemaWith(reading.lookups) });
   for (const [index, rawRule] of entries(raw)) {
     const path = ['rules', index];
     const written = isMap(rawRule) ? rawRule : {};
     const withoutActions = Array.isArray(written['then']) ? { ...written, then: [] } : rawRule;
-    const rule = validate({ schema: ruleSchema, raw: withoutActions, path }, reading);
+    const rule = validate({ schema, raw: withoutActions, path }, reading);
     const nameAsWritten = typeof written['name'] === 'string' ? written['name'] : `rule ${index + 1}`;
     const name = rule?.name ?? nameAsWritten;
     if (names.has(name)) {

@@ -27,7 +27,8 @@ export interface When {
   readonly testId?: Condition;
   readonly candidateId?: Condition;
   readonly candidateNumericalId?: Condition;
-  readonly [testKey: `test.${string}`]: Condition;
+  /** Keys of the catalog, and facts. */
+  readonly [nested: `${string}.${string}`]: Condition;
   readonly all?: readonly When[];
   readonly any?: readonly When[];
   readonly not?: When;
@@ -94,10 +95,10 @@ const builders: {
     says: wanted ? 'is set' : 'is not set',
     holdsForOthers: wanted,
   }),
-  gt: (bound) => compared('more than', bound, (value) => value > bound),
-  gte: (bound) => compared('at least', bound, (value) => value >= bound),
-  lt: (bound) => compared('less than', bound, (value) => value < bound),
-  lte: (bound) => compared('at most', bound, (value) => value <= bound),
+  gt: (bound) => compared('more than', '>', bound, (value) => value > bound),
+  gte: (bound) => compared('at least', '≥', bound, (value) => value >= bound),
+  lt: (bound) => compared('less than', '<', bound, (value) => value < bound),
+  lte: (bound) => compared('at most', '≤', bound, (value) => value <= bound),
 };
 
 /** A list in the catalog fits if one of its entries does. */
@@ -134,10 +135,15 @@ function matches(source: string): Clause {
   return { holds, wants, says: `matches ${source}`, holdsForOthers: null };
 }
 
-function compared<T extends number | string>(words: string, bound: T, fits: (value: T) => boolean): Clause {
+function compared<T extends number | string>(
+  words: string,
+  sign: string,
+  bound: T,
+  fits: (value: T) => boolean,
+): Clause {
   const wants = `${words} ${show(bound)}`;
   const holds = some((value) => typeof value === typeof bound && fits(value as T));
-  return { holds, wants, says: `is ${wants}`, holdsForOthers: null };
+  return { holds, wants, says: `${sign} ${show(bound)}`, holdsForOthers: null };
 }
 
 /** Whether all hold, of which some may be undecided (null). */
@@ -145,6 +151,15 @@ export function allHold(verdicts: readonly (boolean | null)[]): boolean | null {
   if (verdicts.includes(false)) return false;
   return verdicts.includes(null) ? null : true;
 }
+
+/** Whether one of them holds. */
+export function oneHolds(verdicts: readonly (boolean | null)[]): boolean | null {
+  if (verdicts.includes(true)) return true;
+  return verdicts.includes(null) ? null : false;
+}
+
+/** In a condition on a fact, these stand for what has no value. */
+export const factWords = ['unknown', 'absent'] as const;
 
 const maxShown = 5;
 
@@ -156,7 +171,7 @@ export function show(value: Json): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-const isList = (value: unknown): value is readonly never[] => Array.isArray(value);
+export const isList = (value: unknown): value is readonly never[] => Array.isArray(value);
 
 /** A pattern from the config, found anywhere in a text. RE2's time is linear in the text's length. */
 export interface Pattern {

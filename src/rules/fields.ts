@@ -9,6 +9,20 @@ export interface Subject {
   readonly facts: Facts;
 }
 
+/** A field of a look-up's answer. */
+export interface LookupField {
+  /** A JSON Pointer into the answer. */
+  readonly at: string;
+  readonly type: 'text' | 'number' | 'boolean' | 'time' | 'url';
+  /** It says who the candidate is. */
+  readonly personal: boolean;
+}
+
+/** What can be looked up, by the look-ups' names. */
+export type LookupFields = ReadonlyMap<string, { readonly fields: ReadonlyMap<string, LookupField> }>;
+
+export const noLookups: LookupFields = new Map();
+
 /** Something that a condition can test. */
 export interface Field {
   readonly name: string;
@@ -24,9 +38,12 @@ export interface Field {
   readonly whole: boolean;
   /** False if every event has it. */
   readonly optional: boolean;
-  /** What it says of an event. `test`: something that the catalog says. */
-  readonly of: 'status' | 'test' | 'testId' | 'candidate';
-  read(subject: Subject): Json;
+  /** What it says of an event. `test`: something that the catalog says. `fact`: something that is looked up. */
+  readonly of: 'status' | 'test' | 'testId' | 'candidate' | 'fact';
+  /** Of a fact: where it comes from. */
+  readonly fact?: { readonly lookup: string; readonly key: string; readonly personal: boolean };
+  /** Null if there is none; undefined if that is not known. */
+  read(subject: Subject): Json | undefined;
 }
 
 const status = z.enum(statuses, {
@@ -125,6 +142,43 @@ export function testField(key: string): Field {
   };
 }
 
+/** Of facts, by type. Times are compared as text, of which the beginning is enough. */
+const factValues: { readonly [type in LookupField['type']]: Pick<Field, 'value' | 'bound'> } = {
+  text: ordered(z.string({ error: 'expected text' })),
+  number: ordered(z.number({ error: 'expected a number' })),
+  boolean: { value: z.boolean({ error: 'expected true or false' }), bound: null },
+  time: {
+    value: z.never({ error: 'expected a comparison such as { gte: "2026-01-31" }' }),
+    bound: z.string().regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?$/, {
+      error: 'expected a time in UTC such as "2026-01-31" or "2026-01-31T10:00"',
+    }),
+  },
+  url: ordered(z.string({ error: 'expected text' })),
+};
+
+function ordered<Schema extends z.ZodType<string | number>>(value: Schema) {
+  return { value, bound: value };
+}
+
+function factField(lookup: string, key: string, { type, personal }: LookupField): Field {
+  const name = `${lookup}.${key}`;
+  return {
+    ...ofEvent,
+    ...factValues[type],
+    name,
+    label: name,
+    optional: true,
+    of: 'fact',
+    fact: { lookup, key, personal },
+    read({ test, facts: { [lookup]: found } }) {
+      const byHand = lookup === 'test' ? (test[key] ?? null) : null;
+      if (byHand !== null) return byHand;
+      if (found && Object.hasOwn(found.fields, key)) return found.fields[key];
+      return found?.state === 'absent' ? null : undefined;
+    },
+  };
+}
+
 /** The keys of catalog entries with a fixed meaning, and `id`, which every entry has. */
 export const testKeys = ['id', 'name', 'owner', 'channel'] as const;
 
@@ -132,12 +186,24 @@ const byName: ReadonlyMap<string, Field> = new Map(eventFields.map((field) => [f
 
 export const eventFieldNames: readonly string[] = [...byName.keys()];
 
-export const testKeyPattern = /^test\.([\w-]+)$/;
+/** A key of the catalog, or a field of a look-up. */
+export const nestedPattern = /^([a-z][a-z0-9_]*)\.([\w-]+)$/;
+
+/** The field with that name; undefined if there is none. */
+export function findField(name: string, lookups: LookupFields): Field | undefined {
+  const [, owner = '', key = ''] = nestedPattern.exec(name) ?? [];
+  const looked = name === 'test.id' ? undefined : lookups.get(owner)?.fields.get(key);
+  if (looked) return factField(owner, key, looked);
+  return owner === 'test' ? testField(key) : byName.get(name);
+}
 
 /** The field with that name. The schema has made sure that it exists. */
-export function fieldOf(name: string): Field {
-  const [, key] = testKeyPattern.exec(name) ?? [];
-  const field = key === undefined ? byName.get(name) : testField(key);
+export function fieldOf(name: string, lookups = noLookups): Field {
+  const field = findField(name, lookups);
   if (!field) throw new Error(`there is no field "${name}"`);
   return field;
 }
+
+/** The names of all that is looked up. */
+export const factNames = (lookups: LookupFields): string[] =>
+  [...lookups].flatMap(([lookup, { fields }]) => Array.from(fields.keys(), (key) => `${lookup}.${key}`));

@@ -3,7 +3,7 @@ import type { ActionRef, AlertKind, Json, JsonMap, PlannedDelivery, Status } fro
 import type { Audience } from '../connector.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { RenderResult } from '../templates/template.ts';
-import type { Field, Subject } from './fields.ts';
+import type { Field, LookupField, Subject } from './fields.ts';
 import type { Hours, Windows } from './calendar.ts';
 
 export interface Verdict {
@@ -24,9 +24,12 @@ export interface Cell {
   readonly isCatalogUnknown?: true;
 }
 
+/** Whether a condition holds; null where a fact that it needs is unknown. */
+export type Truth = boolean | null;
+
 /** What a condition depends on where a cell does not decide it. */
 export interface Rest {
-  holds(subject: Subject): boolean;
+  holds(subject: Subject): Truth;
   /** For people. Continues "if". */
   readonly words: string;
   /** Values that show when it holds. */
@@ -116,14 +119,6 @@ export interface Lookup {
   readonly waitForMs: number;
   /** Personal fields go then; null: with the event. */
   readonly keepMs: number | null;
-}
-
-interface LookupField {
-  /** A JSON Pointer into the answer. */
-  readonly at: string;
-  readonly type: 'text' | 'number' | 'boolean' | 'time' | 'url';
-  /** It says who the candidate is. */
-  readonly personal: boolean;
 }
 
 /** The part of a config that decides events and renders messages. Immutable. */

@@ -58,7 +58,7 @@ function routeOf(plan: Plan, cell: Cell, known: ReadonlySet<number>, others: rea
   const heardBy = heardOf(plan, cell, reached);
   const cases = samplesOf(cell, reached, known, others).map((event) => ({
     event,
-    heard: heardBy.filter(({ rest }) => rest === null || rest.holds(event)),
+    heard: heardBy.filter(({ rest }) => rest === null || rest.holds(event) === true),
   }));
   const silent = cases.filter(({ heard }) => heard.length === 0);
   const pairs = cases.flatMap(({ heard }) => pairsOf(heard));
@@ -96,7 +96,8 @@ function unless({ rules: { names } }: Plan, rest: Rest | null, rules: readonly P
   const words = rules.length === 1 ? `rule ${list} does not apply` : `none of the rules ${list} applies`;
   const rests = rules.flatMap((one) => one.rest ?? []);
   return {
-    holds: (subject) => rest?.holds(subject) !== false && !rests.some((one) => one.holds(subject)),
+    holds: (subject) =>
+      (rest === null || rest.holds(subject) === true) && !rests.some((one) => one.holds(subject) === true),
     words: rest === null ? words : `${rest.words} and ${words}`,
     values: [],
   };
@@ -172,7 +173,7 @@ function samplesOf(
 function unheardOf({ silent }: Plan, reached: readonly Possible[], event: Subject): readonly number[] | null {
   const rules: number[] = [];
   for (const { rule, final, rest } of reached) {
-    if (rest?.holds(event) === false) continue;
+    if (rest !== null && rest.holds(event) !== true) continue;
     rules.push(rule);
     if (final) break;
   }

@@ -17,7 +17,7 @@ describe('why a rule matched', () => {
     ],
     [{ testId: { in: [...many, 1234567] } }, 'test 1234567 is one of 0, 1, 2, 3, 4 and 96 more'],
     [{ testId: { not: [5, 6] } }, 'test 1234567 is not one of 5, 6'],
-    [{ testId: { gt: 5, lte: 1234567 } }, 'test 1234567 is more than 5 and is at most 1234567'],
+    [{ testId: { gt: 5, lte: 1234567 } }, 'test 1234567 > 5 and ≤ 1234567'],
     [{ candidateId: { matches: '^a' } }, 'candidate abc matches ^a'],
     [{ candidateId: { not: { matches: '^b' } } }, 'candidate abc is not something that matches ^b'],
     [{ candidateNumericalId: { exists: false } }, 'candidate number is not set'],

@@ -39,7 +39,7 @@ const scheduled = (
   return schedule(actionWith(over), changed, { event: changed, test: entry, facts: noFacts }, time);
 };
 
-const by = (...names: string[]): Digest => ({ ...hourly, by: names.map(fieldOf) });
+const by = (...names: string[]): Digest => ({ ...hourly, by: names.map((name) => fieldOf(name)) });
 
 describe('a delivery', () => {
   test('is due at once and alone', () => {

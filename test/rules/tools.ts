@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
-import { type CandidateEvent, noFacts, statuses } from '../../src/model.ts';
+import { type CandidateEvent, type Facts, type LookupFacts, noFacts, statuses } from '../../src/model.ts';
 import type { Hours } from '../../src/rules/calendar.ts';
 import type { Condition, When } from '../../src/rules/conditions.ts';
-import type { Subject } from '../../src/rules/fields.ts';
+import type { LookupFields, Subject } from '../../src/rules/fields.ts';
 import { eventWith } from '../fixtures/event.ts';
 
 export const subject = (event: Partial<CandidateEvent> = {}, test: Subject['test'] = {}): Subject => ({
@@ -59,3 +59,32 @@ const nest = (inner: fc.Arbitrary<When>): fc.Arbitrary<When> =>
     fc.tuple(flat, inner).map(([rest, not]) => Object.assign({ not }, rest)),
   );
 export const whens = nest(nest(flat));
+
+/** A look-up with a field of each type. */
+export const lookups: LookupFields = new Map([
+  [
+    'candidate',
+    {
+      fields: new Map(
+        Object.entries({
+          score: { at: '/score', type: 'number', personal: false },
+          name: { at: '/name', type: 'text', personal: true },
+          passed: { at: '/passed', type: 'boolean', personal: false },
+          endedAt: { at: '/endedAt', type: 'time', personal: false },
+          report: { at: '/report', type: 'url', personal: false },
+        } as const),
+      ),
+    },
+  ],
+]);
+
+/** What a look-up of that name found out: `null` is absent, and what is not there unknown. */
+export const factsOf = (fields: LookupFacts['fields'], lookup = 'candidate'): Facts => ({
+  [lookup]: { state: 'answered', at: 0, reason: null, fields },
+});
+
+/** Besides, conditions on `candidate.score`. */
+export const whensOfFacts = (): fc.Arbitrary<When> => {
+  const ofScore = conditionOf([1, 2, 3], true).map((score): When => ({ 'candidate.score': score }));
+  return nest(nest(fc.oneof(flat, ofScore, fc.constant<When>({ 'candidate.score': 'absent' }))));
+};

@@ -1,0 +1,233 @@
+import { type Json, noFacts } from '../model.ts';
+import { firstOnes } from '../support/text.ts';
+import {
+  allHold,
+  type Clause,
+  clausesOf,
+  type Condition,
+  factWords,
+  isList,
+  oneHolds,
+  type Scalar,
+  show,
+  valuesOf,
+  type When,
+} from './conditions.ts';
+import { type Field, fieldOf, type LookupFields, type Subject } from './fields.ts';
+import type { Cell, Rest, Truth } from './plan.ts';
+
+/** A condition, compiled. */
+export interface Test {
+  holds(subject: Subject): Truth;
+  /** Why it holds or does not. `who` is the subject of "wants": the rule or an exception. */
+  because(subject: Subject, who: string): string;
+  /** Whether it holds for all events of a cell, or what it depends on. */
+  given(cell: Cell): boolean | Rest;
+}
+
+export const theRule = 'the rule';
+const theException = 'the exception';
+const maxReasons = 3;
+
+export function compileWhen(when: When, lookups: LookupFields): Test {
+  const tests = Object.entries(when).map(([key, operand]) => compileKey(key, operand, lookups));
+  const [only] = tests;
+  return only !== undefined && tests.length === 1 ? only : allOf(tests);
+}
+
+function compileKey(key: string, operand: unknown, lookups: LookupFields): Test {
+  const inner = (when: When) => compileWhen(when, lookups);
+  if (key === 'all') return allOf((operand as When[]).map(inner));
+  if (key === 'any') return anyOf((operand as When[]).map(inner));
+  if (key === 'not') return noneOf(inner(operand as When));
+  const field = fieldOf(key, lookups);
+  return field.of === 'fact' ? factTest(field, operand as Condition) : fieldTest(field, operand as Condition);
+}
+
+function fieldTest(field: Field, condition: Condition): Test {
+  const clauses = clausesOf(condition);
+  return {
+    holds(subject) {
+      const value = field.read(subject) ?? null;
+      for (const clause of clauses) if (!clause.holds(value)) return false;
+      return true;
+    },
+    because: (subject, who) => fieldReason(field, clauses, subject, who),
+    given(cell) {
+      const isUnknown = {
+        status: false,
+        testId: cell.testId === null,
+        test: cell.isCatalogUnknown === true,
+        candidate: true,
+        fact: true,
+      };
+      if (!isUnknown[field.of]) return this.holds(sampleOf(cell)) === true;
+      const others =
+        field.of === 'testId' ? allHold(clauses.map(({ holdsForOthers }) => holdsForOthers)) : null;
+      if (others !== null) return others;
+      const words = `${field.name} ${clauses.map(({ says }) => says).join(' and ')}`;
+      const { named, others: more } = valuesOf(condition);
+      const values = [...named, ...more].map((value) => ({ field, value }));
+      return { holds: (subject) => this.holds(subject), words, values };
+    },
+  };
+}
+
+/** The words in a condition on a fact for what has no value. */
+type FactWord = (typeof factWords)[number];
+
+/** A condition on a fact. Unlike other fields, a fact may be unknown: then only the word says that it does. */
+function factTest(field: Field, condition: Condition): Test {
+  const listed: readonly Scalar[] | null = isList(condition)
+    ? condition
+    : typeof condition === 'object'
+      ? null
+      : [condition];
+  const isWord = (value: Scalar): value is FactWord => factWords.includes(value as FactWord);
+  const words = (listed ?? []).filter(isWord);
+  const values = listed?.filter((value) => !isWord(value)) ?? condition;
+  const clauses = isList(values) && values.length === 0 ? null : clausesOf(values);
+  const isExclusion = listed === null && Object.hasOwn(condition as object, 'not');
+  const inWords = (of: 'wants' | 'says', before: string, between: string) =>
+    [
+      ...words.map((word) => before + word),
+      ...(clauses ? [clauses.map(({ [of]: text }) => text).join(between)] : []),
+    ].join(' or ');
+  const says = inWords('says', 'is ', ' and ');
+  const wants = inWords('wants', 'it ', ' and ');
+  const truth = (value: Json | undefined): Truth => {
+    if (value === undefined) return words.includes('unknown') || null;
+    if (value === null && (words.includes('absent') || isExclusion)) return !isExclusion;
+    return clauses?.every((clause) => clause.holds(value)) ?? false;
+  };
+  const { name } = field;
+  return {
+    holds: (subject) => truth(field.read(subject)),
+    because(subject, who) {
+      const value = field.read(subject);
+      const isSecret = field.fact?.personal === true && value !== null && value !== undefined;
+      const shown = value === undefined ? 'unknown' : value === null ? 'absent' : show(value);
+      const state = `${name} is ${isSecret ? 'known' : shown}`;
+      if (truth(value) !== true) return `${state}, ${who} wants ${wants}`;
+      if (value === null || value === undefined || says === `is ${shown}`) return state;
+      return `${name} ${isSecret ? '' : `${shown} `}${says}`;
+    },
+    given(cell) {
+      const byHand = cell.isCatalogUnknown ? undefined : field.read(sampleOf(cell));
+      if (byHand !== undefined) return truth(byHand) === true;
+      const { named, others } = valuesOf(values);
+      return {
+        holds: (subject) => this.holds(subject),
+        words: `${name} ${says}`,
+        values: [...named, ...others].map((value) => ({ field, value })),
+      };
+    },
+  };
+}
+
+/** An event of a cell. What its candidate is, and its test's id if it has none, must not be asked. */
+function sampleOf({ status, testId, test }: Cell): Subject {
+  const event = { status, testId: testId ?? 0, candidateId: '', candidateNumericalId: null };
+  return { event, test, facts: noFacts };
+}
+
+function fieldReason(field: Field, clauses: readonly Clause[], subject: Subject, who: string): string {
+  const { label } = field;
+  const value = field.read(subject) ?? null;
+  const missed = clauses.filter((clause) => !clause.holds(value));
+  const state = value === null ? `${label} is not set` : `${label} is ${show(value)}`;
+  if (missed.length > 0) return `${state}, ${who} wants ${missed.map(({ wants }) => wants).join(' and ')}`;
+  if (value === null || clauses.some(({ says }) => says === `is ${show(value)}`)) return state;
+  return `${label} ${show(value)} ${clauses.map(({ says }) => says).join(' and ')}`;
+}
+
+function allOf(tests: readonly Test[]): Test {
+  return {
+    // A loop, because this runs for every event, and `every` would allocate a function.
+    holds(subject) {
+      let truth: Truth = true;
+      for (const test of tests) {
+        const one = test.holds(subject);
+        if (one === false) return false;
+        truth = truth && one;
+      }
+      return truth;
+    },
+    because(subject, who) {
+      const missed = tests.filter((test) => test.holds(subject) !== true);
+      if (missed.length > 0) return reasons(missed, subject, who).join('; ');
+      return tests.length === 0 ? 'it is for every event' : reasons(tests, subject, who).join(', and ');
+    },
+    given: (cell) => joined(tests, cell, 'and'),
+  };
+}
+
+/** What several conditions, all or one of which must hold, depend on together. */
+function joined(tests: readonly Test[], cell: Cell, word: 'and' | 'or'): boolean | Rest {
+  /** What one of them alone decides. */
+  const decisive = word === 'or';
+  const rests: Rest[] = [];
+  for (const test of tests) {
+    const given = test.given(cell);
+    if (given === decisive) return decisive;
+    if (typeof given === 'object') rests.push(given);
+  }
+  const [only] = rests;
+  if (only === undefined || rests.length === 1) return only ?? !decisive;
+  const all = rests.map(({ words }) => words);
+  const words = firstOnes(all, maxReasons).join(` ${word} `);
+  return {
+    holds: (subject) => (decisive ? oneHolds : allHold)(rests.map((one) => one.holds(subject))),
+    words: decisive ? `(${words})` : words,
+    values: rests.flatMap(({ values }) => values),
+  };
+}
+
+function anyOf(tests: readonly Test[]): Test {
+  return {
+    holds(subject) {
+      let truth: Truth = false;
+      for (const test of tests) {
+        const one = test.holds(subject);
+        if (one === true) return true;
+        if (one === null) truth = null;
+      }
+      return truth;
+    },
+    because(subject, who) {
+      const found = tests.find((test) => test.holds(subject) === true);
+      if (found) return found.because(subject, who);
+      return `none of ${tests.length} alternatives applies (${reasons(tests, subject, who).join('; ')})`;
+    },
+    given: (cell) => joined(tests, cell, 'or'),
+  };
+}
+
+const negated = (truth: Truth): Truth => (truth === null ? null : !truth);
+
+function noneOf(test: Test): Test {
+  return {
+    holds: (subject) => negated(test.holds(subject)),
+    because(subject) {
+      const truth = test.holds(subject);
+      const applies =
+        truth === null
+          ? 'nobody knows whether the exception applies'
+          : truth
+            ? 'an exception applies'
+            : 'the exception does not apply';
+      return `${applies} (${test.because(subject, theException)})`;
+    },
+    given(cell) {
+      const given = test.given(cell);
+      if (typeof given === 'boolean') return !given;
+      return { ...given, holds: (subject) => negated(given.holds(subject)), words: `not (${given.words})` };
+    },
+  };
+}
+
+const reasons = (tests: readonly Test[], subject: Subject, who: string): readonly string[] =>
+  firstOnes(
+    tests.map((test) => test.because(subject, who)),
+    maxReasons,
+  );
