@@ -13,8 +13,44 @@ export function query<Row>(text: string): Query<Row> {
 export interface Statement {
   readonly sql: string;
   readonly values: readonly Value[];
-  /** `rows`: all of them; `row`: the first or undefined; `changes`: how many rows it changed; `seq`: the inserted row's. */
-  readonly wants: 'rows' | 'row' | 'changes' | 'seq';
+  /**
+   * `rows`: all of them; `row`: the first or undefined; `changes`: how many rows it changed; `seq`: the inserted row's, or
+   * undefined. `nothing`: it may run later, before the statements that its operation yields after it, or with the commit.
+   */
+  readonly wants: 'rows' | 'row' | 'changes' | 'seq' | 'nothing';
+  /** The insert whose `sql` this is. */
+  readonly of?: Insert;
+}
+
+/**
+ * An insert of one row. To PostgreSQL a statement costs more than a row: there it runs once, as `many`, for the rows of all
+ * operations that ask for it at the same time, with an array for each parameter.
+ */
+export interface Insert {
+  readonly sql: string;
+  readonly many: string;
+  /** The place of the unique value by which an operation that wants its row's seq finds it among the others. */
+  readonly key: number;
+}
+
+/** `columns`: with their types on PostgreSQL. `when`: inserts only if that holds, of the values that it is given. */
+export function insertInto(
+  table: string,
+  columns: Readonly<Record<string, 'bigint' | 'text' | 'json'>>,
+  { key, when }: { key?: string; when?: (given: (column: string) => string) => string } = {},
+): Insert {
+  const names = Object.keys(columns);
+  const into = `insert into ${table} (${names.join(', ')})`;
+  const values = names.map((_, place) => `$${place + 1}`);
+  const arrays = names.map((column, place) => `${values[place]}::${columns[column]}[]`);
+  const where = (given: (column: string) => string) => (when ? `where ${when(given)}` : '');
+  const returning = key === undefined ? '' : `returning seq, ${key} as key`;
+  return {
+    sql: `${into} select ${values.join(', ')} ${where((column) => values[names.indexOf(column)]!)}`,
+    many: `${into} select * from unnest(${arrays.join(', ')}) as given (${names.join(', ')})
+      ${where((column) => `given.${column}`)} ${returning}`,
+    key: names.indexOf(key ?? ''),
+  };
 }
 
 /** Operations that do not depend on each other's changes. A driver may run them in any order or interleaved. */
@@ -73,6 +109,16 @@ export function run(sql: string, ...values: Value[]): Operation<number> {
 /** Inserts one row and returns its seq. */
 export function insert(sql: string, ...values: Value[]): Operation<number> {
   return new Ask<number>({ sql, values, wants: 'seq' });
+}
+
+/** The same, unless its condition does not hold. */
+export function insertIf(of: Insert, ...values: Value[]): Operation<number | undefined> {
+  return new Ask<number | undefined>({ sql: of.sql, values, wants: 'seq', of });
+}
+
+/** Inserts a row of which nothing has to be known. */
+export function insertRow(of: Insert, ...values: Value[]): Operation<void> {
+  return new Ask<void>({ sql: of.sql, values, wants: 'nothing', of });
 }
 
 /** Returns their results in the order given. */

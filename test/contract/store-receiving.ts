@@ -2,8 +2,11 @@ import { expect, test } from 'vitest';
 import { deliveryId } from '../../src/support/ids.ts';
 import { candidateKey } from '../../src/store/operations/rows.ts';
 import type { RefusedEvents } from '../../src/model.ts';
+import type { Acceptance } from '../../src/store/store.ts';
+import { seeded } from '../faults/random.ts';
 import type { Bench } from './store.ts';
 import { arrival, claimDue, configId, day, idsOf, person, planned, t0 } from './store-fixtures.ts';
+import { StoreModel } from './store-model.ts';
 
 const untouched = {
   noticeId: null,
@@ -220,6 +223,32 @@ export function receiving(bench: () => Bench): void {
     expect(acceptances.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
     expect(new Set(acceptances.map(({ eventId }) => eventId)).size).toBe(1);
     expect(await claimDue(store)).toHaveLength(1);
+  });
+
+  test('decides about many at once as if they came one by one', async () => {
+    const { store } = bench();
+    const random = seeded(1);
+    const oneOf = (count: number) => Math.floor(random() * count);
+    const many = Array.from({ length: 200 }, () =>
+      arrival({
+        candidateId: `twin ${oneOf(5)} "\\{}`,
+        status: oneOf(2) === 0 ? 'Completed' : 'Canceled',
+        correlationId: oneOf(3) === 0 ? null : `c${oneOf(20)}`,
+        receivedAt: t0 + oneOf(5) * day,
+      }),
+    );
+    const model = new StoreModel();
+    const expected = many.map((one) => model.accept(one));
+    const accepted = await Promise.all(many.map((one) => store.accept(one)));
+    const decided = ({ eventId, duplicate }: Acceptance) => ({ eventId, duplicate });
+    expect(accepted.map(decided)).toEqual(expected.map(decided));
+    const stories = await store.events({ limit: 1000 });
+    const found = new Map(stories.map(({ event, duplicates }) => [event, duplicates]));
+    const kept = model.events.map(
+      ({ arrival: { event }, duplicates }) => [event, duplicates.length] as const,
+    );
+    expect(found).toEqual(new Map(kept));
+    expect(await store.deliveries({ states: ['pending'], limit: 1000 })).toHaveLength(kept.length);
   });
 
   test('makes one event of twins that come in through two processes', async () => {

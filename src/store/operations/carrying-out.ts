@@ -10,7 +10,7 @@ import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, type ClaimedRow, find, foundColumns, type FoundRow } from './deliveries.ts';
 import { holdsAlone, type Lease } from './leases.ts';
-import { all, get, query, run, together, type Operation } from '../operation.ts';
+import { all, get, insertInto, insertRow, query, together, type Operation } from '../operation.ts';
 import { deliveries, jsonOrNull, leads, rareState, waits } from './rows.ts';
 
 export interface LaneHead {
@@ -96,8 +96,13 @@ export const sql = {
   message = case when seq = $1 then coalesce($10, message) end, thread = case when seq = $1 then coalesce($11, thread) end`,
     'and started_at = $13',
   ),
-  insertAttempt: `
-  insert into attempts (delivery_seq, number, started_at, ended_at, outcome) values ($1, $2, $3, $4, $5)`,
+  insertAttempt: insertInto('attempts', {
+    delivery_seq: 'bigint',
+    number: 'bigint',
+    started_at: 'bigint',
+    ended_at: 'bigint',
+    outcome: 'json',
+  }),
   leftSending: query<SendingRow>(`
   select ${foundColumns}, d.started_at from deliveries d
   where ${rareState} and d.state = 'sending' and ${leads}
@@ -184,11 +189,11 @@ function insertAttempt(
   startedAt: number,
   endedAt: number,
   outcome: Outcome,
-): Operation<number> {
+): Operation<void> {
   const json = JSON.stringify(outcome, (_, value: unknown) =>
     typeof value === 'string' ? storable(value) : value,
   );
-  return run(sql.insertAttempt, carrier ?? seq, attempts, startedAt, endedAt, json);
+  return insertRow(sql.insertAttempt, carrier ?? seq, attempts, startedAt, endedAt, json);
 }
 
 /** Reading them takes a few ms. */

@@ -1,8 +1,17 @@
 import { parseDeliveryId } from '../../support/ids.ts';
 import type { DeliveryState, PlannedDelivery } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
-import { get, query, run, together, type Operation, type Value } from '../operation.ts';
-import { places, planned, seqOf, seqsPerEvent } from './rows.ts';
+import {
+  get,
+  insertInto,
+  insertRow,
+  query,
+  run,
+  together,
+  type Operation,
+  type Value,
+} from '../operation.ts';
+import { planned, seqOf, seqsPerEvent } from './rows.ts';
 
 /** What a change to a delivery needs to know about it. */
 export interface FoundRow {
@@ -38,9 +47,15 @@ export function change(assignments: string, more = ''): Change {
 }
 
 export const sql = {
-  insertDelivery: `
-  insert into deliveries (seq, since, state, attempts, first_attempt_at, started_at, ${planned.written.join(', ')})
-  values ($1, $2, $3, $4, $5, $5, ${places(planned.written, 6)})`,
+  insertDelivery: insertInto('deliveries', {
+    seq: 'bigint',
+    since: 'bigint',
+    state: 'text',
+    attempts: 'bigint',
+    first_attempt_at: 'bigint',
+    started_at: 'bigint',
+    ...planned.types,
+  }),
   findDelivery: query<FoundRow>(`
   select ${foundColumns} from deliveries d where d.seq = ${seqOf('$1', '$2', '$3')}`),
 };
@@ -57,7 +72,7 @@ export function* insertDeliveries(
   }
   yield* together(
     deliveries.map((one, index) =>
-      run(sql.insertDelivery, ...newRow(seq, index, one, begunAt[index] ?? null)),
+      insertRow(sql.insertDelivery, ...newRow(seq, index, one, begunAt[index] ?? null)),
     ),
   );
   for (const [index, { sink }] of deliveries.entries())
@@ -69,7 +84,7 @@ export const seqOfNew = (seq: number, index: number): number => seq * seqsPerEve
 /** The values of `insertDelivery`. */
 function newRow(seq: number, index: number, one: PlannedDelivery, begunAt: number | null): Value[] {
   const [state, attempts] = begunAt === null ? ['pending', 0] : ['sending', 1];
-  return [seqOfNew(seq, index), one.dueAt, state, attempts, begunAt, ...planned.values(one)];
+  return [seqOfNew(seq, index), one.dueAt, state, attempts, begunAt, begunAt, ...planned.values(one)];
 }
 
 export function* find(deliveryId: string): Operation<FoundRow | undefined> {

@@ -5,7 +5,19 @@ import { type By, sql as auditSql } from './audit.ts';
 import { type Claim, claimOfNew } from './claiming.ts';
 import { insertDeliveries } from './deliveries.ts';
 import { holds, type Lease } from './leases.ts';
-import { all, get, insert, lock, query, run, together, type Operation } from '../operation.ts';
+import {
+  all,
+  get,
+  insert,
+  insertIf,
+  insertInto,
+  insertRow,
+  lock,
+  query,
+  run,
+  together,
+  type Operation,
+} from '../operation.ts';
 import {
   candidateKey,
   event as ofEvent,
@@ -102,14 +114,26 @@ export const sql = {
   newestCorrelations: query<Pick<Event, 'correlationId' | keyof CandidateEvent>>(`
   select correlation_id as "correlationId", candidate_id as "candidateId", test_id as "testId", status
   from events order by seq desc limit $1`),
-  insertEvent: `
-  insert into events (candidate_key, content, config_id, ${ofEvent.written.join(', ')})
-  values ($1, $2, $3, ${places(ofEvent.written, 4)})`,
+  /** Without a `content`: unless there is an event of this content. */
+  insertEvent: insertInto(
+    'events',
+    { candidate_key: 'bigint', content: 'bigint', config_id: 'text', ...ofEvent.types },
+    {
+      key: 'id',
+      // Not `not exists`: PostgreSQL might read all events for that.
+      when: (given) => `${given('content')} is not null or (
+        select 1 from events where candidate_key = ${given('candidate_key')} and candidate_id = ${given('candidate_id')}
+          and test_id = ${given('test_id')} and status = ${given('status')} limit 1) is null`,
+    },
+  ),
   insertCorrelation: `
   insert into correlations (content, correlation_id, event_seq) values ($1, $2, $3)
   on conflict (content, correlation_id) do nothing`,
-  insertDuplicate: `
-  insert into duplicates (event_seq, received_at, correlation_id) values ($1, $2, $3)`,
+  insertDuplicate: insertInto('duplicates', {
+    event_seq: 'bigint',
+    received_at: 'bigint',
+    correlation_id: 'text',
+  }),
   /** Not later than $2 and later than $3. */
   noticeWithin: query<{ readonly seq: number }>(`
   select seq from notices where cause = $1 and raised_at <= $2 and raised_at > $3 limit 1`),
@@ -150,8 +174,13 @@ export function* accept(
   const { event, configId, windowMs } = arrival;
   const { candidateId, testId, status, correlationId, receivedAt } = event;
   const key = candidateKey(candidateId);
+  const insertEvent = (content: number | null) =>
+    insertIf(sql.insertEvent, key, content, configId, ...ofEvent.values(event));
   yield* lock(`${testId} ${status} ${candidateId}`);
-  const latest = yield* get(sql.latestWithContent, key, candidateId, testId, status);
+  // Nearly every event is the first of its content, which takes one statement.
+  let seq = yield* insertEvent(null);
+  const latest =
+    seq === undefined ? yield* get(sql.latestWithContent, key, candidateId, testId, status) : undefined;
   let repeated: StoredEvent | undefined;
   if (latest && correlationId !== null)
     repeated = yield* get(sql.eventOfCorrelation, latest.content, correlationId);
@@ -159,12 +188,11 @@ export function* accept(
   if (latest && Math.abs(receivedAt - latest.received_at) < windowMs) repeated ??= latest;
   const correlationReused = correlationId !== null && correlations.note(correlationId, event);
   if (latest && repeated) {
-    yield* run(sql.insertDuplicate, repeated.seq, receivedAt, correlationId);
+    yield* insertRow(sql.insertDuplicate, repeated.seq, receivedAt, correlationId);
     yield* insertCorrelation(event, latest.content, repeated.seq);
     return { eventId: repeated.id, duplicate: true, correlationReused: false, claims: [] };
   }
-  const content = latest?.content ?? null;
-  const seq = yield* insert(sql.insertEvent, key, content, configId, ...ofEvent.values(event));
+  seq ??= (yield* insertEvent(latest?.content ?? null))!;
   if (latest) yield* insertCorrelation(event, latest.content, seq);
   tallies.used(configId);
   tallies.came(status, receivedAt);

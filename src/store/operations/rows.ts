@@ -109,7 +109,8 @@ function recordIn<T>(
   const fields = Object.entries<Column>(list).map(([name, { kind, isOptional = false }]) => {
     const field = name as keyof T;
     const sql = elsewhere[field] ?? `${table}.${snakeCase(name)}`;
-    return { field, sql, as: `${table}.${name}`, codec: codecs[kind], isOptional };
+    const type = kind === 'number' || kind === 'time' || kind === 'flag' ? 'bigint' : 'text';
+    return { field, sql, as: `${table}.${name}`, codec: codecs[kind], isOptional, type } as const;
   });
   const written = fields.filter(({ sql }) => /^\w+\.\w+$/.test(sql) && sql.startsWith(`${table}.`));
   return {
@@ -122,8 +123,9 @@ function recordIn<T>(
           result[field] = codec.read ? codec.read(values[as]!) : values[as];
       return result as T;
     },
-    /** The columns that an insert fills, and the values of one. */
+    /** The columns that an insert fills, with their types, and the values of one. */
     written: written.map(({ sql }) => sql.slice(table.length + 1)),
+    types: Object.fromEntries(written.map(({ sql, type }) => [sql.slice(table.length + 1), type])),
     values: (one: T): Value[] =>
       written.map(({ field, codec }) =>
         codec.write ? codec.write(one[field] as never) : ((one[field] ?? null) as Value),

@@ -19,26 +19,27 @@ export function committed(connections: Connections, works: readonly Work[]): Pro
     connections.transaction(async (transaction) => {
       const tallies = new Tallies();
       const operations = works.map((work) => work(tallies));
-      const results = await inLockstep(operations, (statements) => transaction.send(statements));
-      const { statements, uses } = tallied(tallies);
-      const used: Statement[] = uses.map((values) => ({ sql: addToUses, values, wants: 'rows' }));
-      try {
-        await transaction.commit([...statements, ...used]);
-      } catch (error) {
-        const isRefused = error instanceof DatabaseError && error.code !== undefined;
-        if (isRefused && error.code === divisionByZero) {
-          const ids = uses.map(([id]) => id).join(', ');
-          throw new Error(`One of these configs was never saved: ${ids}.`, { cause: error });
+      const commit = async (rest: readonly Statement[]) => {
+        const { statements, uses } = tallied(tallies);
+        const used: Statement[] = uses.map((values) => ({ sql: addToUses, values, wants: 'rows' }));
+        try {
+          await transaction.commit([...rest, ...statements, ...used]);
+        } catch (error) {
+          const isRefused = error instanceof DatabaseError && error.code !== undefined;
+          if (isRefused && error.code === divisionByZero) {
+            const ids = uses.map(([id]) => id).join(', ');
+            throw new Error(`One of these configs was never saved: ${ids}.`, { cause: error });
+          }
+          if (isRefused && failureKind(error) !== 'lost') throw error;
+          // Nothing that failed here without the server's word may run again: it may have been committed.
+          const { message } = explained(error, connections.place) as Error;
+          const sentence = message.replace(/\.?$/, '.');
+          throw new StoreUnavailable(`${sentence} Whether the last writes were stored is not known.`, {
+            cause: error,
+          });
         }
-        if (isRefused && failureKind(error) !== 'lost') throw error;
-        // Nothing that failed here without the server's word may run again: it may have been committed.
-        const { message } = explained(error, connections.place) as Error;
-        const sentence = message.replace(/\.?$/, '.');
-        throw new StoreUnavailable(`${sentence} Whether the last writes were stored is not known.`, {
-          cause: error,
-        });
-      }
-      return results;
+      };
+      return inLockstep(operations, (statements) => transaction.send(statements), commit);
     }),
   );
 }

@@ -26,11 +26,14 @@ const takeLocks = `
 
 /**
  * Runs operations side by side in one transaction: each round sends the next statements of all of them in one round
- * trip. Resolves to their results.
+ * trip. Resolves to their results. `sendLast`: gets what nobody waits for, when all have ended.
  */
 export async function inLockstep(
   operations: readonly Operation<unknown>[],
   sendAll: Send,
+  sendLast: (rest: readonly Statement[]) => Promise<unknown> = async (rest) => {
+    if (rest.length > 0) await sendAll(rest);
+  },
 ): Promise<unknown[]> {
   const batch = new Lockstep();
   const results: unknown[] = [];
@@ -41,10 +44,13 @@ export async function inLockstep(
   if (Object.keys(results).length < operations.length) {
     throw new Error('Operations of one batch wait for locks of each other.');
   }
+  await sendLast(batch.rest);
   return results;
 }
 
 class Lockstep {
+  /** What nobody waits for. */
+  rest: Statement[] = [];
   #asked: { readonly task: Task; readonly statement: Statement }[] = [];
   /** Of this round. Whoever asks after them in the round sees what the former holders committed. */
   #locks: string[] = [];
@@ -70,11 +76,13 @@ class Lockstep {
   async round(sendAll: Send): Promise<void> {
     const asked = this.#asked;
     const locks = this.#locks;
+    const rest = this.rest;
     this.#asked = [];
     this.#locks = [];
+    this.rest = [];
     // All processes take locks in this order, so that they seldom wait for each other in a circle.
     const values = [JSON.stringify(locks.map(storable).toSorted())];
-    const first: Statement[] = locks.length > 0 ? [{ sql: takeLocks, values, wants: 'row' }] : [];
+    const first: Statement[] = locks.length > 0 ? [{ sql: takeLocks, values, wants: 'row' }, ...rest] : rest;
     const answers = await sendAll([...first, ...asked.map(({ statement }) => statement)]);
     for (const [place, { task }] of asked.entries()) this.#goOn(task, answers[first.length + place]);
   }
@@ -82,9 +90,18 @@ class Lockstep {
   #goOn(task: Task, answer?: unknown): void {
     const { value, done } = task.operation.next(answer);
     if (done) task.ended(value);
-    else if ('sql' in value) this.#asked.push({ task, statement: value });
+    else if ('sql' in value) this.#ask(task, value);
     else if ('lock' in value) this.#lock(task, value.lock);
     else this.#together(task, value.together);
+  }
+
+  #ask(task: Task, statement: Statement): void {
+    if (statement.wants !== 'nothing') {
+      this.#asked.push({ task, statement });
+      return;
+    }
+    this.rest.push(statement);
+    this.#goOn(task);
   }
 
   #together(parent: Task, operations: readonly Operation<unknown>[]): void {

@@ -67,8 +67,11 @@ export async function checkSchema(connections: Connections): Promise<string> {
 function perform<T>(connections: Connections, operation: () => Operation<T>, answerMs?: number): Promise<T> {
   return connections.patiently(() =>
     connections.transaction(async (transaction) => {
-      const [result] = await inLockstep([operation()], (statements) => transaction.send(statements));
-      await transaction.commit();
+      const [result] = await inLockstep(
+        [operation()],
+        (statements) => transaction.send(statements),
+        (rest) => transaction.commit(rest),
+      );
       return result as T;
     }, answerMs),
   );

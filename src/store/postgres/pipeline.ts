@@ -5,7 +5,10 @@ import type { Statement, Value } from '../operation.ts';
 
 type Row = Record<string, Value>;
 
-interface ResultSet {
+/** What the server runs, for one statement, or for all of an insert. */
+interface Execution {
+  /** Of its statements, in the order given. */
+  readonly places: readonly number[];
   readonly rows: Row[];
   changes: number;
 }
@@ -44,15 +47,15 @@ export function send(
 
 /**
  * pg's own pipelines send each statement's text, and wait for the server after each. This one sends a text once for all
- * its values. The statements have no names, so that PgBouncer may give every transaction another connection.
+ * its values, and runs inserts into one table as one. The statements have no names, so that PgBouncer may give every
+ * transaction another connection.
  */
 class Pipeline implements Submittable {
   readonly #statements: readonly Statement[];
   /** Places in `#statements`, by text. */
   readonly #groups: ReadonlyMap<string, readonly number[]>;
-  /** The same places, in the order of the answers. */
-  readonly #order: readonly number[];
-  readonly #answers: ResultSet[];
+  /** In the order of their answers. */
+  readonly #executions: readonly Execution[];
   readonly #done = Promise.withResolvers<readonly unknown[]>();
   #fields: readonly { readonly name: string; readonly isNumber: boolean }[] = [];
   #answered = 0;
@@ -60,11 +63,14 @@ class Pipeline implements Submittable {
   constructor(statements: readonly Statement[]) {
     this.#statements = statements;
     this.#groups = Map.groupBy(statements.keys(), (place) => {
-      const { sql, wants } = statements[place]!;
+      const { sql, wants, of } = statements[place]!;
+      if (of) return of.many;
       return wants === 'seq' ? `${sql} returning seq` : sql;
     });
-    this.#order = [...this.#groups.values()].flat();
-    this.#answers = statements.map(() => ({ rows: [], changes: 0 }));
+    this.#executions = [...this.#groups.values()].flatMap((places) => {
+      const isOne = statements[places[0]!]!.of !== undefined;
+      return (isOne ? [places] : places.map((place) => [place])).map(executionOf);
+    });
   }
 
   get done(): Promise<readonly unknown[]> {
@@ -76,16 +82,16 @@ class Pipeline implements Submittable {
     wire.stream.cork();
     for (const [text, places] of this.#groups) {
       const values = places.map((place) => this.#statements[place]!.values);
+      const columns = values[0]!.map((_, place) => values.map((bound) => bound[place]!));
+      const isOne = this.#statements[places[0]!]!.of !== undefined;
       // Otherwise PostgreSQL takes `$1 * 65536` for four bytes. Other values get their type from where they stand.
-      const types = (values[0] ?? []).map((_, place) =>
-        values.some((bound) => typeof bound[place] === 'number') ? int8 : unspecified,
+      const types = columns.map((column) =>
+        !isOne && column.some((value) => typeof value === 'number') ? int8 : unspecified,
       );
       wire.parse({ text, types });
       wire.describe({ type: 'S' });
-      for (const bound of values) {
-        const texts = bound.map((value) =>
-          typeof value === 'string' ? storable(value) : (value?.toString() ?? null),
-        );
+      const all = isOne ? [columns.map(arrayOf)] : values.map((bound) => bound.map(textOf));
+      for (const texts of all) {
         wire.bind({ values: texts });
         wire.execute(null);
       }
@@ -104,12 +110,12 @@ class Pipeline implements Submittable {
       const text = fields[place] ?? null;
       row[name] = isNumber && text !== null ? Number(text) : text;
     }
-    this.#current.rows.push(row);
+    this.#executions[this.#answered]!.rows.push(row);
   }
 
   handleCommandComplete({ text }: { readonly text: string }): void {
     // "UPDATE 3", "INSERT 0 1", "COMMIT"
-    this.#current.changes = Number(/\d+$/.exec(text)?.[0] ?? 0);
+    this.#executions[this.#answered]!.changes = Number(/\d+$/.exec(text)?.[0] ?? 0);
     this.#answered += 1;
   }
 
@@ -118,20 +124,32 @@ class Pipeline implements Submittable {
   }
 
   handleReadyForQuery(): void {
-    const results = this.#answers.map(({ rows, changes }, place) => {
-      const { wants } = this.#statements[place]!;
-      if (wants === 'changes') return changes;
-      if (wants === 'seq') return rows[0]?.seq;
-      return wants === 'row' ? rows[0] : rows;
-    });
-    this.#done.resolve(results);
+    const answers: unknown[] = [];
+    for (const { places, rows, changes } of this.#executions) {
+      const { wants, of } = this.#statements[places[0]!]!;
+      if (of && wants === 'seq') {
+        const seqs = new Map(rows.map(({ key, seq }) => [key, seq]));
+        for (const place of places) answers[place] = seqs.get(this.#statements[place]!.values[of.key]);
+      } else if (wants === 'changes') answers[places[0]!] = changes;
+      else if (wants === 'seq') answers[places[0]!] = rows[0]?.['seq'];
+      else answers[places[0]!] = wants === 'row' ? rows[0] : rows;
+    }
+    this.#done.resolve(answers);
   }
 
   handleError(error: unknown): void {
     this.#done.reject(error);
   }
-
-  get #current(): ResultSet {
-    return this.#answers[this.#order[this.#answered]!]!;
-  }
 }
+
+const executionOf = (places: readonly number[]): Execution => ({ places, rows: [], changes: 0 });
+
+const textOf = (value: Value): string | null =>
+  typeof value === 'string' ? storable(value) : (value?.toString() ?? null);
+
+const arrayOf = (values: readonly Value[]): string => `{${values.map(itemOf).join(',')}}`;
+
+const itemOf = (value: Value): string =>
+  typeof value === 'string'
+    ? `"${storable(value).replaceAll(/["\\]/g, '\\$&')}"`
+    : (value?.toString() ?? 'null');

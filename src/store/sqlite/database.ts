@@ -36,7 +36,8 @@ export class Database {
     if (wants === 'row') return statement.get(...values);
     if (wants === 'rows') return statement.all(...values);
     const { changes, lastInsertRowid } = statement.run(...values);
-    return Number(wants === 'seq' ? lastInsertRowid : changes);
+    if (wants === 'seq') return changes === 0 ? undefined : Number(lastInsertRowid);
+    return Number(changes);
   }
 
   get<Row>(sql: Query<Row>, ...values: Value[]): Row | undefined {

@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   all,
   get,
+  insertInto,
+  insertRow,
   lock,
   type Operation,
   query,
@@ -65,6 +67,20 @@ describe('operations in lockstep', () => {
     const texts = Array.from({ length: 20 }, (_, n) => `note ${n}`);
     expect(await batch(...texts.map(write))).toEqual(texts.map((text) => `${text}: 1`));
     expect(rounds.map((round) => round.length)).toEqual([20, 20]);
+  });
+
+  test('do not wait for what nobody asks about: it goes before what comes next, or last', async () => {
+    const noted = insertInto('notes', { text: 'text' });
+    function* note(text: string): Operation<number> {
+      yield* insertRow(noted, text);
+      const found = yield* get(count, text);
+      yield* insertRow(noted, `${text}, seen`);
+      return found!.n;
+    }
+    expect(await batch(note('one'), note('two'))).toEqual([1, 1]);
+    expect(rounds.map((round) => round.length)).toEqual([4, 2]);
+    const texts = (await sql(url, 'select text from notes order by n')).map(({ text }) => text);
+    expect(texts).toEqual(['one', 'two', 'one, seen', 'two, seen']);
   });
 
   test('may end without a statement, or early', async () => {

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Statement, Value } from '../../../src/store/operation.ts';
+import { insertInto, type Statement, type Value } from '../../../src/store/operation.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
 import { sharedPostgres } from '../../fixtures/postgres.ts';
 
@@ -55,6 +55,31 @@ describe('a pipeline', () => {
     (client.connection as any).on('parseComplete', (message: unknown) => parsed.push(message));
     await ask(...Array.from({ length: 50 }, (_, n) => changes(insert, n, `note ${n}`)));
     expect(parsed).toHaveLength(1);
+  });
+
+  test('runs inserts into one table as one, and tells each its seq, or that its condition did not hold', async () => {
+    await client.query('create temp table items (seq serial, id text unique, n bigint, details json)');
+    const of = insertInto(
+      'items',
+      { id: 'text', n: 'bigint', details: 'json' },
+      { key: 'id', when: (given) => `${given('n')} > 0` },
+    );
+    const executed: unknown[] = [];
+    // oxlint-disable-next-line no-explicit-any -- pg's types do not know its events
+    (client.connection as any).on('commandComplete', (message: unknown) => executed.push(message));
+    const hostile = ['{"a"', 'b,\\', 'null', 'NULL', ''];
+    const answers = await ask(
+      ...hostile.map((id, n): Statement => ({ sql: of.sql, values: [id, n, null], wants: 'seq', of })),
+      { sql: of.sql, values: ['la\0st', 9, '{"a": "\\""}'], wants: 'nothing', of },
+    );
+    expect(executed).toHaveLength(1);
+    expect(answers.slice(0, 5)).toEqual([undefined, 1, 2, 3, 4]);
+    expect(await ask(rows('select id, n, details from items order by seq'))).toEqual([
+      [
+        ...['b,\\', 'null', 'NULL', ''].map((id, n) => ({ id, n: n + 1, details: null })),
+        { id: 'la\uFFFDst', n: 9, details: '{"a": "\\""}' },
+      ],
+    ]);
   });
 
   test('undoes all of a pipeline in which one statement fails, and the connection goes on', async () => {

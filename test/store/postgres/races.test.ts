@@ -11,7 +11,7 @@ import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
 import { Tallies } from '../../../src/store/tallies.ts';
 import { openPostgres } from '../../../src/store/postgres.ts';
-import type { Claim, EventStory, Store } from '../../../src/store/store.ts';
+import type { Arrival, Claim, EventStory, Store } from '../../../src/store/store.ts';
 import {
   arrival,
   carriedOut,
@@ -141,6 +141,35 @@ describe('what several do at the same time on PostgreSQL', () => {
     const [whole, look, claimed] = figures as [number, number, number];
     expect(whole).toBeGreaterThan(100);
     expect(look + claimed).toBeLessThan(60);
+  });
+
+  test('of two replicas that accept the same contents at the same moment, one makes the events', async () => {
+    const came = (candidateId: string, correlationId: string | null, receivedAt = t0) =>
+      arrival({ candidateId, correlationId, receivedAt });
+    const accepted = (store: Store, ...arrivals: readonly Arrival[]) =>
+      Promise.all(arrivals.map((each) => store.accept(each)));
+    await one.accept(came('a', 'first'));
+    const later = t0 + 2 * day;
+    // One of them has the locks of both contents and waits for the table, the other one waits for the locks.
+    const results = await atOnce(
+      'lock table events in share mode',
+      () => accepted(one, came('a', 'c1', later), came('b', 'c2'), came('b', null)),
+      () => accepted(other, came('b', 'c4'), came('a', 'c5', later), came('a', 'first', later)),
+    );
+    expect(results.flat().filter(({ duplicate }) => !duplicate)).toHaveLength(2);
+    const stories = await one.events({});
+    const events = stories.map(({ event }) => `${event.candidateId} ${(event.receivedAt - t0) / day}`);
+    expect(events.toSorted()).toEqual(['a 0', 'a 2', 'b 0']);
+    expect(await counted()).toEqual([{ state: 'pending', n: 3 }]);
+    // What came through either of them is known to both by its correlation id, however late it comes again.
+    const retries = [
+      came('a', 'c1', later + 9 * day),
+      came('a', 'c5', later + 9 * day),
+      came('b', 'c4', later),
+    ];
+    const again = await accepted(one, ...retries);
+    const idOf = (text: string) => stories[events.indexOf(text)]!.event.id;
+    expect(again.map(({ eventId }) => eventId)).toEqual([idOf('a 2'), idOf('a 2'), idOf('b 0')]);
   });
 
   test('a duplicate of an event that another replica deletes at that moment is a new event', async () => {
