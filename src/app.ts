@@ -104,7 +104,10 @@ async function openTheStore(base: Base, undo: Undo) {
   };
   const store = undo.adopt(await openStore(config().store.url, { serve: true, damaged }), (it) => it.close());
   const refused = new RefusedFigures(store, systemClock);
-  undo.defer(() => refused.stop());
+  undo.defer(async () => {
+    for (const one of await refused.stop())
+      log.error(one, 'refused events that only this line tells of: the store cannot be written');
+  });
   const replicas = new Replicas(store, log);
   const { clock } = replicas;
   await replicas.lookAtClock(store);

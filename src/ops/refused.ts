@@ -38,9 +38,11 @@ export class RefusedFigures {
     return written;
   }
 
-  async stop(): Promise<void> {
+  /** Returns what the store did not take: it ends with this process. */
+  async stop(): Promise<readonly RefusedEvents[]> {
     await this.write().catch(() => {});
     this.#cancel?.();
+    return this.unwritten;
   }
 
   #writeIn(ms: number): void {

@@ -1,7 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test, vi } from 'vitest';
 import { basic, password } from '../pages/tools.ts';
-import { endpoint, loud, post, run, serve, workplace } from '../commands/tools.ts';
+import { endpoint, loud, nothing, post, run, serve, workplace } from '../commands/tools.ts';
+
+/** As on a full disk; Linux also lets it be undone. */
+const limitFiles = (pid: number | undefined, bytes: string) =>
+  execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${bytes}:`]);
 
 test('a disk that takes nothing is told of while it lasts, and how many events that cost until it is seen to', async () => {
   const ops = await endpoint();
@@ -24,9 +28,7 @@ alerts: { refused: { then: [ { sink: ops } ] } }
     return fetch(`${admin}/attention/seen`, { method: 'POST', headers, body });
   };
   const status = async () => (await run(['status', '--config', file])).code;
-  /** As on a full disk; Linux also lets it be undone. */
-  const limit = (bytes: string) =>
-    execFileSync('prlimit', ['--pid', `${connector.pid}`, `--fsize=${bytes}:`]);
+  const limit = (bytes: string) => limitFiles(connector.pid, bytes);
   expect((await post(app, { candidateId: 'Dana' })).status).toBe(202);
   expect(await status()).toBe(0);
   expect(await page('/')).not.toContain('A person is needed');
@@ -58,4 +60,15 @@ alerts: { refused: { then: [ { sink: ops } ] } }
   expect(await status()).toBe(4);
   await seen(until);
   expect(await status()).toBe(0);
+});
+
+test('where it is stopped before the disk takes anything again, its log says what that cost', async () => {
+  const { folder, write } = await workplace();
+  const { app, connector, lines } = await serve(await write('config.yaml', loud(folder) + nothing));
+  limitFiles(connector.pid, '0');
+  for (const candidateId of ['Dana', 'Robin']) expect((await post(app, { candidateId })).status).toBe(503);
+  expect(await connector.stop()).toBe(0);
+  expect(lines()).toContainEqual(
+    expect.objectContaining({ level: 'error', reason: 'store', from: '127.0.0.1', count: 2 }),
+  );
 });
