@@ -67,6 +67,8 @@ interface List {
   readonly path: Path;
   /** Fields that have the same value in every event of the rule. */
   readonly fixed?: readonly string[];
+  /** Facts that are known of every event of the rule. */
+  readonly sureFacts?: readonly string[];
   /** What events lead to, by default; or what a notice of the connector itself does. */
   readonly of?: 'event' | 'notice';
 }
@@ -140,13 +142,18 @@ function compileAction(action: ReadAction, path: Path, index: number, reading: A
   const { connector, written, value, digest, hours } = action;
   const { templates } = connector;
   const words = reading.vocabularies.getOrInsertComputed(vocabularyId(action), () =>
-    vocabularyOf(action, reading.testKeys),
+    vocabularyOf(action, reading),
   );
   const compiled = value && compile({ ...action, value }, words, reading.compiledDefaults);
   const bare = bareReferences(written, templates);
   const fields = compiled?.faults.length === 0 && bare.length === 0 ? compiled.fields : null;
   let faults: readonly Fault[] = bare;
-  if (fields) faults = [...digestWarnings(action, words), ...addressWarnings(written, templates)];
+  if (fields)
+    faults = [
+      ...digestWarnings(action, words),
+      ...factWarnings(action, words),
+      ...addressWarnings(written, templates),
+    ];
   else if (bare.length === 0) {
     faults = templateFaults(written, templates, words);
     // If the text as written is right, the value of a reference is wrong: a time zone, for instance.
@@ -183,11 +190,11 @@ const vocabularyId = ({ about, connector, digest, setting }: ReadAction): string
 
 function vocabularyOf(
   { about, connector, digest, setting }: ReadAction,
-  test: ReadonlySet<string>,
+  { testKeys: test, lookups: facts }: ActionReading,
 ): Vocabulary {
-  if (about !== 'digest') return { test, setting, subject: about };
+  if (about !== 'digest') return { test, facts, setting, subject: about };
   const placeKeys = new Set(placeKeysOf(connector));
-  return { test, setting, subject: { digestOf: digest?.max ?? 1, placeKeys } };
+  return { test, facts, setting, subject: { digestOf: digest?.max ?? 1, placeKeys } };
 }
 
 /** The keys of an action that say where its messages go. */
@@ -207,6 +214,13 @@ function digestWarnings(
   const agreed = new Set([...listOf(digest.by), ...(list.fixed ?? [])]);
   const words = { ...vocabulary, subject: { ...subject, agreed } };
   return templateFaults(written, connector.templates, words, ({ path }) => warning(path, ofFirstEvent));
+}
+
+/** Warns where a message has a gap if a fact is not known. */
+function factWarnings({ list, connector, written }: ReadAction, words: Vocabulary): Fault[] {
+  if (list.of === 'notice' || !words.facts?.size) return [];
+  const sure = { ...words, sureFacts: new Set(list.sureFacts), isTried: false };
+  return templateFaults(written, connector.templates, sure, ({ path, message }) => warning(path, message));
 }
 
 function toAction(

@@ -16,7 +16,7 @@ type PlanReading = Reading & Pick<ActionReading, 'connectors' | 'mask'>;
 export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
   const lookups: Plan['lookups'] = new Map();
   const catalog = readCatalog(source.catalog, lookups, reading);
-  const setting = readSetting(source, catalog.keys, reading);
+  const setting = readSetting(source, { test: catalog.keys, facts: lookups }, reading);
   const actionReading: ActionReading = {
     ...reading,
     hours: readHours(source.hours, setting.timeZone, reading),

@@ -4,6 +4,7 @@ import { isMap, type Json, type JsonMap } from '../model.ts';
 import { strings } from '../support/json.ts';
 import { plainSetting, type Setting } from '../templates/data.ts';
 import { compileFields } from '../templates/template.ts';
+import type { Vocabulary } from '../templates/vocabulary.ts';
 import { bareReferences, templateFaults } from './actions.ts';
 import { timeZoneName } from './hours.ts';
 import type { PlanSource } from './plan-source.ts';
@@ -64,8 +65,12 @@ export const messageSchemas = {
   links: links.optional().describe('Addresses that messages lead to; templates see them as `links`.'),
 };
 
-/** What a plan's source says of all messages. Where that has faults, the default stands in. `testKeys`: see ActionReading. */
-export function readSetting(source: PlanSource, testKeys: ReadonlySet<string>, reading: Reading): Setting {
+/** What a plan's source says of all messages. Where that has faults, the default stands in. `words`: what templates may name. */
+export function readSetting(
+  source: PlanSource,
+  words: Pick<Vocabulary, 'test' | 'facts'>,
+  reading: Reading,
+): Setting {
   const read = (key: keyof typeof messageSchemas): unknown => {
     const { [key]: raw } = source;
     const part = { schema: messageSchemas[key] as z.ZodType, path: [key], textOf: () => interpolateTemplate };
@@ -75,7 +80,7 @@ export function readSetting(source: PlanSource, testKeys: ReadonlySet<string>, r
   return {
     timeZone: (read('timezone') as string | undefined) ?? timeZone,
     locale: (read('locale') as string | undefined) ?? usual,
-    links: source.links === undefined ? null : readLinks(read('links'), source.links, testKeys, reading),
+    links: source.links === undefined ? null : readLinks(read('links'), source.links, words, reading),
   };
 }
 
@@ -94,16 +99,16 @@ const isAddress = (template: string): boolean =>
 function readLinks(
   given: unknown,
   written: Json,
-  test: ReadonlySet<string>,
+  words: Pick<Vocabulary, 'test' | 'facts'>,
   { report }: Reading,
 ): Setting['links'] {
   // The names stay known, so that no template which uses them is at fault, too.
   if (!isMap(given as Json)) return () => ({ candidate: null });
   const addresses = given as JsonMap;
   if (!Object.hasOwn(addresses, 'candidate')) return null;
-  const { fields } = compileFields(addresses, media, { test });
+  const { fields } = compileFields(addresses, media, words);
   let faults = bareReferences(written as JsonMap, media);
-  if (faults.length === 0 && fields === null) faults = templateFaults(written as JsonMap, media, { test });
+  if (faults.length === 0 && fields === null) faults = templateFaults(written as JsonMap, media, words);
   else if (faults.length === 0)
     faults = strings(addresses).flatMap(({ text, path }) => {
       if (!isAddress(text)) return [error(path, addressExpected)];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isMap, type Json } from '../model.ts';
-import type { When } from '../rules/conditions.ts';
+import { factsKnownTo, type When } from '../rules/conditions.ts';
 import { type Action, unmatchedRule } from '../rules/plan.ts';
 import { whenSchema, whenSchemaWith } from '../rules/when.ts';
 import { type ActionReading, readActions } from './actions.ts';
@@ -67,7 +67,12 @@ export function readRules(raw: Json | undefined, reading: ActionReading): Compil
       reading.report(error([...path, 'name'], message));
     }
     names.add(name);
-    const list = { rule: name, path: [...path, 'then'], fixed: fixedBy(written['when']) };
+    const list = {
+      rule: name,
+      path: [...path, 'then'],
+      fixed: fixedBy(written['when']),
+      sureFacts: rule ? [...factsKnownTo(rule.when)] : [],
+    };
     const then = readActions(written['then'], list, reading);
     if (rule?.silent && entries(written['then']).length > 0)
       reading.report(error([...path, 'silent'], heard));

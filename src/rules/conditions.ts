@@ -74,6 +74,18 @@ export function* testsNamedIn(when: When): Generator<number> {
   }
 }
 
+/** The facts that are known, and not absent, wherever a `when` holds; other fields may be among them. */
+export function* factsKnownTo(when: When): Generator<string> {
+  for (const [key, operand] of Object.entries(when)) {
+    if (key === 'all') for (const one of operand as When[]) yield* factsKnownTo(one);
+    if (key === 'all' || key === 'any' || key === 'not') continue;
+    const { in: listed, exists } = operatorsOf(operand as Condition);
+    const mayBeMissing =
+      typeof operand === 'object' && !isList(operand) ? exists === false : listed?.some(isFactWord);
+    if (!mayBeMissing) yield key;
+  }
+}
+
 /** The clauses of a condition. All must hold. */
 export function clausesOf(condition: Condition): Clause[] {
   if (isList(condition)) return [oneOf(condition)];
@@ -160,6 +172,9 @@ export function oneHolds(verdicts: readonly (boolean | null)[]): boolean | null 
 
 /** In a condition on a fact, these stand for what has no value. */
 export const factWords = ['unknown', 'absent'] as const;
+type FactWord = (typeof factWords)[number];
+
+export const isFactWord = (value: Scalar): value is FactWord => factWords.includes(value as FactWord);
 
 const maxShown = 5;
 

@@ -5,7 +5,7 @@ import {
   type Clause,
   clausesOf,
   type Condition,
-  factWords,
+  isFactWord,
   isList,
   oneHolds,
   type Scalar,
@@ -73,9 +73,6 @@ function fieldTest(field: Field, condition: Condition): Test {
   };
 }
 
-/** The words in a condition on a fact for what has no value. */
-type FactWord = (typeof factWords)[number];
-
 /** A condition on a fact. Unlike other fields, a fact may be unknown: then only the word says that it does. */
 function factTest(field: Field, condition: Condition): Test {
   const listed: readonly Scalar[] | null = isList(condition)
@@ -83,9 +80,8 @@ function factTest(field: Field, condition: Condition): Test {
     : typeof condition === 'object'
       ? null
       : [condition];
-  const isWord = (value: Scalar): value is FactWord => factWords.includes(value as FactWord);
-  const words = (listed ?? []).filter(isWord);
-  const values = listed?.filter((value) => !isWord(value)) ?? condition;
+  const words = (listed ?? []).filter(isFactWord);
+  const values = listed?.filter((value) => !isFactWord(value)) ?? condition;
   const clauses = isList(values) && values.length === 0 ? null : clausesOf(values);
   const isExclusion = listed === null && Object.hasOwn(condition as object, 'not');
   const inWords = (of: 'wants' | 'says', before: string, between: string) =>

@@ -83,7 +83,7 @@ function withLinks(data: AnyTemplateData, { links }: Setting): object {
   const own = linked(Object.defineProperties({}, Object.getOwnPropertyDescriptors(data)), data);
   if (!('events' in data)) return own;
   const { rule, now } = data;
-  const events = data.events.map((one) => linked({ ...one }, { event: one, test: one.test, rule, now }));
+  const events = data.events.map((one) => linked({ ...one }, { ...one, event: one, rule, now }));
   return Object.assign(own, { events });
 }
 

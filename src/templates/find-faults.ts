@@ -1,4 +1,12 @@
-import { type Arguments, CaptureTag, type Template, type Token, TypeGuards, type Value } from 'liquidjs';
+import {
+  type Arguments,
+  CaptureTag,
+  Output,
+  type Template,
+  type Token,
+  TypeGuards,
+  type Value,
+} from 'liquidjs';
 import { closest, tagsIn } from '../support/text.ts';
 import { timeZoneOf, unknownCodes } from './dates.ts';
 import { checking, disabledFilters, escapeAt, type IsStrict, type Target } from './engine.ts';
@@ -87,6 +95,9 @@ class Checker {
   readonly scope: Scope;
   readonly #escaping: Escaping;
   #depth = 0;
+  /** Facts that were read, and those of them that a condition around this place asks for. */
+  readonly #facts: string[] = [];
+  #asked: readonly string[] = [];
 
   constructor(roots: ReadonlyMap<string, Shape>, escaping: Escaping) {
     this.scope = new Scope(roots);
@@ -103,9 +114,17 @@ class Checker {
 
   #visit(template: Template): void {
     const loop = template.blockScope ? [...template.blockScope()] : null;
+    const read = this.#facts.length;
     const [value = unknown] = argumentsOf(template, loop !== null).map((argument) => this.#read(argument));
+    const fact = factOf(value);
+    if (template instanceof Output && fact !== undefined && !this.#asked.includes(fact))
+      this.#report(template.token, nothingIsSaid(fact));
+    const outer = this.#asked;
+    if (conditions.has((template.token as { name?: string }).name ?? ''))
+      this.#asked = [...outer, ...this.#facts.slice(read)];
     if (loop) this.scope.within(loopNames(loop, value), () => this.visitAll(childrenOf(template)));
     else this.visitAll(childrenOf(template));
+    this.#asked = outer;
     const assigned = template instanceof CaptureTag ? captured : value;
     for (const { content } of template.localScope?.() ?? []) this.scope.assign(content, assigned);
   }
@@ -135,7 +154,8 @@ class Checker {
     if (initial.postfix.length === 1 && filters.length === 0) return only;
     let untrusted = values.some((value) => value.untrusted);
     for (const filter of filters) untrusted = this.#readFilter(filter, untrusted);
-    return { ...unknown, untrusted };
+    const fact = initial.postfix.length === 1 && !filters.some(isDefault) ? factOf(only) : undefined;
+    return { ...unknown, shape: fact === undefined ? any : { kind: 'any', fact }, untrusted };
   }
 
   /** LiquidJS ignores a second value without an operator before it, and reads a missing operand as nothing. */
@@ -157,8 +177,7 @@ class Checker {
 
   /** Returns whether the filter's result is untrusted. */
   #readFilter(filter: unknown, untrusted: boolean): boolean {
-    // In list entries a filter is a token. Elsewhere it is an object with a private token.
-    const token = ((filter as { token?: unknown }).token ?? filter) as FilterToken;
+    const token = tokenOf(filter);
     const args = token.args
       .map((arg) => (Array.isArray(arg) ? arg[1] : arg))
       .filter((arg) => arg !== undefined);
@@ -199,13 +218,23 @@ class Checker {
       }
       shape = next;
     }
-    return { ...from, shape, raw };
+    const info = { ...from, shape, raw };
+    this.#facts.push(...(factOf(info) === undefined ? [] : [factOf(info)!]));
+    return info;
   }
 
   #report({ begin }: Token, message: string): void {
     this.faults.push({ offset: begin, message });
   }
 }
+
+const factOf = ({ shape }: ValueInfo): string | undefined => ('fact' in shape ? shape.fact : undefined);
+
+/** Tags that say when what is in them is printed. */
+const conditions = new Set(['if', 'unless', 'case']);
+
+const nothingIsSaid = (fact: string): string =>
+  `nothing is printed where \`${fact}\` is unknown or absent; say what to print then, as in \`{{ ${fact} | default: "not known" }}\``;
 
 /** Untrusted although it is escaped, because a filter may undo the escaping. */
 const captured: ValueInfo = { shape: text, untrusted: true, raw: false };
@@ -235,6 +264,11 @@ function loopNames(
     [helper, { ...unknown, shape: loopShapes[helper] ?? any }],
   ]);
 }
+
+/** In list entries a filter is a token. Elsewhere it is an object with a private token. */
+const tokenOf = (filter: unknown) => ((filter as { token?: unknown }).token ?? filter) as FilterToken;
+
+const isDefault = (filter: unknown): boolean => tokenOf(filter).name === 'default';
 
 type FilterToken = Token & {
   readonly name: string;

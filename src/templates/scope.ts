@@ -6,7 +6,8 @@ import type { IsStrict } from './engine.ts';
 export type Shape =
   | { readonly kind: 'map'; readonly keys: ReadonlyMap<string, Shape> }
   | { readonly kind: 'list'; readonly entry: Shape }
-  | { readonly kind: 'text' | 'number' | 'any' };
+  /** `fact`: its name, where printing it needs a word for when it is not known. */
+  | { readonly kind: 'text' | 'number' | 'any'; readonly fact?: string };
 
 export const text: Shape = { kind: 'text' };
 export const number: Shape = { kind: 'number' };
@@ -55,13 +56,14 @@ export function entryOf(shape: Shape): Shape {
 /** What is known about a value: its shape and its origin. */
 export interface ValueInfo {
   readonly shape: Shape;
-  /** Outsiders may have written it: it comes from an event, or from a tool's answer that a notice quotes. */
+  /** Outsiders may have written it: it comes from an event, is looked up, or is a tool's answer that a notice quotes. */
   readonly untrusted: boolean;
   /** It is `event.raw` or inside it, where anything may be missing. */
   readonly raw: boolean;
 }
 
-const untrustedNames: ReadonlySet<string> = new Set(['event', 'events', 'links', 'notice']);
+/** All else comes with an event, from what is looked up, or from a tool. */
+const trustedNames: ReadonlySet<string> = new Set(['test', 'rule', 'now']);
 
 export const unknown: ValueInfo = { shape: any, untrusted: false, raw: false };
 
@@ -88,7 +90,7 @@ export class Scope {
 
   #findRoot(name: string): ValueInfo | null {
     const shape = this.#roots.get(name);
-    return shape ? { shape, untrusted: untrustedNames.has(name), raw: false } : null;
+    return shape ? { shape, untrusted: !trustedNames.has(name), raw: false } : null;
   }
 
   names(): string[] {

@@ -15,6 +15,10 @@ import { any, map, number, type Shape, text } from './scope.ts';
 export interface Vocabulary {
   /** The keys that any entry of the catalog has. */
   readonly test: ReadonlySet<string>;
+  /** The facts that are looked up; none by default. */
+  readonly facts?: FactTypes;
+  /** If given, printing any other fact is a fault where nothing says what to print if it is not known. */
+  readonly sureFacts?: ReadonlySet<string>;
   /** What a message is about; one event by default. */
   readonly subject?: 'event' | DigestSubject | 'notice';
   /** By default: UTC, English, no links. */
@@ -22,6 +26,12 @@ export interface Vocabulary {
   /** Whether templates are tried with sample data. By default they are; for default messages the tests do it. */
   readonly isTried?: boolean;
 }
+
+/** The types of what is looked up, by the names of look-ups and fields. */
+export type FactTypes = ReadonlyMap<
+  string,
+  { readonly fields: ReadonlyMap<string, { readonly type: string }> }
+>;
 
 export interface DigestSubject {
   /** The most events of one message. */
@@ -93,7 +103,10 @@ function makeNames(vocabulary: Vocabulary): (key: string) => Names {
   return (key) => (subject.placeKeys.has(key) ? names : ofDigest);
 }
 
-type EventNames = Names & { readonly sample: TemplateData };
+type EventNames = Names & {
+  readonly sample: TemplateData;
+  readonly facts: { readonly [lookup: string]: Shape };
+};
 
 const common = { rule: map({ name: text }), now: text };
 
@@ -104,46 +117,73 @@ const noticeNames: Omit<Names, 'sound'> = {
 
 const linkKeys = { candidate: text };
 
-function eventNames({ test: keys, setting }: Vocabulary): EventNames {
-  const testShape = map({ ...Object.fromEntries([...keys].map((key) => [key, any])), id: number });
+/** What is looked up, by the look-up's name. */
+const factShapes = ({ facts = new Map(), sureFacts }: Vocabulary): { [lookup: string]: Shape } =>
+  Object.fromEntries(
+    Array.from(facts, ([lookup, { fields }]) => {
+      const shapes = Array.from(fields, ([key, { type }]): [string, Shape] => {
+        const fact = `${lookup}.${key}`;
+        const kind = type === 'number' ? 'number' : type === 'boolean' ? 'any' : 'text';
+        return [key, sureFacts?.has(fact) === false ? { kind, fact } : { kind }];
+      });
+      return [lookup, map(Object.fromEntries(shapes))];
+    }),
+  );
+
+function eventNames(vocabulary: Vocabulary): EventNames {
+  const { test: keys, setting } = vocabulary;
+  const { test: found = map({}), ...facts } = factShapes(vocabulary);
+  const ofCatalog = Object.fromEntries([...keys].map((key) => [key, any]));
+  const ofTest = found.kind === 'map' ? Object.fromEntries(found.keys) : {};
+  const testShape = map({ ...ofCatalog, ...ofTest, id: number });
   const test = { ...Object.fromEntries([...keys].map((key) => [key, null])), id: sampleData.testId };
   return {
     roots: new Map(
       Object.entries({
         event: map(eventKeys),
         test: testShape,
+        ...facts,
         ...(setting?.links && { links: map(linkKeys) }),
         ...common,
       }),
     ),
     sample: { event: sampleData, test, rule: { name: 'sample' }, now: sampleData.receivedAt },
     sound: new WeakMap(),
+    facts,
   };
 }
 
 /** The sample has as many events as there can be, to find loops that are too long. */
-function digestNames({ roots, sample }: EventNames, { digestOf, agreed }: DigestSubject): Names {
+function digestNames({ roots, sample, facts }: EventNames, { digestOf, agreed }: DigestSubject): Names {
   const test = roots.get('test') ?? any;
   const links = roots.get('links');
-  const events: Shape = { kind: 'list', entry: map({ ...eventKeys, test, ...(links && { links }) }) };
+  const events: Shape = {
+    kind: 'list',
+    entry: map({ ...facts, ...eventKeys, test, ...(links && { links }) }),
+  };
   const entries = Array.from({ length: digestOf }, () => ({ ...sample.event, test: sample.test }));
-  const shapes = agreed ? new Map([...roots, ...agreedShapes(test, agreed)]) : new Map(roots);
+  const shapes = agreed ? new Map([...roots, ...agreedShapes(test, facts, agreed)]) : new Map(roots);
   if (agreed && !agreed.has('candidateId')) shapes.delete('links');
   const sampleOfDigest = { ...sample, events: entries };
   return { roots: new Map([...shapes, ['events', events]]), sample: sampleOfDigest, sound: new WeakMap() };
 }
 
 /** Events of the same test have the same catalog entry. */
-function agreedShapes(test: Shape, agreed: ReadonlySet<string>): [string, Shape][] {
+function agreedShapes(
+  test: Shape,
+  facts: EventNames['facts'],
+  agreed: ReadonlySet<string>,
+): [string, Shape][] {
   const isSameTest = agreed.has('testId') || agreed.has('test.id');
   const keysOf = (prefix: string) =>
     [...agreed].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
   const event = Object.entries(eventKeys).filter(
     ([key]) => agreed.has(key) || (key === 'testId' && isSameTest),
   );
-  const ofTest = map(Object.fromEntries(keysOf('test.').map((key) => [key, any])));
+  const only = (prefix: string) => map(Object.fromEntries(keysOf(prefix).map((key) => [key, any])));
   return [
+    ...Object.keys(facts).map((lookup): [string, Shape] => [lookup, only(`${lookup}.`)]),
     ['event', map(Object.fromEntries(event))],
-    ['test', isSameTest ? test : ofTest],
+    ['test', isSameTest ? test : only('test.')],
   ];
 }

@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import { plain } from '../../src/connector.ts';
+import { type Facts, noFacts } from '../../src/model.ts';
+import type { LookupFields } from '../../src/rules/fields.ts';
+import { digestData, templateData } from '../../src/templates/data.ts';
+import { compileFields } from '../../src/templates/template.ts';
+import type { Vocabulary } from '../../src/templates/vocabulary.ts';
+import { eventWith } from '../fixtures/event.ts';
+import { factsOf, lookups } from '../rules/tools.ts';
+import { digest as subject, faultsOf, html, vocabulary } from './tools.ts';
+
+const level = { at: '/level', type: 'number', personal: false } as const;
+const facts: LookupFields = new Map(lookups).set('test', { fields: new Map([['level', level]]) });
+const words: Vocabulary = { ...vocabulary, facts };
+const digest: Vocabulary = { ...words, subject };
+const said = (template: string, vocabularyOf: Vocabulary) =>
+  faultsOf(template, plain, vocabularyOf).map(({ line, column, message }) => `${line}:${column} ${message}`);
+
+const event = eventWith({});
+const entry = { id: event.testId, name: 'Backend', level: null };
+
+function render(template: string, known: Facts): unknown {
+  const { fields } = compileFields({ text: template }, { text: plain }, words);
+  return fields?.render(templateData(event, entry, known, 'rule', 0));
+}
+
+describe('facts in templates', () => {
+  it('are printed, and nothing where they are unknown or absent', () => {
+    const template =
+      '{{ candidate.name }}: {{ candidate.score | plus: 1 | default: "?" }}{{ candidate.report }}';
+    expect(render(template, factsOf({ name: 'Ana', score: 87, report: null }))).toMatchObject({
+      fields: { text: 'Ana: 88' },
+    });
+    expect(render('{{ candidate.name }}|{{ candidate.score | default: "?" }}', noFacts)).toMatchObject({
+      fields: { text: '|?' },
+    });
+  });
+
+  it('of the look-up `test` stand beside what the catalog says, which wins', () => {
+    const found = factsOf({ name: 'Other', level: 3 }, 'test');
+    expect(render('{{ test.name }} {{ test.level }}', found)).toMatchObject({
+      fields: { text: 'Backend 3' },
+    });
+  });
+
+  it('are those of each event in a digest', () => {
+    const { fields } = compileFields(
+      {
+        text: '{{ candidate.name }}{% for event in events %} {{ event.candidate.name }}{{ event.test.level }}{% endfor %}',
+      },
+      { text: plain },
+      digest,
+    );
+    const about = ['Ana', 'Ben'].map((name) => ({
+      event,
+      facts: { ...factsOf({ name }), ...factsOf({ level: name.length }, 'test') },
+    }));
+    expect(fields?.render(digestData(about, () => entry, 'rule', 0))).toMatchObject({
+      fields: { text: 'Ana Ana3 Ben3' },
+    });
+  });
+
+  it.each([
+    ['{{ candidate.scor }}', '1:4 unknown variable `candidate.scor`, did you mean `candidate.score`?'],
+    ['{{ candidat.score }}', '1:4 unknown variable `candidat`, did you mean `candidate`?'],
+    ['{{ score }}', '1:4 unknown variable `score`, did you mean `candidate.score`?'],
+    ['{{ candidate.name.first }}', '1:4 `candidate.name` is text and has no `first`'],
+  ])('%s is refused', (template, fault) => {
+    expect(said(template, words)).toEqual([fault]);
+  });
+
+  it('come from outside, so they cannot be printed unescaped', () => {
+    expect(faultsOf('{{ candidate.name | raw }}', html, words)).toHaveLength(1);
+  });
+});
+
+describe('a fact of which nothing says what to print if it is not known', () => {
+  const sureFacts = new Set(['candidate.name']);
+  const nothing = (fact: string) =>
+    `nothing is printed where \`${fact}\` is unknown or absent; say what to print then, as in \`{{ ${fact} | default: "not known" }}\``;
+
+  it.each([
+    ['a {{ candidate.score }}', 'candidate.score', '1:3'],
+    ['{{ candidate.score | plus: 1 | append: " %" }}', 'candidate.score', '1:1'],
+    ['{% assign s = candidate.score | round %}{{ s }}', 'candidate.score', '1:41'],
+    ['{% if candidate.report %}{% endif %}{{ candidate.report }}', 'candidate.report', '1:37'],
+    ['{{ test.level }}', 'test.level', '1:1'],
+  ])('%s', (template, fact, at) => {
+    expect(said(template, { ...words, sureFacts })).toEqual([`${at} ${nothing(fact)}`]);
+  });
+
+  it('is found in the loop of a digest', () => {
+    const template = '{% for event in events %}{{ event.candidate.score }}{% endfor %}';
+    expect(said(template, { ...digest, sureFacts })).toEqual([`1:26 ${nothing('candidate.score')}`]);
+  });
+
+  it.each([
+    '{{ candidate.score | default: "?" }}',
+    '{{ candidate.name }}',
+    '{% if candidate.score >= 80 %}{{ candidate.score }}{% else %}{{ candidate.score }}{% endif %}',
+    '{% unless candidate.report == nil %}<a href="{{ candidate.report }}">{% endunless %}',
+    '{{ event.candidateId }}{{ test.name }}',
+  ])('is not: %s', (template) => {
+    expect(said(template, { ...words, sureFacts })).toEqual([]);
+  });
+});
