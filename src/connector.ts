@@ -16,6 +16,7 @@ import { type Mask, Secret } from './support/secret.ts';
 export { Secret };
 export * from './connector/calls.ts';
 export * from './connector/credentials.ts';
+export * from './connector/facts.ts';
 export * from './connector/outcomes.ts';
 export * from './connector/proxy.ts';
 export * from './connector/default-wording.ts';

@@ -2,7 +2,7 @@ import { fetchFailure, passed } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
 import { exchange, targetOf } from './client.ts';
 import type { Headers, Route } from './client.ts';
-import type { Endpoint } from './options.ts';
+import type { Endpoint } from './http-options.ts';
 import { privateAddress } from './outcomes.ts';
 import { PrivateAddressError } from './public-addresses.ts';
 

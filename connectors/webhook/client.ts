@@ -2,7 +2,7 @@ import { getCACertificates } from 'node:tls';
 import { Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import { proxyAgent, proxyFor } from '../../src/connector.ts';
-import type { Endpoint, WebhookOptions } from './options.ts';
+import type { Endpoint, HttpOptions } from './http-options.ts';
 import { isPrivateLiteral, lookupPublic, PrivateAddressError } from './public-addresses.ts';
 
 export type Headers = { readonly [name: string]: string };
@@ -16,7 +16,7 @@ export class Route {
   /** Its address is known without a look-up, and may not be called. */
   readonly isBlocked: boolean;
 
-  constructor(origin: string, options: WebhookOptions) {
+  constructor(origin: string, options: HttpOptions) {
     const proxy = proxyFor(origin, options.proxy);
     this.origin = origin;
     this.proxy = proxy && new URL(proxy).host;

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { defineConnector, oneLine } from '../../src/connector.ts';
 import { isMap } from '../../src/model.ts';
 import { describe } from './describe.ts';
+import { headerName } from './http-options.ts';
 import { canCarry, compose, contentTypeOf, escapeFor, isUtf8 } from './message.ts';
-import { headerName, notUtf8, options } from './options.ts';
+import { notUtf8, options } from './options.ts';
 
 const action = z
   .object({

@@ -13,16 +13,47 @@ export const secret = () =>
     .transform((text) => new Secret(text))
     .meta({ secret: true });
 
-/** The `oauth2` option of sinks: how they get access tokens (RFC 6749, sections 4.4 and 6). */
-export const oauth2Options = z.strictObject({
-  tokenUrl: z.url({ protocol: /^https?$/ }).describe('Where access tokens are given out.'),
-  clientId: z.string().min(1).describe('The id of the application.'),
-  clientSecret: secret().optional().describe("The application's secret."),
-  scope: z.string().min(1).optional().describe('What the token is for, as the server names it.'),
-  refreshToken: secret()
-    .optional()
-    .describe('The consent of a user. Without it the application acts for itself (client credentials).'),
-});
+/** The `oauth2` option of sinks: how they get access tokens (RFC 6749, sections 4.3, 4.4 and 6). */
+export const oauth2Options = z
+  .strictObject({
+    tokenUrl: z.url({ protocol: /^https?$/ }).describe('Where access tokens are given out.'),
+    grant: z
+      .literal('password')
+      .optional()
+      .describe('`password`: a user logs in, with `username` and `password`.'),
+    username: z.string().min(1).optional().describe('The user, for `grant: password`.'),
+    password: secret().optional().describe("The user's password."),
+    clientId: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('The id of the application. With `grant: password` it may be left out.'),
+    clientSecret: secret().optional().describe("The application's secret."),
+    scope: z.string().min(1).optional().describe('What the token is for, as the server names it.'),
+    refreshToken: secret()
+      .optional()
+      .describe('The consent of a user. Without it the application acts for itself (client credentials).'),
+  })
+  .superRefine(({ grant, ...given }, context) => {
+    const isLogin = grant === 'password';
+    const needed = isLogin ? (['username', 'password'] as const) : (['clientId'] as const);
+    const unused = isLogin ? (['refreshToken'] as const) : (['username', 'password'] as const);
+    for (const key of needed)
+      if (given[key] === undefined)
+        context.addIssue({ code: 'invalid_type', expected: 'string', path: [key], message: 'expected text' });
+    for (const key of unused)
+      if (given[key] !== undefined)
+        context.addIssue({ code: 'custom', path: [key], message: isLogin ? noConsent : noLogin });
+    if (given.clientSecret !== undefined && given.clientId === undefined && isLogin)
+      context.addIssue({
+        code: 'custom',
+        path: ['clientSecret'],
+        message: 'clientId is missing, whose secret this is',
+      });
+  });
+
+const noLogin = 'this is used with grant: password only';
+const noConsent = 'with grant: password the user logs in, and no refresh token is used; leave it out';
 
 export type OAuth2Options = z.output<typeof oauth2Options>;
 
@@ -98,8 +129,9 @@ export class AccessTokens {
     this.#options = options;
     this.#post = post;
     this.#refreshTokens = refreshTokens;
-    const { clientSecret, refreshToken } = options;
-    this.#own = [clientSecret?.reveal() ?? '', this.#login, refreshToken?.reveal() ?? ''];
+    const { clientSecret, refreshToken, password } = options;
+    const secrets = [clientSecret, refreshToken, password].map((one) => one?.reveal() ?? '');
+    this.#own = [this.#login, ...secrets];
     this.#mask = masker(this.#own);
   }
 
@@ -138,11 +170,15 @@ export class AccessTokens {
     }
     const { status, text } = answer.data;
     const { access_token: token, expires_in: lifeS, refresh_token: next } = jsonMap(text);
-    if (status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(token))
-      return { outcome: refusedOutcome({ ...answer.data, text: this.#mask(text) }, this.#host) };
+    if (status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(token)) {
+      const said = { ...answer.data, text: this.#mask(text) };
+      return { outcome: refusedOutcome(said, this.#host, this.#options.grant === 'password') };
+    }
     const given = typeof next === 'string' ? next : undefined;
     this.#remember(token, given);
-    if (given !== undefined && given !== newer) await this.#refreshTokens.keep(this.#consent, given);
+    // Who logs in with a password does so again.
+    if (given !== undefined && given !== newer && this.#options.grant === undefined)
+      await this.#refreshTokens.keep(this.#consent, given);
     this.#current = { token, until: usableUntil(lifeS) };
     return { token };
   }
@@ -158,7 +194,8 @@ export class AccessTokens {
   async #request(refreshToken: string | undefined, signal: AbortSignal): ReturnType<PostForm> {
     const inBody = await this.#ask('body', refreshToken, signal);
     // RFC 6749, 2.3.1: each server takes Basic, and some take nothing else.
-    return inBody.ok && inBody.data.status === 401 ? this.#ask('header', refreshToken, signal) : inBody;
+    const isRefused = inBody.ok && inBody.data.status === 401 && this.#options.clientId !== undefined;
+    return isRefused ? this.#ask('header', refreshToken, signal) : inBody;
   }
 
   #ask(
@@ -167,13 +204,15 @@ export class AccessTokens {
     signal: AbortSignal,
   ): ReturnType<PostForm> {
     const { tokenUrl, clientId, clientSecret, scope } = this.#options;
-    const password = clientSecret?.reveal() ?? '';
-    const grant =
-      refreshToken === undefined
-        ? { grant_type: 'client_credentials' }
-        : { grant_type: 'refresh_token', refresh_token: refreshToken };
-    const client = { client_id: clientId, ...(password !== '' && { client_secret: password }) };
-    const form = { ...grant, ...(scope !== undefined && { scope }), ...(clientIn === 'body' && client) };
+    const client = {
+      ...(clientId !== undefined && { client_id: clientId }),
+      ...(clientSecret && { client_secret: clientSecret.reveal() }),
+    };
+    const form = {
+      ...this.#grant(refreshToken),
+      ...(scope !== undefined && { scope }),
+      ...(clientIn === 'body' && client),
+    };
     const headers = {
       'content-type': 'application/x-www-form-urlencoded',
       accept: 'application/json',
@@ -182,8 +221,17 @@ export class AccessTokens {
     return this.#post(tokenUrl, { headers, body: new URLSearchParams(form).toString() }, signal);
   }
 
+  #grant(refreshToken: string | undefined): { readonly [name: string]: string } {
+    const { grant, username = '', password } = this.#options;
+    if (grant === 'password') return { grant_type: grant, username, password: password?.reveal() ?? '' };
+    return refreshToken === undefined
+      ? { grant_type: 'client_credentials' }
+      : { grant_type: 'refresh_token', refresh_token: refreshToken };
+  }
+
+  /** Of the application. */
   get #login(): string {
-    const { clientId, clientSecret } = this.#options;
+    const { clientId = '', clientSecret } = this.#options;
     return Buffer.from([clientId, clientSecret?.reveal() ?? ''].map(encodeURIComponent).join(':')).toString(
       'base64',
     );
@@ -220,6 +268,8 @@ export function jsonMap(text: string): { readonly [key: string]: unknown } {
 }
 
 /** RFC 6749, 5.2. */
+const loginAdvice = 'Check username and password.';
+
 const advice: { readonly [error: string]: string } = {
   invalid_client: 'Check clientId and clientSecret; a secret may have expired.',
   unauthorized_client: 'Allow the application this kind of grant, or check clientId.',
@@ -230,7 +280,7 @@ const advice: { readonly [error: string]: string } = {
     'Check with the server which grants it has; without refreshToken it is client credentials.',
 };
 
-function refusedOutcome({ status, retryAfterMs, text }: TokenAnswer, host: string): Retry {
+function refusedOutcome({ status, retryAfterMs, text }: TokenAnswer, host: string, isLogin: boolean): Retry {
   const endpoint = `The token endpoint ${host}`;
   if (status >= 300 && status < 400)
     return sinkWide(
@@ -241,7 +291,8 @@ function refusedOutcome({ status, retryAfterMs, text }: TokenAnswer, host: strin
   if (typeof error === 'string') {
     const words =
       typeof description === 'string' ? ` (${description.replace(/\s+/g, ' ').slice(0, 200)})` : '';
-    const hint = Object.hasOwn(advice, error) ? ` ${advice[error]}` : '';
+    const known = isLogin && error === 'invalid_grant' ? loginAdvice : advice[error];
+    const hint = Object.hasOwn(advice, error) ? ` ${known}` : '';
     return sinkWide('auth', `${endpoint} refused: ${error.slice(0, 60)}${words}.${hint}`);
   }
   if (status === 429 || status >= 500)

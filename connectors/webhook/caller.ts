@@ -1,0 +1,139 @@
+import {
+  AccessTokens,
+  fetchFailure,
+  masker,
+  maskTexts,
+  partsOfUrl,
+  statedDelayMs,
+  tokenCheck,
+} from '../../src/connector.ts';
+import type { LiveCheck, PostForm, RefreshTokens } from '../../src/connector.ts';
+import type { Json, Outcome, Retry } from '../../src/model.ts';
+import { type Exchange, exchange, type Headers, Route } from './client.ts';
+import type { Endpoint, HttpOptions } from './http-options.ts';
+import { PrivateAddressError } from './public-addresses.ts';
+import type { Secret } from '../../src/connector.ts';
+
+interface CallerOptions extends HttpOptions {
+  readonly url: Endpoint;
+  readonly headers?: { readonly [name: string]: Secret } | undefined;
+}
+
+type Request = Omit<Parameters<typeof exchange>[1], 'headers'> & {
+  /** By a token, if there is one. These win over the sink's. */
+  readonly headers?: Headers;
+};
+
+/** Calls with the options of one sink or look-up: its headers, its login, its way. Opens no connection yet. */
+export class Caller {
+  readonly route: Route;
+  /** Without those of a call, and without an access token. */
+  readonly headers: Headers;
+  readonly #tokens: AccessTokens | undefined;
+  readonly #tokenRoute: Route | undefined;
+  readonly #maskOwn: (text: string) => string;
+
+  /** `base`: headers that the options' own win over. `secrets`: further ones. */
+  constructor(
+    options: CallerOptions,
+    { base, secrets = [] }: { readonly base: Headers; readonly secrets?: readonly Secret[] },
+    refreshTokens?: RefreshTokens,
+  ) {
+    const { url, auth = {}, headers: given = {} } = options;
+    this.route = new Route(url.origin, options);
+    const login = auth.basic ?? url.login;
+    const password = login?.password.reveal() ?? '';
+    const own = Object.entries(given).map(([name, value]) => [name.toLowerCase(), value.reveal()]);
+    this.headers = {
+      'user-agent': 'candidate-connector',
+      ...base,
+      ...(login && { authorization: `Basic ${base64(`${login.user}:${password}`)}` }),
+      ...(auth.bearer && { authorization: `Bearer ${auth.bearer.reveal()}` }),
+      ...utf8(Object.fromEntries(own)),
+    };
+    // A receiver may quote in its answer what it was sent, with its own address, which is often a secret in itself.
+    const hidden = [...Object.values(given), ...secrets, ...(auth.bearer ? [auth.bearer] : [])];
+    this.#maskOwn = masker([
+      base64(`${login?.user}:${password}`),
+      password,
+      ...hidden.map((each) => each.reveal()),
+      url.path,
+      ...url.query.slice(1).split(/[&=]/),
+      ...partsOfUrl(url.origin + url.path + url.query),
+    ]);
+    this.#tokenRoute = auth.oauth2 && new Route(new URL(auth.oauth2.tokenUrl).origin, options);
+    this.#tokens =
+      auth.oauth2 &&
+      this.#tokenRoute &&
+      new AccessTokens(auth.oauth2, postForm(this.#tokenRoute), refreshTokens);
+  }
+
+  readonly mask = (text: string): string => this.#maskOwn(this.#tokens ? this.#tokens.mask(text) : text);
+
+  /** An outcome without access tokens. The config does not know them, so nobody else masks what an answer says of them. */
+  masked<Told extends Outcome>(outcome: Told): Told {
+    return this.#tokens
+      ? (maskTexts(outcome as unknown as Json, this.#tokens.mask) as unknown as Told)
+      : outcome;
+  }
+
+  /** Makes one call, or says why there is no access token for it. */
+  async call(request: Request, signal: AbortSignal): Promise<Exchange | { readonly outcome: Retry }> {
+    const access = await this.#tokens?.get(signal);
+    if (access && 'outcome' in access) return access;
+    const headers = {
+      ...this.headers,
+      ...(access && { authorization: `Bearer ${access.token}` }),
+      ...request.headers,
+    };
+    const result = await exchange(this.route, { ...request, headers }, signal);
+    // It may have been revoked before its time; the next call has another one.
+    if (access && 'answer' in result && result.answer.status === 401) this.#tokens?.refused(access.token);
+    return result;
+  }
+
+  get hasTokens(): boolean {
+    return this.#tokens !== undefined;
+  }
+
+  async checkToken(signal: AbortSignal): Promise<LiveCheck[]> {
+    return this.#tokens ? [tokenCheck(await this.#tokens.get(signal))] : [];
+  }
+
+  /** Call it when no attempt is under way. What may be left are answers being read to their end. */
+  async close(): Promise<void> {
+    for (const each of [this.route, this.#tokenRoute]) await each?.dispatcher.destroy();
+  }
+}
+
+/** Where it is the body that counts: until the signal ends the call. */
+export const waitForBody = { bodyTimeout: 0 };
+
+/** Asks for a token by the same way as the calls. */
+function postForm(route: Route): PostForm {
+  return async (url, { headers, body }, signal) => {
+    const { pathname, search } = new URL(url);
+    const request = { method: 'POST', path: pathname + search, headers, body, ...waitForBody } as const;
+    const result = await exchange(route, request, signal);
+    if ('answer' in result) {
+      const { status, headers: given, text } = result.answer;
+      const stated = [given['retry-after']].flat()[0];
+      return { ok: true, data: { status, text, retryAfterMs: statedDelayMs(stated) } };
+    }
+    if (signal.aborted) return { ok: false, failure: { kind: 'stopped', sent: result.sent } };
+    const words =
+      result.error instanceof PrivateAddressError
+        ? 'its address is not on the internet; say allowPrivate: true in the sink if that is meant'
+        : fetchFailure(result.error, route.proxy).words;
+    return { ok: false, failure: { kind: 'network', sent: result.sent, words } };
+  };
+}
+
+/** Headers are bytes to HTTP and Latin-1 to Node; receivers read UTF-8. */
+export function utf8(headers: Headers): Headers {
+  const bytes = (value: string) =>
+    /^\p{ASCII}*$/u.test(value) ? value : Buffer.from(value).toString('latin1');
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, bytes(value)]));
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');

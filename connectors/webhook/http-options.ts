@@ -1,0 +1,147 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { z } from 'zod';
+import { oauth2Options, oneLine, proxyOption, Secret, secret } from '../../src/connector.ts';
+import { isPrivateLiteral } from './public-addresses.ts';
+
+/** What sinks and look-ups say alike of how they call. */
+
+/** The parts of the sink's url. */
+export interface Endpoint {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  readonly hostname: string;
+  /** Without a slash at its end. */
+  readonly path: string;
+  /** With its question mark; empty if there is none. */
+  readonly query: string;
+  readonly login: { readonly user: string; readonly password: Secret } | null;
+}
+
+/** Null where a text is no http or https URL. A login in it goes out as Basic authorization. */
+export function endpointOf(text: string): Endpoint | null {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) return null;
+  const { origin, hostname, pathname, search, username, password } = url;
+  const login = { user: decoded(username), password: new Secret(decoded(password)) };
+  const path = pathname.replace(/\/$/, '');
+  return { origin, hostname, path, query: search, login: username + password === '' ? null : login };
+}
+
+/** Headers that belong to the connection, or that the connector itself sets. */
+const ownHeaders =
+  /^(host|content-length|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|webhook-.*)$/i;
+
+export const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: 'expected the name of a header' })
+  .refine((name) => !ownHeaders.test(name), { error: 'this header is set by the connector' });
+
+export const headerValue = secret().refine((value) => oneLine(value.reveal()) === value.reveal(), {
+  error: 'expected one line, without control characters',
+});
+
+const auth = z
+  .strictObject({
+    basic: z
+      .strictObject({ user: z.string().min(1), password: secret() })
+      .optional()
+      .describe('A login.'),
+    bearer: secret().optional().describe('A fixed token.'),
+    oauth2: oauth2Options.optional().describe('Access tokens that are fetched, and renewed as they expire.'),
+  })
+  .refine((given) => Object.values(given).filter((one) => one !== undefined).length === 1, {
+    error: 'expected one of basic, bearer and oauth2',
+  });
+
+const certificates = z
+  .string()
+  .refine((text) => !/^[./]/.test(text) || text.includes('-----BEGIN'), {
+    error: 'expected the PEM text of a certificate, not a path; a file is written as ${file:/path}',
+  })
+  .refine((text) => readCertificates(text) !== null, { error: 'expected the PEM text of a certificate' });
+
+export const httpOptions = {
+  auth: auth.optional().describe('How calls are authorized.'),
+  ca: certificates
+    .optional()
+    .describe('Certificates of authorities to trust besides the known ones, as PEM.'),
+  cert: certificates.optional().describe('The certificate that this sink shows, as PEM; goes with `key`.'),
+  key: secret().optional().describe('The private key of `cert`, as PEM.'),
+  proxy: proxyOption(),
+  allowPrivate: z
+    .boolean()
+    .default(false)
+    .describe('Allow a url that leads to this machine or into a private network.'),
+};
+
+const notPublic = 'this address is not on the internet; say allowPrivate: true if that is meant';
+
+/** What the rules look at. */
+interface Given extends HttpOptions {
+  readonly url: Pick<Endpoint, 'hostname' | 'login'>;
+  readonly headers?: { readonly [name: string]: Secret } | undefined;
+}
+
+type Rule = readonly [
+  holds: (given: Given) => boolean,
+  { path: string[]; error: string; when?: (payload: { readonly value: unknown }) => boolean },
+];
+
+const rules: readonly Rule[] = [
+  [
+    ({ url, allowPrivate }) => allowPrivate || !isPrivateLiteral(url.hostname),
+    {
+      path: ['url'],
+      error: notPublic,
+      // Also where another key is faulty, so that all faults are reported at once.
+      when: ({ value }) => (value as { url?: { hostname?: string } } | null)?.url?.hostname !== undefined,
+    },
+  ],
+  [
+    ({ url, auth: given, headers = {} }) =>
+      given === undefined ||
+      (url.login === null && !Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')),
+    { path: ['auth'], error: 'the url or the headers have a login already; keep one of them' },
+  ],
+  [
+    ({ auth: given, allowPrivate }) =>
+      allowPrivate || !isPrivateLiteral(URL.parse(given?.oauth2?.tokenUrl ?? '')?.hostname ?? ''),
+    { path: ['auth', 'oauth2', 'tokenUrl'], error: notPublic },
+  ],
+  [
+    ({ cert, key }) => (cert === undefined) === (key === undefined),
+    { path: ['cert'], error: 'cert and key go together' },
+  ],
+  [
+    ({ cert, key }) => !cert || !key || readCertificates(cert, key) !== null,
+    { path: ['key'], error: 'expected the PEM text of the private key that belongs to cert' },
+  ],
+];
+
+/** What has to be true of these options together. */
+export const withRules = <Schema extends z.ZodType<Given>>(schema: Schema): Schema =>
+  rules.reduce((checked, [holds, told]) => checked.refine(holds, told) as Schema, schema);
+
+/** What a connection is made by, besides its url. */
+export type HttpOptions = z.output<z.ZodObject<typeof httpOptions>>;
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Null where one is none, or where the key is not that of the first. */
+function readCertificates(text: string, key?: Secret): X509Certificate[] | null {
+  const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  const begun = text.match(/-----BEGIN CERTIFICATE-----/g) ?? [];
+  if (found.length === 0 || found.length < begun.length) return null;
+  try {
+    const all = found.map((one) => new X509Certificate(one));
+    return !key || all[0]?.checkPrivateKey(createPrivateKey(key.reveal())) ? all : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+
+/** What a look-up takes of an answer. */
+
+const typeNames = ['text', 'number', 'boolean', 'time', 'url'] as const;
+
+const pointerExpected = 'expected a JSON Pointer such as /result/score';
+
+/** What somebody meant who wrote `result.score` or `$.result.score`. */
+function pointerMeant(text: string): string {
+  const meant = `/${text.replace(/^\$\.?/, '').replaceAll(/\.|\[(\d+)\]/g, (_, index = '') => `/${index}`)}`;
+  return /^[\w.[\]$-]+$/.test(text) ? ` (write ${meant.replaceAll('//', '/')})` : '';
+}
+
+/** RFC 6901; an empty one is the answer as a whole. */
+const pointer = z.string({ error: pointerExpected }).superRefine((text, context) => {
+  if (!/^(?:\/(?:[^~/]|~[01])*)*$/.test(text)) context.addIssue(pointerExpected + pointerMeant(text));
+});
+
+const factField = z.strictObject({
+  at: pointer.describe('Where it is in the answer: a JSON Pointer such as /result/score.'),
+  type: z.enum(typeNames).default('text').describe('What it has to be; anything else is unknown.'),
+  personal: z
+    .boolean()
+    .default(false)
+    .describe('It says who the candidate is: it stays out of lists, logs and metrics, and ends with `keep`.'),
+});
+
+export type FactField = Readonly<z.output<typeof factField>>;
+
+/** The `fields` option of look-ups. */
+export const factFields = z
+  .record(
+    z
+      .string()
+      .regex(/^[A-Za-z]\w{0,63}$/, { error: 'expected a name of letters, digits and "_", such as score' }),
+    factField,
+  )
+  .refine((fields) => Object.keys(fields).length > 0, { error: 'expected at least one field' });
