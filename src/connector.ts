@@ -266,6 +266,8 @@ export interface Connector<
   ): ComposeResult<Message>;
   /** What is wrong with what an option says beyond its form, such as with a file that it names. Must not call the tool. */
   fault?(options: z.infer<Options>): Promise<OptionFault | null>;
+  /** Carries out look-ups, with these keys. One connector has it. */
+  readonly lookup?: AnyConnector;
   /** Loads the client library. Must not call the tool. `refreshTokens`: for AccessTokens; default: in memory. */
   connect(options: z.infer<Options>, refreshTokens?: RefreshTokens): Promise<Sink<Message>>;
 }

@@ -127,6 +127,9 @@ export type Facts = { readonly [lookup: string]: LookupFacts };
 
 export const noFacts: Facts = {};
 
+/** The sink that a look-up is made by, as deliveries name it. No sink of a config can have such a name. */
+export const lookupSink = (lookup: string): string => `lookup:${lookup}`;
+
 /** An event, and what look-ups found out about it. */
 export interface EventWithFacts {
   readonly event: Event;

@@ -7,22 +7,19 @@ import {
   statedDelayMs,
   tokenCheck,
 } from '../../src/connector.ts';
-import type { LiveCheck, PostForm, RefreshTokens } from '../../src/connector.ts';
+import type { LiveCheck, PostForm, RefreshTokens, Secret } from '../../src/connector.ts';
 import type { Json, Outcome, Retry } from '../../src/model.ts';
-import { type Exchange, exchange, type Headers, Route } from './client.ts';
+import { type Exchange, exchange, type Headers, type Request, Route } from './client.ts';
 import type { Endpoint, HttpOptions } from './http-options.ts';
 import { PrivateAddressError } from './public-addresses.ts';
-import type { Secret } from '../../src/connector.ts';
 
 interface CallerOptions extends HttpOptions {
   readonly url: Endpoint;
   readonly headers?: { readonly [name: string]: Secret } | undefined;
 }
 
-type Request = Omit<Parameters<typeof exchange>[1], 'headers'> & {
-  /** By a token, if there is one. These win over the sink's. */
-  readonly headers?: Headers;
-};
+/** Its headers win over those of the options. */
+type CallRequest = Omit<Request, 'headers'> & Partial<Pick<Request, 'headers'>>;
 
 /** Calls with the options of one sink or look-up: its headers, its login, its way. Opens no connection yet. */
 export class Caller {
@@ -78,7 +75,7 @@ export class Caller {
   }
 
   /** Makes one call, or says why there is no access token for it. */
-  async call(request: Request, signal: AbortSignal): Promise<Exchange | { readonly outcome: Retry }> {
+  async call(request: CallRequest, signal: AbortSignal): Promise<Exchange | { readonly outcome: Retry }> {
     const access = await this.#tokens?.get(signal);
     if (access && 'outcome' in access) return access;
     const headers = {

@@ -66,25 +66,37 @@ export interface Answer {
   readonly text: string;
   /** Whether all of it came. */
   readonly isWhole: boolean;
+  /** It has more bytes than are read. */
+  readonly isTooLong: boolean;
 }
 
-const maxBodyBytes = 1024 * 1024;
+const usualAnswerBytes = 1024 * 1024;
 
 /** Without it a server may choose. */
 const uncompressed: Headers = { 'accept-encoding': 'identity' };
 
+export interface Request extends Omit<Dispatcher.DispatchOptions, 'origin' | 'headers'> {
+  readonly headers: Headers;
+  /** More of an answer is not read. */
+  readonly maxAnswerBytes?: number;
+}
+
 /** Makes one request. Uses undici's lowest level, as only that tells whether a request was begun. Never rejects. */
 export function exchange(
   { dispatcher, origin, isBlocked }: Route,
-  request: Omit<Dispatcher.DispatchOptions, 'origin' | 'headers'> & { readonly headers: Headers },
+  { maxAnswerBytes = usualAnswerBytes, ...request }: Request,
   signal: AbortSignal,
 ): Promise<Exchange> {
   if (isBlocked) return Promise.resolve({ error: new PrivateAddressError('no public address'), sent: false });
   const { promise, resolve } = Promise.withResolvers<Exchange>();
-  const handler = new Handler((result) => {
-    signal.removeEventListener('abort', abort);
-    resolve(result);
-  }, signal);
+  const handler = new Handler(
+    (result) => {
+      signal.removeEventListener('abort', abort);
+      resolve(result);
+    },
+    maxAnswerBytes,
+    signal,
+  );
   const abort = () => handler.abort();
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();
@@ -94,14 +106,16 @@ export function exchange(
 
 class Handler implements Dispatcher.DispatchHandler {
   readonly #settle: (result: Exchange) => void;
+  readonly #maxBytes: number;
   readonly #signal: AbortSignal;
   #controller: Dispatcher.DispatchController | null = null;
   #head: Pick<Answer, 'status' | 'headers'> | null = null;
   #body: Buffer[] = [];
   #bodyBytes = 0;
 
-  constructor(settle: (result: Exchange) => void, signal: AbortSignal) {
+  constructor(settle: (result: Exchange) => void, maxBytes: number, signal: AbortSignal) {
     this.#settle = settle;
+    this.#maxBytes = maxBytes;
     this.#signal = signal;
   }
 
@@ -123,8 +137,12 @@ class Handler implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bodyBytes += chunk.length;
-    if (this.#bodyBytes > maxBodyBytes) controller.abort(new Error('the answer is too long'));
+    if (this.#isTooLong) controller.abort(new Error('the answer is too long'));
     else this.#body.push(chunk);
+  }
+
+  get #isTooLong(): boolean {
+    return this.#bodyBytes > this.#maxBytes;
   }
 
   onResponseEnd(): void {
@@ -143,7 +161,8 @@ class Handler implements Dispatcher.DispatchHandler {
     const head = this.#head;
     // Unlike a buffer's, a decoder's text is without a byte order mark.
     const text = new TextDecoder().decode(Buffer.concat(this.#body));
-    if (head !== null) this.#settle({ answer: { ...head, text, isWhole: error === null } });
+    if (head !== null)
+      this.#settle({ answer: { ...head, text, isWhole: error === null, isTooLong: this.#isTooLong } });
     else this.#settle({ error: error ?? new Error('no answer'), sent: this.#controller !== null });
   }
 }

@@ -120,7 +120,7 @@ const rules: readonly Rule[] = [
 
 /** What has to be true of these options together. */
 export const withRules = <Schema extends z.ZodType<Given>>(schema: Schema): Schema =>
-  rules.reduce((checked, [holds, told]) => checked.refine(holds, told) as Schema, schema);
+  rules.reduce((checked, [holds, told]) => checked.refine(holds, told), schema);
 
 /** What a connection is made by, besides its url. */
 export type HttpOptions = z.output<z.ZodObject<typeof httpOptions>>;

@@ -3,6 +3,7 @@ import { defineConnector, oneLine } from '../../src/connector.ts';
 import { isMap } from '../../src/model.ts';
 import { describe } from './describe.ts';
 import { headerName } from './http-options.ts';
+import { lookup } from './lookup/index.ts';
 import { canCarry, compose, contentTypeOf, escapeFor, isUtf8 } from './message.ts';
 import { notUtf8, options } from './options.ts';
 
@@ -54,6 +55,7 @@ export const webhook = defineConnector({
     },
   },
   defaults: { concurrency: 16, timeoutMs: 30_000 },
+  lookup,
   placeKeys: ['path'],
   // Calls of one address that say different things are for different purposes.
   audience: {

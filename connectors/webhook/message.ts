@@ -124,9 +124,9 @@ function payloadOf(event: EventData): Json {
 
 /**
  * Percent-encoded where needed; `#` too, since what follows it in a URL is never sent. Null where a segment would lead
- * out of the sink's url.
+ * out of the url before it.
  */
-function pathOf(written: string): string | null {
+export function pathOf(written: string): string | null {
   if (written === '') return '';
   const slashed = (/^[/?]/.test(written) ? written : `/${written}`).replaceAll('#', '%23');
   const [segments = ''] = slashed.split('?', 1);

@@ -4,6 +4,7 @@ import type { Plan } from '../rules/plan.ts';
 import type { ActionReading } from './actions.ts';
 import { readAlerts, readSummary } from './alerts.ts';
 import { readCatalog, testLookup } from './catalog.ts';
+import { readLookups } from './lookups/lookups.ts';
 import { readHours } from './hours.ts';
 import { readSetting } from './locale-and-links.ts';
 import { contentId, type PlanSource } from './plan-source.ts';
@@ -14,7 +15,7 @@ type PlanReading = Reading & Pick<ActionReading, 'connectors' | 'mask'>;
 
 /** Compiles a plan. Not for use if an error was reported. */
 export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
-  const lookups: Plan['lookups'] = new Map();
+  const lookups = readLookups(source.lookups, reading);
   const catalog = readCatalog(source.catalog, lookups, reading);
   const setting = readSetting(source, { test: catalog.keys, facts: lookups }, reading);
   const actionReading: ActionReading = {

@@ -2,6 +2,7 @@ import type { Json } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { Path } from '../support/json.ts';
 import type { Mask } from '../support/secret.ts';
+import type { LookupSink } from './lookups/lookup-sinks.ts';
 import type { Scenario } from './scenarios.ts';
 import type { Settings } from './settings.ts';
 import type { SinkConfig } from './sinks.ts';
@@ -22,6 +23,8 @@ export interface Config extends Settings {
   /** As named on the command line. */
   readonly file: string;
   readonly sinks: ReadonlyMap<string, SinkConfig>;
+  /** How look-ups are made, by the name of their sink, as in `lookup:candidate`. */
+  readonly lookups: ReadonlyMap<string, LookupSink>;
   readonly plan: Plan;
   /** What `plan` was compiled from, as the store keeps it: with `${…}` unresolved, so that it has no secrets. */
   readonly planSource: Json;

@@ -10,6 +10,7 @@ import type { CheckedConfig, Config } from './config.ts';
 import { checkDigestRetention } from './hours.ts';
 import { buildPlan } from './build-plan.ts';
 import { actionsOf, entries, planKeys, type PlanSource, sinkOf, toPlanSource } from './plan-source.ts';
+import { readLookupSinks } from './lookups/lookup-sinks.ts';
 import { readScenarios } from './scenarios.ts';
 import { readSettings, type Settings, settingSchemas } from './settings.ts';
 import { checkRefreshTokens, connectorOfSink, readSinks, type SinkConfig, unknownSink } from './sinks.ts';
@@ -55,7 +56,7 @@ export async function loadToShow(
 
 /** For commands that plan deliveries or compare plans: they need every value of the rules, but no credentials. */
 export async function loadToPlan(file: string, options: LoadOptions): Promise<PlanningConfig> {
-  return loadConfig(file, { ...options, lenientKeys: ['sinks', 'receiver', 'admin'] });
+  return loadConfig(file, { ...options, lenientKeys: ['sinks', 'lookups', 'receiver', 'admin'] });
 }
 
 export type PlanningConfig = Pick<Config, 'store' | 'plan' | 'planSource' | 'mask'>;
@@ -164,7 +165,7 @@ function checkValue(value: Json, options: LoadOptions) {
   // Other faults of a value whose reference is at fault are consequences.
   const report: Report = (fault) => void (unresolved.has(fault.path.join('\0')) || faults.push(fault));
   const parts = readParts(value, values, report, options);
-  const { config, reading, settings, sinks, source, plan, secrets } = parts;
+  const { config, reading, settings, sinks, lookups, source, plan, secrets } = parts;
   const scenarios = readScenarios(config, sinks, reading);
   const sinkNames = isMap(config['sinks']) ? Object.keys(config['sinks']) : null;
   for (const fault of [
@@ -175,7 +176,13 @@ function checkValue(value: Json, options: LoadOptions) {
     ...checkCatalogUse(source),
     ...checkAlertSinks(source, sinks),
     ...checkDigestRetention(source, settings),
-    ...checkRefreshTokens(sinks, settings),
+    ...checkRefreshTokens(
+      [
+        ...Array.from(sinks, ([name, { options: of }]) => ({ path: ['sinks', name], options: of })),
+        ...Array.from(lookups.values(), (one) => ({ path: ['lookups', one.lookup], options: one.options })),
+      ],
+      settings,
+    ),
     ...checkSilence(plan, settings),
     ...checkLiteralSecrets(config, secrets),
     ...findSlips(config, source, sinks),
@@ -199,11 +206,11 @@ export function compileConfig(
 }
 
 function toConfig(file: string, parts: ReturnType<typeof readParts>, warnings: readonly Problem[]): Config {
-  const { settings, sinks, source, plan, values } = parts;
+  const { settings, sinks, lookups, source, plan, values } = parts;
   if (plan === null) throw new Error('a config without errors has a plan');
   const planSource = source as Json;
   const { mask } = values;
-  return Object.freeze({ file, ...(settings as Settings), sinks, plan, planSource, warnings, mask });
+  return Object.freeze({ file, ...(settings as Settings), sinks, lookups, plan, planSource, warnings, mask });
 }
 
 /** The parts of a config, as far as they could be read. */
@@ -233,10 +240,12 @@ function readParts(
   const settings = readSettings(config, reading);
   const sinks: ReadonlyMap<string, SinkConfig> = readSinks(config['sinks'], reading);
   const plan: Plan | null = config['rules'] === undefined ? null : buildPlan(source, reading);
-  const options = Object.fromEntries([...sinks].map(([name, sink]) => [name, sink.options]));
+  const testKeys = new Set(Object.keys(plan?.test(0) ?? {}));
+  const lookups = readLookupSinks(config['lookups'], testKeys, reading);
+  const options = Object.fromEntries([...sinks, ...lookups].map(([name, sink]) => [name, sink.options]));
   const secrets = [...findSecrets({ ...settings, sinks: options }), ...literalSecrets(config, source)];
   values.learnSecrets(value, secrets);
-  return { config, reading, settings, sinks, source, plan, secrets, values };
+  return { config, reading, settings, sinks, lookups, source, plan, secrets, values };
 }
 
 /** What is wrong with the references of a config, or of a part of it; a missing value under `lenientKeys` as a warning. */

@@ -8,6 +8,7 @@ export const planKeys = [
   'locale',
   'links',
   'catalog',
+  'lookups',
   'hours',
   'rules',
   'unmatched',
@@ -20,6 +21,17 @@ export const planKeys = [
  * it.
  */
 export type PlanSource = { readonly [Key in (typeof planKeys)[number]]?: Json };
+
+/** What look-ups say about events, and how long these wait. How they are made is today's. */
+export const lookupPlanKeys = ['when', 'fields', 'until', 'waitFor', 'keep'] as const;
+
+function plannedLookups(lookups: Json): Json {
+  if (!isMap(lookups)) return lookups;
+  const isPlanned = (key: string) => (lookupPlanKeys as readonly string[]).includes(key);
+  const planned = (lookup: Json): Json =>
+    isMap(lookup) ? Object.fromEntries(Object.entries(lookup).filter(([key]) => isPlanned(key))) : lookup;
+  return Object.fromEntries(Object.entries(lookups).map(([name, lookup]) => [name, planned(lookup)]));
+}
 
 /** An action as written, and its path. */
 export interface WrittenAction {
@@ -50,7 +62,13 @@ export function toPlanSource(config: JsonMap, connectorOf: (sink: string) => str
     if (!isMap(value)) return value;
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inThen(inner)]));
   };
-  const changes = { rules: inEach, alerts: inEach, unmatched: list, summary: inThen };
+  const changes = {
+    rules: inEach,
+    alerts: inEach,
+    unmatched: list,
+    summary: inThen,
+    lookups: plannedLookups,
+  };
   return Object.fromEntries(
     planKeys.flatMap((key) => {
       const { [key]: value } = config;

@@ -30,7 +30,7 @@ const retrySchema = z
 export type RetryPolicy = Readonly<z.output<typeof retrySchema>>;
 
 /** The keys that every sink has. */
-const commonSinkKeys = {
+export const commonSinkKeys = {
   retry: retrySchema.prefault({}).describe('When a failed attempt is made again.'),
   rate: rate()
     .optional()
@@ -153,7 +153,11 @@ function reportNoConnector(raw: Json, path: Path, reading: SinkReading): undefin
   reading.report(error([...path, 'connector'], `there is no connector "${name}"${instead}`));
 }
 
-function toSink(name: string, connector: AnyConnector, sink: ReadSink & { connector?: unknown }): SinkConfig {
+export function toSink(
+  name: string,
+  connector: AnyConnector,
+  sink: ReadSink & { connector?: unknown },
+): SinkConfig {
   const { retry, rate: pace, concurrency, timeout, onUnknown, connector: _, ...options } = sink;
   const { defaults } = connector;
   return {
@@ -168,24 +172,29 @@ function toSink(name: string, connector: AnyConnector, sink: ReadSink & { connec
   };
 }
 
-/** Times of a sink that contradict each other. `raw` is the sink as written. */
-function contradictions({ retry, timeoutMs }: SinkConfig, raw: Json, path: Path): Fault[] {
-  const time = (keys: Path, ms: number) => {
-    const isGiven = valueAt(raw, keys) !== undefined;
-    const name = `${keys.at(-1)} (${durationText(ms)}${isGiven ? '' : ' unless given'})`;
-    return { name, ms, isGiven, path: [...path, ...keys] };
-  };
-  const minDelay = time(['retry', 'minDelay'], retry.minDelayMs);
-  const maxDelay = time(['retry', 'maxDelay'], retry.maxDelayMs);
-  const giveUp = time(['retry', 'giveUpAfter'], retry.giveUpAfterMs);
-  const timeout = time(['timeout'], timeoutMs);
-  const faults: Fault[] = [];
-  if (minDelay.ms > maxDelay.ms)
-    faults.push(
-      maxDelay.isGiven
-        ? error(maxDelay.path, `${maxDelay.name} is shorter than ${minDelay.name}`)
-        : error(minDelay.path, `${minDelay.name} is longer than ${maxDelay.name}`),
-    );
+const timeIn = (raw: Json, keys: Path, ms: number, path: Path) => {
+  const isGiven = valueAt(raw, keys) !== undefined;
+  const name = `${keys.at(-1)} (${durationText(ms)}${isGiven ? '' : ' unless given'})`;
+  return { name, ms, isGiven, path: [...path, ...keys] };
+};
+
+/** Delays between attempts that contradict each other. `raw` is the sink as written. */
+export function delayFaults({ retry }: Pick<SinkConfig, 'retry'>, raw: Json, path: Path): Fault[] {
+  const minDelay = timeIn(raw, ['retry', 'minDelay'], retry.minDelayMs, path);
+  const maxDelay = timeIn(raw, ['retry', 'maxDelay'], retry.maxDelayMs, path);
+  if (minDelay.ms <= maxDelay.ms) return [];
+  return maxDelay.isGiven
+    ? [error(maxDelay.path, `${maxDelay.name} is shorter than ${minDelay.name}`)]
+    : [error(minDelay.path, `${minDelay.name} is longer than ${maxDelay.name}`)];
+}
+
+/** All times of a sink that contradict each other. */
+function contradictions(sink: SinkConfig, raw: Json, path: Path): Fault[] {
+  const { retry, timeoutMs } = sink;
+  const minDelay = timeIn(raw, ['retry', 'minDelay'], retry.minDelayMs, path);
+  const giveUp = timeIn(raw, ['retry', 'giveUpAfter'], retry.giveUpAfterMs, path);
+  const timeout = timeIn(raw, ['timeout'], timeoutMs, path);
+  const faults = delayFaults(sink, raw, path);
   for (const [than, consequence] of [
     [minDelay, 'nothing would be tried twice'],
     [timeout, 'what timed out would not be tried again'],
@@ -197,13 +206,13 @@ function contradictions({ retry, timeoutMs }: SinkConfig, raw: Json, path: Path)
 
 /** Refresh tokens that are lost with a restart, if their server gives another one with each answer. */
 export function checkRefreshTokens(
-  sinks: ReadonlyMap<string, SinkConfig>,
+  sinks: readonly { readonly path: Path; readonly options: SinkConfig['options'] }[],
   { store }: Partial<Settings>,
 ): Fault[] {
   if (!store || store.secretKey !== null) return [];
   const message =
     'if the server gives another refresh token with each answer, the newest is lost at a restart: set store.secretKey (32 bytes in base64), or use client credentials';
-  return [...sinks.values()]
+  return sinks
     .filter(({ options }) => mayRotate(options))
-    .map(({ name }) => warning(['sinks', name, 'auth', 'oauth2', 'refreshToken'], message, 'key'));
+    .map(({ path }) => warning([...path, 'auth', 'oauth2', 'refreshToken'], message, 'key'));
 }

@@ -14,11 +14,17 @@ export interface Schema {
 export type Keys = Map<string, Schema>;
 
 /** What stands for the names that people choose, in maps whose keys are theirs. */
-const names: Record<string, string> = { catalog: '<test id>', hours: '<name>' };
+const names: Record<string, string> = {
+  catalog: '<test id>',
+  hours: '<name>',
+  lookups: '<name>',
+  'lookups.<name>.fields': '<field>',
+};
 
 /** Where something of its own begins, which is listed by itself. */
 const ends = new Set([
   'sinks',
+  'lookups.<name>.when',
   'rules[].when',
   'rules[].then',
   'unmatched',
@@ -88,5 +94,12 @@ export function keysOf(root: Schema, connectorNames: readonly string[]): Keys {
   addVariants('sink', 'sinks.<name>');
   addVariants('action', 'rules[].then[]');
   addWhen();
+  // Calls are made alike, and these keys are explained once.
+  const isOfSinks = (key: string) =>
+    ['webhook sink.', 'sinks.<name>.'].some((start) => keys.has(start + key));
+  for (const key of keys.keys()) {
+    const own = key.replace('lookups.<name>.', '');
+    if (own !== key && own !== 'url' && isOfSinks(own)) keys.delete(key);
+  }
   return keys;
 }

@@ -5,6 +5,8 @@ import { hoursSchema } from '../../config/hours.ts';
 import { messageSchemas } from '../../config/locale-and-links.ts';
 import { alertsSchema, summarySchema } from '../../config/alerts.ts';
 import { catalogEntry, testIdKey } from '../../config/catalog.ts';
+import { lookupConnector, lookupSchema } from '../../config/lookups/lookup-sinks.ts';
+import { lookupName } from '../../config/lookups/lookups.ts';
 import { ruleShape, silentWord } from '../../config/rules.ts';
 import { scenarioSchema } from '../../config/scenarios.ts';
 import { settingSchemas } from '../../config/settings.ts';
@@ -29,6 +31,8 @@ function configSchema(all: readonly AnyConnector[]) {
   const actions = z.array(anyOf(all.map(publishedAction)));
   const alertActions = z.array(anyOf(all.map(publishedAlertAction)));
   const sinks = all.map((connector) => named(sinkSchema(connector), connector, 'sink'));
+  const asking = lookupConnector(all);
+  const lookups = asking ? [named(lookupSchema(asking), asking, 'options')] : [];
   return z.strictObject({
     $schema: z.string().optional().describe('Where editors find the schema, in a config written as JSON.'),
     ...settingSchemas,
@@ -41,6 +45,10 @@ function configSchema(all: readonly AnyConnector[]) {
       .record(z.string(), hoursSchema)
       .optional()
       .describe('Opening hours by name; actions refer to them.'),
+    lookups: z
+      .record(lookupName, anyOf(lookups))
+      .optional()
+      .describe('What is asked about an event before it is decided, each under a name of your own.'),
     sinks: z.record(sinkName, anyOf(sinks)).describe('Where messages go, each under a name of your own.'),
     rules: z
       .array(

@@ -1,0 +1,94 @@
+import type { FactField } from '../../../src/connector.ts';
+import { isMap, type Json, type LookupFacts } from '../../../src/model.ts';
+
+/** What is wanted of an answer. */
+export interface Wanted {
+  readonly fields: { readonly [field: string]: FactField };
+  readonly until: readonly string[];
+}
+
+type Fact = string | number | boolean;
+
+export interface ReadAnswer {
+  readonly facts: LookupFacts;
+  /** Fields of `until` that are not there. */
+  readonly missing: readonly string[];
+}
+
+/** The facts of an answer. `at`: when it came (ms). Says which types were wrong, and nothing of the values. */
+export function readAnswer({ fields: wanted, until }: Wanted, answer: Json, at: number): ReadAnswer {
+  const fields: Record<string, Fact | null> = {};
+  const faults: string[] = [];
+  const missing: string[] = [];
+  for (const [field, { at: pointer, type }] of Object.entries(wanted)) {
+    const found = valueAt(answer, pointer) ?? null;
+    const fact = found === null ? null : readers[type].read(found);
+    if (fact !== undefined) fields[field] = fact;
+    else faults.push(`${field}: expected ${readers[type].expected}, got ${kindOf(found)}`);
+    if (found === null && until.includes(field)) missing.push(field);
+  }
+  const reason = faults.length === 0 ? null : `${faults.join('; ')}.`;
+  return { facts: { state: 'answered', at, reason, fields }, missing };
+}
+
+/** The API says that there is nothing. */
+export function nothingFound({ fields }: Wanted, reason: string, at: number): LookupFacts {
+  const none = Object.fromEntries(Object.keys(fields).map((field) => [field, null]));
+  return { state: 'absent', at, reason, fields: none };
+}
+
+/** By a JSON Pointer (RFC 6901). */
+function valueAt(answer: Json, pointer: string): Json | undefined {
+  let value: Json | undefined = answer;
+  for (const step of pointer.split('/').slice(1)) {
+    const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (Array.isArray(value)) value = /^(?:0|[1-9]\d*)$/.test(key) ? (value[Number(key)] as Json) : undefined;
+    else value = isMap(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  }
+  return value;
+}
+
+const longestText = 10_000;
+
+/** How a value of each type is read; undefined where it is another one. */
+const readers: {
+  readonly [type in FactField['type']]: {
+    readonly expected: string;
+    readonly read: (value: Json) => Fact | undefined;
+  };
+} = {
+  text: { expected: `text of at most ${longestText} characters`, read: readText },
+  number: {
+    expected: 'a number',
+    read: (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined),
+  },
+  boolean: { expected: 'true or false', read: (value) => (typeof value === 'boolean' ? value : undefined) },
+  time: { expected: 'a time with its zone, as in 2026-11-23T10:00:00Z', read: readTime },
+  url: { expected: 'an address that begins with https:// or http://', read: readUrl },
+};
+
+function readText(value: Json): string | undefined {
+  if (typeof value !== 'string' || value.length > longestText) return undefined;
+  // PostgreSQL stores no NUL.
+  return value.toWellFormed().replaceAll('\0', '\uFFFD');
+}
+
+function readTime(value: Json): string | undefined {
+  try {
+    return new Date(Temporal.Instant.from(readText(value) ?? '').epochMilliseconds).toISOString();
+  } catch {
+    return undefined;
+  }
+}
+
+function readUrl(value: Json): string | undefined {
+  const url = URL.parse(readText(value)?.trim() ?? '');
+  return url && /^https?:$/.test(url.protocol) ? url.href : undefined;
+}
+
+function kindOf(value: Json): string {
+  if (Array.isArray(value)) return 'a list';
+  if (isMap(value)) return 'a map';
+  if (typeof value === 'string') return value.length > longestText ? 'a longer text' : 'text';
+  return typeof value === 'boolean' ? 'true or false' : 'a number';
+}

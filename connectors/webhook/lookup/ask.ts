@@ -1,0 +1,57 @@
+import { passed } from '../../../src/connector.ts';
+import type { LiveCheck, RefreshTokens, Sink } from '../../../src/connector.ts';
+import { isMap, type Json, type Outcome } from '../../../src/model.ts';
+import { Caller, waitForBody } from '../caller.ts';
+import type { LookupOptions, Question } from './options.ts';
+import { mostAnswerBytes, outcomeOf } from './outcomes.ts';
+
+/** Opens no connection yet. */
+export function connectLookup(options: LookupOptions, refreshTokens?: RefreshTokens): Sink<Question> {
+  const caller = new Caller(options, { base: { accept: 'application/json' } }, refreshTokens);
+
+  async function ask(path: string, now: number, signal: AbortSignal): Promise<Outcome> {
+    const request = { method: 'GET', path, maxAnswerBytes: mostAnswerBytes, ...waitForBody } as const;
+    let result = await caller.call(request, signal);
+    // A login may end before its time. Asking twice changes nothing.
+    const isLoggedOut = caller.hasTokens && 'answer' in result && result.answer.status === 401;
+    if (isLoggedOut && !signal.aborted) result = await caller.call(request, signal);
+    if ('outcome' in result) return result.outcome;
+    const { proxy } = caller.route;
+    return caller.masked(outcomeOf(result, { ...options, proxy, now, aborted: signal.aborted }));
+  }
+
+  return {
+    deliver: ({ message, now, signal }) => ask(message.path, now, signal),
+    async check(questions, signal) {
+      const token = await caller.checkToken(signal);
+      if (token.some(({ ok }) => !ok)) return token;
+      const asked = questions.map(async ({ path }) => checkOf(await ask(path, Date.now(), signal), options));
+      return [...token, ...(await Promise.all(asked))];
+    },
+    close: () => caller.close(),
+  };
+}
+
+/** Which fields were found, and of which type; no values. */
+function checkOf(outcome: Outcome, { fields }: Pick<LookupOptions, 'fields'>): LiveCheck {
+  const what = 'url answers';
+  const so =
+    outcome.outcome === 'delivered'
+      ? outcome.receipt['facts']
+      : outcome.outcome === 'retry' && outcome.progress;
+  if (!so || !isMap(so)) {
+    const { detail } = outcome as { detail: string };
+    const advice = outcome.outcome === 'rejected' ? outcome.advice : 'Fix that, then check again.';
+    return { ok: false, what, detail, advice };
+  }
+  const found = isMap(so['fields']) ? so['fields'] : {};
+  const words = Object.entries(fields).map(([name, { type }]) => `${name}: ${stateOf(found[name], type)}`);
+  const detail = `${words.join(', ')}.${typeof so['reason'] === 'string' ? ` ${so['reason']}` : ''}`;
+  const isFine = Object.keys(fields).every((name) => found[name] !== undefined);
+  return isFine
+    ? passed(what, detail)
+    : { ok: false, what, detail, advice: 'Check at and type of these fields.' };
+}
+
+const stateOf = (value: Json | undefined, type: string): string =>
+  value === undefined ? 'not of its type' : value === null ? 'not there' : type;

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { factFields } from '../../../src/connector.ts';
+import { endpointOf, headerName, headerValue, httpOptions, withRules } from '../http-options.ts';
+
+/** What is asked: what follows the host in the url. */
+export interface Question {
+  readonly path: string;
+}
+
+const urlExpected =
+  'expected an address whose host no event can change: https://, a host and a "/", as in https://tests.example.com/api/candidates/{{ event.candidateId }}';
+
+/** A template. What stands before its first tag is the host, with a slash or a question mark after it. */
+const url = z
+  .string()
+  .transform((template, context) => {
+    const [fixed = ''] = template.split(/\{[{%]/, 1);
+    const isFixed =
+      /^https?:\/\/[^\s/?#\\]+[/?]/i.test(fixed) || (fixed === template && !/[\s#]/.test(fixed));
+    const endpoint = isFixed ? endpointOf(fixed) : null;
+    if (endpoint) return { ...endpoint, template };
+    context.addIssue({ code: 'custom', message: urlExpected });
+    return z.NEVER;
+  })
+  .describe('What to ask: a template whose values are percent-encoded.');
+
+const isPlain = (address: string): boolean => /^http:/i.test(address);
+const notEncrypted =
+  'expected https://, because answers are about people; with allowPrivate: true it may be http://';
+
+export const options = withRules(
+  z.object({
+    url,
+    fields: factFields,
+    until: z.array(z.string()).default([]),
+    headers: z
+      .record(headerName, headerValue)
+      .optional()
+      .describe('Sent with each call, such as an API key.'),
+    ...httpOptions,
+  }),
+)
+  .refine(({ url: { origin }, allowPrivate }) => allowPrivate || !isPlain(origin), {
+    path: ['url'],
+    error: notEncrypted,
+  })
+  .refine(({ auth, allowPrivate }) => allowPrivate || !isPlain(auth?.oauth2?.tokenUrl ?? ''), {
+    path: ['auth', 'oauth2', 'tokenUrl'],
+    error: notEncrypted,
+  });
+
+export type LookupOptions = z.output<typeof options>;

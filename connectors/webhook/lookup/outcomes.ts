@@ -1,0 +1,104 @@
+import {
+  delivered,
+  fetchFailure,
+  perhapsSinkWide,
+  rejected,
+  retry,
+  sinkWide,
+  statedDelayMs,
+} from '../../../src/connector.ts';
+import type { Json, LookupFacts, Outcome, Retry } from '../../../src/model.ts';
+import type { Answer, Exchange } from '../client.ts';
+import { PrivateAddressError } from '../public-addresses.ts';
+import { nothingFound, readAnswer, type Wanted } from './answer.ts';
+
+/** What a look-up's outcomes depend on besides the answer. `now` (ms): when it was asked. */
+interface Terms extends Wanted {
+  readonly proxy: string | null;
+  readonly now: number;
+  readonly aborted: boolean;
+}
+
+/** Longer answers are not read. */
+export const mostAnswerBytes = 256 * 1024;
+
+/**
+ * How an attempt ended. `delivered` has the status and the facts as its receipt. A `retry` with `progress` was answered, but
+ * something is not there yet: these are the facts so far, which count if no better ones come. `rejected`: asking again
+ * would not help. Nothing of an answer's body is quoted. Asking changes nothing, so no outcome is `unknown`.
+ */
+export function outcomeOf(result: Exchange, terms: Terms): Outcome {
+  if ('answer' in result) return outcomeOfAnswer(result.answer, terms);
+  const { error } = result;
+  if (error instanceof PrivateAddressError)
+    return sinkWide(
+      'invalid',
+      "The look-up's url leads to an address that is not on the internet (this machine, or a private network). Say allowPrivate: true in the look-up if that is meant.",
+    );
+  if (terms.aborted) return sinkWide('timeout', 'The API did not answer in time.');
+  const { words, sent } = fetchFailure(error, terms.proxy);
+  const isLate = /TIMEOUT|ETIMEDOUT/.test((error as NodeJS.ErrnoException).code ?? '');
+  const what = sent ? `No answer came: ${words}.` : `The API cannot be reached: ${words}.`;
+  return sinkWide(isLate ? 'timeout' : 'network', what);
+}
+
+function outcomeOfAnswer(answer: Answer, terms: Terms): Outcome {
+  const { status } = answer;
+  if (status >= 200 && status < 300) return outcomeOfBody(answer, terms);
+  const said = `The API answered ${status}.`;
+  if (status === 404)
+    return notYet('It has nothing about this yet, or the url is wrong.', status, terms, nothingFound);
+  if (status === 410)
+    return delivered({ status, facts: nothingFound(terms, said, terms.now) as unknown as Json });
+  const statedMs = statedDelayMs([answer.headers['retry-after']].flat()[0], terms.now);
+  if (status < 400)
+    return perhapsSinkWide(
+      'not_found',
+      `${said} Redirects are not followed. Put the final address into the look-up's url.`,
+    );
+  if (status === 401 || status === 403 || status === 407)
+    return sinkWide('auth', `${said} Check the look-up's auth and headers, and what its login may see.`);
+  if (status === 429) return sinkWide('rate_limited', `${said} Set the look-up's rate.`, statedMs);
+  if (ofThisOne.has(status))
+    return rejected('invalid', said, "Check the look-up's url with what the API expects.");
+  if (status === 408) return sinkWide('timeout', said, statedMs);
+  // These may be about what was asked for: others may get through.
+  if (status >= 500)
+    return (status === 500 || status === 501 ? perhapsSinkWide : sinkWide)('server', said, statedMs);
+  return perhapsSinkWide('invalid', `${said} Check the look-up's url.`, statedMs);
+}
+
+/** The API refuses what was asked, and would again: bad request, too long an address, bad content. */
+const ofThisOne = new Set([400, 414, 422]);
+
+function outcomeOfBody({ status, text, isWhole, isTooLong }: Answer, terms: Terms): Outcome {
+  const unusable = (what: string) =>
+    rejected('invalid', `The API answered ${status}, ${what}.`, "Check the look-up's url and the API.");
+  if (isTooLong) return unusable(`with more than ${mostAnswerBytes / 1024} kB`);
+  if (!isWhole)
+    return sinkWide(
+      terms.aborted ? 'timeout' : 'network',
+      'The answer of the API broke off, or came too late.',
+    );
+  let body: Json;
+  try {
+    body = JSON.parse(text) as Json;
+  } catch {
+    return unusable('but with no JSON');
+  }
+  const { facts, missing } = readAnswer(terms, body, terms.now);
+  if (missing.length > 0)
+    return notYet(`It has no ${missing.join(' and no ')} yet.`, status, terms, () => facts);
+  return delivered({ status, facts: facts as unknown as Json });
+}
+
+function notYet(
+  what: string,
+  status: number,
+  terms: Terms,
+  factsSoFar: (wanted: Wanted, reason: string, at: number) => LookupFacts,
+): Retry {
+  const reason = `The API answered ${status}. ${what}`;
+  const facts = { ...factsSoFar(terms, reason, terms.now) };
+  return { ...retry('not_found', reason), progress: { ...facts, reason: facts.reason ?? reason } };
+}

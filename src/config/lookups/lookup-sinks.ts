@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import { type AnyConnector, type ComposeResult, rejected } from '../../connector.ts';
+import { cached } from '../../enrich/cached.ts';
+import { isMap, type Json, lookupSink, type Rejected } from '../../model.ts';
+import { sampleEvent, type TemplateData, templateData } from '../../templates/data.ts';
+import { compileFields } from '../../templates/template.ts';
+import { bareReferences, templateFaults } from '../actions.ts';
+import { commonSinkKeys, type SinkConfig, toSink, delayFaults } from '../sinks.ts';
+import { error, type Fault, warning } from '../text/problems.ts';
+import { interpolateTemplate, interpolateText } from '../text/references.ts';
+import { duration } from '../text/units.ts';
+import { type Reading, validate } from '../text/validate.ts';
+import { lookupPlanShape, needsOther, withoutFacts } from './lookups.ts';
+
+/** How a look-up is carried out, which is today's: a sink of its own, `lookup:NAME`, that only look-ups are made by. */
+export interface LookupSink extends SinkConfig {
+  /** The look-up's name. */
+  readonly lookup: string;
+  /** What is asked for an event, as the connector takes it. Pure. */
+  compose(data: TemplateData): ComposeResult<Json>;
+}
+
+const { onUnknown: _, ...commonKeys } = commonSinkKeys;
+
+/** The schema of look-ups: the connector's own options, how it is asked, and the plan's part. */
+export function lookupSchema({ options }: AnyConnector): z.ZodObject {
+  return (options as z.ZodObject)
+    .safeExtend({
+      ...lookupPlanShape,
+      ...commonKeys,
+      cache: duration({ min: '1s', max: '7d' })
+        .optional()
+        .describe(
+          'How long an answer counts for the same url: right for tests, useless for candidates. By default not at all.',
+        ),
+    })
+    .strict();
+}
+
+interface LookupReading extends Reading {
+  readonly connectors: ReadonlyMap<string, AnyConnector>;
+}
+
+/** The connector that look-ups are made by, if there is one. */
+export const lookupConnector = (connectors: Iterable<AnyConnector>): AnyConnector | undefined =>
+  [...connectors].find(({ lookup }) => lookup)?.lookup;
+
+/** Reads each, without those that have faults, by the name of its sink. `testKeys`: of the catalog. */
+export function readLookupSinks(
+  raw: Json | undefined,
+  testKeys: ReadonlySet<string>,
+  reading: LookupReading,
+): Map<string, LookupSink> {
+  const connector = lookupConnector(reading.connectors.values());
+  if (raw !== undefined && !connector)
+    reading.report(error(['lookups'], 'this build has no look-ups', 'key'));
+  if (!connector || !isMap(raw)) return new Map();
+  const sinks = Object.entries(raw).flatMap(([name, written]): LookupSink[] => {
+    const sink = readOne(name, written, connector, { testKeys, names: Object.keys(raw) }, reading);
+    return sink ? [sink] : [];
+  });
+  return new Map(sinks.map((sink) => [sink.name, sink]));
+}
+
+interface Known {
+  readonly testKeys: ReadonlySet<string>;
+  /** Of all look-ups. */
+  readonly names: readonly string[];
+}
+
+function readOne(
+  name: string,
+  raw: Json,
+  connector: AnyConnector,
+  known: Known,
+  reading: LookupReading,
+): LookupSink | null {
+  const path = ['lookups', name];
+  const { templates } = connector;
+  const textOf = (key: string) => (key in templates ? interpolateTemplate : interpolateText);
+  const read = validate(
+    { schema: lookupSchema(connector), raw, path, textOf },
+    withoutFacts(reading, known.names),
+  );
+  const faults = isMap(raw) ? urlFaults(raw, templates, known) : [];
+  for (const fault of faults) reading.report({ ...fault, path: [...path, ...fault.path] });
+  if (!read || faults.some(({ severity }) => severity === 'error')) return null;
+  const { when: _when, keep: _keep, waitFor, cache, ...own } = read as unknown as Read;
+  const retry = { ...own.retry, giveUpAfterMs: Math.min(own.retry.giveUpAfterMs, waitFor) };
+  const asking = cache === undefined ? connector : cached(connector, cache);
+  const sink = toSink(lookupSink(name), asking, { ...own, retry, onUnknown: 'resend' });
+  for (const fault of delayFaults(sink, raw, path)) reading.report(fault);
+  const compose = composerOf(sink, known);
+  const sample = compose(templateData(sampleEvent({ candidateNumericalId: 1 }, 0), {}, {}, name, 0));
+  if ('rejected' in sample) reading.report(error([...path, 'url'], sample.rejected.detail));
+  return { ...sink, lookup: name, compose };
+}
+
+interface Read extends Omit<Parameters<typeof toSink>[2], 'onUnknown'> {
+  readonly when?: unknown;
+  readonly keep?: unknown;
+  readonly waitFor: number;
+  readonly cache?: number;
+}
+
+const vocabularyOf = ({ testKeys }: Known) => ({ test: testKeys });
+
+function composerOf({ connector, options }: SinkConfig, known: Known): LookupSink['compose'] {
+  const { template } = options['url'] as { readonly template: string };
+  const { fields } = compileFields({ url: template }, connector.templates, vocabularyOf(known));
+  return (data) => {
+    const rendered = fields?.render(data) ?? { fault: 'The template of "url" has faults.' };
+    if ('fault' in rendered) return refused(rendered.fault);
+    if (rendered.hollow)
+      return refused('A part of the url has nothing to print, and would ask for another thing.');
+    const subject = { kind: 'event', event: data.event } as const;
+    return connector.compose(rendered.fields, { deliveryId: '', subject }, options);
+  };
+}
+
+const refused = (detail: string): { readonly rejected: Rejected } => ({
+  rejected: rejected('invalid', detail, "Check the look-up's url."),
+});
+
+/** What is wrong with the templates of a look-up as written, where places are exact. */
+function urlFaults(
+  raw: { readonly [key: string]: Json },
+  media: AnyConnector['templates'],
+  known: Known,
+): Fault[] {
+  const { url } = raw;
+  if (typeof url !== 'string') return [];
+  const written = { url };
+  const bare = bareReferences(written, media);
+  if (bare.length > 0) return bare;
+  if (/^https?:/i.test(url) && !url.includes('{{'))
+    return [warning(['url'], 'this is the same for every event; write {{ event.candidateId }} into it')];
+  return templateFaults(written, media, vocabularyOf(known)).map((fault) => {
+    const name = /^\W*([a-z]\w*)/.exec(url.slice(fault.inside?.index))?.[1] ?? '';
+    return known.names.includes(name) ? Object.assign(fault, { message: needsOther(name) }) : fault;
+  });
+}

@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { factFields } from '../../connector.ts';
+import { isMap, type Json } from '../../model.ts';
+import { compileRules } from '../../rules/match.ts';
+import type { Lookup } from '../../rules/plan.ts';
+import { whenSchema } from '../../rules/when.ts';
+import { valueAt } from '../../support/json.ts';
+import { didYouMeanOneOf } from '../../support/text.ts';
+import { entries, type lookupPlanKeys } from '../plan-source.ts';
+import { error, type Fault } from '../text/problems.ts';
+import { duration } from '../text/units.ts';
+import { type Reading, validate } from '../text/validate.ts';
+
+/** The part of look-ups that a plan is compiled from: what they say about events, and how long these wait. */
+
+/** What means something already: in templates, in conditions, in scenarios, or to the templates' language. */
+const takenNames: ReadonlySet<string> = new Set(
+  [
+    'event events rule links now notice status at all any not',
+    'nil null true false empty blank and or contains in forloop tablerowloop',
+  ].flatMap((names) => names.split(' ')),
+);
+
+export const lookupName = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]{0,63}$/, {
+    error: 'expected a name of small letters, digits and "_", such as candidate',
+  })
+  .refine((name) => !takenNames.has(name), {
+    error: 'expected another name, such as candidate, because this one means something already',
+  });
+
+export const lookupPlanShape = {
+  when: whenSchema.optional().describe('Which events it is made for; without it, all of them.'),
+  fields: factFields.describe('What to take of the answer, each under a name of your own.'),
+  until: z
+    .array(z.string(), { error: 'expected a list of fields, as in [score]' })
+    .default([])
+    .describe('Fields without which an answer counts as not ready: it is asked again.'),
+  waitFor: duration({ min: '100ms', max: '7d' })
+    .prefault('2m')
+    .describe('How long an event waits for the answer before it is decided without, at most 7d.'),
+  keep: duration({ min: '1h' })
+    .optional()
+    .describe('How long its personal fields are kept. Default: as long as the event.'),
+} satisfies { readonly [key in (typeof lookupPlanKeys)[number]]: z.ZodType };
+
+const lookupPlan = z.strictObject(lookupPlanShape);
+
+/** Keeps the fields of a look-up with faults known, so that no rule which uses them is at fault, too. */
+function standIn(written: Json): z.output<typeof lookupPlan> {
+  const { data: fields = {} } = factFields.safeParse(valueAt(written, ['fields']));
+  return { fields, until: [], waitFor: 0 };
+}
+
+/** Compiles them. Reports faults; not for use then. */
+export function readLookups(raw: Json | undefined, reading: Reading): Map<string, Lookup> {
+  const lookups = new Map<string, Lookup>();
+  if (raw !== undefined && !isMap(raw))
+    reading.report(error(['lookups'], 'expected a map from names to look-ups'));
+  const all = isMap(raw) ? raw : {};
+  const names = Object.keys(all);
+  for (const [name, written] of Object.entries(all)) {
+    const path = ['lookups', name];
+    const named = lookupName.safeParse(name);
+    if (!named.success)
+      reading.report(error(path, `${named.error.issues[0]?.message}, got "${name}"`, 'key'));
+    const read = validate({ schema: lookupPlan, raw: written, path }, withoutFacts(reading, names));
+    const { when, fields, until, waitFor, keep = null } = read ?? standIn(written);
+    for (const fault of unknownFields(until, Object.keys(fields), [...path, 'until'])) reading.report(fault);
+    const rule = compileRules([{ name, when: when ?? {}, final: false }]);
+    lookups.set(name, {
+      name,
+      applies: (subject) => rule.match(subject).length > 0,
+      fields: new Map(Object.entries(fields)),
+      until,
+      waitForMs: waitFor,
+      keepMs: keep,
+    });
+  }
+  return lookups;
+}
+
+export const needsOther = (name: string): string =>
+  `look-ups are made at the same time, so none can use the facts of another, such as "${name}"`;
+
+/** Says of conditions on facts why a look-up cannot have them. `names`: of all look-ups. */
+export function withoutFacts<R extends Reading>(reading: R, names: readonly string[]): R {
+  const report: Reading['report'] = (fault) => {
+    const [name = '', field] = String(fault.path.at(-1)).split('.');
+    const isFact =
+      fault.path.includes('when') && field !== undefined && names.includes(name) && name !== 'test';
+    reading.report(isFact ? { ...fault, message: needsOther(name) } : fault);
+  };
+  return { ...reading, report };
+}
+
+const unknownFields = (named: readonly string[], fields: readonly string[], path: string[]): Fault[] =>
+  entries(named).flatMap(([index, field]) => {
+    if (typeof field !== 'string' || fields.includes(field)) return [];
+    const instead = didYouMeanOneOf(field, fields, 'name some under "fields"');
+    return [error([...path, index], `there is no field "${field}"${instead}`)];
+  });

@@ -1,0 +1,44 @@
+import type { AnyConnector, AttemptRequest, Sink } from '../connector.ts';
+import type { Json, Outcome } from '../model.ts';
+
+interface Kept {
+  readonly outcome: Outcome;
+  /** ms */
+  readonly until: number;
+}
+
+/** Facts are small, so these are a few MB. */
+const mostKept = 1000;
+
+/**
+ * A connector whose answers are kept for a time: who asks the same again gets the same, and who asks while another one does
+ * waits for that. In memory; a reload forgets them.
+ */
+export function cached(connector: AnyConnector, forMs: number): AnyConnector {
+  return {
+    ...connector,
+    async connect(options, refreshTokens) {
+      const sink: Sink<Json> = await connector.connect(options, refreshTokens);
+      const kept = new Map<string, Kept>();
+      const asking = new Map<string, Promise<Outcome>>();
+      const ask = async (request: AttemptRequest<Json>, key: string): Promise<Outcome> => {
+        const outcome = await sink.deliver(request);
+        if (outcome.outcome !== 'delivered') return outcome;
+        kept.delete(key);
+        kept.set(key, { outcome, until: request.now + forMs });
+        const [oldest = ''] = kept.keys();
+        if (kept.size > mostKept) kept.delete(oldest);
+        return outcome;
+      };
+      return {
+        ...sink,
+        async deliver(request) {
+          const key = JSON.stringify(request.message);
+          const known = kept.get(key);
+          if (known && request.now < known.until) return known.outcome;
+          return asking.getOrInsertComputed(key, () => ask(request, key).finally(() => asking.delete(key)));
+        },
+      };
+    },
+  };
+}
