@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GroupCommit, type GroupCommitLimits, type Work } from './group-commit.ts';
+import { query } from './operation.ts';
 import { writeTallies } from './operations/housekeeping.ts';
 import { Connection, emptyWal } from './sqlite/connection.ts';
 import { runOn, type Database } from './sqlite/database.ts';
@@ -154,14 +155,17 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   };
 }
 
+/** Queries, as these are prepared once. */
+const [begin, commit] = [query('begin immediate'), query('commit')];
+
 /** Writes that share a transaction. */
 function committed(db: Database, works: readonly Work[]): unknown[] {
   const tallies = new Tallies();
   try {
-    db.exec('begin immediate');
+    db.get(begin);
     const results = works.map((work) => runOn(db, work(tallies)));
     runOn(db, writeTallies(tallies));
-    db.exec('commit');
+    db.get(commit);
     return results;
   } catch (error) {
     db.rollback();

@@ -20,6 +20,8 @@ const checkpoint = query<WalExtent>('pragma wal_checkpoint(passive)');
 export const emptyWal = query<{ readonly busy: number }>('pragma wal_checkpoint(truncate)');
 const pageCount = query<{ readonly page_count: number }>('pragma page_count');
 const pageSize = query<{ readonly page_size: number }>('pragma page_size');
+/** To look takes as long as two or three statements. */
+const betweenLooksMs = 50;
 /** They come seldom (16 MB), since pages that were written several times in between are then copied once. */
 const checkpointFromPages = 4000;
 // https://www.sqlite.org/fileformat2.html#walformat
@@ -34,8 +36,8 @@ const neverClosed: Database[] = [];
  * so that a store recovers by itself when the cause is gone.
  *
  * SQLite goes on with files that somebody removed, and what is in them alone is gone with the process. So each use looks
- * first whether the files are still those that are open. Where one is not, the process that serves the store saves what
- * SQLite has, and every later use is refused: the next start would not find what was written.
+ * first whether the files are still those that are open; in the process that serves, if none has for some ms. Where one is
+ * not, that process saves what SQLite has, and every later use is refused: the next start would not find what was written.
  */
 export class Connection {
   readonly path: string;
@@ -47,6 +49,8 @@ export class Connection {
   #wal: Wal | null = null;
   /** The inodes of the files that are open, the store's own first. */
   readonly #inodes = new Map<string, number | undefined>();
+  /** By performance.now(). */
+  #lookedAt = -Infinity;
   #bytes = 0;
   #pageBytes = 0;
   /** Set while something could not be saved yet. */
@@ -98,7 +102,7 @@ export class Connection {
     const refusal = this.#closed ?? this.#unsaved ?? this.#unsynced;
     if (refusal) throw refusal;
     const db = (this.#db ??= this.#connect());
-    this.look();
+    if (this.#lock === null || performance.now() - this.#lookedAt >= betweenLooksMs) this.look();
     return db;
   }
 
@@ -116,6 +120,7 @@ export class Connection {
     const cut = this.#lock && this.#cutShort(db, pages);
     if (cut) throw this.#end(db, cut, 'cut short');
     this.#unsaved = null;
+    this.#lookedAt = performance.now();
     if (this.#unsynced) this.#syncByCheckpoint(db);
     else if (pages >= checkpointFromPages) tryTo(() => db.get(checkpoint));
   }

@@ -40,8 +40,11 @@ afterEach(() => {
 });
 
 const close = () => connection.close(new StoreUnavailable('done'));
-const note = (text: string) =>
-  void runOn(connection.open(), run('insert into notes (text) values ($1)', text));
+function note(text: string): void {
+  // A use looks by itself where nobody did lately.
+  connection.look();
+  runOn(connection.open(), run('insert into notes (text) values ($1)', text));
+}
 const allNotes = query<{ text: string }>('select text from notes order by rowid');
 /** As somebody else finds them. */
 function notesIn(file: string): string[] {
@@ -76,6 +79,13 @@ test.each([
   expect(notesIn(path)).toEqual(['first', 'second']);
 });
 
+test('a use looks by itself, though not each', async () => {
+  note('first');
+  remove('-wal');
+  const use = async () => void connection.open();
+  await expect.poll(() => use().catch(String)).toContain('Nothing is lost');
+});
+
 test.each(['-wal', ''])('nothing is lost where notes.db%s is removed right before it is closed', (suffix) => {
   note('first');
   remove(suffix);
@@ -95,7 +105,7 @@ test('as long as a reader is in the way it is refused, and saved when that has e
   expect(told).toEqual([{ message: expect.stringMatching(inTheWay), over: false }]);
   reader.close();
   // Not tried for each request: it may take long.
-  expect(() => note('late')).toThrow(inTheWay);
+  expect(() => connection.open()).toThrow(inTheWay);
   expect(() => connection.look()).toThrow('Nothing is lost');
   expect(told.map(({ over }) => over)).toEqual([false, true]);
   expect(notesIn(path)).toEqual(['first', 'second']);
