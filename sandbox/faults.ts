@@ -12,6 +12,8 @@ export type Fault =
   | { kind: 'rate-limit'; retryAfterS?: number }
   /** Never answers; `commit` says whether the call took effect all the same. */
   | { kind: 'hang'; commit: boolean }
+  /** Answers late, by so long (ms). */
+  | { kind: 'slow'; ms: number }
   /** Closes the connection without an answer; `commit` likewise. */
   | { kind: 'drop'; commit: boolean };
 

@@ -92,6 +92,9 @@ export class HttpTool {
         return this.#send(response, { ...fault, body: fault.body ?? `status ${fault.status}` });
       case 'rate-limit':
         return this.#send(response, this.#api.rateLimited(fault.retryAfterS));
+      case 'slow':
+        setTimeout(() => this.#send(response, this.#api.answer(request)), fault.ms);
+        return;
       default:
         if (fault.commit) this.#api.answer(request);
         if (fault.kind === 'drop') response.destroy();

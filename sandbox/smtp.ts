@@ -190,6 +190,8 @@ export class SmtpSandbox {
       done(replyError(`${fault.status} ${typeof fault.body === 'string' ? fault.body : 'Told to refuse'}`));
     } else if (fault.kind === 'rate-limit') {
       done(replyError('450 Too many messages, slow down'));
+    } else if (fault.kind === 'slow') {
+      setTimeout(() => (commit(), done()), fault.ms);
     } else {
       if (fault.commit) commit();
       if (fault.kind === 'drop') drop(this.#connectionOf(session));
