@@ -204,7 +204,7 @@ async function prepareDeliveries(trusted: Trusted) {
   const wake = () => worker.wake();
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
-  const inbox = createIntake({ store, refused, config, wake, log, nextId });
+  const inbox = createIntake({ store, refused, config, worker, log, nextId });
   return { ...trusted, sinks, worker, wake, inbox };
 }
 type Working = Awaited<ReturnType<typeof prepareDeliveries>>;

@@ -3,6 +3,7 @@ import type { Config } from './config/config.ts';
 import { networkOf } from './http/addresses.ts';
 import { eventIds } from './support/ids.ts';
 import { type Event, noFacts, unknownOfEvent } from './model.ts';
+import type { Worker } from './deliveries/worker.ts';
 import type { Inbox } from './receiver/receive.ts';
 import type { RefusedFigures } from './ops/refused.ts';
 import { decide } from './rules/decide.ts';
@@ -16,15 +17,22 @@ export interface IntakeParts {
   /** Absent: nobody wants to know. */
   readonly refused?: Pick<RefusedFigures, 'add'>;
   readonly config: () => Config;
-  /** Called when there is something new to deliver. */
-  readonly wake: () => void;
+  /** Delivers what is stored. Absent: another process does. */
+  readonly worker?: Pick<Worker, 'reserve'>;
   readonly log: Logger;
   /** Makes event ids. They continue after those in the store. */
   readonly nextId?: (now: number) => string;
 }
 
 /** Decides the deliveries of an event by today's rules, and stores it with them in one commit. */
-export function createIntake({ store, refused, config, wake, log, nextId = eventIds() }: IntakeParts): Inbox {
+export function createIntake({
+  store,
+  refused,
+  config,
+  worker,
+  log,
+  nextId = eventIds(),
+}: IntakeParts): Inbox {
   return {
     async accept({ event: received, raw, correlationId: given, receivedAt }) {
       const { plan, idempotency } = config();
@@ -33,10 +41,15 @@ export function createIntake({ store, refused, config, wake, log, nextId = event
       const id = nextId(receivedAt);
       const event: Event = { ...unknownOfEvent, id, ...received, raw, correlationId, receivedAt };
       const deliveries = decide(plan, event, noFacts, receivedAt);
-      const arrival = { event, configId: plan.id, deliveries, windowMs: idempotency.windowMs };
-      const acceptance = await store.accept(arrival);
-      if (!acceptance.duplicate && deliveries.length > 0) wake();
-      return acceptance;
+      const reservation = worker?.reserve(deliveries);
+      const begins = reservation && { begins: reservation.begins };
+      const arrival = { event, configId: plan.id, deliveries, ...begins, windowMs: idempotency.windowMs };
+      const accepted = await store.accept(arrival).catch((error: unknown) => {
+        reservation?.failed();
+        throw error;
+      });
+      reservation?.stored(accepted);
+      return accepted;
     },
     countRefused(reason, address, at) {
       const from = config().mask(networkOf(address));

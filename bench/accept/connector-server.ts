@@ -37,7 +37,7 @@ const store = await openStore(config.store.url, { serve: true });
 await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: Date.now() });
 const receiver = createReceiver({
   config: () => config.receiver,
-  inbox: createIntake({ store, config: () => config, wake: () => {}, log }),
+  inbox: createIntake({ store, config: () => config, log }),
   log,
   metrics: createMetrics(store),
   readiness: async () => [],

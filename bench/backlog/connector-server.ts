@@ -23,7 +23,7 @@ async function fill(count: number): Promise<void> {
   const { log } = createLogger({ ...config.log, color: false, mask: (line) => config.mask(line) });
   const store = await openStore(config.store.url, { serve: true });
   await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: Date.now() });
-  const inbox = createIntake({ store, config: () => config, wake: () => {}, log });
+  const inbox = createIntake({ store, config: () => config, log });
   let left = count;
   const keepAccepting = async () => {
     while (left > 0) {

@@ -20,6 +20,7 @@ export class DueLanes {
   readonly #clock: Clock;
   /** The last lane served, by sink. */
   readonly #served = new Map<string, string>();
+  #crowded = new Set<string>();
   #known = new Map<string, LaneHead>();
   /** When to look at everything again, on the scale of Clock.elapsed. */
   #allAt = -Infinity;
@@ -58,6 +59,26 @@ export class DueLanes {
       const next = inOrder.findIndex(({ lane }) => lane > (this.#served.get(sink) ?? ''));
       return next <= 0 ? inOrder : inOrder.slice(next).concat(inOrder.slice(0, next));
     });
+  }
+
+  /** Whether more was due in this lane than could begin, when it was last claimed from. */
+  isCrowded(lane: string): boolean {
+    return this.#crowded.has(lane);
+  }
+
+  get isAnyCrowded(): boolean {
+    return this.#crowded.size > 0;
+  }
+
+  setCrowded(lane: string, isCrowded: boolean): void {
+    if (isCrowded) this.#crowded.add(lane);
+    else this.#crowded.delete(lane);
+  }
+
+  /** Forgets it of lanes in which nothing is due. */
+  keepCrowded(due: readonly LaneHead[]): void {
+    if (this.#crowded.size === 0) return;
+    this.#crowded = this.#crowded.intersection(new Set(due.map(({ lane }) => lane)));
   }
 
   /** Deliveries may have become due at any time. */

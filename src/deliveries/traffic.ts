@@ -1,7 +1,15 @@
 import type { SinkConfig } from '../config/config.ts';
-import type { PaceLimit, Usage } from '../connector.ts';
+import type { Usage } from '../connector.ts';
 import type { Failure, Outcome } from '../model.ts';
-import { Breaker, longestBetweenProbesMs, type Pause, type SinkChange, type SinkHealth } from './breaker.ts';
+import {
+  Breaker,
+  longestBetweenProbesMs,
+  type Pause,
+  type SinkChange,
+  type SinkHealth,
+} from './limits/breaker.ts';
+import { burstMs, RateLimiter, type Spent } from './limits/rates.ts';
+import { type LaneKey, type Limits, Slots } from './limits/slots.ts';
 
 /** Permission to start calls. Each has to be started or given back. */
 export interface Permit {
@@ -56,17 +64,40 @@ export class Traffic {
     this.#random = random;
   }
 
-  /** Takes slots for calls in a lane that may start now, or in a moment (see Ticket). */
-  permit(key: LaneKey, sink: SinkConfig | undefined, now: number): Permit {
+  /**
+   * Takes slots for calls in a lane that may start now, or in a moment (see Ticket). `sparing`: leaves as many to `reserve`
+   * where it might use them.
+   */
+  permit(key: LaneKey, sink: SinkConfig | undefined, now: number, sparing = false): Permit {
     const breaker = this.#breaker(key.sink);
+    const wanted = Math.min(breaker.allowance(now), this.#inRate(key, sink, now, aheadMs));
+    const limits = limitsOf(sink);
+    const most = sparing && !isOrdered(sink) ? Math.ceil(this.#slots.left(key, limits) / 2) : Infinity;
+    const calls = this.#slots.take(key, limits, Math.min(wanted, most));
+    const probe = calls > 0 && breaker.take();
+    return { calls, probe, untriedFirst: probe && !isOrdered(sink) };
+  }
+
+  /**
+   * Takes a slot for a call that may start at once; null where it has to wait, or would be a probe. To be ended by `ended`.
+   * Only where the order of calls does not matter: in an ordered lane something may wait that nobody has looked for yet.
+   */
+  reserve(key: LaneKey, sink: SinkConfig, now: number): Ticket | null {
+    if (isOrdered(sink) || this.#breaker(key.sink).pause !== null) return null;
+    if (this.#inRate(key, sink, now) < 1 || this.#slots.take(key, limitsOf(sink), 1) === 0) return null;
+    return this.started(key, sink, now, false);
+  }
+
+  #inRate(key: LaneKey, sink: SinkConfig | undefined, now: number, withinMs = 0): number {
     const bucket = this.#bucketOf(key, sink);
     const emptyAt = this.#emptyAt.get(key.sink);
     if (emptyAt !== undefined && sink?.pace) this.#rates.wasEmpty(bucket, sink.pace, emptyAt);
-    const inRate = this.#rates.allowance(bucket, sink?.pace ?? null, now, aheadMs);
-    const wanted = Math.min(breaker.allowance(now), inRate);
-    const calls = this.#slots.take(key, limitsOf(sink), wanted);
-    const probe = calls > 0 && breaker.take();
-    return { calls, probe, untriedFirst: probe && !isOrdered(sink) };
+    return this.#rates.allowance(bucket, sink?.pace ?? null, now, withinMs);
+  }
+
+  /** Resolves when no slot is taken: of this sink, or of any. To be called when no more are asked for. */
+  idle(sink: string | null = null): Promise<void> {
+    return this.#slots.idle(sink);
   }
 
   /** When to ask for a permit again (ms); Infinity if a call has to end first. */
@@ -104,7 +135,7 @@ export class Traffic {
     this.#slots.free(key, 1);
     if (usage) this.#accounts.set(key.sink, usage.account);
     const bucket = this.#bucketOf(key, sink);
-    if (ended.length === 0 && spent) this.#rates.refund(taken, spent);
+    if (ended.length === 0 && spent) this.#rates.refund(taken, spent, now);
     const owed = (usage?.calls ?? 0) - (bucket === taken ? 1 : 0);
     if (sink?.pace && owed > 0) this.#rates.spend(bucket, sink.pace, now, owed);
     for (const { outcome } of ended) this.#holdLane(outcome, bucket, sink, now);
@@ -133,9 +164,14 @@ export class Traffic {
     return breaker.pause !== null && (again || !breaker.answered) && breaker.allowsAt(now) <= now;
   }
 
-  /** A paused sink is asked in place of a probe. To be ended by `asked`. */
+  /** A paused sink is asked in place of a probe. To be ended by `endAsking`, after `asked`. */
   beginAsking(sink: string): void {
     this.#breaker(sink).take();
+    this.#slots.add({ sink, lane: sink }, 1);
+  }
+
+  endAsking(sink: string): void {
+    this.#slots.free({ sink, lane: sink }, 1);
   }
 
   /** `fault`: what the tool said; null if it answered well. */
@@ -145,6 +181,10 @@ export class Traffic {
     const reason = breaker.pause?.because?.reason ?? 'unexpected';
     const asked = { deliveryId: '', probe: true, now, policy: retry, random: this.#random };
     breaker.asked(fault === null ? null : { reason, detail: fault }, asked);
+  }
+
+  get isAnyPaused(): boolean {
+    return this.#breakers.values().some(({ pause }) => pause !== null);
   }
 
   /** Paused sinks. */
@@ -226,147 +266,3 @@ function verdictOn(outcomes: readonly Outcome[]): { health: SinkHealth; failure:
   if (outcomes.some(({ outcome }) => outcome === 'delivered')) return { health: 'works', failure };
   return { health: certain ? 'fails' : last ? 'fails perhaps' : 'inconclusive', failure };
 }
-
-/**
- * Counts the calls in flight, by sink and by lane. Slots are taken before a claim, and unused ones given back after it,
- * so that concurrent claims cannot exceed a limit.
- */
-export class Slots {
-  readonly #sinks = new Map<string, number>();
-  readonly #lanes = new Map<string, number>();
-
-  /** Takes up to `wanted` slots within both limits. Returns how many. */
-  take(key: LaneKey, limits: Limits, wanted: number): number {
-    const count = Math.min(wanted, this.#left(key, limits));
-    if (count <= 0) return 0;
-    add(this.#sinks, key.sink, count);
-    add(this.#lanes, key.lane, count);
-    return count;
-  }
-
-  isFull(key: LaneKey, limits: Limits): boolean {
-    return this.#left(key, limits) <= 0;
-  }
-
-  free(key: LaneKey, count: number): void {
-    if (count === 0) return;
-    add(this.#sinks, key.sink, -count);
-    add(this.#lanes, key.lane, -count);
-  }
-
-  #left({ sink, lane }: LaneKey, limits: Limits): number {
-    return Math.min(limits.sink - (this.#sinks.get(sink) ?? 0), limits.lane - (this.#lanes.get(lane) ?? 0));
-  }
-}
-
-export interface LaneKey {
-  readonly sink: string;
-  readonly lane: string;
-}
-
-/** The most calls in flight. */
-export interface Limits {
-  readonly sink: number;
-  readonly lane: number;
-}
-
-function add(counts: Map<string, number>, key: string, change: number): void {
-  const count = (counts.get(key) ?? 0) + change;
-  // Channels come and go: an unused lane must not stay in memory.
-  if (count === 0) counts.delete(key);
-  else counts.set(key, count);
-}
-
-/**
- * A token bucket for each lane, as the generic cell rate algorithm: one number per lane. It also holds a lane back when
- * the tool asks for it. After a restart each bucket is full again. Times are on the scale of Clock.elapsed.
- */
-export class RateLimiter {
-  /** When a lane's bucket would be full again (ms), at which interval. */
-  readonly #full = new Map<string, { readonly at: number; readonly intervalMs: number }>();
-  /** Until when the tool wants no calls in a lane (ms). */
-  readonly #heldUntil = new Map<string, number>();
-
-  /** How many calls may start within the next `withinMs`; 0 if none may now. */
-  allowance(lane: string, limit: PaceLimit | null, now: number, withinMs = 0): number {
-    if (this.#heldMs(lane, now) > 0) return 0;
-    if (!limit) return Infinity;
-    const owedMs = this.#owedMs(lane, limit, now);
-    if (owedMs > burstMs(limit)) return 0;
-    return Math.max(1, Math.floor(limit.burst - (owedMs - withinMs) / intervalMs(limit)));
-  }
-
-  /** When the next call may start (ms). */
-  readyAt(lane: string, limit: PaceLimit | null, now: number): number {
-    const heldUntil = now + this.#heldMs(lane, now);
-    if (!limit) return heldUntil;
-    return Math.max(heldUntil, Math.ceil(now + this.#owedMs(lane, limit, now) - burstMs(limit)));
-  }
-
-  /** Takes `count` tokens. */
-  spend(lane: string, limit: PaceLimit, now: number, count: number): Spent {
-    const before = now + this.#owedMs(lane, limit, now);
-    const after = before + count * intervalMs(limit);
-    this.#full.set(lane, { at: after, intervalMs: intervalMs(limit) });
-    return { before, after };
-  }
-
-  /** Returns tokens, unless others were taken or the lane was held since. */
-  refund(lane: string, { before, after }: Spent): void {
-    const full = this.#full.get(lane);
-    if (full?.at === after) this.#full.set(lane, { ...full, at: before });
-  }
-
-  /** Lets nothing start before `time`, and then no burst. */
-  hold(lane: string, limit: PaceLimit | null, time: number): void {
-    this.#heldUntil.set(lane, Math.max(this.#heldUntil.get(lane) ?? 0, time));
-    if (!limit) return;
-    const at = Math.max(this.#full.get(lane)?.at ?? 0, time + burstMs(limit));
-    this.#full.set(lane, { at, intervalMs: intervalMs(limit) });
-  }
-
-  /** Ends what `hold` began: one call may start. */
-  release(isMeant: (lane: string) => boolean, now: number): void {
-    for (const lane of [...this.#heldUntil.keys()].filter(isMeant)) {
-      const full = this.#full.get(lane);
-      if (full) this.#full.set(lane, { ...full, at: full.at - this.#heldMs(lane, now) });
-      this.#heldUntil.delete(lane);
-    }
-  }
-
-  /** The bucket was empty at `time`. */
-  wasEmpty(lane: string, limit: PaceLimit, time: number): void {
-    const at = Math.max(this.#full.get(lane)?.at ?? 0, time + limit.burst * intervalMs(limit));
-    this.#full.set(lane, { at, intervalMs: intervalMs(limit) });
-  }
-
-  /**
-   * How long until the bucket is full. More than a bucketful may be owed, where a call counted for several. What was owed at
-   * another rate, from before a reload, does not count.
-   */
-  #owedMs(lane: string, limit: PaceLimit, now: number): number {
-    const full = this.#full.get(lane);
-    return full?.intervalMs === intervalMs(limit) ? Math.max(0, full.at - now) : 0;
-  }
-
-  #heldMs(lane: string, now: number): number {
-    return Math.max(0, (this.#heldUntil.get(lane) ?? 0) - now);
-  }
-
-  /** Forgets lanes whose bucket is full. */
-  forget(now: number): void {
-    for (const [lane, { at }] of this.#full) if (at <= now) this.#full.delete(lane);
-    for (const [lane, time] of this.#heldUntil) if (time <= now) this.#heldUntil.delete(lane);
-  }
-}
-
-/** When the bucket would be full (ms), before and after tokens were taken. */
-export interface Spent {
-  readonly before: number;
-  readonly after: number;
-}
-
-const intervalMs = ({ count, perMs }: PaceLimit): number => perMs / count;
-
-/** How far from full the bucket may be for a call to start. */
-const burstMs = (limit: PaceLimit): number => (limit.burst - 1) * intervalMs(limit);

@@ -1,15 +1,16 @@
 import type { SinkConfig } from '../config/config.ts';
-import type { Failure, Outcome } from '../model.ts';
+import type { Failure, Outcome, PlannedDelivery } from '../model.ts';
 import { ClockJumps, leastSetMs } from '../support/clock.ts';
-import type { Claim, LaneHead, Lease } from '../store/store.ts';
-import { StoredPauses, type SinkChange } from './breaker.ts';
-import { type CallParts, makeCall } from './call.ts';
+import type { LaneHead, Lease } from '../store/store.ts';
+import { StoredPauses, type SinkChange } from './limits/breaker.ts';
+import type { CallParts } from './call.ts';
+import { Calls, type Reservation } from './calls.ts';
 import { DueLanes } from './due-lanes.ts';
 import { faultOf } from './connected-sinks.ts';
 import { leaseOfSink, soleReplica, type Holding, type Leases } from './leases.ts';
 import { storeRetryMs } from './record.ts';
 import { Strays } from './strays.ts';
-import { type Ticket, Traffic } from './traffic.ts';
+import { Traffic } from './traffic.ts';
 
 export interface WorkerParts extends Omit<CallParts, 'clockJumps' | 'holding' | 'unrecorded'> {
   /** A sink was paused or resumed. `because` is the outcome that did it; undefined for a pause from before the start. */
@@ -46,16 +47,13 @@ export class Worker {
   readonly #traffic: Traffic;
   readonly #storedPauses: StoredPauses;
   readonly #leases: Leases;
-  /** Each call with its sink. */
-  readonly #inFlight = new Map<Promise<void>, string>();
   readonly #aborted = new AbortController();
   /** Sinks of which a claim may have been stored without an answer. */
   readonly #unclear = new Set<string>();
   readonly #strays = new Strays();
+  readonly #calls: Calls;
   readonly #dueLanes: DueLanes;
   #running: Promise<void> | null = null;
-  /** The claims that are under way. */
-  #claiming: Promise<void> = Promise.resolve();
   #runAgain = false;
   /** All sinks with pending deliveries, in the config or not. */
   sinksWithDeliveries: ReadonlySet<string> = new Set();
@@ -77,6 +75,22 @@ export class Worker {
     this.#traffic = new Traffic(parts.random);
     this.#dueLanes = new DueLanes(parts.store, parts.clock);
     this.#storedPauses = new StoredPauses(parts);
+    this.#calls = new Calls({
+      call: {
+        ...parts,
+        clockJumps: this.#clockJumps,
+        unrecorded: (id) => this.#strays.unrecorded(id),
+      },
+      sinkChanged: parts.sinkChanged,
+      traffic: this.#traffic,
+      dueLanes: this.#dueLanes,
+      strays: this.#strays,
+      shutdown: this.#aborted.signal,
+      holding: (sink) => this.#holding(sink),
+      isLooking: () => this.#running !== null,
+      wake: () => this.wake(),
+      clearUp: (sink, lease) => void this.#clearUp(sink, lease),
+    });
   }
 
   /** The sinks that are paused, by this or another replica. */
@@ -117,7 +131,7 @@ export class Worker {
   async takeOver(sink: string, lease: Lease): Promise<number> {
     const { clock } = this.#parts;
     // This replica may have lost the lease and got it again, while an attempt's outcome waited for the store.
-    await this.#ended(sink);
+    await this.#traffic.idle(sink);
     this.forget(sink);
     await this.#restorePauses(sink);
     const rescued = await this.#rescue(sink, lease);
@@ -134,14 +148,13 @@ export class Worker {
 
   /** Resolves when no call to the sink is in flight, and its pause is stored. To be called when no more may begin. */
   async idle(sink: string): Promise<void> {
-    await this.#ended(sink);
+    await this.#traffic.idle(sink);
     await this.#savePauses((own) => own === sink).catch(this.#parts.storeFailed);
   }
 
-  /** Under load the worker runs for ever, so only the claims are waited for that are under way. */
-  async #ended(sink: string): Promise<void> {
-    await this.#claiming;
-    await Promise.all([...this.#inFlight].filter(([, own]) => own === sink).map(([call]) => call));
+  /** See Calls. */
+  reserve(deliveries: readonly PlannedDelivery[]): Reservation {
+    return this.#calls.reserve(deliveries);
   }
 
   #rescue(sink: string, lease?: Lease): Promise<number> {
@@ -172,7 +185,7 @@ export class Worker {
     this.#cancelAlarm();
     await this.#running;
     const cancel = this.#parts.clock.after(graceMs, () => this.#aborted.abort());
-    await Promise.all(this.#inFlight.keys());
+    await this.#traffic.idle();
     cancel();
     await this.#savePauses().catch(this.#parts.storeFailed);
   }
@@ -215,8 +228,8 @@ export class Worker {
       );
       this.#askIdle(heads, moment);
       const due = heads.filter(({ sink, dueAt }) => dueAt <= now && this.#holding(sink) !== null);
+      this.#dueLanes.keepCrowded(due);
       const claims = this.#dueLanes.inTurn(due).map((head) => this.#claimLane(head, moment));
-      this.#claiming = Promise.allSettled([this.#claiming, ...claims]).then(() => undefined);
       const lookAgainAt = await Promise.all(claims);
       const nextDueAt = Math.min(...heads.map(({ dueAt }) => (dueAt > now ? dueAt : Infinity)));
       return Math.min(elapsed + pollMs, elapsed + (nextDueAt - now), ...lookAgainAt);
@@ -273,6 +286,8 @@ export class Worker {
       this.#traffic.beginAsking(sink.name);
       const fault = await faultOf({ clock, sinks, holding, shutdown, mask: config().mask }, sink);
       if (!shutdown.aborted) this.#traffic.asked(sink, fault, clock.elapsed());
+      this.#traffic.endAsking(sink.name);
+      this.wake();
     };
     for (const name of this.#traffic.pauses().keys()) {
       const isAskedFor = this.#askedFor.delete(name);
@@ -280,7 +295,7 @@ export class Worker {
       const holding = this.#holding(name);
       const isTried = heads.some((head) => head.sink === name && (!isAskedFor || head.dueAt <= now));
       if (sink && holding && !isTried && this.#traffic.mayAsk(name, isAskedFor, elapsed))
-        this.#start(name, ask(sink, holding));
+        void ask(sink, holding);
     }
     this.#askedFor.clear();
   }
@@ -291,8 +306,12 @@ export class Worker {
     const sink = this.#parts.config().sinks.get(head.sink);
     // Otherwise it would be rejected although another replica's config has its sink.
     if (holding === null || (sink === undefined && !holding.orphaned)) return Infinity;
-    const { calls, probe, untriedFirst } = this.#traffic.permit(head, sink, elapsed);
-    if (calls === 0) return this.#traffic.askAgainAt(head, sink, elapsed);
+    const sparing = !this.#dueLanes.isCrowded(head.lane);
+    const { calls, probe, untriedFirst } = this.#traffic.permit(head, sink, elapsed, sparing);
+    if (calls === 0) {
+      this.#dueLanes.setCrowded(head.lane, true);
+      return this.#traffic.askAgainAt(head, sink, elapsed);
+    }
     this.#dueLanes.served(head);
     const batch = sink?.connector.batch?.max ?? 1;
     let started = 0;
@@ -307,10 +326,11 @@ export class Worker {
         untriedFirst,
         ...(holding.lease && { lease: holding.lease }),
       });
+      this.#dueLanes.setCrowded(head.lane, claimed.length === limit);
       for (let first = 0; first < claimed.length; first += batch) {
         const call = claimed.slice(first, first + batch);
         const ticket = this.#traffic.started(head, sink, this.#parts.clock.elapsed(), probe);
-        this.#start(head.sink, this.#carryOut(call, sink, ticket, holding));
+        void this.#calls.carryOut(call, { sink, ticket, holding });
         started += 1;
       }
     } catch (error) {
@@ -323,7 +343,9 @@ export class Worker {
     return started < calls ? Infinity : this.#traffic.askAgainAt(head, sink, elapsed);
   }
 
+  /** Whether calls to a sink may begin here. */
   #holding(sink: string): Holding | null {
+    if (!this.#started || this.#stopping) return null;
     return this.#unclear.has(sink) ? null : this.#leases.holding(leaseOfSink(sink));
   }
 
@@ -336,7 +358,7 @@ export class Worker {
     this.#unclear.add(sink);
     const { clock, storeFailed } = this.#parts;
     while (!this.#stopping) {
-      await this.#ended(sink);
+      await this.#traffic.idle(sink);
       try {
         await this.#rescue(sink, lease);
         break;
@@ -347,46 +369,6 @@ export class Worker {
     }
     this.#unclear.delete(sink);
     this.wake();
-  }
-
-  #start(sink: string, work: Promise<void>): void {
-    const done = work.finally(() => {
-      this.#inFlight.delete(done);
-      this.wake();
-    });
-    this.#inFlight.set(done, sink);
-  }
-
-  /**
-   * Carries out one call and learns from its outcomes. If a bug keeps an outcome from being recorded, the delivery stays
-   * `sending` until the next start rescues it. Ending the process instead would disturb all other attempts.
-   */
-  async #carryOut(
-    call: readonly Claim[],
-    sink: SinkConfig | undefined,
-    ticket: Ticket,
-    holding: Holding,
-  ): Promise<void> {
-    const { clock, callFailed, sinkChanged } = this.#parts;
-    for (const { delivery } of call) this.#strays.begun(delivery.id);
-    const waitMs = ticket.startAt - clock.elapsed();
-    if (waitMs > 0) await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
-    const parts = {
-      ...this.#parts,
-      clockJumps: this.#clockJumps,
-      holding,
-      unrecorded: (id: string) => this.#strays.unrecorded(id),
-    };
-    const ended = await makeCall(parts, call, sink, this.#aborted.signal).catch((error: unknown) => {
-      callFailed(error);
-      return [];
-    });
-    // Outcomes of aborted attempts say nothing about the sink.
-    const conclusive = this.#aborted.signal.aborted ? [] : ended;
-    const usage = parts.sinks.takeUsage(ticket.key.sink);
-    const change = this.#traffic.ended(ticket, conclusive, sink, clock.elapsed(), usage);
-    if (change) sinkChanged(ticket.key.sink, change, conclusive[0]?.outcome);
-    for (const { delivery } of call) this.#strays.ended(delivery.id);
   }
 }
 

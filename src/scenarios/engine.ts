@@ -67,11 +67,10 @@ export async function play(
     callFailed: (error) => tools.failed(error),
     pollMs: dayMs,
   });
-  const wake = () => worker.wake();
   const log = pino({ level: 'silent' });
   // Every run gives the same ids: templates may print them.
   const nextId = eventIds({ random: () => 0 });
-  const inbox = createIntake({ store, config: () => tools.config, wake, log, nextId });
+  const inbox = createIntake({ store, config: () => tools.config, worker, log, nextId });
   const hasOpen = async () =>
     (await memory.counts()).some(({ states }) => states.pending + states.sending > 0);
   try {

@@ -37,7 +37,13 @@ export type {
   NoticeDetail,
   DeliveryFilter,
 } from './operations/reading.ts';
-export type { Arrival, NoticeArrival, Acceptance, KeptRequest } from './operations/receiving.ts';
+export type {
+  AcceptedArrival,
+  Arrival,
+  NoticeArrival,
+  Acceptance,
+  KeptRequest,
+} from './operations/receiving.ts';
 export type { RejectedRequest } from './operations/rows.ts';
 export type { EventSearch, FoundEvents } from './operations/searching.ts';
 export type { SinkPause, SinkFigures } from './operations/sink-health.ts';

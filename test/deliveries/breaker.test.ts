@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Breaker, type SinkChange, type SinkHealth } from '../../src/deliveries/breaker.ts';
+import { Breaker, type SinkChange, type SinkHealth } from '../../src/deliveries/limits/breaker.ts';
 import { seeded } from '../faults/random.ts';
 
 const policy = { minDelayMs: 5000, maxDelayMs: 600_000 };

@@ -456,6 +456,18 @@ describe('a worker', () => {
     expect(scripted.sent).toEqual([]);
   });
 
+  test('begins nothing with an event when another replica has taken the lease over', async () => {
+    const scripted = new ScriptedTool();
+    const on = await working(scripted);
+    expect(await on.delivery(await on.receive('before'))).toMatchObject({ attempts: 1 });
+    await vi.waitFor(() => expect(on.reports).toHaveLength(1), 20_000);
+    await on.takeOver();
+    const eventId = await on.receive('after');
+    await on.looked();
+    expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', attempts: 0 });
+    expect(scripted.sent).toHaveLength(1);
+  });
+
   test('sends nothing when the lease has run out since the claim', async () => {
     const scripted = new ScriptedTool();
     const on = await working(scripted, '', (store) => ({
@@ -581,6 +593,24 @@ describe('a worker', () => {
     expect(await on.delivery(eventId)).toMatchObject({ attempts: 2 });
     expect(scripted.sent).toHaveLength(1);
     expect(on.errors).toHaveLength(1);
+  });
+
+  test('clears up what an event began that was stored without an answer', async () => {
+    const scripted = new ScriptedTool();
+    let events = 0;
+    const on = await working(scripted, '', (store) => ({
+      async accept(came) {
+        const accepted = await store.accept(came);
+        events += 1;
+        if (events === 1) throw new StoreUnavailable('Whether it was stored is not known.');
+        return accepted;
+      },
+    }));
+    await expect(on.receive()).rejects.toThrow('not known');
+    const eventId = await on.receive();
+    await reached(on, eventId, 'delivered');
+    expect(await on.delivery(eventId)).toMatchObject({ attempts: 2 });
+    expect(scripted.sent).toHaveLength(1);
   });
 
   test('becomes idle while it is busy with other sinks, and stores the pause that it learned of last', async () => {

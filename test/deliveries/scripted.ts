@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { pino } from 'pino';
 import { z } from 'zod';
 import { eventWith } from '../fixtures/event.ts';
 import { systemClock } from '../../src/support/clock.ts';
@@ -19,6 +20,7 @@ import {
 import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
 import type { AttemptReport } from '../../src/deliveries/call.ts';
 import { Worker, type WorkerParts } from '../../src/deliveries/worker.ts';
+import { createIntake } from '../../src/intake.ts';
 import { eventIds } from '../../src/support/ids.ts';
 import { noFacts, type Outcome } from '../../src/model.ts';
 import { decide } from '../../src/rules/decide.ts';
@@ -50,10 +52,12 @@ export class ScriptedTool {
   /** The most messages of one call, if it takes several. `batches` has the size of each call. */
   batch: number | null = null;
   readonly batches: number[] = [];
+  pace: PaceLimit | null = null;
   /** What each call of deliver counts for, under a default pace. */
   counted: { readonly account: string; readonly calls: number; readonly pace: PaceLimit } | null = null;
 
   get connector(): AnyConnector {
+    const pace = this.pace ?? this.counted?.pace;
     return defineConnector({
       name: 'scripted',
       options: z.strictObject({}),
@@ -63,7 +67,7 @@ export class ScriptedTool {
         thread: z.string().optional(),
       }),
       templates: { text: plain, place: plain, thread: plain },
-      defaults: { concurrency: 4, timeoutMs: 200, ...(this.counted && { pace: this.counted.pace }) },
+      defaults: { concurrency: 4, timeoutMs: 200, ...(pace && { pace }) },
       ...(this.lanes && { laneKeys: ['place'] as const, lane: ({ place = '' }) => place }),
       ...(this.batch !== null && { batch: { max: this.batch } }),
       thread: ({ thread = null }) => thread,
@@ -124,6 +128,8 @@ export interface Bench {
   readonly changes: string[];
   /** Accepts an event and wakes the worker. Resolves to the event's id. */
   accept(candidateId?: string): Promise<string>;
+  /** Has an event accepted as the receiver does, so that its deliveries may begin with it. Resolves to its id. */
+  receive(candidateId?: string): Promise<string>;
   /** Another worker on the same store, as after a restart; not started. */
   restart(): Worker;
   adopt(config: Config): Promise<void>;
@@ -138,7 +144,7 @@ export function configFor(
 ): Config {
   return parseConfig(
     `${more}
-sinks: { tool: { connector: scripted, retry: { minDelay: 10ms, maxDelay: 20ms, giveUpAfter: 1h }, ${sink} } }
+sinks: { tool: { connector: scripted, ${sink.includes('retry:') ? '' : 'retry: { minDelay: 10ms, maxDelay: 20ms, giveUpAfter: 1h }, '}${sink} } }
 rules: [ { name: all, when: {}, then: [ { sink: tool, ${action} } ] } ]`,
     'config.yaml',
     { env: {}, connectors: new Map([['scripted', tool.connector]]) },
@@ -195,6 +201,8 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
   });
   const worker = start();
   await worker.start();
+  const log = pino({ level: 'silent' });
+  const inbox = createIntake({ store, config: () => config, worker, log, nextId });
   return {
     store,
     worker,
@@ -209,6 +217,11 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
       await store.accept({ event, configId: config.plan.id, deliveries, windowMs: 0 });
       worker.wake();
       return event.id;
+    },
+    async receive(candidateId = 'candidate-1') {
+      const event = { candidateId, candidateNumericalId: null, testId: 1, status: 'Completed' as const };
+      const received = { event, raw: event, correlationId: null, receivedAt: clock.now() };
+      return (await inbox.accept(received)).eventId;
     },
     async delivery(eventId) {
       const story = await store.event(eventId);

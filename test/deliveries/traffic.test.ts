@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Slots, RateLimiter, Traffic } from '../../src/deliveries/traffic.ts';
+import { RateLimiter } from '../../src/deliveries/limits/rates.ts';
+import { Slots } from '../../src/deliveries/limits/slots.ts';
+import { Traffic } from '../../src/deliveries/traffic.ts';
 import type { Outcome } from '../../src/model.ts';
 import { configFor, ScriptedTool } from './scripted.ts';
 

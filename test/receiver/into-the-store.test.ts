@@ -26,7 +26,7 @@ rules: [{ name: all, when: { status: Completed }, then: [{ sink: ats }] }]
   const config = await loadConfig(file, { env: {}, connectors });
   const store = await openStore(config.store.url, { serve: true });
   await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: 0 });
-  const inbox = createIntake({ store, config: () => config, wake: () => {}, log: pino({ enabled: false }) });
+  const inbox = createIntake({ store, config: () => config, log: pino({ enabled: false }) });
   const receiver = await startReceiver({}, { inbox });
   onTestFinished(async () => {
     await store.close();

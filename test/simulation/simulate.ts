@@ -209,11 +209,11 @@ class World {
     });
     const [newest] = await this.#store.events({ limit: 1 });
     this.note('the process starts');
-    const started = lastSeenAt(this.#store).then((time) => worker.start(time));
+    void lastSeenAt(this.#store).then((time) => worker.start(time));
     this.#inbox = createIntake({
       store,
       config: () => config,
-      wake: () => void started.then(() => worker.wake()),
+      worker,
       log: silent,
       nextId: eventIds({
         after: newest?.event.id,
@@ -346,7 +346,7 @@ class World {
   #acceptInTwo(store: Store, arrival: Parameters<Store['accept']>[0]): ReturnType<Store['accept']> {
     const lost = this.random() < 0.2;
     if (!lost) return store.accept(arrival);
-    return store.accept({ ...arrival, deliveries: [] });
+    return store.accept({ ...arrival, deliveries: [], begins: [] });
   }
 
   async #settled(): Promise<void> {

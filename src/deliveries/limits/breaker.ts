@@ -1,7 +1,7 @@
-import type { Clock } from '../support/clock.ts';
-import type { Failure } from '../model.ts';
-import type { Store } from '../store/store.ts';
-import { backoffMs, type BackoffPolicy } from './settle.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Failure } from '../../model.ts';
+import type { Store } from '../../store/store.ts';
+import { backoffMs, type BackoffPolicy } from '../settle.ts';
 
 /** Failures of the sink since its last success that pause it. */
 const failuresToPause = 5;

@@ -1,0 +1,133 @@
+import type { SinkConfig } from '../config/config.ts';
+import type { Outcome, PlannedDelivery } from '../model.ts';
+import type { AcceptedArrival, Arrival, Claim, Lease } from '../store/store.ts';
+import { type CallParts, makeCall } from './call.ts';
+import type { DueLanes } from './due-lanes.ts';
+import type { Holding } from './leases.ts';
+import type { SinkChange } from './limits/breaker.ts';
+import type { Strays } from './strays.ts';
+import type { Ticket, Traffic } from './traffic.ts';
+
+interface CallsParts {
+  readonly call: Omit<CallParts, 'holding'>;
+  /** See WorkerParts. */
+  readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
+  readonly traffic: Traffic;
+  readonly dueLanes: DueLanes;
+  readonly strays: Strays;
+  readonly shutdown: AbortSignal;
+  /** Null where no call to the sink may begin. */
+  readonly holding: (sink: string) => Holding | null;
+  /** Whether the worker looks for what is due just now. */
+  readonly isLooking: () => boolean;
+  readonly wake: () => void;
+  /** Whether something was begun for the sink is not known. */
+  readonly clearUp: (sink: string, lease: Lease) => void;
+}
+
+/** What a call goes by; its slot is taken. */
+interface Permitted {
+  readonly sink: SinkConfig | undefined;
+  readonly ticket: Ticket;
+  readonly holding: Holding;
+}
+
+type Reserved = Permitted & { readonly sink: SinkConfig };
+
+/** Slots for the deliveries of an event that is about to be stored. One of the two has to be called. */
+export interface Reservation {
+  /** For each delivery. See Arrival. */
+  readonly begins: Exclude<Arrival['begins'], undefined>;
+  /** Makes the calls of what was begun, and gives back the other slots. */
+  stored(accepted: AcceptedArrival): void;
+  /** The event was not stored, or that is not known. */
+  failed(): void;
+}
+
+/** The calls that are under way. */
+export class Calls {
+  readonly #parts: CallsParts;
+
+  constructor(parts: CallsParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Takes slots for what may be sent at once: it is begun by the commit that stores it, and the worker need not look for it
+   * and claim it.
+   */
+  reserve(deliveries: readonly PlannedDelivery[]): Reservation {
+    const { clock } = this.#parts.call;
+    const [now, elapsed] = [clock.now(), clock.elapsed()];
+    const taken = deliveries.map((planned) => this.#reserveOne(planned, now, elapsed));
+    return {
+      begins: taken.map((one) => one && { now, ...(one.holding.lease && { lease: one.holding.lease }) }),
+      stored: ({ duplicate, claims }) => {
+        for (const [index, one] of taken.entries()) {
+          const claim = claims[index];
+          if (one && claim) void this.carryOut([claim], one);
+          else if (one) this.#giveBack(one);
+          else if (!duplicate) this.#parts.wake();
+        }
+      },
+      failed: () => {
+        for (const one of taken) {
+          if (one === null) continue;
+          this.#giveBack(one);
+          if (one.holding.lease) this.#parts.clearUp(one.sink.name, one.holding.lease);
+        }
+      },
+    };
+  }
+
+  #reserveOne(
+    { sink: name, lane, group, dueAt }: PlannedDelivery,
+    now: number,
+    elapsed: number,
+  ): Reserved | null {
+    const { call, holding: holdingOf, dueLanes, traffic } = this.#parts;
+    const sink = call.config().sinks.get(name);
+    const holding = holdingOf(name);
+    if (group !== null || dueAt > now || sink === undefined || holding === null) return null;
+    const ticket = dueLanes.isCrowded(lane) ? null : traffic.reserve({ sink: name, lane }, sink, elapsed);
+    return ticket && { sink, ticket, holding };
+  }
+
+  #giveBack({ ticket, sink }: Reserved): void {
+    this.#parts.traffic.ended(ticket, [], sink, this.#parts.call.clock.elapsed());
+    this.#wakeWhoWaits();
+  }
+
+  /**
+   * Carries out one call and learns from its outcomes. If a bug keeps an outcome from being recorded, the delivery stays
+   * `sending` until the next start rescues it. Ending the process instead would disturb all other attempts.
+   */
+  async carryOut(call: readonly Claim[], { sink, ticket, holding }: Permitted): Promise<void> {
+    const { traffic, strays, shutdown, sinkChanged, wake } = this.#parts;
+    const { clock, callFailed, sinks } = this.#parts.call;
+    for (const { delivery } of call) strays.begun(delivery.id);
+    const waitMs = ticket.startAt - clock.elapsed();
+    if (waitMs > 0) await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
+    const parts = { ...this.#parts.call, holding };
+    const ended = await makeCall(parts, call, sink, shutdown).catch((error: unknown) => {
+      callFailed(error);
+      return [];
+    });
+    // Outcomes of aborted attempts say nothing about the sink.
+    const conclusive = shutdown.aborted ? [] : ended;
+    const usage = sinks.takeUsage(ticket.key.sink);
+    const change = traffic.ended(ticket, conclusive, sink, clock.elapsed(), usage);
+    if (change) sinkChanged(ticket.key.sink, change, conclusive[0]?.outcome);
+    for (const { delivery } of call) strays.ended(delivery.id);
+    const allArrived =
+      ended.length === call.length && ended.every(({ outcome }) => outcome.outcome === 'delivered');
+    if (allArrived && change === null) this.#wakeWhoWaits();
+    else wake();
+  }
+
+  /** A slot is free. Where nothing waits for one, there is nothing to look for: that would cost more than the call. */
+  #wakeWhoWaits(): void {
+    const { traffic, dueLanes, isLooking, wake } = this.#parts;
+    if (isLooking() || dueLanes.isAnyCrowded || traffic.isAnyPaused) wake();
+  }
+}
