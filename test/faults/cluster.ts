@@ -75,7 +75,8 @@ async function withStandby(synchronous: boolean, random: () => number): Promise<
 function atClaims(random: () => number): PostgresProxy['breakAfter'] {
   const claiming = new WeakSet<Socket>();
   return (data, socket) => {
-    if (data.includes("state = 'sending', attempts = attempts + 1")) claiming.add(socket);
+    const claims = ["state = 'sending', attempts = attempts + 1", '"sending"'];
+    if (claims.some((text) => data.includes(text))) claiming.add(socket);
     return data.includes('\0commit\0') && claiming.delete(socket) && random() < shareCut;
   };
 }

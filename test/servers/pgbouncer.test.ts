@@ -73,6 +73,11 @@ describe.each(['transaction', 'session'])('behind PgBouncer with pool_mode=%s', 
       drivers.flatMap((driver) => names.map((name) => driver.write(saveOnce(name)))),
     );
     expect(results.filter(Boolean)).toHaveLength(100);
+    // They would stay with a connection that others get next.
+    const kept = drivers.map((driver) =>
+      driver.write(() => all(query('select from pg_prepared_statements'))),
+    );
+    expect((await Promise.all(kept)).flat()).toEqual([]);
     const found = await Promise.all(drivers.map((driver) => driver.read(() => all(ids))));
     for (const rows of found) expect(rows.map(({ id }) => id)).toEqual(names);
   });

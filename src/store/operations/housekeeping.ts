@@ -151,8 +151,8 @@ export const sql = {
 export function tallied(tallies: Tallies) {
   const { counts, uses, hours, tried } = tallies.drain();
   const statements: Statement[] = [
-    ...counts.map((values) => ({ sql: sql.addToCount, values, wants: 'changes' as const })),
-    ...hours.map((values) => ({ sql: sql.addToHour, values, wants: 'changes' as const })),
+    ...counts.map((values) => ({ sql: sql.addToCount, values, wants: 'nothing' as const })),
+    ...hours.map((values) => ({ sql: sql.addToHour, values, wants: 'nothing' as const })),
     ...triedStatements(tried),
   ];
   return { statements, uses };

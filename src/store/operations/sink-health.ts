@@ -106,7 +106,7 @@ const slotOf = (at: number): number => Math.floor(at / fiveMinutes);
 
 /** What the attempts of one transaction add. */
 export function triedStatements(tried: ReturnType<Tallies['drain']>['tried']): Statement[] {
-  const add = (text: string, ...values: Value[]): Statement => ({ sql: text, values, wants: 'changes' });
+  const add = (text: string, ...values: Value[]): Statement => ({ sql: text, values, wants: 'nothing' });
   return tried.flatMap(([sink, one]) => {
     const { succeededAt, failures, firstFailedAt, lastFailedAt, because } = one;
     const why = [because?.reason ?? null, because && storable(because.detail)];

@@ -59,6 +59,8 @@ export class Connections {
   #current = 0;
   /** Failures that another server need not have. */
   readonly #ofServer = new WeakSet<object>();
+  /** Those to a server itself. PgBouncer and its like tell another number of a process, and may change it. */
+  readonly #direct = new WeakSet<object>();
   readonly #settings: Statement;
   /** Of transactions. */
   #ownSettings: Statement;
@@ -71,16 +73,17 @@ export class Connections {
     this.#settings = settingsOf(place.schema, this.limits);
     this.#ownSettings = this.#settings;
     const { maxWriters, maxReaders, connectMs } = this.limits;
-    /** A standby would answer reads with what it has by then. */
     const onConnect = async (client: ClientBase) => {
-      const [row] = await send(client as PoolClient, [readOnly], connectMs);
-      const { transaction_read_only: is } = row as { readonly transaction_read_only: string };
-      if (is === 'on') throw Object.assign(new Error('a standby'), { code: readOnlyCode });
+      const [row] = await send(client as PoolClient, [nature], connectMs);
+      const { pid, standby } = row as { readonly pid: number; readonly standby: string };
+      // It would answer reads with what it has by then.
+      if (standby === 'on' && configs.length > 1)
+        throw Object.assign(new Error('a standby'), { code: readOnlyCode });
+      if (pid === (client as PoolClient & { readonly processID: number }).processID) this.#direct.add(client);
     };
-    const asked = configs.length > 1 ? { onConnect } : {};
     this.#servers = configs.map((config) => ({
-      writers: poolOf({ ...config, ...asked, max: maxWriters }, this.limits),
-      readers: poolOf({ ...config, ...asked, max: maxReaders }, this.limits),
+      writers: poolOf({ ...config, onConnect, max: maxWriters }, this.limits),
+      readers: poolOf({ ...config, onConnect, max: maxReaders }, this.limits),
     }));
   }
 
@@ -115,7 +118,8 @@ export class Connections {
       const sendNext = async (statements: readonly Statement[]) => {
         const first = isBegun ? [] : [begin, this.#ownSettings];
         isBegun = true;
-        return (await send(client, [...first, ...statements], answerMs)).slice(first.length);
+        const all = [...first, ...statements];
+        return (await send(client, all, answerMs, this.#direct.has(client))).slice(first.length);
       };
       const end = async (last: readonly Statement[] = []) => {
         if (isBegun || last.length > 0) await sendNext([...last, commit]);
@@ -214,7 +218,11 @@ const outdated =
 const isReadOnly = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === readOnlyCode;
 
-const readOnly: Statement = { sql: 'show transaction_read_only', values: [], wants: 'row' };
+const nature: Statement = {
+  sql: `select pg_backend_pid() as pid, current_setting('transaction_read_only') as standby`,
+  values: [],
+  wants: 'row',
+};
 
 function poolOf(config: PoolConfig, { connectMs }: ConnectionLimits): Pool {
   const pool = new Pool({
@@ -260,7 +268,7 @@ function settingsOf(schema: string | null, limits: ConnectionLimits, place?: str
     `set_config('idle_in_transaction_session_timeout', '${limits.standstillMs}', true)`,
     `case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', true) end`,
   ];
-  return { sql: `select ${settings.join(', ')}`, values: [], wants: 'row' };
+  return { sql: `select ${settings.join(', ')}`, values: [], wants: 'nothing' };
 }
 
 /** Throws StoreUnavailable, never with the password. */

@@ -19,6 +19,8 @@ export interface StoreAddress {
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const againCodes = new Set(['40001', '40P01']);
+/** Of a statement that was kept, and is not there any more: the next try prepares it. */
+const notKept = '26000';
 /** Of a standby. */
 export const readOnlyCode = '25006';
 
@@ -95,7 +97,7 @@ export function failureKind(error: unknown): FailureKind {
   const table = error instanceof DatabaseError ? error.table : undefined;
   // A duplicate's event, deleted by another replica since it was found. Now it is no duplicate.
   if (code === '23503' && ['duplicates', 'correlations'].includes(table ?? '')) return 'again';
-  if (againCodes.has(code)) return 'again';
+  if (againCodes.has(code) || code === notKept) return 'again';
   if (lost.test(code) || lostMessage.test(message)) return 'lost';
   return explain(code, message) ? 'unavailable' : 'fault';
 }

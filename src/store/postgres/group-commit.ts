@@ -21,7 +21,7 @@ export function committed(connections: Connections, works: readonly Work[]): Pro
       const operations = works.map((work) => work(tallies));
       const commit = async (rest: readonly Statement[]) => {
         const { statements, uses } = tallied(tallies);
-        const used: Statement[] = uses.map((values) => ({ sql: addToUses, values, wants: 'rows' }));
+        const used: Statement[] = uses.map((values) => ({ sql: addToUses, values, wants: 'nothing' }));
         try {
           await transaction.commit([...rest, ...statements, ...used]);
         } catch (error) {

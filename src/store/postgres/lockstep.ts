@@ -82,7 +82,8 @@ class Lockstep {
     this.rest = [];
     // All processes take locks in this order, so that they seldom wait for each other in a circle.
     const values = [JSON.stringify(locks.map(storable).toSorted())];
-    const first: Statement[] = locks.length > 0 ? [{ sql: takeLocks, values, wants: 'row' }, ...rest] : rest;
+    const first: Statement[] =
+      locks.length > 0 ? [{ sql: takeLocks, values, wants: 'nothing' }, ...rest] : rest;
     const answers = await sendAll([...first, ...asked.map(({ statement }) => statement)]);
     for (const [place, { task }] of asked.entries()) this.#goOn(task, answers[first.length + place]);
   }

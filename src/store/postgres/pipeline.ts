@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { Client, Connection, FieldDef, Submittable } from 'pg';
 import { storable } from '../../support/text.ts';
@@ -5,20 +6,39 @@ import type { Statement, Value } from '../operation.ts';
 
 type Row = Record<string, Value>;
 
-/** What the server runs, for one statement, or for all of an insert. */
-interface Execution {
+type Fields = readonly { readonly name: string; readonly isNumber: boolean }[];
+
+/** Statements with one text. */
+interface Group {
+  readonly text: string;
   /** Of its statements, in the order given. */
+  readonly places: readonly number[];
+  /** One of them: all have the same `sql`, `of` and `wants`. */
+  readonly first: Statement;
+  fields: Fields;
+}
+
+/** What the server runs: a statement, or all inserts of a group. */
+interface Execution {
+  readonly group: Group;
   readonly places: readonly number[];
   readonly rows: Row[];
   changes: number;
 }
 
+/** A statement that a connection keeps prepared. */
+interface Kept {
+  readonly name: string;
+  fields: Fields;
+}
+
 /** The part of pg's connection that is used here, since its types do not say what it takes. */
 interface Wire {
   readonly stream: Duplex;
-  parse(statement: { readonly text: string; readonly types: readonly number[] }): void;
-  describe(what: { readonly type: 'S' }): void;
-  bind(portal: { readonly values: readonly (string | null)[] }): void;
+  close(what: { readonly type: 'S'; readonly name: string }): void;
+  parse(statement: { readonly name: string; readonly text: string; readonly types: readonly number[] }): void;
+  describe(what: { readonly type: 'S'; readonly name: string }): void;
+  bind(portal: { readonly statement: string; readonly values: readonly (string | null)[] }): void;
   execute(portal: null): void;
   sync(): void;
 }
@@ -31,45 +51,54 @@ const numeric = new Set([21, 23, int8, 701, 1700]);
 /**
  * Sends statements in one round trip. Those with the same text are run together, in the order given, and texts in the
  * order of their first statement. Resolves to what each statement wants. If one fails, those after it do not run, and it
- * rejects with PostgreSQL's error. Gives up the connection if there is no answer in time.
+ * rejects with PostgreSQL's error. Gives up the connection if there is no answer in time. `keeps`: inserts, and others that
+ * are asked for nothing, stay prepared on this connection, since PostgreSQL goes about them in one way whatever their values.
  */
 export function send(
   client: Client,
   statements: readonly Statement[],
   timeoutMs: number,
+  keeps = false,
 ): Promise<readonly unknown[]> {
-  const pipeline = new Pipeline(statements);
+  const pipeline = new Pipeline(statements, keeps);
   // Whatever waits for an answer then fails.
   const timer = setTimeout(() => client.connection.stream.destroy(new Error('no answer in time')), timeoutMs);
   client.query(pipeline);
   return pipeline.done.finally(() => clearTimeout(timer));
 }
 
+/** By their types and texts. All are forgotten after a failure, since PostgreSQL did not get to some. */
+const keptOf = new WeakMap<Connection, Map<string, Kept>>();
+
 /**
  * pg's own pipelines send each statement's text, and wait for the server after each. This one sends a text once for all
- * its values, and runs inserts into one table as one. The statements have no names, so that PgBouncer may give every
- * transaction another connection.
+ * its values, and runs inserts into one table as one.
  */
 class Pipeline implements Submittable {
   readonly #statements: readonly Statement[];
-  /** Places in `#statements`, by text. */
-  readonly #groups: ReadonlyMap<string, readonly number[]>;
+  readonly #keeps: boolean;
+  readonly #groups: readonly Group[];
   /** In the order of their answers. */
   readonly #executions: readonly Execution[];
   readonly #done = Promise.withResolvers<readonly unknown[]>();
-  #fields: readonly { readonly name: string; readonly isNumber: boolean }[] = [];
+  #connection: Connection | null = null;
+  /** Kept from now on, if nothing fails. */
+  readonly #prepared = new Map<string, { readonly name: string; readonly group: Group }>();
   #answered = 0;
 
-  constructor(statements: readonly Statement[]) {
+  constructor(statements: readonly Statement[], keeps: boolean) {
     this.#statements = statements;
-    this.#groups = Map.groupBy(statements.keys(), (place) => {
-      const { sql, wants, of } = statements[place]!;
-      if (of) return of.many;
-      return wants === 'seq' ? `${sql} returning seq` : sql;
-    });
-    this.#executions = [...this.#groups.values()].flatMap((places) => {
-      const isOne = statements[places[0]!]!.of !== undefined;
-      return (isOne ? [places] : places.map((place) => [place])).map(executionOf);
+    this.#keeps = keeps;
+    const places = Map.groupBy(statements.keys(), (place) => textOf(statements[place]!));
+    this.#groups = Array.from(places, ([text, ofText]) => ({
+      text,
+      places: ofText,
+      first: statements[ofText[0]!]!,
+      fields: [],
+    }));
+    this.#executions = this.#groups.flatMap((group) => {
+      const each = group.first.of ? [group.places] : group.places.map((place) => [place]);
+      return each.map((ofOne) => ({ group, places: ofOne, rows: [], changes: 0 }));
     });
   }
 
@@ -78,21 +107,21 @@ class Pipeline implements Submittable {
   }
 
   submit(connection: Connection): void {
+    this.#connection = connection;
     const wire = connection as unknown as Wire;
     wire.stream.cork();
-    for (const [text, places] of this.#groups) {
+    for (const group of this.#groups) {
+      const { places, first } = group;
       const values = places.map((place) => this.#statements[place]!.values);
-      const columns = values[0]!.map((_, place) => values.map((bound) => bound[place]!));
-      const isOne = this.#statements[places[0]!]!.of !== undefined;
+      const columns = first.values.map((_, place) => values.map((bound) => bound[place]!));
       // Otherwise PostgreSQL takes `$1 * 65536` for four bytes. Other values get their type from where they stand.
       const types = columns.map((column) =>
-        !isOne && column.some((value) => typeof value === 'number') ? int8 : unspecified,
+        !first.of && column.some((value) => typeof value === 'number') ? int8 : unspecified,
       );
-      wire.parse({ text, types });
-      wire.describe({ type: 'S' });
-      const all = isOne ? [columns.map(arrayOf)] : values.map((bound) => bound.map(textOf));
-      for (const texts of all) {
-        wire.bind({ values: texts });
+      const statement = this.#prepare(wire, group, types);
+      const all = first.of ? [columns.map(arrayOf)] : values.map((bound) => bound.map(paramOf));
+      for (const params of all) {
+        wire.bind({ statement, values: params });
         wire.execute(null);
       }
     }
@@ -100,22 +129,46 @@ class Pipeline implements Submittable {
     wire.stream.uncork();
   }
 
+  /** Returns its name, which is empty for one that is not kept. */
+  #prepare(wire: Wire, group: Group, types: readonly number[]): string {
+    const { text, first } = group;
+    const keeps = this.#keeps && (first.wants === 'nothing' || first.wants === 'seq');
+    const all = keptOf.getOrInsertComputed(this.#connection!, () => new Map<string, Kept>());
+    const key = `${types.join(' ')} ${text}`;
+    const kept = keeps ? all.get(key) : undefined;
+    if (kept) {
+      group.fields = kept.fields;
+      return kept.name;
+    }
+    // Of one name nothing else can be prepared anywhere, not even behind a pooler that is taken for a server.
+    const name = keeps ? createHash('sha256').update(key).digest('base64url') : '';
+    if (keeps) this.#prepared.set(key, { name, group });
+    // It may be left of what failed.
+    if (keeps) wire.close({ type: 'S', name });
+    wire.parse({ name, text, types });
+    wire.describe({ type: 'S', name });
+    return name;
+  }
+
   handleRowDescription({ fields }: { readonly fields: readonly FieldDef[] }): void {
-    this.#fields = fields.map(({ name, dataTypeID }) => ({ name, isNumber: numeric.has(dataTypeID) }));
+    this.#current.group.fields = fields.map(({ name, dataTypeID }) => ({
+      name,
+      isNumber: numeric.has(dataTypeID),
+    }));
   }
 
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
     const row: Row = {};
-    for (const [place, { name, isNumber }] of this.#fields.entries()) {
+    for (const [place, { name, isNumber }] of this.#current.group.fields.entries()) {
       const text = fields[place] ?? null;
       row[name] = isNumber && text !== null ? Number(text) : text;
     }
-    this.#executions[this.#answered]!.rows.push(row);
+    this.#current.rows.push(row);
   }
 
   handleCommandComplete({ text }: { readonly text: string }): void {
     // "UPDATE 3", "INSERT 0 1", "COMMIT"
-    this.#executions[this.#answered]!.changes = Number(/\d+$/.exec(text)?.[0] ?? 0);
+    this.#current.changes = Number(/\d+$/.exec(text)?.[0] ?? 0);
     this.#answered += 1;
   }
 
@@ -125,8 +178,8 @@ class Pipeline implements Submittable {
 
   handleReadyForQuery(): void {
     const answers: unknown[] = [];
-    for (const { places, rows, changes } of this.#executions) {
-      const { wants, of } = this.#statements[places[0]!]!;
+    for (const { group, places, rows, changes } of this.#executions) {
+      const { wants, of } = group.first;
       if (of && wants === 'seq') {
         const seqs = new Map(rows.map(({ key, seq }) => [key, seq]));
         for (const place of places) answers[place] = seqs.get(this.#statements[place]!.values[of.key]);
@@ -134,17 +187,25 @@ class Pipeline implements Submittable {
       else if (wants === 'seq') answers[places[0]!] = rows[0]?.['seq'];
       else answers[places[0]!] = wants === 'row' ? rows[0] : rows;
     }
+    for (const [key, { name, group }] of this.#prepared)
+      keptOf.get(this.#connection!)?.set(key, { name, fields: group.fields });
     this.#done.resolve(answers);
   }
 
   handleError(error: unknown): void {
+    if (this.#connection) keptOf.delete(this.#connection);
     this.#done.reject(error);
+  }
+
+  get #current(): Execution {
+    return this.#executions[this.#answered]!;
   }
 }
 
-const executionOf = (places: readonly number[]): Execution => ({ places, rows: [], changes: 0 });
+const textOf = ({ sql, wants, of }: Statement): string =>
+  of?.many ?? (wants === 'seq' ? `${sql} returning seq` : sql);
 
-const textOf = (value: Value): string | null =>
+const paramOf = (value: Value): string | null =>
   typeof value === 'string' ? storable(value) : (value?.toString() ?? null);
 
 const arrayOf = (values: readonly Value[]): string => `{${values.map(itemOf).join(',')}}`;

@@ -51,7 +51,7 @@ describe('the driver of PostgreSQL', () => {
       expect(driver.commits).toBe(4);
     });
 
-    test('the tallies of all of them once', async () => {
+    test('the tallies of all of them once, by a statement that stays prepared', async () => {
       const driver = await open();
       await driver.write(save('config'));
       await Promise.all(
@@ -70,6 +70,9 @@ describe('the driver of PostgreSQL', () => {
         { sink: 'slack', state: 'planned', n: 2 },
       ]);
       expect(await sql(url, 'select uses::int from configs')).toEqual([{ uses: 3 }]);
+      const kept = query<{ readonly statement: string }>('select statement from pg_prepared_statements');
+      const texts = (await driver.write(() => all(kept))).map(({ statement }) => statement);
+      expect(texts).toContainEqual(expect.stringContaining('insert into delivery_counts'));
     });
   });
 

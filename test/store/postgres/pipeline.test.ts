@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { insertInto, type Statement, type Value } from '../../../src/store/operation.ts';
+import { failureKind } from '../../../src/store/postgres/failures.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
 import { sharedPostgres } from '../../fixtures/postgres.ts';
 
@@ -80,6 +81,31 @@ describe('a pipeline', () => {
         { id: 'la\uFFFDst', n: 9, details: '{"a": "\\""}' },
       ],
     ]);
+  });
+
+  test('keeps inserts prepared, until something fails: also where the server lost them', async () => {
+    const keeping = (...statements: Statement[]) => send(client, statements, timeoutMs, true);
+    const note = (n: number, text: string): Statement => ({ ...changes(insert, n, text), wants: 'nothing' });
+    const notes = rows('select n from notes order by n');
+    await keeping(note(1, 'one'), notes, changes('update notes set n = $1 where n = $1', 1));
+    const { rows: kept } = await client.query('select statement from pg_prepared_statements');
+    expect(kept).toEqual([{ statement: insert }]);
+    const parsed: unknown[] = [];
+    // oxlint-disable-next-line no-explicit-any -- pg's types do not know its events
+    (client.connection as any).on('parseComplete', (message: unknown) => parsed.push(message));
+    await keeping(note(2, 'two'));
+    expect(parsed).toEqual([]);
+    await client.query('deallocate all');
+    const lost = keeping(note(3, 'three'));
+    await expect(lost).rejects.toSatisfy((error) => failureKind(error) === 'again');
+    await keeping(note(3, 'three'));
+    const failing = keeping(note(4, 'three'), {
+      ...note(5, 'five'),
+      sql: `${insert} on conflict do nothing`,
+    });
+    await expect(failing).rejects.toMatchObject({ code: '23505' });
+    await keeping(note(4, 'four'));
+    expect(await ask(notes)).toEqual([[1, 2, 3, 4].map((n) => ({ n }))]);
   });
 
   test('undoes all of a pipeline in which one statement fails, and the connection goes on', async () => {
