@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { RefreshTokens } from './connector/credentials.ts';
+import type { CandidateFields } from './connector/default-wording.ts';
 import type { LiveCheck } from './connector/outcomes.ts';
 import type { Outline } from './connector/outline.ts';
-import type { EventData, Json, JsonMap, Outcome, Receipt, Rejected, Retry } from './model.ts';
+import type { EventData, Json, JsonMap, Outcome, Receipt, Rejected, Retry, ToldFacts } from './model.ts';
 
 export type { EventData };
 import type { Html } from './support/html.ts';
@@ -74,10 +75,13 @@ export interface NoticeData {
   readonly missed: boolean;
 }
 
-/** What a message is about. A digest has its events in order of acceptance. */
+/**
+ * What a message is about. A digest has its events in order of acceptance. `facts`: what was looked up of each, without
+ * what says who the candidate is; only where the config has look-ups.
+ */
 export type Subject =
-  | { readonly kind: 'event'; readonly event: EventData }
-  | { readonly kind: 'digest'; readonly events: readonly EventData[] }
+  | { readonly kind: 'event'; readonly event: EventData; readonly facts?: ToldFacts }
+  | { readonly kind: 'digest'; readonly events: readonly EventData[]; readonly facts?: readonly ToldFacts[] }
   | { readonly kind: 'notice'; readonly notice: NoticeData };
 
 export interface DeliveryContext {
@@ -240,9 +244,11 @@ export interface Connector<
   readonly defaults: { readonly concurrency: number; readonly timeoutMs: number; readonly pace?: PaceLimit };
   /**
    * What an action says where it says nothing itself: groups of keys, with templates. A group counts if the action has none
-   * of its keys. `hasLink`: whether there is `links.candidate`.
+   * of its keys. `hasLink`: whether there is `links.candidate`. `candidate`: what is looked up of candidates.
    */
-  defaultFields?(about: Subject['kind'], hasLink: boolean): readonly JsonMap[];
+  defaultFields?(about: Subject['kind'], hasLink: boolean, candidate?: CandidateFields): readonly JsonMap[];
+  /** Whether a message with these keys has all that was looked up, as `subject.facts`. */
+  hasFacts?(fields: z.infer<Action>): boolean;
   /** How many messages one call may carry; see Sink.deliverMany. */
   readonly batch?: { readonly max: number };
   /** The lane of a delivery, from the rendered fields that name its place. */

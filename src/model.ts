@@ -130,6 +130,24 @@ export const noFacts: Facts = {};
 /** The sink that a look-up is made by, as deliveries name it. No sink of a config can have such a name. */
 export const lookupSink = (lookup: string): string => `lookup:${lookup}`;
 
+/** Facts as they are told outside of the code: times as ISO 8601 in UTC. */
+export interface ToldFacts {
+  readonly [lookup: string]: Omit<LookupFacts, 'at'> & { readonly at: string | null };
+}
+
+/** `isTold`: whether a field is. */
+export const toldFacts = (
+  facts: Facts,
+  isTold: (lookup: string, field: string) => boolean = () => true,
+): ToldFacts =>
+  Object.fromEntries(
+    Object.entries(facts).map(([name, { state, at, reason, fields }]) => {
+      const some = Object.entries(fields).filter(([field]) => isTold(name, field));
+      const time = at === null ? null : new Date(at).toISOString();
+      return [name, { state, at: time, reason, fields: Object.fromEntries(some) }];
+    }),
+  );
+
 /** An event, and what look-ups found out about it. */
 export interface EventWithFacts {
   readonly event: Event;

@@ -1,18 +1,22 @@
 import {
-  candidate,
+  type CandidateFields,
   candidateInList,
+  candidateNumber,
   countsOfTest,
   digestInShort,
   eventInShort,
   eventTitle,
   forEachTest,
+  headline,
   headOfTest,
   noticeBegan,
   noticeInShort,
   ofEntry,
   ofMessage,
   perNotice,
+  readOn,
   receivedBetween,
+  score,
   testName,
   testTitle,
   whatNext,
@@ -39,34 +43,42 @@ import {
 } from './layout.ts';
 
 /** What a mail says where its action says nothing, as HTML and as text. */
-export function defaultFields(about: Subject['kind'], hasLink: boolean): readonly JsonMap[] {
-  if (about === 'event') return [{ subject: eventInShort }, eventBody(hasLink)];
-  if (about === 'digest') return [{ subject: digestInShort }, digestBody(hasLink)];
+export function defaultFields(
+  about: Subject['kind'],
+  hasLink: boolean,
+  known?: CandidateFields,
+): readonly JsonMap[] {
+  if (about === 'event')
+    return [{ subject: eventInShort(ofMessage(known)) }, eventBody(ofMessage(known), hasLink)];
+  if (about === 'digest')
+    return [{ subject: digestInShort(ofEntry(known)) }, digestBody(ofEntry(known), hasLink)];
   return [{ subject: noticeTitle }, noticeBody];
 }
 
-function eventBody(hasLink: boolean): JsonMap {
-  const title = `Candidate ${candidate} {{ event.status | words }}`;
-  const address = '{{ links.candidate }}';
+type Around = ReturnType<typeof ofMessage>;
+
+function eventBody(around: Around, hasLink: boolean): JsonMap {
+  const title = headline(around, `Candidate ${candidateNumber} {{ event.status | words }}${score(around)}`);
   const facts = [
     ['Test', '{{ test.name | default: event.testId }}'],
+    ...(around.fields.has('email')
+      ? [['Email', '{{ candidate.email | default: "not known" }}'] as const]
+      : []),
     ['Received', '{{ event.receivedAt | date }}'],
   ] as const;
-  const linked = hasLink ? button(address, 'Open candidate') : '';
   return {
     html: layout({
-      preview: `${testName(ofMessage)}. ${whatNext}`,
+      preview: `${testName(around)}. ${whatNext}`,
       badge: { text: eventTitle, color: statusColor },
       title,
-      body: details(facts) + next(whatNext) + linked + note(wholeIds),
+      body: details(facts) + next(whatNext) + readOn(around, hasLink, button) + note(wholeIds),
     }),
     text: [
       `${title}.`,
       '',
       ...facts.map(([name, value]) => `${name}:`.padEnd(11) + value),
       '',
-      `What next: ${whatNext}`,
-      ...(hasLink ? [address] : []),
+      `What next: ${whatNext}${readOn(around, hasLink, (address) => `\n${address}`)}`,
       '',
       wholeIds,
       '',
@@ -89,19 +101,19 @@ const moreThanListed = `{% assign more = events.size | minus: listed %}{% if mor
   '… and {{ more | number }} more: the plain text of this mail has all',
 )}{% endif %}`;
 
-function digestBody(hasLink: boolean): JsonMap {
+function digestBody(around: Around, hasLink: boolean): JsonMap {
   const address = '{{ event.links.candidate }}';
-  const who = candidateInList(hasLink);
+  const who = candidateInList(around, hasLink);
   const linked = hasLink ? link(address, who) : who;
-  const line = row(`Candidate ${linked} {{ event.status | words }}`, time);
+  const line = row(`Candidate ${linked} {{ event.status | words }}${score(around)}`, time);
   const ofLink = hasLink ? ' | plus: event.links.candidate.size' : '';
   const listed = whileShort(`${line}{% assign listed = listed | plus: 1 %}`, `${line.length}${ofLink}`);
   const list = rows(`{% for event in group.items %}${listed}{% endfor %}`);
-  const name = testTitle(ofEntry);
+  const name = testTitle(around);
   return {
     html: layout({
       preview: receivedBetween,
-      title: digestInShort,
+      title: digestInShort(around),
       body:
         note(receivedBetween) +
         '{% assign used = 0 %}{% assign listed = 0 %}' +
@@ -113,10 +125,10 @@ function digestBody(hasLink: boolean): JsonMap {
         next(whatNextOfDigest),
     }),
     text: [
-      `${digestInShort}\n${receivedBetween}\n\n`,
+      `${digestInShort(around)}\n${receivedBetween}\n\n`,
       forEachTest(
         headOfTest(`${name}${countsOfTest((counts) => ` (${counts})`)}\n`),
-        `{% for event in group.items %}- candidate ${who} {{ event.status | words }}, ${time}${hasLink ? ` ${address}` : ''}\n{% endfor %}\n`,
+        `{% for event in group.items %}- candidate ${who} {{ event.status | words }}${score(around)}, ${time}${hasLink ? ` ${address}` : ''}\n{% endfor %}\n`,
       ),
       `What next: ${whatNextOfDigest}\n`,
     ].join(''),

@@ -1,18 +1,23 @@
 import {
-  candidate,
+  type CandidateFields,
   candidateInList,
+  candidateNumber,
   countsOfTest,
   digestInShort,
   eventInShort,
   forEachTest,
   headOfTest,
+  ifKnown,
   noticeBegan,
   noticeInShort,
   ofEntry,
   ofMessage,
   perNotice,
   perStatus,
+  readOn,
   receivedBetween,
+  score,
+  sentence,
   testTitle,
   whatNext,
   whatNextOfDigest,
@@ -29,9 +34,13 @@ const linkedTo = (links: string, text: string, hasLink: boolean): string =>
   hasLink ? `<{{ ${links}.candidate }}|${text}>` : text;
 
 /** What a message says where its action says nothing: blocks, and a text for notifications. */
-export function defaultFields(about: Subject['kind'], hasLink: boolean): readonly JsonMap[] {
+export function defaultFields(
+  about: Subject['kind'],
+  hasLink: boolean,
+  known?: CandidateFields,
+): readonly JsonMap[] {
   const fields = { event: eventFields, digest: digestFields, notice: noticeFields };
-  return [fields[about](hasLink)];
+  return [fields[about](hasLink, known)];
 }
 
 /** A check mark would say that the test was passed. */
@@ -41,24 +50,29 @@ const emoji = perStatus({
   Canceled: ':no_entry_sign:',
 });
 
-/** No button: of a click on one Slack tells the app, and shows a warning where the app takes no such calls. */
-const openCandidate = '\n<{{ links.candidate }}|Open candidate>';
-
-function eventFields(hasLink: boolean): JsonMap {
-  const who = linkedTo(ofMessage.links, candidate, hasLink);
-  const what = `${emoji} *${testTitle(ofMessage)}*\nCandidate *${who}* {{ event.status | words }}.`;
+function eventFields(hasLink: boolean, known?: CandidateFields): JsonMap {
+  const around = ofMessage(known);
+  const linked = (text: string) => linkedTo(around.links, text, hasLink);
+  const who = linked(candidateNumber);
+  const unnamed = `*${testTitle(around)}*\nCandidate *${who}* {{ event.status | words }}${score(around)}.`;
+  const named = (name: string) => `*${sentence(around, linked(`{{ ${name} }}`))}*`;
+  const what = `${emoji} ${ifKnown(around, 'name', named, unnamed)}`;
+  // No button: of a click on one Slack tells the app, and shows a warning where the app takes no such calls.
+  const open = readOn(around, hasLink, (address, text) => `\n<${address}|${text}>`);
+  const email = ifKnown(around, 'email', (value) => ` | {{ ${value} }}`);
   return {
-    text: `${emoji} ${eventInShort}`,
+    text: `${emoji} ${eventInShort(around)}`,
     blocks: [
-      section(`${what}\n_What next:_ ${whatNext}${hasLink ? openCandidate : ''}`),
-      context(`Received {{ event.receivedAt | date }} | ${wholeIds}`),
+      section(`${what}\n_What next:_ ${whatNext}${open}`),
+      context(`Received {{ event.receivedAt | date }} | ${wholeIds}${email}`),
     ],
   };
 }
 
-function digestFields(hasLink: boolean): JsonMap {
-  const who = linkedTo(ofEntry.links, candidateInList(hasLink), hasLink);
-  const line = `${emoji} Candidate ${who} {{ event.status | words }}, {{ event.receivedAt | date: "short" }}\n`;
+function digestFields(hasLink: boolean, known?: CandidateFields): JsonMap {
+  const around = ofEntry(known);
+  const who = linkedTo(around.links, candidateInList(around, hasLink), hasLink);
+  const line = `${emoji} Candidate ${who} {{ event.status | words }}${score(around)}, {{ event.receivedAt | date: "short" }}\n`;
   // More would not fit into one block.
   const mostListed = hasLink ? 15 : 25;
   const list = [
@@ -67,11 +81,11 @@ function digestFields(hasLink: boolean): JsonMap {
     '{% assign more = group.items.size | minus: room %}{% if more > 0 %}… and {{ more | number }} more\n{% endif %}',
     '{% assign listed = listed | plus: group.items.size %}{% unless forloop.last %}\n{% endunless %}',
   ];
-  const head = headOfTest(`*${testTitle(ofEntry)}*${countsOfTest((counts) => ` (${counts})`)}\n`);
+  const head = headOfTest(`*${testTitle(around)}*${countsOfTest((counts) => ` (${counts})`)}\n`);
   return {
-    text: digestInShort,
+    text: digestInShort(around),
     blocks: [
-      { type: 'header', text: { type: 'plain_text', text: digestInShort } },
+      { type: 'header', text: { type: 'plain_text', text: digestInShort(around) } },
       context(receivedBetween),
       section(`{% assign listed = 0 %}${forEachTest(head, list.join(''))}`),
       section(`_What next:_ ${whatNextOfDigest}`),

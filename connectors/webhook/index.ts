@@ -26,7 +26,7 @@ const action = z
       .json()
       .optional()
       .describe(
-        'A YAML map or list, sent as JSON (a map also as a form), or text. Without it: type, timestamp and the event as data.',
+        'A YAML map or list, sent as JSON (a map also as a form), or text. Without it: type, timestamp and the event as data, with the facts that were looked up.',
       ),
   })
   .refine(({ body, headers = {} }) => typeof body !== 'object' || canCarry(contentTypeOf(headers), body), {
@@ -62,6 +62,7 @@ export const webhook = defineConnector({
     keys: ['path', 'headers', 'body'],
     of: (fields) => ({ place: fields.path ?? '', members: [JSON.stringify(fields)] }),
   },
+  hasFacts: ({ body }) => body === undefined,
   compose: (fields, context) => compose(fields, context),
   connect: async (given, refreshTokens) => {
     const { connectWebhook } = await import('./deliver.ts');

@@ -6,7 +6,7 @@ import {
   rejected,
   type Subject,
 } from '../../src/connector.ts';
-import { isMap, type Json, shownOfEvent } from '../../src/model.ts';
+import { isMap, type Json, shownOfEvent, type ToldFacts } from '../../src/model.ts';
 
 /** A call without what the sink adds: its URL, its headers and the signature. */
 export interface Call {
@@ -110,16 +110,21 @@ function defaultBody(subject: Subject): Json {
     return { type: 'connector.alert', timestamp: subject.notice.since, data: { ...subject.notice } };
   if (subject.kind === 'digest') {
     const timestamp = subject.events.at(-1)?.receivedAt ?? null;
-    return { type: 'candidate.digest', timestamp, data: { events: subject.events.map(payloadOf) } };
+    return {
+      type: 'candidate.digest',
+      timestamp,
+      data: { events: subject.events.map((event, at) => payloadOf(event, subject.facts?.[at])) },
+    };
   }
   const { status, receivedAt } = subject.event;
   const type = `candidate.${status.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()}`;
-  return { type, timestamp: receivedAt, data: payloadOf(subject.event) };
+  return { type, timestamp: receivedAt, data: payloadOf(subject.event, subject.facts) };
 }
 
 /** An event without the sender's own body (`event.raw`), which is left to templates. */
-function payloadOf(event: EventData): Json {
-  return Object.fromEntries(shownOfEvent.map((field) => [field, event[field]]));
+function payloadOf(event: EventData, facts: ToldFacts | undefined): Json {
+  const shown = Object.fromEntries(shownOfEvent.map((field) => [field, event[field]]));
+  return { ...shown, ...(facts && { facts: { ...facts } }) };
 }
 
 /**

@@ -104,7 +104,8 @@ function readAction(raw: Json, path: Path, list: List, reading: ActionReading) {
 
   /** What its messages are about. */
   const about = list.of === 'notice' ? 'notice' : written['digest'] === undefined ? 'event' : 'digest';
-  const groups = connector.defaultFields?.(about, reading.setting.links !== null) ?? [];
+  const candidate = reading.lookups.get('candidate')?.fields;
+  const groups = connector.defaultFields?.(about, reading.setting.links !== null, candidate) ?? [];
   /** The default fields that count. */
   const unsaid = Object.assign(
     {},

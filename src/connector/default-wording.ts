@@ -3,14 +3,61 @@ import type { Status } from '../model.ts';
 // What default messages say: parts of templates, for any medium. In a loop over the `events` of a digest, what belongs to
 // an event is inside of it.
 
-/** Where the test and the links of `event` are. */
+/** The fields of the look-up `candidate`, by name; none without it. */
+export type CandidateFields = ReadonlyMap<string, { readonly type: string }>;
+
+/** Where the test, the links and what was looked up of `event` are. */
 interface Around {
   readonly test: string;
   readonly links: string;
+  readonly candidate: string;
+  readonly fields: CandidateFields;
 }
 
-export const ofMessage: Around = { test: 'test', links: 'links' };
-export const ofEntry: Around = { test: 'event.test', links: 'event.links' };
+const none: CandidateFields = new Map();
+
+export const ofMessage = (fields = none): Around => ({
+  test: 'test',
+  links: 'links',
+  candidate: 'candidate',
+  fields,
+});
+export const ofEntry = (fields = none): Around => ({
+  test: 'event.test',
+  links: 'event.links',
+  candidate: 'event.candidate',
+  fields,
+});
+
+/** What stands there if a field of the look-up `candidate` is known, and otherwise. */
+export function ifKnown(
+  { candidate, fields }: Around,
+  field: string,
+  known: (value: string) => string,
+  otherwise = '',
+): string {
+  const value = `${candidate}.${field}`;
+  if (!fields.has(field)) return otherwise;
+  return `{% if ${value} %}${known(value)}${otherwise && `{% else %}${otherwise}`}{% endif %}`;
+}
+
+/** `: 87 %`, where it is known. */
+export const score = (around: Around): string =>
+  ifKnown(around, 'score', (value) =>
+    around.fields.get('score')?.type === 'number' ? `: {{ ${value} | number }} %` : `: {{ ${value} }}`,
+  );
+
+/** Where people read on: the candidate's report if it is known, else their page, if there is a link to it. */
+export function readOn(
+  around: Around,
+  hasLink: boolean,
+  as: (address: string, text: string) => string,
+): string {
+  const page = hasLink ? as(`{{ ${around.links}.candidate }}`, 'Open candidate') : '';
+  return around.fields.get('report')?.type === 'url'
+    ? ifKnown(around, 'report', (value) => as(`{{ ${value} }}`, 'Open report'), page)
+    : page;
+}
 
 /** `Backend Engineer`; `Test 7` without a name. */
 export const testName = ({ test }: Around): string =>
@@ -21,25 +68,50 @@ export const testTitle = (around: Around): string =>
   `{% if ${around.test}.name %}Test: {% endif %}${testName(around)}`;
 
 /** The candidate's number, `4711`; `6f1c2d3e…` without one. */
-export const candidate =
+export const candidateNumber =
   '{% assign id = event.candidateId | short %}{{ event.candidateNumericalId | default: id }}';
 
+const named = (around: Around, otherwise: string): string =>
+  ifKnown(around, 'name', (value) => `{{ ${value} }}`, otherwise);
+
+/** The candidate's name, or number. */
+const candidate = (around: Around): string => named(around, candidateNumber);
+
 /** The same; the whole id where nothing else leads to the candidate. */
-export const candidateInList = (hasLink: boolean): string =>
-  hasLink ? candidate : '{{ event.candidateNumericalId | default: event.candidateId }}';
+export const candidateInList = (around: Around, hasLink: boolean): string =>
+  hasLink
+    ? candidate(around)
+    : named(around, '{{ event.candidateNumericalId | default: event.candidateId }}');
 
 /** The whole ids: they are what people search for. */
 export const wholeIds = 'Candidate id {{ event.candidateId }} | Test id {{ event.testId }}';
 
-const inShort = (around: Around): string =>
-  `${testName(around)}: candidate ${candidate} {{ event.status | words }}`;
+/** `Ana Kovač completed Backend Engineer: 87 %`. */
+export function sentence(around: Around, who: string): string {
+  const test = testName(around);
+  const did = perStatus({
+    Completed: `completed ${test}`,
+    DidNotTake: `did not take ${test}`,
+    Canceled: `had ${test} canceled`,
+  });
+  return `${who} ${did}${score(around)}`;
+}
 
-/** `Backend Engineer: candidate 4711 completed the test`. */
-export const eventInShort = inShort(ofMessage);
+/** The same, or something else where the name is not known. */
+export const headline = (around: Around, otherwise: string): string =>
+  ifKnown(around, 'name', (name) => sentence(around, `{{ ${name} }}`), otherwise);
+
+/** `Backend Engineer: candidate 4711 completed the test`, where the name is not known. */
+export const eventInShort = (around: Around = ofMessage()): string =>
+  headline(
+    around,
+    `${testName(around)}: candidate ${candidateNumber} {{ event.status | words }}${score(around)}`,
+  );
 
 /** What differs by status, such as a colour. `status`: where it is. */
-export const perStatus = (values: { readonly [status in Status]: string }, status = 'event.status'): string =>
-  `{% case ${status} %}{% when "Completed" %}${values.Completed}{% when "DidNotTake" %}${values.DidNotTake}{% else %}${values.Canceled}{% endcase %}`;
+export function perStatus(values: { readonly [status in Status]: string }, status = 'event.status'): string {
+  return `{% case ${status} %}{% when "Completed" %}${values.Completed}{% when "DidNotTake" %}${values.DidNotTake}{% else %}${values.Canceled}{% endcase %}`;
+}
 
 export const eventTitle = perStatus({
   Completed: 'Completed',
@@ -73,13 +145,14 @@ export const countsByStatus = (events: string): string =>
  * As eventInShort for one event; `Test: Backend Engineer (2 completed, 1 canceled)` for several of one test;
  * `4 candidates of 2 tests: 3 completed, 1 canceled`. A candidate of two tests counts once.
  */
-export const digestInShort = [
-  '{% assign tests = events | map: "testId" | uniq %}{% assign people = events | map: "candidateId" | uniq %}',
-  `{% for event in events limit: 1 %}{% if events.size == 1 %}${inShort(ofEntry)}`,
-  `{% elsif tests.size == 1 %}${testTitle(ofEntry)} (${countsByStatus('events')})`,
-  '{% else %}{{ people.size | number }} candidate{% if people.size > 1 %}s{% endif %} of {{ tests.size | number }} tests: ',
-  `${countsByStatus('events')}{% endif %}{% endfor %}`,
-].join('');
+export const digestInShort = (around: Around): string =>
+  [
+    '{% assign tests = events | map: "testId" | uniq %}{% assign people = events | map: "candidateId" | uniq %}',
+    `{% for event in events limit: 1 %}{% if events.size == 1 %}${eventInShort(around)}`,
+    `{% elsif tests.size == 1 %}${testTitle(around)} (${countsByStatus('events')})`,
+    '{% else %}{{ people.size | number }} candidate{% if people.size > 1 %}s{% endif %} of {{ tests.size | number }} tests: ',
+    `${countsByStatus('events')}{% endif %}{% endfor %}`,
+  ].join('');
 
 /** What a reader may do about the events of a digest. */
 export const whatNextOfDigest = [

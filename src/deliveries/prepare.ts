@@ -9,6 +9,8 @@ import {
   type Outcome,
   type RaisedNotice,
   type Reason,
+  type ToldFacts,
+  toldFacts,
 } from '../model.ts';
 import { openFrom } from '../rules/decide.ts';
 import { type Action, allActions, type Plan } from '../rules/plan.ts';
@@ -134,11 +136,13 @@ export function prepare(
   }
   const { events, notice } = about;
   const [first] = events;
+  const facts =
+    plan.lookups.size === 0 ? null : events.map((event) => publicFacts(factsOf(about, event), plan));
   const subject: Subject = notice
     ? { kind: 'notice', notice: noticeFields(notice) }
     : action.digest || !first
-      ? { kind: 'digest', events: events.map(eventData) }
-      : { kind: 'event', event: eventData(first) };
+      ? { kind: 'digest', events: events.map(eventData), ...(facts && { facts }) }
+      : { kind: 'event', event: eventData(first), ...(facts && { facts: facts[0]! }) };
   const composed = connector.compose(rendered.fields, { deliveryId, subject }, options);
   if ('rejected' in composed) return composed.rejected;
   return {
@@ -149,11 +153,17 @@ export function prepare(
   };
 }
 
+const factsOf = ({ facts }: About, { id }: Event): Facts => facts?.get(id) ?? noFacts;
+
+/** Without what says who the candidate is. */
+const publicFacts = (facts: Facts, { lookups }: Plan): ToldFacts =>
+  toldFacts(facts, (lookup, field) => lookups.get(lookup)?.fields.get(field)?.personal === false);
+
 /** What the templates of an action see. */
 export function dataOf(action: Action, about: About, plan: Plan, now: number): AnyTemplateData {
-  const { events, facts, notice } = about;
+  const { events, notice } = about;
   if (notice) return noticeData(notice, action.rule, now);
-  const known = events.map((event) => ({ event, facts: facts?.get(event.id) ?? noFacts }));
+  const known = events.map((event) => ({ event, facts: factsOf(about, event) }));
   if (action.digest) return digestData(known, (testId) => plan.test(testId), action.rule, now);
   const [first] = known;
   if (!first) throw new Error('a message is about an event or a notice');

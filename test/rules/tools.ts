@@ -72,6 +72,7 @@ export const lookups: LookupFields = new Map([
           passed: { at: '/passed', type: 'boolean', personal: false },
           endedAt: { at: '/endedAt', type: 'time', personal: false },
           report: { at: '/report', type: 'url', personal: false },
+          email: { at: '/email', type: 'text', personal: true },
         } as const),
       ),
     },

@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import { email } from '../../connectors/email/index.ts';
+import { googleSheets } from '../../connectors/google-sheets/index.ts';
+import { slack } from '../../connectors/slack/index.ts';
+import { compose } from '../../connectors/webhook/message.ts';
+import type { AnyConnector, Subject } from '../../src/connector.ts';
+import { type Facts, type JsonMap, noFacts, type Status, toldFacts } from '../../src/model.ts';
+import { digestData, eventData, plainSetting, templateData } from '../../src/templates/data.ts';
+import { compileFields } from '../../src/templates/template.ts';
+import { eventWith } from '../fixtures/event.ts';
+import { factsOf, lookups } from '../rules/tools.ts';
+
+const entry = { id: 7, name: 'Backend Engineer' };
+const links = () => ({ candidate: 'https://tests.example.com/c/1' });
+const eventOf = (status: Status) => eventWith({ status, testId: 7, candidateNumericalId: 4711 });
+const ana = factsOf({
+  name: 'Ana <Kovač>',
+  score: 87.5,
+  report: 'https://tests.example.com/r?a=1&b=2',
+  email: 'ana@example.com',
+});
+
+/** What an action that says nothing itself says of one event, or of a digest of several, by these facts. */
+function said(
+  connector: AnyConnector,
+  all: readonly Facts[],
+  about: Subject['kind'],
+  status: Status = 'Completed',
+) {
+  const known = lookups.get('candidate')?.fields;
+  const fields = Object.assign({}, ...connector.defaultFields!(about, true, known)) as JsonMap;
+  const words = { test: new Set(['name']), facts: lookups, setting: { ...plainSetting, links } };
+  const subject = about === 'digest' ? ({ digestOf: 100, placeKeys: new Set<string>() } as const) : 'event';
+  const compiled = compileFields(fields, connector.templates, { ...words, subject });
+  expect(compiled.faults).toEqual([]);
+  const events = all.map((facts) => ({ event: eventOf(status), facts }));
+  const data =
+    about === 'digest'
+      ? digestData(events, () => entry, 'rule', 0)
+      : templateData(eventOf(status), entry, all[0]!, 'rule', 0);
+  const rendered = compiled.fields?.render(data) ?? { fault: 'faults' };
+  if ('fault' in rendered) throw new Error(rendered.fault);
+  return rendered.fields;
+}
+
+const blocksOf = (...given: Parameters<typeof said>) => JSON.stringify(said(...given)['blocks']);
+
+describe('what a message says of facts where its action says nothing', () => {
+  test.each<[Status, string]>([
+    ['Completed', 'Ana <Kovač> completed Backend Engineer: 87.5 %'],
+    ['DidNotTake', 'Ana <Kovač> did not take Backend Engineer: 87.5 %'],
+    ['Canceled', 'Ana <Kovač> had Backend Engineer canceled: 87.5 %'],
+  ])('%s: the name, the test and the score, in the subject of a mail', (status, subject) => {
+    expect(said(email, [ana], 'event', status)['subject']).toBe(subject);
+  });
+
+  test('a mail has a button to the report, and the address', () => {
+    const { html, text } = said(email, [ana], 'event') as { html: string; text: string };
+    expect(html).toContain('<a href="https://tests.example.com/r?a=1&amp;b=2"');
+    expect(html).toContain('>Open report</a>');
+    expect(html).toMatch(/Email<\/td><td[^>]*>ana@example\.com</);
+    expect(text).toContain('\nhttps://tests.example.com/r?a=1&b=2\n');
+  });
+
+  test('Slack has them in the headline, and the report below', () => {
+    expect(said(slack, [ana], 'event')['text']).toBe(
+      ':checkered_flag: Ana &lt;Kovač&gt; completed Backend Engineer: 87.5 %',
+    );
+    const blocks = blocksOf(slack, [ana], 'event');
+    expect(blocks).toContain(
+      ':checkered_flag: *<https://tests.example.com/c/1|Ana &lt;Kovač&gt;> completed Backend Engineer: 87.5 %*\\n',
+    );
+    expect(blocks).toContain('\\n<https://tests.example.com/r?a=1&amp;b=2|Open report>');
+    expect(blocks).toContain('Test id 7 | ana@example.com');
+  });
+
+  test('a row has columns of its own for them', () => {
+    expect(said(googleSheets, [ana], 'event')).toMatchObject({
+      row: {
+        Candidate: '4711 <https://tests.example.com/c/1>',
+        Name: 'Ana <Kovač>',
+        Score: '87.5',
+        Email: 'ana@example.com',
+      },
+      as: { Score: 'number', Report: 'link' },
+    });
+  });
+
+  test('a digest lists names and scores', () => {
+    expect(blocksOf(slack, [ana, noFacts], 'digest')).toMatch(
+      /\|Ana &lt;Kovač&gt;> completed the test: 87.5 %, [^\\]*\\n.*\|4711> completed the test, /,
+    );
+  });
+
+  test.each([noFacts, factsOf({ name: null, score: null, report: null, email: null })])(
+    'without them it reads as it does without look-ups',
+    (facts) => {
+      expect(said(email, [facts], 'event')['subject']).toBe(
+        'Backend Engineer: candidate 4711 completed the test',
+      );
+      const blocks = blocksOf(slack, [facts], 'event');
+      expect(blocks).toContain(
+        '*Test: Backend Engineer*\\nCandidate *<https://tests.example.com/c/1|4711>* completed the test.\\n',
+      );
+      expect(blocks).toContain('<https://tests.example.com/c/1|Open candidate>');
+    },
+  );
+
+  test('a webhook has them beside the event', () => {
+    const event = eventData(eventOf('Completed'));
+    const facts = toldFacts(ana, (_, field) => field !== 'name');
+    const composed = compose({}, { deliveryId: 'dlv_1', subject: { kind: 'event', event, facts } });
+    expect(composed).toMatchObject({
+      message: {
+        body: {
+          data: {
+            candidateNumericalId: 4711,
+            facts: {
+              candidate: { state: 'answered', at: '1970-01-01T00:00:00.000Z', fields: { score: 87.5 } },
+            },
+          },
+        },
+      },
+    });
+    expect(JSON.stringify(composed)).not.toContain('Ana');
+  });
+});
