@@ -9,7 +9,7 @@ const backlog = 100_000;
 const perSecond = 500;
 const seconds = 10;
 const rounds = 3;
-const targetP99Ms = 50;
+const targetP99Ms = 25;
 
 const scripts = join(import.meta.dirname, 'backlog');
 

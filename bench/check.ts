@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { statuses } from '../src/model.ts';
+import { processEnv } from './child.ts';
 import { median, type BenchResult } from './result.ts';
 
 const rules = 10_000;
@@ -46,8 +47,7 @@ export async function benchCheck(): Promise<BenchResult[]> {
 
 async function secondsOf(args: readonly string[]): Promise<number> {
   const started = performance.now();
-  const cache = join(root, 'node_modules/.cache/compiled');
-  const env = { ...process.env, SLACK_TOKEN: 'xoxb-for-the-benchmark', NODE_COMPILE_CACHE: cache };
+  const env = { ...process.env, ...processEnv, SLACK_TOKEN: 'xoxb-for-the-benchmark' };
   await run(process.execPath, [...args], { cwd: root, env });
   return (performance.now() - started) / 1000;
 }

@@ -1,6 +1,7 @@
 import { fork, spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 export interface ChildOptions {
   /** The only core that it may run on; any if not given. Needs `taskset`. */
@@ -8,13 +9,19 @@ export interface ChildOptions {
   readonly stdout?: 'ignore' | number;
 }
 
+/** As the connector runs. */
+export const processEnv = {
+  NODE_ENV: 'production',
+  NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/compiled'),
+};
+
 /** Starts a script of the benchmark as a process of its own, which tells things with `process.send`. */
 export function start(
   script: string,
   args: readonly string[],
   { core, stdout = 'ignore' }: ChildOptions = {},
 ): ChildProcess {
-  const env = { ...process.env, NODE_ENV: 'production', NODE_COMPILE_CACHE: 'node_modules/.cache/compiled' };
+  const env = { ...process.env, ...processEnv };
   const stdio: StdioOptions = ['ignore', stdout, 'inherit', 'ipc'];
   if (core === undefined) return fork(script, args, { env, stdio });
   return spawn('taskset', ['-c', String(core), process.execPath, script, ...args], { env, stdio });

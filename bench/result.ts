@@ -8,6 +8,19 @@ export interface BenchResult {
   readonly met: boolean;
 }
 
+type Judged = Pick<BenchResult, 'ratio' | 'target' | 'met'>;
+
+/** `is`: the limit itself, where the ratio is that to a fixed one. */
+export function atMost(ratio: number, limit: number, is?: string): Judged {
+  return { ratio, target: `at most ${limit}${is === undefined ? '' : ` (${is})`}`, met: ratio <= limit };
+}
+
+export const atLeast = (ratio: number, limit: number): Judged => ({
+  ratio,
+  target: `at least ${limit}`,
+  met: ratio >= limit,
+});
+
 export const median = (values: readonly number[]): number => percentile(values, 0.5);
 
 /** `share`: 0.99 for the 99th percentile. */

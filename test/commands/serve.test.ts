@@ -149,7 +149,7 @@ test.each([
 test('with few open files, connections that do nothing keep nobody out', async () => {
   const { folder, write } = await workplace();
   const file = await write('config.yaml', loud(folder) + nothing);
-  const connector = new ConnectorProcess(file, {}, 64);
+  const connector = new ConnectorProcess(file, {}, { openFiles: 64 });
   onTestFinished(() => connector.kill());
   const receiver = await connector.start();
   const { admin } = JSON.parse(connector.lines.find((line) => line.includes('"ready"')) ?? '') as {

@@ -6,7 +6,7 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { startApp, type App } from '../../src/app.ts';
 import type { Io } from '../../src/commands/output.ts';
 import { run as runProgram } from '../../src/commands/program.ts';
-import { ConnectorProcess } from '../faults/connector-process.ts';
+import { type ConnectorOptions, ConnectorProcess } from '../faults/connector-process.ts';
 import { HttpSandbox } from '../../sandbox/http.ts';
 
 export interface Ran {
@@ -89,8 +89,8 @@ export const loud = (folder: string) => base(folder).replace('level: fatal', 'le
 export type Line = Record<string, unknown> & { msg: string };
 
 /** `serve` as a process of its own, killed at the end if it is still there. */
-export async function serve(file: string, env: Record<string, string> = {}) {
-  const connector = new ConnectorProcess(file, env);
+export async function serve(file: string, env: Record<string, string> = {}, options: ConnectorOptions = {}) {
+  const connector = new ConnectorProcess(file, env, options);
   onTestFinished(() => connector.kill());
   const receiver = await connector.start();
   return {

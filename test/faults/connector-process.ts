@@ -11,10 +11,18 @@ const withUs = ['setpriv', '--pdeathsig', 'KILL'];
 /** Where the system can do it, a connector ends with whoever started it, also when that is killed itself. */
 const canEndWithUs = spawnSync(withUs[0]!, [...withUs.slice(1), 'true']).status === 0;
 
+export interface ConnectorOptions {
+  /** How many the system lets it have. */
+  readonly openFiles?: number;
+  /** Its path; the source, if not named. */
+  readonly program?: string;
+}
+
 /** The connector as a process of its own, to be killed. */
 export class ConnectorProcess {
   readonly #configFile: string;
   readonly #env: Record<string, string>;
+  readonly #program: string;
   readonly #limit: string;
   #child: ChildProcess | null = null;
   /** What it logged, all its lives together. */
@@ -22,10 +30,14 @@ export class ConnectorProcess {
   /** From its next start on its clock is ahead by so much, and what it does each minute or less often comes soon. */
   clockAheadMs = 0;
 
-  /** `openFiles`: how many the system lets it have. */
-  constructor(configFile: string, env: Record<string, string> = {}, openFiles?: number) {
+  constructor(
+    configFile: string,
+    env: Record<string, string> = {},
+    { openFiles, program = main }: ConnectorOptions = {},
+  ) {
     this.#configFile = configFile;
     this.#env = env;
+    this.#program = program;
     this.#limit = openFiles === undefined ? '' : `ulimit -n ${openFiles} && `;
   }
 
@@ -37,7 +49,7 @@ export class ConnectorProcess {
       'sh',
       ...(canEndWithUs ? withUs : []),
       process.execPath,
-      main,
+      this.#program,
       'serve',
       '--config',
       this.#configFile,

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { takeHandedOver } from '../../http/listen.ts';
 import { command, configFile } from '../command.ts';
 import { exit } from '../output.ts';
@@ -14,6 +15,8 @@ export const serve = command({
     const signalled = stopSignal();
     const { startApp } = await import('../../app.ts');
     const app = await startApp(config, env, takeHandedOver(process.env, process.pid));
+    // The next start finds what this one compiled, however this one ends.
+    flushCompileCache();
     const code = await Promise.race([signalled.then(() => exit.ok), app.damaged.then(() => exit.problems)]);
     await app.stop();
     // What stdout does not take would keep the process from its end, and so would a connection whose other side is gone.

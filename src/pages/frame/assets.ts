@@ -1,29 +1,33 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import type { RequestHandler } from 'express';
 import { type Html, html, pathWith } from '../../support/html.ts';
 
 /** The styles, scripts and pictures of the pages: all from here, and none from another site. */
 
-const ours = (name: string) => join(import.meta.dirname, 'assets', name);
-const ofUplot = (name: string) => join(dirname(createRequire(import.meta.url).resolve('uplot')), name);
+const require = createRequire(import.meta.url);
 
 const types = { css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' } as const;
 
-function asset(name: string, type: keyof typeof types, ...paths: readonly string[]) {
+function asset(name: string, type: keyof typeof types, ...paths: readonly (URL | string)[]) {
   const content = Buffer.concat(paths.map((path) => readFileSync(path)));
   return { name, type: types[type], content, version: hash('sha256', content).slice(0, 12) };
 }
 
 const assets = {
-  style: asset('page.css', 'css', ours('frame.css'), ours('parts.css'), ours('pages.css')),
-  script: asset('page.js', 'js', ours('page.js')),
-  icon: asset('icon.svg', 'svg', ours('icon.svg')),
-  charts: asset('charts.js', 'js', ours('charts.js')),
-  uplot: asset('uplot.js', 'js', ofUplot('uPlot.iife.min.js')),
-  uplotStyle: asset('uplot.css', 'css', ofUplot('uPlot.min.css')),
+  style: asset(
+    'page.css',
+    'css',
+    new URL('./assets/frame.css', import.meta.url),
+    new URL('./assets/parts.css', import.meta.url),
+    new URL('./assets/pages.css', import.meta.url),
+  ),
+  script: asset('page.js', 'js', new URL('./assets/page.js', import.meta.url)),
+  icon: asset('icon.svg', 'svg', new URL('./assets/icon.svg', import.meta.url)),
+  charts: asset('charts.js', 'js', new URL('./assets/charts.js', import.meta.url)),
+  uplot: asset('uplot.js', 'js', require.resolve('uplot/dist/uPlot.iife.min.js')),
+  uplotStyle: asset('uplot.css', 'css', require.resolve('uplot/dist/uPlot.min.css')),
 };
 const byName = new Map(Object.values(assets).map((one) => [one.name, one]));
 

@@ -1,0 +1,39 @@
+import { appendFile, copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { startTools } from '../../sandbox/tools.ts';
+import { serve } from '../commands/tools.ts';
+import { makeBundle } from '../fixtures/bundle.ts';
+import { exampleChannels, exampleEnv, useAllTools } from '../fixtures/example.ts';
+import { root } from './dockerfile.ts';
+
+test('the bundle does all that the source does: schema, connectors, pages and their files, threads', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'bundle-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const tools = await startTools(exampleChannels);
+  onTestFinished(async () => void (await tools.close()));
+  const program = await makeBundle(folder);
+  expect(await readFile(program, 'utf8')).toMatch(/^#!.* node\n/);
+  const file = join(folder, 'config.yaml');
+  await copyFile(join(root, 'config.example.yaml'), file);
+  const env = { ...exampleEnv(tools, `sqlite:${folder}/connector.db`), ADMIN_PASSWORD: 'a long password' };
+  const { connector, lines } = await serve(file, env, { program });
+
+  const { receiver, admin } = lines().find(({ msg }) => msg === 'ready') as unknown as Record<string, string>;
+  await useAllTools(receiver!, tools);
+
+  const headers = { authorization: `Basic ${btoa(':a long password')}` };
+  const page = await (await fetch(`${admin}/`, { headers })).text();
+  expect(page.match(/last success/g)).toHaveLength(4);
+  const assets = page.match(/\/assets\/[^"]+/g)!.map((path) => path.replaceAll('&amp;', '&'));
+  for (const path of assets) expect((await fetch(admin + path)).status).toBe(200);
+  expect(assets.join()).toContain('uplot.js');
+
+  const body = new URLSearchParams({ config: 'rules: []\nsinks: {}\n' });
+  const tried = await fetch(`${admin}/rules/try`, { method: 'POST', headers, body });
+  expect(await tried.text()).toContain('The pasted config');
+
+  await appendFile(file, '# changed\n');
+  await connector.logs('"msg":"config reloaded"');
+});
