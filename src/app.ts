@@ -12,6 +12,8 @@ import { readText } from './config/text/files.ts';
 import { parseConfig, textOf } from './config/load.ts';
 import { tooShort } from './config/settings.ts';
 import { compilePlan, Plans } from './config/live/stored-plans.ts';
+import { Deciding, withLookupSinks } from './lookups/deciding.ts';
+import { lookupConnector } from './model.ts';
 import { ConnectedSinks } from './deliveries/connected-sinks.ts';
 import { observeAttempts } from './deliveries/call.ts';
 import { Worker } from './deliveries/worker.ts';
@@ -177,16 +179,29 @@ async function prepareDeliveries(trusted: Trusted) {
     log.error({ err: error }, message),
   );
   const sinks = new ConnectedSinks(refreshTokens);
+  const deciding: Deciding = new Deciding({
+    store,
+    clock,
+    config,
+    plan,
+    wake: () => worker.wake(),
+    failed: (error) => log.error({ err: error }, 'an event could not be decided; trying again'),
+  });
+  const observed = observeAttempts(log, metrics);
+  const whole = () => withLookupSinks(config());
   const worker = new Worker({
     store,
     sinks,
-    config,
+    config: whole,
     plan,
     clock,
     clockDoubted,
     leases: replicas,
     random: Math.random,
-    observe: observeAttempts(log, metrics),
+    observe(report) {
+      observed(report);
+      if (report.delivery.connector === lookupConnector) deciding.wake();
+    },
     sinkChanged(sink, change, because) {
       metrics.sinkPaused(sink, change === 'paused');
       if (change === 'resumed') log.info({ sink }, 'sink resumed');
@@ -204,8 +219,9 @@ async function prepareDeliveries(trusted: Trusted) {
   const wake = () => worker.wake();
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
-  const inbox = createIntake({ store, refused, config, worker, log, nextId });
-  return { ...trusted, sinks, worker, wake, inbox };
+  const undecided = () => deciding.wake();
+  const inbox = createIntake({ store, refused, config, worker, undecided, log, nextId });
+  return { ...trusted, sinks, worker, deciding, whole, wake, inbox };
 }
 type Working = Awaited<ReturnType<typeof prepareDeliveries>>;
 
@@ -248,7 +264,8 @@ type Listening = Awaited<ReturnType<typeof openThePorts>>;
 
 /** Says first that it serves the store, and at a stop when all has ended. */
 async function beginDeliveries(listening: Listening, undo: Undo) {
-  const { store, config, live, log, metrics, clock, replicas, sinks, worker, seenAt } = listening;
+  const { store, live, log, metrics, clock, replicas, sinks, worker, deciding, whole, seenAt } = listening;
+  const { config } = listening;
   const announcer = createAnnouncer({
     store,
     clock,
@@ -260,10 +277,12 @@ async function beginDeliveries(listening: Listening, undo: Undo) {
   undo.adopt(sinks, (it) => it.close());
   undo.defer(async () => {
     await Promise.all([worker.stop(attemptsGraceMs), replicas.leave(config().shutdown.delayMs)]);
+    await deciding.stop();
   });
   // Before the worker looks at the clock.
-  await replicas.join({ store, config, worker, log, metrics });
+  await replicas.join({ store, config: whole, worker, log, metrics });
   const rescued = await worker.start(seenAt);
+  deciding.wake();
   await announcer.say();
   return { announcer, rescued };
 }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import { networkOf } from './http/addresses.ts';
+import { lookupsOf } from './lookups/deciding.ts';
 import { eventIds } from './support/ids.ts';
 import { type Event, noFacts, unknownOfEvent } from './model.ts';
 import type { Worker } from './deliveries/worker.ts';
@@ -19,17 +20,23 @@ export interface IntakeParts {
   readonly config: () => Config;
   /** Delivers what is stored. Absent: another process does. */
   readonly worker?: Pick<Worker, 'reserve'>;
+  /** Called when an event was stored that is decided later: its config has look-ups. */
+  readonly undecided?: () => void;
   readonly log: Logger;
   /** Makes event ids. They continue after those in the store. */
   readonly nextId?: (now: number) => string;
 }
 
-/** Decides the deliveries of an event by today's rules, and stores it with them in one commit. */
+/**
+ * Decides the deliveries of an event by today's rules, and stores it with them in one commit; or with its look-ups, to be
+ * decided when these have ended.
+ */
 export function createIntake({
   store,
   refused,
   config,
   worker,
+  undecided,
   log,
   nextId = eventIds(),
 }: IntakeParts): Inbox {
@@ -41,14 +48,24 @@ export function createIntake({
       const id = nextId(receivedAt);
       const event: Event = { ...unknownOfEvent, id, ...received, raw, correlationId, receivedAt };
       const deliveries = decide(plan, event, noFacts, receivedAt);
-      const reservation = worker?.reserve(deliveries);
+      const lookups = lookupsOf(plan, event);
+      const reservation = worker?.reserve(lookups && lookups.asked.length > 0 ? lookups.asked : deliveries);
       const begins = reservation && { begins: reservation.begins };
-      const arrival = { event, configId: plan.id, deliveries, ...begins, windowMs: idempotency.windowMs };
+      const { windowMs } = idempotency;
+      const arrival = {
+        event,
+        configId: plan.id,
+        deliveries,
+        ...begins,
+        windowMs,
+        ...(lookups && { lookups }),
+      };
       const accepted = await store.accept(arrival).catch((error: unknown) => {
         reservation?.failed();
         throw error;
       });
       reservation?.stored(accepted);
+      if (accepted.undecided) undecided?.();
       return accepted;
     },
     countRefused(reason, address, at) {

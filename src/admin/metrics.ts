@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import about from '../../package.json' with { type: 'json' };
-import { deliveryStates } from '../model.ts';
+import { deliveryStates, lookupOf } from '../model.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import { isFailing } from '../ops/needs.ts';
 import { type RequestResult, requestResults } from '../receiver/receive.ts';
@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-export type MeasuredStore = Pick<Store, 'counts' | 'vitals' | 'queued' | 'sinkFigures'>;
+export type MeasuredStore = Pick<Store, 'counts' | 'eventCounts' | 'vitals' | 'queued' | 'sinkFigures'>;
 
 const readyParts = new Set(['store', 'config']);
 
@@ -87,6 +87,17 @@ export function createMetrics(
     'sink',
   );
   const deliveries = gauge('deliveries', 'Stored deliveries, by state.', 'sink', 'state');
+  const events = gauge(
+    'events',
+    'Stored events: those that are decided, and those that wait for look-ups.',
+    'state',
+  );
+  const lookups = counter(
+    'lookups_total',
+    'Calls of look-ups, by outcome; `retry` where there is no answer yet.',
+    'lookup',
+    'outcome',
+  );
   const queued = gauge('store_queued_writes', 'Writes of this replica that wait for their commit.');
   const vital = {
     lastEvent: gauge('last_event_timestamp_seconds', 'When the newest stored event came.'),
@@ -141,9 +152,16 @@ export function createMetrics(
     planned.reset();
     deliveries.reset();
     for (const { sink, planned: count, states } of await store.counts().catch(() => [])) {
+      if (lookupOf(sink) !== null) continue;
       planned.set({ sink }, count);
       for (const state of deliveryStates) deliveries.set({ sink, state }, states[state]);
     }
+  }
+
+  async function readEvents(): Promise<void> {
+    events.reset();
+    const counted = await store.eventCounts().catch(() => null);
+    for (const [state, count] of Object.entries(counted ?? {})) events.set({ state }, count);
   }
 
   async function readFailing(): Promise<void> {
@@ -160,6 +178,7 @@ export function createMetrics(
       if (result === 'accepted' || result === 'duplicate') acceptDuration.observe(durationS);
     },
     attempts: (sink: string, outcome: string) => attempts.inc({ sink, outcome }),
+    lookups: (lookup: string, outcome: string) => lookups.inc({ lookup, outcome }),
     /** `delayS`: from the event's acceptance to its delivery. */
     delivered: (sink: string, delayS: number) => deliveryDelay.observe({ sink }, delayS),
     sinkPaused: (sink: string, isPaused: boolean) => paused.set({ sink }, isPaused ? 1 : 0),
@@ -184,7 +203,7 @@ export function createMetrics(
       queued.set(store.queued);
       dropped.inc(linesDropped() - droppedBefore);
       droppedBefore = linesDropped();
-      await Promise.all([readDeliveries(), readVitals(), readFailing()]);
+      await Promise.all([readDeliveries(), readEvents(), readVitals(), readFailing()]);
       return { text: await registry.metrics(), contentType: registry.contentType };
     },
   };

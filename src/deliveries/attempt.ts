@@ -12,6 +12,7 @@ import {
 import {
   type Delivered,
   type Json,
+  lookupConnector,
   mayHaveArrived,
   type Outcome,
   outcomeKinds,
@@ -53,7 +54,8 @@ export async function attemptAll(
     endings = await withDeadline(deadline, (signal) => {
       const items = ready.map(({ claimed: { delivery }, request }) => ({
         request: { ...request, signal },
-        uncertain: delivery.uncertain,
+        // Asking twice does no harm.
+        uncertain: delivery.uncertain && delivery.connector !== lookupConnector,
         // Whoever replayed it knew that it may have arrived.
         onUnknown: delivery.replayed ? 'resend' : config.onUnknown,
       }));

@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
 import type { SinkConfig } from '../config/config.ts';
-import type { Delivery, Event, Outcome, RaisedNotice } from '../model.ts';
-import type { Claim } from '../store/store.ts';
+import { delivered } from '../connector.ts';
+import { isAnswer } from '../lookups/facts.ts';
+import { type Delivery, type Event, lookupOf, type Outcome, type RaisedNotice } from '../model.ts';
+import type { AttemptResult, Claim } from '../store/store.ts';
 import { attemptAll, type AttemptParts } from './attempt.ts';
 import { nothingSent, prepareAttempt, type PrepareParts, sinkMissing } from './prepare.ts';
 import { defer, recordAll, type RecordParts, type AttemptRecord, maskAttempt } from './record.ts';
-import type { Settlement } from './settle.ts';
 import type { DeliveryOutcome } from './traffic.ts';
 
 export interface CallParts extends PrepareParts, AttemptParts, RecordParts {
@@ -19,7 +20,7 @@ export interface AttemptReport {
   readonly events: readonly Event[];
   readonly notice: RaisedNotice | null;
   readonly outcome: Outcome;
-  readonly state: Settlement['state'];
+  readonly state: AttemptResult['state'];
   readonly dueAt: number | null;
   readonly startedAt: number;
   readonly endedAt: number;
@@ -56,7 +57,10 @@ export async function makeCall(
 
   return attempted
     .filter(({ ending }) => !ending.unsent)
-    .map(({ claimed, ending }) => ({ deliveryId: claimed.delivery.id, outcome: ending.outcome }));
+    .map(({ claimed: { delivery }, ending: { outcome } }) => ({
+      deliveryId: delivery.id,
+      outcome: isAnswer(delivery, outcome) ? delivered({}) : outcome,
+    }));
 }
 
 function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } }: AttemptRecord): void {
@@ -71,6 +75,7 @@ function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } 
 /** The metrics of attempts. */
 export interface AttemptMetrics {
   attempts(sink: string, outcome: string): void;
+  lookups(lookup: string, outcome: string): void;
   /** `delayS`: from acceptance to delivered, in seconds. */
   delivered(sink: string, delayS: number): void;
 }
@@ -78,8 +83,10 @@ export interface AttemptMetrics {
 /** Logs and counts each attempt. */
 export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: AttemptReport) => void {
   return ({ delivery, events, notice, outcome, state, dueAt, startedAt, endedAt }) => {
-    metrics.attempts(delivery.sink, outcome.outcome);
-    if (state === 'delivered') {
+    const lookup = lookupOf(delivery.sink);
+    if (lookup !== null) metrics.lookups(lookup, lookupOutcome(outcome, state));
+    else metrics.attempts(delivery.sink, outcome.outcome);
+    if (state === 'delivered' && lookup === null) {
       for (const { receivedAt } of events) metrics.delivered(delivery.sink, (endedAt - receivedAt) / 1000);
     }
     const failed = outcome.outcome !== 'delivered';
@@ -90,8 +97,7 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
       ...(events.length > 1 && { events: events.length }),
       deliveryId: delivery.id,
       correlationId: first?.correlationId ?? null,
-      rule: delivery.rule,
-      sink: delivery.sink,
+      ...(lookup === null ? { rule: delivery.rule, sink: delivery.sink } : { lookup }),
       attempt: delivery.attempts,
       outcome: outcome.outcome,
       ...(failed && { reason: outcome.reason, detail: outcome.detail }),
@@ -101,7 +107,14 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
     };
     // No further alert is sent about this: only the log has it.
     if (notice && state === 'dead') log.error({ ...line, notice }, 'an alert could not be delivered');
-    else if (failed) log.warn(line, 'attempt');
-    else log.info(line, 'attempt');
+    else {
+      const what = lookup === null ? 'attempt' : 'look-up';
+      if (failed) log.warn(line, what);
+      else log.info(line, what);
+    }
   };
 }
+
+/** `answered`, `unknown` where it is over without an answer, or `retry`. */
+const lookupOutcome = ({ outcome }: Outcome, state: AttemptReport['state']): string =>
+  outcome === 'delivered' ? 'answered' : state === 'pending' ? 'retry' : 'unknown';

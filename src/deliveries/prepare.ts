@@ -5,6 +5,8 @@ import {
   type Event,
   type Facts,
   type Json,
+  lookupConnector,
+  lookupOf,
   noFacts,
   type Outcome,
   type RaisedNotice,
@@ -12,6 +14,7 @@ import {
   type ToldFacts,
   toldFacts,
 } from '../model.ts';
+import { foundBy } from '../lookups/facts.ts';
 import { openFrom } from '../rules/decide.ts';
 import { type Action, allActions, type Plan } from '../rules/plan.ts';
 import type { Claim, Store } from '../store/store.ts';
@@ -67,6 +70,7 @@ export async function prepareAttempt(
   const refused = (reason: Reason, why: string) =>
     nothingSent(claimed, rejected(reason, why, "Replay it to send it by today's config."));
   try {
+    if (delivery.connector === lookupConnector) return prepareLookup(parts, claimed, now);
     const plan = await parts.plan(delivery.configId);
     if ('fault' in plan) return refused('unexpected', plan.fault);
     const action = actionOf(plan, delivery);
@@ -81,27 +85,53 @@ export async function prepareAttempt(
     // A retry, a pause or a rate limit may have delayed it past closing time. A replay means now.
     const until = delivery.replayed ? now : openFrom(action, now);
     if (until > now) return { claimed, until };
-    const prepared = prepare(action, claimed, delivery.id, plan, config, now);
+    const facts = plan.lookups.size === 0 ? undefined : await factsAbout(parts.store, claimed.events);
+    const about = facts === undefined ? claimed : { ...claimed, facts };
+    const prepared = prepare(action, about, delivery.id, plan, config, now);
     if ('outcome' in prepared) return nothingSent(claimed, prepared);
     // Threads are stored, and so looked up, by their masked key.
     const thread = prepared.thread === null ? null : parts.config().mask(prepared.thread);
-    const request = {
-      deliveryId: delivery.id,
-      message: prepared.message,
-      attempt: delivery.attempts,
-      // In a store that was restored, an attempt from before may be missing: not before it was due.
-      firstAttemptAt: Math.min(delivery.since, delivery.firstAttemptAt ?? now),
-      now,
-      threadOf: thread === null ? null : await parts.store.threadOf(delivery.sink, thread),
-      earlier: () => parts.store.newestReceipt(delivery.lane),
-      progress: delivery.progress,
-      mask: (text: string) => parts.config().mask(text),
-    };
+    const threadOf = thread === null ? null : await parts.store.threadOf(delivery.sink, thread);
+    const request = { ...requestFor(parts, claimed, prepared.message, now), threadOf };
     return { claimed, prepared: { ...prepared, thread }, request };
   } catch (error) {
     // The store could not be read, or composing the message hit a bug.
     return nothingSent(claimed, retry('unexpected', `The attempt could not begin: ${messageOf(error)}`));
   }
+}
+
+function requestFor({ store, config }: PrepareParts, { delivery }: Claim, message: Json, now: number) {
+  return {
+    deliveryId: delivery.id,
+    message,
+    attempt: delivery.attempts,
+    // In a store that was restored, an attempt from before may be missing: not before it was due.
+    firstAttemptAt: Math.min(delivery.since, delivery.firstAttemptAt ?? now),
+    now,
+    threadOf: null,
+    earlier: () => store.newestReceipt(delivery.lane),
+    progress: delivery.progress,
+    mask: (text: string) => config().mask(text),
+  };
+}
+
+/** What a look-up asks: by today's config, as no plan has its address and its login. */
+function prepareLookup(parts: PrepareParts, claimed: Claim, now: number): ReadyDelivery | AttemptEnd {
+  const { delivery, events } = claimed;
+  const { lookups, plan } = parts.config();
+  const lookup = lookups.get(delivery.sink);
+  const event = events[0]!;
+  if (!lookup) return nothingSent(claimed, sinkMissing(delivery.sink));
+  const composed = lookup.compose(templateData(event, plan.test(event.testId), noFacts, delivery.rule, now));
+  if ('rejected' in composed) return nothingSent(claimed, composed.rejected);
+  const prepared = { message: composed.message, thread: null, note: undefined, missed: undefined };
+  return { claimed, prepared, request: requestFor(parts, claimed, composed.message, now) };
+}
+
+/** What look-ups found out about these events, by the event's id. */
+async function factsAbout(store: Store, events: readonly Event[]): Promise<ReadonlyMap<string, Facts>> {
+  const lookups = await store.lookupsOf(events.map(({ id }) => id));
+  return new Map(events.map(({ id }, place) => [id, foundBy(lookups[place]!)]));
 }
 
 /** A message as the connector will send it. */
@@ -189,6 +219,9 @@ export function nothingSent(claimed: Claim, outcome: Outcome): AttemptEnd {
 }
 
 export function sinkMissing(sink: string): Outcome {
+  const lookup = lookupOf(sink);
+  if (lookup !== null)
+    return rejected('not_found', `The config has no look-up ${lookup} any more.`, 'Put it back.');
   const advice = 'Put it back into the config, then replay this delivery.';
   return rejected('not_found', `The config has no sink ${sink} any more.`, advice);
 }

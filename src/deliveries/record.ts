@@ -1,7 +1,8 @@
 import type { Clock, ClockJumps } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { maskTexts, type Mask } from '../support/secret.ts';
-import type { Outcome, Receipt } from '../model.ts';
+import { lookupResult } from '../lookups/facts.ts';
+import { lookupConnector, lookupOf, type Outcome, type Receipt } from '../model.ts';
 import { StoreUnavailable, type AttemptResult, type Claim, type Deferral } from '../store/store.ts';
 import type { AttemptEnd, Postponement, PrepareParts } from './prepare.ts';
 import { type Circumstances, settle } from './settle.ts';
@@ -69,7 +70,9 @@ export async function recordAll(
         message: prepared?.message ?? null,
         thread: prepared?.thread ?? null,
       };
-      return { claimed, result };
+      if (delivery.connector !== lookupConnector) return { claimed, result };
+      const lookup = parts.config().plan.lookups.get(lookupOf(delivery.sink) ?? '');
+      return { claimed, result: lookupResult(result, delivery, lookup) };
     });
     await retryStore(parts, shutdown, () => {
       const settledAt = parts.clock.now();

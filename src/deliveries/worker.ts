@@ -254,7 +254,7 @@ export class Worker {
   async #clearUpStrays(elapsed: number): Promise<void> {
     const { store, pollMs = defaultPollMs } = this.#parts;
     if (!this.#strays.areDue(elapsed, pollsBetweenStrays * pollMs)) return;
-    const sending = await store.deliveries({ states: ['sending'] });
+    const sending = await store.deliveries({ states: ['sending'], lookups: true });
     for (const sink of this.#strays.sinksWith(sending)) {
       const holding = this.#holding(sink);
       if (holding !== null) void this.#clearUp(sink, holding.lease);

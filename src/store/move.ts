@@ -21,6 +21,7 @@ export const tables: readonly Table[] = [
   { name: 'duplicates', key: ['seq'] },
   { name: 'notices', key: ['seq'] },
   { name: 'deliveries', key: ['seq'] },
+  { name: 'undecided', key: ['event_seq'] },
   { name: 'attempts', key: ['delivery_seq', 'number'] },
   { name: 'audit', key: ['seq'] },
   { name: 'audit_deliveries', key: ['delivery_seq', 'audit_seq'] },

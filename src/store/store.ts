@@ -3,6 +3,7 @@ import { apply, discard, replay, resend } from './operations/by-hand.ts';
 import * as carrying from './operations/carrying-out.ts';
 import { claim } from './operations/claiming.ts';
 import * as counting from './operations/counting.ts';
+import * as deciding from './operations/deciding.ts';
 import * as forgetting from './operations/forgetting.ts';
 import * as housekeeping from './operations/housekeeping.ts';
 import {
@@ -26,6 +27,7 @@ export type { Replay, Late, ManualResult } from './operations/by-hand.ts';
 export type { LaneHead, AttemptResult, Deferral } from './operations/carrying-out.ts';
 export type { Claim } from './operations/claiming.ts';
 export type { SinkCount, DayCount, Tally, StuckCount } from './operations/counting.ts';
+export type { Decided, Decider, DueEvent, Lookups } from './operations/deciding.ts';
 export type { Forgotten } from './operations/forgetting.ts';
 export type { PruneMark, SignOfLife } from './operations/housekeeping.ts';
 export type { Lease, LeaseState, ReplicaState } from './operations/leases.ts';
@@ -125,7 +127,9 @@ export const reads = {
   deadSince: counting.deadSince,
   deliveries: reading.deliveries,
   delivery: reading.delivery,
+  dueEvents: deciding.dueEvents,
   event: reading.event,
+  eventCounts: deciding.eventCounts,
   events,
   heldSince: counting.heldSince,
   lanes: carrying.lanes,
@@ -133,6 +137,8 @@ export const reads = {
   lastRaised: reading.lastRaised,
   latestConfig: housekeeping.latestConfig,
   newestReceipt: carrying.newestReceipt,
+  lookupsOf: reading.lookupsOf,
+  nextGiveUp: deciding.nextGiveUp,
   notice: reading.notice,
   notices: reading.notices,
   openTroubles: reading.openTroubles,
@@ -167,6 +173,7 @@ const writes = {
 const countedWrites = {
   apply,
   claim,
+  decide: deciding.decide,
   defer: carrying.defer,
   discard,
   raise: receiving.raise,

@@ -252,7 +252,9 @@ export class StoreModel {
       event: arrival.event,
       configId: arrival.configId,
       duplicates,
+      decided: true,
       deliveries: deliveries.map(toStory),
+      lookups: [],
     }));
   }
 

@@ -88,6 +88,8 @@ export function receiving(bench: () => Bench): void {
     expect(detail).toEqual({
       event: came.event,
       configId,
+      decided: true,
+      lookups: [],
       duplicates: [],
       deliveries: deliveries.map((delivery, index) =>
         Object.assign(delivery, untouched, {

@@ -4,6 +4,7 @@ import { deliveryStates, type Delivery } from '../../src/model.ts';
 import type { Store } from '../../src/store/store.ts';
 import { byHand } from './store-by-hand.ts';
 import { carryingOut } from './store-carrying-out.ts';
+import { deciding } from './store-deciding.ts';
 import { digests } from './store-digests.ts';
 import { forgetting } from './store-forgetting.ts';
 import { configId, t0 } from './store-fixtures.ts';
@@ -55,6 +56,9 @@ export function storeContract(name: string, makeHome: () => Promise<StoreHome>, 
     describe('carrying out', () => {
       carryingOut(current);
     });
+    describe('deciding', () => {
+      deciding(current);
+    });
     describe('digests', () => {
       digests(current);
     });
@@ -82,7 +86,9 @@ export function storeContract(name: string, makeHome: () => Promise<StoreHome>, 
 /** Accepted events' and raised notices' deliveries = pending + sending + delivered + dead + held + discarded, as counted and as stored. */
 async function expectNothingLost(store: Store): Promise<void> {
   const stories = [await store.events({ limit: 100_000 }), await store.notices({ limit: 100_000 })].flat();
-  const stored = stories.flatMap((story): readonly Delivery[] => story.deliveries);
+  const stored = stories.flatMap((story): readonly Delivery[] =>
+    'lookups' in story ? story.deliveries.concat(story.lookups) : story.deliveries,
+  );
   for (const counted of await store.counts()) {
     const ofSink = stored.filter((delivery) => delivery.sink === counted.sink);
     const states = deliveryStates.map((state) => [state, ofSink.filter((one) => one.state === state).length]);

@@ -2,6 +2,8 @@ import {
   type Attempt,
   type DeliveryState,
   type Json,
+  lookupConnector,
+  lookupOf,
   mayHaveArrived,
   type Outcome,
   type Receipt,
@@ -9,9 +11,10 @@ import {
 import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, type ClaimedRow, find, foundColumns, type FoundRow } from './deliveries.ts';
+import { lookupEnded } from './deciding.ts';
 import { holdsAlone, type Lease } from './leases.ts';
-import { all, get, insertInto, insertRow, query, together, type Operation } from '../operation.ts';
-import { deliveries, jsonOrNull, leads, rareState, waits } from './rows.ts';
+import { all, get, insertInto, insertRow, query, run, together, type Operation } from '../operation.ts';
+import { deliveries, jsonOrNull, leads, rareState, seqsPerEvent, waits } from './rows.ts';
 
 export interface LaneHead {
   readonly lane: string;
@@ -33,7 +36,8 @@ export interface AttemptResult {
   /** As in Deferral. */
   readonly claimedAt: number;
   readonly attempt: Attempt;
-  readonly state: Exclude<DeliveryState, 'sending' | 'discarded'>;
+  /** A look-up that has ended without an answer is `discarded`: nobody has to see to it. */
+  readonly state: Exclude<DeliveryState, 'sending'>;
   /** The tool was not called, so this says nothing about the sink. */
   readonly unsent?: boolean;
   /** When this was recorded (ms). A final state counts from then. */
@@ -48,6 +52,10 @@ export interface AttemptResult {
   /** What was sent, with secrets masked. Null: keep the earlier one. */
   readonly message: Json | null;
   readonly thread: string | null;
+  /** Of a look-up: the API answered, though not yet with what is asked for. */
+  readonly answered?: true;
+  /** Of a look-up: when its personal fields go (ms). */
+  readonly personalUntil?: number;
 }
 
 export interface Deferral {
@@ -96,6 +104,7 @@ export const sql = {
   message = case when seq = $1 then coalesce($10, message) end, thread = case when seq = $1 then coalesce($11, thread) end`,
     'and started_at = $13',
   ),
+  keepPersonal: `update deliveries set personal_until = $2 where seq = $1`,
   insertAttempt: insertInto('attempts', {
     delivery_seq: 'bigint',
     number: 'bigint',
@@ -147,6 +156,8 @@ export function* lanes(from?: readonly LaneHead[]): Operation<LaneHead[]> {
   return heads.filter((head) => head !== undefined);
 }
 
+const works = { outcome: 'delivered', receipt: {} } satisfies Outcome;
+
 /** Records how attempts ended. Does not change a delivery that is no longer in this attempt. */
 export function* record(tallies: Tallies, results: readonly AttemptResult[]): Operation<void> {
   yield* together(
@@ -172,9 +183,13 @@ export function* record(tallies: Tallies, results: readonly AttemptResult[]): Op
       );
       if (count === 0) return;
       tallies.moved(row.sink, 'sending', state, count);
-      if (!result.unsent) tallies.tried(row.sink, endedAt, outcome);
+      if (!result.unsent) tallies.tried(row.sink, endedAt, result.answered ? works : outcome);
       const delayMs = state === 'delivered' ? (result.delayMs ?? null) : null;
-      if (state !== 'pending') tallies.ended(row.sink, state, settledAt, delayMs, count);
+      const isLookup = lookupOf(row.sink) !== null;
+      if (state !== 'pending' && !isLookup) tallies.ended(row.sink, state, settledAt, delayMs, count);
+      if (state !== 'pending' && isLookup) yield* lookupEnded(Math.floor(row.seq / seqsPerEvent));
+      if (result.personalUntil !== undefined)
+        yield* run(sql.keepPersonal, row.seq, Math.round(result.personalUntil));
       yield* insertAttempt(found, startedAt, endedAt, outcome);
     }),
   );
@@ -221,7 +236,8 @@ export function* rescue(
   const counts = yield* together(
     left.map(function* rescueOne(row) {
       // The clock may have been set back since.
-      const dueAt = Math.max(now, Math.min(now, row.started_at) + settlingMs);
+      const quietMs = row.connector === lookupConnector ? 0 : settlingMs;
+      const dueAt = Math.max(now, Math.min(now, row.started_at) + quietMs);
       const count = yield* apply(sql.rescue, row, dueAt, interrupted.detail);
       if (count > 0) yield* insertAttempt(row, row.started_at, now, interrupted);
       if (count > 0) tallies.moved(row.sink, 'sending', 'pending', count);

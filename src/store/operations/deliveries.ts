@@ -60,19 +60,20 @@ export const sql = {
   select ${foundColumns} from deliveries d where d.seq = ${seqOf('$1', '$2', '$3')}`),
 };
 
-/** `seq`: that of their event or notice. `begins`: for each delivery, when it is begun, if it is. */
+/** `seq`: that of their event or notice. `begins`: for each delivery, when it is begun, if it is. `before`: how many it has. */
 export function* insertDeliveries(
   tallies: Tallies,
   seq: number,
   deliveries: readonly PlannedDelivery[],
   begunAt: readonly (number | null)[] = [],
+  before = 0,
 ): Operation<void> {
-  if (deliveries.length >= seqsPerEvent) {
+  if (before + deliveries.length >= seqsPerEvent) {
     throw new RangeError(`${deliveries.length} deliveries at once; the store takes ${seqsPerEvent - 1}.`);
   }
   yield* together(
     deliveries.map((one, index) =>
-      insertRow(sql.insertDelivery, ...newRow(seq, index, one, begunAt[index] ?? null)),
+      insertRow(sql.insertDelivery, ...newRow(seq, before + index, one, begunAt[index] ?? null)),
     ),
   );
   for (const [index, { sink }] of deliveries.entries())

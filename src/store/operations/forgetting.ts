@@ -3,6 +3,7 @@ import type { Mentions } from '../../support/candidate-traces.ts';
 import { maskTexts } from '../../support/secret.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, sql as auditSql } from './audit.ts';
+import { leaveUndecided } from './deciding.ts';
 import { eraseEvent } from './housekeeping.ts';
 import { all, get, lock, query, run, type Operation, type Value } from '../operation.ts';
 import { sql as reading } from './reading.ts';
@@ -98,6 +99,7 @@ export function* forget(
   for (const event of events) {
     deliveries.push(...(yield* all(reading.deliveriesOf, event.seq)).map(delivery.read));
     yield* run(sql.forgetMessages, event.seq);
+    yield* leaveUndecided(event.seq);
     yield* eraseEvent(tallies, event);
     yield* run(sql.deleteContent, event.content);
   }

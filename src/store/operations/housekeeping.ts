@@ -83,7 +83,7 @@ export const sql = {
   /** The next ones from before $1, after the time $2 and the seq $3. `over`: nothing keeps it any more. */
   oldEvents: query<OldRow>(`
   select e.seq, coalesce(e.content, e.seq) as content, e.config_id, e.received_at as at,
-    case when exists (${stays('e.seq')}) then 0 else 1 end as over
+    case when exists (${stays('e.seq')}) or e.seq in (select event_seq from undecided) then 0 else 1 end as over
   from events e where e.received_at < $1 and (e.received_at, e.seq) > ($2, $3)
   order by e.received_at, e.seq limit $4`),
   oldNotices: query<OldRow>(`

@@ -1,4 +1,13 @@
-import type { AlertKind, Attempt, Delivery, DeliveryState, Event, Json, RaisedNotice } from '../../model.ts';
+import {
+  type AlertKind,
+  type Attempt,
+  type Delivery,
+  type DeliveryState,
+  type Event,
+  type Json,
+  lookupConnector,
+  type RaisedNotice,
+} from '../../model.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
 import { find } from './deliveries.ts';
 import { all, get, query, together, type Operation, type Query, type Value } from '../operation.ts';
@@ -9,6 +18,7 @@ import {
   delivery as ofDelivery,
   event as ofEvent,
   isLastAttempt,
+  isLookup,
   notice as ofNotice,
   of,
   ofEvents,
@@ -27,13 +37,18 @@ export interface EventStory {
   readonly event: Event;
   readonly configId: string;
   readonly duplicates: number;
+  /** False while it waits for look-ups, or for an earlier event of its candidate. */
+  readonly decided: boolean;
   readonly deliveries: readonly Delivery[];
+  /** What was asked about it, before it was decided and later by hand. */
+  readonly lookups: readonly Delivery[];
 }
 
-export interface EventDetail extends Omit<EventStory, 'duplicates' | 'deliveries'> {
+export interface EventDetail extends Omit<EventStory, 'duplicates' | 'deliveries' | 'lookups'> {
   /** The first 1000, in order of arrival. */
   readonly duplicates: readonly Duplicate[];
   readonly deliveries: readonly DeliveryStory[];
+  readonly lookups: readonly DeliveryStory[];
 }
 
 /** In a digest, the message and the attempts are the carrier's. */
@@ -64,6 +79,8 @@ export interface NoticeDetail extends Omit<NoticeStory, 'deliveries'> {
 
 export interface DeliveryFilter {
   readonly states: readonly DeliveryState[];
+  /** Look-ups, too. */
+  readonly lookups?: true;
   readonly sink?: string | undefined;
   /** Only dead ones of events, with this cause as `deadSince` has it. */
   readonly cause?: string | undefined;
@@ -100,13 +117,21 @@ export function joined(
   return [text === '' ? '' : `where ${text}`, [...first, ...conditions.flatMap(({ values }) => values)]];
 }
 
-type ListedRow = RowOf<Event> & SubjectRow & { readonly duplicates: number };
+type ListedRow = RowOf<Event> & SubjectRow & { readonly duplicates: number; readonly undecided: number };
+
+const undecided = '(select count(*) from undecided u where u.event_seq = e.seq) as undecided';
+
+/** What is sent, and what is asked. */
+function partsOf<Made extends Delivery>(made: readonly Made[]) {
+  const isAsked = ({ connector }: Delivery) => connector === lookupConnector;
+  return { deliveries: made.filter((one) => !isAsked(one)), lookups: made.filter(isAsked) };
+}
 
 /** $1: how many. Newest first. */
 export const eventsWhere = (where: string): Query<ListedRow> =>
   query(`
   select ${ofEvent.columns}, e.seq, e.config_id as "configId",
-    (select count(*) from duplicates where event_seq = e.seq) as duplicates
+    (select count(*) from duplicates where event_seq = e.seq) as duplicates, ${undecided}
   from events e ${where} order by e.received_at desc, e.seq desc limit $1`);
 
 const indexOf = (state: DeliveryState) =>
@@ -120,11 +145,12 @@ const deliveryColumns = `${ofDelivery.columns}, d.seq`;
  * $1 sink and $2 since may be null; $3: only those after this seq; with a cause, that is $5. Few deliveries are pending, and
  * they have their own index. The plus makes SQLite use it instead of reading all deliveries in order.
  */
-export function deliveriesIn(state: DeliveryState, cause = false): Query<DeliveryRow> {
+export function deliveriesIn(state: DeliveryState, cause = false, lookups = false): Query<DeliveryRow> {
   const seq = state === 'pending' ? '+d.seq' : 'd.seq';
   const ofCause = `and ${ofEvents} and (select ${causeOfDeath} from attempts a where ${isLastAttempt}) = $5`;
   return query(`
     select ${deliveryColumns} from ${deliveriesTable} where d.state = '${state}' ${indexOf(state)} ${cause ? ofCause : ''}
+      ${lookups ? '' : `and not ${isLookup}`}
       and (cast($1 as text) is null or d.sink = $1) and (cast($2 as bigint) is null or coalesce(e.received_at, n.raised_at) >= $2)
       and ${seq} > $3 order by ${seq} limit $4`);
 }
@@ -133,8 +159,8 @@ const selectNotices = `select ${ofNotice.columns}, n.seq, n.config_id as "config
 type NoticeRow = RowOf<RaisedNotice> & SubjectRow;
 
 export const sql = {
-  eventById: query<RowOf<Event> & SubjectRow>(`
-  select ${ofEvent.columns}, e.seq, e.config_id as "configId" from events e where e.id = $1`),
+  eventById: query<RowOf<Event> & SubjectRow & Pick<ListedRow, 'undecided'>>(`
+  select ${ofEvent.columns}, e.seq, e.config_id as "configId", ${undecided} from events e where e.id = $1`),
   /** $1 since, $2 limit; `after`: $3 is the id of the notice before. */
   noticesSince: (after: boolean): Query<NoticeRow> =>
     query(`
@@ -161,6 +187,9 @@ export const sql = {
   duplicatesOfEvent: query<Duplicate>(`
   select received_at as "receivedAt", correlation_id as "correlationId" from duplicates
   where event_seq = $1 order by seq limit $2`),
+  lookupsOf: query<RowOf<Delivery>>(`
+  select ${ofDelivery.columns} from ${deliveriesTable}
+  where d.seq ${of('(select seq from events where id = $1)')} and ${isLookup} order by d.seq`),
   deliveryById: query<RowOf<Delivery>>(`
   select ${ofDelivery.columns} from ${deliveriesTable} where d.seq = ${seqOf('$1', '$2', '$3')}`),
 };
@@ -175,12 +204,14 @@ export function* storiesWhere(conditions: readonly Condition[], limit: number): 
   const [where, values] = joined(conditions, limit);
   const rows = yield* all(eventsWhere(where), ...values);
   const plannedFor = yield* together(rows.map(({ seq }) => all(sql.deliveriesOf, seq)));
-  return rows.map((row, index) => ({
-    event: ofEvent.read(row),
-    configId: row.configId,
-    duplicates: row.duplicates,
-    deliveries: plannedFor[index]!.map(ofDelivery.read),
-  }));
+  return rows.map((row, index) =>
+    Object.assign(partsOf(plannedFor[index]!.map(ofDelivery.read)), {
+      event: ofEvent.read(row),
+      configId: row.configId,
+      duplicates: row.duplicates,
+      decided: row.undecided === 0,
+    }),
+  );
 }
 
 export function* event(id: string): Operation<EventDetail | null> {
@@ -188,7 +219,8 @@ export function* event(id: string): Operation<EventDetail | null> {
   if (!row) return null;
   const { seq, configId } = row;
   const duplicates = yield* all(sql.duplicatesOfEvent, seq, maxDuplicates);
-  return { event: ofEvent.read(row), configId, duplicates, deliveries: yield* stories(seq) };
+  const made = partsOf(yield* stories(seq));
+  return { event: ofEvent.read(row), configId, duplicates, decided: row.undecided === 0, ...made };
 }
 
 /** Newest first. */
@@ -223,6 +255,12 @@ function* stories(subject: number): Operation<DeliveryStory[]> {
   );
 }
 
+/** What was asked about each of these events, in their order. */
+export function* lookupsOf(eventIds: readonly string[]): Operation<Delivery[][]> {
+  const rows = yield* together(eventIds.map((id) => all(sql.lookupsOf, id)));
+  return rows.map((asked) => asked.map(ofDelivery.read));
+}
+
 export function* delivery(id: string): Operation<Delivery | null> {
   const place = parseDeliveryId(id);
   const row = place && (yield* get(sql.deliveryById, place.eventId, place.noticeId, place.n));
@@ -239,7 +277,7 @@ export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
   const rows = yield* together(
     filter.states.map((state) =>
       all(
-        deliveriesIn(state, cause !== undefined),
+        deliveriesIn(state, cause !== undefined, filter.lookups),
         ...[sink, since, after, limit, cause].filter((value) => value !== undefined),
       ),
     ),

@@ -3,6 +3,7 @@ import { RecentCorrelations } from '../recent-correlations.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, sql as auditSql } from './audit.ts';
 import { type Claim, claimOfNew } from './claiming.ts';
+import { lockCandidate, type Lookups, waitFor } from './deciding.ts';
 import { insertDeliveries } from './deliveries.ts';
 import { holds, type Lease } from './leases.ts';
 import {
@@ -34,9 +35,14 @@ export interface Arrival {
   readonly event: Event;
   readonly configId: string;
   readonly deliveries: readonly PlannedDelivery[];
-  /** Which of them are claimed with it: their intent to send is on disk with the event. Default: none. */
+  /**
+   * Which of them, or of its look-ups if it has any, are claimed with it: their intent to send is on disk with the event.
+   * Default: none.
+   */
   readonly begins?: readonly (Begin | null)[];
   readonly windowMs: number;
+  /** Only where the config has look-ups. */
+  readonly lookups?: Lookups;
 }
 
 /** A delivery that is claimed by the transaction that stores it. */
@@ -57,6 +63,8 @@ export interface NoticeArrival {
 export interface Acceptance {
   /** For a duplicate, the id of the first event. */
   readonly eventId: string;
+  /** It is decided later: `Arrival.deliveries` were not stored. */
+  readonly undecided?: true;
   readonly duplicate: boolean;
   /**
    * The event is new, but its correlation id was recently used for another content (among the last thousands of
@@ -163,7 +171,8 @@ const loadedCorrelations = 1000;
  * Stores the event with its deliveries, or counts it as a duplicate of an earlier one. The same content (candidateId,
  * testId, status) under the same correlation id is a duplicate at any time, even if only a duplicate had that id. The same
  * content under another correlation id, or none, is a duplicate within `windowMs` of the last event with that content. The
- * event, its entry in the idempotency index and its deliveries are written in one transaction. Simultaneous duplicates wait
+ * event, its entry in the idempotency index and its deliveries are written in one transaction. Where it has look-ups, or waits
+ * for an earlier event, these take the place of the deliveries, and `decide` stores them. Simultaneous duplicates wait
  * for each other, also across processes.
  */
 export function* accept(
@@ -177,6 +186,7 @@ export function* accept(
   const insertEvent = (content: number | null) =>
     insertIf(sql.insertEvent, key, content, configId, ...ofEvent.values(event));
   yield* lock(`${testId} ${status} ${candidateId}`);
+  if (arrival.lookups) yield* lockCandidate(key);
   // Nearly every event is the first of its content, which takes one statement.
   let seq = yield* insertEvent(null);
   const latest =
@@ -196,19 +206,21 @@ export function* accept(
   if (latest) yield* insertCorrelation(event, latest.content, seq);
   tallies.used(configId);
   tallies.came(status, receivedAt);
-  const { deliveries } = arrival;
-  const begins = arrival.begins ? yield* stillHeld(arrival.begins) : [];
+  const { lookups } = arrival;
+  const waits = lookups !== undefined && (yield* waitFor(seq, key, lookups));
+  const made = waits ? lookups.asked : arrival.deliveries;
+  const begins = arrival.begins ? (yield* stillHeld(arrival.begins)).slice(0, made.length) : [];
   yield* insertDeliveries(
     tallies,
     seq,
-    deliveries,
+    made,
     begins.map((begin) => begin && begin.now),
   );
   const claims = begins.map(
-    (begin, index) =>
-      begin && claimOfNew(event, seq, deliveries[index]!, index, { now: begin.now, configId }),
+    (begin, index) => begin && claimOfNew(event, seq, made[index]!, index, { now: begin.now, configId }),
   );
-  return { eventId: event.id, duplicate: false, correlationReused, claims };
+  const undecided = waits && { undecided: true as const };
+  return { eventId: event.id, duplicate: false, correlationReused, ...undecided, claims };
 }
 
 /** Without those whose lease another replica has. */

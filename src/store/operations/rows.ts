@@ -6,6 +6,7 @@ import {
   eventSpec,
   type FieldSpec,
   type Json,
+  lookupConnector,
   type PlannedDelivery,
   type RaisedNotice,
 } from '../../model.ts';
@@ -57,6 +58,9 @@ export const of = (seq: string): string =>
 export const rareState = `d.state not in ('pending', 'delivered')`;
 export const leads = `(d.carrier is null or d.carrier = d.seq)`;
 export const waits = `d.state = 'pending' and ${leads}`;
+
+/** Of an event: nothing that is sent. */
+export const isLookup = `d.connector = '${lookupConnector}'`;
 
 export const ofEvents = `d.seq < ${firstNoticeSeq * seqsPerEvent}`;
 

@@ -263,3 +263,15 @@ create table sink_attempts (
   failures bigint not null,
   primary key (sink, place)
 );
+
+-- step 15
+create table undecided (
+  event_seq bigint primary key references events (seq) on delete cascade,
+  candidate_key bigint not null,
+  waits bigint not null,
+  until bigint
+);
+create index undecided_candidate on undecided (candidate_key, event_seq);
+create index undecided_until on undecided (until);
+alter table deliveries add column personal_until bigint;
+create index deliveries_personal on deliveries (personal_until) where personal_until is not null;

@@ -293,3 +293,19 @@ create table sink_attempts (
   failures integer not null,
   primary key (sink, place)
 ) strict, without rowid;
+
+-- step 15
+-- Events that are not decided yet: their look-ups have not ended, or an earlier event of their candidate is not decided.
+create table undecided (
+  event_seq integer primary key references events (seq) on delete cascade,
+  candidate_key integer not null,
+  -- Its look-ups that have not ended, and one for the earlier event.
+  waits integer not null check (waits >= 0),
+  -- When the next of its look-ups is given up; 0 once nothing is waited for; null while only the earlier event is.
+  until integer
+) strict;
+create index undecided_candidate on undecided (candidate_key, event_seq);
+create index undecided_until on undecided (until);
+-- When the personal fields go that a look-up has found.
+alter table deliveries add column personal_until integer;
+create index deliveries_personal on deliveries (personal_until) where personal_until is not null;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sql as audit } from '../../../src/store/operations/audit.ts';
 import { sql as byHand } from '../../../src/store/operations/by-hand.ts';
 import { sql as claiming } from '../../../src/store/operations/claiming.ts';
+import { sql as deciding } from '../../../src/store/operations/deciding.ts';
 import { sql as deliveries } from '../../../src/store/operations/deliveries.ts';
 import { sql as carryingOut } from '../../../src/store/operations/carrying-out.ts';
 import { sql as housekeeping } from '../../../src/store/operations/housekeeping.ts';
@@ -65,6 +66,8 @@ describe('the cost of a statement does not grow with what is stored', () => {
   const { putOff: _____, ...carrying } = carryingOut;
   // As many as there are copies.
   const { replicaStates: ______, forgetOthers: _______, ...looking } = stateSql;
+  // What waits for look-ups, of one candidate or all.
+  const { count: _____________, ...decided } = deciding;
   // As many as there are sinks.
   const { figures: _________, retriesAsked: __________, ...ofSinks } = sinksSql;
   const statements = {
@@ -74,6 +77,7 @@ describe('the cost of a statement does not grow with what is stored', () => {
     ...deliveries,
     ...claiming,
     ...carrying,
+    ...decided,
     ...audit,
     ...byHand,
     ...pruning,
@@ -102,7 +106,7 @@ describe('the cost of a statement does not grow with what is stored', () => {
   });
   /** What is pending may be walked over, and so may what a statement found itself, and the few sinks that are paused. */
   const walks =
-    /^SCAN (heads|first|others|causes|pauses|CONSTANT ROW|\w+ USING (COVERING )?INDEX deliveries_pending)$/;
+    /^SCAN (heads|first|others|over|ahead|u|causes|pauses|CONSTANT ROW|\w+ USING (COVERING )?INDEX deliveries_pending)$/;
   /** A search for all rows after a given one reads as many as a scan. */
   const scans = /^SCAN|^SEARCH \w+ .*PRIMARY KEY \(rowid>\?\)$/;
 

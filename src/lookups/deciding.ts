@@ -1,0 +1,143 @@
+import type { Config, SinkConfig } from '../config/config.ts';
+import type { PlanFault } from '../config/live/stored-plans.ts';
+import { type Delivery, type Event, lookupConnector, lookupOf, lookupSink, noFacts } from '../model.ts';
+import { decide } from '../rules/decide.ts';
+import type { Plan } from '../rules/plan.ts';
+import type { Decided, DueEvent, Lookups, Store } from '../store/store.ts';
+import type { Clock } from '../support/clock.ts';
+import { foundBy, givenUp } from './facts.ts';
+
+/** What has to be found out before an event is decided. Undefined: the plan has no look-ups, so that nobody waits. */
+export function lookupsOf(plan: Plan, event: Event): Lookups | undefined {
+  if (plan.lookups.size === 0) return undefined;
+  const subject = { event, test: plan.test(event.testId), facts: noFacts };
+  const asked = [...plan.lookups.values()].filter(({ applies }) => applies(subject));
+  const until = Math.min(...asked.map(({ waitForMs }) => event.receivedAt + waitForMs));
+  return {
+    asked: asked.map(({ name }) => {
+      const sink = lookupSink(name);
+      const dueAt = event.receivedAt;
+      const alone = { group: null, groupMax: null };
+      return { rule: sink, action: 0, sink, connector: lookupConnector, lane: sink, dueAt, ...alone };
+    }),
+    until: asked.length === 0 ? null : until,
+  };
+}
+
+const wholes = new WeakMap<Config, Config>();
+
+/** The config for those who carry out deliveries, to whom look-ups are sinks like the others. */
+export function withLookupSinks(config: Config): Config {
+  if (config.lookups.size === 0) return config;
+  return wholes.getOrInsertComputed(config, () => ({
+    ...config,
+    sinks: new Map<string, SinkConfig>([...config.sinks, ...config.lookups]),
+  }));
+}
+
+interface DecidingParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Today's. */
+  readonly config: () => Config;
+  /** The plan that was in force when an event came. */
+  readonly plan: (configId: string) => Promise<Plan | PlanFault>;
+  /** Called when there is something to deliver. */
+  readonly wake: () => void;
+  readonly failed: (error: unknown) => void;
+}
+
+const atOnce = 200;
+/** Other replicas may leave something to decide, and the store may have been away. */
+const pollMs = 1000;
+const longestMs = 60_000;
+
+/**
+ * Decides the events whose look-ups have ended or are to be given up. What there is to decide stands in the store, so that
+ * it does not matter who finds it: only one of several replicas can decide an event.
+ */
+export class Deciding {
+  readonly #parts: DecidingParts;
+  #running: Promise<void> | null = null;
+  #runAgain = false;
+  #stopped = false;
+  #cancelAlarm: () => void = () => {};
+
+  constructor(parts: DecidingParts) {
+    this.#parts = parts;
+  }
+
+  /** Looks whether there is something to decide. Cheap, and safe to call at any time. */
+  wake(): void {
+    if (this.#stopped) return;
+    this.#runAgain = true;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = null;
+      if (this.#runAgain) this.wake();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelAlarm();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, failed } = this.#parts;
+    let waitMs: number | null = pollMs;
+    while (this.#runAgain && !this.#stopped) {
+      this.#runAgain = false;
+      try {
+        waitMs = await this.#decideDue();
+      } catch (error) {
+        failed(error);
+        waitMs = pollMs;
+      }
+    }
+    this.#cancelAlarm();
+    if (this.#stopped || waitMs === null) return;
+    this.#cancelAlarm = clock.after(waitMs, () => this.wake());
+  }
+
+  /** Returns how long to wait before looking again; null if nothing waits. */
+  async #decideDue(): Promise<number | null> {
+    const { store, clock, config, wake } = this.#parts;
+    for (;;) {
+      const now = clock.now();
+      const due = await store.dueEvents(now, atOnce);
+      const done = await Promise.all(due.map((one) => this.#decide(one, now)));
+      // Whoever waited for one of these may be next.
+      if (done.includes('decided')) wake();
+      else if (done.length > 0) return pollMs;
+      else break;
+    }
+    if (store.leases !== null && config().plan.lookups.size > 0) return pollMs;
+    const until = await store.nextGiveUp();
+    return until === null ? null : Math.min(Math.max(0, until - clock.now()), longestMs);
+  }
+
+  async #decide({ event, configId }: DueEvent, now: number): Promise<Decided> {
+    const { store, config, failed } = this.#parts;
+    try {
+      const own = await this.#parts.plan(configId);
+      // It must not wait for ever.
+      const plan = 'fault' in own ? config().plan : own;
+      const until = ({ sink, createdAt }: Delivery) =>
+        createdAt + (plan.lookups.get(lookupOf(sink) ?? '')?.waitForMs ?? 0);
+      return await store.decide(
+        event.id,
+        {
+          configId: plan.id,
+          until,
+          givenUp: (lookup) => givenUp(lookup, now),
+          decide: (lookups) => decide(plan, event, foundBy(lookups), now),
+        },
+        now,
+      );
+    } catch (error) {
+      failed(error);
+      return 'waits';
+    }
+  }
+}

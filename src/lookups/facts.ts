@@ -1,0 +1,133 @@
+import {
+  type Delivery,
+  type Facts,
+  isMap,
+  type Json,
+  lookupConnector,
+  type LookupFacts,
+  lookupOf,
+  type Outcome,
+} from '../model.ts';
+import type { Lookup } from '../rules/plan.ts';
+import type { AttemptResult } from '../store/store.ts';
+
+/** What a look-up has found out is kept as its delivery's `progress`: also what there is of an answer that is not ready. */
+export interface KeptFacts extends LookupFacts {
+  /** The names of the fields that say who the candidate is. */
+  readonly personal: readonly string[];
+}
+
+const isOpen = ({ state }: Delivery): boolean => state === 'pending' || state === 'sending';
+const keptIn = (progress: Json): KeptFacts | null =>
+  isMap(progress) && isMap(progress['fields']) ? (progress as unknown as KeptFacts) : null;
+
+const without = (facts: KeptFacts): KeptFacts => ({
+  ...facts,
+  fields: Object.fromEntries(
+    Object.entries(facts.fields).filter(([field]) => !facts.personal.includes(field)),
+  ),
+  personal: [],
+});
+
+/** `public`: without what says who the candidate is. */
+export function foundBy(lookups: readonly Delivery[], which: 'all' | 'public' = 'all'): Facts {
+  const bySink = Map.groupBy(lookups, ({ sink }) => sink);
+  return Object.fromEntries(
+    Array.from(bySink, ([sink, asked]) => {
+      const { personal: _, ...facts } = latest(asked, which);
+      return [lookupOf(sink) ?? sink, facts];
+    }),
+  );
+}
+
+/** What was found out last: a later try that found out nothing changes nothing. */
+function latest(asked: readonly Delivery[], which: 'all' | 'public'): KeptFacts {
+  const ended = asked.filter((one) => !isOpen(one)).map(({ progress }) => keptIn(progress));
+  const known = ended.findLast((one) => one !== null && one.state !== 'unknown') ?? ended.at(-1);
+  if (known) return which === 'all' ? known : without(known);
+  const state = ended.length === 0 ? 'waiting' : 'unknown';
+  return { state, at: null, reason: asked.at(-1)?.lastError ?? null, fields: {}, personal: [] };
+}
+
+const toJson = (facts: KeptFacts): Json => ({ ...facts });
+
+const notFound = (reason: string | null, at: number): KeptFacts => ({
+  state: 'unknown',
+  at,
+  reason,
+  fields: {},
+  personal: [],
+});
+
+/** When its time is over: what there was of an answer that was not ready, or that it is unknown. */
+export function givenUp({ progress, lastError }: Pick<Delivery, 'progress' | 'lastError'>, at: number): Json {
+  const kept = keptIn(progress);
+  return toJson(
+    kept
+      ? { ...kept, at }
+      : notFound(`It was not found out in time. ${lastError ?? 'It was never asked.'}`.trim(), at),
+  );
+}
+
+/** The facts that an outcome brings; null if it brings none. The connector gives them as `facts`, or as `progress`. */
+function factsIn(outcome: Outcome): LookupFacts | null {
+  const told: unknown =
+    outcome.outcome === 'delivered'
+      ? outcome.receipt['facts']
+      : outcome.outcome === 'retry'
+        ? outcome.progress
+        : null;
+  return isMap(told as Json) ? (told as LookupFacts) : null;
+}
+
+/** Whether the API of a look-up answered, though perhaps not yet with what is asked for. */
+export const isAnswer = ({ connector }: Delivery, outcome: Outcome): boolean =>
+  connector === lookupConnector && factsIn(outcome) !== null;
+
+/**
+ * What is stored of a look-up's attempt: the facts apart from the outcome, so that they can be erased. One that has ended
+ * without an answer is `discarded`, as there is nothing for a person to do.
+ */
+export function lookupResult<Result extends Omit<AttemptResult, 'settledAt'>>(
+  result: Result,
+  delivery: Pick<Delivery, 'progress'>,
+  lookup: Lookup | undefined,
+): Result {
+  // Of one that is not in today's plan, any field may be personal.
+  const { attempt, state, lastError } = result;
+  const { outcome, endedAt } = attempt;
+  const isAnswered = state === 'delivered';
+  const found = factsIn(outcome);
+  const isPersonal = (field: string) => lookup?.fields.get(field)?.personal ?? true;
+  const told = found && { ...found, personal: Object.keys(found.fields).filter(isPersonal) };
+  const kept = told ?? keptIn(delivery.progress);
+  const isOver = state !== 'pending';
+  const facts = !isOver
+    ? kept
+    : isAnswered && told
+      ? { ...told, at: endedAt }
+      : outcome.outcome === 'rejected' || !kept
+        ? notFound(lastError, endedAt)
+        : { ...kept, at: endedAt };
+  const goes = isOver && facts !== null && facts.personal.length > 0 && lookup?.keepMs;
+  return {
+    ...result,
+    state: state === 'dead' || state === 'held' ? 'discarded' : state,
+    progress: facts && toJson(facts),
+    attempt: { ...attempt, outcome: bare(outcome) },
+    uncertain: false,
+    ...(found && !isAnswered && { answered: true as const }),
+    ...(goes && { personalUntil: endedAt + goes }),
+  };
+}
+
+/** Without what was found out. */
+function bare(outcome: Outcome): Outcome {
+  if (outcome.outcome === 'delivered') {
+    const { facts: _, ...receipt } = outcome.receipt;
+    return { ...outcome, receipt };
+  }
+  if (outcome.outcome !== 'retry') return outcome;
+  const { progress: _, ...rest } = outcome;
+  return rest;
+}

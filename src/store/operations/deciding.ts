@@ -1,0 +1,168 @@
+import type { Delivery, Event, PlannedDelivery } from '../../model.ts';
+import type { Tallies } from '../tallies.ts';
+import { apply, change, insertDeliveries } from './deliveries.ts';
+import { all, get, lock, query, run, type Operation } from '../operation.ts';
+import { delivery as ofDelivery, deliveries, event as ofEvent, isLookup, of, type RowOf } from './rows.ts';
+
+/** What has to be known before an event is decided. */
+export interface Lookups {
+  /** Those that are made for it, as deliveries. Perhaps none: then it waits for earlier events of its candidate only. */
+  readonly asked: readonly PlannedDelivery[];
+  /** When the first of them is given up (ms). */
+  readonly until: number | null;
+}
+
+/** An event whose look-ups have ended, or one of them is to be given up. */
+export interface DueEvent {
+  readonly event: Event;
+  readonly configId: string;
+}
+
+/** How an event is decided. Pure, as it may be called again. */
+export interface Decider {
+  /** The config by whose rules it is: another one than the event's, where that cannot be used any more. */
+  readonly configId: string;
+  /** When a look-up is given up (ms). */
+  readonly until: (lookup: Delivery) => number;
+  /** Why it is unknown then. */
+  readonly givenUp: (lookup: Delivery) => Delivery['progress'];
+  /** What is to be delivered, by what the look-ups have found out. */
+  readonly decide: (lookups: readonly Delivery[]) => readonly PlannedDelivery[];
+}
+
+export type Decided = 'decided' | 'waits' | 'gone';
+
+type LookupRow = RowOf<Delivery> & { readonly seq: number };
+
+/** No look-up takes longer, so whatever ends later was put off by a clock that was ahead. */
+const longestWaitMs = 8 * 86_400_000;
+
+export const sql = {
+  earlier: query<{ readonly seq: number }>(`
+  select event_seq as seq from undecided where candidate_key = $1 limit 1`),
+  wait: `insert into undecided (event_seq, candidate_key, waits, until) values ($1, $2, $3, $4)`,
+  due: query<RowOf<Event> & { readonly configId: string }>(`
+  select ${ofEvent.columns}, e.config_id as "configId" from (
+    select * from (select event_seq, until from undecided where until <= $1 order by until, event_seq limit $3) as over
+    union all
+    select * from (select event_seq, until from undecided where until > $2 order by until limit $3) as ahead
+  ) as u join events e on e.seq = u.event_seq order by u.until, u.event_seq`),
+  next: query<{ readonly at: number | null }>(`select min(until) as at from undecided`),
+  count: query<EventCounts>(`
+  select u.n as undecided, (select count(*) from events) - u.n as decided
+  from (select count(*) as n from undecided) as u`),
+  undecided: query<{ readonly seq: number; readonly key: number; readonly configId: string }>(`
+  select u.event_seq as seq, u.candidate_key as "key", e.config_id as "configId"
+  from events e join undecided u on u.event_seq = e.seq where e.id = $1`),
+  lookups: query<LookupRow>(`
+  select ${ofDelivery.columns}, d.seq from ${deliveries} where d.seq ${of('$1')} and ${isLookup} order by d.seq`),
+  giveUp: change(`state = 'discarded', started_at = null, discarded_at = $3, progress = $4`),
+  /** $2: so many less to wait for. $3: when the next one is given up. */
+  left: query<{ readonly waits: number }>(`
+  update undecided set waits = waits - $2, until = case when waits = $2 then 0 else cast($3 as bigint) end
+  where event_seq = $1 returning waits`),
+  oneLess: `update undecided set waits = waits - 1, until = case when waits = 1 then 0 else until end where event_seq = $1`,
+  first: query<{ readonly seq: number }>(`
+  select event_seq as seq from undecided where candidate_key = $1 order by event_seq limit 2`),
+  end: `delete from undecided where event_seq = $1`,
+  decidedBy: `update events set config_id = $2 where seq = $1`,
+  candidateOf: query<{ readonly key: number }>(
+    `select candidate_key as "key" from undecided where event_seq = $1`,
+  ),
+};
+
+/**
+ * Whoever adds to or takes from a candidate's undecided events does so one after the other. An event takes it before it gets
+ * its seq, so that seqs have the order in which they wait.
+ */
+export const lockCandidate = (key: number): Operation<void> => lock(`candidate ${key}`);
+
+/** Keeps an event that has just been stored undecided, if there is anything to wait for. Returns whether there is. */
+export function* waitFor(seq: number, key: number, { asked, until }: Lookups): Operation<boolean> {
+  const waits = asked.length + ((yield* get(sql.earlier, key)) ? 1 : 0);
+  if (waits > 0) yield* run(sql.wait, seq, key, waits, until);
+  return waits > 0;
+}
+
+/** A look-up of the event has ended. Nothing waits for one that a person asked for later. */
+export const lookupEnded = (eventSeq: number): Operation<number> => run(sql.oneLess, eventSeq);
+
+/** The events for which `decide` has something to do, those first whose look-ups have all ended. */
+export function* dueEvents(now: number, limit: number): Operation<DueEvent[]> {
+  const rows = yield* all(sql.due, now, now + longestWaitMs, limit);
+  return rows.map((row) => ({ event: ofEvent.read(row), configId: row.configId }));
+}
+
+/** When the first look-up is given up that an event waits for (ms); null without any. */
+export function* nextGiveUp(): Operation<number | null> {
+  return (yield* get(sql.next))?.at ?? null;
+}
+
+/** Of the stored events. */
+export interface EventCounts {
+  readonly decided: number;
+  readonly undecided: number;
+}
+
+/** Reads an index of all events: a million take some 10 ms. */
+export function* eventCounts(): Operation<EventCounts> {
+  return (yield* get(sql.count))!;
+}
+
+/**
+ * Gives up an event's look-ups whose time is over. Where none is left to wait for, and no earlier event of the candidate, the
+ * event is decided: its deliveries are stored, once, and the candidate's next event waits for one less.
+ */
+export function* decide(
+  tallies: Tallies,
+  eventId: string,
+  { configId, until, givenUp, decide: deliveriesFor }: Decider,
+  now: number,
+): Operation<Decided> {
+  const seen = yield* get(sql.undecided, eventId);
+  if (!seen) return 'gone';
+  const { seq, key } = seen;
+  yield* lockCandidate(key);
+  const isOver = (one: Delivery) => until(one) <= now || until(one) > now + longestWaitMs;
+  let ended = 0;
+  let next: number | null = null;
+  for (const row of yield* all(sql.lookups, seq)) {
+    const one = ofDelivery.read(row);
+    if (one.state !== 'pending' && one.state !== 'sending') continue;
+    if (isOver(one)) {
+      const { state, attempts } = one;
+      const found = { seq: row.seq, carrier: null, state, attempts };
+      const count = yield* apply(sql.giveUp, found, now, JSON.stringify(givenUp(one)));
+      tallies.moved(one.sink, state, 'discarded', count);
+      ended += count;
+    } else next = Math.min(next ?? Infinity, until(one));
+  }
+  const left = yield* get(sql.left, seq, ended, next);
+  // Another replica was quicker.
+  if (!left) return 'gone';
+  if (left.waits > 0) return 'waits';
+  const lookups = (yield* all(sql.lookups, seq)).map(ofDelivery.read);
+  if (configId !== seen.configId) {
+    yield* run(sql.decidedBy, seq, configId);
+    tallies.used(seen.configId, -1);
+    tallies.used(configId);
+  }
+  yield* insertDeliveries(tallies, seq, deliveriesFor(lookups), [], lookups.length);
+  yield* leave(seq, key);
+  return 'decided';
+}
+
+/** An event that is erased holds up nobody. */
+export function* leaveUndecided(seq: number): Operation<void> {
+  const found = yield* get(sql.candidateOf, seq);
+  if (!found) return;
+  yield* lockCandidate(found.key);
+  yield* leave(seq, found.key);
+}
+
+/** The event behind it waited for it if it was the first, and else for the one before. */
+function* leave(seq: number, key: number): Operation<void> {
+  const [first, second] = yield* all(sql.first, key);
+  yield* run(sql.end, seq);
+  if (first?.seq === seq && second) yield* lookupEnded(second.seq);
+}

@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest';
+import { lookupSink, type PlannedDelivery } from '../../src/model.ts';
+import type { Arrival, Claim, Decider, Store } from '../../src/store/store.ts';
+import type { Bench } from './store.ts';
+import {
+  arrival,
+  claimDue,
+  configId,
+  delivered,
+  idsOf,
+  minute,
+  person,
+  planned,
+  resultOf,
+  t0,
+} from './store-fixtures.ts';
+
+const lane = lookupSink('candidate');
+const asked = (sink = lane): PlannedDelivery =>
+  planned({ rule: sink, sink, connector: 'lookup', lane: sink });
+
+/** Of a candidate whose events have look-ups, or wait for earlier ones. */
+const undecided = (candidateId: string, sinks: readonly string[] = [lane], receivedAt = t0): Arrival =>
+  arrival(
+    { candidateId, receivedAt },
+    {
+      windowMs: 0,
+      lookups: { asked: sinks.map(asked), until: sinks.length > 0 ? receivedAt + minute : null },
+    },
+  );
+
+/** Says whom the look-ups found, to a channel. */
+const decider = (changes: Partial<Decider> = {}): Decider => ({
+  configId,
+  until: ({ createdAt }) => createdAt + minute,
+  givenUp: () => ({ state: 'unknown' }),
+  decide: (lookups) => [
+    planned({ rule: lookups.map(({ state, progress }) => `${state} ${JSON.stringify(progress)}`).join() }),
+  ],
+  ...changes,
+});
+
+const answer = async (store: Store, claimed: Claim, name: string) =>
+  store.record([resultOf(claimed, delivered, { progress: { name } })]);
+
+const due = async (store: Store, now = t0) =>
+  (await store.dueEvents(now, 100)).map(({ event }) => event.candidateId);
+
+export function deciding(bench: () => Bench): void {
+  test('keeps an event undecided until its look-ups have ended, and stores its deliveries once', async () => {
+    const { store, home } = bench();
+    const accepted = await store.accept(undecided('ana', [lane, lookupSink('test')]));
+    expect(accepted).toMatchObject({ duplicate: false, undecided: true });
+    const of = async () => (await store.event(accepted.eventId))!;
+    expect(await of()).toMatchObject({ decided: false, deliveries: [], lookups: [{ sink: lane }, {}] });
+    expect(await store.deliveries({ states: ['pending'] })).toEqual([]);
+
+    for (const sink of [lookupSink('test'), lane]) {
+      expect(await due(store)).toEqual([]);
+      const [claimed] = await claimDue(store, t0, sink);
+      expect(await store.decide(accepted.eventId, decider(), t0)).toBe('waits');
+      await answer(store, claimed!, sink);
+    }
+    expect(await due(store)).toEqual(['ana']);
+
+    const other = await home.open();
+    const both = [store, other].map((one) => one.decide(accepted.eventId, decider(), t0));
+    expect((await Promise.all(both)).toSorted()).toEqual(['decided', 'gone']);
+    const { decided, deliveries } = await of();
+    expect(decided).toBe(true);
+    expect(deliveries.map(({ id, rule }) => [id, rule])).toEqual([
+      [idsOf(accepted, 3)[2], `delivered {"name":"${lane}"},delivered {"name":"lookup:test"}`],
+    ]);
+    expect([await due(store), await store.eventCounts()]).toEqual([[], { decided: 1, undecided: 0 }]);
+  });
+
+  test('decides the events of one candidate in the order they came, and nobody else waits', async () => {
+    const { store } = bench();
+    const ids: string[] = [];
+    for (const sinks of [[lane], [], [lane]]) ids.push((await store.accept(undecided('ana', sinks))).eventId);
+    const alone = await store.accept(undecided('ben', []));
+    expect(alone.undecided).toBeUndefined();
+    expect(await store.event(alone.eventId)).toMatchObject({
+      decided: true,
+      deliveries: [{ rule: 'completed' }],
+    });
+
+    const [first, last] = await claimDue(store, t0, lane);
+    await answer(store, last!, 'last');
+    expect(await due(store)).toEqual([]);
+    await answer(store, first!, 'first');
+    for (const id of ids) {
+      expect((await store.dueEvents(t0, 9)).map(({ event }) => event.id)).toEqual([id]);
+      expect(await store.decide(id, decider(), t0)).toBe('decided');
+    }
+  });
+
+  test('gives up the look-ups whose time is over, those under way as well', async () => {
+    const { store } = bench();
+    const accepted = await store.accept(undecided('ana', [lane, lookupSink('test')]));
+    const [claimed] = await claimDue(store, t0, lane);
+    expect(await due(store, t0 + minute - 1)).toEqual([]);
+    expect(await due(store, t0 + minute)).toEqual(['ana']);
+
+    const untilOf = decider({ until: ({ sink }) => t0 + (sink === lane ? minute : 2 * minute) });
+    expect(await store.decide(accepted.eventId, untilOf, t0 + minute)).toBe('waits');
+    expect(await due(store, t0 + 2 * minute - 1)).toEqual([]);
+    await answer(store, claimed!, 'too late');
+    expect(await store.decide(accepted.eventId, untilOf, t0 + 2 * minute)).toBe('decided');
+    expect(await store.event(accepted.eventId)).toMatchObject({
+      lookups: [{ state: 'discarded', progress: { state: 'unknown' } }, { state: 'discarded' }],
+      deliveries: [{ rule: expect.stringContaining('discarded') }],
+    });
+  });
+
+  test('gives up a look-up that a clock put off which was far ahead', async () => {
+    const { store } = bench();
+    await store.accept(undecided('ana', [lane], t0 + 365 * 24 * 60 * minute));
+    expect(await due(store)).toEqual(['ana']);
+  });
+
+  test('decides by another config, which the event then refers to', async () => {
+    const { store } = bench();
+    const { eventId } = await store.accept(undecided('ana'));
+    await store.saveConfig({ id: 'cfg_second', source: {}, savedAt: t0 });
+    const later = t0 + minute;
+    expect(await store.decide(eventId, decider({ configId: 'cfg_second' }), later)).toBe('decided');
+    expect(await store.event(eventId)).toMatchObject({
+      configId: 'cfg_second',
+      deliveries: [{ configId: 'cfg_second' }],
+    });
+  });
+
+  test('forgets a candidate with undecided events, and lets nobody else wait for them', async () => {
+    const { store } = bench();
+    const arrivals = [undecided('ana'), undecided('ana', [])];
+    for (const one of arrivals) await store.accept(one);
+    const eventIds = arrivals.map(({ event }) => event.id);
+    const mentions = { without: (text: string) => text, hints: [], spellings: [] };
+    const forgotten = await store.forget({ candidateId: 'ana', eventIds, mentions }, t0, person);
+    expect(forgotten).toMatchObject({ done: true, events: 2 });
+    expect(await store.eventCounts()).toEqual({ decided: 0, undecided: 0 });
+    expect((await store.accept(undecided('ana', []))).undecided).toBeUndefined();
+  });
+}

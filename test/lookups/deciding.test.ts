@@ -1,0 +1,174 @@
+import { onTestFinished, describe, expect, test, vi } from 'vitest';
+import { pino } from 'pino';
+import { lookup } from '../../connectors/webhook/lookup/index.ts';
+import type { Config } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { rejected, retry, sinkWide, type AttemptRequest } from '../../src/connector.ts';
+import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
+import { foundBy } from '../../src/lookups/facts.ts';
+import { createIntake } from '../../src/intake.ts';
+import type { JsonMap, Outcome } from '../../src/model.ts';
+import { systemClock } from '../../src/support/clock.ts';
+import { bench, ScriptedTool } from '../deliveries/scripted.ts';
+
+type Question = AttemptRequest<{ readonly path: string }>;
+type Ask = (question: Question) => Outcome | Promise<Outcome>;
+
+const answered = (fields: JsonMap): Outcome => ({
+  outcome: 'delivered',
+  receipt: { status: 200, facts: { state: 'answered', at: null, reason: null, fields } },
+});
+
+const notReady = (fields: JsonMap): Outcome => ({
+  ...retry('not_found', 'It has no score yet.'),
+  progress: { state: 'answered', at: null, reason: 'score is not there', fields },
+});
+
+/** A config with a look-up for what is completed, whose API a test plays. */
+function withLookup(tool: ScriptedTool, ask: Ask, waitFor = '1m'): Config {
+  const api = {
+    deliver: async (request: Question) => ask(request),
+    check: async () => [],
+    close: async () => {},
+  };
+  const connector = { ...tool.connector, lookup: { ...lookup, connect: async () => api } };
+  return parseConfig(
+    `sinks: { tool: { connector: scripted } }
+lookups:
+  candidate:
+    url: "https://tests.example.com/{{ event.candidateId }}"
+    when: { status: Completed }
+    fields: { name: { at: /name, personal: true }, score: { at: /score, type: number } }
+    until: [score]
+    waitFor: ${waitFor}
+    retry: { minDelay: 10ms, maxDelay: 20ms }
+rules: [ { name: all, when: {}, then: [ { sink: tool, text: "{{ candidate.name }} {{ candidate.score }}" } ] } ]`,
+    'config.yaml',
+    { env: {}, connectors: new Map([['scripted', connector]]) },
+  );
+}
+
+async function deciding(ask: Ask, waitFor?: string) {
+  const tool = new ScriptedTool();
+  const config = withLookup(tool, ask, waitFor);
+  let decider: Deciding | null = null;
+  const { store, worker, changes } = await bench(withLookupSinks(config), { observe: () => decider?.wake() });
+  decider = new Deciding({
+    store,
+    clock: systemClock,
+    config: () => config,
+    plan: async () => config.plan,
+    wake: () => worker.wake(),
+    failed: (error) => {
+      throw error;
+    },
+  });
+  onTestFinished(() => decider.stop());
+  const inbox = createIntake({
+    store,
+    config: () => config,
+    worker,
+    undecided: () => decider.wake(),
+    log: pino({ level: 'silent' }),
+  });
+  const accept = async (candidateId: string, status: 'Completed' | 'Canceled' = 'Completed', testId = 1) => {
+    const event = { candidateId, candidateNumericalId: null, testId, status };
+    return (await inbox.accept({ event, raw: {}, correlationId: null, receivedAt: Date.now() })).eventId;
+  };
+  const told = async (count: number) => {
+    await vi.waitFor(() => expect(tool.sent).toHaveLength(count));
+    return tool.sent.map(({ message }) => message.text);
+  };
+  const factsAbout = async (id: string) => foundBy((await store.event(id))!.lookups);
+  return { store, accept, told, factsAbout, changes };
+}
+
+describe('an event with a look-up', () => {
+  test('is decided when it has an answer, and its message has the facts', async () => {
+    const { accept, told, factsAbout, store } = await deciding(({ message }) =>
+      answered({ name: message.path.slice(1), score: 87 }),
+    );
+    const id = await accept('ana');
+    expect(await told(1)).toEqual(['ana 87']);
+    expect(await factsAbout(id)).toEqual({
+      candidate: {
+        state: 'answered',
+        at: expect.any(Number),
+        reason: null,
+        fields: { name: 'ana', score: 87 },
+      },
+    });
+    const [asked] = (await store.event(id))!.lookups;
+    expect(asked).toMatchObject({
+      receipt: { status: 200 },
+      history: [{ outcome: { receipt: { status: 200 } } }],
+    });
+    expect(JSON.stringify(asked!.history)).not.toContain('ana');
+  });
+
+  test('is asked about again until the answer is ready, which pauses nothing', async () => {
+    let calls = 0;
+    const { accept, told, store } = await deciding(() =>
+      ++calls < 8 ? notReady({ name: 'Ana' }) : answered({ name: 'Ana', score: 5 }),
+    );
+    await accept('ana');
+    expect(await told(1)).toEqual(['Ana 5']);
+    await vi.waitFor(async () =>
+      expect(await store.sinkFigures(Date.now())).toContainEqual(
+        expect.objectContaining({
+          sink: 'lookup:candidate',
+          failures: 0,
+          lately: { attempts: 8, failures: 0 },
+        }),
+      ),
+    );
+  });
+
+  test('is decided by what is known when its time is over', async () => {
+    const { accept, told, factsAbout } = await deciding(
+      () => notReady({ name: 'Ana', score: null }),
+      '100ms',
+    );
+    const id = await accept('ana');
+    expect(await told(1)).toEqual(['Ana ']);
+    expect(await factsAbout(id)).toMatchObject({
+      candidate: { state: 'answered', fields: { name: 'Ana', score: null } },
+    });
+  });
+
+  test('is decided without facts when its time is over, though nothing answers and the look-up is paused', async () => {
+    const { accept, told, factsAbout, changes } = await deciding(
+      () => sinkWide('server', 'It answered 503.'),
+      '400ms',
+    );
+    const ids = [];
+    for (let n = 0; n < 20; n += 1) ids.push(await accept(`candidate-${n}`));
+    expect(new Set(await told(20))).toEqual(new Set([' ']));
+    expect(changes).toEqual(['lookup:candidate paused']);
+    expect(await factsAbout(ids[19]!)).toMatchObject({
+      candidate: { state: 'unknown', reason: expect.stringContaining('503') },
+    });
+  });
+
+  test('is decided at once where the API refuses it', async () => {
+    const { accept, told, factsAbout } = await deciding(() =>
+      rejected('invalid', 'It answered 422.', 'Look at the URL.'),
+    );
+    const id = await accept('ana');
+    await told(1);
+    expect(await factsAbout(id)).toMatchObject({
+      candidate: { state: 'unknown', reason: 'It answered 422. Look at the URL.' },
+    });
+  });
+
+  test('is told of before those of its candidate that came later, and holds up nobody else', async () => {
+    const answer = Promise.withResolvers<Outcome>();
+    const { accept, told } = await deciding(() => answer.promise);
+    await accept('ana');
+    await accept('ana', 'Canceled');
+    await accept('ben', 'Canceled');
+    expect(await told(1)).toEqual([' ']);
+    answer.resolve(answered({ name: 'Ana', score: 1 }));
+    expect(await told(3)).toEqual([' ', 'Ana 1', ' ']);
+  });
+});
