@@ -24,6 +24,9 @@ export interface GroupCommitLimits {
   readonly maxWriters: number;
 }
 
+/** Of the event loop, as long as each brings more. */
+const gatheringTurns = 4;
+
 const defaultLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch: 500, maxWriters: 1 };
 
 /**
@@ -83,7 +86,14 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#scheduled || this.#writers >= this.#limits.maxWriters) return;
     this.#scheduled = true;
+    this.#gather(gatheringTurns);
+  }
+
+  /** Those who were answered together come again together, but not all in one turn. */
+  #gather(turns: number): void {
+    const { length } = this.#queue;
     setImmediate(() => {
+      if (turns > 0 && this.#queue.length > length) return this.#gather(turns - 1);
       this.#scheduled = false;
       void this.#flush();
     });

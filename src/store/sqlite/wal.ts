@@ -2,6 +2,10 @@ import { closeSync, fdatasync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { sync } from './backup.ts';
+import { codeOf } from './files.ts';
+
+/** Of file systems that sync no folders, and of folders that may only be written. */
+const neverSynced: ReadonlySet<string> = new Set(['EINVAL', 'ENOTSUP', 'EACCES', 'EPERM']);
 
 /** Resolves when what was written to the file so far is on the disk. */
 export type SyncFile = (fd: number) => Promise<void>;
@@ -23,6 +27,8 @@ export class Wal {
       // It may have been made just now, and without its name nobody finds it after a power cut.
       sync(dirname(path));
     } catch (error) {
+      // SQLite does without that, too.
+      if (neverSynced.has(codeOf(error))) return;
       closeSync(this.#fd);
       throw error;
     }

@@ -111,6 +111,26 @@ test('as long as a reader is in the way it is refused, and saved when that has e
   expect(notesIn(path)).toEqual(['first', 'second']);
 });
 
+test('a WAL that is removed while it is synced may be lost, so what it was synced for is not answered', async () => {
+  close();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  connection = new Connection(
+    path,
+    () => {},
+    () => promise,
+  );
+  connection.serve(new ServingLock(path));
+  const reader = new Database(path);
+  reader.exec('begin; select * from notes');
+  note('first');
+  const synced = connection.synced();
+  remove('-wal');
+  expect(() => connection.look()).toThrow('could not be saved yet');
+  resolve();
+  await expect(synced).rejects.toThrow('could not be saved yet');
+  reader.close();
+});
+
 test.each([
   ['removed', () => remove(''), 'backup.db'],
   ['removed', () => remove('', '-wal', '-shm'), 'backup.db'],

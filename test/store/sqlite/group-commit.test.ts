@@ -50,6 +50,15 @@ describe('a group commit', () => {
     expect(driver.commits).toBe(1);
   });
 
+  test('waits for more as long as each turn of the event loop brings some', async () => {
+    const driver = await open();
+    const works = [driver.write(insert('one')), driver.write(insert('two'))];
+    await setImmediate();
+    works.push(driver.write(insert('three')));
+    await Promise.all(works);
+    expect(driver.commits).toBe(1);
+  });
+
   test('splits what is too much for one transaction', async () => {
     const driver = await open({ maxBatch: 10 });
     await Promise.all(Array.from({ length: 25 }, (_, index) => driver.write(insert(`note ${index}`))));
