@@ -25,9 +25,16 @@ export function outcomeOf(failure: Failure, channel: string): Retry | Rejected |
   return means === 'sink' ? sinkWide(reason, `${detail} ${advice}`) : retry(reason, `${detail} ${advice}`);
 }
 
+/** A search may take several calls. Begun again sooner, it could be cut off each time: their limits are for a minute. */
+const searchedAgainMs = 60_000;
+
 /** The same for a call that only asks. */
-export const findFailure = (failure: Failure, channel: string): Retry =>
-  askAgain(outcomeOf(failure, channel));
+export function findFailure(failure: Failure, channel: string): Retry {
+  const again = askAgain(outcomeOf(failure, channel));
+  if (again.reason !== 'rate_limited') return again;
+  const detail = 'Slack lets nobody look for an earlier message at the moment: there were too many calls.';
+  return retry(again.reason, detail, Math.max(again.retryAfterMs ?? 0, searchedAgainMs));
+}
 
 function outcomeOfStatus(status: number, retryAfterMs: number | null): Retry | Rejected | Unknown {
   if (status === 429)

@@ -445,6 +445,14 @@ const many = (howMany: number, member: boolean, archived = false) =>
 describe('asking for an earlier message', () => {
   const lost = { kind: 'drop', commit: true } as const;
 
+  test('is looked for a minute later where Slack allows no more calls: sooner, it would get no further', async () => {
+    sandbox.faults.once({ kind: 'rate-limit', retryAfterS: 1 });
+    expect(await sink.find!(requestFor())).toMatchObject({
+      found: 'failed',
+      failure: { outcome: 'retry', reason: 'rate_limited', retryAfterMs: 60_000 },
+    });
+  });
+
   test('finds it by its delivery id, in a channel given by name', async () => {
     await connected({ maxPageSize: 1, channels: ['general', 'hiring'] });
     sandbox.faults.once(lost);
