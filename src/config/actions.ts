@@ -2,14 +2,15 @@ import { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Hours } from '../rules/calendar.ts';
-import { factNames, findField, type LookupFields } from '../rules/fields.ts';
+import { eventFieldNames, factNames, findField, type LookupFields } from '../rules/fields.ts';
 import type { Action } from '../rules/plan.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
-import { didYouMeanOneOf } from '../support/text.ts';
+import { didYouMean, didYouMeanOneOf } from '../support/text.ts';
 import { type CompiledFields, compileFields, type TemplateFault } from '../templates/template.ts';
 import type { Setting } from '../templates/data.ts';
 import type { Vocabulary } from '../templates/vocabulary.ts';
-import { checkDigestTimes, digestSchema, listOf, type ReadDigest, toDigest } from './hours.ts';
+import { checkDigestTimes, digestSchema, fieldExpected, listOf, type ReadDigest, toDigest } from './hours.ts';
+import { lookupsOfFields, lookupsOfTemplates } from './lookups/uses.ts';
 import { contentId, entries } from './plan-source.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { bareReference, interpolateTemplate, interpolateText } from './text/references.ts';
@@ -45,6 +46,8 @@ export interface ActionReading extends Reading {
   readonly testKeys: ReadonlySet<string>;
   /** All of the config, used or not. */
   readonly lookups: LookupFields;
+  /** Those whose facts something uses, by name. */
+  readonly usedLookups: Set<string>;
   /** By name; null for hours with faults. */
   readonly hours: ReadonlyMap<string, Hours | null>;
   /** For actions without hours, which may have another time zone. */
@@ -130,10 +133,10 @@ function readAction(raw: Json, path: Path, list: List, reading: ActionReading) {
 function isKnownBy({ by }: ReadDigest, path: Path, { lookups, report }: ActionReading): boolean {
   const unknown = listOf(by).filter((name) => !findField(name, lookups));
   for (const name of unknown) {
-    const instead = didYouMeanOneOf(name, factNames(lookups), 'name the fields under "lookups"');
+    const instead = didYouMean(name, [...eventFieldNames, ...factNames(lookups)]);
     const at = listOf(by).indexOf(name);
     const place = [...path, 'digest', 'by', ...(typeof by === 'string' ? [] : [at])];
-    report(error(place, `no look-up has a field "${name}"${instead}`));
+    report(error(place, `${fieldExpected}, got "${name}"${instead}`));
   }
   return unknown.length === 0;
 }
@@ -145,6 +148,8 @@ function compileAction(action: ReadAction, path: Path, index: number, reading: A
   const words = reading.vocabularies.getOrInsertComputed(vocabularyId(action), () =>
     vocabularyOf(action, reading),
   );
+  if (value && action.about !== 'notice')
+    for (const name of lookupsUsed(connector, value, digest, reading)) reading.usedLookups.add(name);
   const compiled = value && compile({ ...action, value }, words, reading.compiledDefaults);
   const bare = bareReferences(written, templates);
   const fields = compiled?.faults.length === 0 && bare.length === 0 ? compiled.fields : null;
@@ -164,6 +169,18 @@ function compileAction(action: ReadAction, path: Path, index: number, reading: A
   const late = digest && hours ? checkDigestTimes(digest, hours, ['digest']) : [];
   for (const fault of [...late, ...faults]) reading.report({ ...fault, path: [...path, ...fault.path] });
   return value && fields ? toAction({ ...action, value }, index, fields, reading) : null;
+}
+
+/** The look-ups whose facts an action uses. */
+function lookupsUsed(
+  connector: AnyConnector,
+  value: JsonMap,
+  digest: ReadDigest | null,
+  { lookups }: ActionReading,
+): string[] {
+  if (connector.hasFacts?.(value) === true) return [...lookups.keys()];
+  const texts = templatesOf(value, connector.templates);
+  return [...lookupsOfTemplates(texts, lookups), ...lookupsOfFields(listOf(digest?.by), lookups)];
 }
 
 function compile(

@@ -5,6 +5,7 @@ import type { ActionReading } from './actions.ts';
 import { readAlerts, readSummary } from './alerts.ts';
 import { readCatalog, testLookup } from './catalog.ts';
 import { readLookups } from './lookups/lookups.ts';
+import { lookupsOfTemplates } from './lookups/uses.ts';
 import { readHours } from './hours.ts';
 import { readSetting } from './locale-and-links.ts';
 import { contentId, type PlanSource } from './plan-source.ts';
@@ -23,6 +24,7 @@ export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
     hours: readHours(source.hours, setting.timeZone, reading),
     testKeys: catalog.keys,
     lookups,
+    usedLookups: new Set(lookupsOfTemplates({ links: source.links ?? null }, lookups)),
     setting,
     compiledDefaults: new Map(),
     vocabularies: new Map(),
@@ -50,7 +52,7 @@ export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
     alerts,
     summary,
     test: testLookup(catalog),
-    lookups,
+    lookups: new Map([...lookups].filter(([name]) => actionReading.usedLookups.has(name))),
     testIds: [...catalog.tests.keys()].map(Number),
     timeZone: setting.timeZone,
     mask: reading.mask,

@@ -65,15 +65,16 @@ export function testLookup({
 /** Conditions that never hold, and digest fields without effect, because the catalog has no such test or key. */
 export function checkCatalogUse(source: PlanSource): Fault[] {
   const { catalog, rules } = source;
+  const looked = lookedUpOfTests(source);
   const digestFields = ruleActions(source).flatMap(({ action, path }) =>
     strings(valueAt(action, ['digest', 'by']) ?? null, [...path, 'digest', 'by']),
   );
   if (!isMap(catalog) || Object.keys(catalog).length === 0)
     return digestFields
-      .filter(({ text }) => text.startsWith('test.') && text !== 'test.id')
+      .filter(({ text }) => !['id', null, ...looked].includes(testKeyOf(text)))
       .map(({ text, path }) => warning(path, `there is no catalog, so "${text}" has no values`));
   const tests = Object.values(catalog).filter(isMap);
-  const keys = [...new Set([...testKeys, ...tests.flatMap(Object.keys)])];
+  const keys = [...new Set([...testKeys, ...tests.flatMap(Object.keys), ...looked])];
   const unknownKey = (key: string, path: Path, at: Fault['at']): Fault[] => {
     const name = testKeyOf(key);
     if (name === null || keys.includes(name)) return [];
@@ -96,13 +97,19 @@ export function checkCatalogUse(source: PlanSource): Fault[] {
             );
         const unknown = unknownKey(key, path, 'key');
         const name = testKeyOf(key);
-        if (unknown.length > 0 || name === null || name === 'id') return unknown;
+        if (unknown.length > 0 || name === null || ['id', ...looked].includes(name)) return unknown;
         return unknownValues(name, values, valuesOf(name));
       },
     ),
   );
   return [...ofRules, ...digestFields.flatMap(({ text, path }) => unknownKey(text, path, 'value'))];
 }
+
+/** What the look-up `test` says of tests, besides the catalog. */
+const lookedUpOfTests = ({ lookups = null }: PlanSource): string[] => {
+  const fields = valueAt(lookups, ['test', 'fields']);
+  return isMap(fields) ? Object.keys(fields) : [];
+};
 
 const testKeyOf = (field: string): string | null => /^test\.(.+)$/.exec(field)?.[1] ?? null;
 

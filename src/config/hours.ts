@@ -174,7 +174,7 @@ function firstDayOfNoOpening(hours: Hours): string | undefined {
 }
 
 const fieldPattern = `^(${eventFieldNames.join('|')})$|${nestedPattern.source}`;
-const fieldExpected = `expected ${eventFieldNames.join(', ')}, or test. and a key of the catalog`;
+export const fieldExpected = `expected ${eventFieldNames.join(', ')}, or test. and a key of the catalog`;
 
 const field = z
   .string({ error: fieldExpected })

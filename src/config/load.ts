@@ -9,7 +9,7 @@ import { checkCatalogUse, unusedCatalogKeys } from './catalog.ts';
 import type { CheckedConfig, Config } from './config.ts';
 import { checkDigestRetention } from './hours.ts';
 import { buildPlan } from './build-plan.ts';
-import { actionsOf, entries, planKeys, type PlanSource, sinkOf, toPlanSource } from './plan-source.ts';
+import { actionsOf, entries, planKeys, sinkOf, toPlanSource } from './plan-source.ts';
 import { readLookupSinks } from './lookups/lookup-sinks.ts';
 import { readScenarios } from './scenarios.ts';
 import { readSettings, type Settings, settingSchemas } from './settings.ts';
@@ -135,7 +135,7 @@ export function checkText(text: string, file: string, options: LoadOptions) {
   const problems = [...broken, ...checked.faults.map(place).filter(({ line }) => !brokenLines.has(line))];
   if (problems.some(({ severity }) => severity === 'error'))
     throw configError(file, problems, { mask, mayPass: isFileMissing });
-  const unused = checkUnused(checked.source, checked.sinks.keys());
+  const unused = checkUnused(checked);
   const warnings = inOrder([...problems, ...unused.map(place)]).map((one) => maskProblem(one, mask));
   const at: CheckedConfig['at'] = (path, what) => {
     const { line, column, excerpt } = place(error(path, '', what));
@@ -144,8 +144,8 @@ export function checkText(text: string, file: string, options: LoadOptions) {
   return { value: tree.value, checked, warnings, at };
 }
 
-/** Sinks and hours that no action names. Only for a config without errors: otherwise they may be what was meant. */
-function checkUnused(source: PlanSource, sinkNames: Iterable<string>): Fault[] {
+/** Sinks, hours and look-ups without use. Only for a config without errors: otherwise they may be what was meant. */
+function checkUnused({ source, sinks, plan }: ReturnType<typeof readParts>): Fault[] {
   const unused = (section: 'sinks' | 'hours', key: 'sink' | 'hours', names: Iterable<string>): Fault[] => {
     const used = new Set(actionsOf(source).map(({ action }) => valueAt(action, [key])));
     return [...names]
@@ -153,7 +153,16 @@ function checkUnused(source: PlanSource, sinkNames: Iterable<string>): Fault[] {
       .map((name) => warning([section, name], `no action uses the ${key} "${name}"`, 'key'));
   };
   const hoursNames = isMap(source.hours) ? Object.keys(source.hours) : [];
-  return [...unused('sinks', 'sink', sinkNames), ...unused('hours', 'hours', hoursNames)];
+  const idle = Object.keys(isMap(source.lookups) ? source.lookups : {}).filter(
+    (name) => !plan?.lookups.has(name),
+  );
+  return [
+    ...unused('sinks', 'sink', sinks.keys()),
+    ...unused('hours', 'hours', hoursNames),
+    ...idle.map((name) =>
+      warning(['lookups', name], `nothing uses the facts of "${name}", so it is not looked up`, 'key'),
+    ),
+  ];
 }
 
 /** Reads a config part by part, so that a fault in one part hides none in another. */

@@ -4,6 +4,7 @@ import { factsKnownTo, type When } from '../rules/conditions.ts';
 import { type Action, unmatchedRule } from '../rules/plan.ts';
 import { whenSchema, whenSchemaWith } from '../rules/when.ts';
 import { type ActionReading, readActions } from './actions.ts';
+import { lookupsOfWhen } from './lookups/uses.ts';
 import { entries } from './plan-source.ts';
 import { error } from './text/problems.ts';
 import { validate } from './text/validate.ts';
@@ -76,7 +77,9 @@ export function readRules(raw: Json | undefined, reading: ActionReading): Compil
     const then = readActions(written['then'], list, reading);
     if (rule?.silent && entries(written['then']).length > 0)
       reading.report(error([...path, 'silent'], heard));
-    if (rule) rules.push({ ...rule, then });
+    if (!rule) continue;
+    for (const used of lookupsOfWhen(rule.when, reading.lookups)) reading.usedLookups.add(used);
+    rules.push({ ...rule, then });
   }
   return rules;
 }
