@@ -14,6 +14,8 @@ export interface RecordParts extends PrepareParts {
   readonly random: () => number;
   /** Whether the clock may be wrong by days. Nothing is given up then. */
   readonly clockDoubted: () => boolean;
+  /** Whether an outcome may be stored a few ms later: nothing waits for the slot. */
+  readonly mayWait: () => boolean;
   /** Called when the store is unavailable. The write is tried again. */
   readonly storeFailed: (error: unknown) => void;
   /** Called when a bug disturbed an attempt. Its outcome is still recorded if the store accepts it. */
@@ -76,7 +78,8 @@ export async function recordAll(
     });
     await retryStore(parts, shutdown, () => {
       const settledAt = parts.clock.now();
-      return parts.store.record(settled.map(({ result }) => ({ ...result, settledAt })));
+      const results = settled.map(({ result }) => ({ ...result, settledAt }));
+      return parts.store.record(results, parts.mayWait());
     });
     return settled;
   };

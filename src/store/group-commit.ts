@@ -22,12 +22,18 @@ export interface GroupCommitLimits {
   readonly maxBatch: number;
   /** Transactions at the same time. */
   readonly maxWriters: number;
+  /** How long a write waits for others to share their commit, if it may wait. */
+  readonly mayWaitMs: number;
 }
 
 /** Of the event loop, as long as each brings more. */
 const gatheringTurns = 4;
 
-const defaultLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch: 500, maxWriters: 1 };
+const defaultLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch: 500, maxWriters: 1, mayWaitMs: 0 };
+/** A burst's outcomes share the commits of its events so, and nobody waits for them. */
+export const mayWaitMs = 5;
+/** As many gain nothing more by waiting. */
+const manyWaiting = 64;
 
 /**
  * Puts the writes of many requests into one transaction, so that they share its round trips and its fsync. While one
@@ -39,6 +45,9 @@ export class GroupCommit {
   readonly #limits: GroupCommitLimits;
   readonly #queue: QueuedWrite[] = [];
   #scheduled = false;
+  /** Something in the queue waits for nobody. */
+  #urgent = false;
+  #timer: NodeJS.Timeout | null = null;
   #writers = 0;
   #closed: StoreUnavailable | null = null;
   readonly #drained = Promise.withResolvers<void>();
@@ -57,8 +66,8 @@ export class GroupCommit {
     this.#limits = { ...defaultLimits, ...limits };
   }
 
-  /** Not an async function: each event is one of these. */
-  write<T>(work: (tallies: Tallies) => Operation<T>): Promise<T> {
+  /** `mayWait`: see GroupCommitLimits. Not an async function: each event is one of these. */
+  write<T>(work: (tallies: Tallies) => Operation<T>, mayWait = false): Promise<T> {
     if (this.#closed) return Promise.reject(this.#closed);
     const { length } = this.#queue;
     if (length >= this.#limits.maxQueued)
@@ -71,20 +80,27 @@ export class GroupCommit {
         resolve: (result) => resolve(result as T),
         reject,
       });
-      this.#schedule();
+      if (!mayWait || this.#limits.mayWaitMs === 0 || length >= manyWaiting) this.#hurry();
+      else this.#timer ??= setTimeout(() => this.#hurry(), this.#limits.mayWaitMs);
     });
+  }
+
+  #hurry(): void {
+    this.#urgent = true;
+    this.#schedule();
   }
 
   /** Refuses further writes with this error, and resolves when those that wait have ended. */
   close(error: StoreUnavailable): Promise<void> {
     this.#closed ??= error;
+    if (this.#queue.length > 0) this.#hurry();
     this.#endIfDrained();
     return this.#drained.promise;
   }
 
   /** At the end of this turn of the event loop: every request that has arrived by then shares the transaction. */
   #schedule(): void {
-    if (this.#scheduled || this.#writers >= this.#limits.maxWriters) return;
+    if (!this.#urgent || this.#scheduled || this.#writers >= this.#limits.maxWriters) return;
     this.#scheduled = true;
     this.#gather(gatheringTurns);
   }
@@ -102,10 +118,13 @@ export class GroupCommit {
   async #flush(): Promise<void> {
     const batch = this.#queue.splice(0, this.#limits.maxBatch);
     this.#writers += 1;
-    if (this.#queue.length > 0) this.#schedule();
+    this.#urgent = this.#queue.length > 0;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#schedule();
     await this.#commitAll(batch);
     this.#writers -= 1;
-    if (this.#queue.length > 0) this.#schedule();
+    this.#schedule();
     this.#endIfDrained();
   }
 

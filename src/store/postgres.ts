@@ -2,7 +2,7 @@ import { type Driver, type Store, storeOn, StoreUnavailable } from './store.ts';
 import { now as clockNow } from './operations/leases.ts';
 import { get, query, type Operation, type Statement } from './operation.ts';
 import { Connections, type ConnectionLimits } from './postgres/connections.ts';
-import { GroupCommit, type GroupCommitLimits } from './group-commit.ts';
+import { GroupCommit, type GroupCommitLimits, mayWaitMs } from './group-commit.ts';
 import { committed } from './postgres/group-commit.ts';
 import { inLockstep } from './postgres/lockstep.ts';
 import { checkSchema, migrate } from './postgres/migrate.ts';
@@ -47,7 +47,10 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     await connections.close(closed());
     throw error;
   }
-  const commit = new GroupCommit('PostgreSQL', (works) => committed(connections, works), options.limits);
+  const commit = new GroupCommit('PostgreSQL', (works) => committed(connections, works), {
+    mayWaitMs,
+    ...options.limits,
+  });
   const read = async <T>(work: () => Operation<T>): Promise<T> => {
     const ask = (statements: readonly Statement[]) => connections.outside(statements);
     const [result] = await inLockstep([work()], ask);
@@ -63,7 +66,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     shared: true,
     // Looked at with the leases.
     home: null,
-    write: (work) => commit.write(work),
+    write: (work, mayWait) => commit.write(work, mayWait),
     read,
     now: async () => (await read(() => get(clock)))!.now,
     oldestTransactionMs: async () => Math.max(0, (await read(() => get(oldestTransaction)))?.ms ?? 0),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GroupCommit, type GroupCommitLimits, type Work } from './group-commit.ts';
+import { GroupCommit, type GroupCommitLimits, mayWaitMs, type Work } from './group-commit.ts';
 import { query } from './operation.ts';
 import { writeTallies } from './operations/housekeeping.ts';
 import { Connection, emptyWal } from './sqlite/connection.ts';
@@ -106,7 +106,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
       await synced;
       return results;
     },
-    limits,
+    { ...(options.serve && { mayWaitMs }), ...limits },
   );
   // Who opened the store is told, and every use of it is.
   const guard = lock ? setInterval(() => tryTo(() => connection.look()), betweenLooksMs).unref() : undefined;
@@ -125,7 +125,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
       next: () => `${identityOf(file)} ${witness}`,
       kept: () => lock.remember(witness),
     },
-    write: (work) => commit.write(work),
+    write: (work, mayWait) => commit.write(work, mayWait),
     read: (work) => patiently((db) => runOn(db, work())),
     async traces(texts, rewrite) {
       if (rewrite) await patiently((db) => db.exec('vacuum'), patientForMs);

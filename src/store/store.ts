@@ -90,9 +90,9 @@ export interface Driver {
   readonly shared: boolean;
   /**
    * Runs an operation in a transaction, which others may share, and resolves after its commit is on disk. An operation
-   * may run again after a failed transaction, so it changes only the store.
+   * may run again after a failed transaction, so it changes only the store. `mayWait`: for a few ms, for others to share it.
    */
-  readonly write: <T>(work: (tallies: Tallies) => Operation<T>) => Promise<T>;
+  readonly write: <T>(work: (tallies: Tallies) => Operation<T>, mayWait?: boolean) => Promise<T>;
   /** Runs an operation that only reads. */
   readonly read: <T>(work: () => Operation<T>) => Promise<T>;
   /** Null where something else notices that the store was restored. */
@@ -177,7 +177,6 @@ const countedWrites = {
   defer: carrying.defer,
   discard,
   raise: receiving.raise,
-  record: carrying.record,
   replay,
   resend,
 };
@@ -257,6 +256,10 @@ export function storeOn(driver: Driver) {
       write((tallies) =>
         correlations ? receiving.accept(tallies, arrival, correlations) : acceptFirst(tallies, arrival),
       ),
+
+    /** See the operation, and Driver.write. */
+    record: (results: readonly carrying.AttemptResult[], mayWait = false) =>
+      write((tallies) => carrying.record(tallies, results), mayWait),
 
     /** See the operation. All of them, step by step. */
     async rescue(now: number, settlingMs: number, of?: carrying.RescueQuery): Promise<number> {

@@ -59,6 +59,22 @@ describe('a group commit', () => {
     expect(driver.commits).toBe(1);
   });
 
+  test('lets what may wait share the next commit, and waits for none that does not come', async () => {
+    const driver = await open({ mayWaitMs: 3_600_000 });
+    const patient = driver.write(insert('may wait'), true);
+    // More than enough turns for a commit.
+    for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+    expect(driver.commits).toBe(0);
+    await Promise.all([patient, driver.write(insert('does not'))]);
+    expect([driver.commits, await notes(driver)]).toEqual([1, ['may wait', 'does not']]);
+    const hasty = await open({ mayWaitMs: 1 });
+    await hasty.write(insert('alone'), true);
+    const left = driver.write(insert('left at the end'), true);
+    await driver.close();
+    await left;
+    expect((await notes(hasty)).slice(2)).toEqual(['alone', 'left at the end']);
+  });
+
   test('splits what is too much for one transaction', async () => {
     const driver = await open({ maxBatch: 10 });
     await Promise.all(Array.from({ length: 25 }, (_, index) => driver.write(insert(`note ${index}`))));
