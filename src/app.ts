@@ -129,7 +129,8 @@ async function openTheStore(base: Base, undo: Undo) {
     log.level = next.log.level;
     metrics.configLoaded(Date.now());
     metrics.sinksKnown(next.sinks.keys());
-    for (const { line, column, message } of next.warnings) log.warn({ file, line, column }, message);
+    for (const { message, line, column, file: of = file } of next.warnings)
+      log.warn({ file: of, line, column }, message);
     const closed = tooShort(live.config.admin);
     if (closed !== null) log.error({ file }, `the admin port lets nobody in: ${closed}`);
     if (live.waiting.length > 0)
@@ -294,6 +295,7 @@ async function watchOverIt(listening: Listening, announcer: Announcer, undo: Und
   let textRead = text.inForce;
   const watch = watchConfig(file, {
     inForce: markOf(read),
+    table: () => config().table,
     load: (changed, signal) => {
       textRead = changed;
       return reloadConfig(changed, file, { env, connectors, thread: reloadThread, signal });

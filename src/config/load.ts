@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
@@ -15,7 +16,8 @@ import { readScenarios } from './scenarios.ts';
 import { readSettings, type Settings, settingSchemas } from './settings.ts';
 import { checkRefreshTokens, connectorOfSink, readSinks, type SinkConfig, unknownSink } from './sinks.ts';
 import { checkLiteralSecrets, findSlips, literalSecrets } from './slips.ts';
-import { readText, type ReadText } from './text/files.ts';
+import { withCatalogOf } from './text/catalog-table.ts';
+import { readSecretFile, readText, type ReadText } from './text/files.ts';
 import {
   configError,
   error,
@@ -81,7 +83,7 @@ export async function loadSection<Key extends keyof Settings>(
   const read = await readText(file);
   const parsed = 'text' in read ? new Source(read.text).parsed : null;
   if (parsed?.tree && parsed.faults.length === 0) {
-    const { settings, faults } = checkValue(parsed.tree.value, options);
+    const { settings, faults } = checkValue(parsed.tree.value, file, options);
     const errors = faults.filter(({ severity }) => severity === 'error');
     // An unknown top key may be a misspelt `store`. Its default would open another store.
     const isSound = errors.every(({ path }) => path[0] !== key && path.length > 1);
@@ -125,16 +127,17 @@ export function checkText(text: string, file: string, options: LoadOptions) {
       file,
       placed((unmasked) => unmasked),
     );
-  const checked = checkValue(tree.value, options);
-  const { mask, isFileMissing } = checked.values;
+  const checked = checkValue(tree.value, file, options);
+  const { mask } = checked.values;
   const broken = placed(mask);
   const place = (fault: Fault): Problem => problemOf(fault, tree, source, mask);
   // Other faults of a line that is broken as YAML are consequences.
   const breaking = broken.filter((_one, index) => faults[index]?.standsAlone !== true);
   const brokenLines = new Set(breaking.map(({ line }) => line));
-  const problems = [...broken, ...checked.faults.map(place).filter(({ line }) => !brokenLines.has(line))];
+  const isConsequence = (one: Problem): boolean => one.file === undefined && brokenLines.has(one.line);
+  const problems = [...broken, ...checked.faults.map(place).filter((one) => !isConsequence(one))];
   if (problems.some(({ severity }) => severity === 'error'))
-    throw configError(file, problems, { mask, mayPass: isFileMissing });
+    throw configError(file, problems, { mask, mayPass: mayPass(checked) });
   const unused = checkUnused(checked);
   const warnings = inOrder([...problems, ...unused.map(place)]).map((one) => maskProblem(one, mask));
   const at: CheckedConfig['at'] = (path, what) => {
@@ -143,6 +146,11 @@ export function checkText(text: string, file: string, options: LoadOptions) {
   };
   return { value: tree.value, checked, warnings, at };
 }
+
+/** Whether what is wrong is in another file, which may be put right without a change of the config. */
+const mayPass = ({ values, faults }: ReturnType<typeof checkValue>): boolean =>
+  values.isFileMissing ||
+  faults.some(({ severity, path }) => severity === 'error' && path.join('.') === 'catalog.file');
 
 /** Sinks, hours and look-ups without use. Only for a config without errors: otherwise they may be what was meant. */
 function checkUnused({ source, sinks, plan }: ReturnType<typeof readParts>): Fault[] {
@@ -166,14 +174,14 @@ function checkUnused({ source, sinks, plan }: ReturnType<typeof readParts>): Fau
 }
 
 /** Reads a config part by part, so that a fault in one part hides none in another. */
-function checkValue(value: Json, options: LoadOptions) {
+function checkValue(value: Json, file: string, options: LoadOptions) {
   const values = new Values(options);
   const missing = referenceFaults(value, values, options.lenientKeys);
   const faults = missing.filter(({ severity }) => severity === 'error');
   const unresolved = new Set(missing.map(({ path }) => path.join('\0')));
   // Other faults of a value whose reference is at fault are consequences.
   const report: Report = (fault) => void (unresolved.has(fault.path.join('\0')) || faults.push(fault));
-  const parts = readParts(value, values, report, options);
+  const parts = readParts(value, file, values, report, options);
   const { config, reading, settings, sinks, lookups, source, plan, secrets } = parts;
   const scenarios = readScenarios(config, sinks, reading);
   const sinkNames = isMap(config['sinks']) ? Object.keys(config['sinks']) : null;
@@ -211,23 +219,34 @@ export function compileConfig(
   const report: Report = ({ severity, path, message }) => {
     if (severity === 'error') throw new Error(`${pathText(path)}: ${message}`);
   };
-  return toConfig(file, readParts(value, new Values(options), report, options), warnings);
+  return toConfig(file, readParts(value, file, new Values(options), report, options), warnings);
 }
 
 function toConfig(file: string, parts: ReturnType<typeof readParts>, warnings: readonly Problem[]): Config {
-  const { settings, sinks, lookups, source, plan, values } = parts;
+  const { settings, sinks, lookups, source, plan, values, table } = parts;
   if (plan === null) throw new Error('a config without errors has a plan');
   const planSource = source as Json;
   const { mask } = values;
-  return Object.freeze({ file, ...(settings as Settings), sinks, lookups, plan, planSource, warnings, mask });
+  return Object.freeze({
+    file,
+    ...(settings as Settings),
+    sinks,
+    lookups,
+    plan,
+    planSource,
+    table,
+    warnings,
+    mask,
+  });
 }
 
 /** The parts of a config, as far as they could be read. */
 function readParts(
   value: Json,
+  file: string,
   values: Values,
   report: Report,
-  { connectors, lenientKeys = [] }: LoadOptions,
+  { connectors, lenientKeys = [], readFile = readSecretFile }: LoadOptions,
 ) {
   const reading = {
     // A missing value has been reported.
@@ -237,7 +256,12 @@ function readParts(
     connectors,
     keepPartialSinks: lenientKeys.includes('sinks'),
   };
-  const config = readTop(value, report);
+  const { config, table } = withCatalogOf(readTop(value, report), {
+    folder: dirname(file),
+    readFile,
+    isLenient: lenientKeys.includes('catalog'),
+    reading,
+  });
   // The sink names the connector. An action that named it too could contradict the sink.
   for (const { action, path } of actionsOf(config))
     if (isMap(action) && action['connector'] !== undefined)
@@ -254,7 +278,7 @@ function readParts(
   const options = Object.fromEntries([...sinks, ...lookups].map(([name, sink]) => [name, sink.options]));
   const secrets = [...findSecrets({ ...settings, sinks: options }), ...literalSecrets(config, source)];
   values.learnSecrets(value, secrets);
-  return { config, reading, settings, sinks, lookups, source, plan, secrets, values };
+  return { config, table, reading, settings, sinks, lookups, source, plan, secrets, values };
 }
 
 /** What is wrong with the references of a config, or of a part of it; a missing value under `lenientKeys` as a warning. */

@@ -26,6 +26,8 @@ export const schemaCommand = command({
   },
 });
 
+const aboutTable = 'A table (CSV) in place of entries, as in tests.csv, relative to the config.';
+
 /** The whole config as one schema. Loading uses its parts: which keys an action may have depends on its sink. */
 function configSchema(all: readonly AnyConnector[]) {
   const actions = z.array(anyOf(all.map(publishedAction)));
@@ -38,7 +40,7 @@ function configSchema(all: readonly AnyConnector[]) {
     ...settingSchemas,
     ...messageSchemas,
     catalog: z
-      .record(testIdKey, catalogEntry)
+      .union([z.record(testIdKey, catalogEntry), z.strictObject({ file: z.string().describe(aboutTable) })])
       .optional()
       .describe("What the service's test ids mean to you; templates see an entry as `test`."),
     hours: z

@@ -70,7 +70,9 @@ export class LiveConfig {
     const errors =
       error instanceof ConfigError ? error.problems.filter(({ severity }) => severity === 'error') : [];
     const [first] = errors;
-    const problem = first ? `${file}:${first.line}:${first.column}: ${first.message}` : error.message;
+    const problem = first
+      ? `${first.file ?? file}:${first.line}:${first.column}: ${first.message}`
+      : error.message;
     this.#refused = {
       file,
       problem: mask(problem),

@@ -3,7 +3,9 @@ import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type Config, ConfigError } from '../config.ts';
-import { readFrom, readText, type ReadText } from '../text/files.ts';
+import { markOfTable, type TableInForce } from '../text/catalog-table.ts';
+import { readFrom, readSecretFile, readText, type ReadText } from '../text/files.ts';
+import { whyUnread } from '../text/references.ts';
 import { compileConfig, type LoadOptions, textOf } from '../load.ts';
 import { wholeFileError } from '../text/problems.ts';
 import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
@@ -11,6 +13,8 @@ import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
 export interface WatchOptions {
   /** The mark of the text that the config in force was read from. The file may have changed since. */
   readonly inForce: string;
+  /** The table that the config in force was read with. It is watched, too. */
+  readonly table?: () => TableInForce | null;
   readonly load: (text: string, signal: AbortSignal) => Promise<Config>;
   readonly onLoaded: (config: Config) => void | Promise<void>;
   /**
@@ -37,10 +41,12 @@ const longestRetryMs = 300_000;
  */
 export function watchConfig(file: string, options: WatchOptions): { close(): void } {
   const { load, onLoaded, onFailed, settleMs = 200, pollMs = 5000, retryMs = 1000 } = options;
+  const { table = () => null } = options;
   const closing = new AbortController();
   const closed = closing.signal;
   /** Of the last read. */
   let mark = options.inForce;
+  let tableMark = table()?.mark;
   let settling: NodeJS.Timeout | undefined;
   let retrying: NodeJS.Timeout | undefined;
   let retries = 0;
@@ -60,8 +66,10 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
   const step = async (why: Why): Promise<void> => {
     if (closed.aborted) return;
     const read = await readText(file, { onlyRegular: true });
-    if (why === 'changed' && markOf(read) === mark) return;
+    const tableNow = markNow(table());
+    if (why === 'changed' && markOf(read) === mark && tableNow === tableMark) return;
     mark = markOf(read);
+    tableMark = tableNow;
     if (why !== 'again') {
       clearTimeout(retrying);
       retries = 0;
@@ -70,6 +78,8 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
     try {
       const config = await load(textOf(read, file), closed);
       if (!closed.aborted) await onLoaded(config);
+      tableMark = table()?.mark;
+      watchTable();
       reported = null;
     } catch (error) {
       if (!closed.aborted) failed(error instanceof Error ? error : new Error(String(error)));
@@ -87,8 +97,15 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
   };
 
   const hangUp = (): void => queue('asked');
-  const folder = watchFolder(dirname(file), changed);
-  watchFile(file, { persistent: false, interval: pollMs }, changed);
+  const unwatch = watchPath(file, changed, pollMs);
+  let tableWatch: { readonly file: string; readonly end: () => void } | null = null;
+  const watchTable = (): void => {
+    const named = table()?.file;
+    if (closed.aborted || named === tableWatch?.file) return;
+    tableWatch?.end();
+    tableWatch = named === undefined ? null : { file: named, end: watchPath(named, changed, pollMs) };
+  };
+  watchTable();
   process.on('SIGHUP', hangUp);
   // It may have changed before it was watched.
   changed();
@@ -97,10 +114,30 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
       closing.abort();
       clearTimeout(settling);
       clearTimeout(retrying);
-      folder?.close();
-      unwatchFile(file, changed);
+      unwatch();
+      tableWatch?.end();
       process.off('SIGHUP', hangUp);
     },
+  };
+}
+
+/** The mark of a table as it is now; of why it cannot be read, if it cannot. */
+function markNow(table: TableInForce | null): string | undefined {
+  if (table === null) return undefined;
+  try {
+    return markOfTable(readSecretFile(table.file));
+  } catch (error) {
+    return whyUnread(error);
+  }
+}
+
+/** Returns what ends it. */
+function watchPath(file: string, changed: () => void, pollMs: number): () => void {
+  const folder = watchFolder(dirname(file), changed);
+  watchFile(file, { persistent: false, interval: pollMs }, changed);
+  return () => {
+    folder?.close();
+    unwatchFile(file, changed);
   };
 }
 

@@ -7,8 +7,10 @@ import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
 import { hideInLines, hideScalars } from './hidden.ts';
 import { type YamlResult, parseYaml, scalarOffset, type Tree } from './yaml.ts';
 
-/** A place in the config file. Lines and columns count from 1. */
+/** A place in the config file, or in the file of a table. Lines and columns count from 1. */
 export interface Position {
+  /** Of a table; without it, the place is in the config. */
+  readonly file?: string;
   readonly line: number;
   readonly column: number;
   /** Two lines: the line, and a caret under the place. Credentials in the file are replaced by stars. */
@@ -47,6 +49,8 @@ export interface Fault {
   readonly message: string;
   /** The wrong part of the string at the path. */
   readonly inside?: { readonly index: number; readonly length: number };
+  /** Where it is if it is not in the config itself. */
+  readonly elsewhere?: Position;
 }
 
 export type Report = (fault: Fault) => void;
@@ -60,8 +64,9 @@ export const warning = faultOf('warning');
 /** A problem as text: its place, the message, the line with a caret. */
 export function formatProblem(file: string, problem: Problem): string {
   const { severity, line, column, message, excerpt } = problem;
+  const where = problem.file ?? file;
   const shown = excerpt === '' ? '' : `\n${indent(excerpt)}`;
-  return `${file}:${line}:${column}: ${severity}: ${message}${shown}`;
+  return `${where}:${line}:${column}: ${severity}: ${message}${shown}`;
 }
 
 /** An error with all problems, in the order of the file. */
@@ -89,7 +94,10 @@ export function wholeFileError(file: string, message: string, mayPass: boolean):
 /** Sorted by place, without duplicates: an alias repeats the same mistake. */
 export function inOrder(problems: readonly Problem[]): Problem[] {
   const unique = new Map(problems.map((problem) => [keyOf(problem), problem]));
-  return [...unique.values()].toSorted((a, b) => a.line - b.line || a.column - b.column);
+  const fileOf = (problem: Problem): string => problem.file ?? '';
+  return [...unique.values()].toSorted(
+    (a, b) => fileOf(a).localeCompare(fileOf(b)) || a.line - b.line || a.column - b.column,
+  );
 }
 
 export function maskProblem(problem: Problem, mask: (text: string) => string): Problem {
@@ -97,11 +105,13 @@ export function maskProblem(problem: Problem, mask: (text: string) => string): P
 }
 
 const indent = (text: string): string => text.replaceAll(/^/gm, '  ');
-const keyOf = ({ line, column, message }: Problem): string => `${line}:${column}:${message}`;
+const keyOf = ({ file, line, column, message }: Problem): string =>
+  JSON.stringify([file, line, column, message]);
 
 /** A fault with its place in the file. */
 export function problemOf(fault: Fault, tree: Tree, source: Source, mask: Mask): Problem {
-  const { severity, path, at, inside, message } = fault;
+  const { severity, path, at, inside, message, elsewhere } = fault;
+  if (elsewhere) return { severity, message, ...elsewhere };
   const { text } = source;
   const { range, key, scalar } = tree.placeOf(path);
   const [start, end] = range;

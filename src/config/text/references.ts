@@ -153,11 +153,15 @@ export class Values {
         const value = this.#readFile(path).replace(/\r?\n$/, '');
         return value === '' ? { missing: `the file ${path} is empty` } : { value };
       } catch (error) {
-        const { code = '', message } = error as NodeJS.ErrnoException;
-        return { missing: `the file ${path} cannot be read: ${reasons[code] ?? message}` };
+        return { missing: `the file ${path} cannot be read: ${whyUnread(error)}` };
       }
     });
   }
+}
+
+export function whyUnread(error: unknown): string {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  return reasons[code] ?? message;
 }
 
 const reasons: Record<string, string> = {

@@ -1,0 +1,125 @@
+import { hash } from 'node:crypto';
+import { isAbsolute, join } from 'node:path';
+import { isMap, type Json, type JsonMap } from '../../model.ts';
+import { parseTable, type TableCell, type TablePlace } from '../../support/csv.ts';
+import { didYouMean } from '../../support/text.ts';
+import { error, type Fault, warning } from './problems.ts';
+import { interpolateText, whyUnread } from './references.ts';
+import type { Reading } from './validate.ts';
+
+/** The catalog from a table: a row for each test, a column for each key. */
+
+/** The table that the catalog in force was read from. */
+export interface TableInForce {
+  readonly file: string;
+  /** See markOfTable. */
+  readonly mark: string;
+}
+
+/** Compares two reads of a table without keeping the text. */
+export const markOfTable = (text: string): string => hash('sha256', text);
+
+interface TableReading {
+  readonly folder: string;
+  readonly readFile: (path: string) => string;
+  /** A table that cannot be read is no fault. */
+  readonly isLenient: boolean;
+  readonly reading: Reading;
+}
+
+/** The config with the entries of its table, if its catalog names one. */
+export function withCatalogOf(
+  config: JsonMap,
+  { folder, readFile, isLenient, reading: { report, resolve } }: TableReading,
+): { config: JsonMap; table: TableInForce | null } {
+  const { catalog, ...others } = config;
+  if (!isMap(catalog) || !Object.hasOwn(catalog, 'file')) return { config, table: null };
+  const written = catalog['file'];
+  const path = ['catalog', 'file'];
+  for (const key of Object.keys(catalog))
+    if (key !== 'file') report(error(['catalog', key], 'a catalog has a file, or entries of its own', 'key'));
+  const name = typeof written === 'string' ? interpolateText(written, resolve) : '';
+  if (name === '') {
+    report(error(path, 'expected the name of a table, such as tests.csv'));
+    return { config: others, table: null };
+  }
+  const file = isAbsolute(name) ? name : join(folder, name);
+  try {
+    const text = readFile(file);
+    const { entries: tests, faults } = readCatalogTable(text, file);
+    for (const fault of faults) report(fault);
+    return { config: { ...others, catalog: tests }, table: { file, mark: markOfTable(text) } };
+  } catch (thrown) {
+    const why = `the table ${file} cannot be read: ${whyUnread(thrown)}`;
+    report(isLenient ? warning(path, why) : error(path, why));
+    return { config: others, table: null };
+  }
+}
+
+/** Texts in every config. */
+const texts: ReadonlySet<string> = new Set(['name', 'owner', 'channel']);
+const idColumn = 'test';
+
+/** The entries, as they would be written in the config, and what is wrong with the table. */
+function readCatalogTable(text: string, file: string): { entries: JsonMap; faults: Fault[] } {
+  const { header, rows, faults: unreadable } = parseTable(text);
+  const lines = text.replace(/^\uFEFF/, '').split(/\r\n?|\n/);
+  const found: Fault[] = [];
+  const report = (severity: Fault['severity'], place: TablePlace, message: string) =>
+    found.push({
+      severity,
+      path: ['catalog', 'file'],
+      at: 'value',
+      message,
+      elsewhere: { file, ...positionOf(place, lines) },
+    });
+  for (const one of unreadable) report('error', one, one.message);
+  if (unreadable.length > 0) return { entries: {}, faults: found };
+  const names = header.map((cell) => cell.text);
+  for (const [index, cell] of header.entries())
+    if (cell.text !== '' && names.indexOf(cell.text) < index)
+      report('error', cell, `there is a column "${cell.text}" already`);
+    else if (cell.text !== '' && !/^[\w-]+$/.test(cell.text))
+      report('warning', cell, `no rule can name "${cell.text}": use letters, digits, "_" and "-" only`);
+  const idAt = names.indexOf(idColumn);
+  if (idAt < 0) {
+    const words = `expected a column "${idColumn}" with the tests' ids${didYouMean(idColumn, names)}`;
+    report('error', header[0] ?? { line: 1, column: 1 }, words);
+    return { entries: {}, faults: found };
+  }
+  const numeric = names.map((name, index) => !texts.has(name) && isNumeric(rows, index));
+  const entries = new Map<string, JsonMap>();
+  for (const row of rows) {
+    const id = row[idAt]?.text ?? '';
+    const place = row[idAt] ?? row[0]!;
+    if (!isTestId(id)) report('error', place, `expected a test id: a whole number, got "${id}"`);
+    else if (entries.has(id)) report('error', place, `there is a row for the test ${id} already`);
+    const values = row.flatMap(({ text: cell }, index): [string, Json][] => {
+      const name = names[index] ?? '';
+      if (index === idAt || name === '' || cell === '') return [];
+      // What looks like a reference is none.
+      return [[name, numeric[index] ? Number(cell) : cell.replaceAll('${', () => '$${')]];
+    });
+    entries.set(id, Object.fromEntries(values));
+  }
+  return { entries: Object.fromEntries(entries), faults: found };
+}
+
+const isTestId = (text: string): boolean =>
+  /^(0|-?[1-9]\d*)$/.test(text) && Number.isSafeInteger(Number(text));
+
+/** Whether a column has numbers only; with a zero in front, one is a text such as a code. */
+function isNumeric(rows: readonly (readonly TableCell[])[], index: number): boolean {
+  const cells = rows.map((row) => row[index]?.text ?? '').filter((cell) => cell !== '');
+  return cells.length > 0 && cells.every((cell) => /^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/.test(cell));
+}
+
+const widestLine = 160;
+
+function positionOf({ line, column }: TablePlace, lines: readonly string[]) {
+  const shown = lines[line - 1] ?? '';
+  const number = `${line} | `;
+  const excerpt =
+    shown.length > widestLine ? '' : `${number}${shown}\n${' '.repeat(number.length + column - 1)}^`;
+  return { line, column, excerpt };
+}
