@@ -5,9 +5,9 @@ import type { LoadResult } from './accept/load.ts';
 import { PostgresServer } from '../test/fixtures/postgres.ts';
 import { end, messageOf, start } from './child.ts';
 import { dataFolder } from './data-folder.ts';
-import { atLeast, median, type BenchResult } from './result.ts';
+import { atLeast, median, spreadOf, type BenchResult } from './result.ts';
 
-const roundsToMeasure = 7;
+const usualRounds = 7;
 const secondsPerRound = 3;
 const targetRatio = 0.85;
 const targetP99Ms = 50;
@@ -19,9 +19,9 @@ const scripts = join(import.meta.dirname, 'accept');
  * Accepted events per second of the connector's way in, durably stored, against an Express app that parses, validates and
  * stores nothing: one after the other in each round, so that both meet the same machine.
  */
-export async function benchAccept(): Promise<BenchResult[]> {
+export async function benchAccept(rounds = usualRounds): Promise<BenchResult[]> {
   return judge(
-    await inTurn((folder, stdout) => [
+    await inTurn(rounds, (folder, stdout) => [
       start(join(scripts, 'plain-server.ts'), []),
       start(join(scripts, 'connector-server.ts'), [folder], { stdout }),
     ]),
@@ -29,11 +29,11 @@ export async function benchAccept(): Promise<BenchResult[]> {
 }
 
 /** The same on PostgreSQL, which runs on the same machine, against SQLite. */
-export async function benchPostgres(): Promise<BenchResult[]> {
+export async function benchPostgres(rounds = usualRounds): Promise<BenchResult[]> {
   const server = await PostgresServer.start();
   try {
     return judgeStores(
-      await inTurn((folder, stdout) => [
+      await inTurn(rounds, (folder, stdout) => [
         start(join(scripts, 'connector-server.ts'), [folder], { stdout }),
         start(join(scripts, 'connector-server.ts'), [folder, server.url()], { stdout }),
       ]),
@@ -44,6 +44,7 @@ export async function benchPostgres(): Promise<BenchResult[]> {
 }
 
 async function inTurn(
+  rounds: number,
   begin: (folder: string, stdout: number) => readonly [ChildProcess, ChildProcess],
 ): Promise<Round[]> {
   const folder = await mkdtemp(join(await dataFolder(), 'bench-accept-'));
@@ -51,7 +52,7 @@ async function inTurn(
   const servers = begin(folder, log.fd);
   try {
     const [yardstick, measured] = await Promise.all([portOf(servers[0]), portOf(servers[1])]);
-    return await measure(yardstick, measured);
+    return await measure(rounds, yardstick, measured);
   } finally {
     await Promise.all(servers.map(end));
     await log.close();
@@ -64,9 +65,9 @@ interface Round {
   readonly measured: LoadResult;
 }
 
-async function measure(yardstick: number, measured: number): Promise<Round[]> {
+async function measure(rounds: number, yardstick: number, measured: number): Promise<Round[]> {
   const results: Round[] = [];
-  for (let round = 0; round <= roundsToMeasure; round += 1) {
+  for (let round = 0; round <= rounds; round += 1) {
     results.push({ yardstick: await load(yardstick), measured: await load(measured) });
   }
   // The first one was for the compiler to warm up.
@@ -74,12 +75,12 @@ async function measure(yardstick: number, measured: number): Promise<Round[]> {
 }
 
 function judge(rounds: readonly Round[]): BenchResult[] {
-  const { ratio, p99Ms, ofYardstick, ofMeasured } = figures(rounds);
+  const { ratio, spread, p99Ms, ofYardstick, ofMeasured } = figures(rounds);
   return [
     {
       name: 'accepting, durably',
       ratio,
-      detail: `${ofMeasured} events/s accepted, ${ofYardstick}/s by the app that stores nothing; p99 ${p99Ms.toFixed(1)} ms`,
+      detail: `${ofMeasured} events/s accepted, ${ofYardstick}/s by the app that stores nothing; p99 ${p99Ms.toFixed(1)} ms; ratios ${spread}`,
       target: `at least ${targetRatio}, p99 under ${targetP99Ms} ms`,
       met: ratio >= targetRatio && p99Ms < targetP99Ms,
     },
@@ -87,12 +88,12 @@ function judge(rounds: readonly Round[]): BenchResult[] {
 }
 
 function judgeStores(rounds: readonly Round[]): BenchResult[] {
-  const { ratio, p99Ms, ofYardstick, ofMeasured } = figures(rounds);
+  const { ratio, spread, p99Ms, ofYardstick, ofMeasured } = figures(rounds);
   return [
     {
       name: 'accepting, on PostgreSQL',
       ...atLeast(ratio, targetRatioOfStores),
-      detail: `${ofMeasured} events/s accepted, ${ofYardstick}/s on SQLite; p99 ${p99Ms.toFixed(1)} ms`,
+      detail: `${ofMeasured} events/s accepted, ${ofYardstick}/s on SQLite; p99 ${p99Ms.toFixed(1)} ms; ratios ${spread}`,
     },
   ];
 }
@@ -101,8 +102,10 @@ function figures(rounds: readonly Round[]) {
   const others = rounds.reduce((sum, { yardstick, measured }) => sum + yardstick.others + measured.others, 0);
   if (others > 0) throw new Error(`${others} events were not answered 202`);
   const perSecond = (of: keyof Round) => Math.round(median(rounds.map((round) => round[of].perSecond)));
+  const ratios = rounds.map(({ yardstick, measured }) => measured.perSecond / yardstick.perSecond);
   return {
-    ratio: median(rounds.map(({ yardstick, measured }) => measured.perSecond / yardstick.perSecond)),
+    ratio: median(ratios),
+    spread: spreadOf(ratios),
     p99Ms: median(rounds.map(({ measured }) => measured.p99Ms)),
     ofYardstick: perSecond('yardstick'),
     ofMeasured: perSecond('measured'),

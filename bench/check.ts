@@ -8,7 +8,6 @@ import { processEnv } from './child.ts';
 import { median, type BenchResult } from './result.ts';
 
 const rules = 10_000;
-const rounds = 5;
 const highestRatio = 2;
 
 const run = promisify(execFile);
@@ -18,7 +17,7 @@ const root = join(import.meta.dirname, '..');
  * `check` of a config with ten thousand rules, routes and all, from its start to its end, against a process that only
  * parses the same file with the YAML library. In turns, in processes of their own.
  */
-export async function benchCheck(): Promise<BenchResult[]> {
+export async function benchCheck(rounds = 5): Promise<BenchResult[]> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-check-'));
   const file = join(folder, 'config.yaml');
   await writeFile(file, largeConfig());

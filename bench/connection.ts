@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Posts one request at a time over a connection that stays; resolves to the whole answer. */
 export type Post = (candidateId: string, fields?: string) => Promise<string>;
@@ -41,6 +43,36 @@ export async function connections(
       for (const { close } of sockets) close();
     },
   };
+}
+
+interface Rate {
+  readonly perSecond: number;
+  /** In all. */
+  readonly events: number;
+}
+
+/** Posts each event when it is due, over whichever connection is free. */
+export async function postSteadily(
+  posts: readonly Post[],
+  { perSecond, events }: Rate,
+  send: (
+    post: Post,
+    candidateId: string,
+    due: { readonly event: number; readonly atMs: number },
+  ) => Promise<void>,
+): Promise<void> {
+  const run = randomBytes(4).toString('hex');
+  const startedMs = performance.now();
+  let sent = 0;
+  const keepSending = async (post: Post) => {
+    while (sent < events) {
+      const event = sent++;
+      const atMs = startedMs + (event / perSecond) * 1000;
+      await sleep(Math.max(0, atMs - performance.now()));
+      await send(post, run + event.toString(16).padStart(24, '0'), { event, atMs });
+    }
+  };
+  await Promise.all(posts.map(keepSending));
 }
 
 function connected(port: number, form: Form): Promise<{ post: Post; close: () => void }> {

@@ -8,7 +8,6 @@ import { cpuMs, end, start } from './child.ts';
 import { dataFolder } from './data-folder.ts';
 import { median, type BenchResult } from './result.ts';
 
-const roundsToMeasure = 5;
 const mostCopies = 3;
 const targetRatio = 0.8;
 
@@ -16,7 +15,7 @@ const targetRatio = 0.8;
  * Accepted events per second of two and three copies on one PostgreSQL against one copy: one after the other in each round. All of it
  * runs on one machine, so with few cores more copies only have to share them.
  */
-export async function benchCopies(): Promise<BenchResult[]> {
+export async function benchCopies(rounds = 5): Promise<BenchResult[]> {
   const server = await PostgresServer.start();
   const folder = await mkdtemp(join(await dataFolder(), 'bench-copies-'));
   const log = await open(join(folder, 'log'), 'w');
@@ -26,14 +25,14 @@ export async function benchCopies(): Promise<BenchResult[]> {
   );
   try {
     const running = { server, copies, ports: await Promise.all(copies.map(portOf)) };
-    const rounds: Measured[][] = [];
-    for (let round = 0; round <= roundsToMeasure; round += 1) {
+    const all: Measured[][] = [];
+    for (let round = 0; round <= rounds; round += 1) {
       const measured: Measured[] = [];
       for (let count = 1; count <= mostCopies; count += 1) measured.push(await measure(running, count));
-      rounds.push(measured);
+      all.push(measured);
     }
     // The first one was for the compiler to warm up.
-    return judge(rounds.slice(1));
+    return judge(all.slice(1));
   } finally {
     await Promise.all(copies.map(end));
     await log.close();

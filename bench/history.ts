@@ -8,19 +8,18 @@ import { dataFolder } from './data-folder.ts';
 import { median, type BenchResult } from './result.ts';
 
 const eventsPerRound = 10_000;
-const rounds = 5;
 const targetRatio = 0.8;
 
 /**
  * What many past events cost the rates of accepting and delivering, on SQLite and on PostgreSQL: a store that is full of them against
  * an empty one, one after the other in each round, and each after a burst that is not counted.
  */
-export async function benchHistory({ events, store }: History): Promise<BenchResult[]> {
+export async function benchHistory({ events, store, rounds = 5 }: History): Promise<BenchResult[]> {
   const results: BenchResult[] = [];
   for (const name of historyStores.filter((one) => store === undefined || one === store)) {
     const folder = await mkdtemp(join(await dataFolder(), 'bench-history-'));
     try {
-      results.push(...(await onStore[name](events, folder)));
+      results.push(...(await onStore[name](events, folder, rounds)));
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -34,22 +33,24 @@ interface History {
   readonly events: number;
   /** Both if it is not given. */
   readonly store: string | undefined;
+  readonly rounds: number | undefined;
 }
 
 const onStore = { sqlite: onSqlite, postgres: onPostgres };
 
-async function onSqlite(events: number, folder: string): Promise<BenchResult[]> {
+async function onSqlite(events: number, folder: string, rounds: number): Promise<BenchResult[]> {
   const file = join(folder, 'full.db');
   const measured = await measure(
     folder,
     (name) => `sqlite:${join(folder, `${name}.db`)}`,
     () => fillSqlite(file, events),
+    rounds,
   );
   const { size } = await stat(file);
   return judge('SQLite', events, measured, size);
 }
 
-async function onPostgres(events: number, folder: string): Promise<BenchResult[]> {
+async function onPostgres(events: number, folder: string, rounds: number): Promise<BenchResult[]> {
   // The defaults of PostgreSQL, but for how much is written between two checkpoints.
   const server = await PostgresServer.start({ shared_buffers: '128MB', max_wal_size: '8GB' });
   try {
@@ -57,6 +58,7 @@ async function onPostgres(events: number, folder: string): Promise<BenchResult[]
       folder,
       (name) => `${server.url()}?schema=${name}`,
       () => fillPostgres(server.url(), events),
+      rounds,
     );
     return judge('PostgreSQL', events, measured, await sizeOnPostgres(server.url()));
   } finally {
@@ -73,14 +75,13 @@ async function measure(
   folder: string,
   urlOf: (name: string) => string,
   fill: () => void | Promise<void>,
+  rounds: number,
 ): Promise<Round[]> {
-  const run = (name: string) =>
-    burst('connector-server.ts', [folder, urlOf(name)], {
-      folder,
-      events: eventsPerRound,
-      uncounted: eventsPerRound,
-    });
-  await burst('connector-server.ts', [folder, urlOf('full')], { folder, events: 1 });
+  const run = async (name: string) => {
+    const bursts = [eventsPerRound, eventsPerRound];
+    return (await burst('connector-server.ts', [folder, urlOf(name)], { folder, bursts })).at(-1)!;
+  };
+  await burst('connector-server.ts', [folder, urlOf('full')], { folder, bursts: [1] });
   await fill();
   const measured: Round[] = [];
   for (let round = 0; round < rounds; round += 1) {
@@ -93,7 +94,7 @@ async function measure(
 }
 
 function judge(store: string, events: number, measured: readonly Round[], bytes: number): BenchResult[] {
-  const stored = events + rounds * 2 * eventsPerRound;
+  const stored = events + measured.length * 2 * eventsPerRound;
   return (['accepted', 'delivered'] as const).map((which) => {
     const ratio = median(measured.map(({ empty, full }) => full[which] / empty[which]));
     const typical = (of: keyof Round, figure: keyof Burst) =>

@@ -28,3 +28,7 @@ export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
 }
+
+/** Of a ratio, over the rounds. */
+export const spreadOf = (ratios: readonly number[]): string =>
+  `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;

@@ -1,11 +1,12 @@
 import { parseArgs } from 'node:util';
 import { benchAccept, benchPostgres } from './accept.ts';
 import { benchBacklog } from './backlog.ts';
-import { benchBurst } from './burst.ts';
+import { benchAlertmanager, benchBurst } from './burst.ts';
 import { benchCheck } from './check.ts';
 import { benchClaim } from './claim.ts';
 import { benchCopies } from './copies.ts';
 import { benchHistory, historyStores } from './history.ts';
+import { benchLatency } from './latency.ts';
 import { benchPages } from './pages.ts';
 import type { BenchResult } from './result.ts';
 import { benchRules } from './rules.ts';
@@ -13,7 +14,7 @@ import { benchStart } from './start.ts';
 
 /**
  * `npm run bench`, or some by name: `npm run bench -- rules start`. `--events 1000000`: the past events of `history` and `pages`. `--store postgres` or
- * `--store sqlite`: `history` of that one alone. `--table`: also the table of docs/performance.md. Exits 1 if a target is missed.
+ * `--store sqlite`: `history` of that one alone. `--rounds 1`: fewer rounds of what is measured in turns, to try. `--table`: also the table of docs/performance.md. Exits 1 if a target is missed.
  */
 
 const { values, positionals } = parseArgs({
@@ -21,15 +22,13 @@ const { values, positionals } = parseArgs({
   options: {
     events: { type: 'string', default: '100000' },
     store: { type: 'string' },
+    rounds: { type: 'string' },
     table: { type: 'boolean', default: false },
   },
 });
 
-const events = Number(values.events);
-if (!(Number.isInteger(events) && events >= 1 && events <= 20_000_000)) {
-  console.error(`--events ${values.events}: a whole number from 1 to 20000000 is needed.`);
-  process.exit(2);
-}
+const events = whole('events', values.events, 20_000_000);
+const rounds = values.rounds === undefined ? undefined : whole('rounds', values.rounds, 100);
 const { store } = values;
 if (store !== undefined && !historyStores.some((name) => name === store)) {
   console.error(`--store ${store}: ${historyStores.join(' or ')} is needed.`);
@@ -37,17 +36,19 @@ if (store !== undefined && !historyStores.some((name) => name === store)) {
 }
 
 const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
-  accept: benchAccept,
-  postgres: benchPostgres,
-  copies: benchCopies,
-  burst: benchBurst,
-  backlog: benchBacklog,
-  history: () => benchHistory({ events, store }),
+  accept: () => benchAccept(rounds),
+  postgres: () => benchPostgres(rounds),
+  copies: () => benchCopies(rounds),
+  burst: () => benchBurst(rounds),
+  alertmanager: () => benchAlertmanager(rounds),
+  latency: () => benchLatency(rounds),
+  backlog: () => benchBacklog(rounds),
+  history: () => benchHistory({ events, store, rounds }),
   pages: () => benchPages({ events }),
   claim: benchClaim,
   rules: benchRules,
-  check: benchCheck,
-  start: benchStart,
+  check: () => benchCheck(rounds),
+  start: () => benchStart(rounds),
 };
 
 const chosen = positionals.length > 0 ? positionals : Object.keys(benchmarks);
@@ -67,6 +68,13 @@ for (const name of chosen) {
   }
 }
 if (values.table) console.log(table(results));
+
+function whole(option: string, given: string, most: number): number {
+  const value = Number(given);
+  if (Number.isInteger(value) && value >= 1 && value <= most) return value;
+  console.error(`--${option} ${given}: a whole number from 1 to ${most} is needed.`);
+  return process.exit(2);
+}
 
 function text({ name, ratio, detail, target, met }: BenchResult): string {
   return `${met ? '✓' : '✗ MISSED'} ${name}: ${ratio.toFixed(2)} (target: ${target})\n    ${detail}`;

@@ -7,11 +7,11 @@ import { openStore } from '../../src/store/open.ts';
 import { webhookConfig, webhookEnv } from '../config-file.ts';
 
 /**
- * The whole connector, with a backlog of events that each have one webhook to go. Takes the folder for its files, the endpoint's URL
+ * The whole connector, with a backlog of events that each have one webhook to go. Takes the endpoint's URL, the folder for its files
  * and how many events the backlog has; tells its addresses when it drains.
  */
 
-const [folder = '', endpoint = '', backlog = ''] = process.argv.slice(2);
+const [endpoint = '', folder = '', backlog = ''] = process.argv.slice(2);
 const file = await webhookConfig(folder, endpoint);
 await fill(Number(backlog));
 const app = await startApp(file, webhookEnv);

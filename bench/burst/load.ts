@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { connections, forms } from '../connection.ts';
 
 /**
- * Posts events over 64 connections as fast as they are answered, other ones each time. Takes port, how many, and the name of their
- * form; tells a LoadResult.
+ * Posts events as fast as they are answered, other ones each time. Takes how many, the port, the number of connections, and the name
+ * of their form; tells a LoadResult.
  */
 
 export interface LoadResult {
@@ -13,13 +13,13 @@ export interface LoadResult {
   readonly refused: number;
 }
 
-const [port = '', count = '', form = ''] = process.argv.slice(2);
+const [count = '', port = '', over = '', form = ''] = process.argv.slice(2);
 const run = randomBytes(4).toString('hex');
 let sent = 0;
 let firstAt = 0;
 let refused = 0;
 
-const { posts, close } = await connections([Number(port)], 64, forms[form as keyof typeof forms]);
+const { posts, close } = await connections([Number(port)], Number(over), forms[form as keyof typeof forms]);
 await Promise.all(
   posts.map(async (post) => {
     while (sent < Number(count)) {
