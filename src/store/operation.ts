@@ -44,9 +44,13 @@ export function insertInto(
   const values = names.map((_, place) => `$${place + 1}`);
   const arrays = names.map((column, place) => `${values[place]}::${columns[column]}[]`);
   const where = (given: (column: string) => string) => (when ? `where ${when(given)}` : '');
+  // For SQLite, a `select` is dearer than what it selects here.
+  const one = when
+    ? `select ${values.join(', ')} ${where((column) => values[names.indexOf(column)]!)}`
+    : `values (${values.join(', ')})`;
   const returning = key === undefined ? '' : `returning seq, ${key} as key`;
   return {
-    sql: `${into} select ${values.join(', ')} ${where((column) => values[names.indexOf(column)]!)}`,
+    sql: `${into} ${one}`,
     many: `${into} select * from unnest(${arrays.join(', ')}) as given (${names.join(', ')})
       ${where((column) => `given.${column}`)} ${returning}`,
     key: names.indexOf(key ?? ''),
