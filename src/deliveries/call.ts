@@ -57,10 +57,11 @@ export async function makeCall(
 
   return attempted
     .filter(({ ending }) => !ending.unsent)
-    .map(({ claimed: { delivery }, ending: { outcome } }) => ({
-      deliveryId: delivery.id,
-      outcome: isAnswer(delivery, outcome) ? delivered({}) : outcome,
-    }));
+    .map(({ claimed: { delivery }, ending: { outcome } }) =>
+      outcome.outcome === 'retry' && isAnswer(delivery, outcome)
+        ? { deliveryId: delivery.id, outcome: delivered({}), again: true }
+        : { deliveryId: delivery.id, outcome },
+    );
 }
 
 function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } }: AttemptRecord): void {

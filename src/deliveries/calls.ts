@@ -120,7 +120,8 @@ export class Calls {
     if (change) sinkChanged(ticket.key.sink, change, conclusive[0]?.outcome);
     for (const { delivery } of call) strays.ended(delivery.id);
     const allArrived =
-      ended.length === call.length && ended.every(({ outcome }) => outcome.outcome === 'delivered');
+      ended.length === call.length &&
+      ended.every(({ outcome, again }) => outcome.outcome === 'delivered' && !again);
     if (allArrived && change === null) this.#wakeWhoWaits();
     else wake();
   }

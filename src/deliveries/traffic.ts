@@ -36,6 +36,8 @@ export interface Ticket {
 export interface DeliveryOutcome {
   readonly deliveryId: string;
   readonly outcome: Outcome;
+  /** Of a look-up that works, but is asked again. */
+  readonly again?: true;
 }
 
 /**
