@@ -291,7 +291,7 @@ async function beginDeliveries(listening: Listening, undo: Undo) {
 /** Reloads the config when its file changes, and tells people when the connector needs them. */
 async function watchOverIt(listening: Listening, announcer: Announcer, undo: Undo) {
   const { file, env, read, text, live, config, adopt } = listening;
-  const { store, log, metrics, clock, replicas, worker, wake } = listening;
+  const { store, log, metrics, clock, replicas, worker, whole, wake } = listening;
   let textRead = text.inForce;
   const watch = watchConfig(file, {
     inForce: markOf(read),
@@ -319,7 +319,7 @@ async function watchOverIt(listening: Listening, announcer: Announcer, undo: Und
     nextId: noticeIds({ after: newest?.notice.id }),
     store,
     clock,
-    config,
+    config: whole,
     wake,
     mine: () => replicas.holding(alertsLease) !== null,
     paused: () => worker.pauses(),

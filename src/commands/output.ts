@@ -199,7 +199,7 @@ function stateText({ state, dueAt, sink }: Delivery, pauses: Pauses, io: Io): st
   return `${paintState(io, state)}, waits: the sink is paused since ${when(pause.since, io)}${probe}`;
 }
 
-function attemptText({ number, startedAt, outcome }: Attempt, io: Io): string {
+export function attemptText({ number, startedAt, outcome }: Attempt, io: Io): string {
   const head = `attempt ${number}  ${when(startedAt, io)}  ${outcome.outcome}`;
   if (outcome.outcome !== 'delivered') return `${head} (${outcome.reason}): ${printable(outcome.detail)}`;
   const note = outcome.note === undefined ? '' : `  ${printable(outcome.note)}`;

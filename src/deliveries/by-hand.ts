@@ -1,5 +1,6 @@
+import { foundBy } from '../lookups/facts.ts';
 import { type About, dataOf } from './prepare.ts';
-import { type Delivery, type DeliveryState, discardableStates, noFacts, replayableStates } from '../model.ts';
+import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
 import { needsRetry, type SinkState, sinkState } from '../ops/needs.ts';
 import { decide } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
@@ -168,7 +169,8 @@ async function plans(
     const notice = noticeId === null ? null : ((await reads.notice(noticeId))?.notice ?? null);
     const story = noticeId !== null || eventId === null ? null : await reads.event(eventId);
     if (!notice && !story) return { fault: 'the event it is about is no longer stored' };
-    const about: About = { events: story ? [story.event] : [], notice };
+    const facts = new Map(story ? [[story.event.id, foundBy(story.lookups)]] : []);
+    const about: About = { events: story ? [story.event] : [], facts, notice };
     if (ofToday.unusable !== undefined) return cannotUse(ofToday.unusable);
     const lane = ofToday.lane(dataOf(ofToday, about, plan, now));
     const { connector, action: place } = ofToday;
@@ -192,12 +194,13 @@ const cannotUse = (why: string): Unplanned => ({
  */
 export function planLate(
   plan: Plan,
-  { event, deliveries }: Pick<EventStory, 'event' | 'deliveries'>,
+  { event, decided, deliveries, lookups }: Omit<EventStory, 'configId' | 'duplicates'>,
   rule: string,
   now: number,
 ): Late | Unplanned | null {
   if (deliveries.some((one) => one.rule === rule)) return null;
-  const asked = decide(plan, event, noFacts, now).filter((one) => one.rule === rule);
+  if (!decided) return { fault: 'it is not decided yet, as it waits for its look-ups' };
+  const asked = decide(plan, event, foundBy(lookups), now).filter((one) => one.rule === rule);
   if (asked.length === 0) return null;
   const unusable = allActions(plan).find((one) => one.rule === rule && one.unusable !== undefined)?.unusable;
   return unusable === undefined

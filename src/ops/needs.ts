@@ -1,5 +1,5 @@
 import { program } from '../support/invocation.ts';
-import type { RefusedEvents } from '../model.ts';
+import { lookupOf, type RefusedEvents } from '../model.ts';
 import type { SinkFigures } from '../store/store.ts';
 import { count, firstListed } from '../support/text.ts';
 
@@ -36,6 +36,12 @@ export function stateWord(state: SinkState, figures: SinkFigures | null): string
 
 /** Nothing goes out, and it may be tried at once. */
 export const needsRetry = (state: SinkState): boolean => state === 'paused' || state === 'failing';
+
+/** A sink, or a look-up, in a sentence. */
+const nameOf = (sink: string): string => {
+  const lookup = lookupOf(sink);
+  return lookup === null ? sink : `look-up ${lookup}`;
+};
 
 /** What may need a person. */
 export interface Troubles {
@@ -104,8 +110,8 @@ export function needsOf({
       command: 'status',
     },
     down.length > 0 && {
-      words: down.map(({ sink, state }) => `${sink} is ${sinkStates[state]}`).join(', '),
-      sentence: `Down now: ${down.map(({ sink }) => sink).join(', ')}`,
+      words: down.map(({ sink, state }) => `${nameOf(sink)} is ${sinkStates[state]}`).join(', '),
+      sentence: `Down now: ${down.map(({ sink }) => nameOf(sink)).join(', ')}`,
       command: 'check --live',
     },
     stuckNeed('dead', 'Given up', stuck),

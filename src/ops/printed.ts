@@ -9,7 +9,9 @@ import {
   shownOfDelivery,
   shownOfEvent,
   told,
+  toldFacts,
 } from '../model.ts';
+import { foundBy } from '../lookups/facts.ts';
 import type { Verdict } from '../rules/plan.ts';
 import type { Route } from '../rules/routes.ts';
 import type {
@@ -37,9 +39,16 @@ const attemptFields = (attempt: Attempt) => ({
   ...attempt.outcome,
 });
 
+/** Whether it is decided, and what was looked up. */
+const decidedFields = (
+  { decided, lookups }: Pick<EventStory, 'decided' | 'lookups'>,
+  which: 'all' | 'public',
+) => ({ decided, facts: toldFacts(foundBy(lookups, which)) });
+
 export function storyJson(story: EventStory) {
   return {
     ...eventFields(story.event),
+    ...decidedFields(story, 'public'),
     duplicates: story.duplicates,
     deliveries: story.deliveries.map(deliveryFields),
   };
@@ -53,6 +62,7 @@ export function detailJson(
 ) {
   return {
     ...eventFields(story.event),
+    ...decidedFields(story, 'all'),
     duplicates: story.duplicates.length,
     repeats: story.duplicates.map((repeat) => ({ ...repeat, receivedAt: iso(repeat.receivedAt) })),
     raw: story.event.raw,

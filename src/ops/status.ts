@@ -2,7 +2,7 @@ import { isMissed } from './alerts/conditions.ts';
 import { needsOf as needsOfAll, sinkState } from './needs.ts';
 import { tooShort } from '../config/settings.ts';
 import type { LiveConfig } from '../config/live/live-config.ts';
-import type { Failure, RefusedEvents } from '../model.ts';
+import { type Failure, lookupOf, type RefusedEvents } from '../model.ts';
 import { addRefused, keptRejected } from '../store/operations/receiving.ts';
 import {
   type Reads,
@@ -44,7 +44,7 @@ export function createAnnouncer({ store, clock, live, id, failed }: AnnouncerPar
   let isStopped = false;
 
   async function keep(stopped: boolean): Promise<boolean> {
-    const { file, plan, sinks, admin } = live.config;
+    const { file, plan, sinks, lookups, admin } = live.config;
     const { refused, waiting, loadedAt: since } = live;
     try {
       await store.keepReplicaState({
@@ -59,7 +59,10 @@ export function createAnnouncer({ store, clock, live, id, failed }: AnnouncerPar
           waiting,
           closed: tooShort(admin),
         },
-        sinks: Array.from(sinks.values(), ({ name, connector }) => ({ name, connector: connector.name })),
+        sinks: [...sinks.values(), ...lookups.values()].map(({ name, connector }) => ({
+          name,
+          connector: connector.name,
+        })),
       });
       return true;
     } catch (error) {
@@ -86,7 +89,7 @@ export function createAnnouncer({ store, clock, live, id, failed }: AnnouncerPar
   return { say, stop };
 }
 
-export type SinkStatus = Awaited<ReturnType<typeof readSinks>>[number];
+export type SinkStatus = Awaited<ReturnType<typeof readSinks>>['sinks'][number];
 
 /** Whether everything is all right, as the store knows it. */
 export type Status = Awaited<ReturnType<typeof readStatus>>;
@@ -131,7 +134,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt: (await store.lastEventAt(now)) ?? (await store.lastEventAt()),
     ...(await store.waiting(today.epochMilliseconds)),
-    sinks: await readSinks(store, replicas, counts, now),
+    ...(await readSinks(store, replicas, counts, now)),
     /** Without those of notices, as `held`. */
     dead: stuck.filter((one) => !isMissed(one)),
     held: counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [],
@@ -154,7 +157,7 @@ export function running(replicas: readonly ReplicaState[], now: number): Replica
   return replicas.filter((replica) => !replica.stopped && Math.abs(now - replica.saidAt) < aliveForMs);
 }
 
-/** The sinks in the config, and those that are not and have deliveries that are not over. */
+/** The sinks in the config, and those that are not and have deliveries that are not over; and the look-ups alike. */
 async function readSinks(
   store: Pick<Store, 'pauses' | 'lanes' | 'sinkFigures'>,
   replicas: readonly ReplicaState[],
@@ -168,7 +171,7 @@ async function readSinks(
     replicas.flatMap(({ sinks }) => sinks.map(({ name, connector }) => [name, connector] as const)),
   );
   const countOf = new Map(counts.map(({ sink, states }) => [sink, states]));
-  return [...new Set([...known.keys(), ...countOf.keys()])]
+  const all = [...new Set([...known.keys(), ...countOf.keys()])]
     .map((sink) => {
       const { pending = 0, sending = 0, dead = 0, held = 0 } = countOf.get(sink) ?? {};
       const dueAt = heads.filter((head) => head.sink === sink).map((head) => head.dueAt);
@@ -184,12 +187,17 @@ async function readSinks(
         /** When a paused one is tried again (ms); null if only the next message tells. */
         nextTryAt: pause && tryAt(pause, sending > 0 ? [now] : dueAt, now),
         figures,
+        sending,
         pending,
         dead,
         held,
       };
     })
     .filter(({ sink, pending, dead, held }) => known.has(sink) || pending + dead + held > 0);
+  const { sinks = [], lookups = [] } = Object.groupBy(all, ({ sink }) =>
+    lookupOf(sink) === null ? 'sinks' : 'lookups',
+  );
+  return { sinks, lookups };
 }
 
 /** The probe is a message, so one has to be due as well. */
@@ -199,7 +207,7 @@ function tryAt({ probeAt }: SinkPause, dueAt: readonly number[], now: number): n
 }
 
 /** What needs a person, in a few words each; empty if nothing does. */
-export function needsOf({ replicas, sinks, unwritable, refused }: Status): string[] {
+export function needsOf({ replicas, sinks, lookups, unwritable, refused }: Status): string[] {
   const needs = needsOfAll({
     // No replica can say so where the store cannot be written.
     isServed: replicas.length > 0 || unwritable !== null,
@@ -208,7 +216,7 @@ export function needsOf({ replicas, sinks, unwritable, refused }: Status): strin
     isRefused: replicas.some(({ config }) => config.refused !== null),
     isWaiting: replicas.some(({ config }) => config.waiting.length > 0),
     isClosed: replicas.some(({ config }) => typeof config.closed === 'string'),
-    sinks: sinks.filter(({ connector }) => connector !== null),
+    sinks: [...sinks, ...lookups].filter(({ connector }) => connector !== null),
     stuck: sinks,
   });
   return needs.map(({ words }) => words);
@@ -244,7 +252,7 @@ export function statusJson(status: Status) {
     storeProblem: status.unwritable,
     refused: refusedJson(status.refused),
     sinks: status.sinks.map((one) => {
-      const { pause, nextTryAt, figures, sink, connector, state, ...counts } = one;
+      const { pause, nextTryAt, figures, sink, connector, state, sending: _, ...counts } = one;
       const trouble = troubleOf(one);
       return {
         sink,
@@ -257,6 +265,16 @@ export function statusJson(status: Status) {
         lastSuccessAt: iso(figures?.lastSuccessAt ?? null),
         ...(figures?.lately ?? { attempts: 0, failures: 0 }),
         ...counts,
+      };
+    }),
+    lookups: status.lookups.map((one) => {
+      const trouble = troubleOf(one);
+      return {
+        lookup: lookupOf(one.sink),
+        state: one.state,
+        since: iso(trouble?.since ?? null),
+        reason: trouble?.because?.detail ?? null,
+        waiting: one.pending + one.sending,
       };
     }),
     oldestPendingAt: iso(status.oldestPendingAt),

@@ -20,6 +20,7 @@ import {
 import { inParts } from '../store/paging.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
 import { chip, seen, tones } from './frame/fragments.ts';
+import type { Config } from '../config/config.ts';
 import { html, type Html } from '../support/html.ts';
 import { count } from '../support/text.ts';
 import {
@@ -261,12 +262,16 @@ export const retryButton = (sink: string, asked: PageRequest): Html =>
 export const retryForm: Form = {
   path: '/attention/retry',
   async carryOut({ form: { sink = '' } }, parts) {
-    if (!parts.config().sinks.has(sink)) return notUnderstood;
+    if (!isCalled(parts.config(), sink)) return notUnderstood;
     await tryNow(parts, sink);
     await sleep(patienceMs);
     return '/attention';
   },
 };
+
+/** Whether it is a sink of the config, or a look-up's. */
+export const isCalled = ({ sinks, lookups }: Config, sink: string): boolean =>
+  sinks.has(sink) || lookups.has(sink);
 
 export async function tryNow(parts: Parts, sink: string): Promise<SinkState> {
   const state = await retrySink(parts.reads, parts.store, sink);

@@ -1,5 +1,6 @@
 import { type Verdicts, verdictsOf } from '../config/live/stored-plans.ts';
-import { type Attempt, noFacts, replayableStates } from '../model.ts';
+import { foundBy } from '../lookups/facts.ts';
+import { type Attempt, lookupOf, replayableStates } from '../model.ts';
 import type { DeliveryStory, EventDetail, SinkPause } from '../store/store.ts';
 import { changeList, choiceForm } from './changes.ts';
 import { chip, seen, stateChip, testName, waitsFor } from './frame/fragments.ts';
@@ -26,7 +27,9 @@ export const eventPage: Page = {
       title: `${event.status}: ${testName(parts.config(), event.testId)}`,
       body: html`<div class="story">
         <div class="stack">
-          <h2>${deliveries.length === 0 ? 'Nobody was told' : 'Who was told'}</h2>
+          <h2>
+            ${!story.decided ? 'Not decided yet' : deliveries.length === 0 ? 'Nobody was told' : 'Who was told'}
+          </h2>
           ${deliveries.map((one) => deliveryCard(one, story, pauses, asked, parts))}
           ${
             changes.length > 0 &&
@@ -37,7 +40,7 @@ export const eventPage: Page = {
           }
         </div>
         <div class="stack">
-          ${factsCard(story, asked)} ${rulesCard(verdictsOf(plan, event, noFacts))}
+          ${factsCard(story, asked)} ${lookupsCard(story, asked)} ${rulesCard(verdictsOf(plan, story))}
           <section class="card">
             <details>
               <summary>Payload as it came</summary>
@@ -75,6 +78,37 @@ function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest): 
       <a href="/events?candidate=${event.candidateId}">All events of this candidate</a>
     </p>
   </section>`;
+}
+
+const lookupTones = { answered: 'good', waiting: 'wait', unknown: 'bad', absent: 'idle' } as const;
+
+/** What was asked about it, and what came of that; never the answers themselves. */
+function lookupsCard({ lookups }: EventDetail, { times }: PageRequest): Html | false {
+  const found = Object.entries(foundBy(lookups));
+  return (
+    found.length > 0 &&
+    html`<section class="card">
+      <h2>What was looked up</h2>
+      ${found.map(
+        ([name, { state, at, reason, fields }]) =>
+          html`<h3>
+              ${seen(name)} ${chip(lookupTones[state], state)}
+              ${at !== null && html`<span class="muted small">${times.exact(at)}</span>`}
+            </h3>
+            ${reason !== null && html`<p class="small">${seen(reason)}</p>`}
+            <dl class="facts">
+              ${Object.entries(fields).map(
+                ([field, value]) =>
+                  html`<dt>${seen(field)}</dt>
+                    <dd>${value === null ? html`<span class="muted">none</span>` : seen(String(value))}</dd>`,
+              )}
+            </dl>
+            ${lookups
+              .filter(({ sink, history }) => lookupOf(sink) === name && history.length > 0)
+              .map(({ history }) => attempts(history, times))}`,
+      )}
+    </section>`
+  );
 }
 
 function rulesCard(rules: Verdicts): Html {

@@ -212,6 +212,8 @@ rules:
         receivedAt: time,
         correlationId: 'one',
         duplicates: 1,
+        decided: true,
+        facts: {},
         deliveries: [
           {
             id: `dlv_${dana.eventId.slice(4)}_1`,

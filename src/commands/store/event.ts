@@ -1,9 +1,10 @@
 import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { detailJson, noticeJson } from '../../ops/printed.ts';
-import type { Change, Store } from '../../store/store.ts';
+import type { Change, EventDetail, Store } from '../../store/store.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions, TypedArgument } from '../command.ts';
 import {
+  attemptText,
   candidateText,
   changeLine,
   CommandError,
@@ -16,7 +17,8 @@ import {
   when,
 } from '../output.ts';
 import { byLocalClock, storedPlans, testNames, withStore } from '../with-store.ts';
-import { noFacts } from '../../model.ts';
+import { foundBy } from '../../lookups/facts.ts';
+import { lookupOf } from '../../model.ts';
 
 export const event = command({
   name: 'event',
@@ -80,7 +82,7 @@ async function aboutEvent(id: string, changes: readonly Change[], store: Store, 
   const story = await store.event(id);
   if (!story) throw new CommandError(`there is no event ${printable(id)}; \`events\` lists what came`);
   const { event: came, duplicates, deliveries, configId } = story;
-  const rules = verdictsOf(await storedPlans(store, io).get(configId), came, noFacts);
+  const rules = verdictsOf(await storedPlans(store, io).get(configId), story);
   const nameOf = await testNames(store);
   const correlation = (of: string | null) => `correlation id ${printable(of ?? 'none')}`;
   const head = [
@@ -88,10 +90,27 @@ async function aboutEvent(id: string, changes: readonly Change[], store: Store, 
     `  received ${when(came.receivedAt, io)}, ${correlation(came.correlationId)}`,
     `  payload ${printable(JSON.stringify(came.raw))}`,
     ...duplicates.map((one) => `  repeated ${when(one.receivedAt, io)}, ${correlation(one.correlationId)}`),
+    ...lookupLines(story, io),
     paint(io, 'bold', 'Rules, by the config that was in force'),
     ...('fault' in rules
       ? [`  ${printable(rules.fault)}`]
       : rules.map((verdict) => verdictText(verdict, io))),
   ];
   return { json: detailJson(story, rules, changes), head, deliveries };
+}
+
+/** What was asked about it, what came of that, and when. */
+function lookupLines({ lookups }: EventDetail, io: Io): string[] {
+  const lines = [paint(io, 'bold', 'Looked up')];
+  for (const [name, { state, at, reason, fields }] of Object.entries(foundBy(lookups))) {
+    const known = Object.entries(fields).map(
+      ([field, value]) => `${field} ${value === null ? 'none' : JSON.stringify(value)}`,
+    );
+    const since = at === null ? '' : ` at ${when(at, io)}`;
+    lines.push(`  ${name}  ${state}${since}${known.length === 0 ? '' : printable(`: ${known.join(', ')}`)}`);
+    if (reason !== null) lines.push(`    ${printable(reason)}`);
+    const tries = lookups.filter(({ sink }) => lookupOf(sink) === name).flatMap(({ history }) => history);
+    lines.push(...tries.map((attempt) => `    ${attemptText(attempt, io)}`));
+  }
+  return lines.length === 1 ? [] : lines;
 }

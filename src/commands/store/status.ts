@@ -11,6 +11,7 @@ import {
   stuckNotices,
   troubleOf,
 } from '../../ops/status.ts';
+import { lookupOf } from '../../model.ts';
 import { program, shellWord } from '../../support/invocation.ts';
 import type { ReplicaState, StuckCount } from '../../store/store.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
@@ -51,6 +52,7 @@ function statusText(found: Status, timeZone: string, io: Io): string {
       `  ${advice} When that is done: ${ignoring}`,
     ]),
     Sinks: found.sinks.map((sink) => sinkText(sink, isRunning, io)),
+    'Look-ups': found.lookups.map((lookup) => sinkText(lookup, isRunning, io)),
     Waiting: [
       pending === 0 || found.oldestPendingAt === null
         ? 'nothing'
@@ -118,7 +120,8 @@ function sinkText(one: SinkStatus, isRunning: boolean, io: Io): string {
     ...(lastSuccessAt === null ? [] : [`last success ${when(lastSuccessAt, io)}`]),
     ...(figures === null ? [] : inLastHour(figures)),
   ];
-  return `${printable(connector === null ? sink : `${sink} (${connector})`)}  ${parts.join(', ')}`;
+  const name = lookupOf(sink) ?? (connector === null ? sink : `${sink} (${connector})`);
+  return `${printable(name)}  ${parts.join(', ')}`;
 }
 
 function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {

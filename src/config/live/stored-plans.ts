@@ -1,4 +1,5 @@
-import type { Event, Facts, Json } from '../../model.ts';
+import { foundBy } from '../../lookups/facts.ts';
+import type { Json } from '../../model.ts';
 import { explain } from '../../rules/decide.ts';
 import {
   type Action,
@@ -8,6 +9,7 @@ import {
   unmatchedRule,
   type Verdict,
 } from '../../rules/plan.ts';
+import type { EventStory } from '../../store/store.ts';
 import { type Path, pathText, textAt, valueAt } from '../../support/json.ts';
 import { type LoadOptions, referenceFaults } from '../load.ts';
 import { actionsOf, entries, type PlanSource } from '../plan-source.ts';
@@ -26,9 +28,17 @@ export const cannotBeUsed = (why: string): string =>
 export type Verdicts = readonly Verdict[] | PlanFault;
 
 /** Decides again: a plan, an event and its facts give the same verdicts at any time. */
-export function verdictsOf(plan: Plan | PlanFault, event: Event, facts: Facts): Verdicts {
-  return 'fault' in plan ? plan : explain(plan, event, facts, event.receivedAt).rules;
+export function verdictsOf(
+  plan: Plan | PlanFault,
+  { event, decided, lookups }: Pick<EventStory, 'event' | 'decided' | 'lookups'>,
+): Verdicts {
+  if (!decided) return notDecided;
+  return 'fault' in plan ? plan : explain(plan, event, foundBy(lookups), event.receivedAt).rules;
 }
+
+const notDecided: PlanFault = {
+  fault: 'It is not decided yet: it waits for its look-ups, or for an earlier event of its candidate.',
+};
 
 /** After a reload, old deliveries finish within hours, so a few plans are enough. */
 const maxPlans = 8;

@@ -2,6 +2,7 @@ import { program, shellWord } from '../../support/invocation.ts';
 import {
   type AlertKind,
   type Failure,
+  lookupOf,
   missedCause,
   type Notice,
   type Reason,
@@ -119,8 +120,8 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
         // Each cause has its own fix.
         cause: causeOf('paused', down.sink, because?.reason),
         sink: down.sink,
-        detail: `${downFor(down, now)}${because ? `. ${asSentence(because.detail)}` : '.'} They wait, and none is lost.`,
-        advice: `Put this right, or forward this to somebody who can. The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed. To see whether it works, run: ${program} check --live. To try it at once, run: ${program} retry ${down.sink}`,
+        detail: `${downFor(down, now)}${because ? `. ${asSentence(because.detail)}` : '.'} ${downWords(down.sink).meanwhile}`,
+        advice: `Put this right, or forward this to somebody who can. ${downWords(down.sink).afterwards} To see whether it works, run: ${program} check --live. To try it at once, run: ${program} retry ${down.sink}`,
       }),
     ),
   config: ({ refused, now }) => {
@@ -155,11 +156,26 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
   ],
 };
 
+/** What becomes of what waits for a sink that is down, or for a look-up. */
+const downWords = (sink: string) =>
+  lookupOf(sink) === null
+    ? {
+        meanwhile: 'They wait, and none is lost.',
+        afterwards:
+          'The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed.',
+      }
+    : {
+        meanwhile: 'Events wait for it, and are decided without it when their waitFor is over.',
+        afterwards: 'What waits then is decided with what it finds out.',
+      };
+
 function downFor(
   { sink, since, failures, lastSuccessAt }: Omit<Situation['paused'][number], 'because'>,
   now: number,
 ): string {
   const time = inWords(now - since);
+  const lookup = lookupOf(sink);
+  if (lookup !== null) return `The look-up ${lookup} has had no answer for ${time}`;
   // Of one that is tried as usual an attempt may have arrived although nobody knows.
   if (failures !== undefined)
     return `${failures} attempts at messages to ${sink} have failed in ${time}, and none has worked`;

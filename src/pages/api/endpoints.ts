@@ -4,12 +4,12 @@ import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { wording } from '../../config/text/wording.ts';
 import { NotThere, selected, type Selection } from '../../deliveries/by-hand.ts';
 import type { Refusal } from '../../http/problem.ts';
-import { deliveryStates, noFacts, replayableStates, statuses } from '../../model.ts';
+import { deliveryStates, replayableStates, statuses } from '../../model.ts';
 import { detailJson, storyJson } from '../../ops/printed.ts';
 import { needsRetry, sinkStates } from '../../ops/needs.ts';
 import { readStatus, refusedJson, refusedOf, statusJson } from '../../ops/status.ts';
 import { printable } from '../../support/text.ts';
-import { carryOut, tryNow } from '../changes.ts';
+import { carryOut, isCalled, tryNow } from '../changes.ts';
 import { byOf, type Parts } from '../page.ts';
 import { routesIn } from '../config-shown.ts';
 import { type DescribedRoute, openApi } from './openapi.ts';
@@ -192,7 +192,7 @@ export const apiRoutes: readonly ApiRoute[] = [
       const found = await parts.reads.event(String(params['id']));
       if (found === null) throw new NotPossible({ status: 404, detail: 'There is no such event.' });
       const about = found.event.id;
-      const rules = verdictsOf(await parts.plan(found.configId), found.event, noFacts);
+      const rules = verdictsOf(await parts.plan(found.configId), found);
       return detailJson(found, rules, await parts.reads.audit({ about }));
     },
   },
@@ -213,7 +213,7 @@ export const apiRoutes: readonly ApiRoute[] = [
     answer: z.object({ sink: z.string(), state: sinkState.describe('Before.') }),
     async handle(parts, { params }) {
       const sink = String(params['sink']);
-      if (!parts.config().sinks.has(sink))
+      if (!isCalled(parts.config(), sink))
         throw new NotPossible({ status: 404, detail: 'The config has no such sink.' });
       const state = await tryNow(parts, sink);
       if (needsRetry(state)) return { sink, state };

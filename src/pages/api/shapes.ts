@@ -43,7 +43,24 @@ const recordOf = (list: FieldList, fields: readonly string[]) =>
   );
 
 const delivery = recordOf(deliverySpec, shownOfDelivery);
-const event = recordOf(eventSpec, shownOfEvent).extend({ duplicates: count });
+const looked = z.object({
+  state: z.enum(['answered', 'waiting', 'unknown', 'absent']),
+  at: time.nullable().describe('When that became so.'),
+  reason: z.string().nullable(),
+  fields: z
+    .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
+    .describe(
+      'Null where the API says that there is none. Personal ones stand only where one event is asked for.',
+    ),
+});
+
+const event = recordOf(eventSpec, shownOfEvent).extend({
+  duplicates: count,
+  decided: z
+    .boolean()
+    .describe('False while it waits for its look-ups, or for an earlier event of its candidate.'),
+  facts: z.record(z.string(), looked).describe('By look-up.'),
+});
 
 const attempt = z.object({
   number: z.int().min(1),
@@ -142,6 +159,15 @@ export const status = z.object({
       pending: count,
       dead: count,
       held: count,
+    }),
+  ),
+  lookups: z.array(
+    z.object({
+      lookup: z.string(),
+      state: sinkState,
+      since: time.nullable(),
+      reason: z.string().nullable(),
+      waiting: count.describe('Events that wait for it.'),
     }),
   ),
   oldestPendingAt: time.nullable(),

@@ -6,6 +6,7 @@ import {
   causeOfDeath,
   firstNoticeSeq,
   isLastAttempt,
+  isLookup,
   of,
   ofEvents,
   rareState,
@@ -93,7 +94,8 @@ export const sql = {
     group by test_id, status order by test_id, status`),
   deliveriesBetween: query<Tally['deliveries'][number]>(`
     select d.sink, d.state, count(*) as count from events e join deliveries d on d.seq ${of('e.seq')}
-    where e.received_at >= $1 and e.received_at < $2 group by d.sink, d.state order by d.sink, d.state`),
+    where e.received_at >= $1 and e.received_at < $2 and not ${isLookup}
+    group by d.sink, d.state order by d.sink, d.state`),
   daily: query<DayCount>(`
     select (h.hour - cast($1 as bigint)) / 24 as day, nullif(h.sink, '') as sink, h.what, h.delay_ms as "delayMs",
       cast(sum(h.n) as bigint) as count

@@ -1,7 +1,7 @@
 import type { DeliveryState } from '../../model.ts';
 import { all, get, query, type Operation } from '../operation.ts';
 import { type Condition, type EventStory, given, joined, storiesWhere } from './reading.ts';
-import { candidateKey, of, rareState, seqsPerEvent } from './rows.ts';
+import { candidateKey, isLookup, of, rareState, seqsPerEvent } from './rows.ts';
 
 /** Those with one of these ids; or, where there are too many to name them, those whose ids begin so. */
 export type Candidates = { readonly ids: readonly string[] } | { readonly beginning: string };
@@ -95,7 +95,8 @@ export function conditionsOf(asked: EventSearch): Condition[] {
     ...given('d.sink = ?', sink),
     ...(states ? [{ text: `d.state in (${states.map(() => '?').join(', ')})`, values: states }] : []),
   ];
-  const such = ofDelivery.map(({ text }) => text).join(' and ');
+  const such =
+    ofDelivery.length === 0 ? '' : [...ofDelivery.map(({ text }) => text), `not ${isLookup}`].join(' and ');
   const hasDelivery = areRare(states)
     ? `e.seq in (select d.seq / ${seqsPerEvent} from deliveries d where ${rareState} and ${such})`
     : `exists (select 1 from deliveries d where d.seq ${of('e.seq')} and ${such})`;

@@ -1,0 +1,119 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { TestingService } from '../../sandbox/testing-service.ts';
+import type { Facts } from '../../src/model.ts';
+import { post, telling } from '../commands/tools.ts';
+
+interface Told {
+  readonly decided: boolean;
+  readonly facts: Facts;
+  readonly deliveries: readonly { readonly state: string }[];
+}
+
+/** A connector that asks a testing service about each candidate, and tells an endpoint of it. */
+async function asking({ waitFor = '20s', more = '' } = {}) {
+  const api = await new TestingService().start();
+  onTestFinished(() => api.close());
+  const rules = `
+lookups:
+  candidate:
+    url: "${api.url}/candidates/{{ event.candidateId }}"
+    auth: { oauth2: { tokenUrl: "${api.url}/token", grant: password, username: ${api.username}, password: ${api.password} } }
+    fields:
+      name: { at: /name, personal: true }
+      score: { at: /result/score, type: number }
+    until: [score]
+    waitFor: ${waitFor}
+    allowPrivate: true
+    rate: 1000/s
+    retry: { minDelay: 20ms, maxDelay: 50ms }
+    ${more}
+rules:
+  - { name: known, when: { candidate.score: { gte: 0 } }, then: [ { sink: ats, body: { text: "{{ candidate.name | default: 'nobody' }}: {{ candidate.score }}" } } ] }
+  - { name: no-score, when: { candidate.score: unknown }, then: [ { sink: ats, body: { text: "unknown" } } ] }
+  - { name: none, when: { candidate.score: absent }, then: [ { sink: ats, body: { text: "none of {{ candidate.name | default: 'nobody' }}" } } ] }
+`;
+  const running = await telling({ rules });
+  const { app, http, command } = running;
+  const told = () => http.calls.map(({ body }) => (JSON.parse(body) as { text: string }).text);
+  /** Posts an event, and resolves when somebody was told of it. */
+  const about = async (candidateId: string) => {
+    const before = http.calls.length;
+    const { eventId } = await post(app, { candidateId });
+    await vi.waitFor(() => expect(http.calls.length).toBe(before + 1), { timeout: 10_000 });
+    const { out } = await command('event', eventId, '--json');
+    return { eventId, text: told().at(-1), ...(JSON.parse(out) as Told) };
+  };
+  return { api, told, about, ...running };
+}
+
+test('an event is told of with what the API says of its candidate: also when that is not ready, a login ended or calls were too many', async () => {
+  const { api, about, command, app } = await asking();
+  const ana = await about('ana');
+  expect(ana).toMatchObject({
+    text: "Eva O'Neill: 94",
+    decided: true,
+    facts: { candidate: { state: 'answered', reason: null, fields: { name: "Eva O'Neill", score: 94 } } },
+    deliveries: [{}],
+  });
+
+  api.unscoredFor.set('ben', 2);
+  api.missingFor.set('ben', 1);
+  expect((await about('ben')).facts).toMatchObject({ candidate: { state: 'answered' } });
+  expect(api.calls.filter((name) => name === 'candidate')).toHaveLength(5);
+  api.endLogins();
+  expect((await about('cy')).text).toMatch(/: \d+$/);
+  api.faults.once({ kind: 'rate-limit', retryAfterS: 1 }, { kind: 'status', status: 503 });
+  expect((await about('dan')).text).toMatch(/: \d+$/);
+
+  const { out: list } = await command('events', '--json', '--candidate', 'ana');
+  expect(JSON.parse(list)).toMatchObject({ decided: true, facts: { candidate: { fields: { score: 94 } } } });
+  expect(list).not.toContain('Neill');
+  expect((await command('event', ana.eventId)).out).toContain(`name "Eva O'Neill", score 94`);
+  const page = await (await fetch(`${app.adminUrl}/events/${ana.eventId}`)).text();
+  expect(page).toContain('What was looked up');
+  const { out: status } = await command('status', '--json');
+  expect(JSON.parse(status)).toMatchObject({
+    sinks: [{ sink: 'ats' }],
+    lookups: [{ lookup: 'candidate', state: 'working', since: null, reason: null, waiting: 0 }],
+  });
+  const metrics = await (await fetch(`${app.adminUrl}/metrics`)).text();
+  expect(metrics).toContain('candidate_connector_events{state="decided"} 4');
+  expect(metrics).toContain('candidate_connector_events{state="undecided"} 0');
+  expect(metrics).toContain('candidate_connector_lookups_total{lookup="candidate",outcome="answered"} 4');
+  expect(metrics).not.toContain('sink="lookup:candidate"');
+});
+
+test('an event is told of without facts when waitFor is over, and it says why there are none', async () => {
+  const { api, about, command, app, told } = await asking({ waitFor: '400ms' });
+  expect(await about('missing-1')).toMatchObject({
+    text: 'none of nobody',
+    facts: {
+      candidate: { state: 'absent', reason: expect.stringContaining('404'), fields: { score: null } },
+    },
+  });
+  api.version = ({ name, ...rest }) => ({ ...rest, fullName: name, result: { score: 'high' } });
+  expect(await about('renamed')).toMatchObject({
+    text: 'unknown',
+    facts: {
+      candidate: {
+        state: 'answered',
+        reason: expect.stringContaining('score: expected a number'),
+        fields: { name: null },
+      },
+    },
+  });
+  await api.stop();
+  const { eventId } = await post(app, { candidateId: 'down' });
+  const waits = JSON.parse((await command('event', eventId, '--json')).out) as Told;
+  expect(waits).toMatchObject({
+    decided: false,
+    facts: { candidate: { state: 'waiting' } },
+    deliveries: [],
+    rules: null,
+  });
+  await vi.waitFor(() => expect(told()).toHaveLength(3), { timeout: 5000 });
+  expect(JSON.parse((await command('event', eventId, '--json')).out)).toMatchObject({
+    decided: true,
+    facts: { candidate: { state: 'unknown', reason: expect.stringContaining('cannot be reached') } },
+  });
+});
