@@ -139,7 +139,7 @@ async function deliverSome(store: Store): Promise<void> {
         uncertain: false,
         progress: null,
         lastError: null,
-        message: { body: {} },
+        message: '{}',
         thread: null,
       })),
     );

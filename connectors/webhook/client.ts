@@ -104,6 +104,8 @@ export function exchange(
   return promise;
 }
 
+const decoder = new TextDecoder();
+
 class Handler implements Dispatcher.DispatchHandler {
   readonly #settle: (result: Exchange) => void;
   readonly #maxBytes: number;
@@ -160,7 +162,7 @@ class Handler implements Dispatcher.DispatchHandler {
   #finish(error: Error | null): void {
     const head = this.#head;
     // Unlike a buffer's, a decoder's text is without a byte order mark.
-    const text = new TextDecoder().decode(Buffer.concat(this.#body));
+    const text = this.#bodyBytes === 0 ? '' : decoder.decode(Buffer.concat(this.#body));
     if (head !== null)
       this.#settle({ answer: { ...head, text, isWhole: error === null, isTooLong: this.#isTooLong } });
     else this.#settle({ error: error ?? new Error('no answer'), sent: this.#controller !== null });

@@ -47,8 +47,9 @@ export const privateAddress = {
 function outcomeOfAnswer(answer: Answer, terms: Terms, now: number, aborted: boolean): Outcome {
   const { success = {}, dead = [] } = terms;
   const { status, headers } = answer;
-  const detail = `The receiver answered ${status}${quoteOf(answer, terms.mask)}.`;
   const isSuccess = success.status?.includes(status) ?? (status >= 200 && status < 300);
+  if (isSuccess && success.body === undefined) return deliveredBy(answer);
+  const detail = `The receiver answered ${status}${quoteOf(answer, terms.mask)}.`;
   if (isSuccess) return outcomeByBody(answer, success.body ?? {}, detail, aborted);
   if (dead.includes(status)) return rejected(status === 404 ? 'not_found' : 'invalid', detail, checkBody);
   if (status < 300)
@@ -86,11 +87,12 @@ const nothingDone = new Set([501, 505, 506, 507, 508, 510, 511, 521, 523, 525, 5
 
 /** The status is one of success. */
 function outcomeByBody(
-  { status, headers, text, isWhole }: Answer,
+  answer: Answer,
   wanted: { readonly [key: string]: Json },
   detail: string,
   aborted: boolean,
 ): Outcome {
+  const { text, isWhole } = answer;
   let body: Json | undefined;
   try {
     body = JSON.parse(text) as Json;
@@ -105,6 +107,10 @@ function outcomeByBody(
   const noSuccess = `${detail} That is no success:`;
   if (!isRight && body === undefined) return perhaps(retry('invalid', `${noSuccess} its body is not JSON.`));
   if (!isRight) return retry('invalid', `${noSuccess} its body has not ${JSON.stringify(wanted)}.`);
+  return deliveredBy(answer);
+}
+
+function deliveredBy({ status, headers }: Answer): Outcome {
   const requestId = firstOf(headers['x-request-id']) ?? firstOf(headers['request-id']);
   return delivered({ status, ...(requestId !== undefined && { requestId: requestId.slice(0, 200) }) });
 }

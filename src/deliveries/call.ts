@@ -37,12 +37,10 @@ export async function makeCall(
   shutdown: AbortSignal,
 ): Promise<DeliveryOutcome[]> {
   const startedAt = parts.clock.now();
-  const prepared = await Promise.all(
-    call.map(async (claimed) =>
-      sink
-        ? prepareAttempt(parts, claimed, sink, startedAt)
-        : nothingSent(claimed, sinkMissing(claimed.delivery.sink)),
-    ),
+  const prepared = await ofEach(call, async (claimed) =>
+    sink
+      ? prepareAttempt(parts, claimed, sink, startedAt)
+      : nothingSent(claimed, sinkMissing(claimed.delivery.sink)),
   );
   const ready = prepared.filter((one) => 'request' in one);
   const unsent = prepared.filter((one) => 'ending' in one);
@@ -50,7 +48,7 @@ export async function makeCall(
 
   await defer(parts, outsideHours, startedAt, shutdown);
   const ended = [...unsent, ...(sink ? await attemptAll(parts, ready, sink, shutdown) : [])];
-  const attempted = await Promise.all(ended.map((one) => maskAttempt(parts, one)));
+  const attempted = await ofEach(ended, (one) => maskAttempt(parts, one));
   const endedAt = parts.clock.now();
   const settled = await recordAll(parts, attempted, { sink, startedAt, endedAt, shutdown });
   for (const one of settled) observe(parts, one);
@@ -62,6 +60,14 @@ export async function makeCall(
         ? { deliveryId: delivery.id, outcome: delivered({}), again: true }
         : { deliveryId: delivery.id, outcome },
     );
+}
+
+/** Most calls are of one delivery. */
+async function ofEach<One, Result>(
+  list: readonly One[],
+  run: (one: One) => Promise<Result>,
+): Promise<Result[]> {
+  return list.length === 1 ? [await run(list[0]!)] : Promise.all(list.map(run));
 }
 
 function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } }: AttemptRecord): void {

@@ -2,7 +2,7 @@ import type { Clock, ClockJumps } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { maskTexts, type Mask } from '../support/secret.ts';
 import { lookupResult } from '../lookups/facts.ts';
-import { lookupConnector, lookupOf, type Outcome, type Receipt } from '../model.ts';
+import { type Json, lookupConnector, lookupOf, type Outcome, type Receipt } from '../model.ts';
 import { StoreUnavailable, type AttemptResult, type Claim, type Deferral } from '../store/store.ts';
 import type { AttemptEnd, Postponement, PrepareParts } from './prepare.ts';
 import { type Circumstances, settle } from './settle.ts';
@@ -27,6 +27,10 @@ export interface RecordParts extends PrepareParts {
 /** How long to wait after the store was unavailable. */
 export const storeRetryMs = 1000;
 
+/** An attempt without the secrets of its texts. */
+export interface MaskedAttempt
+  extends Pick<AttemptEnd, 'claimed' | 'ending'>, Pick<AttemptResult, 'message' | 'thread'> {}
+
 /** An attempt as it was recorded. */
 export interface AttemptRecord {
   readonly claimed: Claim;
@@ -46,12 +50,12 @@ interface CallContext {
  */
 export async function recordAll(
   parts: RecordParts,
-  attempted: readonly AttemptEnd[],
+  attempted: readonly MaskedAttempt[],
   { sink, startedAt, endedAt, shutdown }: CallContext,
 ): Promise<AttemptRecord[]> {
   // Of a sink missing from the config, all deliveries are rejected.
   const retry = sink?.retry ?? { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
-  const recorded = async (some: readonly AttemptEnd[]): Promise<AttemptRecord[]> => {
+  const recorded = async (some: readonly MaskedAttempt[]): Promise<AttemptRecord[]> => {
     const circumstances: Circumstances = {
       policy: parts.clockDoubted() ? { ...retry, giveUpAfterMs: Infinity } : retry,
       now: endedAt,
@@ -60,7 +64,7 @@ export async function recordAll(
       skippedMs: (since) => parts.clockJumps.skippedMs(since),
       random: parts.random,
     };
-    const settled = some.map(({ claimed, prepared, ending }) => {
+    const settled = some.map(({ claimed, message, thread, ending }) => {
       const { delivery, claimedAt, row } = claimed;
       const result: AttemptRecord['result'] = {
         row,
@@ -69,8 +73,8 @@ export async function recordAll(
         ...settle(delivery, ending, circumstances),
         delayMs: Math.max(0, endedAt - delivery.createdAt),
         ...(ending.unsent && { unsent: true }),
-        message: prepared?.message ?? null,
-        thread: prepared?.thread ?? null,
+        message,
+        thread,
       };
       if (delivery.connector !== lookupConnector) return { claimed, result };
       const lookup = parts.config().plan.lookups.get(lookupOf(delivery.sink) ?? '');
@@ -148,7 +152,7 @@ async function retryStore(
  * one: a secret may look like a number, like `false`, or like the name of an outcome. `progress` is not masked: the
  * connector needs it unchanged, or it would repeat what is already done.
  */
-export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Promise<AttemptEnd> {
+export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Promise<MaskedAttempt> {
   try {
     const { claimed, prepared, ending } = attempted;
     const config = parts.config();
@@ -174,7 +178,8 @@ export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Pr
           };
     return {
       claimed,
-      prepared: prepared && { ...prepared, message: maskTexts(prepared.message, mask) },
+      message: prepared && maskedJson(prepared.message, mask),
+      thread: prepared?.thread ?? null,
       ending: { ...ending, outcome: masked },
     };
   } catch (error) {
@@ -183,12 +188,18 @@ export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Pr
   }
 }
 
+/** Most messages have no secret, which the whole text shows as well as each of its texts. */
+function maskedJson(value: Json, mask: Mask): string {
+  const text = JSON.stringify(value);
+  return mask(text) === text ? text : JSON.stringify(maskTexts(value, mask));
+}
+
 /** Keeps only the outcome, if the rest cannot be masked or stored: what was sent must not be sent again. */
-function withoutDetails({ claimed, ending }: AttemptEnd): AttemptEnd {
+function withoutDetails({ claimed, ending }: Pick<AttemptEnd, 'claimed' | 'ending'>): MaskedAttempt {
   const { outcome } = ending.outcome;
   const lost = 'The details could not be kept because of a bug in the connector; its log has them.';
   const failure = { reason: 'unexpected', detail: lost, advice: 'Replay it when the bug is fixed.' } as const;
   const bare: Outcome =
     outcome === 'delivered' ? { outcome, receipt: {}, note: lost } : { outcome, ...failure };
-  return { claimed, prepared: null, ending: { ...ending, outcome: bare } };
+  return { claimed, message: null, thread: null, ending: { ...ending, outcome: bare } };
 }

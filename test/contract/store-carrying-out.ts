@@ -171,7 +171,7 @@ export function carryingOut(bench: () => Bench): void {
     const detail = await store.event(delivery!.eventId!);
     expect(detail?.deliveries[0]).toEqual({
       ...delivery,
-      message: result.message,
+      message: JSON.parse(result.message!) as unknown,
       history: [result.attempt],
     });
   });

@@ -115,7 +115,7 @@ export function digests(bench: () => Bench): void {
         ...expected,
         attempts: 1,
         progress: ['half'],
-        message: result.message,
+        message: JSON.parse(result.message!) as unknown,
         history: [result.attempt],
       });
     }
@@ -251,7 +251,11 @@ export function digests(bench: () => Bench): void {
     expect(await prune(store, t0 + 9)).toBe(1);
     expect(await store.delivery(first)).toBeNull();
     const stories = await Promise.all((await get(rest)).map(storyOf));
-    const whole = { carrier: rest[1], message: result.message, history: [result.attempt] };
+    const whole = {
+      carrier: rest[1],
+      message: JSON.parse(result.message!) as unknown,
+      history: [result.attempt],
+    };
     expect(stories).toMatchObject([whole, whole]);
   });
 

@@ -100,7 +100,7 @@ export function resultOf(
     uncertain: outcome.outcome === 'unknown',
     progress: null,
     lastError: outcome.outcome === 'delivered' ? missedIn(outcome) : outcome.detail,
-    message: { text: `message of ${delivery.id}` },
+    message: JSON.stringify({ text: `message of ${delivery.id}` }),
     thread: null,
     ...changes,
   };

@@ -41,7 +41,7 @@ export function forgetting(bench: () => Bench): void {
     const results = claimed.map((one) => {
       const text = one.events.map(({ candidateId }) => candidateId).join(' and ') || gone;
       const lastError = 'detail' in said ? said.detail : null;
-      return resultOf(one, said, { message: { text }, thread: text, lastError });
+      return resultOf(one, said, { message: JSON.stringify({ text }), thread: text, lastError });
     });
     await store.record(results);
     return claimed.map(({ delivery }) => delivery.id);
@@ -140,7 +140,9 @@ export function forgetting(bench: () => Bench): void {
     const [claimed] = await claimDue(store);
     const message = { candidateNumericalId: 20970, text: 'Candidate 20970' };
     const detail = `It knows ${gone.toUpperCase()} (candidate 20970), #20970, and test 20970, #209701, &#20970;.`;
-    await store.record([resultOf(claimed!, { ...rejected, detail }, { lastError: detail, message })]);
+    await store.record([
+      resultOf(claimed!, { ...rejected, detail }, { lastError: detail, message: JSON.stringify(message) }),
+    ]);
     expect(await forget()).toMatchObject({ done: true });
     const said = 'It knows (erased) (candidate (erased)), #(erased), and test 20970, #209701, &#20970;.';
     const [delivery] = (await store.event(other.eventId))!.deliveries;

@@ -144,7 +144,7 @@ export class StoreModel {
       kept.endedAt = result.settledAt;
       if (attempt.outcome.outcome === 'unknown') kept.replayed = false;
       if (attempt.outcome.outcome === 'delivered') kept.receipt = attempt.outcome.receipt;
-      kept.message = message ?? kept.message;
+      if (message !== null) kept.message = JSON.parse(message) as Json;
       kept.history.push(attempt);
     }
   }

@@ -49,8 +49,8 @@ export interface AttemptResult {
   readonly uncertain: boolean;
   readonly progress: Json | null;
   readonly lastError: string | null;
-  /** What was sent, with secrets masked. Null: keep the earlier one. */
-  readonly message: Json | null;
+  /** What was sent, as JSON, with secrets masked. Null: keep the earlier one. */
+  readonly message: string | null;
   readonly thread: string | null;
   /** Of a look-up: the API answered, though not yet with what is asked for. */
   readonly answered?: true;
@@ -176,7 +176,7 @@ export function* record(tallies: Tallies, results: readonly AttemptResult[]): Op
         result.lastError,
         outcome.outcome === 'delivered' ? JSON.stringify(outcome.receipt) : null,
         state === 'delivered' || state === 'dead' ? settledAt : null,
-        jsonOrNull(result.message),
+        result.message,
         result.thread,
         mayHaveArrived(outcome) ? 1 : 0,
         result.claimedAt,
@@ -205,10 +205,12 @@ function insertAttempt(
   endedAt: number,
   outcome: Outcome,
 ): Operation<void> {
-  const json = JSON.stringify(outcome, (_, value: unknown) =>
-    typeof value === 'string' ? storable(value) : value,
-  );
-  return insertRow(sql.insertAttempt, carrier ?? seq, attempts, startedAt, endedAt, json);
+  const json = JSON.stringify(outcome);
+  // What a database does not take has an escape in JSON.
+  const taken = json.includes('\\u')
+    ? JSON.stringify(outcome, (_, value: unknown) => (typeof value === 'string' ? storable(value) : value))
+    : json;
+  return insertRow(sql.insertAttempt, carrier ?? seq, attempts, startedAt, endedAt, taken);
 }
 
 /** Reading them takes a few ms. */
