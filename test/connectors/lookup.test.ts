@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { lookup } from '../../connectors/webhook/lookup/index.ts';
 import { type AttemptRequest, type Sink } from '../../src/connector.ts';
-import { cached } from '../../src/enrich/cached.ts';
+import { cached } from '../../src/lookups/cached.ts';
 import type { LookupFacts, Outcome } from '../../src/model.ts';
 import { TestingService, type TestingServiceOptions } from '../../sandbox/testing-service.ts';
 import { attemptAt, eventDataWith } from '../fixtures/event.ts';

@@ -1,14 +1,16 @@
 import type { Config, SinkConfig } from '../../config/config.ts';
-import { type LiveCheck, mayRotate, type RefreshTokens } from '../../connector.ts';
+import type { LookupSink } from '../../config/lookups/lookup-sinks.ts';
+import { failedCheck, type LiveCheck, mayRotate, type RefreshTokens } from '../../connector.ts';
 import { prepare } from '../../deliveries/prepare.ts';
-import type { Json, Notice, RaisedNotice } from '../../model.ts';
+import { type Json, noFacts, type Notice, type RaisedNotice } from '../../model.ts';
 import { needsRetry, sinkState, sinkStates } from '../../ops/needs.ts';
 import { inLastHour } from '../../ops/status.ts';
 import { checkStore, glanceAt, openStore } from '../../store/open.ts';
 import { keptRefreshTokens } from '../../store/refresh-tokens.ts';
 import { type Reads, StoreUnavailable } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
-import { sampleEvent } from '../../templates/data.ts';
+import type { Plan } from '../../rules/plan.ts';
+import { sampleEvent, templateData } from '../../templates/data.ts';
 
 /** What `check --live` asks of the store and of each sink, without sending anything. */
 
@@ -18,7 +20,8 @@ export interface LiveOf {
   readonly checks: readonly LiveCheck[];
 }
 
-export async function checkLive(config: Config): Promise<LiveOf[]> {
+/** `candidateId`: for whom look-ups are made; without it, only their logins are tried. */
+export async function checkLive(config: Config, candidateId?: string): Promise<LiveOf[]> {
   await using ending = new AsyncDisposableStack();
   const refreshTokens = await keptTokens(config, ending);
   const known = await glanceAt(config.store.url, readSinks);
@@ -26,9 +29,32 @@ export async function checkLive(config: Config): Promise<LiveOf[]> {
     checkItsStore(config),
     ...Array.from(config.sinks.values(), async (sink) => ({
       of: `${sink.name} (${sink.connector.name})`,
-      checks: [...(await askSink(config, sink, refreshTokens)), ...fares(sink.name, known)],
+      checks: [
+        ...(await askSink(sink, sampleMessages(config, sink.name, Date.now()), refreshTokens)),
+        ...fares(sink.name, known),
+      ],
+    })),
+    ...Array.from(config.lookups.values(), async (lookup) => ({
+      of: `${lookup.lookup} (look-up)`,
+      checks: await tryLookup(lookup, config.plan, candidateId, refreshTokens),
     })),
   ]);
+}
+
+/** Makes a look-up for a candidate, and for a test of the catalog; it says nothing of who that is. */
+async function tryLookup(
+  lookup: LookupSink,
+  { testIds, test }: Plan,
+  candidateId: string | undefined,
+  refreshTokens: RefreshTokens | undefined,
+): Promise<LiveCheck[]> {
+  if (candidateId === undefined) return askSink(lookup, [], refreshTokens);
+  const [testId] = testIds;
+  const now = Date.now();
+  const event = sampleEvent({ candidateId, ...(testId !== undefined && { testId }) }, now);
+  const asked = lookup.compose(templateData(event, test(event.testId), noFacts, lookup.name, now));
+  if ('message' in asked) return askSink(lookup, [asked.message], refreshTokens);
+  return [failedCheck('url', asked.rejected)];
 }
 
 const readSinks = async (reads: Pick<Reads, 'sinkFigures' | 'pauses'>) => ({
@@ -37,8 +63,12 @@ const readSinks = async (reads: Pick<Reads, 'sinkFigures' | 'pauses'>) => ({
 });
 
 /** Asking for an access token may use up the refresh token: the one that is given instead has to be kept, too. */
-async function keptTokens({ store: { url, secretKey }, sinks }: Config, ending: AsyncDisposableStack) {
-  if (secretKey === null || ![...sinks.values()].some(({ options }) => mayRotate(options))) return undefined;
+async function keptTokens(
+  { store: { url, secretKey }, sinks, lookups }: Config,
+  ending: AsyncDisposableStack,
+) {
+  const all = [...sinks.values(), ...lookups.values()];
+  if (secretKey === null || !all.some(({ options }) => mayRotate(options))) return undefined;
   const store = ending.adopt(await openStore(url, { serve: false }), (it) => it.close());
   return keptRefreshTokens(store, secretKey, (message, cause) => {
     throw new StoreUnavailable(message, { cause });
@@ -58,13 +88,12 @@ async function checkItsStore({ store }: Config): Promise<LiveOf> {
 
 /** Asks one sink all that can be asked without sending; a fault on the way is a failed check, not an end of the others. */
 async function askSink(
-  config: Config,
-  { name, connector, options, timeoutMs }: SinkConfig,
+  { connector, options, timeoutMs }: SinkConfig,
+  messages: readonly Json[],
   refreshTokens: RefreshTokens | undefined,
 ): Promise<LiveCheck[]> {
   try {
     const sink = await connector.connect(options, refreshTokens);
-    const messages = sampleMessages(config, name, Date.now());
     return await sink.check(messages, AbortSignal.timeout(timeoutMs)).finally(() => sink.close());
   } catch (error) {
     return [{ ok: false, what: 'set up', detail: error instanceof Error ? error.message : String(error) }];

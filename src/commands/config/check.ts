@@ -1,11 +1,19 @@
-import { type CheckedConfig, ConfigError, type Problem } from '../../config/config.ts';
+import { type CheckedConfig, ConfigError, type Position, type Problem } from '../../config/config.ts';
 import { tooShort } from '../../config/settings.ts';
 import { formatProblem, inOrder, reportText } from '../../config/text/problems.ts';
 import { allActions, type Plan, unmatchedRule } from '../../rules/plan.ts';
 import { runScenarios, type CoverageGap } from '../../scenarios/run.ts';
 import { program } from '../../support/invocation.ts';
 import { count, firstOnes, jsonLine, printable } from '../../support/text.ts';
-import { choiceOption, command, configFile, flag, type ValuesOf } from '../command.ts';
+import {
+  choiceOption,
+  command,
+  configFile,
+  flag,
+  readCandidateId,
+  readOption,
+  type ValuesOf,
+} from '../command.ts';
 import { exit, type Io, paint } from '../output.ts';
 import { configOf } from '../with-store.ts';
 import { checkLive, type LiveOf } from './check-live.ts';
@@ -14,6 +22,11 @@ import { routeWarnings } from './check-routes.ts';
 
 const declared = {
   live: flag('--live', 'also ask each sink; sends nothing'),
+  candidate: readOption(
+    '--candidate <id>',
+    'with --live: make the look-ups for this candidate, and show which fields they find, but no values',
+    readCandidateId,
+  ),
   strict: flag('--strict', 'fail where there are warnings, too'),
   json: flag('--json', 'print one JSON object'),
   format: choiceOption('--format <format>', 'how to print: github makes annotations of a workflow', [
@@ -31,6 +44,7 @@ export const check = command({
     'check config.yaml',
     'check --strict --format github   # for a workflow: warnings fail, and stand at their lines',
     'check --live   # also asks each tool: token, scopes, places, login; sends nothing',
+    'check --live --candidate 6f1c2d3e   # makes the look-ups for one candidate',
   ],
   options: declared,
   argument: configFile,
@@ -65,7 +79,9 @@ async function reportOf(given: ValuesOf<typeof declared>, io: Io): Promise<Repor
     const config = await configOf(given, io);
     const found = await lookOver(config);
     const errors = [...(await optionFaults(config)), ...found.errors];
-    return { file: config.file, config, ...found, errors, live: given.live ? await checkLive(config) : [] };
+    const isLive = given.live === true || given.candidate !== undefined;
+    const live = isLive ? await checkLive(config, given.candidate) : [];
+    return { file: config.file, config, ...found, errors, live };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const { error: errors = [], warning: warnings = [] } = Object.groupBy(
@@ -175,7 +191,12 @@ function unreachedText(unreached: readonly CoverageGap[], { plan }: CheckedConfi
 }
 
 function printJson({ file, config, errors, warnings, unreached, live, left }: Report, io: Io): void {
-  const placed = ({ line, column, message }: Problem) => ({ file, line, column, message });
+  const placed = ({ file: of = file, line, column, message }: Problem) => ({
+    file: of,
+    line,
+    column,
+    message,
+  });
   const asked = live.flatMap(({ of, checks }) => checks.map((one) => Object.assign({ of }, one)));
   const found = {
     errors: errors.map(placed),
@@ -193,9 +214,9 @@ function printJson({ file, config, errors, warnings, unreached, live, left }: Re
 function printGithub({ file, config, errors, warnings, unreached, live }: Report, io: Io): void {
   const escaped = (text: string) =>
     text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
-  const inFile = `file=${escaped(file).replaceAll(':', '%3A').replaceAll(',', '%2C')}`;
-  const print = (kind: string, place: { line: number; column: number } | null, message: string) => {
-    const where = place === null ? inFile : `${inFile},line=${place.line},col=${place.column}`;
+  const inFile = (of: string) => `file=${escaped(of).replaceAll(':', '%3A').replaceAll(',', '%2C')}`;
+  const print = (kind: string, place: Omit<Position, 'excerpt'> | null, message: string) => {
+    const where = inFile(place?.file ?? file) + (place ? `,line=${place.line},col=${place.column}` : '');
     io.out(`::${kind} ${where}::${escaped(message)}`);
   };
   for (const one of inOrder([...errors, ...warnings])) print(one.severity, one, one.message);

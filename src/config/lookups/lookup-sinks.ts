@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type AnyConnector, type ComposeResult, rejected } from '../../connector.ts';
-import { cached } from '../../enrich/cached.ts';
+import { cached } from '../../lookups/cached.ts';
 import { isMap, type Json, lookupSink, type Rejected } from '../../model.ts';
 import { sampleEvent, type TemplateData, templateData } from '../../templates/data.ts';
 import { compileFields } from '../../templates/template.ts';

@@ -1,0 +1,46 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { TestingService } from '../../sandbox/testing-service.ts';
+import { base, endpoint, run, tellAll, workplace } from './tools.ts';
+
+test('check makes the look-ups for a candidate, and says which fields it found but no value', async () => {
+  const { folder, write } = await workplace();
+  const [api, http] = [await new TestingService().start(), await endpoint()];
+  onTestFinished(() => api.close());
+  const oauth2 = { tokenUrl: `${api.url}/token`, grant: 'password', username: api.username };
+  const candidate = {
+    url: `${api.url}/candidates/{{ event.candidateId }}`,
+    allowPrivate: true,
+    auth: { oauth2: { ...oauth2, password: '${API_PASSWORD}' } },
+    fields: { name: { at: '/name', personal: true }, score: { at: '/result/score', type: 'number' } },
+    until: ['score'],
+  };
+  const rules = tellAll.replace(
+    '{ sink: ats }',
+    '{ sink: ats, body: { text: "{{ candidate.score | default: 0 }}" } }',
+  );
+  const file = await write(
+    'config.yaml',
+    `${base(folder)}lookups: ${JSON.stringify({ candidate })}\nsinks: { ats: { connector: webhook, url: "${http.url}", allowPrivate: true } }\n${rules}`,
+  );
+  const check = (...flags: string[]) =>
+    run(['check', ...flags, '--config', file], { API_PASSWORD: api.password });
+
+  const { code, out } = await check('--live', '--candidate', 'Dana');
+  expect(out).toContain(
+    'candidate (look-up)\n  ✓ access token: granted\n  ✓ url answers: name: text, score: number.\n',
+  );
+  expect({ code, calls: api.calls }).toEqual({ code: 0, calls: ['token', 'candidate'] });
+
+  api.version = () => ({ name: 1 });
+  const renamed = await check('--candidate', 'Dana', '--json');
+  expect(renamed.code).toBe(1);
+  expect((JSON.parse(renamed.out) as { live: object[] }).live).toContainEqual(
+    expect.objectContaining({
+      ok: false,
+      detail: expect.stringContaining('name: not of its type, score: not there.'),
+    }),
+  );
+  // For nobody in particular, only the login is tried.
+  await check('--live');
+  expect(api.calls.at(-1)).toBe('token');
+});
