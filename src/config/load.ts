@@ -183,7 +183,7 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
   const report: Report = (fault) => void (unresolved.has(fault.path.join('\0')) || faults.push(fault));
   const parts = readParts(value, file, values, report, options);
   const { config, reading, settings, sinks, lookups, source, plan, secrets } = parts;
-  const scenarios = readScenarios(config, sinks, reading);
+  const scenarios = readScenarios(config, source, sinks, reading);
   const sinkNames = isMap(config['sinks']) ? Object.keys(config['sinks']) : null;
   for (const fault of [
     ...(sinkNames ? actionsOf(source) : []).flatMap((one) =>

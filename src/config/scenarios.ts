@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import { isMap, type JsonMap, statuses } from '../model.ts';
+import { type Facts, isMap, type JsonMap, statuses } from '../model.ts';
 import type { Path } from '../support/json.ts';
 import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
 import { meantWeek, weekdayOf } from './hours.ts';
 import { messageSchemas } from './locale-and-links.ts';
-import { entries } from './plan-source.ts';
+import { anyGiven, factsGiven, givenShape } from './lookups/given.ts';
+import { readLookups } from './lookups/lookups.ts';
+import { entries, type PlanSource } from './plan-source.ts';
 import { type SinkConfig, unknownSink } from './sinks.ts';
 import { error, type Fault } from './text/problems.ts';
 import { type Reading, unknownKey, validate } from './text/validate.ts';
@@ -44,10 +46,7 @@ const eventShape = {
   candidateNumericalId: z.int().nullable().default(null).describe('The numerical candidate id of the event.'),
 };
 
-const eventInTime = z.strictObject({
-  at: time.describe('When it comes, by the clock of `timezone`.'),
-  ...eventShape,
-});
+const timedShape = { at: time.describe('When it comes, by the clock of `timezone`.'), ...eventShape };
 
 const sinkName = z.string().min(1);
 
@@ -67,34 +66,39 @@ const expected = z
 const mostEvents = 1000;
 const longestDays = 366;
 
+/** `eventOf`: makes the schema of an event of its own keys. */
+const schemaWith = (eventOf: <Shape extends z.ZodRawShape>(own: Shape) => z.ZodObject<Shape>) =>
+  z
+    .strictObject({
+      name: z.string().min(1).max(100).optional().describe('A name of your own, for messages about it.'),
+      event: eventOf(eventShape).optional().describe('The event to decide, and what is found out about it.'),
+      events: z
+        .array(eventOf(timedShape))
+        .min(1)
+        .max(mostEvents)
+        .optional()
+        .describe('Instead of `event`: events in the order in which they come.'),
+      sinks: z
+        .array(sinkName)
+        .min(1)
+        .optional()
+        .describe('The only sinks that are compared; without it, all of them.'),
+      expect: z
+        .array(expected)
+        .describe('The messages that have to follow, each with any of its rendered keys. Empty: none.'),
+    })
+    .refine(({ event, events }) => (event === undefined) !== (events === undefined), {
+      error: 'expected either "event" or "events"',
+    });
+
 /** One event to decide, or several in their time, and the expected messages. `check` compares. */
-export const scenarioSchema = z
-  .strictObject({
-    name: z.string().min(1).max(100).optional().describe('A name of your own, for messages about it.'),
-    event: z.strictObject(eventShape).optional().describe('The event to decide.'),
-    events: z
-      .array(eventInTime)
-      .min(1)
-      .max(mostEvents)
-      .optional()
-      .describe('Instead of `event`: events in the order in which they come.'),
-    sinks: z
-      .array(sinkName)
-      .min(1)
-      .optional()
-      .describe('The only sinks that are compared; without it, all of them.'),
-    expect: z
-      .array(expected)
-      .describe('The messages that have to follow, each with any of its rendered keys. Empty: none.'),
-  })
-  .refine(({ event, events }) => (event === undefined) !== (events === undefined), {
-    error: 'expected either "event" or "events"',
-  });
+export const scenarioSchema = schemaWith((own) => z.object(own).catchall(anyGiven));
 
 /** What has to be sent when one event comes, or several in their time. */
 export type Scenario = OneEventScenario | TimedScenario;
 export type OneEventScenario = Common & {
   readonly event: z.output<z.ZodObject<typeof eventShape>>;
+  readonly facts: Facts;
   readonly expect: readonly Expectation[];
 };
 export type TimedScenario = Common & NonNullable<ReturnType<typeof readTimes>>;
@@ -119,6 +123,7 @@ type ScenarioSource = z.output<typeof scenarioSchema>;
 /** The scenarios of a config without those that have faults, which it reports. */
 export function readScenarios(
   config: JsonMap,
+  source: PlanSource,
   sinks: ReadonlyMap<string, SinkConfig>,
   reading: Reading,
 ): Scenario[] {
@@ -128,18 +133,31 @@ export function readScenarios(
   for (const fault of unknownNames(config, sinks)) reading.report(fault);
   // Where it has faults, these have been reported.
   const quiet = { ...reading, report: () => {} };
+  const lookups = readLookups(source.lookups, quiet);
+  const schema = schemaWith((own) => z.strictObject({ ...givenShape(lookups), ...own }));
   const zone = { schema: messageSchemas.timezone, raw: timezone as string, path: ['timezone'] };
   const timeZone = validate(zone, quiet) ?? 'UTC';
   return entries(raw).flatMap(([index, written]): Scenario[] => {
     const path = ['scenarios', index];
-    const read = validate({ schema: scenarioSchema, raw: written, path }, reading);
+    const read = validate({ schema, raw: written, path }, reading);
     if (!read) return [];
     const common = { path, name: read.name ?? null, sinks: read.sinks ?? null };
-    if (read.event) return [{ ...common, event: read.event, expect: read.expect }];
+    if (read.event) {
+      const facts = factsGiven(read.event, lookups, 0);
+      return [{ ...common, event: ownOf(read.event), facts, expect: read.expect }];
+    }
     const timed = readTimes(read, path, timeZone, reading);
     return timed ? [{ ...common, ...timed }] : [];
   });
 }
+
+/** Without what is found out about it. */
+const ownOf = ({ status, testId, candidateId: id, candidateNumericalId }: OneEventScenario['event']) => ({
+  status,
+  testId,
+  candidateId: id,
+  candidateNumericalId,
+});
 
 /** The events and expectations with their times, or null where these are no order of events. `timeZone`: of the times. */
 function readTimes(

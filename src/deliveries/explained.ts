@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { prepare } from './prepare.ts';
 import { type CandidateEvent, type Event, type Json, noFacts, type PlannedDelivery } from '../model.ts';
-import { explain } from '../rules/decide.ts';
+import { explain, lookedUpFor } from '../rules/decide.ts';
 import type { Action, Verdict } from '../rules/plan.ts';
 import { deliveryId } from '../support/ids.ts';
 import { maskTexts } from '../support/secret.ts';
@@ -22,14 +22,15 @@ export interface ExplainedDelivery {
   readonly problem?: string;
 }
 
-/** `now`: when the event comes (ms). */
+/** `now`: when the event comes (ms). `given`: what is found out about it. */
 export function explained(
   { plan, sinks, mask }: Pick<Config, 'plan' | 'sinks' | 'mask'>,
   fields: Partial<CandidateEvent>,
   now: number,
-  facts = noFacts,
+  given = noFacts,
 ): Foresight {
   const event = sampleEvent(fields, now);
+  const facts = lookedUpFor(plan, event, given);
   const { rules, actions } = explain(plan, event, facts, now);
   const deliveries = actions.map(({ action, planned }, index): ExplainedDelivery => {
     const without = (problem: string) => ({ action, planned, message: null, problem });

@@ -1,4 +1,4 @@
-import type { Event, Facts, PlannedDelivery, RaisedNotice } from '../model.ts';
+import { type Event, type Facts, noFacts, type PlannedDelivery, type RaisedNotice } from '../model.ts';
 import { noticeData, templateData, testWith } from '../templates/data.ts';
 import { nextOpen, windowEnd } from './calendar.ts';
 import type { Subject } from './fields.ts';
@@ -23,11 +23,18 @@ export function explain(plan: Plan, event: Event, facts: Facts, now: number): Ex
   return { rules, actions };
 }
 
-const subjectOf = (plan: Plan, event: Event, facts: Facts): Subject => ({
+export const subjectOf = (plan: Plan, event: Event, facts: Facts): Subject => ({
   event,
   test: testWith(plan.test(event.testId), facts),
   facts,
 });
+
+/** Of facts that somebody gave, those that are looked up for an event. */
+export function lookedUpFor(plan: Plan, event: Event, given: Facts): Facts {
+  const subject = subjectOf(plan, event, noFacts);
+  const isMade = (lookup: string) => plan.lookups.get(lookup)?.applies(subject) === true;
+  return Object.fromEntries(Object.entries(given).filter(([lookup]) => isMade(lookup)));
+}
 
 function actionsFor(plan: Plan, subject: Subject): readonly Action[] {
   const matched = plan.rules.match(subject);

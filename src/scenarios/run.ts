@@ -7,8 +7,8 @@ import type {
   TimedScenario,
 } from '../config/config.ts';
 import { pathOf } from '../config/plan-source.ts';
-import { type ActionRef, type Event, noFacts } from '../model.ts';
-import { explain } from '../rules/decide.ts';
+import { type ActionRef, type EventWithFacts, noFacts } from '../model.ts';
+import { explain, lookedUpFor, subjectOf } from '../rules/decide.ts';
 import { type Action, type Plan, unmatchedRule } from '../rules/plan.ts';
 import type { Path } from '../support/json.ts';
 import { digestData, sampleEvent, templateData } from '../templates/data.ts';
@@ -41,12 +41,13 @@ export async function runScenarios(
   const reached: Reached = new Set();
   const problems: Problem[] = [];
   for (const scenario of scenarios) {
-    for (const event of 'event' in scenario ? [scenario.event] : scenario.events) {
-      const matched = plan.rules.match({
-        event: sampleEvent(event, 0),
-        test: plan.test(event.testId),
-        facts: noFacts,
-      });
+    const told =
+      'event' in scenario
+        ? [{ fields: scenario.event, facts: scenario.facts }]
+        : scenario.events.map((fields) => ({ fields, facts: noFacts }));
+    for (const { fields, facts } of told) {
+      const event = sampleEvent(fields, 0);
+      const matched = plan.rules.match(subjectOf(plan, event, lookedUpFor(plan, event, facts)));
       for (const index of matched) reached.add(plan.rules.names[index]!);
       if (matched.length === 0) reached.add(unmatchedRule);
     }
@@ -83,12 +84,13 @@ function gaps({ plan, at }: CheckedConfig, reached: Reached): CoverageGap[] {
 
 /** One event, decided: neither its hours nor its digests count. */
 function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reached: Reached): Mismatch[] {
-  const { path, event: given, expect, name, sinks } = scenario;
-  const event = sampleEvent(given, now);
-  const sent = explain(plan, event, noFacts, now)
+  const { path, event: fields, expect, name, sinks } = scenario;
+  const event = sampleEvent(fields, now);
+  const facts = lookedUpFor(plan, event, scenario.facts);
+  const sent = explain(plan, event, facts, now)
     .actions.map(({ action }) => action)
     .filter(({ sink }) => sinks?.includes(sink) ?? true)
-    .map((action) => rendered(action, event, plan, now));
+    .map((action) => rendered(action, { event, facts }, plan, now));
   for (const { action } of sent) reached.add(keyOf(action));
   const message = mismatch(sent, expect);
   const about = name ?? `${event.status} of test ${event.testId}`;
@@ -96,10 +98,11 @@ function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reach
 }
 
 /** An action as it would be sent, or why a template failed. A digest is rendered as if this were its only event. */
-function rendered(action: Action, event: Event, { test }: Plan, now: number) {
+function rendered(action: Action, about: EventWithFacts, { test }: Plan, now: number) {
+  const { event, facts } = about;
   const data = action.digest
-    ? digestData([{ event, facts: noFacts }], test, action.rule, now)
-    : templateData(event, test(event.testId), noFacts, action.rule, now);
+    ? digestData([about], test, action.rule, now)
+    : templateData(event, test(event.testId), facts, action.rule, now);
   return { action, sink: action.sink, fields: {}, fault: null, ...action.render(data) };
 }
 

@@ -264,4 +264,36 @@ describe('explain --json', () => {
       expect.objectContaining({ message: null, problem: expect.stringContaining('nothing') }),
     ]);
   });
+
+  test('takes facts, and says which there are', async () => {
+    const config = `
+lookups:
+  candidate:
+    url: "https://tests.example.com/api/{{ event.candidateId }}"
+    fields: { name: { at: /name }, score: { at: /score, type: number } }
+sinks: { slack: { connector: slack, token: '\${TOKEN}' } }
+rules:
+  - name: strong
+    when: { candidate.score: { gte: 80 } }
+    then: [ { sink: slack, channel: '#a', text: '{{ candidate.name | default: "?" }}: {{ candidate.score }}' } ]
+`;
+    const of = (...facts: string[]) =>
+      explain([...completed, ...facts.flatMap((fact) => ['--fact', fact])], config);
+    const { code, out } = await of('candidate.score=87', 'candidate.name=Ana=A');
+    expect(code).toBe(0);
+    expect(out).toContain('✓ strong: candidate.score 87 ≥ 80');
+    expect(out).toMatch(/text: "?Ana=A: 87/);
+    expect((await of('candidate.score=absent')).out).toContain(
+      '✗ strong: not matched: candidate.score is absent, the rule wants at least 80',
+    );
+    expect((await of()).out).toContain('candidate.score is unknown');
+    for (const [fact, fault] of [
+      ['candidate.scor=1', 'there is no fact "candidate.scor"; did you mean "candidate.score"?'],
+      ['candidate.score=high', 'expected a number, or unknown or absent, got "high"'],
+    ] as const) {
+      const refused = await of(fact);
+      expect(refused).toMatchObject({ code: 2, out: '' });
+      expect(refused.err).toContain(`--fact: ${fault}`);
+    }
+  });
 });

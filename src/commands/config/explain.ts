@@ -1,8 +1,11 @@
 import { connectors } from '../../../connectors/index.ts';
 import { timeExpected, timeMeant } from '../../config/scenarios.ts';
 import { loadToShow } from '../../config/load.ts';
+import { factsGiven, readGiven } from '../../config/lookups/given.ts';
 import { type Foresight, type ExplainedDelivery, explained } from '../../deliveries/explained.ts';
+import type { Facts } from '../../model.ts';
 import { eventFields } from '../../ops/printed.ts';
+import type { Plan } from '../../rules/plan.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import {
   readCandidateId,
@@ -33,10 +36,15 @@ export const explain = command({
       '--at <time>',
       'when it comes, as in a scenario ("Mon 10:00", by the clock of `timezone`) or ISO 8601; now if not given',
     ),
+    fact: readOption(
+      '--fact <name.field=value>',
+      'a fact that is looked up, as in candidate.score=87; or =unknown (which others are), or =absent; may be repeated',
+      (text: string, before: readonly string[] | undefined) => [...(before ?? []), text],
+    ),
     json: flag('--json', 'print one JSON object'),
   },
   argument: configFile,
-  async run({ config: file, status, test: testId, candidate, numerical, at, json }, io) {
+  async run({ config: file, status, test: testId, candidate, numerical, at, fact = [], json }, io) {
     // Said before anything of the config is.
     timeOf(at, 'UTC');
     const config = await loadToShow(file, { env: io.env, connectors });
@@ -46,7 +54,8 @@ export const explain = command({
       candidateNumericalId: numerical ?? null,
       ...(candidate !== undefined && { candidateId: candidate }),
     };
-    const found = explained(config, fields, timeOf(at, config.plan.timeZone));
+    const now = timeOf(at, config.plan.timeZone);
+    const found = explained(config, fields, now, factsIn(fact, config.plan, now));
     const { event, rules, deliveries } = found;
     io.out(
       json
@@ -61,6 +70,16 @@ function timeOf(written: string | undefined, timeZone: string): number {
   const at = written === undefined ? Date.now() : timeMeant(written, timeZone, Date.now());
   if (at !== null) return at;
   throw new CommandError(`--at: ${timeExpected}, or 2026-11-21T22:00:00Z`, exit.usage);
+}
+
+function factsIn(written: readonly string[], { lookups }: Plan, at: number): Facts {
+  const given: { [lookup: string]: { [field: string]: string | number | boolean } } = {};
+  for (const text of written) {
+    const read = readGiven(text, lookups);
+    if ('fault' in read) throw new CommandError(`--fact: ${printable(read.fault)}`, exit.usage);
+    given[read.lookup] = { ...given[read.lookup], [read.field]: read.value };
+  }
+  return factsGiven(given, lookups, at);
 }
 
 function deliveryFields({ planned, action: _, ...said }: ExplainedDelivery) {

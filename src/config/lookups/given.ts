@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import type { Facts, LookupFacts } from '../../model.ts';
+import { factWords } from '../../rules/conditions.ts';
+import { factNames, findField, type LookupField, type LookupFields } from '../../rules/fields.ts';
+import { didYouMeanOneOf } from '../../support/text.ts';
+import { duration } from '../text/units.ts';
+
+/** What somebody says is found out about an event: in a scenario, or to `explain`. */
+
+const word = z.enum(factWords);
+
+const timeExpected = 'expected a time such as "2026-01-31T10:00:00Z"';
+
+/** A value of each type, as a look-up would give it. */
+const values: { readonly [type in LookupField['type']]: z.ZodType<string | number | boolean> } = {
+  text: z.string({ error: 'expected text' }),
+  number: z.number({ error: 'expected a number' }),
+  boolean: z.boolean({ error: 'expected true or false' }),
+  time: z.iso
+    .datetime({ offset: true, error: timeExpected })
+    .transform((text) => new Date(Temporal.Instant.from(text).epochMilliseconds).toISOString()),
+  url: z.url({ protocol: /^https?$/, error: 'expected an address such as https://example.com/7' }),
+};
+
+const after = duration({ max: '7d' }).optional().describe('How long after the event the answer comes.');
+
+const expected = 'expected a map of fields such as { score: 87 }, or unknown or absent';
+
+const orWord = (value: z.ZodType<string | number | boolean>) =>
+  z.union([word, value], {
+    error: ({ input }) => `${value.safeParse(input).error?.issues[0]?.message}, or unknown or absent`,
+  });
+
+/** What may be said of one look-up. */
+const givenOf = (fields: z.ZodRawShape) =>
+  z.union([word, z.strictObject({ after, ...fields })], { error: expected }).optional();
+
+/** For editors, which do not know the look-ups of a config. */
+export const anyGiven = z.union([
+  word,
+  z.object({ after }).catchall(orWord(z.union([z.string(), z.number(), z.boolean()]))),
+]);
+
+/** A key for each look-up. */
+export const givenShape = (lookups: LookupFields): z.ZodRawShape =>
+  Object.fromEntries(
+    Array.from(lookups, ([name, { fields }]) => [
+      name,
+      givenOf(
+        Object.fromEntries(Array.from(fields, ([key, { type }]) => [key, orWord(values[type]).optional()])),
+      ),
+    ]),
+  );
+
+type Given = (typeof factWords)[number] | { readonly [field: string]: string | number | boolean | undefined };
+
+/** The facts that were given for look-ups, as such a shape reads them. One that comes too late is not found out. */
+export function factsGiven(
+  given: { readonly [name: string]: unknown },
+  lookups: ReadonlyMap<string, { readonly waitForMs: number }>,
+  at: number,
+): Facts {
+  return Object.fromEntries(
+    Array.from(lookups, ([name, { waitForMs }]) => [
+      name,
+      factsOf(given[name] as Given | undefined, waitForMs, at),
+    ]),
+  );
+}
+
+function factsOf(given: Given = 'unknown', waitForMs: number, at: number): LookupFacts {
+  if (typeof given === 'string') return { state: given, at, reason: null, fields: {} };
+  const { after: delayMs = 0, ...said } = given;
+  if (Number(delayMs) > waitForMs) return factsOf('unknown', waitForMs, at);
+  const known = Object.entries(said).filter(([, value]) => value !== undefined && value !== 'unknown');
+  const fields = known.map(([key, value]) => [key, value === 'absent' ? null : value]);
+  return { state: 'answered', at, reason: null, fields: Object.fromEntries(fields) as LookupFacts['fields'] };
+}
+
+/** A fact as `candidate.score=87` says it, read by its type; or why it cannot be. */
+export function readGiven(text: string, lookups: LookupFields) {
+  const [, name = text, value = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
+  const fact = findField(name, lookups)?.fact;
+  const type = fact && lookups.get(fact.lookup)?.fields.get(fact.key)?.type;
+  if (!fact || !type) {
+    const none = 'nothing in the config uses what look-ups find out';
+    return { fault: `there is no fact "${name}"${didYouMeanOneOf(name, factNames(lookups), none)}` };
+  }
+  const isNumber = type === 'number' && value.trim() !== '' && Number.isFinite(Number(value));
+  const isFlag = type === 'boolean' && ['true', 'false'].includes(value);
+  const read = isNumber ? Number(value) : isFlag ? value === 'true' : value;
+  const checked = orWord(values[type]).safeParse(read);
+  return checked.success
+    ? { lookup: fact.lookup, field: fact.key, value: checked.data }
+    : { fault: `${checked.error.issues[0]?.message}, got "${value}"` };
+}
