@@ -8,7 +8,25 @@ export interface Death {
 
 /** Operations that have begun and not ended, of all processes together: the world waits until there are none. */
 export class Pending {
-  count = 0;
+  #count = 0;
+  #over: PromiseWithResolvers<void> | null = null;
+
+  async run<T>(operation: () => T): Promise<Awaited<T>> {
+    this.#count += 1;
+    try {
+      return await operation();
+    } finally {
+      this.#count -= 1;
+      if (this.#count === 0) this.#over?.resolve();
+    }
+  }
+
+  /** Null: there are none. */
+  over(): Promise<void> | null {
+    if (this.#count === 0) return null;
+    this.#over = Promise.withResolvers<void>();
+    return this.#over.promise;
+  }
 }
 
 /** A new one each time: what waits for a single one would stay in memory for good, and its whole world with it. */
@@ -55,14 +73,9 @@ export class SimulatedProcess {
     if (this.dead) return never();
     const dies = this.#operations++ === this.#death?.operation;
     if (dies && !this.#death?.committed) return this.#die(`${name}, which was not done`);
-    this.#pending.count += 1;
-    try {
-      const result = await run();
-      if (dies) return this.#die(`${name}, which was done`);
-      return this.dead ? never() : result;
-    } finally {
-      this.#pending.count -= 1;
-    }
+    const result = await this.#pending.run(run);
+    if (dies) return this.#die(`${name}, which was done`);
+    return this.dead ? never() : result;
   }
 
   #die(operation: string): Promise<never> {

@@ -103,7 +103,7 @@ export class Connections {
   async outside(statements: readonly Statement[]): Promise<readonly unknown[]> {
     return this.patiently(() =>
       this.#using('readers', async (client) =>
-        (await send(client, [this.#settings, ...statements], this.limits.answerMs)).slice(1),
+        (await this.#send(client, [this.#settings, ...statements])).slice(1),
       ),
     );
   }
@@ -118,14 +118,17 @@ export class Connections {
       const sendNext = async (statements: readonly Statement[]) => {
         const first = isBegun ? [] : [begin, this.#ownSettings];
         isBegun = true;
-        const all = [...first, ...statements];
-        return (await send(client, all, answerMs, this.#direct.has(client))).slice(first.length);
+        return (await this.#send(client, [...first, ...statements], answerMs)).slice(first.length);
       };
       const end = async (last: readonly Statement[] = []) => {
         if (isBegun || last.length > 0) await sendNext([...last, commit]);
       };
       return run({ send: sendNext, commit: end });
     });
+  }
+
+  #send(client: PoolClient, statements: readonly Statement[], answerMs = this.limits.answerMs) {
+    return send(client, statements, answerMs, this.#direct.has(client));
   }
 
   /** Repeats what others were in the way of, and what the server went away from. Throws StoreUnavailable, and faults. */
