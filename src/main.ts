@@ -1,5 +1,11 @@
 #!/usr/bin/env node
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
 import type { Interface } from 'node:readline';
+
+// Where nobody says another place, that which npm ci fills; threads take it over. What follows is compiled once then.
+process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, '../node_modules/.cache/compiled');
+enableCompileCache();
 
 const { run } = await import('./commands/program.ts');
 const { exit, printer } = await import('./commands/output.ts');
