@@ -106,7 +106,8 @@ async function report(store: Store, tools: Tools, startedMs: number, mailsBefore
     `${count(slack.tooMany() + sheets.tooMany(), 'call')} too fast`,
   ];
   console.log(`${seconds(startedMs).padStart(5)} s  ${parts.join(' · ')}`);
-  return counts.every(({ states }) => states.pending + states.sending === 0);
+  const { undecided } = await store.eventCounts();
+  return undecided === 0 && counts.every(({ states }) => states.pending + states.sending === 0);
 }
 
 const sinkText = ({ sink, planned, states }: SinkCount): string => `${sink} ${states.delivered}/${planned}`;

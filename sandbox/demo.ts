@@ -1,18 +1,23 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startApp, type App } from '../src/app.ts';
 import { postEvent } from '../src/commands/config/send.ts';
+import { lookupOf } from '../src/model.ts';
 import { openStore } from '../src/store/open.ts';
 import { showBurst } from './burst.ts';
 import { arrivals, printReceived } from './print-received.ts';
+import { TestingService } from './testing-service.ts';
 import { startTools, type Tools } from './tools.ts';
 
-/** `npm run demo`: the rules of config.example.yaml at work, with a sandbox of the four tools and no credentials. */
+/**
+ * `npm run demo`: the rules of config.example.yaml at work, with a sandbox of the four tools and of the testing service, which
+ * is asked for names and scores, and no credentials.
+ */
 
 const exampleFile = join(import.meta.dirname, '../config.example.yaml');
 const arriveWithinMs = 30_000;
@@ -111,22 +116,49 @@ async function demo({ once: ends, burst, outage }: Options): Promise<void> {
     slack: { channels: ['hiring', 'hiring-backend', 'hiring-design'], rate: { perSecond: 1, burst: 5 } },
     sheets: { perMinute: 60 },
   });
+  const service = await new TestingService(burst > 0 ? { callsPerMinute: 60_000 } : {}).start();
+  const exampleWithNames = join(folder, 'config.yaml');
+  await writeFile(
+    exampleWithNames,
+    (await readFile(exampleFile, 'utf8')) + lookupsOf(service, burst > 0 ? '100/s' : '30/min'),
+  );
   const storeUrl = `sqlite:${folder}/connector.db`;
   const digestEvery = burst > 0 ? '20s' : '2s';
   const password = randomBytes(12).toString('base64url');
   const env = { ...tools.env, ...surroundings(storeUrl, digestEvery), ADMIN_PASSWORD: password };
-  const app = await startApp(exampleFile, env);
+  const app = await startApp(exampleWithNames, env);
   try {
     console.log(`The connector listens at ${app.receiverUrl}, with the rules of config.example.yaml.`);
+    console.log('It asks the testing service for names and scores, which is slow about one of them.');
     console.log(`Digests go every ${digestEvery} here, and not every hour.\n`);
+    service.unscoredFor.set(completed.candidateId, 1);
     await show(app, tools, storeUrl);
     if (burst > 0) await showBurst(app, tools, storeUrl, burst, outage);
     if (!ends) await untilInterrupted(app, tools, storeUrl, password);
   } finally {
     await app.stop();
-    await tools.close();
+    await Promise.all([tools.close(), service.close()]);
     await rm(folder, { recursive: true });
   }
+}
+
+/** What the example would say where there is such an API. */
+function lookupsOf({ url, username, password }: TestingService, rate: string): string {
+  const candidate = {
+    url: `${url}/candidates/{{ event.candidateId }}`,
+    allowPrivate: true,
+    auth: { oauth2: { tokenUrl: `${url}/token`, grant: 'password', username, password } },
+    when: { status: 'Completed' },
+    fields: {
+      name: { at: '/name', personal: true },
+      score: { at: '/result/score', type: 'number' },
+      report: { at: '/reportUrl', type: 'url' },
+    },
+    until: ['score'],
+    rate,
+    retry: { minDelay: '200ms' },
+  };
+  return `\nlookups: ${JSON.stringify({ candidate })}\n`;
 }
 
 /** What else the example asks of the environment, besides where the tools are. */
@@ -195,8 +227,9 @@ async function allDelivered(storeUrl: string): Promise<number> {
   try {
     const until = Date.now() + arriveWithinMs;
     for (;;) {
-      const counts = await store.counts();
-      if (counts.every(({ planned, states }) => states.delivered === planned)) {
+      const { undecided } = await store.eventCounts();
+      const counts = (await store.counts()).filter(({ sink }) => lookupOf(sink) === null);
+      if (undecided === 0 && counts.every(({ planned, states }) => states.delivered === planned)) {
         return counts.reduce((sum, { planned }) => sum + planned, 0);
       }
       if (Date.now() > until) throw new Error('not everything was delivered in time');
