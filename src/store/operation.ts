@@ -130,6 +130,11 @@ export function together<T>(operations: readonly Operation<T>[]): Operation<T[]>
   return new Ask<T[]>({ together: operations });
 }
 
+/** Two of different kinds. */
+export function both<A, B>(one: Operation<A>, other: Operation<B>): Operation<[A, B]> {
+  return new Ask<[A, B]>({ together: [one, other] });
+}
+
 export function lock(name: string): Operation<void> {
   return new Ask<void>({ lock: name });
 }

@@ -8,6 +8,7 @@ import { insertDeliveries } from './deliveries.ts';
 import { holds, type Lease } from './leases.ts';
 import {
   all,
+  both,
   get,
   insert,
   insertIf,
@@ -188,7 +189,8 @@ export function* accept(
   yield* lock(`${testId} ${status} ${candidateId}`);
   if (arrival.lookups) yield* lockCandidate(key);
   // Nearly every event is the first of its content, which takes one statement.
-  let seq = yield* insertEvent(null);
+  const [inserted, held] = yield* both(insertEvent(null), stillHeld(arrival.begins ?? []));
+  let seq = inserted;
   const latest =
     seq === undefined ? yield* get(sql.latestWithContent, key, candidateId, testId, status) : undefined;
   let repeated: StoredEvent | undefined;
@@ -209,7 +211,7 @@ export function* accept(
   const { lookups } = arrival;
   const waits = lookups !== undefined && (yield* waitFor(seq, key, lookups));
   const made = waits ? lookups.asked : arrival.deliveries;
-  const begins = arrival.begins ? (yield* stillHeld(arrival.begins)).slice(0, made.length) : [];
+  const begins = held.slice(0, made.length);
   yield* insertDeliveries(
     tallies,
     seq,
@@ -227,9 +229,10 @@ export function* accept(
 function* stillHeld(begins: readonly (Begin | null)[]): Operation<readonly (Begin | null)[]> {
   const leases = new Map(begins.flatMap((begin) => (begin?.lease ? [[begin.lease.name, begin.lease]] : [])));
   if (leases.size === 0) return begins;
-  const lost = new Set<string>();
-  for (const lease of leases.values()) if (!(yield* holds(lease))) lost.add(lease.name);
-  return begins.map((begin) => (begin?.lease && lost.has(begin.lease.name) ? null : begin));
+  const names = [...leases.keys()];
+  const answers = yield* together(Array.from(leases.values(), holds));
+  const isLost = ({ name }: Lease) => !answers[names.indexOf(name)];
+  return begins.map((begin) => (begin?.lease && isLost(begin.lease) ? null : begin));
 }
 
 /** For all but the first event of a content, whose own row has its correlation id. */

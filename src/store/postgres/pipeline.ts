@@ -15,6 +15,8 @@ interface Group {
   readonly places: readonly number[];
   /** One of them: all have the same `sql`, `of` and `wants`. */
   readonly first: Statement;
+  /** The same places, by what the server runs at once. */
+  readonly runs: readonly (readonly number[])[];
   fields: Fields;
 }
 
@@ -94,12 +96,20 @@ class Pipeline implements Submittable {
       text,
       places: ofText,
       first: statements[ofText[0]!]!,
+      runs: this.#runs(ofText),
       fields: [],
     }));
-    this.#executions = this.#groups.flatMap((group) => {
-      const each = group.first.of ? [group.places] : group.places.map((place) => [place]);
-      return each.map((ofOne) => ({ group, places: ofOne, rows: [], changes: 0 }));
-    });
+    this.#executions = this.#groups.flatMap((group) =>
+      group.runs.map((ofOne) => ({ group, places: ofOne, rows: [], changes: 0 })),
+    );
+  }
+
+  /** What many ask alike, as whether a lease is held, is read once. */
+  #runs(places: readonly number[]): readonly (readonly number[])[] {
+    const { sql, wants, of } = this.#statements[places[0]!]!;
+    if (of) return [places];
+    if (wants !== 'row' || !/^\s*select/.test(sql)) return places.map((place) => [place]);
+    return [...Map.groupBy(places, (place) => JSON.stringify(this.#statements[place]!.values)).values()];
   }
 
   get done(): Promise<readonly unknown[]> {
@@ -111,7 +121,7 @@ class Pipeline implements Submittable {
     const wire = connection as unknown as Wire;
     wire.stream.cork();
     for (const group of this.#groups) {
-      const { places, first } = group;
+      const { places, first, runs } = group;
       const values = places.map((place) => this.#statements[place]!.values);
       const columns = first.values.map((_, place) => values.map((bound) => bound[place]!));
       // Otherwise PostgreSQL takes `$1 * 65536` for four bytes. Other values get their type from where they stand.
@@ -119,8 +129,8 @@ class Pipeline implements Submittable {
         !first.of && column.some((value) => typeof value === 'number') ? int8 : unspecified,
       );
       const statement = this.#prepare(wire, group, types);
-      const all = first.of ? [columns.map(arrayOf)] : values.map((bound) => bound.map(paramOf));
-      for (const params of all) {
+      for (const [place] of runs) {
+        const params = first.of ? columns.map(arrayOf) : this.#statements[place!]!.values.map(paramOf);
         wire.bind({ statement, values: params });
         wire.execute(null);
       }
@@ -183,9 +193,9 @@ class Pipeline implements Submittable {
       if (of && wants === 'seq') {
         const seqs = new Map(rows.map(({ key, seq }) => [key, seq]));
         for (const place of places) answers[place] = seqs.get(this.#statements[place]!.values[of.key]);
-      } else if (wants === 'changes') answers[places[0]!] = changes;
-      else if (wants === 'seq') answers[places[0]!] = rows[0]?.['seq'];
-      else answers[places[0]!] = wants === 'row' ? rows[0] : rows;
+      } else if (wants === 'row') for (const place of places) answers[place] = rows[0];
+      else if (wants === 'changes') answers[places[0]!] = changes;
+      else answers[places[0]!] = wants === 'seq' ? rows[0]?.['seq'] : rows;
     }
     for (const [key, { name, group }] of this.#prepared)
       keptOf.get(this.#connection!)?.set(key, { name, fields: group.fields });

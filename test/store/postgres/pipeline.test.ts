@@ -83,6 +83,18 @@ describe('a pipeline', () => {
     ]);
   });
 
+  test('reads what is asked alike once', async () => {
+    const asked = [1, 2, 1, 1].map((n) =>
+      row('select nextval($2::text) as place, $1::bigint as n', n, 'places'),
+    );
+    await client.query('create temp sequence places');
+    const [first, other] = [
+      { place: 1, n: 1 },
+      { place: 2, n: 2 },
+    ];
+    expect(await ask(...asked)).toEqual([first, other, first, first]);
+  });
+
   test('keeps inserts prepared, until something fails: also where the server lost them', async () => {
     const keeping = (...statements: Statement[]) => send(client, statements, timeoutMs, true);
     const note = (n: number, text: string): Statement => ({ ...changes(insert, n, text), wants: 'nothing' });
