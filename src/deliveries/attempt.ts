@@ -26,8 +26,6 @@ import { type ConnectedSinks, withDeadline } from './connected-sinks.ts';
 export interface AttemptParts {
   readonly sinks: ConnectedSinks;
   readonly clock: Clock;
-  /** Of the sink, while this replica has it. */
-  readonly holding: Pick<Holding, 'until'>;
 }
 
 /** One delivery of a call. */
@@ -41,16 +39,17 @@ interface CallItem {
 
 /** Makes one attempt at each delivery of a call, within the sink's time-out. Never throws. */
 export async function attemptAll(
-  parts: AttemptParts,
+  { sinks, clock }: AttemptParts,
   ready: readonly ReadyDelivery[],
   config: SinkConfig,
+  holding: Pick<Holding, 'until'>,
   shutdown: AbortSignal,
 ): Promise<AttemptEnd[]> {
   if (ready.length === 0) return [];
   const abandoned = (ending: Ending) => ready.map(() => ending);
   let endings: Ending[];
   try {
-    const deadline = { ...parts, timeoutMs: config.timeoutMs, shutdown, abandoned };
+    const deadline = { clock, holding, timeoutMs: config.timeoutMs, shutdown, abandoned };
     endings = await withDeadline(deadline, (signal) => {
       const items = ready.map(({ claimed: { delivery }, request }) => ({
         request: { ...request, signal },
@@ -59,7 +58,7 @@ export async function attemptAll(
         // Whoever replayed it knew that it may have arrived.
         onUnknown: delivery.replayed ? 'resend' : config.onUnknown,
       }));
-      return parts.sinks.use(config, (sink) => attempt(sink, items));
+      return sinks.use(config, (sink) => attempt(sink, items));
     });
   } catch (error) {
     endings = abandoned({

@@ -5,6 +5,7 @@ import { isAnswer } from '../lookups/facts.ts';
 import { type Delivery, type Event, lookupOf, type Outcome, type RaisedNotice } from '../model.ts';
 import type { AttemptResult, Claim } from '../store/store.ts';
 import { attemptAll, type AttemptParts } from './attempt.ts';
+import type { Holding } from './leases.ts';
 import { nothingSent, prepareAttempt, type PrepareParts, sinkMissing } from './prepare.ts';
 import { defer, recordAll, type RecordParts, type AttemptRecord, maskAttempt } from './record.ts';
 import type { DeliveryOutcome } from './traffic.ts';
@@ -28,12 +29,13 @@ export interface AttemptReport {
 
 /**
  * Carries out one call for claimed deliveries: prepare, ask and send, mask, record, report. Returns the outcomes of those
- * for which the tool was called. Never throws.
+ * for which the tool was called. `holding`: of the sink, while this replica has it. Never throws.
  */
 export async function makeCall(
   parts: CallParts,
   call: readonly Claim[],
   sink: SinkConfig | undefined,
+  holding: Pick<Holding, 'until'>,
   shutdown: AbortSignal,
 ): Promise<DeliveryOutcome[]> {
   const startedAt = parts.clock.now();
@@ -47,7 +49,7 @@ export async function makeCall(
   const outsideHours = prepared.filter((one) => 'until' in one);
 
   await defer(parts, outsideHours, startedAt, shutdown);
-  const ended = [...unsent, ...(sink ? await attemptAll(parts, ready, sink, shutdown) : [])];
+  const ended = [...unsent, ...(sink ? await attemptAll(parts, ready, sink, holding, shutdown) : [])];
   const attempted = await ofEach(ended, (one) => maskAttempt(parts, one));
   const endedAt = parts.clock.now();
   const settled = await recordAll(parts, attempted, { sink, startedAt, endedAt, shutdown });

@@ -9,7 +9,7 @@ import type { Strays } from './strays.ts';
 import type { Ticket, Traffic } from './traffic.ts';
 
 interface CallsParts {
-  readonly call: Omit<CallParts, 'holding'>;
+  readonly call: CallParts;
   /** See WorkerParts. */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
   readonly traffic: Traffic;
@@ -108,8 +108,7 @@ export class Calls {
     for (const { delivery } of call) strays.begun(delivery.id);
     const waitMs = ticket.startAt - clock.elapsed();
     if (waitMs > 0) await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
-    const parts = { ...this.#parts.call, holding };
-    const ended = await makeCall(parts, call, sink, shutdown).catch((error: unknown) => {
+    const ended = await makeCall(this.#parts.call, call, sink, holding, shutdown).catch((error: unknown) => {
       callFailed(error);
       return [];
     });

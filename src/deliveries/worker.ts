@@ -12,7 +12,7 @@ import { storeRetryMs } from './record.ts';
 import { Strays } from './strays.ts';
 import { Traffic } from './traffic.ts';
 
-export interface WorkerParts extends Omit<CallParts, 'clockJumps' | 'holding' | 'unrecorded' | 'mayWait'> {
+export interface WorkerParts extends Omit<CallParts, 'clockJumps' | 'unrecorded' | 'mayWait'> {
   /** A sink was paused or resumed. `because` is the outcome that did it; undefined for a pause from before the start. */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
   /** The clock was set back by so much, and so many deliveries that it had put off came nearer. */
