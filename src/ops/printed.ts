@@ -152,6 +152,7 @@ export function routeFields({ cell: { testId, test, status }, heardBy, ...route 
     })),
     nobody: route.nobody,
     otherwiseNobody: route.otherwiseNobody,
+    nobodyIf: route.nobodyIf,
     meant: (route.nobody || route.otherwiseNobody) && route.unheard === null,
     twice: route.twice.length > 0,
   };

@@ -158,7 +158,9 @@ function matrix(routes: readonly RouteFields[] | null, text: ReadableConfig, fil
     }`;
 }
 
-function cellOf({ heardBy, nobody, otherwiseNobody, meant, twice }: RouteFields, text: ReadableConfig): Html {
+function cellOf(route: RouteFields, text: ReadableConfig): Html {
+  const { heardBy, nobody, otherwiseNobody, nobodyIf, meant, twice } = route;
+  const otherwise = nobodyIf === null ? 'otherwise nobody' : `nobody if ${printable(nobodyIf)}`;
   const none = (words: string): Html =>
     meant
       ? html`<p class="muted">${words}, as the config says</p>`
@@ -175,7 +177,7 @@ function cellOf({ heardBy, nobody, otherwiseNobody, meant, twice }: RouteFields,
         >
       </p>`,
   )}
-  ${nobody ? none('nobody') : otherwiseNobody && none('otherwise nobody')}
+  ${nobody ? none('nobody') : otherwiseNobody && none(otherwise)}
   ${twice && html`<p><span class="chip wait">twice</span></p>`}`;
 }
 

@@ -1,5 +1,5 @@
 import type { Audience } from '../connector.ts';
-import { noFacts, statuses } from '../model.ts';
+import { type Facts, type Json, noFacts, statuses } from '../model.ts';
 import { eventData, sampleEvent, type TemplateData } from '../templates/data.ts';
 import { firstOnes, lazily } from '../support/text.ts';
 import type { Field, Subject } from './fields.ts';
@@ -13,6 +13,8 @@ export interface Route {
   readonly nobody: boolean;
   /** True if somebody hears of some, and nobody of others. */
   readonly otherwiseNobody: boolean;
+  /** If somebody hears of all whose facts are known: of which others nobody does, for people. Continues "if". */
+  readonly nobodyIf: string | null;
   /** Messages that the same people get about the same event. */
   readonly twice: readonly Twice[];
   /**
@@ -56,8 +58,9 @@ function routeOf(plan: Plan, cell: Cell, known: ReadonlySet<number>, others: rea
   const end = possible.findIndex(({ final, rest }) => final && rest === null);
   const reached = end === -1 ? possible : possible.slice(0, end + 1);
   const heardBy = heardOf(plan, cell, reached);
-  const cases = samplesOf(cell, reached, known, others).map((event) => ({
+  const cases = samplesOf(cell, reached, known, others).map(({ event, missing }) => ({
     event,
+    missing,
     heard: heardBy.filter(({ rest }) => rest === null || rest.holds(event) === true),
   }));
   const silent = cases.filter(({ heard }) => heard.length === 0);
@@ -67,6 +70,7 @@ function routeOf(plan: Plan, cell: Cell, known: ReadonlySet<number>, others: rea
     heardBy,
     nobody: heardBy.length === 0,
     otherwiseNobody: heardBy.length > 0 && silent.length > 0,
+    nobodyIf: heardBy.length > 0 ? missingIn(silent.map(({ missing }) => missing)) : null,
     twice: [...new Map(pairs.map((pair) => [keyOf(pair), pair])).values()],
     unheard: silent.map(({ event }) => unheardOf(plan, reached, event)).find((one) => one !== null) ?? null,
     reached: reached.map(({ rule }) => rule),
@@ -77,7 +81,7 @@ function routeOf(plan: Plan, cell: Cell, known: ReadonlySet<number>, others: rea
 
 function heardOf(plan: Plan, cell: Cell, reached: readonly Possible[]): Heard[] {
   const heard = (actions: readonly Action[], rest: Rest | null): Heard[] =>
-    actions.map((action) => ({ action, rest, audience: lazily(() => audienceOf(action, cell)) }));
+    actions.map((action) => ({ action, rest, audience: lazily(() => audienceOf(action, cell, plan)) }));
   const ofRules = reached.flatMap(({ rule, rest }, at) => {
     const before = reached.slice(0, at).filter(({ final }) => final);
     return heard(plan.then[rule] ?? [], unless(plan, rest, before));
@@ -107,7 +111,7 @@ const sample = sampleEvent({}, 0);
 const sampleData = eventData(sample);
 
 /** Who gets an action's message. If that depends on more than the cell, as the config has it. */
-function audienceOf(action: Action, { status, testId, test }: Cell): Audience {
+function audienceOf(action: Action, { status, testId, test }: Cell, { lookups }: Plan): Audience {
   let isEnough = true;
   /** A copy that notices where something other than `known` is read. */
   const watched = <T extends object>(all: T, known: readonly string[]): T => {
@@ -121,14 +125,20 @@ function audienceOf(action: Action, { status, testId, test }: Cell): Audience {
     return Object.defineProperties({}, Object.fromEntries(getters)) as T;
   };
   const ofTest = testId === null ? [] : ['testId'];
-  const entry = Object.keys(test).filter((key) => key !== 'id' || testId !== null);
+  const isLookedUp = (key: string) => lookups.get('test')?.fields.has(key) === true && test[key] === null;
+  const entry = Object.keys(test).filter((key) => (key === 'id' ? testId !== null : !isLookedUp(key)));
+  const facts = Array.from(lookups, ([name, { fields }]) => [
+    name,
+    watched(Object.fromEntries(Array.from(fields.keys(), (key) => [key, null])), []),
+  ]);
   const data: TemplateData = {
+    ...Object.fromEntries(facts),
     event: watched({ ...sampleData, status, testId: testId ?? sample.testId }, ['status', ...ofTest]),
     test: watched(test, entry),
     rule: { name: action.rule },
     now: '',
   };
-  const rendered = action.audience(watched(data, ['event', 'test', 'rule']));
+  const rendered = action.audience(watched(data, ['event', 'test', 'rule', ...lookups.keys()]));
   return (isEnough ? rendered : null) ?? action.audience(null) ?? { place: '', members: [] };
 }
 
@@ -136,13 +146,74 @@ const mostValues = 8;
 /** A candidate id that few patterns match. */
 const fewMatch = '-';
 
+/** With so many kinds of facts, further ones are left out. */
+const mostFacts = 100;
+
+/** What may be found out, and which facts are not known in it. */
+interface FactsCase {
+  readonly facts: Facts;
+  /** By name: `unknown` or `absent`. */
+  readonly missing: ReadonlyMap<string, string>;
+}
+
+/** Facts of as many kinds as conditions tell apart: each is unknown, absent, or around a value that they name. */
+function factsOf(values: Rest['values']): FactsCase[] {
+  const asked = Map.groupBy(
+    values.filter(({ field }) => field.fact),
+    ({ field }) => field.name,
+  );
+  let cases: FactsCase[] = [{ facts: noFacts, missing: new Map() }];
+  for (const [name, same] of asked) {
+    const { field } = same[0]!;
+    const known = same.flatMap(({ value }) => aroundFact(value)).filter((value) => canBe(field, value));
+    cases = cases
+      .flatMap(({ facts, missing }) => [
+        ...[...new Set(known)]
+          .slice(0, mostValues)
+          .map((value) => ({ facts: having(facts, field, value), missing })),
+        { facts: having(facts, field, null), missing: new Map([...missing, [name, 'absent']]) },
+        { facts, missing: new Map([...missing, [name, 'unknown']]) },
+      ])
+      .slice(-mostFacts);
+  }
+  return cases;
+}
+
+type Fact = string | number | boolean | null;
+
+/** A value that a condition names, and what is like it but not the same; of null, one of each type. */
+function aroundFact(value: Json): Fact[] {
+  if (typeof value === 'number') return [value, value + 1, value - 1];
+  if (typeof value === 'string') return [value, `${value}~`, '-'];
+  return typeof value === 'boolean' ? [value, !value] : [0, '-', true, '0001-01-01', '9999-12-31'];
+}
+
+const canBe = ({ value, bound }: Field, fact: Fact): boolean =>
+  value.safeParse(fact).success || bound?.safeParse(fact).success === true;
+
+function having(facts: Facts, { fact }: Field, value: Fact): Facts {
+  const { lookup, key } = fact!;
+  const fields = { ...facts[lookup]?.fields, [key]: value };
+  return { ...facts, [lookup]: { state: 'answered', at: 0, reason: null, fields } };
+}
+
+/** Which facts are not known wherever nobody hears; null where that has other reasons, too. */
+function missingIn(silent: readonly FactsCase['missing'][]): string | null {
+  if (silent.length === 0 || silent.some(({ size }) => size === 0)) return null;
+  const fewest = Math.min(...silent.map(({ size }) => size));
+  const words = silent
+    .filter(({ size }) => size === fewest)
+    .map((missing) => Array.from(missing, ([name, state]) => `${name} is ${state}`).join(' and '));
+  return firstOnes([...new Set(words)].toSorted().toReversed(), mostNamed).join(', or ');
+}
+
 /** Events of a cell, of as many kinds as the conditions of rules tell apart. */
 function samplesOf(
   { status, testId, test }: Cell,
   reached: readonly Possible[],
   known: ReadonlySet<number>,
   others: readonly number[],
-): Subject[] {
+): { readonly event: Subject; readonly missing: FactsCase['missing'] }[] {
   const values = reached.flatMap(({ rest }) => rest?.values ?? []);
   const of = (isIt: (field: Field) => boolean) =>
     values.flatMap(({ field, value }) => (isIt(field) ? [value] : []));
@@ -156,15 +227,21 @@ function samplesOf(
   const few = <T>(list: readonly T[]) => [...new Set(list)].slice(0, mostValues);
   const candidates = [sample.candidateId, fewMatch, texts.join(''), texts.toReversed().join(''), ...texts];
   const numbers = [null, sample.testId, ...around(({ name }) => name === 'candidateNumericalId')];
+  const facts = factsOf(values);
   const unknown = [...others, ...around((field) => field.of === 'testId').filter((id) => !known.has(id))];
   const ids = testId === null ? few(unknown) : [testId];
   return few(candidates.filter((text) => text !== '')).flatMap((candidateId) =>
     few(numbers).flatMap((candidateNumericalId) =>
-      ids.map((id) => ({
-        event: { candidateId, candidateNumericalId, testId: id, status },
-        test: { ...test, id },
-        facts: noFacts,
-      })),
+      ids.flatMap((id) =>
+        facts.map((one) => ({
+          event: {
+            event: { candidateId, candidateNumericalId, testId: id, status },
+            test: { ...test, id },
+            facts: one.facts,
+          },
+          missing: one.missing,
+        })),
+      ),
     ),
   );
 }

@@ -115,7 +115,7 @@ function factTest(field: Field, condition: Condition): Test {
       return {
         holds: (subject) => this.holds(subject),
         words: `${name} ${says}`,
-        values: [...named, ...others].map((value) => ({ field, value })),
+        values: [null, ...named, ...others].map((value) => ({ field, value })),
       };
     },
   };

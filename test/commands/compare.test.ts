@@ -1,8 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/load.ts';
 import { connectors } from '../../connectors/index.ts';
-import { compare, type Difference, plannedFor } from '../../src/commands/config/plan-differences.ts';
+import {
+  Backtest,
+  compare,
+  type Difference,
+  plannedFor,
+} from '../../src/commands/config/plan-differences.ts';
+import { noFacts } from '../../src/model.ts';
 import { eventWith } from '../fixtures/event.ts';
+import { factsOf } from '../rules/tools.ts';
 
 const sinks = `
 sinks:
@@ -106,6 +113,29 @@ describe('what two plans make of an event', () => {
         'changed slack of a',
         { key: 'fault', before: null, after: expect.stringContaining('gone') },
       ]),
+    ]);
+  });
+
+  test('differs by the facts that were kept; events of which the new plan has none are counted', () => {
+    const lookups = `lookups:
+  candidate:
+    url: "https://tests.example.com/api/{{ event.candidateId }}"
+    when: { status: Completed }
+    fields: { score: { at: /score, type: number } }
+`;
+    const before = planOf(`rules:\n${rule('a', slack('one'))}`);
+    const strong = `  - { name: a, when: { candidate.score: { gte: 80 } }, then: [ ${slack('{{ candidate.score }}')} ] }\n`;
+    const summary = new Backtest(planOf(`${lookups}rules:\n${strong}`));
+    expect(inShort(summary.add(event, factsOf({ score: 87 }), before))).toEqual([
+      ['changed slack of a', { key: 'text', before: 'one', after: '87' }],
+    ]);
+    expect(inShort(summary.add(event, factsOf({ score: 79 }), before))).toEqual([['removed slack of a']]);
+    expect(summary.missing()).toEqual([]);
+    summary.add(event, noFacts, before);
+    // Nothing would be looked up for this one.
+    summary.add({ ...event, status: 'Canceled' }, noFacts, before);
+    expect(summary.missing()).toEqual([
+      '1 event without facts of candidate: compared as if these were unknown',
     ]);
   });
 });

@@ -107,6 +107,7 @@ any other test
       ],
       nobody: false,
       otherwiseNobody: false,
+      nobodyIf: null,
       meant: false,
       twice: false,
     });
@@ -199,6 +200,54 @@ test('check warns of who hears nothing, or twice', async () => {
     not where a digest comes besides
     not where one of two conditions is met"
   `);
+});
+
+describe('rules that ask what is looked up', () => {
+  const others = rule('others', '{ status: [DidNotTake, Canceled] }', post('#a'));
+  const strong = rule('strong', '{ status: Completed, candidate.score: { gte: 80 } }', post('#hiring'));
+  const weak = rule(
+    'weak',
+    '{ status: Completed, candidate.score: { lt: 80 } }',
+    post("{{ candidate.recruiter | default: ''#a'' }}"),
+  );
+  const lookups = `lookups:
+  candidate:
+    url: "https://tests.example.com/api/{{ event.candidateId }}"
+    fields: { score: { at: /score, type: number }, recruiter: { at: /recruiter } }
+`;
+  const told = async (rules: string) => {
+    const file = await fileOf(rules, lookups);
+    const { out } = await run(['check', '--config', file], env);
+    return Array.from(out.matchAll(/yaml:\d+:\d+: \w+: (.*reach.*)$/gm), ([, message]) => message);
+  };
+
+  test('routes says for which facts somebody hears, and that nobody does of what is not known', async () => {
+    const { out } = await run(['routes', await fileOf(others + strong + weak, lookups)]);
+    expect(out).toContain(`any other test
+  Completed
+    slack #hiring  (rule strong, if candidate.score ≥ 80)
+    slack {{ candidate.recruiter | default: '#a' }}  (rule weak, if candidate.score < 80)
+    nobody if candidate.score is unknown, or candidate.score is absent
+  DidNotTake, Canceled
+    slack #a  (rule others)
+`);
+  });
+
+  test('and check warns of that, unless a rule takes these', async () => {
+    const rest = ': no rule takes it; if that is meant, write "unmatched: silent"';
+    expect(await told(others + strong + weak)).toEqual([
+      `Completed reaches nobody if candidate.score is unknown, or candidate.score is absent${rest}`,
+    ]);
+    const unknown = rule('ask', '{ candidate.score: unknown }', post('#ask'));
+    expect(await told(others + strong + weak + unknown)).toEqual([
+      `Completed reaches nobody if candidate.score is absent${rest}`,
+    ]);
+    const either = rule('ask', '{ candidate.score: [unknown, absent] }', post('#ask'));
+    expect(await told(others + strong + weak + either)).toEqual([]);
+    expect(await told(others + strong)).toEqual([
+      `Completed reaches nobody unless candidate.score ≥ 80${rest}`,
+    ]);
+  });
 });
 
 test('what has not been looked at is not taken for looked at', async () => {

@@ -1,3 +1,4 @@
+import { foundBy } from '../../lookups/facts.ts';
 import { storiesOf } from '../../store/paging.ts';
 import type { Mask } from '../../support/secret.ts';
 import { jsonLine, printable } from '../../support/text.ts';
@@ -30,14 +31,17 @@ export const backtest = command({
       const mask: Mask = (text) => next.mask(config.mask(text));
       const plans = storedPlans(store, io);
       const summary = new Backtest(next.plan);
-      for await (const { event, configId } of storiesOf(store, since === undefined ? {} : { since })) {
-        const found = summary.add(event, await plans.get(configId));
+      for await (const { event, lookups, configId } of storiesOf(
+        store,
+        since === undefined ? {} : { since },
+      )) {
+        const found = summary.add(event, foundBy(lookups), await plans.get(configId));
         if (json && found.length > 0) io.out(jsonLine(differencesJson(event, found, mask)));
         if (!(await io.drained())) break;
       }
       if (!json) io.out(mask(summary.text(io)));
       const lost = summary.lost();
-      for (const one of lost) io.err(mask(printable(one)));
+      for (const one of [...summary.missing(), ...lost]) io.err(mask(printable(one)));
       return lost.length > 0 ? exit.problems : summary.differing > 0 ? exit.differs : exit.ok;
     });
   },

@@ -91,9 +91,10 @@ const byTest = (all: readonly Route[]): Route[][] => [
 const statusesOf = (all: readonly Route[]): Status[] =>
   statuses.filter((status) => all.some(({ cell }) => cell.status === status));
 
-/** What makes somebody hear of some of the events all the same. */
-function unlessText({ nobody, heardBy }: Route): string {
+/** What makes somebody hear of some of the events all the same; or of which ones nobody does, if that is all there is. */
+function unlessText({ nobody, nobodyIf, heardBy }: Route): string {
   if (nobody) return '';
+  if (nobodyIf !== null) return ` if ${nobodyIf}`;
   const words = new Set(heardBy.flatMap(({ rest }) => rest?.words ?? []));
   return ` unless ${[...words].slice(0, mostShown).join(', or ')}`;
 }

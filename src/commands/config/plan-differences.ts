@@ -1,8 +1,8 @@
 import { actionOf, dataOf } from '../../deliveries/prepare.ts';
 import { cannotBeUsed, type PlanFault } from '../../config/live/stored-plans.ts';
 import { eventFields } from '../../ops/printed.ts';
-import { type ActionRef, type Event, isMap, type Json, noFacts } from '../../model.ts';
-import { decide } from '../../rules/decide.ts';
+import { type ActionRef, type Event, type Facts, isMap, type Json, noFacts } from '../../model.ts';
+import { decide, subjectOf } from '../../rules/decide.ts';
 import { allActions, type Plan } from '../../rules/plan.ts';
 import { type Mask, maskTexts } from '../../support/secret.ts';
 import { count, printable } from '../../support/text.ts';
@@ -43,11 +43,11 @@ export function wholly(plan: Plan | PlanFault): Plan | PlanFault {
   return why === undefined ? plan : { fault: cannotBeUsed(why) };
 }
 
-export function plannedFor(plan: Plan, event: Event): PlannedMessage[] {
-  return decide(plan, event, noFacts, event.receivedAt).map((delivery) => {
+export function plannedFor(plan: Plan, event: Event, facts = noFacts): PlannedMessage[] {
+  return decide(plan, event, facts, event.receivedAt).map((delivery) => {
     const { rule, action, sink, connector, dueAt } = delivery;
     const decided = actionOf(plan, delivery);
-    const about = { events: [event], notice: null };
+    const about = { events: [event], facts: new Map([[event.id, facts]]), notice: null };
     const said = decided?.render(dataOf(decided, about, plan, event.receivedAt)) ?? { fields: {} };
     const [fields, fault] = 'fault' in said ? [{}, said.fault] : [said.fields, null];
     return { rule, action, sink, connector, dueAt, fields, fault };
@@ -134,6 +134,8 @@ const kinds = {
 export class Backtest {
   /** Why events could not be compared, with how many. */
   readonly #lost = new Map<string, number>();
+  /** Look-ups of the new plan, with how many events nothing was looked up for. */
+  readonly #withoutFacts = new Map<string, number>();
   differing = 0;
   #compared = 0;
   readonly #next: Plan;
@@ -144,15 +146,16 @@ export class Backtest {
     this.#next = next;
   }
 
-  /** Compares what becomes of an event with what its own plan, `then`, made of it. */
-  add(event: Event, then: Plan | PlanFault): readonly Difference[] {
+  /** Compares what becomes of an event with what its own plan, `then`, made of it. `facts`: those that were kept. */
+  add(event: Event, facts: Facts, then: Plan | PlanFault): readonly Difference[] {
     const before = wholly(then);
     if ('fault' in before) {
       this.#lost.set(before.fault, (this.#lost.get(before.fault) ?? 0) + 1);
       return [];
     }
-    const found = compare(plannedFor(before, event), plannedFor(this.#next, event));
+    const found = compare(plannedFor(before, event, facts), plannedFor(this.#next, event, facts));
     this.#compared += 1;
+    this.#noteMissing(event, facts);
     if (found.length === 0) return found;
     this.differing += 1;
     const known = this.#groups.size;
@@ -164,6 +167,23 @@ export class Backtest {
     const isNews = this.#groups.size > known;
     if (isNews && this.#examples.length < mostExamples) this.#examples.push({ event, found });
     return found;
+  }
+
+  #noteMissing(event: Event, facts: Facts): void {
+    const { lookups } = this.#next;
+    if (lookups.size === 0) return;
+    const subject = subjectOf(this.#next, event, noFacts);
+    for (const [name, { applies }] of lookups)
+      if (applies(subject) && !facts[name])
+        this.#withoutFacts.set(name, (this.#withoutFacts.get(name) ?? 0) + 1);
+  }
+
+  /** What the new plan would have looked up, and was not. */
+  missing(): string[] {
+    return Array.from(
+      this.#withoutFacts,
+      ([name, many]) => `${count(many, 'event')} without facts of ${name}: compared as if these were unknown`,
+    );
   }
 
   /** Which events could not be compared, and why. */

@@ -40,13 +40,14 @@ function testText(ofTest: readonly Route[], io: Io): string {
   return [paint(io, 'bold', title), ...rows].join('\n');
 }
 
-function linesOf({ heardBy, twice, nobody, otherwiseNobody, unheard }: Route, io: Io): string[] {
+function linesOf({ heardBy, twice, nobody, otherwiseNobody, nobodyIf, unheard }: Route, io: Io): string[] {
   const isTwice = new Set(twice.flatMap(({ first, second }) => [first, second]));
   const meant = unheard === null ? ', as the config says' : '';
   const none = (text: string) => `    ${unheard === null ? text : paint(io, 'red', text)}${meant}`;
   const heard = heardBy.map((one) => heardLine(one, isTwice.has(one.action), io));
   if (nobody) return [none('nobody')];
-  return otherwiseNobody ? [...heard, none('otherwise nobody')] : heard;
+  const otherwise = nobodyIf === null ? 'otherwise nobody' : `nobody if ${printable(nobodyIf)}`;
+  return otherwiseNobody ? [...heard, none(otherwise)] : heard;
 }
 
 function heardLine({ action, audience, rest }: Heard, isTwice: boolean, io: Io): string {

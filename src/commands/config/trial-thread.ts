@@ -41,8 +41,8 @@ async function backtested({ events, plans }: TrialQuestion, source: Json): Promi
   const next = wholly(await known.get(pasted));
   if ('fault' in next) return next.fault;
   const summary = new Backtest(next);
-  for (const { event, configId } of events) summary.add(event, await known.get(configId));
-  return [summary.text({ color: false }), ...summary.lost()].join('\n');
+  for (const { event, facts, configId } of events) summary.add(event, facts, await known.get(configId));
+  return [summary.text({ color: false }), ...summary.missing(), ...summary.lost()].join('\n');
 }
 
 /** Each reference stands for itself. */

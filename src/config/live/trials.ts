@@ -1,5 +1,6 @@
 import { ConfigError, type Problem } from '../config.ts';
-import type { Event, Json } from '../../model.ts';
+import { foundBy } from '../../lookups/facts.ts';
+import type { EventWithFacts, Json } from '../../model.ts';
 import { askThread } from './reload.ts';
 import type { Reads } from '../../store/store.ts';
 
@@ -15,8 +16,7 @@ export interface TrialQuestion {
   readonly plans: ReadonlyMap<string, Json>;
 }
 
-interface TrialEvent {
-  readonly event: Event;
+interface TrialEvent extends EventWithFacts {
   readonly configId: string;
 }
 
@@ -78,10 +78,11 @@ export class Trials {
     const events: TrialEvent[] = [];
     const plans = new Map<string, Json>();
     let bytes = 0;
-    for (const { event, configId } of stories) {
-      bytes += JSON.stringify(event.raw).length;
+    for (const { event, lookups, configId } of stories) {
+      const facts = foundBy(lookups);
+      bytes += JSON.stringify([event.raw, facts]).length;
       if (bytes > mostEventBytes) break;
-      events.push({ event, configId });
+      events.push({ event, facts, configId });
       if (!plans.has(configId)) plans.set(configId, await this.#reads.config(configId));
     }
     return { events, plans };

@@ -209,6 +209,7 @@ export const route = z.object({
   ),
   nobody: z.boolean(),
   otherwiseNobody: z.boolean(),
+  nobodyIf: z.nullable(z.string()),
   meant: z.boolean(),
   twice: z.boolean(),
 });
