@@ -5,7 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openStore } from '../../src/store/open.ts';
 import { StoreUnavailable, type EventStory, type Store } from '../../src/store/store.ts';
 import { arrival, configId } from '../contract/store-fixtures.ts';
+import { foundBy } from '../../src/lookups/facts.ts';
 import type { Call, Fault } from '../../sandbox/faults.ts';
+import { TestingService } from '../../sandbox/testing-service.ts';
 import { startTools, type Tools } from '../../sandbox/tools.ts';
 import type { PostgresServer } from '../fixtures/postgres.ts';
 import { clusterOf } from './cluster.ts';
@@ -37,6 +39,8 @@ const jumpMs = 400 * 86_400_000;
 const retentionMs = 1500;
 /** Each has a channel and a tab of its own, so that there are lanes beside each other. */
 const tests = 4;
+/** Of this one, candidates are looked up before anybody is told. */
+const lookedUp = 0;
 
 /**
  * Kills the connector at random moments while 200 events a second come in, or as told, and every tool now and then fails, hangs, or
@@ -49,12 +53,12 @@ export async function runRound(
   server: PostgresServer | null = null,
   betweenMs?: number,
 ): Promise<RoundReport> {
-  const { random, folder, tools } = await prepared(seed);
+  const { random, folder, tools, api } = await prepared(seed);
   const storeUrl = server ? `${server.url()}?schema=round_${seed}` : `sqlite:${folder}/connector.db`;
   const jumps = seed % 2 === 0;
   const person = new SheetPerson(tools.sheets, seeded(seed + 1_000_000));
   const configFile = join(folder, 'config.yaml');
-  await writeFile(configFile, configText(storeUrl, tools, jumps ? 8 : 1));
+  await writeFile(configFile, configText(storeUrl, tools, api, jumps ? 8 : 1));
   const past = await keepPast(storeUrl);
   const connector = new ConnectorProcess(configFile, tools.env);
   let url = `${await connector.start()}/hook`;
@@ -90,6 +94,7 @@ export async function runRound(
       ...findBreaches(stories, sender.accepted, tools),
       ...(stories.length < all.length ? [] : ['what came ten days ago was deleted']),
       ...boardBreaches(stories, tools, notes),
+      ...lookupBreaches(stories),
       ...personBreaches(person, notes),
       ...(code === 0 ? [] : [`SIGTERM gave exit code ${code}`]),
     ];
@@ -107,7 +112,7 @@ export async function runRound(
   } finally {
     sender.stop();
     await connector.kill();
-    await tools.close();
+    await Promise.all([tools.close(), api.close()]);
     await rm(folder, { recursive: true });
   }
 }
@@ -120,7 +125,9 @@ async function prepared(seed: number) {
   const tools = await startTools({ slack: { channels } });
   for (const faults of tools.faults) faults.decide = randomFaults(random);
   onlySending(tools);
-  return { random, folder, tools };
+  const api = await new TestingService({ callsPerMinute: 1_000_000 }).start();
+  api.faults.decide = randomFaults(seeded(seed + 2_000_000));
+  return { random, folder, tools, api };
 }
 
 const behindMs = 600_000;
@@ -144,12 +151,12 @@ export async function runRoundOfCopies(
   server: PostgresServer,
   betweenMs = betweenEventsMs,
 ): Promise<RoundReport> {
-  const { random, folder, tools } = await prepared(seed);
+  const { random, folder, tools, api } = await prepared(seed);
   const cluster = await clusterOf(seed, server, seeded(seed + 1_000_000));
   const storeUrl = `${cluster.url}?schema=round_${seed}`;
   const configFile = join(folder, 'config.yaml');
   // In every other round an attempt may take longer than a lease runs.
-  await writeFile(configFile, configText(storeUrl, tools, seed % 2 === 1 ? 16 : 1));
+  await writeFile(configFile, configText(storeUrl, tools, api, seed % 2 === 1 ? 16 : 1));
   const replicas = Array.from({ length: count }, () => new ConnectorProcess(configFile, tools.env));
   if (random() < 0.5) replicas[0]!.clockAheadMs = -behindMs;
   const urls = (await Promise.all(replicas.map((replica) => replica.start()))).map((url) => `${url}/hook`);
@@ -187,6 +194,7 @@ export async function runRoundOfCopies(
         cluster.losesCommits,
       ),
       ...boardBreaches(stories, tools, []),
+      ...lookupBreaches(stories),
       ...codes.filter((code) => code !== 0).map((code) => `SIGTERM gave exit code ${code}`),
     ];
     const repeated = { mail: repeats(tools.received.mail()), webhook: repeats(tools.received.webhook()) };
@@ -206,7 +214,7 @@ export async function runRoundOfCopies(
     sender.stop();
     await Promise.all(replicas.map((replica) => replica.kill()));
     await cluster.remove();
-    await tools.close();
+    await Promise.all([tools.close(), api.close()]);
     await rm(folder, { recursive: true });
   }
 }
@@ -256,7 +264,7 @@ function onlySending({ smtp }: Tools): void {
   smtp.faults.only = ['DATA'];
 }
 
-function configText(storeUrl: string, tools: Tools, timeoutS: number): string {
+function configText(storeUrl: string, tools: Tools, api: TestingService, timeoutS: number): string {
   const often = `retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1000d }, timeout: ${timeoutS}s`;
   // It is crashes that are tried here and not patience.
   const fast = `${often}, rate: 500/s`;
@@ -269,13 +277,23 @@ sinks:
   sheet: { connector: google-sheets, spreadsheetId: "${tools.sheets.spreadsheetId}", credentials: "\${GOOGLE_CREDENTIALS}", apiUrl: "${tools.sheets.url}", ${fast.replace('timeout: 1s', 'timeout: 5s')} }
   mail: { connector: email, url: "\${SMTP_URL}", from: hiring@example.com, ${often} }
   ats: { connector: webhook, url: "${tools.http.url}", secret: "\${ATS_SECRET}", allowPrivate: true, ${often} }
+lookups:
+  candidate:
+    url: "${api.url}/candidates/{{ event.candidateId }}"
+    auth: { oauth2: { tokenUrl: "${api.url}/token", grant: password, username: ${api.username}, password: ${api.password} } }
+    when: { testId: ${lookedUp} }
+    fields: { name: { at: /name, personal: true }, score: { at: /result/score, type: number } }
+    waitFor: 20s
+    allowPrivate: true
+    retry: { minDelay: 50ms, maxDelay: 500ms }
+    timeout: ${timeoutS}s
 rules:
   - name: all
     when: {}
     then:
       - { sink: slack, channel: "#team-{{ event.testId }}", text: "{{ event.candidateId }}" }
       - { sink: sheet, tab: "Test {{ event.testId }}", row: { Candidate: "{{ event.candidateId }}" } }
-      - { sink: mail, to: ops@example.com, subject: "{{ event.candidateId }}", text: completed }
+      - { sink: mail, to: ops@example.com, subject: "{{ event.candidateId }}", text: "completed: {{ candidate.name | default: 'somebody' }}" }
       - { sink: ats }
       - { sink: sheet, tab: Board, key: Team, row: { Team: "team {{ event.testId }}", Last: "{{ event.candidateId }}" } }
 `;
@@ -320,6 +338,7 @@ async function opened(url: string): Promise<Store> {
 
 async function isDrained(store: Store): Promise<boolean> {
   const counts = await store.counts();
+  if ((await store.eventCounts()).undecided > 0) return false;
   return counts.length > 0 && counts.every(({ states }) => states.pending + states.sending === 0);
 }
 
@@ -398,6 +417,21 @@ function sheetBreaches(stories: readonly EventStory[], tools: Tools, losesEvents
     const isRight = candidate === Candidate && strays.length === 0;
     return isRight ? [] : [`the sheet has a row ${JSON.stringify(row)}`];
   });
+}
+
+/** Each event is decided, with what was looked up or without. */
+function lookupBreaches(stories: readonly EventStory[]): string[] {
+  const states = stories.map(({ event, decided, lookups }) => ({
+    id: event.id,
+    isRight: decided && lookups.length === (event.testId === lookedUp ? 1 : 0),
+    state: foundBy(lookups)['candidate']?.state,
+  }));
+  return [
+    ...states
+      .filter(({ isRight }) => !isRight)
+      .map(({ id }) => `${id} is not decided, or not looked up once`),
+    ...(states.some(({ state }) => state === 'answered') ? [] : ['nobody was found by the look-up']),
+  ];
 }
 
 /** Each team has one row, as the newest delivery left it. */
