@@ -34,7 +34,7 @@ export interface RunningRetention {
   readonly isClockDoubted: () => boolean;
 }
 
-/** Deletes what is older than the retention, in small steps. */
+/** Deletes what is older than the retention, in small steps, and of look-ups what is not kept for so long. */
 export function keepRetention(parts: Retention): RunningRetention {
   const { clock, pruned, failed } = parts;
   const believed = new BelievedClock(parts);
@@ -60,6 +60,7 @@ export function keepRetention(parts: Retention): RunningRetention {
       return notMineMs;
     }
     const now = round === null ? await believed.now() : null;
+    if (now !== null) await parts.store.forgetPersonal(now);
     if (now !== null) round = { before: now - parts.retentionMs(), after: null, count: 0 };
     const current = round;
     if (current === null) return betweenRoundsMs;

@@ -214,6 +214,8 @@ export type Reads = Calls<typeof reads>;
 export type LeaseStore = Calls<typeof leaseWrites>;
 
 const batch = 500;
+/** Each rewrites what was sent for its event. */
+const personalBatch = 25;
 
 /**
  * What the connector needs of a database, in terms of a delivery's life. One test suite checks every backend. Times are
@@ -295,6 +297,15 @@ export function storeOn(driver: Driver) {
       const noted = forgotten.events > 0;
       const rejected = await write(() => forgetting.eraseMentions(found, mentions, noted, now, by));
       return { ...forgotten, rejected };
+    },
+
+    /** See the operation. All of them, step by step. */
+    async forgetPersonal(now: number): Promise<number> {
+      for (let total = 0; ;) {
+        const count = await write(() => forgetting.forgetPersonal(now, personalBatch));
+        total += count;
+        if (count < personalBatch) return total;
+      }
     },
 
     /** See the operation. */

@@ -131,6 +131,44 @@ export function deciding(bench: () => Bench): void {
     });
   });
 
+  test('erases what says who a candidate is once it is kept for long enough, and what was told of it', async () => {
+    const { store, home } = bench();
+    const { eventId } = await store.accept(undecided('ana'));
+    const [asked] = await claimDue(store, t0, lane);
+    const progress = { state: 'answered', fields: { name: 'Ana Kovač', score: 87 }, personal: ['name'] };
+    await store.record([resultOf(asked!, delivered, { progress, personalUntil: t0 + minute })]);
+    await store.decide(eventId, decider({ decide: () => [planned()] }), t0);
+    const [told] = await claimDue(store);
+    const outcome = { ...delivered, receipt: { to: 'Ana Kovač', ts: '1' } };
+    await store.record([resultOf(told!, outcome, { message: { text: 'Ana Kovač: 87 %' } })]);
+
+    expect(await store.forgetPersonal(t0 + minute - 1)).toBe(0);
+    expect(await store.forgetPersonal(t0 + minute)).toBe(1);
+    expect(await store.forgetPersonal(t0 + minute)).toBe(0);
+    expect(await store.event(eventId)).toMatchObject({
+      lookups: [{ progress: { state: 'answered', fields: { score: 87 }, personal: [] } }],
+      deliveries: [{ message: null, receipt: { to: '(erased)', ts: '1' }, history: [{}] }],
+    });
+    await store.traces(['Ana Kovač'], false);
+    expect(await home.content()).not.toContain('Ana Kova');
+  });
+
+  test('forgets a candidate whose look-up is under way, and keeps nothing of its answer', async () => {
+    const { store } = bench();
+    const one = undecided('ana');
+    await store.accept(one);
+    const [asked] = await claimDue(store, t0, lane);
+    const mentions = { without: (text: string) => text, hints: [], spellings: [] };
+    const forgotten = await store.forget(
+      { candidateId: 'ana', eventIds: [one.event.id], mentions },
+      t0,
+      person,
+    );
+    expect(forgotten).toMatchObject({ done: true, events: 1, deliveries: [] });
+    await answer(store, asked!, 'Ana');
+    expect(await store.counts()).toMatchObject([{ sink: lane, planned: 0 }]);
+  });
+
   test('forgets a candidate with undecided events, and lets nobody else wait for them', async () => {
     const { store } = bench();
     const arrivals = [undecided('ana'), undecided('ana', [])];

@@ -1,13 +1,14 @@
-import type { Delivery, DeliveryState, Json } from '../../model.ts';
+import { type Delivery, type DeliveryState, type Json, lookupConnector } from '../../model.ts';
 import type { Mentions } from '../../support/candidate-traces.ts';
-import { maskTexts } from '../../support/secret.ts';
+import { masker } from '../../support/masker.ts';
+import { type Mask, maskTexts } from '../../support/secret.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, sql as auditSql } from './audit.ts';
 import { leaveUndecided } from './deciding.ts';
 import { eraseEvent } from './housekeeping.ts';
 import { all, get, lock, query, run, type Operation, type Value } from '../operation.ts';
 import { sql as reading } from './reading.ts';
-import { candidateKey, delivery, firstNoticeSeq, idOf, of, seqsPerEvent } from './rows.ts';
+import { candidateKey, delivery, firstNoticeSeq, idOf, isLookup, of, seqsPerEvent } from './rows.ts';
 
 export interface Forgetting {
   readonly candidateId: string;
@@ -46,6 +47,7 @@ interface FoundDelivery {
   readonly id: string;
   readonly carrier: number | null;
   readonly lane: string;
+  readonly connector: string;
   readonly state: DeliveryState;
 }
 
@@ -54,13 +56,30 @@ const sql = {
   select seq, id, coalesce(content, seq) as content, config_id, test_id, status from events
   where candidate_key = $1 and candidate_id = $2 order by seq`),
   deliveriesOf: query<FoundDelivery>(`
-  select d.seq, ${idOf('e.id', 'd.seq')} as id, d.carrier, d.lane, d.state from deliveries d join events e on e.seq = $1
+  select d.seq, ${idOf('e.id', 'd.seq')} as id, d.carrier, d.lane, d.connector, d.state from deliveries d join events e on e.seq = $1
   where d.seq ${of('$1')} order by d.seq`),
   othersIn: query<{ readonly seq: number }>(`
   select d.seq from deliveries d where d.carrier = $1 and d.seq not ${of('$2')} limit 1`),
   /** Of digests that have deliveries of the event. */
   forgetMessages: `
   update deliveries set message = null where carrier in (select d.carrier from deliveries d where d.seq ${of('$1')})`,
+  /** $1: now. Of a look-up, what it found. */
+  personalUntil: query<{ readonly seq: number; readonly progress: string }>(`
+  select seq, progress from deliveries where personal_until <= $1 order by personal_until limit $2`),
+  forgetPersonal: `update deliveries set progress = $2, personal_until = null where seq = $1`,
+  forgetSent: `update deliveries set message = null where seq ${of('$1')}`,
+  textsOf: query<{
+    readonly seq: number;
+    readonly receipt: string | null;
+    readonly last_error: string | null;
+    readonly thread: string | null;
+  }>(
+    `select d.seq, d.receipt, d.last_error, d.thread from deliveries d where d.seq ${of('$1')} and not ${isLookup}`,
+  ),
+  keepTexts: `update deliveries set receipt = $2, last_error = $3, thread = $4 where seq = $1`,
+  outcomesOf: query<{ readonly seq: number; readonly number: number; readonly outcome: string }>(`
+  select delivery_seq as seq, number, cast(outcome as text) as outcome from attempts where delivery_seq ${of('$1')}`),
+  keepOutcome: `update attempts set outcome = $3 where delivery_seq = $1 and number = $2`,
   deleteContent: `delete from correlations where content = $1`,
   deleteRejected: `delete from rejected_requests where seq = $1`,
 };
@@ -87,7 +106,9 @@ export function* forget(
   for (const { seq } of events) {
     const lanes = new Set((yield* all(sql.deliveriesOf, seq)).map(({ lane }) => lane));
     for (const lane of lanes) yield* lock(`lane ${lane}`);
-    for (const { id, state, carrier } of yield* all(sql.deliveriesOf, seq)) {
+    for (const { id, state, carrier, connector } of yield* all(sql.deliveriesOf, seq)) {
+      // Asking leaves nothing in a tool, and an answer that comes later is not kept.
+      if (connector === lookupConnector) continue;
       // It is tried again under the id of a digest that has others in it.
       const isShared =
         state === 'pending' && carrier !== null && (yield* get(sql.othersIn, carrier, seq)) !== undefined;
@@ -97,7 +118,8 @@ export function* forget(
   if (underWay.length > 0) return { done: false, unexpected: null, underWay };
   const deliveries: Delivery[] = [];
   for (const event of events) {
-    deliveries.push(...(yield* all(reading.deliveriesOf, event.seq)).map(delivery.read));
+    const made = (yield* all(reading.deliveriesOf, event.seq)).map(delivery.read);
+    deliveries.push(...made.filter(({ connector }) => connector !== lookupConnector));
     yield* run(sql.forgetMessages, event.seq);
     yield* leaveUndecided(event.seq);
     yield* eraseEvent(tallies, event);
@@ -105,6 +127,50 @@ export function* forget(
   }
   if (events.length > 0) yield* note(now, by);
   return { done: true, events: events.length, rejected: 0, deliveries };
+}
+
+/** What a look-up keeps, as far as this has to know it. */
+interface Found {
+  readonly fields: { readonly [field: string]: Json };
+  readonly personal: readonly string[];
+}
+
+/**
+ * Erases what look-ups found that says who a candidate is, and that is not kept any longer: there, in the messages that were
+ * sent for its event, and in what the tools answered. Returns how many look-ups it was done for, `limit` at most.
+ */
+export function* forgetPersonal(now: number, limit: number): Operation<number> {
+  yield* lock('prune');
+  const rows = yield* all(sql.personalUntil, now, limit);
+  for (const { seq, progress } of rows) {
+    const found = JSON.parse(progress) as Found;
+    const kept = Object.entries(found.fields).filter(([field]) => !found.personal.includes(field));
+    const rest = { ...found, fields: Object.fromEntries(kept), personal: [] };
+    yield* run(sql.forgetPersonal, seq, JSON.stringify(rest));
+    const texts = found.personal.flatMap((field) => {
+      const value = found.fields[field];
+      return typeof value === 'string' ? [value] : [];
+    });
+    yield* forgetTold(Math.floor(seq / seqsPerEvent), masker(texts, { mark: '(erased)', whole: true }));
+  }
+  return rows.length;
+}
+
+/** `without`: the same text without what says who the candidate is. */
+function* forgetTold(event: number, without: Mask): Operation<void> {
+  yield* run(sql.forgetSent, event);
+  yield* run(sql.forgetMessages, event);
+  const inJson = (text: string) => JSON.stringify(maskTexts(JSON.parse(text) as Json, without));
+  for (const { seq, receipt, last_error: error, thread } of yield* all(sql.textsOf, event))
+    yield* run(
+      sql.keepTexts,
+      seq,
+      receipt === null ? null : inJson(receipt),
+      error === null ? null : without(error),
+      thread === null ? null : without(thread),
+    );
+  for (const { seq, number, outcome } of yield* all(sql.outcomesOf, event))
+    yield* run(sql.keepOutcome, seq, number, inJson(outcome));
 }
 
 const note = (now: number, by: By) => run(auditSql.insertChange, now, by.who, by.from, 'forget', by.note);
