@@ -26,6 +26,7 @@ const commands: Readonly<Record<string, () => Promise<Command<any, any>>>> = {
   ignore: async () => (await import('./store/ignore.ts')).ignore,
   retry: async () => (await import('./store/retry.ts')).retry,
   apply: async () => (await import('./store/apply.ts')).apply,
+  lookup: async () => (await import('./store/lookup.ts')).lookup,
   forget: async () => (await import('./store/forget.ts')).forget,
   backup: async () => (await import('./store/backup.ts')).backup,
   'migrate-store': async () => (await import('./store/migrate-store.ts')).migrateStore,

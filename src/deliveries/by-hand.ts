@@ -1,3 +1,4 @@
+import { lookupsOf } from '../lookups/deciding.ts';
 import { foundBy } from '../lookups/facts.ts';
 import { type About, dataOf } from './prepare.ts';
 import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
@@ -206,6 +207,19 @@ export function planLate(
   return unusable === undefined
     ? { eventId: event.id, configId: plan.id, deliveries: asked }
     : cannotUse(unusable);
+}
+
+/** The look-ups of today's plan for a decided event, to be made again; or why there are none. */
+export function planLookups(
+  plan: Plan,
+  { event, decided }: Pick<EventStory, 'event' | 'decided'>,
+  now: number,
+): Late | Unplanned {
+  if (!decided) return { fault: 'it is not decided yet: it waits for its look-ups' };
+  const asked = lookupsOf(plan, event)?.asked ?? [];
+  if (asked.length === 0) return { fault: "today's config has no look-up for it that anything uses" };
+  const deliveries = asked.map((one) => Object.assign(one, { dueAt: now }));
+  return { eventId: event.id, configId: plan.id, deliveries };
 }
 
 /** Has whoever serves the store try a sink at once, if it is paused or failing. Returns how it was. */

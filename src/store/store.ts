@@ -1,5 +1,5 @@
 import { audit, type By } from './operations/audit.ts';
-import { apply, discard, replay, resend } from './operations/by-hand.ts';
+import { apply, discard, lookUp, replay, resend } from './operations/by-hand.ts';
 import * as carrying from './operations/carrying-out.ts';
 import { claim } from './operations/claiming.ts';
 import * as counting from './operations/counting.ts';
@@ -176,6 +176,7 @@ const countedWrites = {
   decide: deciding.decide,
   defer: carrying.defer,
   discard,
+  lookUp,
   raise: receiving.raise,
   replay,
   resend,

@@ -134,13 +134,13 @@ export function deciding(bench: () => Bench): void {
   test('erases what says who a candidate is once it is kept for long enough, and what was told of it', async () => {
     const { store, home } = bench();
     const { eventId } = await store.accept(undecided('ana'));
-    const [asked] = await claimDue(store, t0, lane);
+    const [look] = await claimDue(store, t0, lane);
     const progress = { state: 'answered', fields: { name: 'Ana Kovač', score: 87 }, personal: ['name'] };
-    await store.record([resultOf(asked!, delivered, { progress, personalUntil: t0 + minute })]);
+    await store.record([resultOf(look!, delivered, { progress, personalUntil: t0 + minute })]);
     await store.decide(eventId, decider({ decide: () => [planned()] }), t0);
     const [told] = await claimDue(store);
     const outcome = { ...delivered, receipt: { to: 'Ana Kovač', ts: '1' } };
-    await store.record([resultOf(told!, outcome, { message: { text: 'Ana Kovač: 87 %' } })]);
+    await store.record([resultOf(told!, outcome, { message: JSON.stringify({ text: 'Ana Kovač: 87 %' }) })]);
 
     expect(await store.forgetPersonal(t0 + minute - 1)).toBe(0);
     expect(await store.forgetPersonal(t0 + minute)).toBe(1);
@@ -157,7 +157,7 @@ export function deciding(bench: () => Bench): void {
     const { store } = bench();
     const one = undecided('ana');
     await store.accept(one);
-    const [asked] = await claimDue(store, t0, lane);
+    const [look] = await claimDue(store, t0, lane);
     const mentions = { without: (text: string) => text, hints: [], spellings: [] };
     const forgotten = await store.forget(
       { candidateId: 'ana', eventIds: [one.event.id], mentions },
@@ -165,7 +165,7 @@ export function deciding(bench: () => Bench): void {
       person,
     );
     expect(forgotten).toMatchObject({ done: true, events: 1, deliveries: [] });
-    await answer(store, asked!, 'Ana');
+    await answer(store, look!, 'Ana');
     expect(await store.counts()).toMatchObject([{ sink: lane, planned: 0 }]);
   });
 

@@ -10,7 +10,7 @@ interface Told {
 }
 
 /** A connector that asks a testing service about each candidate, and tells an endpoint of it. */
-async function asking({ waitFor = '20s', more = '' } = {}) {
+async function asking({ waitFor = '20s', admin = '{ port: 0 }' } = {}) {
   const api = await new TestingService().start();
   onTestFinished(() => api.close());
   const rules = `
@@ -26,13 +26,12 @@ lookups:
     allowPrivate: true
     rate: 1000/s
     retry: { minDelay: 20ms, maxDelay: 50ms }
-    ${more}
 rules:
   - { name: known, when: { candidate.score: { gte: 0 } }, then: [ { sink: ats, body: { text: "{{ candidate.name | default: 'nobody' }}: {{ candidate.score }}" } } ] }
   - { name: no-score, when: { candidate.score: unknown }, then: [ { sink: ats, body: { text: "unknown" } } ] }
   - { name: none, when: { candidate.score: absent }, then: [ { sink: ats, body: { text: "none of {{ candidate.name | default: 'nobody' }}" } } ] }
 `;
-  const running = await telling({ rules });
+  const running = await telling({ rules, admin });
   const { app, http, command } = running;
   const told = () => http.calls.map(({ body }) => (JSON.parse(body) as { text: string }).text);
   /** Posts an event, and resolves when somebody was told of it. */
@@ -116,4 +115,35 @@ test('an event is told of without facts when waitFor is over, and it says why th
     decided: true,
     facts: { candidate: { state: 'unknown', reason: expect.stringContaining('cannot be reached') } },
   });
+});
+
+test('what was looked up can be asked for again: that sends nothing, and a resend shows it', async () => {
+  const { api, about, command, told, app } = await asking({
+    waitFor: '300ms',
+    admin: '{ port: 0, password: correct-horse-battery }',
+  });
+  api.version = ({ name }) => ({ name });
+  const { eventId, facts } = await about('ana');
+  expect(facts).toMatchObject({ candidate: { fields: { score: null } } });
+  api.version = (answer) => answer;
+  expect(await command('lookup', eventId, '--wait', '--note', 'it was late')).toMatchObject({ code: 0 });
+  const detail = JSON.parse((await command('event', eventId, '--json')).out) as Told & { changes: unknown };
+  expect(detail).toMatchObject({
+    facts: { candidate: { fields: { score: 94 } } },
+    deliveries: [{}],
+    changes: [{ action: 'lookup', note: 'it was late', deliveries: [expect.stringMatching(/_3$/)] }],
+  });
+  const again = await fetch(`${app.adminUrl}/api/events/${eventId}/lookup`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa('dana:correct-horse-battery')}` },
+  });
+  expect([again.status, await again.json()]).toEqual([200, { deliveries: [expect.stringMatching(/_4$/)] }]);
+  expect(told()).toHaveLength(1);
+
+  expect((await command('discard', `${eventId.replace('evt', 'dlv')}_1`)).err).toContain(
+    'there is no such delivery',
+  );
+  expect((await command('resend', `${eventId.replace('evt', 'dlv')}_2`)).code).toBe(0);
+  await vi.waitFor(() => expect(told()).toHaveLength(2));
+  expect(told()[1]).toBe("none of Eva O'Neill");
 });

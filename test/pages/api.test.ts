@@ -76,6 +76,8 @@ test('every answer is what the document says, and every path is tried', async ()
     ['/deliveries/replay', '/deliveries/replay', 200, { state: 'dead' }],
     ['/deliveries/discard', '/deliveries/discard', 422, {}],
     ['/deliveries/discard', '/deliveries/discard', 200, { state: 'held' }],
+    [`/events/${good}/lookup`, '/events/{id}/lookup', 409, {}],
+    ['/events/evt_unknown/lookup', '/events/{id}/lookup', 404, {}],
     ['/sinks/ats/retry', '/sinks/{sink}/retry', 200, {}],
     ['/sinks/nobody/retry', '/sinks/{sink}/retry', 404, {}],
   ];

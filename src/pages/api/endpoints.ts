@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { wording } from '../../config/text/wording.ts';
-import { NotThere, selected, type Selection } from '../../deliveries/by-hand.ts';
+import { NotThere, planLookups, selected, type Selection } from '../../deliveries/by-hand.ts';
 import type { Refusal } from '../../http/problem.ts';
 import { deliveryStates, replayableStates, statuses } from '../../model.ts';
 import { detailJson, storyJson } from '../../ops/printed.ts';
@@ -205,6 +205,26 @@ export const apiRoutes: readonly ApiRoute[] = [
   },
   ...changes('replay', 'Sends again'),
   ...changes('discard', 'Gives up'),
+  {
+    method: 'post',
+    path: '/events/{id}/lookup',
+    summary: 'Looks up again what a decided event is about; sends nothing.',
+    body: z.object({ note }),
+    answer: z.object({
+      deliveries: z.array(z.string()).describe('The ids of the look-ups; none where they are under way.'),
+    }),
+    async handle(parts, req) {
+      const came = await parts.reads.event(String(req.params['id']));
+      if (!came) throw new NotPossible({ status: 404, detail: 'There is no such event.' });
+      const now = await parts.store.now();
+      const planned = planLookups(parts.config().plan, came, now);
+      if ('fault' in planned)
+        throw new NotPossible({ status: 409, detail: `It cannot be asked: ${planned.fault}.` });
+      const deliveries = await parts.store.lookUp([planned], now, byOf(req, 'the API'));
+      parts.wake();
+      return { deliveries };
+    },
+  },
   {
     method: 'post',
     path: '/sinks/{sink}/retry',

@@ -2,6 +2,7 @@ import {
   type ChangeKind,
   discardableStates,
   type DeliveryState,
+  lookupOf,
   type PlannedDelivery,
   replayableStates,
 } from '../../model.ts';
@@ -9,8 +10,8 @@ import { parseDeliveryId } from '../../support/ids.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, type ChangedDelivery, note } from './audit.ts';
 import { apply as applyChange, change, find, type FoundRow } from './deliveries.ts';
-import { get, lock, query, run, together, type Operation } from '../operation.ts';
-import { deliveryIdAt, of, places, planned as ofPlan, seqsPerEvent } from './rows.ts';
+import { all, get, lock, query, run, together, type Operation } from '../operation.ts';
+import { deliveryIdAt, isLookup, of, places, planned as ofPlan, seqsPerEvent } from './rows.ts';
 
 export interface Replay {
   readonly deliveryId: string;
@@ -53,6 +54,11 @@ export const sql = {
   due_at = $9, since = $9, replayed = 1, progress = case when $10 = 1 then progress else null end`),
   discard: change(`state = 'discarded', ended_at = null, discarded_at = $3`),
   eventSeq: query<{ readonly seq: number }>(`select seq from events where id = $1`),
+  decidedSeq: query<{ readonly seq: number }>(`
+  select e.seq from events e where e.id = $1 and e.seq not in (select event_seq from undecided)`),
+  /** Those that have not ended. */
+  lookedUp: query<{ readonly sink: string }>(`
+  select d.sink from deliveries d where d.seq ${of('$1')} and ${isLookup} and d.state in ('pending', 'sending')`),
   lastOf: query<{ readonly seq: number | null }>(
     `select max(d.seq) as seq from deliveries d where d.seq ${of('$1')}`,
   ),
@@ -120,7 +126,8 @@ function* changeAll<Item extends { readonly deliveryId: string }>(
   const findAll = () => together(items.map(({ deliveryId }) => find(deliveryId)));
   const lanes = new Set((yield* findAll()).flatMap((found) => found?.lane ?? []));
   for (const lane of lanes) yield* lock(`lane ${lane}`);
-  const found = yield* findAll();
+  // Nobody would decide the event of a look-up that is discarded.
+  const found = (yield* findAll()).map((row) => (row && lookupOf(row.sink) !== null ? undefined : row));
   /** Several deliveries of one digest get one change. */
   const changed = new Map<number, FoundRow>();
   const changes: Operation<void>[] = [];
@@ -156,7 +163,7 @@ export function* resend(
   const made: ChangedDelivery[] = [];
   for (const { deliveryId, configId, planned } of items) {
     const found = yield* find(deliveryId);
-    if (!found) {
+    if (!found || lookupOf(found.sink) !== null) {
       results.push({ deliveryId, done: false, state: null });
       continue;
     }
@@ -191,14 +198,38 @@ export function* apply(tallies: Tallies, items: readonly Late[], now: number, by
       return seqs.map((seq) => ({ seq, id: deliveryIdAt(eventId, seq) }));
     }),
   );
-  const all = added.flat();
+  const made = added.flat();
   yield* note(
     'apply',
-    all.map(({ seq }) => alone(seq)),
+    made.map(({ seq }) => alone(seq)),
     now,
     by,
   );
-  return all.map(({ id }) => id);
+  return made.map(({ id }) => id);
+}
+
+/**
+ * Makes look-ups of decided events again, but for those that are under way. Nothing is sent. Returns the ids of the new
+ * deliveries.
+ */
+export function* lookUp(tallies: Tallies, items: readonly Late[], now: number, by: By): Operation<string[]> {
+  yield* lock(addingLock);
+  const made: { readonly seq: number; readonly id: string }[] = [];
+  for (const { eventId, configId, deliveries } of items) {
+    const event = yield* get(sql.decidedSeq, eventId);
+    if (!event) continue;
+    const underWay = new Set((yield* all(sql.lookedUp, event.seq)).map(({ sink }) => sink));
+    const asked = deliveries.filter(({ sink }) => !underWay.has(sink));
+    const seqs = yield* add(tallies, event.seq, configId, asked, null);
+    made.push(...seqs.map((seq) => ({ seq, id: deliveryIdAt(eventId, seq) })));
+  }
+  yield* note(
+    'lookup',
+    made.map(({ seq }) => alone(seq)),
+    now,
+    by,
+  );
+  return made.map(({ id }) => id);
 }
 
 /** Returns the seqs of the new deliveries. `resendOf`: the seq of the delivery that a person sends again. */

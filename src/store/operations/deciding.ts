@@ -123,7 +123,9 @@ export function* decide(
   if (!seen) return 'gone';
   const { seq, key } = seen;
   yield* lockCandidate(key);
+  const [first] = yield* all(sql.first, key);
   const isOver = (one: Delivery) => until(one) <= now || until(one) > now + longestWaitMs;
+  let open = 0;
   let ended = 0;
   let next: number | null = null;
   for (const row of yield* all(sql.lookups, seq)) {
@@ -135,12 +137,16 @@ export function* decide(
       const count = yield* apply(sql.giveUp, found, now, JSON.stringify(givenUp(one)));
       tallies.moved(one.sink, state, 'discarded', count);
       ended += count;
-    } else next = Math.min(next ?? Infinity, until(one));
+      open += 1 - count;
+    } else {
+      open += 1;
+      next = Math.min(next ?? Infinity, until(one));
+    }
   }
   const left = yield* get(sql.left, seq, ended, next);
   // Another replica was quicker.
   if (!left) return 'gone';
-  if (left.waits > 0) return 'waits';
+  if (open > 0 || first?.seq !== seq) return 'waits';
   const lookups = (yield* all(sql.lookups, seq)).map(ofDelivery.read);
   if (configId !== seen.configId) {
     yield* run(sql.decidedBy, seq, configId);
