@@ -147,6 +147,7 @@ test.each(['did-not-take', 'not-assessed'])('the YAML with the rule %s is a good
     SHEET_ID: 's',
     SMTP_URL: 'smtps://a:b@mail.example.com',
     ATS_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    API_TOKEN: 'api-token-1',
   };
   const { code, out, err } = await run(['check', '--config', file], env);
   expect({ code, err }).toEqual({ code: 0, err: expect.not.stringContaining('error') });

@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { parseDocument } from 'yaml';
 import { connectors } from '../connectors/index.ts';
-import { run, workplace } from './commands/tools.ts';
+import { startSlack } from '../sandbox/slack.ts';
+import { TestingService } from '../sandbox/testing-service.ts';
+import { base, post, run, serving, workplace } from './commands/tools.ts';
 import { parseConfig } from '../src/config/load.ts';
 import { prepare } from '../src/deliveries/prepare.ts';
 import type { Json, RaisedNotice } from '../src/model.ts';
@@ -20,6 +22,9 @@ const recipes = new Map(
     /```yaml\n([^]*?)```/.exec(section)?.[1] ?? '',
   ]),
 );
+
+/** Of no tool, but of the testing service's API. */
+const names = 'Names and scores';
 
 /** What means something to one tool or another. */
 const candidateId = '<!channel>`@all';
@@ -190,7 +195,31 @@ const tools: { readonly [title: string]: Tool } = {
 };
 
 test('each recipe is tried', () => {
-  expect([...recipes.keys()].toSorted()).toEqual(Object.keys(tools).toSorted());
+  const tried = [...Object.keys(tools), names];
+  expect([...recipes.keys()].toSorted()).toEqual(tried.toSorted());
+});
+
+test('names and scores are asked for and told as their recipe says', async () => {
+  const api = await new TestingService().start();
+  const slack = await startSlack({ channels: ['hiring', 'hiring-managers'] });
+  onTestFinished(() => api.close());
+  onTestFinished(() => slack.close());
+  const document = parseDocument(
+    (recipes.get(names) ?? '').replaceAll('https://tests.example.com/api', api.url),
+  );
+  for (const lookup of ['candidate', 'test']) document.setIn(['lookups', lookup, 'allowPrivate'], true);
+  document.setIn(['sinks', 'slack', 'apiUrl'], slack.url);
+  const { folder, write } = await workplace();
+  const file = await write('recipe.yaml', base(folder) + String(document));
+  const env = { API_USER: api.username, API_PASSWORD: api.password, SLACK_BOT_TOKEN: slack.token };
+  expect(await run(['check', '--candidate', 'ana', file], env)).toMatchObject({ code: 0, err: '' });
+  const app = await serving(file, env);
+  await post(app, { candidateId: 'ana' });
+  await vi.waitFor(() => expect(slack.messages).toHaveLength(2), { timeout: 20_000 });
+  expect(slack.messages.map(({ text: said }) => said).toSorted()).toEqual([
+    "*Eva O'Neill: 94 %* in Backend Engineer, TypeScript",
+    expect.stringContaining("Eva O'Neill completed Backend Engineer, TypeScript: 94 %"),
+  ]);
 });
 
 const notice: RaisedNotice = {
