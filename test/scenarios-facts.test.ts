@@ -100,3 +100,45 @@ describe('a scenario says what is found out', () => {
     );
   });
 });
+
+describe('over time', () => {
+  const timed = (events: string[], ...expected: string[]) =>
+    `{ events: [ ${events.join(', ')} ], expect: [ ${expected.join(', ')} ] }`;
+  const event = (at: string, id: string, candidate = '', more = 'testId: 1, status: Completed') =>
+    `{ at: "${at}", candidateId: ${id}, ${more}${candidate && `, candidate: ${candidate}`} }`;
+  const at = (time: string, id: string, channel: string) =>
+    `{ at: "${time}", sink: slack, channel: "#${channel}", events: [${id}] }`;
+
+  test('an event is decided when its facts come, or when `waitFor` is over; later ones of that candidate wait, others do not', async () => {
+    expect(
+      await messages(
+        timed(
+          [
+            event('Mon 10:00', 'a', '{ after: 4m, score: 87 }'),
+            event('10:01', 'a', '{ score: 90 }', 'testId: 2, status: Completed'),
+            event('10:01', 'b', '{ score: 90 }'),
+            event('10:02', 'c', '{ after: 6m, score: 90 }'),
+            event('10:02', 'd'),
+            event('10:02', 'e', 'absent'),
+            event('10:02', 'f', '{ after: 30s, score: unknown }'),
+          ],
+          at('10:01', 'b', 'hiring'),
+          at('10:02:30', 'f', 'ask'),
+          at('10:04', 'a', 'hiring'),
+          at('10:04', 'a', 'hiring'),
+          at('10:07', 'c', 'ask'),
+          at('10:07', 'd', 'ask'),
+          at('10:07', 'e', 'none'),
+        ),
+      ),
+    ).toEqual([]);
+  });
+
+  test('and what comes at another time is told', async () => {
+    expect(
+      await messages(
+        timed([event('Mon 10:00', 'a', '{ after: 4m, score: 87 }')], at('10:03', 'a', 'hiring')),
+      ),
+    ).toEqual(['2 expected at "10:03", but it would be sent at "Mon 10:04"']);
+  });
+});

@@ -4,10 +4,11 @@ import type { Path } from '../support/json.ts';
 import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
 import { meantWeek, weekdayOf } from './hours.ts';
 import { messageSchemas } from './locale-and-links.ts';
-import { anyGiven, factsGiven, givenShape } from './lookups/given.ts';
+import { anyGiven, delaysGiven, factsGiven, givenShape } from './lookups/given.ts';
 import { readLookups } from './lookups/lookups.ts';
 import { entries, type PlanSource } from './plan-source.ts';
 import { type SinkConfig, unknownSink } from './sinks.ts';
+import type { Lookup } from '../rules/plan.ts';
 import { error, type Fault } from './text/problems.ts';
 import { type Reading, unknownKey, validate } from './text/validate.ts';
 
@@ -146,7 +147,7 @@ export function readScenarios(
       const facts = factsGiven(read.event, lookups, 0);
       return [{ ...common, event: ownOf(read.event), facts, expect: read.expect }];
     }
-    const timed = readTimes(read, path, timeZone, reading);
+    const timed = readTimes(read, path, timeZone, lookups, reading);
     return timed ? [{ ...common, ...timed }] : [];
   });
 }
@@ -164,10 +165,14 @@ function readTimes(
   { events = [], expect }: ScenarioSource,
   path: Path,
   timeZone: string,
+  lookups: ReadonlyMap<string, Lookup>,
   { report }: Reading,
 ) {
   const days = calendar(timeZone);
-  const timed = events.map((one) => ({ ...one, at: days.next(one.at).at }));
+  const timed = events.map((one) => {
+    const { at } = days.next(one.at);
+    return { ...ownOf(one), at, facts: factsGiven(one, lookups, at), delays: delaysGiven(one, lookups) };
+  });
   const [first, last] = [timed[0]!.at, timed.at(-1)!.at];
   const backwards = timed.findIndex(({ at }, index) => at < (timed[index - 1]?.at ?? -Infinity));
   const isBackwards = backwards > 0;

@@ -1,16 +1,25 @@
 import { pino } from 'pino';
 import type { Config, SinkConfig, TimedScenario } from '../config/config.ts';
-import { type AnyConnector, type AttemptRequest, type ComposeResult, defineConnector } from '../connector.ts';
+import type { LookupSink } from '../config/lookups/lookup-sinks.ts';
+import {
+  type AnyConnector,
+  type AttemptRequest,
+  type ComposeResult,
+  defineConnector,
+  type EventData,
+  retry,
+} from '../connector.ts';
 import type { AttemptReport } from '../deliveries/call.ts';
 import { ConnectedSinks } from '../deliveries/connected-sinks.ts';
 import { Worker } from '../deliveries/worker.ts';
 import { createIntake } from '../intake.ts';
-import type { ActionRef, Json, JsonMap } from '../model.ts';
+import { Deciding, withLookupSinks } from '../lookups/deciding.ts';
+import { type ActionRef, type Json, type JsonMap, lookupConnector, type Outcome } from '../model.ts';
 import { openSqlite } from '../store/sqlite.ts';
 import type { Store } from '../store/store.ts';
 import { eventIds } from '../support/ids.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { sampleEvent } from '../templates/data.ts';
+import { sampleEvent, type TemplateData } from '../templates/data.ts';
 
 /** A message that a tool would have got. */
 export interface SentMessage extends ActionRef {
@@ -51,15 +60,26 @@ export async function play(
   const memory = await openSqlite(':memory:', { serve: false });
   const { store, settled } = watched(memory);
   const sinks = new ConnectedSinks();
-  const tools = new Tools(config);
-  const worker = new Worker({
+  const tools = new Tools({ ...config, lookups: answering(config.lookups, events) });
+  const deciding: Deciding = new Deciding({
+    store,
+    clock,
+    config: () => tools.config,
+    plan: async () => config.plan,
+    wake: () => worker.wake(),
+    failed: (error) => tools.failed(error),
+  });
+  const worker: Worker = new Worker({
     store,
     sinks,
     clock,
     random: () => 0.5,
-    config: () => tools.config,
+    config: () => withLookupSinks(tools.config),
     plan: async () => config.plan,
-    observe: (report) => tools.observe(report),
+    observe(report) {
+      if (report.delivery.connector === lookupConnector) deciding.wake();
+      else tools.observe(report);
+    },
     sinkChanged: () => {},
     pulledIn: () => {},
     clockDoubted: () => false,
@@ -70,13 +90,21 @@ export async function play(
   const log = pino({ level: 'silent' });
   // Every run gives the same ids: templates may print them.
   const nextId = eventIds({ random: () => 0 });
-  const inbox = createIntake({ store, config: () => tools.config, worker, log, nextId });
+  const inbox = createIntake({
+    store,
+    config: () => tools.config,
+    worker,
+    undecided: () => deciding.wake(),
+    log,
+    nextId,
+  });
   const hasOpen = async () =>
+    (await memory.nextGiveUp()) !== null ||
     (await memory.counts()).some(({ states }) => states.pending + states.sending > 0);
   try {
     await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: clock.now() });
     await worker.start();
-    for (const { at, ...event } of events)
+    for (const { at, facts: _, delays: _delays, ...event } of events)
       clock.after(at - clock.now(), () => {
         const { raw, receivedAt } = sampleEvent(event, at);
         inbox.accept({ event, raw, correlationId: null, receivedAt }).then(
@@ -93,6 +121,7 @@ export async function play(
     }
     return tools;
   } finally {
+    await deciding.stop();
     await worker.stop(0);
     await sinks.close();
     await memory.close();
@@ -121,6 +150,33 @@ function watched(real: Store): { readonly store: Store; readonly settled: () => 
       await new Promise((resolve) => void setImmediate(resolve));
   };
   return { store, settled };
+}
+
+const keyOf = (event: Pick<EventData, 'candidateId' | 'testId' | 'status' | 'receivedAt'>): string =>
+  JSON.stringify([event.candidateId, event.testId, event.status, event.receivedAt]);
+
+/** The look-ups, which find out what a scenario says, and when it says. Of nothing else is anything found out in time. */
+function answering(lookups: Config['lookups'], events: TimedScenario['events']): Config['lookups'] {
+  const known = new Map(
+    events.map((one) => [keyOf({ ...one, receivedAt: new Date(one.at).toISOString() }), one]),
+  );
+  const played = [...lookups.values()].map((sink): [string, LookupSink] => {
+    const deliver = async ({ message: key, now }: AttemptRequest<string>): Promise<Outcome> => {
+      const { at, facts, delays } = known.get(key)!;
+      const { state, fields } = facts[sink.lookup]!;
+      const comesAt = state === 'answered' ? at + delays.get(sink.lookup)! : Infinity;
+      const found = { state: state === 'absent' ? state : 'answered', at: now, reason: null, fields };
+      if (now >= comesAt) return { outcome: 'delivered', receipt: { facts: found } };
+      const inTime = Math.min(comesAt - now, dayMs * 8);
+      const progress = comesAt === Infinity ? found : { ...found, fields: {} };
+      return { ...retry('not_found', 'It is not there yet.', inTime), progress };
+    };
+    const connect = async () => ({ deliver, check: async () => [], close: async () => {} });
+    const connector = defineConnector({ ...sink.connector, connect });
+    const compose = ({ event }: TemplateData) => ({ message: keyOf(event) });
+    return [sink.name, { ...sink, connector, compose, retry: { ...sink.retry, minDelayMs: 0 } }];
+  });
+  return new Map(played);
 }
 
 type Message = { readonly fields: JsonMap; readonly message: Json };

@@ -7,7 +7,7 @@ import type {
   TimedScenario,
 } from '../config/config.ts';
 import { pathOf } from '../config/plan-source.ts';
-import { type ActionRef, type EventWithFacts, noFacts } from '../model.ts';
+import type { ActionRef, EventWithFacts } from '../model.ts';
 import { explain, lookedUpFor, subjectOf } from '../rules/decide.ts';
 import { type Action, type Plan, unmatchedRule } from '../rules/plan.ts';
 import type { Path } from '../support/json.ts';
@@ -44,7 +44,7 @@ export async function runScenarios(
     const told =
       'event' in scenario
         ? [{ fields: scenario.event, facts: scenario.facts }]
-        : scenario.events.map((fields) => ({ fields, facts: noFacts }));
+        : scenario.events.map((fields) => ({ fields, facts: fields.facts }));
     for (const { fields, facts } of told) {
       const event = sampleEvent(fields, 0);
       const matched = plan.rules.match(subjectOf(plan, event, lookedUpFor(plan, event, facts)));

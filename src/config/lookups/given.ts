@@ -68,6 +68,15 @@ export function factsGiven(
   );
 }
 
+/** How long after the event each of them comes (ms). */
+export const delaysGiven = (given: { readonly [name: string]: unknown }, lookups: LookupFields) =>
+  new Map(
+    Array.from(lookups.keys(), (name): [string, number] => {
+      const said = given[name] as Given | undefined;
+      return [name, typeof said === 'object' ? Number(said['after'] ?? 0) : 0];
+    }),
+  );
+
 function factsOf(given: Given = 'unknown', waitForMs: number, at: number): LookupFacts {
   if (typeof given === 'string') return { state: given, at, reason: null, fields: {} };
   const { after: delayMs = 0, ...said } = given;
