@@ -3,7 +3,7 @@ import { connectors } from '../../connectors/index.ts';
 import type { Problem } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { eventWith } from '../fixtures/event.ts';
-import { noFacts } from '../../src/model.ts';
+import { type Facts, noFacts } from '../../src/model.ts';
 import { decide } from '../../src/rules/decide.ts';
 import { factsOf } from '../rules/tools.ts';
 import { failure } from './tools.ts';
@@ -125,4 +125,12 @@ test('what the catalog says by hand wins over the look-up `test`, and counts as 
   expect(lanes(7, factsOf({ level: 1 }, 'test'))).toEqual(['slack 5']);
   expect(lanes(8, factsOf({ level: 4 }, 'test'))).toEqual(['slack 4']);
   expect(lanes(8)).toEqual([]);
+});
+
+test('a digest goes by facts', () => {
+  const action = '{ sink: slack, channel: "#a", digest: { every: 1h, by: candidate.score } }';
+  const { plan } = load('{}', action);
+  const groupOf = (facts: Facts) => decide(plan, eventWith({}), facts, 0)[0]?.group;
+  expect(groupOf(factsOf({ score: 1 }))).toBe(groupOf(factsOf({ score: 1, name: 'Ana' })));
+  expect(groupOf(factsOf({ score: 1 }))).not.toBe(groupOf(factsOf({ score: 2 })));
 });
