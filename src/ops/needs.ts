@@ -38,7 +38,7 @@ export function stateWord(state: SinkState, figures: SinkFigures | null): string
 export const needsRetry = (state: SinkState): boolean => state === 'paused' || state === 'failing';
 
 /** A sink, or a look-up, in a sentence. */
-const nameOf = (sink: string): string => {
+export const nameOf = (sink: string): string => {
   const lookup = lookupOf(sink);
   return lookup === null ? sink : `look-up ${lookup}`;
 };

@@ -1,5 +1,5 @@
 import { program } from '../support/invocation.ts';
-import { refusals, sinkStates } from '../ops/needs.ts';
+import { nameOf, refusals, sinkStates } from '../ops/needs.ts';
 import { inLastHour, needsOf, readStatus, type SinkStatus, type Status, troubleOf } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
@@ -182,7 +182,7 @@ export const troubleItems = (status: Status, asked: PageRequest): (Html | false 
         </li>`
       }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}`,
   ),
-  ...status.sinks.map((sink) => sinkTrouble(sink, asked)),
+  ...[...status.sinks, ...status.lookups].map((one) => sinkTrouble(one, asked)),
 ];
 
 function sinkTrouble(one: SinkStatus, asked: PageRequest): Html | null {
@@ -195,7 +195,7 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest): Html | null {
       Nothing is lost meanwhile.`
     : sinkRate(one, times);
   return html`<li>
-    <b>${seen(sink)} is ${sinkStates[state]}</b> since
+    <b>${seen(nameOf(sink))} is ${sinkStates[state]}</b> since
     ${times.short(trouble.since)}${trouble.because && `: ${seen(trouble.because.detail)}`}
     <div class="small muted">${next}</div>
     ${retryButton(sink, asked)}

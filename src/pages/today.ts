@@ -135,6 +135,7 @@ function figures(status: Status, counts: readonly DayCount[], times: Times): Htm
   return html`<dl class="figures">
     ${figure('Events today', events, html`the last ${times.relative(status.lastEventAt!)}`)}
     ${figure('Messages delivered today', delivered, delay === null || delay === undefined ? 'none yet' : `half of them within ${duration(delay)}`)}
+    ${status.undecided > 0 && figure('To be decided', status.undecided, 'events that wait for look-ups')}
     ${figure('Waiting', pending, status.oldestPendingAt === null ? 'nothing' : html`the oldest came ${times.relative(status.oldestPendingAt)}`)}
   </dl>`;
 }

@@ -144,6 +144,37 @@ test('what was looked up can be asked for again: that sends nothing, and a resen
     'there is no such delivery',
   );
   expect((await command('resend', `${eventId.replace('evt', 'dlv')}_2`)).code).toBe(0);
-  await vi.waitFor(() => expect(told()).toHaveLength(2));
+  await vi.waitFor(() => expect(told()).toHaveLength(2), { timeout: 10_000 });
   expect(told()[1]).toBe("none of Eva O'Neill");
+});
+
+test('an API that is down pauses its look-up: status and page say so, and a person may have it tried', async () => {
+  const { api, command, told, app } = await asking();
+  await api.stop();
+  for (const candidateId of ['ana', 'ben', 'cy', 'dan', 'eve', 'fay']) await post(app, { candidateId });
+  await vi.waitFor(async () => {
+    const { code, out } = await command('status', '--json');
+    expect([code, JSON.parse(out)]).toMatchObject([
+      4,
+      {
+        needs: ['look-up candidate is paused'],
+        sinks: [{ sink: 'ats' }],
+        lookups: [
+          {
+            lookup: 'candidate',
+            state: 'paused',
+            reason: expect.stringContaining('could not be reached'),
+            waiting: 6,
+          },
+        ],
+      },
+    ]);
+  }, 10_000);
+  expect((await command('status')).out).toContain('6 events to be decided');
+  expect(await (await fetch(app.adminUrl)).text()).toContain('look-up candidate is paused');
+  expect(told()).toEqual([]);
+  await api.start();
+  expect((await command('retry', 'lookup:candidate')).code).toBe(0);
+  await vi.waitFor(() => expect(told()).toHaveLength(6), { timeout: 10_000 });
+  expect(told()).not.toContain('unknown');
 });

@@ -54,6 +54,9 @@ function statusText(found: Status, timeZone: string, io: Io): string {
     Sinks: found.sinks.map((sink) => sinkText(sink, isRunning, io)),
     'Look-ups': found.lookups.map((lookup) => sinkText(lookup, isRunning, io)),
     Waiting: [
+      ...(found.undecided > 0
+        ? [`${count(found.undecided, 'event')} to be decided, when look-ups have ended`]
+        : []),
       pending === 0 || found.oldestPendingAt === null
         ? 'nothing'
         : `${count(pending, 'delivery')}, the oldest for an event received at ${when(found.oldestPendingAt, io)}`,

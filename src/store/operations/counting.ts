@@ -104,6 +104,7 @@ export const sql = {
   newestReceipt: query<{ readonly at: number | null }>(
     `select max(received_at) as at from events where received_at <= $1`,
   ),
+  undecided: query<{ readonly n: number }>(`select count(*) as n from undecided`),
   eventsSince: query<{ readonly n: number }>(`select count(*) as n from events where received_at >= $1`),
   rejectedSince: query<{ readonly n: number }>(
     `select count(*) as n from rejected_requests where received_at >= $1`,
@@ -172,6 +173,8 @@ interface Waiting {
   /** Requests that were no events. */
   readonly rejectedToday: number;
   readonly oldestPendingAt: number | null;
+  /** Events that wait for look-ups. */
+  readonly undecided: number;
 }
 
 /** `today`: when the day began (ms). */
@@ -180,6 +183,7 @@ export function* waiting(today: number): Operation<Waiting> {
     eventsToday: (yield* get(sql.eventsSince, today))?.n ?? 0,
     rejectedToday: (yield* get(sql.rejectedSince, today))?.n ?? 0,
     oldestPendingAt: yield* oldestPendingAt(),
+    undecided: (yield* get(sql.undecided))?.n ?? 0,
   };
 }
 
