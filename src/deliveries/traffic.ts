@@ -137,7 +137,7 @@ export class Traffic {
     this.#slots.free(key, 1);
     if (usage) this.#accounts.set(key.sink, usage.account);
     const bucket = this.#bucketOf(key, sink);
-    if (ended.length === 0 && spent) this.#rates.refund(taken, spent, now);
+    if ((ended.length === 0 || usage?.calls === 0) && spent) this.#rates.refund(taken, spent, now);
     const owed = (usage?.calls ?? 0) - (bucket === taken ? 1 : 0);
     if (sink?.pace && owed > 0) this.#rates.spend(bucket, sink.pace, now, owed);
     for (const { outcome } of ended) this.#holdLane(outcome, bucket, sink, now);

@@ -21,7 +21,9 @@ export function cached(connector: AnyConnector, forMs: number): AnyConnector {
       const sink: Sink<Json> = await connector.connect(options, refreshTokens);
       const kept = new Map<string, Kept>();
       const asking = new Map<string, Promise<Outcome>>();
+      let calls = 0;
       const ask = async (request: AttemptRequest<Json>, key: string): Promise<Outcome> => {
+        calls += 1;
         const outcome = await sink.deliver(request);
         if (outcome.outcome !== 'delivered') return outcome;
         kept.delete(key);
@@ -32,6 +34,12 @@ export function cached(connector: AnyConnector, forMs: number): AnyConnector {
       };
       return {
         ...sink,
+        /** What is known already takes nothing of the rate. */
+        usage() {
+          const usage = { account: connector.name, calls };
+          calls = 0;
+          return usage;
+        },
         async deliver(request) {
           const key = JSON.stringify(request.message);
           const known = kept.get(key);

@@ -314,8 +314,11 @@ describe('the API of a testing service', () => {
     ]);
     const calls = () => api.calls.filter((name) => name === 'candidate').length;
     expect(calls()).toBe(2);
+    expect(sink.usage?.().calls).toBe(2);
     await ask(sink, 'a', 60_999);
     expect(calls()).toBe(2);
+    // What is known takes nothing of the rate.
+    expect(sink.usage?.().calls).toBe(0);
     await ask(sink, 'a', 61_000);
     expect(calls()).toBe(3);
     // What is not ready is not kept.

@@ -151,6 +151,18 @@ test('a call that never reached the tool takes nothing from the rate', () => {
   expect(traffic.permit(one, paced, 0)).toMatchObject({ calls: 1 });
 });
 
+test.for([
+  [0, 1],
+  [1, 0],
+] as const)('one for which the tool counted %d calls leaves %d to start', ([counted, left]) => {
+  const paced = { ...sink, pace: { count: 1, perMs: 60_000, burst: 1 } };
+  const traffic = new Traffic(() => 0.5);
+  const { probe } = traffic.permit(one, paced, 0);
+  const ended = [{ deliveryId: 'dlv_1', outcome: { outcome: 'delivered', receipt: {} } }] as const;
+  traffic.ended(traffic.started(one, paced, 0, probe), ended, paced, 0, { account: 'a', calls: counted });
+  expect(traffic.permit(one, paced, 0)).toMatchObject({ calls: left });
+});
+
 test('if the connector has lanes, each has one call in flight', () => {
   const ordered = { ...sink, connector: { ...sink.connector, lane: () => 'somewhere' } };
   const traffic = new Traffic(() => 0.5);
