@@ -275,8 +275,12 @@ function readParts(
   const plan: Plan | null = config['rules'] === undefined ? null : buildPlan(source, reading);
   const testKeys = new Set(Object.keys(plan?.test(0) ?? {}));
   const lookups = readLookupSinks(config['lookups'], testKeys, reading);
-  const options = Object.fromEntries([...sinks, ...lookups].map(([name, sink]) => [name, sink.options]));
-  const secrets = [...findSecrets({ ...settings, sinks: options }), ...literalSecrets(config, source)];
+  // At their places in the config.
+  const options = {
+    sinks: Object.fromEntries(Array.from(sinks, ([name, sink]) => [name, sink.options])),
+    lookups: Object.fromEntries(Array.from(lookups.values(), (one) => [one.lookup, one.options])),
+  };
+  const secrets = [...findSecrets({ ...settings, ...options }), ...literalSecrets(config, source)];
   values.learnSecrets(value, secrets);
   return { config, table, reading, settings, sinks, lookups, source, plan, secrets, values };
 }

@@ -152,9 +152,11 @@ function domainSlips(config: JsonMap): Fault[] {
   });
 }
 
-/** Credentials that are written into actions and into the addresses of sinks, where no schema says that they are some. */
-export function literalSecrets({ sinks }: JsonMap, source: PlanSource): FoundSecret[] {
-  const addresses = strings(sinks ?? null, ['sinks']).filter(({ path }) => path.at(-1) === 'url');
+/** Credentials that are written into actions and into addresses, where no schema says that they are some. */
+export function literalSecrets(config: JsonMap, source: PlanSource): FoundSecret[] {
+  const addresses = ['sinks', 'lookups']
+    .flatMap((section) => strings(config[section] ?? null, [section]))
+    .filter(({ path }) => path.at(-1) === 'url');
   const texts = actionsOf(source).flatMap(({ action, path }) => strings(action, path));
   return [...addresses, ...texts].flatMap(({ text, path }) => {
     if (hasReference(text)) return [];

@@ -150,4 +150,15 @@ describe('what is asked', () => {
     expect(JSON.stringify(config.planSource)).not.toMatch(/example\.com\/api|X-Key/);
     expect(config.mask('k-0123456789')).toBe('***');
   });
+
+  test('warns of credentials that are written in the file', () => {
+    const auth =
+      '{ oauth2: { tokenUrl: "https://tests.example.com/t", grant: password, username: u, password: pass-0123456 } }';
+    const { warnings } = load(
+      lookup({ url: '"https://tests.example.com/{{ event.candidateId }}?api_key=K9dkf83kdLs0wq"', auth }),
+    );
+    expect(
+      warnings.filter(({ message }) => message.includes('is written in the file')).map(({ line }) => line),
+    ).toEqual([3, 5]);
+  });
 });
