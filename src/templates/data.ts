@@ -10,6 +10,7 @@ import {
   type Json,
   type JsonMap,
   missedCause,
+  noFacts,
   type Notice,
   statuses,
   told,
@@ -125,9 +126,11 @@ export function templateData(
   };
 }
 
-/** What was found out, by the names of look-ups and fields. */
+/** What was found out, by the names of look-ups and fields. Without look-ups it must cost nothing. */
 const fieldsOf = (facts: Facts) =>
-  Object.fromEntries(Object.entries(facts).map(([name, { fields }]) => [name, fields]));
+  facts === noFacts
+    ? null
+    : Object.fromEntries(Object.entries(facts).map(([name, { fields }]) => [name, fields]));
 
 /** A test with what the look-up `test` says of it, where the catalog says nothing. */
 export function testWith(test: JsonMap, { test: found }: Facts): JsonMap {

@@ -181,7 +181,7 @@ function rootHint(name: string, scope: Scope): string {
 
 function keyHint(parent: string, key: string, keys: readonly string[]): string {
   if (parent === 'event' && /name|mail|phone/i.test(key))
-    return '; the service sends no names or addresses of candidates, only `event.candidateId` and, not always, `event.candidateNumericalId`';
+    return '; the service sends no names or addresses of candidates, only `event.candidateId` and, not always, `event.candidateNumericalId`; `lookups` can ask its API for them';
   const meant = closest(key, keys);
   if (meant !== null) return `, did you mean \`${parent}.${meant}\`?`;
   if (parent === 'event')

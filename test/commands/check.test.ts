@@ -181,6 +181,13 @@ test.each<[string, string, string, readonly string[]]>([
     ],
   ],
   [
+    'with what is looked up',
+    '{}',
+    `lookups: { candidate: { url: "https://x.example.com/{{ event.candidateId }}", fields: { email: { at: /email }, score: { at: /score, type: number } } } }
+rules: [ { name: a, when: { candidate.score: { gte: 80 } }, then: [ { sink: mail, to: ["{{ candidate.email | default: 'a@example.com' }}", "{{ candidate.score }}"], subject: s, text: t } ] } ]`,
+    ['69 for a test that is not in the catalog: No email address: "100".'],
+  ],
+  [
     'and of none that could be made, or that no rule asks for',
     '{ 111: { owner: dana@example.com }, 222: { owner: ben } }',
     `rules: [ { name: a, when: { testId: 111 }, then: [ ${toOwner} ] } ]`,

@@ -1,7 +1,9 @@
 import type { CheckedConfig, Config, Problem } from '../../config/config.ts';
 import { pathOf } from '../../config/plan-source.ts';
 import { prepare } from '../../deliveries/prepare.ts';
-import { type Event, noFacts, statuses } from '../../model.ts';
+import { type Event, type Facts, type LookupFacts, noFacts, statuses } from '../../model.ts';
+import { subjectOf } from '../../rules/decide.ts';
+import type { LookupField } from '../../rules/fields.ts';
 import { type Action, type Plan } from '../../rules/plan.ts';
 import { strings, valueAt } from '../../support/json.ts';
 import { firstListed } from '../../support/text.ts';
@@ -23,6 +25,7 @@ interface Sample {
   readonly index: number;
   readonly action: Action;
   readonly event: Event;
+  readonly facts: Facts;
 }
 
 interface Failure {
@@ -62,17 +65,43 @@ export function tryMessages(
 /** Every action with each sample event that comes to it: of every test and status, with all that may be missing and without it. */
 function samplesOf(plan: Plan, now: number): Sample[] {
   const samples: Sample[] = [];
+  const all = { candidateNumericalId: 4711, correlationId: 'sample', facts: sampleFacts(plan) };
   for (const testId of [notInCatalog, ...plan.testIds])
     for (const status of statuses)
-      for (const missing of [{}, { candidateNumericalId: 4711, correlationId: 'sample' }]) {
-        const event = { ...sampleEvent({ testId, status, ...missing }, now), ...missing };
-        const matched = plan.rules.match({ event, test: plan.test(testId), facts: noFacts });
+      for (const { facts, ...more } of [{ facts: noFacts }, all]) {
+        const event = { ...sampleEvent({ testId, status, ...more }, now), ...more };
+        const matched = plan.rules.match(subjectOf(plan, event, facts));
         const lists =
           matched.length === 0 ? [plan.unmatched] : matched.map((index) => plan.then[index] ?? []);
-        for (const action of lists.flat()) samples.push({ index: samples.length, action, event });
+        for (const action of lists.flat()) samples.push({ index: samples.length, action, event, facts });
       }
   return samples;
 }
+
+/** Text that an address may be, too. */
+const sampleValues: { readonly [type in LookupField['type']]: string | number | boolean } = {
+  text: 'sample@example.com',
+  number: 100,
+  boolean: true,
+  time: '2026-01-31T10:00:00.000Z',
+  url: 'https://example.com/',
+};
+
+const sampleFacts = ({ lookups }: Plan): Facts =>
+  Object.fromEntries(
+    Array.from(lookups, ([name, { fields }]) => {
+      const values = Array.from(fields, ([key, { type }]) => [key, sampleValues[type]]);
+      return [
+        name,
+        {
+          state: 'answered',
+          at: 0,
+          reason: null,
+          fields: Object.fromEntries(values) as LookupFacts['fields'],
+        },
+      ];
+    }),
+  );
 
 /** The samples of which no message differs in more than words of the config. */
 function kindsOf(samples: readonly Sample[], { plan, planSource }: Config): Sample[][] {
@@ -99,7 +128,7 @@ const hollow =
   'a {{ … }} prints nothing; say what to print then, as in {{ test.name | default: event.testId }}, or {{ … | default: "" }} for nothing';
 
 function failuresOf(sample: Sample, { plan, planSource, sinks }: Config, now: number): Failure[] {
-  const { action, event } = sample;
+  const { action, event, facts } = sample;
   const sink = sinks.get(action.sink);
   if (!sink) return [];
   let hollowKeys: readonly string[] = [];
@@ -108,7 +137,7 @@ function failuresOf(sample: Sample, { plan, planSource, sinks }: Config, now: nu
     if ('fields' in rendered) hollowKeys = rendered.hollow ?? [];
     return rendered;
   };
-  const about = { events: [event], notice: null };
+  const about = { events: [event], facts: new Map([[event.id, facts]]), notice: null };
   const prepared = prepare({ ...action, render }, about, 'dlv_sample', plan, sink, now);
   const failures: Failure[] = [];
   if ('message' in prepared) {

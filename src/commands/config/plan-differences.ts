@@ -174,7 +174,7 @@ export class Backtest {
     if (lookups.size === 0) return;
     const subject = subjectOf(this.#next, event, noFacts);
     for (const [name, { applies }] of lookups)
-      if (applies(subject) && !facts[name])
+      if (applies(subject) && (facts[name]?.state ?? 'waiting') === 'waiting')
         this.#withoutFacts.set(name, (this.#withoutFacts.get(name) ?? 0) + 1);
   }
 
