@@ -386,6 +386,7 @@ async function working(
   scripted: ScriptedTool,
   sink = '',
   wrap: (store: Store) => Partial<Store> = () => ({}),
+  pollMs = 20,
 ) {
   const { url, open, runOut } = await cluster();
   const real = await open();
@@ -406,7 +407,7 @@ async function working(
   const on = await bench(config, {
     store,
     leases,
-    pollMs: 20,
+    pollMs,
     storeFailed: (error) => errors.push(error),
   });
   leases.lease = await take(real, 'a');
@@ -598,14 +599,16 @@ describe('a worker', () => {
   test('clears up what an event began that was stored without an answer', async () => {
     const scripted = new ScriptedTool();
     let events = 0;
-    const on = await working(scripted, '', (store) => ({
+    const answerless = (store: Store): Partial<Store> => ({
       async accept(came) {
         const accepted = await store.accept(came);
         events += 1;
         if (events === 1) throw new StoreUnavailable('Whether it was stored is not known.');
         return accepted;
       },
-    }));
+    });
+    // Nor does it look for strays.
+    const on = await working(scripted, '', answerless, 3_600_000);
     await expect(on.receive()).rejects.toThrow('not known');
     const eventId = await on.receive();
     await reached(on, eventId, 'delivered');

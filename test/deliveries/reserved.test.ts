@@ -167,14 +167,25 @@ test('no more calls are under way than the sink allows, and the rest follows', a
   expect(most).toBe(3);
 });
 
-test('in an ordered lane, messages come in order', async () => {
+test('in an ordered lane nothing overtakes what nobody has looked for yet', async () => {
   const tool = new ScriptedTool();
   tool.lanes = true;
+  const answers = Promise.withResolvers<void>();
+  const { deliver } = tool;
+  tool.deliver = async (request) => answers.promise.then(() => deliver(request));
   const on = await idle(tool);
-  const names = Array.from({ length: 8 }, (_, n) => `candidate-${n}`);
-  await Promise.all(names.map((name) => on.receive(name)));
-  await vi.waitFor(() => expect(on.reports).toHaveLength(8), inTime);
-  expect(tool.sent.map(({ message }) => message.text)).toEqual(names);
+  await on.receive('first');
+  await vi.waitFor(() => expect(tool.sent).toHaveLength(1), inTime);
+  const looks = Promise.withResolvers<void>();
+  const lanes = on.store.lanes.bind(on.store);
+  on.store.lanes = async (from) => looks.promise.then(() => lanes(from));
+  await on.receive('second');
+  answers.resolve();
+  await vi.waitFor(() => expect(on.reports).toHaveLength(1), inTime);
+  await on.receive('third');
+  looks.resolve();
+  await vi.waitFor(() => expect(on.reports).toHaveLength(3), inTime);
+  expect(tool.sent.map(({ message }) => message.text)).toEqual(['first', 'second', 'third']);
 });
 
 test('to a sink that was paused meanwhile goes what was begun, and nothing after it', async () => {
