@@ -185,7 +185,7 @@ test.each<[string, string, string, readonly string[]]>([
     '{}',
     `lookups: { candidate: { url: "https://x.example.com/{{ event.candidateId }}", fields: { email: { at: /email }, score: { at: /score, type: number } } } }
 rules: [ { name: a, when: { candidate.score: { gte: 80 } }, then: [ { sink: mail, to: ["{{ candidate.email | default: 'a@example.com' }}", "{{ candidate.score }}"], subject: s, text: t } ] } ]`,
-    ['69 for a test that is not in the catalog: No email address: "100".'],
+    ['69 for a test that is not in the catalog: Left out, as they are no email addresses: "100".'],
   ],
   [
     'and of none that could be made, or that no rule asks for',
