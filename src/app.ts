@@ -31,6 +31,7 @@ import { keptRefreshTokens } from './store/refresh-tokens.ts';
 import { withoutPassword } from './support/store-url.ts';
 import { wantsColor } from './support/text.ts';
 import { Trials } from './config/live/trials.ts';
+import { valueAt } from './support/json.ts';
 import { type Store, StoreUnavailable } from './store/store.ts';
 
 /** A running connector. The addresses are the ones really bound: the config may say port 0. */
@@ -236,7 +237,8 @@ async function openThePorts(working: Working, handedOver: HandedOver | null, und
   const site = async () => {
     const { createSite } = await import('./pages/site.ts');
     const { reads } = beside;
-    const trials = new Trials(reads, trialThread, closing.signal);
+    const catalog = () => valueAt(config().planSource, ['catalog']) ?? {};
+    const trials = new Trials(reads, trialThread, catalog, closing.signal);
     return createSite({ ...working, connectors, reads, trials, configText: () => text.inForce, receiverUrl });
   };
   const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness });

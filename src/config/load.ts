@@ -38,6 +38,8 @@ export interface LoadOptions extends Surroundings {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
   /** Top keys under which a `${…}` without a value is no fault. It stays as it is written. */
   readonly lenientKeys?: readonly string[];
+  /** The catalog that stands in for a table, which is not read then. */
+  readonly catalogInForce?: Json;
 }
 
 /** Reads, checks and compiles a config file. Throws a ConfigError with everything that is wrong with it. */
@@ -64,11 +66,15 @@ export async function loadToPlan(file: string, options: LoadOptions): Promise<Pl
 export type PlanningConfig = Pick<Config, 'store' | 'plan' | 'planSource' | 'mask'>;
 
 /** A text that somebody tries: nothing outside of it is read, and that its references have no values is no fault. */
-export function parseToTry(text: string, file: string, connectors: LoadOptions['connectors']): CheckedConfig {
+export function parseToTry(
+  text: string,
+  file: string,
+  { connectors, catalogInForce }: Required<Pick<LoadOptions, 'connectors' | 'catalogInForce'>>,
+): CheckedConfig {
   const readFile = (): string => {
     throw new Error('it is not looked at');
   };
-  return parseConfig(text, file, { env: {}, connectors, readFile, lenientKeys: topKeys });
+  return parseConfig(text, file, { env: {}, connectors, readFile, lenientKeys: topKeys, catalogInForce });
 }
 
 /**
@@ -246,7 +252,7 @@ function readParts(
   file: string,
   values: Values,
   report: Report,
-  { connectors, lenientKeys = [], readFile = readSecretFile }: LoadOptions,
+  { connectors, lenientKeys = [], readFile = readSecretFile, catalogInForce }: LoadOptions,
 ) {
   const reading = {
     // A missing value has been reported.
@@ -260,6 +266,7 @@ function readParts(
     folder: dirname(file),
     readFile,
     isLenient: lenientKeys.includes('catalog'),
+    standIn: catalogInForce,
     reading,
   });
   // The sink names the connector. An action that named it too could contradict the sink.

@@ -16,7 +16,10 @@ import { Backtest, wholly } from './plan-differences.ts';
 
 async function tried(question: TrialQuestion): Promise<Trial> {
   try {
-    const config = parseToTry(question.text, question.name, connectors);
+    const config = parseToTry(question.text, question.name, {
+      connectors,
+      catalogInForce: question.catalogInForce,
+    });
     const { errors, warnings, left } = await lookOver(config);
     const isGood = errors.length === 0;
     return {

@@ -11,6 +11,8 @@ export interface TrialQuestion {
   readonly text: string;
   /** For messages. */
   readonly name: string;
+  /** Of the config in force: a table that the text names is not read. */
+  readonly catalogInForce: Json;
   readonly events: readonly TrialEvent[];
   /** The sources of the plans that decided them, by id. */
   readonly plans: ReadonlyMap<string, Json>;
@@ -42,13 +44,20 @@ const mostEventBytes = 4_000_000;
 export class Trials {
   readonly #reads: Pick<Reads, 'events' | 'config'>;
   readonly #thread: URL;
+  readonly #catalog: () => Json;
   readonly #closing: AbortSignal;
   #isBusy = false;
 
   /** `closing`: ends the one under way, which would keep the process from its end. */
-  constructor(reads: Pick<Reads, 'events' | 'config'>, thread: URL, closing: AbortSignal) {
+  constructor(
+    reads: Pick<Reads, 'events' | 'config'>,
+    thread: URL,
+    catalog: () => Json,
+    closing: AbortSignal,
+  ) {
     this.#reads = reads;
     this.#thread = thread;
+    this.#catalog = catalog;
     this.#closing = closing;
   }
 
@@ -57,7 +66,12 @@ export class Trials {
     if (this.#isBusy) return null;
     this.#isBusy = true;
     try {
-      const question: TrialQuestion = { text, name, ...(await this.#recent(now)) };
+      const question: TrialQuestion = {
+        text,
+        name,
+        catalogInForce: this.#catalog(),
+        ...(await this.#recent(now)),
+      };
       return await askThread<Trial>(this.#thread, question, {
         file: name,
         deadlineMs,

@@ -24,13 +24,15 @@ interface TableReading {
   readonly readFile: (path: string) => string;
   /** A table that cannot be read is no fault. */
   readonly isLenient: boolean;
+  /** In place of the table, which is not read then. */
+  readonly standIn: Json | undefined;
   readonly reading: Reading;
 }
 
 /** The config with the entries of its table, if its catalog names one. */
 export function withCatalogOf(
   config: JsonMap,
-  { folder, readFile, isLenient, reading: { report, resolve } }: TableReading,
+  { folder, readFile, isLenient, standIn, reading: { report, resolve } }: TableReading,
 ): { config: JsonMap; table: TableInForce | null } {
   const { catalog, ...others } = config;
   if (!isMap(catalog) || !Object.hasOwn(catalog, 'file')) return { config, table: null };
@@ -43,6 +45,7 @@ export function withCatalogOf(
     report(error(path, 'expected the name of a table, such as tests.csv'));
     return { config: others, table: null };
   }
+  if (standIn !== undefined) return { config: { ...others, catalog: standIn }, table: null };
   const file = isAbsolute(name) ? name : join(folder, name);
   try {
     const text = readFile(file);
