@@ -201,7 +201,7 @@ async function untilInterrupted(
 Post more, from another terminal in this folder:
   npx node src/main.ts send --url ${receiverUrl}
 See what became of it:
-  STORE_URL=${storeUrl} npx node src/main.ts events --config config.example.yaml
+  npx node src/main.ts events --store ${storeUrl}
 The operations page, with the password ${password}
   ${adminUrl}/
 Metrics:

@@ -99,7 +99,10 @@ function finish(path: string): void {
 
 /** To be called for a folder as well, once a name in it has changed. */
 export function sync(path: string): void {
-  const fd = openSync(path, 'r');
+  const isWindows = process.platform === 'win32';
+  // Windows syncs no folders, and files only where they may be written.
+  if (isWindows && statSync(path).isDirectory()) return;
+  const fd = openSync(path, isWindows ? 'r+' : 'r');
   try {
     fsyncSync(fd);
   } finally {
