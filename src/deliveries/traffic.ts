@@ -60,6 +60,8 @@ export class Traffic {
   readonly #accounts = new Map<string, string>();
   /** When a sink's buckets were empty, by sink. */
   readonly #emptyAt = new Map<string, number>();
+  /** By lane, what was permitted and has neither started nor been given back: the rate has to have room for it. */
+  readonly #permitted = new Map<string, { readonly bucket: string; readonly calls: number }>();
   readonly #random: () => number;
 
   constructor(random: () => number) {
@@ -76,6 +78,7 @@ export class Traffic {
     const limits = limitsOf(sink);
     const most = sparing && !isOrdered(sink) ? Math.ceil(this.#slots.left(key, limits) / 2) : Infinity;
     const calls = this.#slots.take(key, limits, Math.min(wanted, most));
+    this.#permit(key, calls, this.#bucketOf(key, sink));
     const probe = calls > 0 && breaker.take();
     return { calls, probe, untriedFirst: probe && !isOrdered(sink) };
   }
@@ -87,14 +90,25 @@ export class Traffic {
   reserve(key: LaneKey, sink: SinkConfig, now: number): Ticket | null {
     if (isOrdered(sink) || this.#breaker(key.sink).pause !== null) return null;
     if (this.#inRate(key, sink, now) < 1 || this.#slots.take(key, limitsOf(sink), 1) === 0) return null;
-    return this.started(key, sink, now, false);
+    return this.#ticket(key, sink, now, false);
   }
 
   #inRate(key: LaneKey, sink: SinkConfig | undefined, now: number, withinMs = 0): number {
     const bucket = this.#bucketOf(key, sink);
     const emptyAt = this.#emptyAt.get(key.sink);
     if (emptyAt !== undefined && sink?.pace) this.#rates.wasEmpty(bucket, sink.pace, emptyAt);
-    return this.#rates.allowance(bucket, sink?.pace ?? null, now, withinMs);
+    const permitted = this.#permitted.values().filter((one) => one.bucket === bucket);
+    const taken = permitted.reduce((sum, { calls }) => sum + calls, 0);
+    return this.#rates.allowance(bucket, sink?.pace ?? null, now, withinMs) - taken;
+  }
+
+  /** So many more; or, where it is below 0, fewer. */
+  #permit({ lane }: LaneKey, more: number, bucket?: string): void {
+    const known = this.#permitted.get(lane);
+    const calls = (known?.calls ?? 0) + more;
+    const of = bucket ?? known?.bucket;
+    if (of !== undefined && calls > 0) this.#permitted.set(lane, { bucket: of, calls });
+    else this.#permitted.delete(lane);
   }
 
   /** Resolves when no slot is taken: of this sink, or of any. To be called when no more are asked for. */
@@ -113,10 +127,16 @@ export class Traffic {
   /** Gives back permits that were not used. */
   giveBack(key: LaneKey, calls: number, probe: boolean): void {
     this.#slots.free(key, calls);
+    this.#permit(key, -calls);
     if (probe && calls > 0) this.#breaker(key.sink).giveBackProbe();
   }
 
   started(key: LaneKey, sink: SinkConfig | undefined, now: number, probe: boolean): Ticket {
+    this.#permit(key, -1);
+    return this.#ticket(key, sink, now, probe);
+  }
+
+  #ticket(key: LaneKey, sink: SinkConfig | undefined, now: number, probe: boolean): Ticket {
     const bucket = this.#bucketOf(key, sink);
     const spent = sink?.pace ? this.#rates.spend(bucket, sink.pace, now, 1) : null;
     const turn = spent && sink?.pace ? spent.before - burstMs(sink.pace) : now;

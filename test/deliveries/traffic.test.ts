@@ -129,6 +129,18 @@ test('a claim may take what the rate lets begin within a moment, and each call w
   expect(traffic.permit(one, paced, 341).calls).toBe(6);
 });
 
+test('what begins with its event leaves the rate to what is being claimed, and has what that did not need', () => {
+  const paced = { ...sink, concurrency: 50, pace: { count: 3, perMs: 3_600_000, burst: 3 } };
+  const traffic = new Traffic(() => 0.5);
+  const { calls, probe } = traffic.permit(one, paced, 0);
+  expect(calls).toBe(3);
+  expect(traffic.reserve(one, paced, 0)).toBeNull();
+  traffic.started(one, paced, 0, probe);
+  traffic.giveBack(one, 2, probe);
+  const reserved = Array.from({ length: 3 }, () => traffic.reserve(one, paced, 0) !== null);
+  expect(reserved).toEqual([true, true, false]);
+});
+
 test('a call that was claimed before the tool asked for a long delay is not kept back for all of it', () => {
   const paced = { ...sink, pace: { count: 20, perMs: 1000, burst: 1 } };
   const traffic = new Traffic(() => 0.5);
