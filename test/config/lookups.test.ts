@@ -144,7 +144,7 @@ describe('what is asked', () => {
     expect(config.lookups.get('lookup:candidate')).toMatchObject({
       pace: { count: 30, perMs: 60_000, burst: 1 },
       retry: { giveUpAfterMs: 600_000 },
-      concurrency: 8,
+      concurrency: 16,
       timeoutMs: 10_000,
     });
     expect(JSON.stringify(config.planSource)).not.toMatch(/example\.com\/api|X-Key/);

@@ -9,7 +9,7 @@ export const lookup = defineConnector({
   options,
   action: z.object({ url: z.string() }),
   templates: { url: { escape: (value) => encodeURIComponent(value.toWellFormed()) } },
-  defaults: { concurrency: 8, timeoutMs: 10_000 },
+  defaults: { concurrency: 16, timeoutMs: 10_000 },
   compose({ url: rendered }, _context, { url: { origin } }) {
     const [, rest = ''] = /^https?:\/\/[^/?#\\]*(.*)$/is.exec(rendered) ?? [];
     const path = pathOf(rest);
