@@ -54,7 +54,12 @@ export function housekeeping(bench: () => Bench): void {
 
   test('knows what came today, and since when the oldest delivery waits', async () => {
     const { store } = bench();
-    expect(await store.waiting(t0)).toEqual({ eventsToday: 0, rejectedToday: 0, oldestPendingAt: null });
+    expect(await store.waiting(t0)).toEqual({
+      eventsToday: 0,
+      rejectedToday: 0,
+      undecided: 0,
+      oldestPendingAt: null,
+    });
     await store.accept(arrival({ receivedAt: t0 - 9 }, { deliveries: [] }));
     for (const receivedAt of [t0, t0 + 5, t0 + 7])
       await store.accept(arrival({ receivedAt }, { deliveries: [planned()] }));
@@ -63,7 +68,12 @@ export function housekeeping(bench: () => Bench): void {
         { receivedAt, address: '192.0.2.1', correlationId: null, status: 422, faults: [], body: '' },
         9,
       );
-    expect(await store.waiting(t0)).toEqual({ eventsToday: 3, rejectedToday: 1, oldestPendingAt: t0 });
+    expect(await store.waiting(t0)).toEqual({
+      eventsToday: 3,
+      rejectedToday: 1,
+      undecided: 0,
+      oldestPendingAt: t0,
+    });
     const [claimed] = await claimDue(store);
     await store.record([resultOf(claimed!, delivered)]);
     await store.raise({

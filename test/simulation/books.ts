@@ -1,4 +1,6 @@
 import type { EventStory, SinkCount } from '../../src/store/store.ts';
+import { foundBy } from '../../src/lookups/facts.ts';
+import { scoreOf } from './api.ts';
 import type { ModelTool } from './tool.ts';
 
 /** All that is known at the end of a run. */
@@ -20,6 +22,7 @@ export function findBreaches(books: Books): string[] {
     ...missingEvents(books),
     ...unfinished(books),
     ...unbalanced(books),
+    ...wrongFacts(books),
     ...books.tools.flatMap((tool) => wrongMessages(books, tool)),
     ...wrongDigests(books),
     ...outsideOfHours(books),
@@ -53,11 +56,23 @@ function unbalanced({ counts, stories }: Books): string[] {
   return counts.flatMap(({ sink, planned, states }) => {
     const inStates = Object.values(states).reduce((sum, count) => sum + count, 0);
     const listed = stories
-      .flatMap((story) => story.deliveries)
+      .flatMap((story) => story.deliveries.concat(story.lookups))
       .filter((delivery) => delivery.sink === sink).length;
     return planned === inStates && planned === listed
       ? []
       : [`${sink} has ${planned} planned, ${inStates} in states, ${listed} listed`];
+  });
+}
+
+/** Each event is decided; what was looked up of it, once, is what the API says, or is not known. */
+function wrongFacts({ stories }: Books): string[] {
+  return stories.flatMap(({ event: { candidateId, testId }, decided, lookups }) => {
+    const { api } = foundBy(lookups);
+    const score = api?.fields['score'] ?? null;
+    const isKnown = score === null || score === scoreOf(candidateId);
+    const isRight =
+      decided && isKnown && api?.state !== 'waiting' && lookups.length === (testId === 2 ? 1 : 0);
+    return isRight ? [] : [`${candidateId} was looked up ${lookups.length} times: ${JSON.stringify(api)}`];
   });
 }
 

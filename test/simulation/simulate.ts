@@ -5,12 +5,15 @@ import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
 import { Worker } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';
 import { VirtualClock } from '../../src/support/virtual-clock.ts';
+import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
+import { lookupOf } from '../../src/model.ts';
 import { createIntake } from '../../src/intake.ts';
 import type { Inbox, ReceivedEvent } from '../../src/receiver/receive.ts';
 import { lastSeenAt } from '../../src/ops/retention.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { seeded } from '../faults/random.ts';
+import { ModelApi } from './api.ts';
 import { findBreaches, type Books } from './books.ts';
 import { Pending, SimulatedProcess, type Death } from './process.ts';
 import { ModelTool } from './tool.ts';
@@ -56,7 +59,18 @@ sinks:
   chat: { connector: chat, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s }
   sheet: { connector: sheet, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s }
   mail: { connector: mail, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s, onUnknown: ${holds ? 'hold' : 'resend'} }
+lookups:
+  api:
+    url: "https://api.example.com/{{ event.candidateId }}"
+    when: { testId: 2 }
+    fields: { score: { at: /score, type: number } }
+    until: [score]
+    waitFor: 60s
+    timeout: 5s
+    rate: 10/s
+    retry: { minDelay: 1s, maxDelay: 20s }
 rules:
+  - { name: best, when: { api.score: { gt: 1000 } }, then: [] }
   - name: all
     when: {}
     then:
@@ -89,6 +103,7 @@ class World {
   readonly random: () => number;
   readonly tools: readonly ModelTool[];
   readonly accepted = new Set<string>();
+  readonly #api: ModelApi;
   readonly #pending = new Pending();
   readonly #sabotage: Sabotage | null;
   readonly #deaths: Death[];
@@ -102,6 +117,7 @@ class World {
 
   constructor(seed: number, sabotage: Sabotage | null) {
     this.random = seeded(seed);
+    this.#api = new ModelApi(this.clock, this.random);
     this.#sabotage = sabotage;
     const faults = [0.01, 0.1, 0.3][Math.floor(this.random() * 3)] ?? 0.1;
     const shared = { faults, holds: false };
@@ -189,17 +205,28 @@ class World {
       source: config.planSource,
       savedAt: this.clock.now(),
     });
+    const deciding: Deciding = new Deciding({
+      store,
+      clock: this.clock,
+      config: () => config,
+      plan: async () => config.plan,
+      wake: () => worker.wake(),
+      failed: (error) => this.note(`BUG in deciding: ${String(error)}`),
+    });
     const worker = new Worker({
       store,
       sinks,
       clock: this.clock,
       random: this.random,
-      config: () => config,
+      config: () => withLookupSinks(config),
       plan: async () => config.plan,
-      observe: ({ delivery, outcome }) => this.note(`${delivery.id} ${outcome.outcome}`),
+      observe: ({ delivery, outcome }) => {
+        this.note(`${delivery.id} ${outcome.outcome}`);
+        deciding.wake();
+      },
       sinkChanged: (sink, change, because) => {
         this.note(`${sink} is ${change}`);
-        if (because) this.#tool(sink).changed(change);
+        if (because && lookupOf(sink) === null) this.#tool(sink).changed(change);
       },
       pulledIn: (aheadMs, count) => this.note(`${count} deliveries are pulled in by ${aheadMs / 1000} s`),
       clockDoubted: () => Math.abs(this.clock.now() - this.clock.elapsed() - start) > dayMs,
@@ -209,11 +236,14 @@ class World {
     });
     const [newest] = await this.#store.events({ limit: 1 });
     this.note('the process starts');
-    void lastSeenAt(this.#store).then((time) => worker.start(time));
+    void lastSeenAt(this.#store)
+      .then((time) => worker.start(time))
+      .then(() => deciding.wake());
     this.#inbox = createIntake({
       store,
       config: () => config,
       worker,
+      undecided: () => deciding.wake(),
       log: silent,
       nextId: eventIds({
         after: newest?.event.id,
@@ -227,7 +257,10 @@ class World {
   }
 
   #config(outside: <T>(run: () => Promise<T>) => Promise<T>, life: number): Config {
-    const connectors = new Map(this.tools.map((tool) => [tool.options.name, tool.connector(outside, life)]));
+    const lookup = this.#api.connector(outside);
+    const connectors = new Map(
+      this.tools.map((tool) => [tool.options.name, { ...tool.connector(outside, life), lookup }]),
+    );
     return parseConfig(configText(this.#tool('mail').options.holds), 'simulation.yaml', {
       env: {},
       connectors,
@@ -275,6 +308,10 @@ class World {
   }
 
   #scheduleOutages(): void {
+    if (this.random() < 0.3) {
+      this.clock.after(this.random() * arrivalsForMs, () => (this.#api.down = true));
+      this.clock.after(arrivalsForMs + this.random() * 60_000, () => (this.#api.down = false));
+    }
     for (const tool of this.tools) {
       if (tool.options.flaky || this.random() > 0.3) continue;
       this.clock.after(this.random() * arrivalsForMs, () => {
@@ -324,12 +361,13 @@ class World {
       ...store,
       keepPause: async (pause) => {
         await store.keepPause(pause);
+        if (lookupOf(pause.sink) !== null) return;
         const probeAt = pause.probeAt - this.clock.now() + this.clock.elapsed();
         this.#tool(pause.sink).keptPause = { life, probeAt };
       },
       endPause: async (sink) => {
         await store.endPause(sink);
-        this.#tool(sink).keptPause = null;
+        if (lookupOf(sink) === null) this.#tool(sink).keptPause = null;
       },
     };
   }
@@ -361,6 +399,7 @@ class World {
 
   async #done(): Promise<boolean> {
     if (this.#toArrive > 0 || this.#process.dead) return false;
+    if ((await this.#store.eventCounts()).undecided > 0) return false;
     const counts = await this.#store.counts();
     return counts.every(({ states }) => states.pending + states.sending === 0);
   }

@@ -285,6 +285,8 @@ export function* pullIn(
 }
 
 const dayMs = 86_400_000;
+/** A month, and the hours of a long weekend. */
+const longestDigestMs = 40 * dayMs;
 
 /** Null where a right clock put it off. Hours are looked at again when it is claimed, so it may be due at once. */
 function dueByRightClock(row: PutOffRow, now: number, aheadMs: number): number | null {
@@ -292,7 +294,10 @@ function dueByRightClock(row: PutOffRow, now: number, aheadMs: number): number |
   if (attempts === 0) {
     // Put off again, since it was claimed outside of its hours.
     if (dueAt !== since) return now;
-    if (cameAt <= now) return null;
+    if (cameAt <= now) {
+      // Its event may have been decided later, by the wrong clock: a right one puts nothing off for so long.
+      if (dueAt < cameAt + aheadMs || dueAt <= now + (group === null ? dayMs : longestDigestMs)) return null;
+    }
     return group === null ? now : dueAt - aheadMs;
   }
   // Replayed.
