@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { ConfigError } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { type Event, noFacts, statuses } from '../../src/model.ts';
+import { type EventWithFacts, noFacts, statuses } from '../../src/model.ts';
 import { explain } from '../../src/rules/decide.ts';
 import type { Plan } from '../../src/rules/plan.ts';
 import { type Route, routesOf } from '../../src/rules/routes.ts';
 import { sampleEvent, templateData } from '../../src/templates/data.ts';
-import { testIds, whens } from './tools.ts';
+import { factsOf, testIds, whens, whensOfFacts } from './tools.ts';
 
 const sinks = {
   slack: { connector: 'slack', token: 'x' },
@@ -30,9 +30,9 @@ function planOf(config: object): Plan {
 const now = Date.parse('2026-07-01T12:00:00Z');
 
 /** Whom a message really reaches, the way that the tool would be told. */
-function placesOf(plan: Plan, event: Event): string[] {
-  return explain(plan, event, noFacts, now).actions.map(({ action }) => {
-    const rendered = action.render(templateData(event, plan.test(event.testId), noFacts, action.rule, now));
+function placesOf(plan: Plan, { event, facts }: EventWithFacts): string[] {
+  return explain(plan, event, facts, now).actions.map(({ action }) => {
+    const rendered = action.render(templateData(event, plan.test(event.testId), facts, action.rule, now));
     return JSON.stringify([action.digest !== null, 'fields' in rendered && rendered.fields['channel']]);
   });
 }
@@ -41,9 +41,10 @@ function placesOf(plan: Plan, event: Event): string[] {
 const events = statuses.flatMap((status) =>
   [...testIds, 0, 5].flatMap((testId) =>
     ['abc', 'a', 'b', 'abcb', 'bab', 'x'].flatMap((candidateId) =>
-      [null, 0, 1, 2, 3].map((candidateNumericalId) =>
-        sampleEvent({ status, testId, candidateId, candidateNumericalId }, now),
-      ),
+      [null, 0, 1, 2, 3].map((candidateNumericalId) => ({
+        event: sampleEvent({ status, testId, candidateId, candidateNumericalId }, now),
+        facts: noFacts,
+      })),
     ),
   ),
 );
@@ -64,32 +65,51 @@ const action = fc.record(
   },
   { requiredKeys: ['sink', 'channel', 'text'] },
 );
-const rule = fc
-  .record({
-    when: whens,
-    final: fc.boolean(),
-    then: fc.array(action, { maxLength: 2 }),
-    silent: fc.boolean(),
-  })
-  .map((made) => Object.assign(made, { silent: made.silent && made.then.length === 0 }));
-const configs = fc.record({
-  rules: fc
-    .array(rule, { maxLength: 6 })
-    .map((rules) => rules.map((one, index) => ({ name: `r${index}`, ...one }))),
-  unmatched: fc.oneof(fc.constant('silent'), fc.array(action, { maxLength: 1 })),
-});
+const ruleWith = (when: typeof whens) =>
+  fc
+    .record({
+      when,
+      final: fc.boolean(),
+      then: fc.array(action, { maxLength: 2 }),
+      silent: fc.boolean(),
+    })
+    .map((made) => Object.assign(made, { silent: made.silent && made.then.length === 0 }));
+const configsWith = (when: typeof whens) =>
+  fc.record({
+    rules: fc
+      .array(ruleWith(when), { maxLength: 6 })
+      .map((rules) => rules.map((one, index) => ({ name: `r${index}`, ...one }))),
+    unmatched: fc.oneof(fc.constant('silent'), fc.array(action, { maxLength: 1 })),
+  });
+
+/** What a look-up finds out, in as many ways as the generated conditions can tell apart. */
+const found = [noFacts, ...[null, 0, 1, 2, 3, 4].map((score) => factsOf({ score }))];
+const eventsWithFacts = events.flatMap(({ event }) =>
+  event.candidateId === 'abc' && event.candidateNumericalId === null
+    ? found.map((facts) => ({ event, facts }))
+    : [],
+);
+const lookup = {
+  candidate: {
+    url: 'https://x.example.com/{{ event.candidateId }}',
+    fields: { score: { at: '/s', type: 'number' } },
+  },
+};
 
 describe('what routes say', () => {
-  it('is what the rules then do, for every event', () => {
+  it.each([
+    ['', whens, events, {}],
+    [', and whatever is found out about it', whensOfFacts(true), eventsWithFacts, { lookups: lookup }],
+  ])('is what the rules then do, for every event%s', (_, when, all, more) => {
     const seen = { nobody: 0, otherwiseNobody: 0, twice: 0, conditions: 0, unheard: 0 };
-    const property = fc.property(configs, (config) => {
-      const plan = orNull(() => planOf(config));
+    const property = fc.property(configsWith(when), (config) => {
+      const plan = orNull(() => planOf({ ...more, ...config }));
       if (!plan) return;
       const routes = [...routesOf(plan)];
       const known = new Set(routes.map(({ cell }) => cell.testId));
       const byCell = Map.groupBy(
-        events,
-        ({ status, testId }) => `${status} ${known.has(testId) ? testId : null}`,
+        all,
+        ({ event: { status, testId } }) => `${status} ${known.has(testId) ? testId : null}`,
       );
       for (const route of routes) {
         const ofCell = byCell.get(`${route.cell.status} ${route.cell.testId}`) ?? [];
@@ -109,18 +129,19 @@ describe('what routes say', () => {
 });
 
 /** Holds a route against all events of its cell. */
-function hold(plan: Plan, route: Route, ofCell: readonly Event[]): void {
-  const outcomes = ofCell.map((event) => {
-    const { rules, actions } = explain(plan, event, noFacts, now);
-    const subject = { event, test: plan.test(event.testId), facts: noFacts };
-    const said = route.heardBy.filter(({ rest }) => rest === null || rest.holds(subject));
+function hold(plan: Plan, route: Route, ofCell: readonly EventWithFacts[]): void {
+  const outcomes = ofCell.map((one) => {
+    const { event, facts } = one;
+    const { rules, actions } = explain(plan, event, facts, now);
+    const subject = { event, test: plan.test(event.testId), facts };
+    const said = route.heardBy.filter(({ rest }) => rest === null || rest.holds(subject) === true);
     expect(said.map(({ action: { rule: name, action: index } }) => [name, index])).toEqual(
       actions.map(({ planned }) => [planned.rule, planned.action]),
     );
     const matched = rules.flatMap(({ matched: isMatch }, index) => (isMatch ? [index] : []));
     const isMeant =
       matched.length === 0 ? plan.silent.unmatched : matched.some((at) => plan.silent.rules.has(at));
-    const places = placesOf(plan, event);
+    const places = placesOf(plan, one);
     return {
       isUnheard: actions.length === 0,
       isMeant,

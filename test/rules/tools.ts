@@ -41,24 +41,30 @@ function conditionOf(values: readonly (string | number)[], ordered: boolean): fc
 }
 
 export const testIds = [1, 2, 3, 4];
-const leaves: fc.Arbitrary<When> = fc.oneof(
+const ofTests: fc.Arbitrary<When>[] = [
   fc.record({ status: conditionOf(statuses, false) }),
   fc.record({ testId: conditionOf(testIds, true) }),
+  fc.record({ 'test.team': conditionOf(['a', 'b'], false) }),
+];
+const leaves: fc.Arbitrary<When> = fc.oneof(
+  ...ofTests,
   fc.record({ candidateNumericalId: conditionOf([1, 2], true) }),
   fc.record({ candidateId: fc.constantFrom<Condition>('abc', { matches: 'b' }, { not: { matches: '^a' } }) }),
-  fc.record({ 'test.team': conditionOf(['a', 'b'], false) }),
 );
-const flat: fc.Arbitrary<When> = fc
-  .array(leaves, { maxLength: 2 })
-  .map((some) => Object.assign({}, ...some) as When);
-const nest = (inner: fc.Arbitrary<When>): fc.Arbitrary<When> =>
-  fc.oneof(
-    flat,
-    fc.array(inner, { maxLength: 2 }).map((all) => ({ all })),
-    fc.array(inner, { maxLength: 3 }).map((any) => ({ any })),
-    fc.tuple(flat, inner).map(([rest, not]) => Object.assign({ not }, rest)),
-  );
-export const whens = nest(nest(flat));
+/** Conditions of such leaves, within each other. */
+function whensOf(leaf: fc.Arbitrary<When>): fc.Arbitrary<When> {
+  const flat = fc.array(leaf, { maxLength: 2 }).map((some) => Object.assign({}, ...some) as When);
+  const nest = (inner: fc.Arbitrary<When>): fc.Arbitrary<When> =>
+    fc.oneof(
+      flat,
+      fc.array(inner, { maxLength: 2 }).map((all) => ({ all })),
+      fc.array(inner, { maxLength: 3 }).map((any) => ({ any })),
+      fc.tuple(flat, inner).map(([rest, not]) => Object.assign({ not }, rest)),
+    );
+  return nest(nest(flat));
+}
+
+export const whens = whensOf(leaves);
 
 /** A look-up with a field of each type. */
 export const lookups: LookupFields = new Map([
@@ -84,8 +90,14 @@ export const factsOf = (fields: LookupFacts['fields'], lookup = 'candidate'): Fa
   [lookup]: { state: 'answered', at: 0, reason: null, fields },
 });
 
-/** Besides, conditions on `candidate.score`. */
-export const whensOfFacts = (): fc.Arbitrary<When> => {
-  const ofScore = conditionOf([1, 2, 3], true).map((score): When => ({ 'candidate.score': score }));
-  return nest(nest(fc.oneof(flat, ofScore, fc.constant<When>({ 'candidate.score': 'absent' }))));
+/** Conditions on tests and statuses, and on `candidate.score`. */
+export const whensOfFacts = (withUnknown = false): fc.Arbitrary<When> => {
+  const words = fc.constantFrom<Condition>(...(withUnknown ? ['unknown', ['unknown', 2]] : []), 'absent');
+  const ofScore = fc.oneof(conditionOf([1, 2, 3], true), words);
+  return whensOf(
+    fc.oneof(
+      ...ofTests,
+      ofScore.map((score): When => ({ 'candidate.score': score })),
+    ),
+  );
 };
