@@ -133,7 +133,7 @@ async function openTheStore(base: Base, undo: Undo) {
     for (const { message, line, column, file: of = file } of next.warnings)
       log.warn({ file: of, line, column }, message);
     const closed = tooShort(live.config.admin);
-    if (closed !== null) log.error({ file }, `the admin port lets nobody in: ${closed}`);
+    if (closed !== null) log.error({ file }, `the admin port lets nobody in: ${closed.message}`);
     if (live.waiting.length > 0)
       log.warn(
         { file, keys: live.waiting },

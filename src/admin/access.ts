@@ -1,11 +1,13 @@
+import { hash } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
-import { tooShort } from '../config/settings.ts';
+import { isOpen, tooShort } from '../config/settings.ts';
 import { isLoopback } from '../http/addresses.ts';
 import { answerProblem, type Refusal } from '../http/problem.ts';
 import { sameText } from '../support/secret.ts';
 import { FailureLog, Guesses } from './guesses.ts';
+import { namedByProxy, passwordOf, type PasswordRole, type Role, roleWith } from './roles.ts';
 import { localPath, randomToken, sessionCookie, Sessions } from './sessions.ts';
 
 /** Who sent a request. */
@@ -13,12 +15,11 @@ export interface Person {
   readonly who: string;
   /** The address. */
   readonly from: string;
-  /** What its forms have to send back; null for a program, which has the password in each request. */
+  /** What its forms have to send back; null for a program. */
   readonly csrf: string | null;
   /** Whether it can log out. */
   readonly hasSession: boolean;
-  /** False: without a password, everybody on this machine is let in, and only to look. */
-  readonly mayChange: boolean;
+  readonly role: Role;
 }
 
 interface AccessOptions {
@@ -38,16 +39,16 @@ export const refusedLogin = (req: Request): 'wrong' | 'busy' | undefined => refu
 const refusedLogins = new WeakMap<Request, 'wrong' | 'busy'>();
 
 /**
- * Who may see and do what on the admin port. With a password: whoever has it, in a session or by HTTP Basic under any user
- * name. Without one the port is on loopback, and whoever is on this machine may look.
+ * Who may see and do what on the admin port: whoever has a password, in a session or by HTTP Basic under any user name, and
+ * whom the proxy names. Where there is neither, the port is on loopback, and whoever is on this machine may look.
  */
 export class Access {
   readonly #options: AccessOptions;
   readonly #sessions = new Sessions();
   readonly #guesses = new Guesses();
   readonly #failures: FailureLog;
-  /** For forms where nobody has to log in. */
-  readonly #openCsrf = randomToken();
+  /** For forms of who has no session. */
+  readonly #csrf = randomToken();
 
   constructor(options: AccessOptions) {
     this.#options = options;
@@ -60,8 +61,8 @@ export class Access {
    */
   readonly refuseForeign: RequestHandler = (req, res, next) => {
     const closed = tooShort(this.#options.config());
-    if (closed !== null) return answerProblem(res, { status: 403, detail: closed });
-    if (this.#password === null && (!isLoopback(hostname(req)) || cameThroughProxy(req)))
+    if (closed !== null) return answerProblem(res, { status: 403, detail: closed.message });
+    if (isOpen(this.#options.config()) && (!isLoopback(hostname(req)) || cameThroughProxy(req)))
       return answerProblem(res, misdirected);
     if (!isSafe(req) && isFromElsewhere(req)) return answerProblem(res, fromElsewhere);
     next();
@@ -74,6 +75,7 @@ export class Access {
     if (person === 'busy') return answerProblem(res, tooMany);
     if (person === 'wrong') return this.#later(() => refuse(res));
     if (person !== null) {
+      if (person.role === 'metrics' && req.path !== '/metrics') return answerProblem(res, onlyMetrics);
       persons.set(req, person);
       return next();
     }
@@ -86,17 +88,16 @@ export class Access {
   /** The body of a form has been read. Goes on to the login's page if the password is not taken. */
   readonly login: RequestHandler = (req, res, next) => {
     const { password = '', name, next: wanted } = fieldsOf(req);
-    const expected = this.#password;
-    if (expected !== null) {
-      const judged = this.#judge(password, req);
-      if (judged !== 'right') {
-        refusedLogins.set(req, judged);
-        if (judged === 'wrong') return this.#later(next);
+    if (!isOpen(this.#options.config())) {
+      const role = this.#judge(password, req, ['full', 'viewer']);
+      if (role === 'wrong' || role === 'busy') {
+        refusedLogins.set(req, role);
+        if (role === 'wrong') return this.#later(next);
         res.set(tooMany.headers);
         return next();
       }
       const who = (name ?? '').trim().slice(0, longestName) || 'somebody who logged in';
-      const id = this.#sessions.start({ who, host: hostOf(req) }, expected, Date.now());
+      const id = this.#sessions.start({ who, role, host: hostOf(req) }, password, Date.now());
       res.set('set-cookie', sessionCookie(id, isHttps(req)));
     }
     res.redirect(303, localPath(wanted));
@@ -109,49 +110,51 @@ export class Access {
 
   /** For what changes something, after its body has been read. */
   readonly requireToken: RequestHandler = (req, res, next) => {
-    const { csrf, mayChange } = personOf(req);
+    const { csrf, role, hasSession } = personOf(req);
     if (isSafe(req)) return next();
-    if (!mayChange && req.path !== changesNothing) return answerProblem(res, onlyReads);
+    if (role === 'open' && req.path !== changesNothing) return answerProblem(res, onlyReads);
+    if (role === 'viewer' && !(hasSession && req.path === '/logout')) return answerProblem(res, onlyViews);
     const given = fieldsOf(req)['csrf'] ?? req.get('x-csrf-token') ?? '';
     if (csrf === null || sameText(given, csrf)) return next();
     answerProblem(res, noToken);
   };
 
-  get #password(): string | null {
-    return this.#options.config().password?.reveal() ?? null;
-  }
-
   /** Who is let in without a password in this request. */
   #personWithout(req: Request): Person | null {
-    const expected = this.#password;
+    const admin = this.#options.config();
     const from = addressOf(req);
-    if (expected === null) {
-      const who = 'somebody on this machine';
-      return { who, from, csrf: this.#openCsrf, hasSession: false, mayChange: false };
+    if (isOpen(admin))
+      return { who: 'somebody on this machine', from, csrf: this.#csrf, hasSession: false, role: 'open' };
+    const named = namedByProxy(admin, req);
+    if (named !== null) {
+      const who = named.who.slice(0, longestName);
+      // A program sends no form. Browsers say of all that may change something where it comes from.
+      const csrf = isSafe(req) || isFromBrowser(req) ? hash('sha256', this.#csrf + named.who) : null;
+      return { who, from, csrf, hasSession: false, role: named.role };
     }
-    const session = this.#sessions.find(req.headers.cookie, hostOf(req), expected, Date.now());
+    const current = (role: PasswordRole) => passwordOf(admin, role);
+    const session = this.#sessions.find(req.headers.cookie, hostOf(req), current, Date.now());
     if (session === null) return null;
-    const { who, csrf } = session;
-    return { who, from, csrf, hasSession: true, mayChange: true };
+    const { who, csrf, role } = session;
+    return { who, from, csrf, hasSession: true, role };
   }
 
   #personWith({ user, password }: Login, req: Request): Person | 'wrong' | 'busy' {
-    const judged = this.#judge(password, req);
-    if (judged !== 'right') return judged;
+    const role = this.#judge(password, req);
+    if (role === 'wrong' || role === 'busy') return role;
     const who = user || 'a program';
-    return { who, from: addressOf(req), csrf: null, hasSession: false, mayChange: true };
+    return { who, from: addressOf(req), csrf: null, hasSession: false, role };
   }
 
-  #judge(password: string, req: Request): 'right' | 'wrong' | 'busy' {
+  /** `roles`: those that are let in here. */
+  #judge(password: string, req: Request, roles?: readonly PasswordRole[]): PasswordRole | 'wrong' | 'busy' {
     const from = addressOf(req);
-    const isRight = this.#guesses.judge(password, from, (given) => this.#isRight(given));
-    if (isRight === false) this.#failures.note(from);
-    return isRight === null ? 'busy' : isRight ? 'right' : 'wrong';
-  }
-
-  #isRight(given: string): boolean {
-    const expected = this.#password;
-    return expected !== null && sameText(given, expected);
+    const judged = this.#guesses.judge(password, from, (given) => {
+      const role = roleWith(this.#options.config(), given);
+      return role !== null && (roles?.includes(role) ?? true) ? role : null;
+    });
+    if (judged === 'wrong') this.#failures.note(from);
+    return judged;
   }
 
   /** Few wait at a time, as few are compared. */
@@ -178,6 +181,11 @@ const onlyReads: Refusal = {
   detail:
     'Without a password this port only reads. To change something here, set admin.password; or use the command.',
 };
+const onlyViews: Refusal = {
+  status: 403,
+  detail: 'Who is a viewer here sees, and changes nothing. For that, log in with admin.password.',
+};
+const onlyMetrics: Refusal = { status: 403, detail: 'This password is for /metrics alone.' };
 const tooMany = {
   status: 429,
   detail: 'There were too many wrong passwords just now. Try again in a moment.',
@@ -218,6 +226,8 @@ function hostname(req: Request): string {
 
 const cameThroughProxy = ({ headers }: Request): boolean =>
   ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'].some((name) => name in headers);
+
+const isFromBrowser = ({ headers }: Request): boolean => 'origin' in headers || 'sec-fetch-site' in headers;
 
 /** Browsers say where a form comes from; programs need not. */
 function isFromElsewhere(req: Request): boolean {

@@ -18,20 +18,24 @@ export class Guesses {
   #comparedAt = -Infinity;
   readonly #known = new Map<string, number>();
 
-  /** Null: it is not compared now. `isRight` does so. */
-  judge(password: string, from: string, isRight: (password: string) => boolean): boolean | null {
+  /** `busy`: it is not compared now. `compare` does so, and says whose password it is. */
+  judge<Whose>(
+    password: string,
+    from: string,
+    compare: (password: string) => Whose | null,
+  ): Whose | 'wrong' | 'busy' {
     const now = performance.now();
     const key = hash('sha256', JSON.stringify([from, password]));
     const isKnown = now - (this.#known.get(key) ?? -Infinity) < dayMs;
     this.#wrong = this.#wrong.filter((at) => now - at < minuteMs);
     if (!isKnown && this.#wrong.length >= slips) {
-      if (now - this.#comparedAt < comparedEveryMs) return null;
+      if (now - this.#comparedAt < comparedEveryMs) return 'busy';
       this.#comparedAt = now;
     }
-    const right = isRight(password);
-    if (right) this.#learn(key, now);
+    const whose = compare(password);
+    if (whose !== null) this.#learn(key, now);
     else this.#wrong = [...this.#wrong, now].slice(-slips);
-    return right;
+    return whose ?? 'wrong';
   }
 
   #learn(key: string, now: number): void {

@@ -1,15 +1,17 @@
 import { hash, randomBytes } from 'node:crypto';
+import type { PasswordRole } from './roles.ts';
 
 /** Somebody who logged in on the operations page. */
 export interface Session {
   /** As given at the login. */
   readonly who: string;
+  readonly role: PasswordRole;
   /** A form has to send it back, so that no other site can make a browser send one. */
   readonly csrf: string;
   /** As the browser called this server. Under another name, the session is not known. */
   readonly host: string;
   readonly endsAt: number;
-  /** A digest of the password of that time: a new one ends all sessions. */
+  /** A digest of the role's password of that time: a new one ends its sessions. */
   readonly password: string;
 }
 
@@ -26,7 +28,7 @@ export class Sessions {
   readonly #sessions = new Map<string, Session>();
 
   /** Returns the cookie's value. */
-  start(session: Pick<Session, 'who' | 'host'>, password: string, now: number): string {
+  start(session: Pick<Session, 'who' | 'role' | 'host'>, password: string, now: number): string {
     const id = randomToken();
     this.#sessions.set(digest(id), {
       ...session,
@@ -39,11 +41,18 @@ export class Sessions {
     return id;
   }
 
-  find(cookies: string | undefined, host: string, password: string, now: number): Session | null {
+  /** `passwordOf`: today's one of a role. */
+  find(
+    cookies: string | undefined,
+    host: string,
+    passwordOf: (role: PasswordRole) => string | null,
+    now: number,
+  ): Session | null {
     const key = digest(idIn(cookies));
     const session = this.#sessions.get(key);
     if (session === undefined || session.host !== host) return null;
-    if (session.endsAt > now && session.password === digest(password)) return session;
+    const password = passwordOf(session.role);
+    if (session.endsAt > now && password !== null && session.password === digest(password)) return session;
     this.#sessions.delete(key);
     return null;
   }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { secret } from '../connector.ts';
-import { isLoopback, parseRange, publishedAddresses, sameHost } from '../http/addresses.ts';
+import { addressesIn, isLoopback, parseRange, publishedAddresses, sameHost } from '../http/addresses.ts';
 import { isPostgres, optionsFault, parseHostUrl, urlsOfHosts } from '../support/store-url.ts';
 import type { JsonMap } from '../model.ts';
-import { error, type Fault } from './text/problems.ts';
+import { error, type Fault, warning } from './text/problems.ts';
 import { type Reading, validate } from './text/validate.ts';
 import { duration, size } from './text/units.ts';
 
@@ -49,15 +49,36 @@ const allowFrom = z
     return senders.flatMap((text) => (text === 'published' ? publishedAddresses : [text]));
   });
 
+const headerName = (expected: string) => z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: expected });
+
+const addressesExpected = 'expected addresses and CIDRs, as a list or with commas';
+const addressLists = (expected: string) =>
+  [commaSeparated(isAddress, expected), listed(isAddress, `expected ${addressExpected}`)] as const;
+
 /** The proxies in front: how many, or their addresses. */
-const trustProxy = z.union(
-  [
-    z.int().min(0).max(16),
-    commaSeparated(isAddress, proxiesExpected),
-    listed(isAddress, `expected ${addressExpected}`),
-  ],
-  { error: proxiesExpected },
-);
+const trustProxy = z.union([z.int().min(0).max(16), ...addressLists(proxiesExpected)], {
+  error: proxiesExpected,
+});
+
+/** The proxies that log people in, and how they say whom. */
+const loginProxy = z
+  .strictObject({
+    from: z
+      .union(addressLists(addressesExpected), { error: addressesExpected })
+      .describe('The addresses and CIDRs of the proxies, as they connect to this port.'),
+    header: headerName('expected the name of a header')
+      .default('X-Forwarded-User')
+      .describe('The header that names who logged in; from any other address it means nothing.'),
+    role: z
+      .enum(['viewer'])
+      .optional()
+      .describe('`viewer`: who comes through it may look only. Without it, everything.'),
+  })
+  .transform(({ from, header, role }) => ({
+    from,
+    header: header.toLowerCase(),
+    role: role ?? ('full' as const),
+  }));
 
 const port = z.int().min(0).max(65_535);
 const hostName = z.string().regex(/^[\w.:-]+$/, { error: 'expected a host name or an address to listen on' });
@@ -67,7 +88,6 @@ const path = z
   .refine((text) => text !== '/healthz' && text !== '/readyz', {
     error: '/healthz and /readyz answer health checks; choose another path',
   });
-const header = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: 'expected auto, or the name of a header' });
 
 const storeUrl = z.string().superRefine((url, context) => {
   const fault = storeUrlFault(url);
@@ -108,7 +128,7 @@ export const settingSchemas = {
       token: secret()
         .optional()
         .describe('When set, callers must send it as `?token=` or as `Authorization: Bearer`.'),
-      correlationHeader: header
+      correlationHeader: headerName('expected auto, or the name of a header')
         .default('auto')
         .describe('The header with the correlation id. `auto` takes any `X-…-CorrelationId`.'),
       maxBody: size().prefault('64kb').describe('The largest body that is read, at most 16mb.'),
@@ -178,8 +198,29 @@ export const settingSchemas = {
         .describe(
           'Needed where `host` can be reached from other machines, with 12 characters or more. Without one, the port only reads.',
         ),
+      viewer: secret()
+        .optional()
+        .describe(
+          'A second password: who has it sees everything but what look-ups found out about a person, and may change nothing.',
+        ),
+      metrics: secret().optional().describe('A third password, for `/metrics` alone.'),
+      proxy: loginProxy.optional().describe('A proxy in front that logs people in, and names them.'),
+      title: z
+        .string()
+        .trim()
+        .min(1)
+        .max(60)
+        .optional()
+        .describe('What this connector is called on its pages, where there are several.'),
     })
-    .transform(({ password = null, ...rest }) => ({ ...rest, password }))
+    .transform(({ password = null, viewer = null, metrics = null, proxy = null, title = null, ...rest }) => ({
+      ...rest,
+      password,
+      viewer,
+      metrics,
+      proxy,
+      title,
+    }))
     .prefault({})
     .describe('Where the operations page, its API and /metrics are.'),
   log: z
@@ -204,13 +245,28 @@ export type Settings = {
   readonly [Key in keyof typeof settingSchemas]: Readonly<z.output<(typeof settingSchemas)[Key]>>;
 };
 
+/** The passwords of the admin port, by their keys. */
+export const adminPasswords = ['password', 'viewer', 'metrics'] as const;
+type AdminPassword = (typeof adminPasswords)[number];
+
 const leastPassword = 12;
 
-/** Why nobody is let in on the admin port; null if somebody may be. */
-export function tooShort({ host, password }: Pick<Settings['admin'], 'host' | 'password'>): string | null {
-  if (password === null || isLoopback(host) || password.reveal().length >= leastPassword) return null;
-  return `admin.password needs ${leastPassword} characters or more, because other machines can reach ${host}; make one with \`openssl rand -hex 24\``;
+/** The password because of which nobody is let in on the admin port, and why; null if somebody may be. */
+export function tooShort(
+  admin: Settings['admin'],
+): { readonly key: AdminPassword; readonly message: string } | null {
+  const { host } = admin;
+  const key = isLoopback(host)
+    ? undefined
+    : adminPasswords.find((one) => (admin[one]?.reveal().length ?? leastPassword) < leastPassword);
+  if (key === undefined) return null;
+  const message = `admin.${key} needs ${leastPassword} characters or more, because other machines can reach ${host}; make one with \`openssl rand -hex 24\``;
+  return { key, message };
 }
+
+/** Whether everybody on this machine may look: there is no way to log in. */
+export const isOpen = (admin: Settings['admin']): boolean =>
+  admin.proxy === null && adminPasswords.every((key) => admin[key] === null);
 
 /** The settings without the sections that have faults, which are reported. */
 export function readSettings(config: JsonMap, reading: Reading): Partial<Settings> {
@@ -224,11 +280,7 @@ export function readSettings(config: JsonMap, reading: Reading): Partial<Setting
 }
 
 function contradictions({ receiver, admin, store, idempotency }: Partial<Settings>): Fault[] {
-  const faults: Fault[] = [];
-  if (admin && admin.password === null && !isLoopback(admin.host))
-    faults.push(
-      error(['admin'], `admin.password is needed, because other machines can reach ${admin.host}`, 'key'),
-    );
+  const faults: Fault[] = admin ? faultsOfAdmin(admin) : [];
   if (
     receiver &&
     admin &&
@@ -243,5 +295,30 @@ function contradictions({ receiver, admin, store, idempotency }: Partial<Setting
     const message = 'events would be deleted before the idempotency window ends; keep them longer';
     faults.push(error(['store', 'retention'], message));
   }
+  return faults;
+}
+
+const mostProxies = 256;
+
+function faultsOfAdmin(admin: Settings['admin']): Fault[] {
+  const faults: Fault[] = [];
+  if (isOpen(admin) && !isLoopback(admin.host))
+    faults.push(
+      error(['admin'], `admin.password is needed, because other machines can reach ${admin.host}`, 'key'),
+    );
+  const values = adminPasswords.map((key) => admin[key]?.reveal());
+  for (const [index, key] of adminPasswords.entries()) {
+    const same = adminPasswords[values.indexOf(values[index])];
+    if (values[index] !== undefined && same !== key)
+      faults.push(error(['admin', key], `admin.${key} is the same as admin.${same}; the two need to differ`));
+  }
+  const from = admin.proxy?.from ?? [];
+  if (from.reduce((sum, range) => sum + addressesIn(range), 0) > mostProxies)
+    faults.push(
+      warning(
+        ['admin', 'proxy', 'from'],
+        `these are more than ${mostProxies} addresses, and whoever has one of them may say who they are; name the proxies alone`,
+      ),
+    );
   return faults;
 }

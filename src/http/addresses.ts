@@ -25,6 +25,12 @@ export function parseRange(range: string): { address: string; prefix: number } |
     : null;
 }
 
+/** How many addresses a range has. */
+export function addressesIn(range: string): number {
+  const { address, prefix } = parseRange(range)!;
+  return 2 ** ((isIPv4(address) ? 32 : 128) - prefix);
+}
+
 export function listHas(list: BlockList, address: string): boolean {
   return list.check(address, familyOf(address));
 }

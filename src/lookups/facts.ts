@@ -9,7 +9,9 @@ import {
   type Outcome,
 } from '../model.ts';
 import type { Lookup } from '../rules/plan.ts';
-import type { AttemptResult } from '../store/store.ts';
+import type { AttemptResult, EventDetail } from '../store/store.ts';
+import { masker } from '../support/masker.ts';
+import { maskTexts } from '../support/secret.ts';
 
 /** What a look-up has found out is kept as its delivery's `progress`: also what there is of an answer that is not ready. */
 export interface KeptFacts extends LookupFacts {
@@ -47,6 +49,31 @@ function latest(asked: readonly Delivery[], which: 'all' | 'public'): KeptFacts 
   if (known) return which === 'all' ? known : without(known);
   const state = ended.length === 0 ? 'waiting' : 'unknown';
   return { state, at: null, reason: asked.at(-1)?.lastError ?? null, fields: {}, personal: [] };
+}
+
+/**
+ * An event's story without what says who the candidate is: in what was found out, in what tools answered, and in the messages.
+ * What went out in a digest names other events' candidates, too.
+ */
+export function withoutPersonal(story: EventDetail): EventDetail {
+  const kept = story.lookups.flatMap(({ progress }) => keptIn(progress) ?? []);
+  const texts = kept.flatMap(({ fields, personal }) =>
+    personal.map((field) => fields[field]).filter((value) => typeof value === 'string'),
+  );
+  const hide = masker(texts, { mark: '(personal)', whole: true });
+  const hidden = <Value>(value: Value) => maskTexts(value as Json, hide) as Value;
+  return {
+    ...story,
+    lookups: story.lookups.map((one) => {
+      const facts = keptIn(one.progress);
+      return { ...hidden(one), progress: facts ? toJson(without(facts)) : one.progress };
+    }),
+    deliveries: story.deliveries.map(({ receipt, lastError, history, message, ...one }) => ({
+      ...one,
+      ...hidden({ receipt, lastError, history }),
+      message: one.carrier === null && kept.length === 0 ? message : null,
+    })),
+  };
 }
 
 const toJson = (facts: KeptFacts): Json => ({ ...facts });

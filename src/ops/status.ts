@@ -57,7 +57,7 @@ export function createAnnouncer({ store, clock, live, id, failed }: AnnouncerPar
           since,
           refused: refused && { since: refused.since, problem: refused.problem, others: refused.others },
           waiting,
-          closed: tooShort(admin),
+          closed: tooShort(admin)?.message ?? null,
         },
         sinks: [...sinks.values(), ...lookups.values()].map(({ name, connector }) => ({
           name,

@@ -6,7 +6,7 @@ import { changeList, choiceForm } from './changes.ts';
 import { chip, seen, stateChip, testName, waitsFor } from './frame/fragments.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
 import { printableLines } from '../support/text.ts';
-import type { PageRequest, Page, Parts } from './page.ts';
+import { type PageRequest, type Page, type Parts, storyFor } from './page.ts';
 import { preview, previewOf } from './frame/previews.ts';
 import { duration, type Times } from './frame/times.ts';
 
@@ -15,14 +15,15 @@ import { duration, type Times } from './frame/times.ts';
 export const eventPage: Page = {
   path: '/events/:id',
   async show(asked, parts) {
-    const story = await parts.reads.event(asked.params['id'] ?? '');
-    if (story === null) return null;
+    const found = await storyFor(asked.person, parts, asked.params['id'] ?? '');
+    if (found === null) return null;
+    const { story, shown } = found;
     const [plan, pauses, changes] = await Promise.all([
       parts.plan(story.configId),
       parts.reads.pauses(),
       parts.reads.audit({ about: story.event.id }),
     ]);
-    const { event, deliveries } = story;
+    const { event, deliveries } = shown;
     return {
       title: `${event.status}: ${testName(parts.config(), event.testId)}`,
       body: html`<div class="story">
@@ -30,7 +31,7 @@ export const eventPage: Page = {
           <h2>
             ${!story.decided ? 'Not decided yet' : deliveries.length === 0 ? 'Nobody was told' : 'Who was told'}
           </h2>
-          ${deliveries.map((one) => deliveryCard(one, story, pauses, asked, parts))}
+          ${deliveries.map((one) => deliveryCard(one, shown, pauses, asked, parts))}
           ${
             changes.length > 0 &&
             html`<section class="card">
@@ -40,7 +41,7 @@ export const eventPage: Page = {
           }
         </div>
         <div class="stack">
-          ${factsCard(story, asked)} ${lookupsCard(story, asked)} ${rulesCard(verdictsOf(plan, story))}
+          ${factsCard(shown, asked)} ${lookupsCard(shown, asked)} ${rulesCard(verdictsOf(plan, story))}
           <section class="card">
             <details>
               <summary>Payload as it came</summary>
@@ -168,6 +169,12 @@ function deliveryCard(
     ${inDigest && !carrier && html`<p class="muted small">It went out in the digest ${one.carrier}.</p>`}
     ${one.message && preview(one, parts, event.id)}
     ${
+      one.message === null &&
+      one.attempts > 0 &&
+      asked.person.role === 'viewer' &&
+      html`<p class="muted small">Viewers do not see messages that may say who a candidate is.</p>`
+    }
+    ${
       one.receipt &&
       html`<p class="small">
         ${link && html`<a href="${safeUrl(link.url)}" rel="noreferrer" target="_blank">${link.name}</a> · `}<span
@@ -208,9 +215,9 @@ function attempts(history: readonly Attempt[], times: Times): Html {
 /** A message that is a whole document, for the frame on the page of its event: it is somebody else's, and can do nothing there. */
 export const messagePage: Page = {
   path: '/events/:id/message/:delivery',
-  async show({ params }, parts) {
-    const story = await parts.reads.event(params['id'] ?? '');
-    const one = story?.deliveries.find(({ id }) => id === params['delivery']);
+  async show({ params, person }, parts) {
+    const found = await storyFor(person, parts, params['id'] ?? '');
+    const one = found?.shown.deliveries.find(({ id }) => id === params['delivery']);
     const foreign = one?.message && previewOf(one, parts).document;
     return foreign ? { title: '', body: html``, foreign } : null;
   },

@@ -16,7 +16,10 @@ export function loginPage(next: string, refused?: keyof typeof refusals): PageCo
       <label
         >Password
         <input type="password" name="password" autocomplete="current-password" required autofocus />
-        <span class="hint">The one of <code>admin.password</code> in the config.</span>
+        <span class="hint"
+          >The one of <code>admin.password</code> in the config, or of <code>admin.viewer</code> to look
+          only.</span
+        >
       </label>
       <label
         >Your name <span class="hint">(for the list of who changed what; you may leave it out)</span>

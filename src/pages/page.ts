@@ -6,7 +6,8 @@ import type { PlanFault } from '../config/live/stored-plans.ts';
 import { fieldsOf, type Person, personOf } from '../admin/access.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { RefusedFigures } from '../ops/refused.ts';
-import type { By, Reads, Store } from '../store/store.ts';
+import { withoutPersonal } from '../lookups/facts.ts';
+import type { By, EventDetail, Reads, Store } from '../store/store.ts';
 import type { Trials } from '../config/live/trials.ts';
 import type { Clock } from '../support/clock.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
@@ -43,6 +44,8 @@ export interface PageRequest {
   /** Of the query: what was given once, and is not empty. */
   readonly query: { readonly [name: string]: string | undefined };
   readonly person: Person;
+  /** What this connector is called. */
+  readonly site: string;
   readonly now: number;
   readonly times: Times;
 }
@@ -92,9 +95,19 @@ export function byOf(req: Request, where: string): By {
 export const csrfField = ({ person: { csrf } }: PageRequest): Html =>
   html`<input type="hidden" name="csrf" value="${csrf ?? ''}" />`;
 
+/** An event's story, as this person may see it. */
+export async function storyFor(
+  { role }: Person,
+  { reads }: Parts,
+  id: string,
+): Promise<{ readonly story: EventDetail; readonly shown: EventDetail } | null> {
+  const story = await reads.event(id);
+  return story && { story, shown: role === 'viewer' ? withoutPersonal(story) : story };
+}
+
 /** Buttons that change something; nothing for who may only look. */
 export const actionsForm = (path: string, inside: Html, asked: PageRequest): Html =>
   html`${
-    asked.person.mayChange &&
+    asked.person.role === 'full' &&
     html`<form class="actions" method="post" action="${safeUrl(path)}">${csrfField(asked)} ${inside}</form>`
   }`;

@@ -64,22 +64,25 @@ async function rules(asked: PageRequest, parts: Parts, tried: TrialView | null):
         <h2>Try an event <small>Nothing is sent</small></h2>
         ${eventForm(asked, parts)} ${asked.query['status'] !== undefined && eventResult(asked, parts, text)}
       </section>
-      <section class="card">
-        <h2>Try a config <small>Nothing is changed</small></h2>
-        <form method="post" action="/rules/try">
-          ${csrfField(asked)}
-          <label
-            >A whole config
-            <span class="hint"
-              >What it refers to, such as \${BOT_TOKEN}, stays as it is written. It is checked, and held
-              against the events of the last 30 days.</span
-            >
-            <textarea name="config" rows="12" spellcheck="false" autocapitalize="off" required>
+      ${
+        asked.person.role !== 'viewer' &&
+        html`<section class="card">
+          <h2>Try a config <small>Nothing is changed</small></h2>
+          <form method="post" action="/rules/try">
+            ${csrfField(asked)}
+            <label
+              >A whole config
+              <span class="hint"
+                >What it refers to, such as \${BOT_TOKEN}, stays as it is written. It is checked, and held
+                against the events of the last 30 days.</span
+              >
+              <textarea name="config" rows="12" spellcheck="false" autocapitalize="off" required>
 ${tried?.text ?? ''}</textarea>
-          </label>
-          <div class="actions"><button>Check it</button></div>
-        </form>
-      </section>
+            </label>
+            <div class="actions"><button>Check it</button></div>
+          </form>
+        </section>`
+      }
       <section class="card">
         <h2>The config in force <small class="break">${printable(config.file)}</small></h2>
         ${

@@ -11,7 +11,7 @@ import { download } from './download.ts';
 import { eventPage, messagePage } from './event.ts';
 import { eventsPage } from './events.ts';
 import { html, type Html } from '../support/html.ts';
-import { lonePage, wholePage } from './frame/layout.ts';
+import { lonePage, product, wholePage } from './frame/layout.ts';
 import { loginPage } from './login.ts';
 import { byOf, type PageRequest, type Form, type Page, type Parts, type PageContent } from './page.ts';
 import { rulesPage, trialForm } from './rules.ts';
@@ -108,6 +108,7 @@ function askedBy(req: Request, parts: Parts): PageRequest {
     params: req.params as PageRequest['params'],
     query: queryOf(req),
     person: personOf(req),
+    site: parts.config().admin.title ?? product,
     now,
     times: new Times(now, parts.config().plan.timeZone),
   };

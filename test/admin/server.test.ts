@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createMetrics } from '../../src/admin/metrics.ts';
+import { settingSchemas } from '../../src/config/settings.ts';
 import { createAdmin, type AdminOptions } from '../../src/admin/server.ts';
-import { Secret } from '../../src/support/secret.ts';
 import { measuredStore } from '../fixtures/event.ts';
 
 const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
@@ -14,11 +14,8 @@ async function startAdmin(password: string | null, options: Partial<AdminOptions
   const current = { password };
   const lines: string[] = [];
   const server = createAdmin({
-    config: () => ({
-      host: '127.0.0.1',
-      port: 0,
-      password: current.password === null ? null : new Secret(current.password),
-    }),
+    config: () =>
+      settingSchemas.admin.parse({ ...(current.password !== null && { password: current.password }) }),
     metrics: createMetrics(measuredStore()),
     site: () => Promise.reject(new Error('nobody looks at it here')),
     log: pino({}, { write: (line) => void lines.push(line) }),
@@ -117,7 +114,7 @@ describe('with a password', () => {
   });
 
   test('one that is too short lets nobody in where other machines can reach the port', async () => {
-    const config = { host: '0.0.0.0', port: 0, password: new Secret('only-eleven') };
+    let config = settingSchemas.admin.parse({ host: '0.0.0.0', password: 'only-eleven' });
     const { get } = await startAdmin('', { config: () => config });
     for (const path of ['/', '/metrics', '/login', '/api/status']) {
       const answer = await get(path, 'x:only-eleven');
@@ -127,7 +124,9 @@ describe('with a password', () => {
       ]);
     }
     expect((await get('/healthz')).status).toBe(200);
-    config.password = new Secret('twelve-chars');
+    config = settingSchemas.admin.parse({ host: '0.0.0.0', password: 'twelve-chars', viewer: 'only-eleven' });
+    expect(await (await get('/', 'x:twelve-chars')).text()).toContain('admin.viewer needs 12 characters');
+    config = settingSchemas.admin.parse({ host: '0.0.0.0', password: 'twelve-chars' });
     expect((await get('/metrics', 'x:twelve-chars')).status).toBe(200);
   });
 });

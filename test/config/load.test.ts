@@ -29,7 +29,15 @@ describe('a config that says only what it must', () => {
       secretKey: null,
     });
     expect(config.idempotency).toEqual({ windowMs: 86_400_000 });
-    expect(config.admin).toEqual({ host: '127.0.0.1', port: 8081, password: null });
+    expect(config.admin).toEqual({
+      host: '127.0.0.1',
+      port: 8081,
+      password: null,
+      viewer: null,
+      metrics: null,
+      proxy: null,
+      title: null,
+    });
     expect(config.log).toEqual({ level: 'info', format: 'auto' });
     expect(config.scenarios).toEqual([]);
     expect(config.warnings).toEqual([]);
@@ -148,8 +156,21 @@ describe('a file that cannot be read', () => {
 });
 
 describe('what parts of a config say of each other', () => {
+  test('a proxy that names who it is and is a whole network is warned of', () => {
+    const of = (from: string) => load(`admin: { proxy: { from: ${from} } }`).warnings;
+    expect(of('[10.0.3.0/25, 10.0.4.0/25]')).toEqual([]);
+    for (const from of ['[10.0.3.0/24, 10.0.4.1]', '"fd00::/64"'])
+      expect(of(from)).toMatchObject([
+        { line: 1, message: expect.stringContaining('more than 256 addresses') },
+      ]);
+  });
+
   test.each([
     ['admin: { host: 0.0.0.0 }', '1:1 admin.password is needed, because other machines can reach 0.0.0.0'],
+    [
+      'admin: { password: "${PAGER_TOKEN}", metrics: "${PAGER_TOKEN}" }',
+      '1:47 admin.metrics is the same as admin.password; the two need to differ',
+    ],
     [
       'receiver: { port: 9 }\nadmin: { port: 9 }',
       "2:16 port 9 is the receiver's too; the two need ports of their own",

@@ -306,6 +306,8 @@ describe('a report of problems shows no credential', () => {
     ],
     ['sinks: { page: { connector: pager, url: https://h.example/?token=literal, lout: 1 } }', 'literal'],
     ['admin: { password: hidden-pass, prt: 1 }', 'hidden-pass'],
+    ['admin: { viewer: [hidden-pass] }', 'hidden-pass'],
+    ['admin: { metrics: hidden-pass, prt: 1 }', 'hidden-pass'],
     ['admin: { password: [hidden-pass] }', 'hidden-pass'],
     ['admin: { password: *hidden-pass }', 'hidden-pass'],
     ['admin: { pasword: hidden-pass }', 'hidden-pass'],

@@ -91,7 +91,7 @@ receiver: { host: ${other ? '127.0.0.1' : '0.0.0.0'}, port: ${port}, path: /${po
   trustProxy: ${port}, token: token-${port}, correlationHeader: x-${port}, maxBody: ${port}kb }
 store: { url: "sqlite:${port}.db", retention: ${port}d }
 idempotency: { window: ${port}h }
-admin: { host: ${other ? '::1' : 'localhost'}, port: 808${port}, password: password-${port} }
+admin: { host: ${other ? '::1' : 'localhost'}, port: 808${port}, password: password-${port}, viewer: view-${port}, metrics: scrape-${port}, proxy: { from: [10.0.0.${port}] } }
 log: { level: ${other ? 'warn' : 'info'}, format: ${other ? 'json' : 'auto'} }
 sinks: {}
 rules: []
@@ -118,6 +118,9 @@ rules: []
     'admin.host',
     'admin.port',
     'admin.password',
+    'admin.viewer',
+    'admin.metrics',
+    'admin.proxy',
     'store.url',
     'store.retention',
     'idempotency.window',

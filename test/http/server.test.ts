@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createMetrics } from '../../src/admin/metrics.ts';
+import { settingSchemas } from '../../src/config/settings.ts';
 import { createAdmin } from '../../src/admin/server.ts';
 import type { HttpServer } from '../../src/http/server.ts';
 import { measuredStore } from '../fixtures/event.ts';
@@ -25,7 +26,7 @@ const servers: [string, (mostConnections?: number) => Promise<Started>][] = [
 
 async function startAdmin(mostConnections = 64): Promise<Started> {
   const server = createAdmin({
-    config: () => ({ host: '127.0.0.1', port: 0, password: null }),
+    config: () => settingSchemas.admin.parse({}),
     metrics: createMetrics(measuredStore()),
     site: () => Promise.reject(new Error('nobody looks at it here')),
     log: pino({ enabled: false }),

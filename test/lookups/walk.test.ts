@@ -178,3 +178,21 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
   await vi.waitFor(() => expect(told()).toHaveLength(6), { timeout: 10_000 });
   expect(told()).not.toContain('unknown');
 });
+
+test('a viewer sees what was found out and what was decided, and nothing that says who the candidate is', async () => {
+  const { about, app } = await asking({ admin: '{ port: 0, password: all-of-it, viewer: only-look }' });
+  const { eventId } = await about('ana');
+  const seen = async (path: string, password: string) => {
+    const headers = { authorization: `Basic ${btoa(`dana:${password}`)}`, accept: 'text/html' };
+    return (await fetch(app.adminUrl + path, { headers })).text();
+  };
+  for (const path of [`/api/events/${eventId}`, `/events/${eventId}`]) {
+    expect(await seen(path, 'all-of-it')).toContain('Neill');
+    expect(await seen(path, 'only-look')).not.toContain('Neill');
+  }
+  expect(JSON.parse(await seen(`/api/events/${eventId}`, 'only-look'))).toMatchObject({
+    facts: { candidate: { state: 'answered', fields: { score: 94 } } },
+    rules: [{ rule: 'known', matched: true }, {}, {}],
+    deliveries: [{ message: null }],
+  });
+});

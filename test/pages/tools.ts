@@ -13,9 +13,12 @@ export async function startPages(
   more = 'sinks: {}\nrules: []\n',
   env: Readonly<Record<string, string>> = {},
   withPassword = true,
+  others = '',
 ) {
   const { folder, write } = await workplace();
-  const admin = withPassword ? `admin: { port: 0, password: "${password}" }` : 'admin: { port: 0 }';
+  const admin = withPassword
+    ? `admin: { port: 0, password: "${password}"${others && `, ${others}`} }`
+    : 'admin: { port: 0 }';
   const text = `${base(folder).replace('admin: { port: 0 }', admin)}${more}`;
   const file = await write('config.yaml', text);
   const app = await serving(file, env);

@@ -103,7 +103,11 @@ export async function lookOver(
   // What serves goes on with it, so that an upgrade stops no event.
   const closed = tooShort(config.admin);
   if (closed !== null)
-    errors.unshift({ ...config.at(['admin', 'password'], 'value'), severity: 'error', message: closed });
+    errors.unshift({
+      ...config.at(['admin', closed.key], 'value'),
+      severity: 'error',
+      message: closed.message,
+    });
   const left: string[] = [];
   if (!routes.isAll)
     left.push(`Not all routes were looked at: that takes too long. "${program} routes" shows them.`);

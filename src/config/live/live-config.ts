@@ -1,5 +1,6 @@
 import type { Refusal } from '../../ops/alerts/conditions.ts';
 import { type Config, ConfigError } from '../config.ts';
+import { adminPasswords } from '../settings.ts';
 import type { ReadinessPart } from '../../http/health.ts';
 import { masker } from '../../support/masker.ts';
 import { findSecrets, type Mask, Secret } from '../../support/secret.ts';
@@ -13,7 +14,10 @@ const restartKeys = [
     keys: ['receiver.host', 'receiver.port'],
     dependents: ['receiver.allowFrom', 'receiver.trustProxy', 'receiver.token'],
   },
-  { keys: ['admin.host', 'admin.port'], dependents: ['admin.password'] },
+  {
+    keys: ['admin.host', 'admin.port'],
+    dependents: [...adminPasswords, 'proxy'].map((key) => `admin.${key}`),
+  },
   { keys: ['store.url'], dependents: ['store.retentionMs', 'idempotency.windowMs'] },
   { keys: ['store.secretKey'], dependents: [] },
   { keys: ['log.format'], dependents: [] },

@@ -22,6 +22,7 @@ interface Context {
   readonly inRow: boolean;
   readonly isHeaders: boolean;
   readonly isSecret: boolean;
+  readonly isAdmin: boolean;
   /** Somewhere under a credential's key, such as `password`. */
   readonly inSecret: boolean;
   /** Null at the top. */
@@ -31,13 +32,20 @@ interface Context {
 export const placeOf = (path: Path): Context =>
   path.reduce<Context>((place, key) => (typeof key === 'string' ? under(place, key) : place), top);
 
-const top: Context = { inRow: false, isHeaders: false, isSecret: false, inSecret: false, isTemplate: null };
+const top: Context = {
+  inRow: false,
+  isHeaders: false,
+  isSecret: false,
+  isAdmin: false,
+  inSecret: false,
+  isTemplate: null,
+};
 
 /** Elsewhere, such as in a sink's options, braces mean nothing. */
 const haveTemplates: ReadonlySet<string> = new Set(['rules', 'unmatched', 'alerts', 'summary', 'links']);
 
 /** The place of the value under a key. Entries of a list have the place of the list. */
-function under({ inRow, isHeaders, inSecret, isTemplate }: Context, key: string): Context {
+function under({ inRow, isHeaders, isAdmin, inSecret, isTemplate }: Context, key: string): Context {
   const isRow = inRow || key === 'row';
   // What stands under `auth` has names of its own.
   const isWithin = inSecret || (isCredentialKey(key) && !/auth/i.test(key));
@@ -45,7 +53,15 @@ function under({ inRow, isHeaders, inSecret, isTemplate }: Context, key: string)
     inRow: isRow,
     isHeaders: key === 'headers',
     // A name and a password in one text, where `basic` wants a map.
-    isSecret: !isRow && (isHeaders || isWithin || namesSecret(key) || key === 'basic' || isSlip(key)),
+    isSecret:
+      !isRow &&
+      (isHeaders ||
+        isWithin ||
+        namesSecret(key) ||
+        key === 'basic' ||
+        isSlip(key) ||
+        (isAdmin && (key === 'viewer' || key === 'metrics'))),
+    isAdmin: isTemplate === null && key === 'admin',
     inSecret: isWithin,
     isTemplate: isTemplate ?? haveTemplates.has(key),
   };

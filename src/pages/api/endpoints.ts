@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
+import { personOf } from '../../admin/access.ts';
 import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { wording } from '../../config/text/wording.ts';
 import { NotThere, planLookups, selected, type Selection } from '../../deliveries/by-hand.ts';
@@ -10,7 +11,7 @@ import { needsRetry, sinkStates } from '../../ops/needs.ts';
 import { readStatus, refusedJson, refusedOf, statusJson } from '../../ops/status.ts';
 import { printable } from '../../support/text.ts';
 import { carryOut, isCalled, tryNow } from '../changes.ts';
-import { byOf, type Parts } from '../page.ts';
+import { byOf, type Parts, storyFor } from '../page.ts';
 import { routesIn } from '../config-shown.ts';
 import { type DescribedRoute, openApi } from './openapi.ts';
 import { detail, json, refused, route, sinkState, status, story } from './shapes.ts';
@@ -188,12 +189,12 @@ export const apiRoutes: readonly ApiRoute[] = [
     path: '/events/{id}',
     summary: "An event's whole story.",
     answer: detail,
-    async handle(parts, { params }) {
-      const found = await parts.reads.event(String(params['id']));
+    async handle(parts, req) {
+      const found = await storyFor(personOf(req), parts, String(req.params['id']));
       if (found === null) throw new NotPossible({ status: 404, detail: 'There is no such event.' });
-      const about = found.event.id;
-      const rules = verdictsOf(await parts.plan(found.configId), found);
-      return detailJson(found, rules, await parts.reads.audit({ about }));
+      const { story: whole, shown } = found;
+      const rules = verdictsOf(await parts.plan(whole.configId), whole);
+      return detailJson(shown, rules, await parts.reads.audit({ about: whole.event.id }));
     },
   },
   {

@@ -45,7 +45,8 @@ export function openApi(all: readonly DescribedRoute[]) {
         password: {
           type: 'http',
           scheme: 'basic',
-          description: 'Any user name, which the audit has, and admin.password.',
+          description:
+            'Any user name, which the audit has, and admin.password; or admin.viewer, for what reads: without personal fields of look-ups, and messages that may have them.',
         },
       },
     },

@@ -19,11 +19,10 @@ export function wholePage(
   );
   return documentOf(
     shown,
+    asked.site,
     html`<header class="top">
         <div class="bar">
-          <a class="brand" href="/"
-            ><img src="${iconUrl}" alt="" width="28" height="28" />Candidate Connector</a
-          >
+          <a class="brand" href="/"><img src="${iconUrl}" alt="" width="28" height="28" />${asked.site}</a>
           <nav aria-label="Pages">${links}</nav>
           ${
             asked.person.hasSession &&
@@ -40,9 +39,10 @@ export function wholePage(
       <footer>
         Times are those of ${asked.times.timeZone}.
         ${
-          !asked.person.mayChange &&
+          asked.person.role === 'open' &&
           html`To change something here, set <code>admin.password</code>: without one, these pages only show.`
         }
+        ${asked.person.role === 'viewer' && html`You are a viewer here: these pages only show.`}
       </footer>`,
   );
 }
@@ -51,6 +51,7 @@ export function wholePage(
 export function lonePage(shown: PageContent): Html {
   return documentOf(
     shown,
+    product,
     html`<main id="content" class="lone" tabindex="-1">
       <img src="${iconUrl}" alt="" width="44" height="44" />
       <h1>${shown.title}</h1>
@@ -59,14 +60,17 @@ export function lonePage(shown: PageContent): Html {
   );
 }
 
-const documentOf = ({ title, charts }: PageContent, body: Html): Html =>
+/** What it is called where the config has no `admin.title`. */
+export const product = 'Candidate Connector';
+
+const documentOf = ({ title, charts }: PageContent, site: string, body: Html): Html =>
   html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>${title} · Candidate Connector</title>
+        <title>${title} · ${site}</title>
         ${assetLinks(charts === true)}
       </head>
       <body>
