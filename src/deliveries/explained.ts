@@ -1,6 +1,13 @@
 import type { Config } from '../config/config.ts';
 import { prepare } from './prepare.ts';
-import { type CandidateEvent, type Event, type Json, noFacts, type PlannedDelivery } from '../model.ts';
+import {
+  type CandidateEvent,
+  type Event,
+  type Facts,
+  type Json,
+  noFacts,
+  type PlannedDelivery,
+} from '../model.ts';
 import { explain, lookedUpFor } from '../rules/decide.ts';
 import type { Action, Verdict } from '../rules/plan.ts';
 import { deliveryId } from '../support/ids.ts';
@@ -10,6 +17,8 @@ import { sampleEvent } from '../templates/data.ts';
 /** What the rules make of an event that has not come, and each message as it would be sent. */
 export interface Foresight {
   readonly event: Event;
+  /** Of the look-ups that are made for it. */
+  readonly facts: Facts;
   readonly rules: readonly Verdict[];
   readonly deliveries: readonly ExplainedDelivery[];
 }
@@ -49,5 +58,5 @@ export function explained(
       );
     }
   });
-  return { event, rules, deliveries };
+  return { event, facts, rules, deliveries };
 }

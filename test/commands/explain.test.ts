@@ -270,6 +270,7 @@ describe('explain --json', () => {
 lookups:
   candidate:
     url: "https://tests.example.com/api/{{ event.candidateId }}"
+    when: { status: Completed }
     fields: { name: { at: /name }, score: { at: /score, type: number } }
 sinks: { slack: { connector: slack, token: '\${TOKEN}' } }
 rules:
@@ -287,6 +288,12 @@ rules:
       '✗ strong: not matched: candidate.score is absent, the rule wants at least 80',
     );
     expect((await of()).out).toContain('candidate.score is unknown');
+    expect(
+      await explain(['--status', 'Canceled', '--test', '7', '--fact', 'candidate.score=87'], config),
+    ).toMatchObject({
+      out: expect.stringContaining('candidate.score is unknown'),
+      err: 'candidate is not looked up for this event, so its facts are unknown\n',
+    });
     for (const [fact, fault] of [
       ['candidate.scor=1', 'there is no fact "candidate.scor"; did you mean "candidate.score"?'],
       ['candidate.score=high', 'expected a number, or unknown or absent, got "high"'],

@@ -56,6 +56,8 @@ export const explain = command({
     };
     const now = timeOf(at, config.plan.timeZone);
     const found = explained(config, fields, now, factsIn(fact, config.plan, now));
+    for (const name of new Set(fact.map((one) => one.split('.', 1)[0]!)))
+      if (!found.facts[name]) io.err(`${name} is not looked up for this event, so its facts are unknown`);
     const { event, rules, deliveries } = found;
     io.out(
       json
