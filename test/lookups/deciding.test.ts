@@ -50,14 +50,17 @@ rules: [ { name: all, when: {}, then: [ { sink: tool, text: "{{ candidate.name }
 
 async function deciding(ask: Ask, waitFor?: string) {
   const tool = new ScriptedTool();
-  const config = withLookup(tool, ask, waitFor);
+  let config = withLookup(tool, ask, waitFor);
+  const first = config.plan;
+  let isLost = false;
   let decider: Deciding | null = null;
-  const { store, worker, changes } = await bench(withLookupSinks(config), { observe: () => decider?.wake() });
+  const on = await bench(withLookupSinks(config), { observe: () => decider?.wake() });
+  const { store, worker, changes } = on;
   decider = new Deciding({
     store,
     clock: systemClock,
     config: () => config,
-    plan: async () => config.plan,
+    plan: async () => (isLost ? { fault: 'It cannot be used.' } : first),
     wake: () => worker.wake(),
     failed: (error) => {
       throw error;
@@ -80,7 +83,19 @@ async function deciding(ask: Ask, waitFor?: string) {
     return tool.sent.map(({ message }) => message.text);
   };
   const factsAbout = async (id: string) => foundBy((await store.event(id))!.lookups);
-  return { store, accept, told, factsAbout, changes };
+  /** A config without look-ups takes over; `lost`: the one before cannot be used any more. */
+  const dropLookups = async (lost = false) => {
+    config = parseConfig(
+      `sinks: { tool: { connector: scripted } }
+rules: [ { name: all, when: {}, then: [ { sink: tool, text: by today's } ] } ]`,
+      'config.yaml',
+      { env: {}, connectors: new Map([['scripted', tool.connector]]) },
+    );
+    await on.adopt(config);
+    isLost = lost;
+    decider.wake();
+  };
+  return { store, accept, told, factsAbout, changes, dropLookups };
 }
 
 describe('an event with a look-up', () => {
@@ -159,6 +174,26 @@ describe('an event with a look-up', () => {
     expect(await factsAbout(id)).toMatchObject({
       candidate: { state: 'unknown', reason: 'It answered 422. Look at the URL.' },
     });
+  });
+
+  test('is decided without it where the config has it no more', async () => {
+    const { accept, told, factsAbout, dropLookups } = await deciding(() =>
+      retry('server', 'It answered 500.'),
+    );
+    const id = await accept('ana');
+    await dropLookups();
+    expect(await told(1)).toEqual([' ']);
+    expect(await factsAbout(id)).toMatchObject({
+      candidate: { state: 'unknown', reason: expect.stringContaining('no look-up candidate any more') },
+    });
+  });
+
+  test("is decided by today's config where its own cannot be used any more", async () => {
+    const { accept, told, factsAbout, dropLookups } = await deciding(() => new Promise(() => {}), '400ms');
+    const id = await accept('ana');
+    await dropLookups(true);
+    expect(await told(1)).toEqual(["by today's"]);
+    expect(await factsAbout(id)).toMatchObject({ candidate: { state: 'unknown' } });
   });
 
   test('is told of before those of its candidate that came later, and holds up nobody else', async () => {
