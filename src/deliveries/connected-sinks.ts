@@ -43,15 +43,16 @@ export class ConnectedSinks {
     }
   }
 
-  /** What the tool has counted for a sink since this was last asked; null where it counts nothing. */
+  /** What the tool has counted for a sink since this was last asked; null where it counts nothing at all. */
   takeUsage(name: string): Usage | null {
     const usage = this.#usage.get(name) ?? null;
-    this.#usage.delete(name);
+    if (usage) this.#usage.set(name, { ...usage, calls: 0 });
     return usage;
   }
 
   #count(name: string, usage: Usage | undefined): void {
-    if (usage) this.#usage.set(name, { ...usage, calls: usage.calls + (this.#usage.get(name)?.calls ?? 0) });
+    if (!usage) this.#usage.delete(name);
+    else this.#usage.set(name, { ...usage, calls: usage.calls + (this.#usage.get(name)?.calls ?? 0) });
   }
 
   /** Closes every sink. Call it when no attempt is in flight. */

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { AttemptRequest } from '../../src/connector.ts';
+import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
 import { RateLimiter } from '../../src/deliveries/limits/rates.ts';
 import { Slots } from '../../src/deliveries/limits/slots.ts';
 import { Traffic } from '../../src/deliveries/traffic.ts';
@@ -173,6 +175,24 @@ test.for([
   const ended = [{ deliveryId: 'dlv_1', outcome: { outcome: 'delivered', receipt: {} } }] as const;
   traffic.ended(traffic.started(one, paced, 0, probe), ended, paced, 0, { account: 'a', calls: counted });
   expect(traffic.permit(one, paced, 0)).toMatchObject({ calls: left });
+});
+
+test('calls that end together take what the tool counted for them, and no more', async () => {
+  const tool = new ScriptedTool();
+  tool.counted = { account: 'a', calls: 1, pace: { count: 5, perMs: 3_600_000, burst: 5 } };
+  const counting = configFor(tool).sinks.get('tool')!;
+  const sinks = new ConnectedSinks();
+  const traffic = new Traffic(() => 0.5);
+  const ended = [{ deliveryId: 'dlv_1', outcome: { outcome: 'delivered', receipt: {} } }] as const;
+  const request = {} as AttemptRequest<never>;
+  // The account is known once the sink was used.
+  for (const together of [1, 2]) {
+    const tickets = Array.from({ length: together }, () => traffic.reserve(one, counting, 0)!);
+    const calls = tickets.map(() => sinks.use(counting, (connected) => connected.deliver(request)));
+    await Promise.all(calls);
+    for (const ticket of tickets) traffic.ended(ticket, ended, counting, 0, sinks.takeUsage('tool'));
+  }
+  expect(traffic.permit(one, { ...counting, concurrency: 9 }, 0)).toMatchObject({ calls: 2 });
 });
 
 test('if the connector has lanes, each has one call in flight', () => {
