@@ -1,7 +1,10 @@
 import { program } from '../support/invocation.ts';
 import { stringify } from 'yaml';
+import type { Config } from '../config/config.ts';
+import { factsWritten } from '../config/lookups/given.ts';
 import { explained, type ExplainedDelivery } from '../deliveries/explained.ts';
 import { type Status, statuses } from '../model.ts';
+import { factNames } from '../rules/fields.ts';
 import { count, printable, printableLines } from '../support/text.ts';
 import type { Trial } from '../config/live/trials.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
@@ -208,6 +211,13 @@ function eventForm({ query }: PageRequest, parts: Parts): Html {
         />
       </label>
       <label>Candidate id <input name="candidate" maxlength="256" value="${given('candidate')}" /></label>
+      ${
+        parts.config().plan.lookups.size > 0 &&
+        html`<label
+          >Facts
+          <input name="facts" placeholder="${exampleOf(parts.config())}" value="${given('facts')}" />
+        </label>`
+      }
       <label>When it comes <input type="datetime-local" name="at" value="${given('at')}" /></label>
       <button>Try it</button>
     </div>
@@ -215,8 +225,11 @@ function eventForm({ query }: PageRequest, parts: Parts): Html {
   </form>`;
 }
 
+/** A fact, as the form takes it. Several have commas between them. */
+const exampleOf = ({ plan }: Config): string => `${factNames(plan.lookups)[0]}=…`;
+
 function eventResult(asked: PageRequest, parts: Parts, text: ReadableConfig): Html {
-  const { status, test = '', candidate, at } = asked.query;
+  const { status, test = '', candidate, at, facts = '' } = asked.query;
   const known = statuses.find((one) => one === status);
   const testId = /^-?\d+$/.test(test) ? Number(test) : Number.NaN;
   const now = at === undefined ? asked.now : timeOf(at, asked.times.timeZone);
@@ -227,7 +240,15 @@ function eventResult(asked: PageRequest, parts: Parts, text: ReadableConfig): Ht
     testId,
     ...(candidate !== undefined && { candidateId: candidate.trim().slice(0, 256) || '-' }),
   };
-  const { rules: verdicts, deliveries } = explained(parts.config(), fields, now);
+  const config = parts.config();
+  const written = facts.split(',').map((one) => one.trim());
+  const given = factsWritten(
+    written.filter((one) => one !== ''),
+    config.plan.lookups,
+    now,
+  );
+  if ('fault' in given) return notice(printable(given.fault));
+  const { rules: verdicts, deliveries } = explained(config, fields, now, given.facts);
   return html`<h3>Rules</h3>
     <ul class="plain verdicts">
       ${verdicts.map(

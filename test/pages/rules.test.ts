@@ -88,6 +88,23 @@ describe('the page', () => {
       expect(await page(`/rules?${wrong}`)).toContain('An event has one of the statuses');
   });
 
+  test('takes facts for an event, where the config looks some up', async () => {
+    const pages = await startPages(
+      `lookups: { candidate: { url: 'https://x.example.com/{{ event.candidateId }}', fields: { score: { at: /s, type: number } } } }
+sinks: { ats: { connector: webhook, url: 'https://ats.example.com' } }
+rules: [ { name: strong, when: { candidate.score: { gte: 80 } }, then: [ { sink: ats, body: { score: '{{ candidate.score }}' } } ] } ]
+unmatched: silent
+`,
+      env,
+    );
+    await pages.login();
+    const tried = (facts: string) =>
+      pages.page(`/rules?${new URLSearchParams({ status: 'Completed', test: '1', facts }).toString()}`);
+    expect(await tried(' candidate.score=87, ')).toContain('score: 87');
+    expect(await tried('')).toContain('candidate.score is unknown');
+    expect(await tried('candidate.scor=87')).toContain('did you mean &quot;candidate.score&quot;');
+  });
+
   test('tries a pasted config: its mistakes, what would become other, and nothing from outside of it', async () => {
     const { app, file, text, folder, http, send, tryConfig } = await started();
     await post(app, { candidateId: 'Dana' });

@@ -1,11 +1,9 @@
 import { connectors } from '../../../connectors/index.ts';
 import { timeExpected, timeMeant } from '../../config/scenarios.ts';
 import { loadToShow } from '../../config/load.ts';
-import { factsGiven, readGiven } from '../../config/lookups/given.ts';
+import { factsWritten } from '../../config/lookups/given.ts';
 import { type Foresight, type ExplainedDelivery, explained } from '../../deliveries/explained.ts';
-import type { Facts } from '../../model.ts';
 import { eventFields } from '../../ops/printed.ts';
-import type { Plan } from '../../rules/plan.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import {
   readCandidateId,
@@ -55,7 +53,9 @@ export const explain = command({
       ...(candidate !== undefined && { candidateId: candidate }),
     };
     const now = timeOf(at, config.plan.timeZone);
-    const found = explained(config, fields, now, factsIn(fact, config.plan, now));
+    const given = factsWritten(fact, config.plan.lookups, now);
+    if ('fault' in given) throw new CommandError(`--fact: ${printable(given.fault)}`, exit.usage);
+    const found = explained(config, fields, now, given.facts);
     for (const name of new Set(fact.map((one) => one.split('.', 1)[0]!)))
       if (!found.facts[name]) io.err(`${name} is not looked up for this event, so its facts are unknown`);
     const { event, rules, deliveries } = found;
@@ -72,16 +72,6 @@ function timeOf(written: string | undefined, timeZone: string): number {
   const at = written === undefined ? Date.now() : timeMeant(written, timeZone, Date.now());
   if (at !== null) return at;
   throw new CommandError(`--at: ${timeExpected}, or 2026-11-21T22:00:00Z`, exit.usage);
-}
-
-function factsIn(written: readonly string[], { lookups }: Plan, at: number): Facts {
-  const given: { [lookup: string]: { [field: string]: string | number | boolean } } = {};
-  for (const text of written) {
-    const read = readGiven(text, lookups);
-    if ('fault' in read) throw new CommandError(`--fact: ${printable(read.fault)}`, exit.usage);
-    given[read.lookup] = { ...given[read.lookup], [read.field]: read.value };
-  }
-  return factsGiven(given, lookups, at);
 }
 
 function deliveryFields({ planned, action: _, ...said }: ExplainedDelivery) {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Facts, LookupFacts } from '../../model.ts';
 import { factWords } from '../../rules/conditions.ts';
 import { factNames, findField, type LookupField, type LookupFields } from '../../rules/fields.ts';
+import type { Lookup } from '../../rules/plan.ts';
 import { didYouMeanOneOf } from '../../support/text.ts';
 import { duration } from '../text/units.ts';
 
@@ -87,7 +88,7 @@ function factsOf(given: Given = 'unknown', waitForMs: number, at: number): Looku
 }
 
 /** A fact as `candidate.score=87` says it, read by its type; or why it cannot be. */
-export function readGiven(text: string, lookups: LookupFields) {
+function readGiven(text: string, lookups: LookupFields) {
   const [, name = text, value = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
   const fact = findField(name, lookups)?.fact;
   const type = fact && lookups.get(fact.lookup)?.fields.get(fact.key)?.type;
@@ -102,4 +103,19 @@ export function readGiven(text: string, lookups: LookupFields) {
   return checked.success
     ? { lookup: fact.lookup, field: fact.key, value: checked.data }
     : { fault: `${checked.error.issues[0]?.message}, got "${value}"` };
+}
+
+/** The facts that such texts say of an event, or why one of them cannot be read. */
+export function factsWritten(
+  texts: readonly string[],
+  lookups: ReadonlyMap<string, Lookup>,
+  at: number,
+): { readonly facts: Facts } | { readonly fault: string } {
+  const given: { [lookup: string]: { [field: string]: string | number | boolean } } = {};
+  for (const text of texts) {
+    const read = readGiven(text, lookups);
+    if ('fault' in read) return { fault: read.fault };
+    given[read.lookup] = { ...given[read.lookup], [read.field]: read.value };
+  }
+  return { facts: factsGiven(given, lookups, at) };
 }
