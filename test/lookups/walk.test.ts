@@ -171,6 +171,7 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
     ]);
   }, 10_000);
   expect((await command('status')).out).toContain('6 events to be decided');
+  expect((await command('events')).out).toContain('not decided yet');
   expect(await (await fetch(app.adminUrl)).text()).toContain('look-up candidate is paused');
   expect(told()).toEqual([]);
   // Before it is up again: it would be found to work by itself.

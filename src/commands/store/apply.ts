@@ -1,9 +1,10 @@
 import { planLate } from '../../deliveries/by-hand.ts';
 import { actionOf, dataOf } from '../../deliveries/prepare.ts';
-import type { Event, PlannedDelivery } from '../../model.ts';
+import { foundBy } from '../../lookups/facts.ts';
+import type { PlannedDelivery } from '../../model.ts';
 import type { Plan } from '../../rules/plan.ts';
 import { inParts, pageSize, storiesOf } from '../../store/paging.ts';
-import type { Late, Store } from '../../store/store.ts';
+import type { EventStory, Late, Store } from '../../store/store.ts';
 import { maskTexts } from '../../support/secret.ts';
 import { count, printable } from '../../support/text.ts';
 import {
@@ -78,7 +79,7 @@ interface Asked {
   readonly events: string[];
   readonly bySink: Map<string, number>;
   /** Of the newest event. */
-  sample: { readonly event: Event; readonly late: Late } | null;
+  sample: { readonly story: EventStory; readonly late: Late } | null;
   /** Why it cannot be told what it asks for, with how many events. */
   readonly faults: Map<string, number>;
 }
@@ -93,7 +94,7 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
     if (late && 'fault' in late) asked.faults.set(late.fault, (asked.faults.get(late.fault) ?? 0) + 1);
     else if (late) {
       asked.events.push(story.event.id);
-      asked.sample ??= { event: story.event, late };
+      asked.sample ??= { story, late };
       for (const { sink } of late.deliveries) asked.bySink.set(sink, (asked.bySink.get(sink) ?? 0) + 1);
     }
     await io.drained();
@@ -108,19 +109,20 @@ function summary(asked: Asked, many: string, plan: Plan, { rule }: ApplyOptions,
   if (had > 0) lines.push(`  ${had} of them have deliveries of this rule already and are left out`);
   for (const [sink, ofSink] of bySink) lines.push(`  ${ofSink} to ${printable(sink)}`);
   if (sample) {
-    const { event, late } = sample;
-    lines.push(paint(io, 'bold', 'The newest of them'), eventLine(event));
-    for (const planned of late.deliveries) lines.push(...messageOf(planned, event, plan));
+    const { story, late } = sample;
+    lines.push(paint(io, 'bold', 'The newest of them'), eventLine(story.event));
+    for (const planned of late.deliveries) lines.push(...messageOf(planned, story, plan));
   }
   return lines.join('\n');
 }
 
 /** What the action says, rendered; or why it cannot be. */
-function messageOf(planned: PlannedDelivery, event: Event, plan: Plan): string[] {
+function messageOf(planned: PlannedDelivery, { event, lookups }: EventStory, plan: Plan): string[] {
   const action = actionOf(plan, planned);
   if (!action) return [];
   const now = Date.now();
-  const said = action.render(dataOf(action, { events: [event], notice: null }, plan, now));
+  const about = { events: [event], facts: new Map([[event.id, foundBy(lookups)]]), notice: null };
+  const said = action.render(dataOf(action, about, plan, now));
   const due = planned.dueAt <= now ? 'at once' : dueText(action, planned.dueAt, now);
   const lines =
     'fault' in said

@@ -244,8 +244,9 @@ async function look(
   const seen = new Map<string, string>();
   const changed: EventStory[] = [];
   for await (const story of storiesOf(store, {})) {
-    const { event, duplicates, deliveries } = story;
+    const { event, decided, duplicates, deliveries } = story;
     const state = JSON.stringify([
+      decided,
       duplicates,
       ...deliveries.map((one) => [one.id, one.state, one.lastError]),
     ]);
@@ -257,7 +258,7 @@ async function look(
 }
 
 function storyText(
-  { event, duplicates, deliveries }: EventStory,
+  { event, decided, duplicates, deliveries }: EventStory,
   nameOf: (testId: number) => string,
   pauses: Pauses,
   io: Io,
@@ -267,7 +268,7 @@ function storyText(
   const head = `${when(event.receivedAt, io)}  ${paint(io, 'bold', event.status)}  test ${event.testId}${nameOf(event.testId)}  ${candidateText(event)}${repeated}`;
   const lines =
     deliveries.length === 0
-      ? ['    no rule asked for anything']
+      ? [decided ? '    no rule asked for anything' : '    not decided yet: it waits for look-ups']
       : deliveries.map((one) => deliveryLine(one, pauses, io, reasons));
   return [head, `    ${event.id}`, ...lines].join('\n');
 }

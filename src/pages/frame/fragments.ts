@@ -48,7 +48,11 @@ export function testsOf({ planSource }: Config): (readonly [id: string, name: st
 }
 
 /** An event in a list; the candidate by the number, as messages have it, where there is one. */
-export function eventRow({ event, duplicates, deliveries }: EventStory, config: Config, times: Times): Html {
+export function eventRow(
+  { event, decided, duplicates, deliveries }: EventStory,
+  config: Config,
+  times: Times,
+): Html {
   const { candidateId, candidateNumericalId: number } = event;
   return html`<tr id="${event.id}">
     <td class="when">${times.short(event.receivedAt)}</td>
@@ -61,7 +65,7 @@ export function eventRow({ event, duplicates, deliveries }: EventStory, config: 
     </td>
     <td>
       <div class="chips">
-        ${deliveries.length === 0 ? html`<span class="muted">nobody was told</span>` : deliveries.map(({ sink, state }) => chip(tones[state], `${seen(sink)} ${state}`))}
+        ${!decided ? chip('wait', 'to be decided') : deliveries.length === 0 ? html`<span class="muted">nobody was told</span>` : deliveries.map(({ sink, state }) => chip(tones[state], `${seen(sink)} ${state}`))}
       </div>
     </td>
   </tr>`;
