@@ -157,7 +157,7 @@ function compileAction(action: ReadAction, path: Path, index: number, reading: A
   if (fields)
     faults = [
       ...digestWarnings(action, words),
-      ...factWarnings(action, words),
+      ...factWarnings(action, words, reading),
       ...addressWarnings(written, templates),
     ];
   else if (bare.length === 0) {
@@ -235,9 +235,12 @@ function digestWarnings(
 }
 
 /** Warns where a message has a gap if a fact is not known. */
-function factWarnings({ list, connector, written }: ReadAction, words: Vocabulary): Fault[] {
+function factWarnings(action: ReadAction, words: Vocabulary, { vocabularies }: ActionReading): Fault[] {
+  const { list, connector, written } = action;
   if (list.of === 'notice' || !words.facts?.size) return [];
-  const sure = { ...words, sureFacts: new Set(list.sureFacts), isTried: false };
+  const sureFacts = new Set(list.sureFacts);
+  const id = JSON.stringify([vocabularyId(action), ...sureFacts]);
+  const sure = vocabularies.getOrInsertComputed(id, () => ({ ...words, sureFacts }));
   return templateFaults(written, connector.templates, sure, ({ path, message }) => warning(path, message));
 }
 

@@ -72,7 +72,7 @@ export function readRules(raw: Json | undefined, reading: ActionReading): Compil
       rule: name,
       path: [...path, 'then'],
       fixed: fixedBy(written['when']),
-      sureFacts: rule ? [...factsKnownTo(rule.when)] : [],
+      sureFacts: rule ? [...factsKnownTo(rule.when)].filter((one) => one.includes('.')) : [],
     };
     const then = readActions(written['then'], list, reading);
     if (rule?.silent && entries(written['then']).length > 0)
