@@ -130,7 +130,7 @@ export class Deciding {
         {
           configId: plan.id,
           until,
-          givenUp: (lookup) => givenUp(lookup, now),
+          givenUp: (lookup) => givenUp(lookup, config().plan.lookups.get(lookupOf(lookup.sink) ?? ''), now),
           decide: (lookups) => decide(plan, event, foundBy(lookups), now),
         },
         now,

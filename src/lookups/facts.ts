@@ -9,7 +9,7 @@ import {
   type Outcome,
 } from '../model.ts';
 import type { Lookup } from '../rules/plan.ts';
-import type { AttemptResult, EventDetail } from '../store/store.ts';
+import type { AttemptResult, EventDetail, GivenUp } from '../store/store.ts';
 import { masker } from '../support/masker.ts';
 import { maskTexts } from '../support/secret.ts';
 
@@ -86,14 +86,21 @@ const notFound = (reason: string | null, at: number): KeptFacts => ({
   personal: [],
 });
 
+/** When the fields go that say who the candidate is (ms); null: with the event. */
+const goAt = ({ personal }: KeptFacts, lookup: Pick<Lookup, 'keepMs'> | undefined, at: number) =>
+  personal.length > 0 && lookup?.keepMs ? Math.round(at + lookup.keepMs) : null;
+
 /** When its time is over: what there was of an answer that was not ready, or that it is unknown. */
-export function givenUp({ progress, lastError }: Pick<Delivery, 'progress' | 'lastError'>, at: number): Json {
+export function givenUp(
+  { progress, lastError }: Pick<Delivery, 'progress' | 'lastError'>,
+  lookup: Lookup | undefined,
+  at: number,
+): GivenUp {
   const kept = keptIn(progress);
-  return toJson(
-    kept
-      ? { ...kept, at }
-      : notFound(`It was not found out in time. ${lastError ?? 'It was never asked.'}`.trim(), at),
-  );
+  const facts = kept
+    ? { ...kept, at }
+    : notFound(`It was not found out in time. ${lastError ?? 'It was never asked.'}`.trim(), at);
+  return { progress: toJson(facts), personalUntil: goAt(facts, lookup, at) };
 }
 
 /** The facts that an outcome brings; null if it brings none. The connector gives them as `facts`, or as `progress`. */
@@ -136,7 +143,7 @@ export function lookupResult<Result extends Omit<AttemptResult, 'settledAt'>>(
       : outcome.outcome === 'rejected' || !kept
         ? notFound(lastError, endedAt)
         : { ...kept, at: endedAt };
-  const goes = isOver && facts !== null && facts.personal.length > 0 && lookup?.keepMs;
+  const personalUntil = isOver && facts ? goAt(facts, lookup, endedAt) : null;
   return {
     ...result,
     state: state === 'dead' || state === 'held' ? 'discarded' : state,
@@ -144,7 +151,7 @@ export function lookupResult<Result extends Omit<AttemptResult, 'settledAt'>>(
     attempt: { ...attempt, outcome: bare(outcome) },
     uncertain: false,
     ...(found && !isAnswered && { answered: true as const }),
-    ...(goes && { personalUntil: endedAt + goes }),
+    ...(personalUntil !== null && { personalUntil }),
   };
 }
 

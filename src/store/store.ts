@@ -27,7 +27,7 @@ export type { Replay, Late, ManualResult } from './operations/by-hand.ts';
 export type { LaneHead, AttemptResult, Deferral } from './operations/carrying-out.ts';
 export type { Claim } from './operations/claiming.ts';
 export type { SinkCount, DayCount, Tally, StuckCount } from './operations/counting.ts';
-export type { Decided, Decider, DueEvent, Lookups } from './operations/deciding.ts';
+export type { Decided, Decider, DueEvent, GivenUp, Lookups } from './operations/deciding.ts';
 export type { Forgotten } from './operations/forgetting.ts';
 export type { PruneMark, SignOfLife } from './operations/housekeeping.ts';
 export type { Lease, LeaseState, ReplicaState } from './operations/leases.ts';

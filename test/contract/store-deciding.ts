@@ -33,7 +33,7 @@ const undecided = (candidateId: string, sinks: readonly string[] = [lane], recei
 const decider = (changes: Partial<Decider> = {}): Decider => ({
   configId,
   until: ({ createdAt }) => createdAt + minute,
-  givenUp: () => ({ state: 'unknown' }),
+  givenUp: () => ({ progress: { state: 'unknown' }, personalUntil: null }),
   decide: (lookups) => [
     planned({ rule: lookups.map(({ state, progress }) => `${state} ${JSON.stringify(progress)}`).join() }),
   ],

@@ -41,6 +41,7 @@ lookups:
     fields: { name: { at: /name, personal: true }, score: { at: /score, type: number } }
     until: [score]
     waitFor: ${waitFor}
+    keep: 1h
     retry: { minDelay: 10ms, maxDelay: 20ms }
 rules: [ { name: all, when: {}, then: [ { sink: tool, text: "{{ candidate.name }} {{ candidate.score }}" } ] } ]`,
     'config.yaml',
@@ -139,8 +140,8 @@ describe('an event with a look-up', () => {
     );
   });
 
-  test('is decided by what is known when its time is over', async () => {
-    const { accept, told, factsAbout } = await deciding(
+  test('is decided by what is known when its time is over, which is kept for as long as answers are', async () => {
+    const { accept, told, factsAbout, store } = await deciding(
       () => notReady({ name: 'Ana', score: null }),
       '100ms',
     );
@@ -149,6 +150,10 @@ describe('an event with a look-up', () => {
     expect(await factsAbout(id)).toMatchObject({
       candidate: { state: 'answered', fields: { name: 'Ana', score: null } },
     });
+    expect(await store.forgetPersonal(Date.now() + 3_500_000)).toBe(0);
+    expect(await store.forgetPersonal(Date.now() + 3_600_001)).toBe(1);
+    expect(await factsAbout(id)).toMatchObject({ candidate: { fields: { score: null } } });
+    expect(JSON.stringify(await store.event(id))).not.toContain('Ana');
   });
 
   test('is decided without facts when its time is over, though nothing answers and the look-up is paused', async () => {

@@ -188,8 +188,7 @@ export function* record(tallies: Tallies, results: readonly AttemptResult[]): Op
       const isLookup = lookupOf(row.sink) !== null;
       if (state !== 'pending' && !isLookup) tallies.ended(row.sink, state, settledAt, delayMs, count);
       if (state !== 'pending' && isLookup) yield* lookupEnded(Math.floor(row.seq / seqsPerEvent));
-      if (result.personalUntil !== undefined)
-        yield* run(sql.keepPersonal, row.seq, Math.round(result.personalUntil));
+      if (result.personalUntil !== undefined) yield* run(sql.keepPersonal, row.seq, result.personalUntil);
       yield* insertAttempt(found, startedAt, endedAt, outcome);
     }),
   );

@@ -18,14 +18,19 @@ export interface DueEvent {
   readonly configId: string;
 }
 
+/** What is kept of a look-up that is given up: what was known of it by then, or why it is unknown. */
+export interface GivenUp extends Pick<Delivery, 'progress'> {
+  /** See AttemptResult. */
+  readonly personalUntil: number | null;
+}
+
 /** How an event is decided. Pure, as it may be called again. */
 export interface Decider {
   /** The config by whose rules it is: another one than the event's, where that cannot be used any more. */
   readonly configId: string;
   /** When a look-up is given up (ms). */
   readonly until: (lookup: Delivery) => number;
-  /** Why it is unknown then. */
-  readonly givenUp: (lookup: Delivery) => Delivery['progress'];
+  readonly givenUp: (lookup: Delivery) => GivenUp;
   /** What is to be delivered, by what the look-ups have found out. */
   readonly decide: (lookups: readonly Delivery[]) => readonly PlannedDelivery[];
 }
@@ -56,7 +61,9 @@ export const sql = {
   from events e join undecided u on u.event_seq = e.seq where e.id = $1`),
   lookups: query<LookupRow>(`
   select ${ofDelivery.columns}, d.seq from ${deliveries} where d.seq ${of('$1')} and ${isLookup} order by d.seq`),
-  giveUp: change(`state = 'discarded', started_at = null, discarded_at = $3, progress = $4`),
+  giveUp: change(
+    `state = 'discarded', started_at = null, discarded_at = $3, progress = $4, personal_until = $5`,
+  ),
   /** $2: so many less to wait for. $3: when the next one is given up. */
   left: query<{ readonly waits: number }>(`
   update undecided set waits = waits - $2, until = case when waits = $2 then 0 else cast($3 as bigint) end
@@ -134,7 +141,8 @@ export function* decide(
     if (isOver(one)) {
       const { state, attempts } = one;
       const found = { seq: row.seq, carrier: null, state, attempts };
-      const count = yield* apply(sql.giveUp, found, now, JSON.stringify(givenUp(one)));
+      const { progress, personalUntil } = givenUp(one);
+      const count = yield* apply(sql.giveUp, found, now, JSON.stringify(progress), personalUntil);
       tallies.moved(one.sink, state, 'discarded', count);
       ended += count;
       open += 1 - count;
