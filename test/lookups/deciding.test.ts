@@ -6,6 +6,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import { rejected, retry, sinkWide, type AttemptRequest } from '../../src/connector.ts';
 import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
 import { foundBy } from '../../src/lookups/facts.ts';
+import { noticesFor } from '../../src/ops/alerts/conditions.ts';
 import { createIntake } from '../../src/intake.ts';
 import type { JsonMap, Outcome } from '../../src/model.ts';
 import { systemClock } from '../../src/support/clock.ts';
@@ -210,5 +211,18 @@ describe('an event with a look-up', () => {
     expect(await told(1)).toEqual([' ']);
     answer.resolve(answered({ name: 'Ana', score: 1 }));
     expect(await told(3)).toEqual([' ', 'Ana 1', ' ']);
+  });
+});
+
+test('the alert of a paused look-up names it, and says what becomes of what waits for it', () => {
+  const because = { reason: 'server', detail: 'The API answered 503.' } as const;
+  const paused = [{ sink: 'lookup:candidate', since: 0, because, lastSuccessAt: null }];
+  const nothing = { dead: [], held: [], refused: null, refusedEvents: [], lastEventAt: 0 };
+  const [notice] = noticesFor('paused', 60_000, { ...nothing, now: 120_000, paused });
+  expect(notice).toMatchObject({
+    sink: 'lookup:candidate',
+    detail:
+      'The look-up candidate has had no answer for 2 minutes. The API answered 503. Events wait for it, and are decided without it when their waitFor is over.',
+    advice: expect.stringContaining('retry lookup:candidate'),
   });
 });
