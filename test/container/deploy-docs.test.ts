@@ -24,6 +24,7 @@ const blocks = (language: string): string[] =>
   );
 
 const kubernetes = 'deploy/kubernetes';
+const monitoring = 'deploy/kubernetes-monitoring';
 const kustomization = parse(read(`${kubernetes}/kustomization.yaml`));
 
 /** All YAML of the page and of the manifests. */
@@ -53,17 +54,20 @@ function place(document: unknown, path: string): [Record<string, unknown>, strin
 }
 
 /** The manifests with an overlay's patches, as `kubectl kustomize` makes them. */
-function patched(patches: { target: { kind: string }; patch: string }[]) {
+function patched(patches: { target: { kind: string; name: string }; patch: string }[]) {
   const made = structuredClone(documents.filter(({ apiVersion }) => apiVersion !== undefined));
   for (const { target, patch } of patches) {
-    const index = made.findIndex(({ kind }) => kind === target.kind);
+    const index = made.findIndex(
+      ({ kind, metadata: { name } }) => kind === target.kind && name === target.name,
+    );
     const changes = parse(patch);
     if (!Array.isArray(changes)) made.splice(index, 1);
     else
       for (const { op, path, value } of changes) {
         const [at, key] = place(made[index], path);
-        if (key in at !== (op !== 'add')) throw new Error(`${op} ${path} does not fit ${target.kind}`);
-        if (op !== 'remove') at[key] = value;
+        if (key === '-') (at as unknown as unknown[]).push(value);
+        else if (key in at !== (op !== 'add')) throw new Error(`${op} ${path} does not fit ${target.kind}`);
+        else if (op !== 'remove') at[key] = value;
         else if (Array.isArray(at)) at.splice(Number(key), 1);
         else delete at[key];
       }
@@ -225,7 +229,8 @@ describe('docs/deploy.md', () => {
     expect(spec.replicas).toBe(2);
     expect(spec.strategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
     expect(ofKind('PodDisruptionBudget', made).spec.maxUnavailable).toBe(1);
-    expect(ofKind('PersistentVolumeClaim', made)).toBeUndefined();
+    for (const kind of ['PersistentVolumeClaim', 'CronJob']) expect(ofKind(kind, made)).toBeUndefined();
+    expect(ofKind('NetworkPolicy', made).spec.egress).toContainEqual({ ports: [{ port: 5432 }] });
     const pod = podOf(made);
     expect(namesOf(pod.volumes)).toEqual(['config', 'secrets']);
     expect(namesOf(pod.containers[0].volumeMounts)).toEqual(['config', 'secrets']);
@@ -248,7 +253,10 @@ describe('docs/deploy.md', () => {
     const [secret = ''] = /kubectl create secret generic (.*\\\n)+.*/.exec(text) ?? [];
     expect(secret).toContain(`generic ${volumes[1].secret.secretName} `);
     const files = podConfig.match(/(?<=\/run\/secrets\/connector\/)[\w-]+/g);
-    expect(files?.toSorted()).toEqual(secret.match(/(?<=--from-literal=)[\w-]+(?==)/g)?.toSorted());
+    const { username } = parse(read(`${monitoring}/monitor.yaml`)).spec.endpoints[0].basicAuth;
+    expect([...files!, username.key].toSorted()).toEqual(
+      secret.match(/(?<=--from-literal=)[\w-]+(?==)/g)?.toSorted(),
+    );
   });
 
   test.each([
@@ -280,12 +288,13 @@ describe('docs/deploy.md', () => {
 });
 
 describe('the units for systemd', () => {
-  const unit = (kind: string) => read(`deploy/systemd/candidate-connector.${kind}`);
+  const unit = (kind: string, of = '') => read(`deploy/systemd/candidate-connector${of}.${kind}`);
 
   test('have only sections and keys, and start what there is', () => {
-    for (const kind of ['socket', 'service'])
-      for (const line of unit(kind).split('\n'))
-        expect(line).toMatch(/^$|^#|^\[(Unit|Socket|Service|Install)\]$|^[A-Z]\w+=/);
+    const units = ['socket', 'service'].map((kind) => unit(kind));
+    for (const text of [...units, ...['service', 'timer'].map((kind) => unit(kind, '-backup'))])
+      for (const line of text.split('\n'))
+        expect(line).toMatch(/^$|^#|^\[(Unit|Socket|Service|Timer|Install)\]$|^[A-Z]\w+=/);
     const [, main = ''] =
       /^ExecStart=\/usr\/bin\/node \/opt\/candidate-connector\/(\S+) serve$/m.exec(unit('service')) ?? [];
     expect(read(main)).toContain("import('./commands/program.ts')");
