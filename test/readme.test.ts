@@ -125,7 +125,7 @@ test('a terminal that was told no token needs one to check, and can have it of a
   onTestFinished(() => slack.close());
   const file = await myYaml(slack.url);
   const { write } = await workplace();
-  const line = block('--env-file').trim();
+  const line = block('--env-file=.env').trim();
   expect((await outputOf(shell(line.replace(' --env-file=.env', ''), file))).code).toBe(1);
   const [, variable = ''] = /`(SLACK_BOT_TOKEN=xoxb-…)` into a file `\.env`/.exec(readme) ?? [];
   const envFile = await write('.env', variable.replace('xoxb-…', slack.token));
@@ -163,14 +163,14 @@ describe('the README names', () => {
       'oauth_config',
       'allowFrom: any #',
       'export SLACK',
-      '--env-file',
+      '--env-file=.env',
       'npm start',
       'curl -i',
       'main.ts events',
       'connector: google-sheets',
       'did-not-take',
       'not-assessed',
-      'docker compose up',
+      'docker run -d',
       '──POST──▶',
     ];
     for (const part of known) block(part);

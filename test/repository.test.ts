@@ -38,9 +38,8 @@ describe('the repository', () => {
 
   test('runs the whole gate for every change, and builds the image that the tag names', () => {
     expect(commandsOf('.github/workflows/ci.yml')).toEqual(['.ci/run']);
-    const [build = '', smoke = ''] = commandsOf('.github/workflows/image.yml');
-    expect(build).toMatch(/^docker build /);
-    expect(smoke).toContain('--version');
+    const release = commandsOf('.github/workflows/image.yml').join('\n');
+    expect(release).toMatch(/^\.ci\/image ".*:\$\{GITHUB_REF_NAME#v\}" \S+ linux\/amd64,linux\/arm64 >> /m);
   });
 
   test('names in its pages only files and scripts that there are', () => {

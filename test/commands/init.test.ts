@@ -42,6 +42,20 @@ test.each(choices)('what it writes is good, and has a scenario for each rule: %s
   expect(explained.includes('TypeScript')).toBe(isNamed || tools.includes('google-sheets'));
 });
 
+test('it says where editors find the schema, where the image knows', async () => {
+  const { folder } = await workplace();
+  const url = 'https://forge.example.com/raw/v1/config.schema.json';
+  const write = async (name: string, known: Record<string, string>) => {
+    const file = `${folder}/${name}`;
+    expect(await run(['init', '--out', file, '--tools', 'webhook'], known)).toMatchObject({ code: 0 });
+    return readFile(file, 'utf8');
+  };
+  const without = await write('without.yaml', { CONNECTOR_SCHEMA: '' });
+  expect(await write('with.yaml', { CONNECTOR_SCHEMA: url })).toBe(
+    `# yaml-language-server: $schema=${url}\n${without}`,
+  );
+});
+
 test('it takes UTC where the machine does not say its time zone, and has no catalog without tests', async () => {
   vi.stubEnv('TZ', '');
   const { folder } = await workplace();

@@ -188,7 +188,7 @@ describe('docs/deploy.md', () => {
       logging: { driver: 'local' },
     });
     expect(text).toContain(' --log-driver local ');
-    expect(read('README.md')).toContain('docker compose up -d');
+    expect(text).toContain('docker compose up -d');
   });
 
   test('starts, by compose.ha.yaml, three copies with the same care, where HAProxy looks for them', () => {
@@ -254,9 +254,8 @@ describe('docs/deploy.md', () => {
     expect(secret).toContain(`generic ${volumes[1].secret.secretName} `);
     const files = podConfig.match(/(?<=\/run\/secrets\/connector\/)[\w-]+/g);
     const { username } = parse(read(`${monitoring}/monitor.yaml`)).spec.endpoints[0].basicAuth;
-    expect([...files!, username.key].toSorted()).toEqual(
-      secret.match(/(?<=--from-literal=)[\w-]+(?==)/g)?.toSorted(),
-    );
+    const made = secret.match(/(?<=--from-literal=)[\w-]+(?==)/g);
+    expect(new Set(made)).toEqual(new Set([...files!, username.key]));
   });
 
   test.each([
@@ -292,8 +291,8 @@ describe('the units for systemd', () => {
 
   test('have only sections and keys, and start what there is', () => {
     const units = ['socket', 'service'].map((kind) => unit(kind));
-    for (const text of [...units, ...['service', 'timer'].map((kind) => unit(kind, '-backup'))])
-      for (const line of text.split('\n'))
+    for (const one of [...units, ...['service', 'timer'].map((kind) => unit(kind, '-backup'))])
+      for (const line of one.split('\n'))
         expect(line).toMatch(/^$|^#|^\[(Unit|Socket|Service|Timer|Install)\]$|^[A-Z]\w+=/);
     const [, main = ''] =
       /^ExecStart=\/usr\/bin\/node \/opt\/candidate-connector\/(\S+) serve$/m.exec(unit('service')) ?? [];
