@@ -262,14 +262,24 @@ export class Recoveries {
   }
 }
 
+function recoveryWords(sink: string, lasted: string): Pick<Notice, 'detail' | 'advice'> {
+  const lookup = lookupOf(sink);
+  return lookup === null
+    ? {
+        detail: `${sink} works again, after ${lasted}. The deliveries that waited go on.`,
+        advice: `Nothing has to be done for them. Any that were given up meanwhile are listed by: ${program} events --state dead --sink ${sink}`,
+      }
+    : {
+        detail: `The look-up ${lookup} works again, after ${lasted}. What waited for it goes on.`,
+        advice: `Nothing has to be done. An event that was decided without it meanwhile can be looked up again by: ${program} lookup EVENT`,
+      };
+}
+
 function recovery({ id, alert, sink, since }: RaisedNotice, lasted: string): Notice {
   const words =
     sink === null
       ? { detail: `The changed config is in force now, after ${lasted}.`, advice: 'Nothing has to be done.' }
-      : {
-          detail: `${sink} works again, after ${lasted}. The deliveries that waited go on.`,
-          advice: `Nothing has to be done for them. Any that were given up meanwhile are listed by: ${program} events --state dead --sink ${sink}`,
-        };
+      : recoveryWords(sink, lasted);
   // Told once for each notice.
   return { alert, cause: `${alert} over: ${id}`, sink, count: 0, since, ...words, recovered: true };
 }
