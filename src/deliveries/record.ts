@@ -2,7 +2,7 @@ import type { Clock, ClockJumps } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { maskTexts, type Mask } from '../support/secret.ts';
 import { lookupResult } from '../lookups/facts.ts';
-import { type Json, lookupConnector, lookupOf, type Outcome, type Receipt } from '../model.ts';
+import { lookupConnector, lookupOf, type Outcome, type Receipt } from '../model.ts';
 import { StoreUnavailable, type AttemptResult, type Claim, type Deferral } from '../store/store.ts';
 import type { AttemptEnd, Postponement, PrepareParts } from './prepare.ts';
 import { type Circumstances, settle } from './settle.ts';
@@ -178,7 +178,7 @@ export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Pr
           };
     return {
       claimed,
-      message: prepared && maskedJson(prepared.message, mask),
+      message: prepared && JSON.stringify(maskTexts(prepared.message, mask)),
       thread: prepared?.thread ?? null,
       ending: { ...ending, outcome: masked },
     };
@@ -186,12 +186,6 @@ export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Pr
     parts.callFailed(error);
     return withoutDetails(attempted);
   }
-}
-
-/** Most messages have no secret, which the whole text shows as well as each of its texts. */
-function maskedJson(value: Json, mask: Mask): string {
-  const text = JSON.stringify(value);
-  return mask(text) === text ? text : JSON.stringify(maskTexts(value, mask));
 }
 
 /** Keeps only the outcome, if the rest cannot be masked or stored: what was sent must not be sent again. */

@@ -1076,6 +1076,11 @@ describe('what is stored', () => {
     expect(tool.sent.map(({ message }) => message.text)).toEqual(['ann s3cret', 'ann s3cret']);
   });
 
+  test('has none of it in the escapes of a mail either, which look otherwise in the JSON of the whole message', async () => {
+    const kept = await keeping(new ScriptedTool(), ['p@ss"word\\1'], 'ann p@ss=22word\\1');
+    expect(kept.message).toEqual({ text: 'ann ***' });
+  });
+
   test('is the masked key of a thread, by which it is found', async () => {
     const tool = new ScriptedTool();
     const config = configFor(tool, '', "text: Hello, thread: '{{ event.candidateId }} s3cret'");
