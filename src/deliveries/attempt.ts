@@ -92,11 +92,6 @@ type Knowledge =
  */
 async function attempt(sink: Sink<Json>, items: readonly CallItem[]): Promise<Ending[]> {
   try {
-    const [only] = items;
-    if (only && items.length === 1 && !only.uncertain) {
-      const [outcome] = await send(sink, [only.request]);
-      return [sent(sink, only, outcome, { kind: 'absent' })];
-    }
     const uncertain = items.filter((item) => item.uncertain);
     const answers = await ask(sink, uncertain);
     const known = new Map(uncertain.map((item, index) => [item, answers[index]!]));
