@@ -17,13 +17,13 @@ import { lookupConnector } from './model.ts';
 import { ConnectedSinks } from './deliveries/connected-sinks.ts';
 import { observeAttempts } from './deliveries/call.ts';
 import { Worker } from './deliveries/worker.ts';
-import type { ReadinessPart } from './http/health.ts';
 import { eventIds, noticeIds } from './support/ids.ts';
 import { createIntake } from './intake.ts';
 import { addressOf, type HandedOver, listen } from './http/listen.ts';
 import { createLogger } from './ops/log.ts';
 import { createReceiver } from './receiver/server.ts';
 import { RefusedFigures } from './ops/refused.ts';
+import { storeReadiness, watchReadiness } from './ops/readiness.ts';
 import { keepRetention, lastSeenAt } from './ops/retention.ts';
 import { type Announcer, createAnnouncer } from './ops/status.ts';
 import { openStore, readsBeside } from './store/open.ts';
@@ -32,7 +32,6 @@ import { withoutPassword } from './support/store-url.ts';
 import { wantsColor } from './support/text.ts';
 import { Trials } from './config/live/trials.ts';
 import { valueAt } from './support/json.ts';
-import { type Store, StoreUnavailable } from './store/store.ts';
 
 /** A running connector. The addresses are the ones really bound: the config may say port 0. */
 export interface App {
@@ -105,7 +104,9 @@ async function openTheStore(base: Base, undo: Undo) {
     );
     if (over) storeLost.resolve();
   };
-  const store = undo.adopt(await openStore(config().store.url, { serve: true, damaged }), (it) => it.close());
+  const repaired = () => log.info('the store is whole again: events are accepted');
+  const opened = await openStore(config().store.url, { serve: true, damaged, repaired });
+  const store = undo.adopt(opened, (it) => it.close());
   const refused = new RefusedFigures(store, systemClock);
   undo.defer(async () => {
     for (const one of await refused.stop())
@@ -230,7 +231,12 @@ type Working = Awaited<ReturnType<typeof prepareDeliveries>>;
 /** As soon as events can be stored: nobody accepts them before. They wait for the worker. */
 async function openThePorts(working: Working, handedOver: HandedOver | null, undo: Undo) {
   const { store, config, text, clock, metrics, log, live, replicas, inbox } = working;
-  const readiness = async () => [await storeReadiness(store), live.readiness(), ...replicas.readiness()];
+  const ready = watchReadiness(
+    async () => [await storeReadiness(store), live.readiness(), ...replicas.readiness()],
+    { clock, log },
+  );
+  undo.defer(() => ready.stop());
+  const readiness = ready.ask;
   const closing = new AbortController();
   const beside = readsBeside(config().store.url, store);
   const receiverUrl = () => `${addressOf(receiver)}${config().receiver.path}`;
@@ -372,18 +378,3 @@ function summaryOf({ file, store, plan, sinks }: Config) {
 }
 
 const mostNamedRules = 10;
-
-async function storeReadiness(store: Store): Promise<ReadinessPart> {
-  try {
-    await Promise.race([store.probe(), late()]);
-    return { part: 'store', ok: true };
-  } catch {
-    return { part: 'store', ok: false, detail: 'It cannot be written just now; the log says why.' };
-  }
-}
-
-/** Whoever asks does not wait for long. */
-async function late(): Promise<never> {
-  await sleep(3000, undefined, { ref: false });
-  throw new StoreUnavailable('It takes too long.');
-}

@@ -6,6 +6,8 @@ export interface ReadinessPart {
   readonly ok: boolean;
   /** For people, and public: no paths, no secrets, no versions. */
   readonly detail?: string;
+  /** Why it is not, for the log only. */
+  readonly cause?: string;
 }
 
 export type Readiness = () => Promise<readonly ReadinessPart[]>;
@@ -27,7 +29,8 @@ export function health(readiness: Readiness): (req: IncomingMessage, res: Server
 
 function answerReadiness(res: ServerResponse, parts: readonly ReadinessPart[]): void {
   const ready = parts.every((part) => part.ok);
-  answer(res, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', parts });
+  const shown = parts.map(({ cause: _, ...part }) => part);
+  answer(res, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', parts: shown });
 }
 
 function answer(res: ServerResponse, status: number, body: object): void {

@@ -62,7 +62,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   refuseBesideRescued(file);
   const { limits = {} } = options;
   const { busyForMs = 10_000 } = limits;
-  const connection = new Connection(file, options.damaged, options.syncFile);
+  const connection = new Connection(file, options, options.syncFile);
   /** Waits without blocking this process. */
   const patiently = async <T>(
     ask: (db: Database) => T,

@@ -63,6 +63,8 @@ export interface OpenOptions {
    * write one. From then on nothing is stored. `over`: all was saved that could be, and the process has to end; otherwise that is tried each second.
    */
   readonly damaged?: (error: StoreUnavailable, over: boolean) => void;
+  /** Called when that has succeeded, or all that the disk could not write is on it: the store goes on. */
+  readonly repaired?: () => void;
 }
 
 /** The store cannot be read or written at the moment. `message` says why in plain words. */

@@ -42,6 +42,7 @@ const neverClosed: Database[] = [];
 export class Connection {
   readonly path: string;
   readonly #damaged: NonNullable<OpenOptions['damaged']>;
+  readonly #repaired: () => void;
   readonly #syncFile: SyncFile | undefined;
   #lock: ServingLock | null = null;
   #db: Database | null = null;
@@ -59,9 +60,14 @@ export class Connection {
   #unsynced: StoreUnavailable | null = null;
   #closed: StoreUnavailable | null = null;
 
-  constructor(path: string, damaged: OpenOptions['damaged'] = () => {}, syncFile?: SyncFile) {
+  constructor(
+    path: string,
+    { damaged = () => {}, repaired = () => {} }: Pick<OpenOptions, 'damaged' | 'repaired'> = {},
+    syncFile?: SyncFile,
+  ) {
     this.path = path;
     this.#damaged = damaged;
+    this.#repaired = repaired;
     this.#syncFile = syncFile;
     this.#inodes.set(path, inodeOf(path));
   }
@@ -119,6 +125,7 @@ export class Connection {
     const pages = db.get(extentOfWal)?.log ?? 0;
     const cut = this.#lock && this.#cutShort(db, pages);
     if (cut) throw this.#end(db, cut, 'cut short');
+    if (this.#unsaved) this.#repaired();
     this.#unsaved = null;
     this.#lookedAt = performance.now();
     if (this.#unsynced) this.#syncByCheckpoint(db);
@@ -204,10 +211,12 @@ export class Connection {
    */
   #syncByCheckpoint(db: Database): void {
     try {
-      if (db.get(emptyWal)?.busy === 0) this.#unsynced = null;
+      if (db.get(emptyWal)?.busy !== 0) return;
     } catch {
-      this.#disconnect();
+      return this.#disconnect();
     }
+    this.#unsynced = null;
+    this.#repaired();
   }
 
   /** The file that has less than SQLite takes to be in it. */

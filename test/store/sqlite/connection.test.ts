@@ -29,7 +29,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'connection-'));
   path = join(folder, 'notes.db');
   told = [];
-  connection = new Connection(path, ({ message }, over) => void told.push({ message, over }));
+  connection = new Connection(path, { damaged: ({ message }, over) => void told.push({ message, over }) });
   connection.serve(new ServingLock(path));
   connection.open().exec('create table notes (text text); pragma application_id = 1667329636');
 });
@@ -114,11 +114,7 @@ test('as long as a reader is in the way it is refused, and saved when that has e
 test('a WAL that is removed while it is synced may be lost, so what it was synced for is not answered', async () => {
   close();
   const { promise, resolve } = Promise.withResolvers<void>();
-  connection = new Connection(
-    path,
-    () => {},
-    () => promise,
-  );
+  connection = new Connection(path, {}, () => promise);
   connection.serve(new ServingLock(path));
   const reader = new Database(path);
   reader.exec('begin; select * from notes');

@@ -29,6 +29,7 @@ beforeEach(async () => {
     serve: true,
     syncFile: (fd) => syncFile(fd),
     damaged: ({ message }) => told.push(message),
+    repaired: () => told.push('repaired'),
   });
   await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
 });
@@ -89,6 +90,7 @@ test('after a failed sync nothing is stored until all is in the file, though lat
   expect(told).toEqual([expect.stringContaining(why)]);
   reader.close();
   await expect.poll(() => store.accept(next).catch(() => null)).toMatchObject({ duplicate: false });
+  expect(told).toEqual([expect.stringContaining(why), 'repaired']);
   expect(await store.accept(lost)).toMatchObject({ duplicate: true, eventId: lost.event.id });
   expect(await eventsOf(store)).toEqual([next, lost, earlier].map(({ event }) => event.id));
 });

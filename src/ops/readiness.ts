@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Readiness, ReadinessPart } from '../http/health.ts';
+import { type Store, StoreUnavailable } from '../store/store.ts';
+import type { Clock } from '../support/clock.ts';
+
+const everyMs = 10_000;
+/** Whoever asks does not wait for long. */
+const longestMs = 3000;
+
+/**
+ * Finds out every 10 s whether all parts can be used, so that a full disk is told before an event comes. Logs each change
+ * with its cause, also one that somebody else who asks is the first to see.
+ */
+export function watchReadiness(readiness: Readiness, { clock, log }: { clock: Clock; log: Logger }) {
+  /** Since when each part that cannot be used is like that, on the scale of Clock.elapsed. */
+  const down = new Map<string, number>();
+  let isStopped = false;
+  let cancel = clock.after(everyMs, () => void again());
+
+  async function ask(): Promise<readonly ReadinessPart[]> {
+    const parts = await readiness();
+    if (!isStopped) for (const one of parts) note(one);
+    return parts;
+  }
+
+  function note({ part, ok, detail, cause = detail }: ReadinessPart): void {
+    const since = down.get(part);
+    if (ok === (since === undefined)) return;
+    if (since === undefined) {
+      down.set(part, clock.elapsed());
+      log.error({ part, cause }, 'not ready');
+    } else {
+      down.delete(part);
+      log.info({ part, lastedSeconds: Math.round((clock.elapsed() - since) / 1000) }, 'ready again');
+    }
+  }
+
+  async function again(): Promise<void> {
+    await ask();
+    if (!isStopped) cancel = clock.after(everyMs, () => void again());
+  }
+
+  return {
+    ask,
+    stop(): void {
+      isStopped = true;
+      cancel();
+    },
+  };
+}
+
+export async function storeReadiness(store: Pick<Store, 'probe'>): Promise<ReadinessPart> {
+  try {
+    await Promise.race([store.probe(), late()]);
+    return { part: 'store', ok: true };
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    return { part: 'store', ok: false, detail: 'It cannot be written just now; the log says why.', cause };
+  }
+}
+
+async function late(): Promise<never> {
+  await sleep(longestMs, undefined, { ref: false });
+  throw new StoreUnavailable(`It could not be written within ${longestMs / 1000} s.`);
+}
