@@ -40,16 +40,17 @@ export const eventsPage: Page = {
   },
 };
 
-const keys = ['candidate', 'test', 'status', 'rule', 'sink', 'state', 'from', 'to'] as const;
+const keys = ['candidate', 'correlation', 'test', 'status', 'rule', 'sink', 'state', 'from', 'to'] as const;
 
 /** What is asked for in the address. What cannot be understood there is left out. */
 export async function searchOf({ query, times }: PageRequest, { reads }: Parts): Promise<EventSearch> {
-  const { candidate, test, status, rule, sink, from, to } = query;
+  const { candidate, correlation, test, status, rule, sink, from, to } = query;
   const state = deliveryStates.find((one) => one === query['state']);
   const testId = /^-?\d{1,16}$/.test(test ?? '') ? Number(test) : undefined;
   const lastDay = dayOf(to, times);
   return {
     candidates: candidate === undefined ? undefined : await reads.candidatesMeant(candidate),
+    correlation: correlation?.trim(),
     testId,
     status,
     rule,
@@ -111,6 +112,7 @@ function searchForm({ query }: PageRequest, parts: Parts): Html {
         deliveryStates.map((one) => option('state', one)),
       )}
       ${text('from', 'From', 'date')} ${text('to', 'To', 'date')}
+      ${text('correlation', 'Correlation id', 'search')}
     </div>
     <div class="actions">
       <button>Search</button>${isSearch(query) && html`<a href="/events">Show all</a>`}

@@ -54,11 +54,11 @@ rules:
     });
     http.faults.once(gone);
     const dana = { candidateId: 'dana-from-zagreb', candidateNumericalId: 20970, testId: 7 };
-    const first = await post(app, dana);
+    const first = await post(app, dana, 'quoted-by-support');
     await done();
-    await post(app, { candidateId: 'robin-from-split', candidateNumericalId: 20971, testId: 7 });
+    await post(app, { candidateId: 'robin-from-split', candidateNumericalId: 20971, testId: 7 }, 'shared');
     await post(app, { candidateId: '0F1C2D3E-4B5A-6978-8796-A5B4C3D2E1F0', testId: 8 });
-    await post(app, { candidateId: 'dana-from-zagreb', testId: 8, status: 'Canceled' });
+    await post(app, { candidateId: 'dana-from-zagreb', testId: 8, status: 'Canceled' }, 'shared');
     await done();
     const found = async (argv: string) => {
       const ran = await command('events', '--json', ...argv.split(' '));
@@ -72,6 +72,9 @@ rules:
       '--limit 9': 'dana Canceled, 0f1c Completed, robi Completed, dana Completed',
       '--candidate 20970': 'dana Canceled, dana Completed',
       '--candidate dana-from-zagreb': 'dana Canceled, dana Completed',
+      '--correlation quoted-by-support': 'dana Completed',
+      '--correlation shared': 'dana Canceled, robi Completed',
+      '--correlation shared --test 8': 'dana Canceled',
       '--candidate dana-f': 'dana Canceled, dana Completed',
       '--candidate dana-f --state dead': 'dana Completed',
       '--candidate dana-from-zagreb --status Canceled': 'dana Canceled',
@@ -96,6 +99,10 @@ rules:
     );
     const byDelivery = await command('event', `dlv_${first.eventId.slice(4)}_1`);
     expect(byDelivery).toEqual(await command('event', first.eventId));
+    expect(byDelivery).toEqual(await command('event', 'quoted-by-support'));
+    expect(jsonLines(await command('event', 'shared', '--json'))).toHaveLength(2);
+    expect((await command('event', 'shared')).out).toMatch(/Canceled[^]*Completed/);
+    expect((await command('event', 'of-nobody')).err).toContain('there is no event of-nobody');
     expect((await command('event', 'dlv_nobody_1')).err).toContain('there is no delivery dlv_nobody_1');
   });
 

@@ -142,6 +142,32 @@ export function reading(bench: () => Bench): void {
     }
   });
 
+  test('finds events by a correlation id: their own or that of a repeat, however many came since', async () => {
+    const { store } = bench();
+    const [first, second] = [arrival({ correlationId: 'shared' }), arrival({ correlationId: 'shared' })];
+    for (const one of [first, second]) await store.accept(one);
+    const { candidateId } = first.event;
+    await store.accept(arrival({ candidateId, correlationId: 'repeat' }));
+    await Promise.all(Array.from({ length: 300 }, () => store.accept(arrival({}, { deliveries: [] }))));
+    await store.accept(arrival({ candidateId, correlationId: 'late', receivedAt: t0 + 2 * day }));
+    const found = async (asked: EventSearch) => {
+      const { stories, after } = await store.search(asked);
+      return [stories.map(({ event: { id } }) => id), after];
+    };
+    const ids = [second.event.id, first.event.id];
+    expect(await found({ correlation: 'shared' })).toEqual([ids, null]);
+    expect(await found({ correlation: 'shared', candidates: { ids: [candidateId] } })).toEqual([
+      [ids[1]],
+      null,
+    ]);
+    expect(await found({ correlation: 'repeat' })).toEqual([[ids[1]], null]);
+    expect((await found({ correlation: 'late' }))[0]).toHaveLength(1);
+    expect(await found({ correlation: 'nobody' })).toEqual([[], null]);
+    expect(await store.events({ correlation: 'repeat' })).toMatchObject([
+      { event: first.event, duplicates: 1 },
+    ]);
+  });
+
   test('knows whom a person means by an id, a number or the beginning of an id', async () => {
     const { store } = bench();
     const guid = '6f1c2d3e4a5b4c6d8e7f0a1b2c3d4e5f';

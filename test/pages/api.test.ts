@@ -113,7 +113,8 @@ test('events are found page by page, by what a program asks for', async () => {
   expect(await idsFor('until=2100-01-01T00:00:00%2B01:00&status=Canceled')).toEqual([bad]);
 
   const of = { candidateId: 'of the largest', status: 'Completed', testId: Number.MAX_SAFE_INTEGER };
-  const { eventId: largest } = await post(app, of);
+  const { eventId: largest } = await post(app, of, 'quoted by support');
+  expect(await idsFor('correlation=quoted%20by%20support')).toEqual([largest]);
   expect(await idsFor(`test=${Number.MAX_SAFE_INTEGER}`)).toEqual([largest]);
   const { eventId: numbered } = await post(app, {
     candidateId: 'with a number',
@@ -125,6 +126,7 @@ test('events are found page by page, by what a program asks for', async () => {
     (await fetch(`${app.adminUrl}/events?${query}`, { headers: login })).text();
   const has = (shown: string) => [largest, numbered].map((id) => shown.includes(id));
   expect(has(await page(`test=${Number.MAX_SAFE_INTEGER}`))).toEqual([true, false]);
+  expect(has(await page('correlation=quoted+by+support+'))).toEqual([true, false]);
   const found = await page('candidate=20970');
   expect(has(found)).toEqual([false, true]);
   expect(found).toMatch(/20970\s*<div class="muted small">with a number</);

@@ -1,6 +1,6 @@
 import { verdictsOf } from '../../config/live/stored-plans.ts';
-import { detailJson, noticeJson } from '../../ops/printed.ts';
-import type { Change, EventDetail, Store } from '../../store/store.ts';
+import { detailJson, noticeJson, storyJson } from '../../ops/printed.ts';
+import type { Change, EventDetail, EventStory, Store } from '../../store/store.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions, TypedArgument } from '../command.ts';
 import {
@@ -19,20 +19,32 @@ import {
 import { byLocalClock, storedPlans, testNames, withStore } from '../with-store.ts';
 import { foundBy } from '../../lookups/facts.ts';
 import { lookupOf } from '../../model.ts';
+import { storyText } from './events.ts';
 
 export const event = command({
   name: 'event',
   description: "show one event's whole story: its rules, deliveries, attempts and receipts",
-  examples: ['event evt_01jd3v5m8k2q4r6t8w0y1z3a5c', 'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c --json'],
+  examples: [
+    'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c',
+    'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c --json',
+    'event 3f0c9a52-7d1e-4b8a-9c63-1e5d2f7a8b40   # by the correlation id that the service names',
+  ],
   options: { ...storeOptions, json: flag('--json', 'print one JSON object') },
   argument: new TypedArgument<string>(
     '<id>',
-    'the id of the event, of one of its deliveries (dlv_…), or of a notice (ntc_…)',
+    'the id of the event, of one of its deliveries (dlv_…), or of a notice (ntc_…); or its correlation id',
   ),
   run: (options, io, given) =>
     withStore(options, io, async (store) => {
-      const id = await subjectOf(given, store);
       const local = await byLocalClock(store, io);
+      const same = isId.test(given) ? [] : await withCorrelation(given, store);
+      if (same.length > 1) {
+        const [nameOf, pauses] = [await testNames(store), await pausesOf(store)];
+        for (const story of same)
+          io.out(options.json ? jsonLine(storyJson(story)) : storyText(story, nameOf, pauses, local));
+        return exit.ok;
+      }
+      const id = same[0]?.event.id ?? (await subjectOf(given, store));
       const changes = await store.audit({ about: id });
       const { json, head, deliveries } = id.startsWith('ntc_')
         ? await aboutNotice(id, changes, store, local)
@@ -54,6 +66,12 @@ export const event = command({
       return exit.ok;
     }),
 });
+
+const isId = /^(?:evt|dlv|ntc)_/;
+
+/** The events that came under a correlation id, or were repeated under it. */
+const withCorrelation = async (correlation: string, store: Store): Promise<readonly EventStory[]> =>
+  (await store.search({ correlation: correlation.trim() })).stories;
 
 /** The event or notice that an id leads to: its own, or that of one of its deliveries, which is what the tools know. */
 async function subjectOf(id: string, store: Store): Promise<string> {

@@ -43,7 +43,7 @@ import {
 import { byLocalClock, catalogNames, checkSink, testNames, withStore } from '../with-store.ts';
 
 /** Options that only choose events. */
-const ofEvents = ['status', 'candidate', 'test', 'rule', 'state', 'sink'];
+const ofEvents = ['status', 'candidate', 'correlation', 'test', 'rule', 'state', 'sink'];
 
 const declared = {
   ...storeOptions,
@@ -52,6 +52,10 @@ const declared = {
   candidate: textOption(
     '--candidate <id>',
     'only this candidate: the id or its beginning, or the number that messages show',
+  ),
+  correlation: textOption(
+    '--correlation <id>',
+    'only what came under this correlation id, which the service logs too',
   ),
   test: readOption('--test <id>', 'only of this test', integer),
   rule: textOption('--rule <name>', 'only what this rule asked for'),
@@ -71,6 +75,7 @@ const declared = {
     'notices',
     'audit',
     'csv',
+    'correlation',
   ]),
   limit: readOption(
     '--limit <n>',
@@ -188,9 +193,9 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
 }
 
 async function searchOf(options: EventsOptions, store: Store): Promise<EventSearch> {
-  const { since, status, candidate, test: testId, rule, state: states, sink } = options;
+  const { since, status, candidate, correlation, test: testId, rule, state: states, sink } = options;
   const candidates = candidate === undefined ? undefined : await store.candidatesMeant(candidate);
-  return { since, status, candidates, testId, rule, states, sink };
+  return { since, status, candidates, correlation: correlation?.trim(), testId, rule, states, sink };
 }
 
 /** A page may have fewer than there are, or none; see Store.search. */
@@ -257,7 +262,7 @@ async function look(
   return { changed, seen };
 }
 
-function storyText(
+export function storyText(
   { event, decided, duplicates, deliveries }: EventStory,
   nameOf: (testId: number) => string,
   pauses: Pauses,

@@ -68,6 +68,7 @@ const searchQuery = z.strictObject({
     .describe('An id; or else the number; or else the beginning of an id, of 6 characters or more.'),
   test: testId.transform(Number).optional(),
   status: z.enum(statuses).optional(),
+  correlation: z.string().optional().describe('The correlation id of the event, or of one of its repeats.'),
   rule: z.string().optional(),
   sink: z.string().optional(),
   state: z.enum(deliveryStates).optional().describe('Of a delivery.'),

@@ -9,6 +9,8 @@ export type Candidates = { readonly ids: readonly string[] } | { readonly beginn
 /** Events that have all of these; and with a delivery that has all that is asked of one. */
 export interface EventSearch {
   readonly candidates?: Candidates | undefined;
+  /** Of the event, or of one of its duplicates. */
+  readonly correlation?: string | undefined;
   readonly testId?: number | undefined;
   readonly status?: string | undefined;
   /** Received at or after (ms). */
@@ -35,19 +37,50 @@ export interface FoundEvents {
 const mostLooked = 10_000;
 
 /** All that have what is asked for, newest first. Default: the first 100. */
-export function events(asked: EventSearch): Operation<EventStory[]> {
-  return storiesWhere(conditionsOf(asked), asked.limit ?? 100);
+export function* events(asked: EventSearch): Operation<EventStory[]> {
+  return yield* storiesWhere([...(yield* ofCorrelation(asked)), ...conditionsOf(asked)], asked.limit ?? 100);
 }
+
+/** A sender that gives all of its events one id is no reason to read them all. */
+const mostCorrelated = 100;
+
+/** Those of a table whose row has this correlation id, newest first: each block of the index is asked. */
+const correlated = (table: 'events' | 'duplicates', seq: string) =>
+  query<{ readonly seq: number }>(`
+  with recursive blocks (n) as (
+    select max(seq) / 256 from ${table}
+    union all select n - 1 from blocks where n > (select min(seq) / 256 from ${table}))
+  select ${seq} as seq from blocks cross join ${table} t where t.seq / 256 = n and t.correlation_id = $1
+  limit ${mostCorrelated}`);
+const correlatedEvents = correlated('events', 't.seq');
+const correlatedDuplicates = correlated('duplicates', 't.event_seq');
+
+function* ofCorrelation({ correlation }: EventSearch): Operation<Condition[]> {
+  if (correlation === undefined) return [];
+  const rows = [
+    ...(yield* all(correlatedEvents, correlation)),
+    ...(yield* all(correlatedDuplicates, correlation)),
+  ];
+  const seqs = [...new Set(rows.map(({ seq }) => seq))];
+  const text = seqs.length === 0 ? '1 = 0' : `e.seq in (${seqs.map(() => '?').join(', ')})`;
+  return [{ text, values: seqs }];
+}
+
+/** It reads an index of all events, 50 ms of a million, and so spares the search that would read them themselves. */
+const anyOfTest = query<object>(`select 1 from events where test_id = $1 limit 1`);
 
 /**
  * Newest first. Looks at a bounded number of events where no index serves the search, so it may find fewer than there are;
  * `after` then says where to go on.
  */
 export function* search(asked: EventSearch): Operation<FoundEvents> {
-  const { limit = 50, candidates, states } = asked;
-  const hasIndex = (candidates !== undefined && 'ids' in candidates) || areRare(states);
+  const { limit = 50, candidates, correlation, testId, states } = asked;
+  const hasIndex =
+    correlation !== undefined || (candidates !== undefined && 'ids' in candidates) || areRare(states);
   let until: string | null = null;
   if (!hasIndex) {
+    if (testId !== undefined && asked.after === undefined && !(yield* get(anyOfTest, testId)))
+      return { stories: [], after: null };
     const { since, until: before, status, after } = asked;
     const [where, values] = joined(conditionsOf({ since, until: before, status, after }));
     const last = query<{ readonly id: string }>(`
@@ -56,7 +89,8 @@ export function* search(asked: EventSearch): Operation<FoundEvents> {
   }
   const bound = given('(e.received_at, e.seq) >= (select received_at, seq from events where id = ?)', until);
   // One more than are shown, to see whether there are any.
-  const found = yield* storiesWhere([...conditionsOf(asked), ...bound], limit + 1);
+  const such = [...(yield* ofCorrelation(asked)), ...conditionsOf(asked), ...bound];
+  const found = yield* storiesWhere(such, limit + 1);
   const stories = found.slice(0, limit);
   return { stories, after: found.length > limit ? stories.at(-1)!.event.id : until };
 }

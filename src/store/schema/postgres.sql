@@ -275,3 +275,7 @@ create index undecided_candidate on undecided (candidate_key, event_seq);
 create index undecided_until on undecided (until);
 alter table deliveries add column personal_until bigint;
 create index deliveries_personal on deliveries (personal_until) where personal_until is not null;
+
+-- step 16
+create index events_correlation on events ((seq / 256), correlation_id);
+create index duplicates_correlation on duplicates ((seq / 256), correlation_id);

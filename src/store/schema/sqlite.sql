@@ -309,3 +309,9 @@ create index undecided_until on undecided (until);
 -- When the personal fields go that a look-up has found.
 alter table deliveries add column personal_until integer;
 create index deliveries_personal on deliveries (personal_until) where personal_until is not null;
+
+-- step 16
+-- Correlation ids are random, so that an index of them alone would cost more than the rest of accepting an event: each would
+-- go into a page of its own. In blocks, all go into the newest pages; a search looks into each block.
+create index events_correlation on events (seq / 256, correlation_id);
+create index duplicates_correlation on duplicates (seq / 256, correlation_id);
