@@ -130,7 +130,8 @@ async function openTheStore(base: Base, undo: Undo) {
     live.adopt(next);
     log.level = next.log.level;
     metrics.configLoaded(Date.now());
-    metrics.sinksKnown(next.sinks.keys());
+    // An alert for a sink that is paused is for a look-up, too.
+    metrics.sinksKnown(withLookupSinks(next).sinks.keys());
     for (const { message, line, column, file: of = file } of next.warnings)
       log.warn({ file: of, line, column }, message);
     const closed = tooShort(live.config.admin);

@@ -92,14 +92,13 @@ const goAt = ({ personal }: KeptFacts, lookup: Pick<Lookup, 'keepMs'> | undefine
 
 /** When its time is over: what there was of an answer that was not ready, or that it is unknown. */
 export function givenUp(
-  { progress, lastError }: Pick<Delivery, 'progress' | 'lastError'>,
+  { progress, lastError, attempts }: Pick<Delivery, 'progress' | 'lastError' | 'attempts'>,
   lookup: Lookup | undefined,
   at: number,
 ): GivenUp {
   const kept = keptIn(progress);
-  const facts = kept
-    ? { ...kept, at }
-    : notFound(`It was not found out in time. ${lastError ?? 'It was never asked.'}`.trim(), at);
+  const why = lastError ?? (attempts > 0 ? 'The API was asked, and did not answer.' : 'It was never asked.');
+  const facts = kept ? { ...kept, at } : notFound(`It was not found out in time. ${why}`, at);
   return { progress: toJson(facts), personalUntil: goAt(facts, lookup, at) };
 }
 

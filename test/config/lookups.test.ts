@@ -45,6 +45,8 @@ describe('a look-up is refused', () => {
     ['3:10', lookup({ url: '"https://tests.example.com@{{ event.candidateId }}/"' }), https],
     ['3:10', lookup({ url: String.raw`"https://tests.example.com\\{{ event.candidateId }}"` }), https],
     ['3:10', lookup({ url: '"{{ event.candidateId }}"' }), https],
+    // Nothing after it is sent.
+    ['3:10', lookup({ url: '"https://tests.example.com/#/candidates/{{ event.candidateId }}"' }), 'no "#"'],
     ['3:10', lookup({ url: 'ftp://tests.example.com/' }), https],
     ['3:10', lookup({ url: '"http://tests.example.com/{{ event.candidateId }}"' }), 'expected https://'],
     [

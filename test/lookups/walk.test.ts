@@ -79,7 +79,7 @@ test('an event is told of with what the API says of its candidate: also when tha
   expect(metrics).toContain('candidate_connector_events{state="decided"} 4');
   expect(metrics).toContain('candidate_connector_events{state="undecided"} 0');
   expect(metrics).toContain('candidate_connector_lookups_total{lookup="candidate",outcome="answered"} 4');
-  expect(metrics).not.toContain('sink="lookup:candidate"');
+  expect(metrics).not.toMatch(/(attempts|deliver).*sink="lookup:candidate"/);
 });
 
 test('an event is told of without facts when waitFor is over, and it says why there are none', async () => {
@@ -101,6 +101,13 @@ test('an event is told of without facts when waitFor is over, and it says why th
       },
     },
   });
+  api.faults.once({ kind: 'slow', ms: 2000 });
+  expect((await about('slow')).facts).toMatchObject({
+    candidate: {
+      state: 'unknown',
+      reason: expect.stringContaining('The API was asked, and did not answer.'),
+    },
+  });
   await api.stop();
   const { eventId } = await post(app, { candidateId: 'down' });
   const waits = JSON.parse((await command('event', eventId, '--json')).out) as Told;
@@ -110,7 +117,7 @@ test('an event is told of without facts when waitFor is over, and it says why th
     deliveries: [],
     rules: null,
   });
-  await vi.waitFor(() => expect(told()).toHaveLength(3), { timeout: 5000 });
+  await vi.waitFor(() => expect(told()).toHaveLength(4), { timeout: 5000 });
   expect(JSON.parse((await command('event', eventId, '--json')).out)).toMatchObject({
     decided: true,
     facts: { candidate: { state: 'unknown', reason: expect.stringContaining('cannot be reached') } },
@@ -151,7 +158,13 @@ test('what was looked up can be asked for again: that sends nothing, and a resen
 test('an API that is down pauses its look-up: status and page say so, and a person may have it tried', async () => {
   const { api, command, told, app } = await asking();
   await api.stop();
-  for (const candidateId of ['ana', 'ben', 'cy', 'dan', 'eve', 'fay']) await post(app, { candidateId });
+  const metric = async (name: string) => {
+    const text = await (await fetch(`${app.adminUrl}/metrics`)).text();
+    return new RegExp(`${name}\\{sink="lookup:candidate"\\} (\\d)`).exec(text)?.[1];
+  };
+  expect([await metric('sink_paused'), await metric('sink_failing')]).toEqual(['0', '0']);
+  const { eventId } = await post(app, { candidateId: 'ana' });
+  for (const candidateId of ['ben', 'cy', 'dan', 'eve', 'fay']) await post(app, { candidateId });
   await vi.waitFor(async () => {
     const { code, out } = await command('status', '--json');
     expect([code, JSON.parse(out)]).toMatchObject([
@@ -170,7 +183,10 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
       },
     ]);
   }, 10_000);
-  expect((await command('status')).out).toContain('6 events to be decided');
+  const waiting = (await command('status')).out.split('Waiting\n')[1];
+  expect(waiting).toBe('  6 events to be decided, when look-ups have ended\n');
+  expect((await command('event', eventId)).out).toContain('none: it is not decided yet');
+  expect(await metric('sink_paused')).toBe('1');
   expect((await command('events')).out).toContain('not decided yet');
   expect(await (await fetch(app.adminUrl)).text()).toContain('look-up candidate is paused');
   expect(told()).toEqual([]);

@@ -8,7 +8,7 @@ export interface Question {
 }
 
 const urlExpected =
-  'expected an address whose host no event can change: https://, a host and a "/", as in https://tests.example.com/api/candidates/{{ event.candidateId }}';
+  'expected an address whose host no event can change: https://, a host and a "/", as in https://tests.example.com/api/candidates/{{ event.candidateId }}, and no "#"';
 
 /** A template. What stands before its first tag is the host, with a slash or a question mark after it. */
 const url = z
@@ -16,7 +16,7 @@ const url = z
   .transform((template, context) => {
     const [fixed = ''] = template.split(/\{[{%]/, 1);
     const isFixed =
-      /^https?:\/\/[^\s/?#\\]+[/?]/i.test(fixed) || (fixed === template && !/[\s#]/.test(fixed));
+      /^https?:\/\/[^\s/?#\\]+[/?][^#]*$/i.test(fixed) || (fixed === template && !/[\s#]/.test(fixed));
     const endpoint = isFixed ? endpointOf(fixed) : null;
     if (endpoint) return { ...endpoint, template };
     context.addIssue({ code: 'custom', message: urlExpected });

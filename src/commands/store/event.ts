@@ -46,7 +46,7 @@ export const event = command({
       }
       const id = same[0]?.event.id ?? (await subjectOf(given, store));
       const changes = await store.audit({ about: id });
-      const { json, head, deliveries } = id.startsWith('ntc_')
+      const { json, head, deliveries, none } = id.startsWith('ntc_')
         ? await aboutNotice(id, changes, store, local)
         : await aboutEvent(id, changes, store, local);
       if (options.json) {
@@ -54,12 +54,13 @@ export const event = command({
         return exit.ok;
       }
       const pauses = await pausesOf(store);
-      const none = ['  none: no rule asked for anything'];
       const byHand = changes.toReversed().map((one) => `  ${changeLine(one, local)}`);
       const lines = [
         ...head,
         paint(io, 'bold', 'Deliveries'),
-        ...(deliveries.length === 0 ? none : deliveries.flatMap((one) => deliveryText(one, pauses, local))),
+        ...(deliveries.length === 0
+          ? [`  none: ${none}`]
+          : deliveries.flatMap((one) => deliveryText(one, pauses, local))),
         ...(byHand.length === 0 ? [] : [paint(io, 'bold', 'By hand'), ...byHand]),
       ];
       io.out(lines.join('\n'));
@@ -93,7 +94,7 @@ async function aboutNotice(id: string, changes: readonly Change[], store: Store,
     `  ${printable(notice.detail)}`,
     `  ${printable(notice.advice)}`,
   ];
-  return { json: noticeJson(found, changes), head, deliveries };
+  return { json: noticeJson(found, changes), head, deliveries, none: 'nobody was to be told' };
 }
 
 async function aboutEvent(id: string, changes: readonly Change[], store: Store, io: Io) {
@@ -114,7 +115,8 @@ async function aboutEvent(id: string, changes: readonly Change[], store: Store, 
       ? [`  ${printable(rules.fault)}`]
       : rules.map((verdict) => verdictText(verdict, io))),
   ];
-  return { json: detailJson(story, rules, changes), head, deliveries };
+  const none = story.decided ? 'no rule asked for anything' : 'it is not decided yet';
+  return { json: detailJson(story, rules, changes), head, deliveries, none };
 }
 
 /** What was asked about it, what came of that, and when. */

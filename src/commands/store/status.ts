@@ -57,9 +57,12 @@ function statusText(found: Status, timeZone: string, io: Io): string {
       ...(found.undecided > 0
         ? [`${count(found.undecided, 'event')} to be decided, when look-ups have ended`]
         : []),
-      pending === 0 || found.oldestPendingAt === null
-        ? 'nothing'
-        : `${count(pending, 'delivery')}, the oldest for an event received at ${when(found.oldestPendingAt, io)}`,
+      ...(pending > 0 && found.oldestPendingAt !== null
+        ? [
+            `${count(pending, 'delivery')}, the oldest for an event received at ${when(found.oldestPendingAt, io)}`,
+          ]
+        : []),
+      ...(pending + found.undecided === 0 ? ['nothing'] : []),
     ],
     Dead: stuckLines(found, 'dead', io),
     Held: stuckLines(found, 'held', io),
