@@ -4,8 +4,7 @@
 # What a release is built on, with its digest, is what .ci/image found.
 ARG BASE=node:26-slim
 
-# Nothing that is made here is of one kind of processor. So it is made once, and the image for another one runs nothing.
-FROM --platform=$BUILDPLATFORM ${BASE} AS dependencies
+FROM ${BASE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # No package that the connector needs has anything to do at installation.
