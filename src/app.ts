@@ -129,7 +129,7 @@ async function openTheStore(base: Base, undo: Undo) {
     plans.adopt(next.plan);
     live.adopt(next);
     log.level = next.log.level;
-    metrics.configLoaded(Date.now());
+    metrics.configLoaded(Date.now(), live.waiting.length);
     // An alert for a sink that is paused is for a look-up, too.
     metrics.sinksKnown(withLookupSinks(next).sinks.keys());
     for (const { message, line, column, file: of = file } of next.warnings)

@@ -7,7 +7,7 @@ import about from '../../package.json' with { type: 'json' };
 import { deliveryStates, lookupOf } from '../model.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import { isFailing } from '../ops/needs.ts';
-import { type RequestResult, requestResults } from '../receiver/receive.ts';
+import { type RefusedFor, refusedFor, type RequestResult, requestResults } from '../receiver/receive.ts';
 import type { Store } from '../store/store.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -53,6 +53,11 @@ export function createMetrics(
     'Requests to the receiver without health checks, by result.',
     'result',
   );
+  const refused = counter(
+    'refused_total',
+    'Requests that were refused: for the address (403), the token (401), the path (404) or the method (405).',
+    'reason',
+  );
   const acceptDuration = histogram(
     'accept_duration_seconds',
     'From the end of the headers to the answer, of requests whose event is stored.',
@@ -61,9 +66,10 @@ export function createMetrics(
   const attempts = counter('attempts_total', 'Attempts at deliveries, by outcome.', 'sink', 'outcome');
   const deliveryDelay = histogram(
     'delivery_delay_seconds',
-    "From an event's acceptance to its delivery.",
+    "From an event's acceptance to its delivery; `waited` is no where that was due as soon as the event came.",
     [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400],
     'sink',
+    'waited',
   );
   const paused = gauge(
     'sink_paused',
@@ -79,6 +85,10 @@ export function createMetrics(
   const reloadFailed = gauge(
     'config_reload_failed',
     '1 while the config file has errors and an older config is in force.',
+  );
+  const waitForRestart = gauge(
+    'config_waits_for_restart',
+    'How many changed keys of the config wait for a restart.',
   );
   const copies = gauge(
     'copies',
@@ -113,12 +123,23 @@ export function createMetrics(
       'overdue_seconds',
       'How long the pending delivery that was due first has been due; 0 if none is due.',
     ),
+    lastBackup: gauge('last_backup_age_seconds', 'How long ago the last backup was taken.'),
     bytes: gauge('store_bytes', 'What the store takes on its disk.'),
     oldestTransaction: gauge(
       'store_oldest_transaction_seconds',
       "How long the oldest transaction in PostgreSQL's database has been open, whosever it is.",
     ),
   };
+  const sinkOverdue = gauge(
+    'sink_overdue_seconds',
+    'How long the pending delivery to the sink that was due first has been due; 0 if none is due.',
+    'sink',
+  );
+  const sinkOldestPending = gauge(
+    'sink_oldest_pending_age_seconds',
+    'How long the event or notice has been there that a delivery to the sink has been pending for longest; 0 if none is.',
+    'sink',
+  );
   const ready = gauge('ready', '1 if the store can be written, and if a config is in force; else 0.', 'part');
   const dropped = counter('log_lines_dropped_total', 'Log lines dropped because stdout was blocked.');
   gauge(
@@ -131,6 +152,7 @@ export function createMetrics(
   // Every result is exported from the start.
   const byResult = new Map(requestResults.map((result) => [result, requests.labels(result)]));
   for (const one of byResult.values()) one.inc(0);
+  for (const reason of Object.values(refusedFor)) refused.inc({ reason }, 0);
   let known: ReadonlySet<string> = new Set();
   let droppedBefore = 0;
   const setReplicas = (same: number, others: number) => {
@@ -141,12 +163,20 @@ export function createMetrics(
 
   async function readVitals(): Promise<void> {
     for (const one of Object.values(vital)) one.remove();
+    for (const one of [sinkOverdue, sinkOldestPending]) one.reset();
     const vitals = await store.vitals(now()).catch(() => null);
     if (vitals === null) return;
     const sinceS = (at: number | null) => (at === null ? 0 : Math.max(0, now() - at) / 1_000);
     if (vitals.lastEventAt !== null) vital.lastEvent.set(vitals.lastEventAt / 1_000);
     vital.oldestPending.set(sinceS(vitals.oldestPendingAt));
     vital.overdue.set(sinceS(vitals.firstDueAt));
+    const pending = new Map(vitals.pending.map((one) => [one.sink, one]));
+    for (const sink of new Set([...known, ...pending.keys()])) {
+      const { firstDueAt = null, oldestPendingAt = null } = pending.get(sink) ?? {};
+      sinkOverdue.set({ sink }, sinceS(firstDueAt));
+      sinkOldestPending.set({ sink }, sinceS(oldestPendingAt));
+    }
+    if (vitals.lastBackupAt !== null) vital.lastBackup.set(sinceS(vitals.lastBackupAt));
     vital.bytes.set(vitals.bytes);
     if (vitals.oldestTransactionMs !== null) vital.oldestTransaction.set(vitals.oldestTransactionMs / 1_000);
   }
@@ -177,14 +207,16 @@ export function createMetrics(
 
   return {
     /** `durationS`: from the end of the headers to the answer. The histogram has only events that were stored. */
-    requests(result: RequestResult, durationS: number): void {
+    requests(result: RequestResult, durationS: number, reason?: RefusedFor): void {
       byResult.get(result)?.inc();
+      if (reason !== undefined) refused.inc({ reason });
       if (result === 'accepted' || result === 'duplicate') acceptDuration.observe(durationS);
     },
     attempts: (sink: string, outcome: string) => attempts.inc({ sink, outcome }),
     lookups: (lookup: string, outcome: string) => lookups.inc({ lookup, outcome }),
-    /** `delayS`: from the event's acceptance to its delivery. */
-    delivered: (sink: string, delayS: number) => deliveryDelay.observe({ sink }, delayS),
+    /** `delayS`: from the event's acceptance to its delivery. `waited`: it was not due as soon as its event came. */
+    delivered: (sink: string, delayS: number, waited: boolean) =>
+      deliveryDelay.observe({ sink, waited: waited ? 'yes' : 'no' }, delayS),
     sinkPaused: (sink: string, isPaused: boolean) => paused.set({ sink }, isPaused ? 1 : 0),
     /** The sinks of the config in force. Only these are exported as paused or not. */
     sinksKnown(sinks: Iterable<string>): void {
@@ -195,9 +227,10 @@ export function createMetrics(
     },
     /** How many replicas serve the store: those with this one's config, itself among them, and the others. */
     replicas: setReplicas,
-    /** `atMs`: since the epoch. Also clears a failed reload. */
-    configLoaded(atMs: number): void {
+    /** `atMs`: since the epoch. Also clears a failed reload. `waiting`: how many changed keys wait for a restart. */
+    configLoaded(atMs: number, waiting: number): void {
       loaded.set(atMs / 1_000);
+      waitForRestart.set(waiting);
       reloadFailed.set(0);
     },
     configReloadFailed: () => reloadFailed.set(1),

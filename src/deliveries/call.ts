@@ -85,8 +85,8 @@ function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } 
 export interface AttemptMetrics {
   attempts(sink: string, outcome: string): void;
   lookups(lookup: string, outcome: string): void;
-  /** `delayS`: from acceptance to delivered, in seconds. */
-  delivered(sink: string, delayS: number): void;
+  /** `delayS`: from acceptance to delivered, in seconds. `waited`: it was not due as soon as its event came. */
+  delivered(sink: string, delayS: number, waited: boolean): void;
 }
 
 /** Logs and counts each attempt. */
@@ -96,7 +96,8 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
     if (lookup !== null) metrics.lookups(lookup, lookupOutcome(outcome, state));
     else metrics.attempts(delivery.sink, outcome.outcome);
     if (state === 'delivered' && lookup === null) {
-      for (const { receivedAt } of events) metrics.delivered(delivery.sink, (endedAt - receivedAt) / 1000);
+      for (const { receivedAt } of events)
+        metrics.delivered(delivery.sink, (endedAt - receivedAt) / 1000, hasWaited(delivery, receivedAt));
     }
     const failed = outcome.outcome !== 'delivered';
     const [first] = events;
@@ -122,6 +123,12 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
       else log.info(line, what);
     }
   };
+}
+
+/** For opening hours, a digest, look-ups or a person: the time until then says nothing about how the connector does. */
+function hasWaited({ group, since, attempts, dueAt }: Delivery, receivedAt: number): boolean {
+  const wasPutOff = attempts === 1 && dueAt > receivedAt;
+  return group !== null || since > receivedAt || wasPutOff;
 }
 
 /** `answered`, `unknown` where it is over without an answer, or `retry`. */

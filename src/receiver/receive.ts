@@ -38,7 +38,8 @@ export interface ReceiveParts {
 }
 
 export interface RequestMetrics {
-  requests(result: RequestResult, durationS: number): void;
+  /** `refusedFor`: of a refused one, if that has a reason. */
+  requests(result: RequestResult, durationS: number, refusedFor?: RefusedFor): void;
 }
 
 export type Receive = (req: IncomingMessage, res: ServerResponse, config: ReceiverConfig) => Promise<void>;
@@ -120,7 +121,7 @@ export function receiving(parts: ReceiveParts): Receive {
     const durationMs = performance.now() - startedMs;
     const outcome = outcomeOf(answer);
     const warning = warningFor(answer) ?? unusable;
-    metrics.requests(outcome, durationMs / 1_000);
+    metrics.requests(outcome, durationMs / 1_000, refusedForOf(answer));
     // Never has the query, which may hold the token, or the whole body.
     accessLog.write({
       outcome,
@@ -165,16 +166,19 @@ function sendRefusal(req: IncomingMessage, res: ServerResponse, { refusal, body 
   else answerProblem(res, refusal);
 }
 
-const resultByStatus: Partial<Record<number, RequestResult>> = {
-  401: 'refused',
-  403: 'refused',
-  405: 'refused',
-  503: 'failed',
-};
+/** What a request is refused for, by the status of the answer. */
+export const refusedFor = { 401: 'token', 403: 'address', 404: 'path', 405: 'method' } as const;
+export type RefusedFor = (typeof refusedFor)[keyof typeof refusedFor];
+
+const refusedForOf = (answer: Acceptance | RefusedReply): RefusedFor | undefined =>
+  'refusal' in answer
+    ? (refusedFor as Partial<Record<number, RefusedFor>>)[answer.refusal.status]
+    : undefined;
 
 function outcomeOf(answer: Acceptance | RefusedReply): RequestResult {
-  if ('refusal' in answer) return resultByStatus[answer.refusal.status] ?? 'invalid';
-  return answer.duplicate ? 'duplicate' : 'accepted';
+  if (!('refusal' in answer)) return answer.duplicate ? 'duplicate' : 'accepted';
+  if (answer.refusal.status === 503) return 'failed';
+  return refusedForOf(answer) === undefined ? 'invalid' : 'refused';
 }
 
 function warningFor(answer: Acceptance | RefusedReply): string | null {

@@ -5,7 +5,7 @@ import { placesOf } from '../http/connections.ts';
 import { health, type Readiness } from '../http/health.ts';
 import { afterBug, HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
 import { answerProblem } from '../http/problem.ts';
-import { AccessLog, type Inbox, receiving, type RequestMetrics } from './receive.ts';
+import { AccessLog, type Inbox, receiving, refusedFor, type RequestMetrics } from './receive.ts';
 import { gateOf } from './caller.ts';
 
 export interface ReceiverOptions extends HttpServerOptions {
@@ -55,7 +55,7 @@ function refuseUnknownPath(
   metrics: RequestMetrics,
 ): void {
   answerProblem(res, nothingHere);
-  metrics.requests('refused', 0);
+  metrics.requests('refused', 0, refusedFor[404]);
   accessLog.write({
     outcome: 'refused',
     status: nothingHere.status,

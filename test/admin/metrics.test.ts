@@ -41,6 +41,7 @@ test('requests are counted by result, each there from the start; the accept dura
   metrics.requests('duplicate', 0.03);
   metrics.requests('invalid', 9);
   metrics.requests('failed', 9);
+  metrics.requests('refused', 9, 'path');
   expect(await samplesOf(metrics)).toMatchObject({
     accept_duration_seconds_count: 2,
     accept_duration_seconds_sum: 0.034,
@@ -49,7 +50,11 @@ test('requests are counted by result, each there from the start; the accept dura
     'requests_total{result="accepted"}': 1,
     'requests_total{result="duplicate"}': 1,
     'requests_total{result="invalid"}': 1,
-    'requests_total{result="refused"}': 0,
+    'requests_total{result="refused"}': 1,
+    'refused_total{reason="path"}': 1,
+    'refused_total{reason="method"}': 0,
+    'refused_total{reason="address"}': 0,
+    'refused_total{reason="token"}': 0,
     'requests_total{result="failed"}': 1,
   });
 });
@@ -58,15 +63,17 @@ test('attempts, delays and pauses are by sink', async () => {
   const metrics = createMetrics(nothing);
   metrics.attempts('slack', 'retry');
   metrics.attempts('slack', 'delivered');
-  metrics.delivered('slack', 2);
+  metrics.delivered('slack', 2, false);
+  metrics.delivered('slack', 70_000, true);
   metrics.sinkPaused('mail', true);
   metrics.sinkPaused('slack', true);
   metrics.sinkPaused('slack', false);
   expect(await samplesOf(metrics)).toMatchObject({
     'attempts_total{sink="slack",outcome="retry"}': 1,
     'attempts_total{sink="slack",outcome="delivered"}': 1,
-    'delivery_delay_seconds_sum{sink="slack"}': 2,
-    'delivery_delay_seconds_bucket{le="2.5",sink="slack"}': 1,
+    'delivery_delay_seconds_sum{sink="slack",waited="no"}': 2,
+    'delivery_delay_seconds_bucket{le="2.5",sink="slack",waited="no"}': 1,
+    'delivery_delay_seconds_count{sink="slack",waited="yes"}': 1,
     'sink_paused{sink="mail"}': 1,
     'sink_paused{sink="slack"}': 0,
   });
@@ -136,27 +143,40 @@ test('what the store tells of itself is there, and nothing where it has nothing 
     lastEventAt: 1_763_713_000_500,
     oldestPendingAt: 1,
     firstDueAt: 1,
+    pending: [{ sink: 'mail', firstDueAt: 1, oldestPendingAt: 1 }],
+    lastBackupAt: 1,
     bytes: 9,
     oldestTransactionMs: 90_500,
   };
-  const told = await samplesOf(createMetrics(measuredStore({ queued: 3, vitals: async () => pending })));
+  const metrics = createMetrics(measuredStore({ queued: 3, vitals: async () => pending }));
+  metrics.sinksKnown(['slack', 'mail']);
+  const told = await samplesOf(metrics);
   expect(told).toMatchObject({
     last_event_timestamp_seconds: 1_763_713_000.5,
     store_bytes: 9,
     store_queued_writes: 3,
     store_oldest_transaction_seconds: 90.5,
+    'sink_overdue_seconds{sink="slack"}': 0,
+    'sink_oldest_pending_age_seconds{sink="slack"}': 0,
   });
-  for (const name of ['oldest_pending_age_seconds', 'overdue_seconds'])
+  const bySink = ['sink_oldest_pending_age_seconds{sink="mail"}', 'sink_overdue_seconds{sink="mail"}'];
+  for (const name of ['oldest_pending_age_seconds', 'overdue_seconds', 'last_backup_age_seconds', ...bySink])
     expect(told[name]).toBeGreaterThan(1_700_000_000);
   const idle = {
     lastEventAt: null,
     oldestPendingAt: null,
     firstDueAt: Date.now() + 60_000,
+    pending: [],
+    lastBackupAt: null,
     bytes: 9,
     oldestTransactionMs: null,
   };
   const samples = await samplesOf(createMetrics(measuredStore({ vitals: async () => idle })));
   expect(samples).toMatchObject({ oldest_pending_age_seconds: 0, overdue_seconds: 0 });
-  for (const name of ['last_event_timestamp_seconds', 'store_oldest_transaction_seconds'])
+  for (const name of [
+    'last_event_timestamp_seconds',
+    'last_backup_age_seconds',
+    'store_oldest_transaction_seconds',
+  ])
     expect(samples).not.toHaveProperty(name);
 });

@@ -28,8 +28,9 @@ const rules = (parse(docs('alerts.yaml')) as { groups: { rules: Rule[] }[] }).gr
   (group) => group.rules,
 );
 
-/** The scrape is of a store in SQLite, by a config without look-ups. */
-const elsewhere = `candidate_connector_store_oldest_transaction_seconds 0
+/** The scrape is of a store in SQLite that has no backup, by a config without look-ups. */
+const elsewhere = `candidate_connector_last_backup_age_seconds 0
+candidate_connector_store_oldest_transaction_seconds 0
 candidate_connector_lookups_total{lookup="candidate",outcome="answered"} 1
 `;
 

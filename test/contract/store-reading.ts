@@ -28,6 +28,8 @@ export function reading(bench: () => Bench): void {
       lastEventAt: null,
       oldestPendingAt: null,
       firstDueAt: null,
+      pending: [],
+      lastBackupAt: null,
       bytes: expect.any(Number),
     });
     const later = planned({ sink: 'mail', lane: 'mail', dueAt: t0 + 3 * day });
@@ -40,7 +42,12 @@ export function reading(bench: () => Bench): void {
     expect(store.queued).toBe(1);
     await last;
     const { bytes, oldestTransactionMs: _, ...times } = await store.vitals(t0 + 9 * day);
-    expect(times).toEqual({ lastEventAt: t0 + day, oldestPendingAt: t0, firstDueAt: t0 + 2 * day });
+    const pending = [
+      { sink: 'mail', firstDueAt: t0 + 3 * day, oldestPendingAt: t0 },
+      { sink: 'slack', firstDueAt: t0 + 2 * day, oldestPendingAt: t0 + day },
+    ];
+    const all = { oldestPendingAt: t0, firstDueAt: t0 + 2 * day, pending };
+    expect(times).toEqual({ lastEventAt: t0 + day, ...all, lastBackupAt: null });
     expect(bytes).toBeGreaterThan(empty.bytes);
     expect(store.queued).toBe(0);
   });

@@ -1,7 +1,7 @@
 import { renameSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { copyStore, fileOf } from '../../store/open.ts';
-import { sync } from '../../store/sqlite/backup.ts';
+import { noteBackup, sync } from '../../store/sqlite/backup.ts';
 import { command, flag, storeOptions, TypedArgument } from '../command.ts';
 import { CommandError, exit, nowAndThen, when } from '../output.ts';
 import { storeUrl } from '../with-store.ts';
@@ -27,6 +27,8 @@ export const backup = command({
       throw new CommandError(`another backup to ${file} was begun meanwhile; this one is given up`);
     renameSync(part, file);
     sync(dirname(file));
+    if (!noteBackup(fileOf(url), takenAt))
+      io.err('the store cannot be written, so the age of its last backup is not shown in the metrics');
     io.out(`${file} has everything that was accepted before ${when(takenAt)}: ${sizeText(bytes)}, checked.`);
     return exit.ok;
   },

@@ -1,6 +1,5 @@
 import { deliveryStates, type DeliveryState, missedCause, type Status } from '../../model.ts';
 import type { CountedState } from '../tallies.ts';
-import { lanes } from './carrying-out.ts';
 import { all, get, query, type Operation } from '../operation.ts';
 import {
   causeOfDeath,
@@ -109,6 +108,26 @@ export const sql = {
   rejectedSince: query<{ readonly n: number }>(
     `select count(*) as n from rejected_requests where received_at >= $1`,
   ),
+  /** Of each sink, what was due first, and when the event and the notice came that have waited longest. */
+  pendingBySink: query<{
+    readonly sink: string;
+    readonly dueAt: number;
+    readonly eventAt: number | null;
+    readonly noticeAt: number | null;
+  }>(`
+  with in_lanes as (
+      select min(d.due_at) as due_at, min(+d.seq) as first,
+        min(case when +d.seq < ${noticesFrom} then d.seq end) as event,
+        min(case when +d.seq >= ${noticesFrom} then d.seq end) as notice
+      from deliveries d where ${waits} group by d.lane),
+    of_sinks as (
+      select d.sink, min(p.due_at) as due_at, min(p.event) as event, min(p.notice) as notice
+      from in_lanes p join deliveries d on d.seq = p.first group by d.sink)
+  select s.sink, s.due_at as "dueAt",
+    (select received_at from events where seq = s.event / ${seqsPerEvent}) as "eventAt",
+    (select raised_at from notices where seq = s.notice / ${seqsPerEvent}) as "noticeAt"
+  from of_sinks s order by s.sink`),
+  lastBackup: query<{ readonly at: number | null }>(`select backed_up_at as at from home where id = 1`),
   oldestPending: query<{ readonly at: number | null }>(`
   select min(came_at) as at from (
     select received_at as came_at from events where seq = ${firstPending(`+d.seq < ${noticesFrom}`)}
@@ -193,11 +212,32 @@ export function* vitals(now: number): Operation<{
   readonly oldestPendingAt: number | null;
   /** When the first of the pending deliveries is due (ms); null without any. */
   readonly firstDueAt: number | null;
+  /** The same of each sink that has any. */
+  readonly pending: readonly PendingOf[];
+  /** When the last backup was taken (ms); null where none was, or the store knows of none. */
+  readonly lastBackupAt: number | null;
 }> {
-  const due = (yield* lanes()).map(({ dueAt }) => dueAt);
+  const pending = (yield* all(sql.pendingBySink)).map(({ sink, dueAt, eventAt, noticeAt }): PendingOf => ({
+    sink,
+    firstDueAt: dueAt,
+    oldestPendingAt: earliest([eventAt, noticeAt]),
+  }));
   return {
     lastEventAt: yield* lastEventAt(now),
-    oldestPendingAt: yield* oldestPendingAt(),
-    firstDueAt: due.length === 0 ? null : due.reduce((first, at) => Math.min(first, at)),
+    oldestPendingAt: earliest(pending.map((one) => one.oldestPendingAt)),
+    firstDueAt: earliest(pending.map((one) => one.firstDueAt)),
+    pending,
+    lastBackupAt: (yield* get(sql.lastBackup))?.at ?? null,
   };
+}
+
+interface PendingOf {
+  readonly sink: string;
+  readonly firstDueAt: number;
+  readonly oldestPendingAt: number | null;
+}
+
+function earliest(times: readonly (number | null)[]): number | null {
+  const known = times.filter((time) => time !== null);
+  return known.length === 0 ? null : Math.min(...known);
 }

@@ -279,3 +279,6 @@ create index deliveries_personal on deliveries (personal_until) where personal_u
 -- step 16
 create index events_correlation on events ((seq / 256), correlation_id);
 create index duplicates_correlation on duplicates ((seq / 256), correlation_id);
+
+-- step 17
+alter table home add column backed_up_at bigint;

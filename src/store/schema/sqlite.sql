@@ -315,3 +315,7 @@ create index deliveries_personal on deliveries (personal_until) where personal_u
 -- go into a page of its own. In blocks, all go into the newest pages; a search looks into each block.
 create index events_correlation on events (seq / 256, correlation_id);
 create index duplicates_correlation on duplicates (seq / 256, correlation_id);
+
+-- step 17
+-- When the last backup was taken.
+alter table home add column backed_up_at integer;

@@ -47,6 +47,21 @@ export async function copySqlite(path: string, to: string, progress: Progress): 
   }
 }
 
+/** Tells the store when its last backup was taken. False where it cannot be written: the backup is as good without. */
+export function noteBackup(path: string, takenAt: number): boolean {
+  try {
+    const db = new DatabaseSync(resolveLinks(path), { timeout: lockTimeoutMs });
+    try {
+      db.prepare('update home set backed_up_at = ?').run(takenAt);
+    } finally {
+      db.close();
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** With what SQLite leaves beside it when it is killed, and would take for a part of the next file. */
 function remove(path: string): void {
   for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
