@@ -47,6 +47,11 @@ async function fill(url: string, events = 20): Promise<void> {
   await store.accept(arrival({ ...known, correlationId: 'second' }));
   await store.accept(arrival({ ...known, correlationId: 'later', receivedAt: t0 + 2 * day }));
   await Promise.all(Array.from({ length: events }, () => store.accept(arrival({}, { deliveries }))));
+  const asked = [
+    planned({ rule: 'lookup:score', sink: 'lookup:score', connector: 'lookup', lane: 'lookup:score' }),
+  ];
+  const lookups = { asked, until: t0 + day };
+  await store.accept(arrival({ candidateId: 'undecided' }, { lookups }));
   const { deliveries: _, ...rest } = arrival();
   await store.raise({ ...rest, notice: notice({ detail: hostile }), deliveries: [planned()], quietMs: 0 });
   const outcomes = [delivered, rejected, unknown];
@@ -119,7 +124,7 @@ describe('migrate-store', () => {
       const there = await move(file('old'), schema);
       expect(there).toMatchObject({
         code: 0,
-        err: expect.stringMatching(/copied events: 60[12] of 60[12] rows\n/),
+        err: expect.stringMatching(/copied events: 60[123] of 60[123] rows\n/),
       });
       expect(there.out).toMatch(
         /^postgres:.* has every row of sqlite:.*old\.db, compared by counts and checksums:/,
