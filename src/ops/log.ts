@@ -80,7 +80,12 @@ function serializeError(error: unknown): unknown {
   if (error instanceof ConfigError) {
     // Warnings are not why.
     const errors = error.problems.filter(({ severity }) => severity === 'error');
-    const problems = errors.map(({ line, column, message }) => ({ line, column, message }));
+    const problems = errors.map(({ file, line, column, message }) => ({
+      ...(file !== undefined && { file }),
+      line,
+      column,
+      message,
+    }));
     return { type: error.name, file: error.file, problems };
   }
   if (error instanceof StoreUnavailable) return { type: error.name, message: error.message };

@@ -107,6 +107,16 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     });
   });
 
+  test('names the table where a mistake in that keeps a config from being loaded', async () => {
+    const { folder, write } = await workplace();
+    const table = await write('tests.csv', 'test,name\n1,One\n');
+    const file = await write('config.yaml', `${loud(folder)}catalog: { file: tests.csv }\n${nothing}`);
+    const { lines, connector } = await serve(file);
+    await write('tests.csv', 'test,name\nx,One\n');
+    await vi.waitFor(() => expect(connector.lines.join()).toContain('config not reloaded'), 15_000);
+    expect(lines().at(-1)?.['err']).toMatchObject({ problems: [{ file: table, line: 2, column: 1 }] });
+  });
+
   test('stays JSON where a number in it is a secret', async () => {
     const { folder, write } = await workplace();
     const sink = (more: string) =>

@@ -72,6 +72,24 @@ test.for<[string, string]>([
   expect(error.mayPass).toBe(true);
 });
 
+test('of what follows from a mistake in a table, nothing is told before it', () => {
+  const rules =
+    'rules: [ { name: all, when: {}, then: [ { sink: page, text: "{{ test.team }} {{ test.gone }}" } ] } ]';
+  const of = (table: string) =>
+    failure(() => withTable(table, rules)).problems.map(({ file, line, column, message }) => {
+      return `${file ?? 'config'}:${line}:${column} ${message}`;
+    });
+  const unknown = expect.stringContaining('config:2:');
+  expect(of('test,team\n1,core\n2,"web\n')).toEqual([
+    'tests.csv:3:3 the quote that begins here does not end',
+    unknown,
+  ]);
+  expect(of('test,team\n1,core\nx,web\n')).toEqual([
+    'tests.csv:3:1 expected a test id: a whole number, got "x"',
+    unknown,
+  ]);
+});
+
 test('a table that is not there, has no name, or stands beside entries is a fault of the config', () => {
   const of = (text: string) =>
     failure(() => load(text)).problems.map(({ file, line, column, message }) => [

@@ -67,17 +67,18 @@ const idColumn = 'test';
 function readCatalogTable(text: string, file: string): { entries: JsonMap; faults: Fault[] } {
   const { header, rows, faults: unreadable } = parseTable(text);
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n?|\n/);
-  const found: Fault[] = [];
-  const report = (severity: Fault['severity'], place: TablePlace, message: string) =>
-    found.push({
-      severity,
-      path: ['catalog', 'file'],
-      at: 'value',
-      message,
-      elsewhere: { file, ...positionOf(place, lines) },
-    });
-  for (const one of unreadable) report('error', one, one.message);
-  if (unreadable.length > 0) return { entries: {}, faults: found };
+  const faultAt = (severity: Fault['severity'], place: TablePlace, message: string): Fault => ({
+    severity,
+    path: ['catalog', 'file'],
+    at: 'value',
+    message,
+    elsewhere: { file, ...positionOf(place, lines) },
+  });
+  const found = unreadable.map((one) => faultAt('error', one, one.message));
+  // What else is wrong then is a consequence. What can be read is read all the same: else each use of it were a fault, too.
+  const report = (...fault: Parameters<typeof faultAt>) => {
+    if (unreadable.length === 0) found.push(faultAt(...fault));
+  };
   const names = header.map((cell) => cell.text);
   for (const [index, cell] of header.entries())
     if (cell.text !== '' && names.indexOf(cell.text) < index)
@@ -95,8 +96,11 @@ function readCatalogTable(text: string, file: string): { entries: JsonMap; fault
   for (const row of rows) {
     const id = row[idAt]?.text ?? '';
     const place = row[idAt] ?? row[0]!;
-    if (!isTestId(id)) report('error', place, `expected a test id: a whole number, got "${id}"`);
-    else if (entries.has(id)) report('error', place, `there is a row for the test ${id} already`);
+    if (!isTestId(id)) {
+      report('error', place, `expected a test id: a whole number, got "${id}"`);
+      continue;
+    }
+    if (entries.has(id)) report('error', place, `there is a row for the test ${id} already`);
     const values = row.flatMap(({ text: cell }, index): [string, Json][] => {
       const name = names[index] ?? '';
       if (index === idAt || name === '' || cell === '') return [];

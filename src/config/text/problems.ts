@@ -91,12 +91,12 @@ export function wholeFileError(file: string, message: string, mayPass: boolean):
   return configError(file, [{ severity: 'error', line: 1, column: 1, message, excerpt: '' }], { mayPass });
 }
 
-/** Sorted by place, without duplicates: an alias repeats the same mistake. */
+/** Sorted by place, those of a table first, as others follow from them; without duplicates: an alias repeats a mistake. */
 export function inOrder(problems: readonly Problem[]): Problem[] {
   const unique = new Map(problems.map((problem) => [keyOf(problem), problem]));
   const fileOf = (problem: Problem): string => problem.file ?? '';
   return [...unique.values()].toSorted(
-    (a, b) => fileOf(a).localeCompare(fileOf(b)) || a.line - b.line || a.column - b.column,
+    (a, b) => fileOf(b).localeCompare(fileOf(a)) || a.line - b.line || a.column - b.column,
   );
 }
 
