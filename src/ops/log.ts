@@ -80,12 +80,7 @@ function serializeError(error: unknown): unknown {
   if (error instanceof ConfigError) {
     // Warnings are not why.
     const errors = error.problems.filter(({ severity }) => severity === 'error');
-    const problems = errors.map(({ file, line, column, message }) => ({
-      ...(file !== undefined && { file }),
-      line,
-      column,
-      message,
-    }));
+    const problems = errors.map(({ file, line, column, message }) => ({ file, line, column, message }));
     return { type: error.name, file: error.file, problems };
   }
   if (error instanceof StoreUnavailable) return { type: error.name, message: error.message };

@@ -41,6 +41,7 @@ test('check makes the look-ups for a candidate, and says which fields it found b
     }),
   );
   // For nobody in particular, only the login is tried.
-  await check('--live');
+  const { out: without } = await check('--live');
   expect(api.calls.at(-1)).toBe('token');
+  expect(without).toContain('1 sink, 1 look-up.\nNo look-up was made: "--candidate ID" says for whom.\n');
 });

@@ -81,7 +81,10 @@ async function reportOf(given: ValuesOf<typeof declared>, io: Io): Promise<Repor
     const errors = [...(await optionFaults(config)), ...found.errors];
     const isLive = given.live === true || given.candidate !== undefined;
     const live = isLive ? await checkLive(config, given.candidate) : [];
-    return { file: config.file, config, ...found, errors, live };
+    const left = [...found.left];
+    if (isLive && given.candidate === undefined && config.lookups.size > 0)
+      left.push('No look-up was made: "--candidate ID" says for whom.');
+    return { file: config.file, config, ...found, errors, live, left };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const { error: errors = [], warning: warnings = [] } = Object.groupBy(
@@ -162,6 +165,7 @@ export function verdict(config: CheckedConfig, warnings: number): string {
   const parts = [
     count(config.plan.then.length, 'rule'),
     count(config.sinks.size, 'sink'),
+    ...(config.lookups.size > 0 ? [count(config.lookups.size, 'look-up')] : []),
     ...(config.scenarios.length > 0 ? [`${count(config.scenarios.length, 'scenario')} as expected`] : []),
   ];
   const judgement = warnings === 0 ? 'is good' : `can be used, with ${count(warnings, 'warning')}`;
