@@ -182,12 +182,13 @@ function inText(text: string, path: Path): string[] {
   ).flat();
 }
 
-/** Whoever knows the address of a hook may call it. Of other addresses, only parameters tell by their names. */
+/** Whoever knows the address of a hook, or of a bot of Telegram, may call it. Of other addresses, only parameters tell by their names. */
 function inAddress(text: string, isPath: boolean): string[] {
   if (!/^https?:|^[/?]/i.test(text)) return [];
   const url = URL.parse(text, isPath ? 'https://sink.invalid' : undefined);
   if (url === null) return [];
-  if (/hook|\/services\//i.test(`${url.host}${url.pathname}`)) return secretsOfUrl(url.href);
+  if (/hook|\/services\/|\/bot\d+:|\/key\//i.test(`${url.host}${url.pathname}`))
+    return secretsOfUrl(url.href);
   const parameters = [...url.searchParams].filter(([name]) => namesSecret(name)).map(([, value]) => value);
   return [...urlPasswords(text), ...parameters];
 }

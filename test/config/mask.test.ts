@@ -233,6 +233,8 @@ sinks:
     ],
     ['path: "/candidates?api_key=xyz-literal"', 'xyz-literal'],
     ['path: /hooks/T024BE7LD1/in', 'T024BE7LD1'],
+    ['path: /bot7123456789:AAHdqTcvCH1vGWJxfSeo/sendMessage', 'bot7123456789:AAHdqTcvCH1vGWJxfSeo'],
+    ['path: /trigger/hired/with/key/dR3mXk2PqLs9VbTn', 'dR3mXk2PqLs9VbTn'],
     ['body: { token: xyz-literal }', 'xyz-literal'],
     ['body: { routing_key: 0a1b2c3d4e5f6a7b }', '0a1b2c3d4e5f6a7b'],
     ['', 'aBcDeFgHiJkL12'],
