@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { z } from 'zod';
 import { masker } from '../support/masker.ts';
 import { type Mask, Secret } from '../support/secret.ts';
@@ -97,6 +98,12 @@ export interface RefreshTokens {
 
 const renewed = new Map<string, string>();
 
+/**
+ * When the last request of each consent has ended. Two sinks may have one consent, and some servers end one whose refresh
+ * token comes twice.
+ */
+const turns = new WeakMap<RefreshTokens, Map<string, Promise<void>>>();
+
 /** For this process only. */
 const inMemory: RefreshTokens = {
   newest: async (consent) => renewed.get(consent),
@@ -141,10 +148,23 @@ export class AccessTokens {
   get(signal: AbortSignal): Promise<TokenResult> {
     if (this.#current && this.#current.until > performance.now())
       return Promise.resolve({ token: this.#current.token });
-    this.#coming ??= this.#fetch(signal).finally(() => {
+    this.#coming ??= this.#inTurn(signal).finally(() => {
       this.#coming = null;
     });
     return this.#coming;
+  }
+
+  async #inTurn(signal: AbortSignal): Promise<TokenResult> {
+    if (!this.#options.refreshToken) return this.#fetch(signal);
+    const byConsent = turns.getOrInsertComputed(this.#refreshTokens, () => new Map());
+    const before = byConsent.get(this.#consent) ?? Promise.resolve();
+    const { promise: done, resolve: end } = Promise.withResolvers<void>();
+    byConsent.set(
+      this.#consent,
+      before.then(() => done),
+    );
+    if (!signal.aborted) await Promise.race([before, once(signal, 'abort')]);
+    return this.#fetch(signal).finally(end);
   }
 
   /** The tool did not take this token; another one is fetched the next time. */

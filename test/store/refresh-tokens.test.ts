@@ -19,9 +19,11 @@ const secretKey = () => new Secret(randomBytes(32).toString('base64'));
 async function rotating() {
   let valid = 'given-refresh-token';
   let count = 0;
+  let refused = 0;
   const server = await serve(async (request, response) => {
     const form = new URLSearchParams(await text(request));
     if (form.get('refresh_token') !== valid) {
+      refused += 1;
       response.writeHead(400).end('{"error":"invalid_grant"}');
       return;
     }
@@ -32,7 +34,7 @@ async function rotating() {
   await tool.start();
   onTestFinished(() => tool.close());
   const auth = { tokenUrl: server.url, clientId: 'app', refreshToken: 'given-refresh-token' };
-  return { rotate: (to: string) => (valid = to), url: tool.url, auth };
+  return { rotate: (to: string) => (valid = to), refused: () => refused, url: tool.url, auth };
 }
 
 /** A file for the store, and what a process has of it that begins now. */
@@ -84,6 +86,13 @@ test('a refresh token that another replica used up meanwhile is replaced by the 
   };
   outcomes.push(await deliverWith({ ...tokens, newest }));
   expect(outcomes).toEqual(['delivered', 'delivered']);
+});
+
+test('two sinks with one consent do not use the same refresh token at once', async () => {
+  const { begin, api } = await beginning();
+  const { deliver } = await begin(secretKey());
+  expect(await Promise.all([deliver(), deliver(), deliver()])).toEqual(Array(3).fill('delivered'));
+  expect(api.refused()).toBe(0);
 });
 
 test('with another key the token of the config is used, and the log says so', async () => {
