@@ -2,6 +2,7 @@ import { rejected, retry, type AttemptRequest, type Subject } from '../connector
 import type { Config, SinkConfig } from '../config/config.ts';
 import {
   type ActionRef,
+  type Delivery,
   type Event,
   type Facts,
   type Json,
@@ -85,15 +86,17 @@ export async function prepareAttempt(
     // A retry, a pause or a rate limit may have delayed it past closing time. A replay means now.
     const until = delivery.replayed ? now : openFrom(action, now);
     if (until > now) return { claimed, until };
-    const facts = plan.lookups.size === 0 ? undefined : await factsAbout(parts.store, claimed.events);
-    const about = facts === undefined ? claimed : { ...claimed, facts };
+    const ids = claimed.events.map(({ id }) => id);
+    const found = plan.lookups.size === 0 ? [] : await parts.store.lookupsOf(ids);
+    const facts = new Map(found.map((lookups, place) => [ids[place]!, foundBy(lookups)]));
+    const about = found.length === 0 ? claimed : { ...claimed, facts };
     const prepared = prepare(action, about, delivery.id, plan, config, now);
     if ('outcome' in prepared) return nothingSent(claimed, prepared);
     // Threads are stored, and so looked up, by their masked key.
     const thread = prepared.thread === null ? null : parts.config().mask(prepared.thread);
     const threadOf = thread === null ? null : await parts.store.threadOf(delivery.sink, thread);
     const request = { ...requestFor(parts, claimed, prepared.message, now), threadOf };
-    return { claimed, prepared: { ...prepared, thread }, request };
+    return { claimed, prepared: { ...prepared, thread, lookups: found.flat() }, request };
   } catch (error) {
     // The store could not be read, or composing the message hit a bug.
     return nothingSent(claimed, retry('unexpected', `The attempt could not begin: ${messageOf(error)}`));
@@ -128,12 +131,6 @@ function prepareLookup(parts: PrepareParts, claimed: Claim, now: number): ReadyD
   return { claimed, prepared, request: requestFor(parts, claimed, composed.message, now) };
 }
 
-/** What look-ups found out about these events, by the event's id. */
-async function factsAbout(store: Store, events: readonly Event[]): Promise<ReadonlyMap<string, Facts>> {
-  const lookups = await store.lookupsOf(events.map(({ id }) => id));
-  return new Map(events.map(({ id }, place) => [id, foundBy(lookups[place]!)]));
-}
-
 /** A message as the connector will send it. */
 export interface PreparedMessage {
   readonly message: Json;
@@ -141,6 +138,8 @@ export interface PreparedMessage {
   /** Both as in Delivered. */
   readonly note: string | undefined;
   readonly missed: true | undefined;
+  /** What was looked up about its events. What tools quote of it that is personal, is not kept. */
+  readonly lookups?: readonly Delivery[];
 }
 
 /** See Claim. */

@@ -1,7 +1,8 @@
 import type { Clock, ClockJumps } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { maskTexts, type Mask } from '../support/secret.ts';
-import { lookupResult } from '../lookups/facts.ts';
+import { lazily } from '../support/text.ts';
+import { hidingPersonal, lookupResult } from '../lookups/facts.ts';
 import { lookupConnector, lookupOf, type Outcome, type Receipt } from '../model.ts';
 import { StoreUnavailable, type AttemptResult, type Claim, type Deferral } from '../store/store.ts';
 import type { AttemptEnd, Postponement, PrepareParts } from './prepare.ts';
@@ -164,17 +165,19 @@ export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Pr
         ? (text) => config.mask(text)
         : (text) => config.mask(plan.mask(text));
     const { outcome } = ending;
+    const hide = lazily(() => hidingPersonal(prepared?.lookups ?? []));
+    const quoted: Mask = (text) => hide()(mask(text));
     const masked: Outcome =
       outcome.outcome === 'delivered'
         ? {
             ...outcome,
             receipt: maskTexts(outcome.receipt, mask) as Receipt,
-            ...(outcome.note !== undefined && { note: mask(outcome.note) }),
+            ...(outcome.note !== undefined && { note: quoted(outcome.note) }),
           }
         : {
             ...outcome,
-            detail: mask(outcome.detail),
-            ...(outcome.outcome === 'rejected' && { advice: mask(outcome.advice) }),
+            detail: quoted(outcome.detail),
+            ...(outcome.outcome === 'rejected' && { advice: quoted(outcome.advice) }),
           };
     return {
       claimed,

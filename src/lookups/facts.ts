@@ -11,7 +11,7 @@ import {
 import type { Lookup } from '../rules/plan.ts';
 import type { AttemptResult, EventDetail, GivenUp } from '../store/store.ts';
 import { masker } from '../support/masker.ts';
-import { maskTexts } from '../support/secret.ts';
+import { type Mask, maskTexts } from '../support/secret.ts';
 
 /** What a look-up has found out is kept as its delivery's `progress`: also what there is of an answer that is not ready. */
 export interface KeptFacts extends LookupFacts {
@@ -51,16 +51,22 @@ function latest(asked: readonly Delivery[], which: 'all' | 'public'): KeptFacts 
   return { state, at: null, reason: asked.at(-1)?.lastError ?? null, fields: {}, personal: [] };
 }
 
+/** Hides what says who the candidates are, as tools may quote it. */
+export function hidingPersonal(lookups: readonly Delivery[]): Mask {
+  const values = lookups
+    .flatMap(({ progress }) => keptIn(progress) ?? [])
+    .flatMap(({ fields, personal }) => personal.map((field) => fields[field] ?? true))
+    .filter((value) => typeof value !== 'boolean');
+  return masker(values.map(String), { mark: '(personal)', whole: true });
+}
+
 /**
  * An event's story without what says who the candidate is: in what was found out, in what tools answered, and in the messages.
  * What went out in a digest names other events' candidates, too.
  */
 export function withoutPersonal(story: EventDetail): EventDetail {
-  const kept = story.lookups.flatMap(({ progress }) => keptIn(progress) ?? []);
-  const texts = kept.flatMap(({ fields, personal }) =>
-    personal.map((field) => fields[field]).filter((value) => typeof value === 'string'),
-  );
-  const hide = masker(texts, { mark: '(personal)', whole: true });
+  const isAnything = story.lookups.some(({ progress }) => keptIn(progress) !== null);
+  const hide = hidingPersonal(story.lookups);
   const hidden = <Value>(value: Value) => maskTexts(value as Json, hide) as Value;
   return {
     ...story,
@@ -71,7 +77,7 @@ export function withoutPersonal(story: EventDetail): EventDetail {
     deliveries: story.deliveries.map(({ receipt, lastError, history, message, ...one }) => ({
       ...one,
       ...hidden({ receipt, lastError, history }),
-      message: one.carrier === null && kept.length === 0 ? message : null,
+      message: one.carrier === null && !isAnything ? message : null,
     })),
   };
 }

@@ -11,7 +11,7 @@ import {
   told,
   toldFacts,
 } from '../model.ts';
-import { foundBy } from '../lookups/facts.ts';
+import { foundBy, hidingPersonal } from '../lookups/facts.ts';
 import type { Verdict } from '../rules/plan.ts';
 import type { Route } from '../rules/routes.ts';
 import type {
@@ -22,6 +22,7 @@ import type {
   NoticeDetail,
   NoticeStory,
 } from '../store/store.ts';
+import { maskTexts } from '../support/secret.ts';
 import { csvLine } from '../support/text.ts';
 
 /** The shapes that `--json` prints; the contract fixes their names. Times are ISO 8601 in UTC. */
@@ -46,11 +47,18 @@ const decidedFields = (
 ) => ({ decided, facts: toldFacts(foundBy(lookups, which)) });
 
 export function storyJson(story: EventStory) {
+  // Such as the address that a mail went to.
+  const hide = hidingPersonal(story.lookups);
   return {
     ...eventFields(story.event),
     ...decidedFields(story, 'public'),
     duplicates: story.duplicates,
-    deliveries: story.deliveries.map(deliveryFields),
+    deliveries: story.deliveries.map((one) =>
+      deliveryFields({
+        ...one,
+        receipt: one.receipt && (maskTexts(one.receipt, hide) as Delivery['receipt']),
+      }),
+    ),
   };
 }
 

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { SmtpSandbox } from '../../sandbox/smtp.ts';
 import { TestingService } from '../../sandbox/testing-service.ts';
 import type { Facts } from '../../src/model.ts';
 import { post, telling } from '../commands/tools.ts';
@@ -11,8 +12,8 @@ interface Told {
 
 /** A connector that asks a testing service about each candidate, and tells an endpoint of it. */
 async function asking({ waitFor = '20s', admin = '{ port: 0 }' } = {}) {
-  const api = await new TestingService().start();
-  onTestFinished(() => api.close());
+  const [api, smtp] = [await new TestingService().start(), await new SmtpSandbox().start()];
+  onTestFinished(async () => void (await Promise.all([api.close(), smtp.close()])));
   const rules = `
 lookups:
   candidate:
@@ -20,6 +21,7 @@ lookups:
     auth: { oauth2: { tokenUrl: "${api.url}/token", grant: password, username: ${api.username}, password: ${api.password} } }
     fields:
       name: { at: /name, personal: true }
+      email: { at: /email, personal: true }
       score: { at: /result/score, type: number }
     until: [score]
     waitFor: ${waitFor}
@@ -29,15 +31,17 @@ lookups:
 rules:
   - { name: known, when: { candidate.score: { gte: 0 } }, then: [ { sink: ats, body: { text: "{{ candidate.name | default: 'nobody' }}: {{ candidate.score }}" } } ] }
   - { name: no-score, when: { candidate.score: unknown }, then: [ { sink: ats, body: { text: "unknown" } } ] }
+  - { name: written, when: { testId: 7 }, then: [ { sink: mail, to: "{{ candidate.email | default: 'nobody@example.com' }}" } ] }
   - { name: none, when: { candidate.score: absent }, then: [ { sink: ats, body: { text: "none of {{ candidate.name | default: 'nobody' }}" } } ] }
 `;
-  const running = await telling({ rules, admin });
+  const mail = `, mail: { connector: email, url: '${smtp.url()}', from: hiring@example.com }`;
+  const running = await telling({ rules, sinks: mail, admin });
   const { app, http, command } = running;
   const told = () => http.calls.map(({ body }) => (JSON.parse(body) as { text: string }).text);
   /** Posts an event, and resolves when somebody was told of it. */
-  const about = async (candidateId: string) => {
+  const about = async (candidateId: string, testId = 1234567) => {
     const before = http.calls.length;
-    const { eventId } = await post(app, { candidateId });
+    const { eventId } = await post(app, { candidateId, testId });
     await vi.waitFor(() => expect(http.calls.length).toBe(before + 1), { timeout: 10_000 });
     const { out } = await command('event', eventId, '--json');
     return { eventId, text: told().at(-1), ...(JSON.parse(out) as Told) };
@@ -51,7 +55,13 @@ test('an event is told of with what the API says of its candidate: also when tha
   expect(ana).toMatchObject({
     text: "Eva O'Neill: 94",
     decided: true,
-    facts: { candidate: { state: 'answered', reason: null, fields: { name: "Eva O'Neill", score: 94 } } },
+    facts: {
+      candidate: {
+        state: 'answered',
+        reason: null,
+        fields: { name: "Eva O'Neill", email: 'eva@example.com', score: 94 },
+      },
+    },
     deliveries: [{}],
   });
 
@@ -67,12 +77,14 @@ test('an event is told of with what the API says of its candidate: also when tha
   const { out: list } = await command('events', '--json', '--candidate', 'ana');
   expect(JSON.parse(list)).toMatchObject({ decided: true, facts: { candidate: { fields: { score: 94 } } } });
   expect(list).not.toContain('Neill');
-  expect((await command('event', ana.eventId)).out).toContain(`name "Eva O'Neill", score 94`);
+  expect((await command('event', ana.eventId)).out).toContain(
+    `name "Eva O'Neill", email "eva@example.com", score 94`,
+  );
   const page = await (await fetch(`${app.adminUrl}/events/${ana.eventId}`)).text();
   expect(page).toContain('What was looked up');
   const { out: status } = await command('status', '--json');
   expect(JSON.parse(status)).toMatchObject({
-    sinks: [{ sink: 'ats' }],
+    sinks: [{ sink: 'ats' }, { sink: 'mail' }],
     lookups: [{ lookup: 'candidate', state: 'working', since: null, reason: null, waiting: 0 }],
   });
   const metrics = await (await fetch(`${app.adminUrl}/metrics`)).text();
@@ -171,7 +183,7 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
       4,
       {
         needs: ['look-up candidate is paused'],
-        sinks: [{ sink: 'ats' }],
+        sinks: [{ sink: 'ats' }, { sink: 'mail' }],
         lookups: [
           {
             lookup: 'candidate',
@@ -198,8 +210,18 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
 });
 
 test('a viewer sees what was found out and what was decided, and nothing that says who the candidate is', async () => {
-  const { about, app } = await asking({ admin: '{ port: 0, password: all-of-it, viewer: only-look }' });
-  const { eventId } = await about('ana');
+  const { about, app, http, command, done } = await asking({
+    admin: '{ port: 0, password: all-of-it, viewer: only-look }',
+  });
+  http.faults.once({ kind: 'status', status: 422, body: { error: "what is Eva O'Neill: 94?" } });
+  const { eventId } = await about('ana', 7);
+  await done();
+  // What tools quote, too.
+  const { out: list } = await command('events', '--json');
+  expect(list).toContain('"accepted":["(personal)"]');
+  const { out: whole } = await command('event', eventId);
+  expect(whole).toContain('what is (personal): 94?');
+  expect(whole).toContain('eva@example.com');
   const seen = async (path: string, password: string) => {
     const headers = { authorization: `Basic ${btoa(`dana:${password}`)}`, accept: 'text/html' };
     return (await fetch(app.adminUrl + path, { headers })).text();
@@ -210,7 +232,7 @@ test('a viewer sees what was found out and what was decided, and nothing that sa
   }
   expect(JSON.parse(await seen(`/api/events/${eventId}`, 'only-look'))).toMatchObject({
     facts: { candidate: { state: 'answered', fields: { score: 94 } } },
-    rules: [{ rule: 'known', matched: true }, {}, {}],
-    deliveries: [{ message: null }],
+    rules: [{ rule: 'known', matched: true }, {}, {}, {}],
+    deliveries: [{ message: null }, { message: null }],
   });
 });
