@@ -24,9 +24,9 @@ interface Rule {
 
 const dashboard = JSON.parse(docs('grafana.json')) as { readonly panels: readonly Panel[] };
 const targets = dashboard.panels.flatMap((panel) => panel.targets ?? []);
-const rules = (parse(docs('alerts.yaml')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
-  (group) => group.rules,
-);
+const rules = (parse(docs('alerts.yaml')) as { groups: { rules: Rule[] }[] }).groups
+  .flatMap((group) => group.rules)
+  .filter(({ alert }) => alert !== undefined);
 
 /** The scrape is of a store in SQLite that has no backup, by a config without look-ups. */
 const elsewhere = `candidate_connector_last_backup_age_seconds 0
