@@ -1,44 +1,20 @@
 import { expect, test } from 'vitest';
-import { lookupSink, type PlannedDelivery } from '../../src/model.ts';
-import type { Arrival, Claim, Decider, Store } from '../../src/store/store.ts';
+import { lookupSink } from '../../src/model.ts';
+import type { Claim, Store } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {
-  arrival,
   claimDue,
-  configId,
+  decider,
   delivered,
   idsOf,
+  lookupLane as lane,
   minute,
   person,
   planned,
   resultOf,
   t0,
+  undecided,
 } from './store-fixtures.ts';
-
-const lane = lookupSink('candidate');
-const asked = (sink = lane): PlannedDelivery =>
-  planned({ rule: sink, sink, connector: 'lookup', lane: sink });
-
-/** Of a candidate whose events have look-ups, or wait for earlier ones. */
-const undecided = (candidateId: string, sinks: readonly string[] = [lane], receivedAt = t0): Arrival =>
-  arrival(
-    { candidateId, receivedAt },
-    {
-      windowMs: 0,
-      lookups: { asked: sinks.map(asked), until: sinks.length > 0 ? receivedAt + minute : null },
-    },
-  );
-
-/** Says whom the look-ups found, to a channel. */
-const decider = (changes: Partial<Decider> = {}): Decider => ({
-  configId,
-  until: ({ createdAt }) => createdAt + minute,
-  givenUp: () => ({ progress: { state: 'unknown' }, personalUntil: null }),
-  decide: (lookups) => [
-    planned({ rule: lookups.map(({ state, progress }) => `${state} ${JSON.stringify(progress)}`).join() }),
-  ],
-  ...changes,
-});
 
 const answer = async (store: Store, claimed: Claim, name: string) =>
   store.record([resultOf(claimed, delivered, { progress: { name } })]);

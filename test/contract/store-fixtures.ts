@@ -1,8 +1,16 @@
 import { DatabaseSync } from 'node:sqlite';
 import { deliveryId } from '../../src/support/ids.ts';
-import type { Delivered, Event, Outcome, PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
+import {
+  lookupSink,
+  type Delivered,
+  type Event,
+  type Outcome,
+  type PlannedDelivery,
+  type RaisedNotice,
+  type Rejected,
+} from '../../src/model.ts';
 import { eventWith } from '../fixtures/event.ts';
-import type { Acceptance, Arrival, AttemptResult, By, Claim, Store } from '../../src/store/store.ts';
+import type { Acceptance, Arrival, AttemptResult, By, Claim, Decider, Store } from '../../src/store/store.ts';
 
 export const t0 = Date.UTC(2026, 0, 1);
 export const minute = 60_000;
@@ -35,6 +43,35 @@ export function arrival(event: Partial<Event> = {}, rest: Partial<Omit<Arrival, 
     ...rest,
   };
 }
+
+export const lookupLane = lookupSink('candidate');
+const asked = (sink: string): PlannedDelivery =>
+  planned({ rule: sink, sink, connector: 'lookup', lane: sink });
+
+/** Of a candidate whose events have look-ups, or wait for earlier ones. */
+export const undecided = (
+  candidateId: string,
+  sinks: readonly string[] = [lookupLane],
+  receivedAt = t0,
+): Arrival =>
+  arrival(
+    { candidateId, receivedAt },
+    {
+      windowMs: 0,
+      lookups: { asked: sinks.map(asked), until: sinks.length > 0 ? receivedAt + minute : null },
+    },
+  );
+
+/** Says whom the look-ups found, to a channel. */
+export const decider = (changes: Partial<Decider> = {}): Decider => ({
+  configId,
+  until: ({ createdAt }) => createdAt + minute,
+  givenUp: () => ({ progress: { state: 'unknown' }, personalUntil: null }),
+  decide: (lookups) => [
+    planned({ rule: lookups.map(({ state, progress }) => `${state} ${JSON.stringify(progress)}`).join() }),
+  ],
+  ...changes,
+});
 
 /** A notice that nobody saw before. */
 export function notice(changes: Partial<RaisedNotice> = {}): RaisedNotice {

@@ -37,6 +37,13 @@ export interface Decider {
 
 export type Decided = 'decided' | 'waits' | 'gone';
 
+interface UndecidedRow {
+  readonly seq: number;
+  readonly key: number;
+  readonly configId: string;
+  readonly receivedAt: number;
+}
+
 type LookupRow = RowOf<Delivery> & { readonly seq: number };
 
 /** No look-up takes longer, so whatever ends later was put off by a clock that was ahead. */
@@ -56,8 +63,8 @@ export const sql = {
   count: query<EventCounts>(`
   select u.n as undecided, (select count(*) from events) - u.n as decided
   from (select count(*) as n from undecided) as u`),
-  undecided: query<{ readonly seq: number; readonly key: number; readonly configId: string }>(`
-  select u.event_seq as seq, u.candidate_key as "key", e.config_id as "configId"
+  undecided: query<UndecidedRow>(`
+  select u.event_seq as seq, u.candidate_key as "key", e.config_id as "configId", e.received_at as "receivedAt"
   from events e join undecided u on u.event_seq = e.seq where e.id = $1`),
   lookups: query<LookupRow>(`
   select ${ofDelivery.columns}, d.seq from ${deliveries} where d.seq ${of('$1')} and ${isLookup} order by d.seq`),
@@ -65,10 +72,14 @@ export const sql = {
     `state = 'discarded', started_at = null, discarded_at = $3, progress = $4, personal_until = $5`,
   ),
   /** $2: so many less to wait for. $3: when the next one is given up. */
-  left: query<{ readonly waits: number }>(`
+  left: query<{ readonly uncertain: number }>(`
   update undecided set waits = waits - $2, until = case when waits = $2 then 0 else cast($3 as bigint) end
-  where event_seq = $1 returning waits`),
+  where event_seq = $1 returning uncertain`),
   oneLess: `update undecided set waits = waits - 1, until = case when waits = 1 then 0 else until end where event_seq = $1`,
+  /** What an event has that was decided before. $2: when it came, which is before anything was sent. */
+  doubt: `
+  update deliveries set uncertain = 1, since = case when since > $2 then $2 else since end
+  where seq ${of('$1')} and state = 'pending'`,
   first: query<{ readonly seq: number }>(`
   select event_seq as seq from undecided where candidate_key = $1 order by event_seq limit 2`),
   end: `delete from undecided where event_seq = $1`,
@@ -162,6 +173,7 @@ export function* decide(
     tallies.used(configId);
   }
   yield* insertDeliveries(tallies, seq, deliveriesFor(lookups), [], lookups.length);
+  if (left.uncertain === 1) yield* run(sql.doubt, seq, seen.receivedAt);
   yield* leave(seq, key);
   return 'decided';
 }

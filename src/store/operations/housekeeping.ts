@@ -132,6 +132,8 @@ export const sql = {
   on conflict (id) do update set seen_at = $1, doubted_at = $2, agreed_ms = $3`,
   home: query<{ readonly place: string }>(`select place from home where id = 1`),
   keepHome: `insert into home (id, place) values (1, $1) on conflict (id) do update set place = $1`,
+  distrustUndecided: `
+  update undecided set uncertain = 1 where event_seq in (select event_seq from undecided where uncertain = 0 limit $1)`,
   /**
    * By the index of what waits, which begins with the lane; the others of a digest by their carrier. Without `or`, for
    * which PostgreSQL reads the whole table.
@@ -264,7 +266,7 @@ export function* keepSignOfLife({ seenAt, doubt }: SignOfLife): Operation<void> 
 
 /**
  * To be called before anything is delivered. Where the store is not where it was last served, it was restored or moved, and
- * what was due by `now` may have been sent from where it was: it becomes uncertain. Returns how many deliveries did; null
+ * what was due by `now` may have been sent from where it was: it becomes uncertain. Returns how many did; null
  * where the store is in its old place, or was never served. Where there are `most`, it has to be called again: the place is not
  * kept before all are marked.
  */
@@ -285,10 +287,13 @@ export function* settleIn(
 /**
  * What was due by then and has not ended may have been sent although the store does not know it, and so may what was
  * tried before, as a person may have pulled it in: each tool is asked before it is sent, as after a crash, also where a
- * person had replayed it. What is dead or held may have been. Returns how many there were.
+ * person had replayed it. What is dead or held may have been. An undecided event may have been decided, under the ids that
+ * its deliveries will have. Returns how many there were.
  */
-export function distrust(dueBy: number, most = Number.MAX_SAFE_INTEGER): Operation<number> {
-  return run(sql.distrust, dueBy, most);
+export function* distrust(dueBy: number, most = Number.MAX_SAFE_INTEGER): Operation<number> {
+  // First, so that what is decided meanwhile is among the deliveries.
+  const undecided = yield* run(sql.distrustUndecided, most);
+  return undecided + (yield* run(sql.distrust, dueBy, most - undecided));
 }
 
 /** An encrypted refresh token; null where none is kept under this id. */

@@ -143,7 +143,11 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
   const distrusted =
     place === null
       ? null
-      : yield* settleIn({ isAt: (kept) => kept === place, next: () => place }, at, distrustedAtOnce);
+      : yield* settleIn(
+          { isAt: (kept) => kept === place, next: () => place },
+          at + clocksDifferMs,
+          distrustedAtOnce,
+        );
   // A standby that was promoted, or a restored store, may lack the last commits. So every lease ends, and is taken anew once
   // the tools are done with what was begun before.
   const ended = distrusted === null ? [] : yield* all(sql.leases);
@@ -181,6 +185,8 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
   };
 }
 
+/** Replicas' clocks, by which something may have been decided and due since the promotion, are nearer to the database's. */
+const clocksDifferMs = 1000;
 /** A second of work. Meanwhile nobody claims, and the next renewals see to the rest. */
 const distrustedAtOnce = 10_000;
 

@@ -282,3 +282,6 @@ create index duplicates_correlation on duplicates ((seq / 256), correlation_id);
 
 -- step 17
 alter table home add column backed_up_at bigint;
+
+-- step 18
+alter table undecided add column uncertain bigint not null default 0;

@@ -319,3 +319,7 @@ create index duplicates_correlation on duplicates (seq / 256, correlation_id);
 -- step 17
 -- When the last backup was taken.
 alter table home add column backed_up_at integer;
+
+-- step 18
+-- The store was promoted or restored since the event came: it may have been decided before, and its messages sent.
+alter table undecided add column uncertain integer not null default 0 check (uncertain in (0, 1));

@@ -26,6 +26,7 @@ import {
   rejected,
   resultOf,
   t0,
+  undecided,
 } from '../../contract/store-fixtures.ts';
 import { freshSchema, sql } from '../../fixtures/postgres.ts';
 
@@ -288,6 +289,7 @@ describe('what several do at the same time on PostgreSQL', () => {
   test('what a restored store has is asked for before it is sent, by the statement of docs/deploy.md', async () => {
     await carriedOut(one, [delivered, rejected]);
     await one.accept(arrival());
+    await one.accept(undecided('ana'));
     const page = readFileSync(join(import.meta.dirname, '../../../docs/deploy.md'), 'utf8');
     const [, statement] = /psql "\$STORE_URL" -c "(.*)"/.exec(page)!;
     await sql(url, statement!);
@@ -297,17 +299,30 @@ describe('what several do at the same time on PostgreSQL', () => {
       ['dead', true],
       ['pending', true],
     ]);
+    expect(await sql(url, 'select uncertain from undecided')).toEqual([{ uncertain: '1' }]);
   });
 
   test('however many there are: some at a time, and the store is at home when none is left', async () => {
-    for (let n = 0; n < 3; n += 1) await one.accept(arrival());
+    for (const come of [arrival(), arrival(), undecided('ana')]) await one.accept(come);
     await sql(url, `insert into home values (1, 'before')`);
     const found: unknown[] = [];
-    for (let calls = 0; calls < 3; calls += 1) {
+    for (let calls = 0; calls < 4; calls += 1) {
       const operation = settleIn({ isAt: (kept) => kept === 'here', next: () => 'here' }, t0, 2);
       found.push(...(await inLockstep([operation], (statements) => send(between, statements, 10_000))));
     }
-    expect(found).toEqual([2, 1, null]);
+    expect(found).toEqual([2, 2, 0, null]);
+  });
+
+  test('and what another replica decides at that moment is among it', async () => {
+    await one.accept(undecided('ana'));
+    await sql(
+      url,
+      `insert into home values (1, 'before'); update deliveries set due_at = ${t0 + 9999 * day}`,
+    );
+    const request = { replica: 'a', configId, names: [], extra: [], orphans: [], takes: true, forMs: day };
+    const decided = `delete from undecided; update deliveries set due_at = ${t0}`;
+    const [state] = await atOnce(decided, () => one.leases!.renew(request));
+    expect(state!.distrusted).toBe(1);
   });
 
   test('a config that is saved again is not deleted', async () => {

@@ -8,13 +8,15 @@ import {
   arrival,
   configId,
   day,
+  decider,
   delivered,
   idsOf,
   planned,
   resultOf,
   t0,
+  undecided,
 } from '../../contract/store-fixtures.ts';
-import type { Lease, LeaseState } from '../../../src/store/store.ts';
+import type { Acceptance, Lease, LeaseState } from '../../../src/store/store.ts';
 import { freshName, PostgresServer, sql } from '../../fixtures/postgres.ts';
 
 let primary: PostgresServer;
@@ -117,26 +119,37 @@ test('after a failover that lost commits, what may have been sent by then is ask
   const [begun, lost, digest] = [planned(), planned(), planned({ group: 'g', groupMax: 9, dueAt: later })];
   const accepted = await store.accept(arrival({}, { deliveries: [begun, lost, digest] }));
   expect(await claim(lease, t0, 1)).toHaveLength(1);
-  await vi.waitFor(async () =>
-    expect(await sql(second.url(), "select 1 from deliveries where state = 'sending'")).toHaveLength(1),
-  );
+  const [soon, late] = [await store.accept(undecided('ana')), await store.accept(undecided('ben'))];
+  const decide = ({ eventId }: Acceptance, dueAt: number) =>
+    store.decide(eventId, decider({ decide: () => [planned({ dueAt })] }), t0 + day);
+  await vi.waitFor(async () => expect(await sql(second.url(), 'select 1 from undecided')).toHaveLength(2));
   await second.stop();
+  for (const one of [soon, late]) expect(await decide(one, t0)).toBe('decided');
   await store.record((await claim(lease)).map((claimed) => resultOf(claimed, delivered)));
   await Promise.all([first.crash(), second.start()]);
   await sql(second.url(), 'select pg_promote()');
 
   expect(await claim(lease)).toEqual([]);
+  // By a replica whose clock is ahead of the database's.
+  expect(await decide(soon, Date.now() + 900)).toBe('decided');
   const state = await renew();
-  expect([state.distrusted, state.held.size]).toEqual([1, 0]);
+  // The look-up of the one that is undecided, too.
+  expect([state.distrusted, state.held.size]).toEqual([4, 0]);
   expect(await claim(lease)).toEqual([]);
   await sql(second.url(), 'update leases set until = 1');
   const again = leaseOf(await renew());
   expect(again.epoch).toBeGreaterThan(lease.epoch);
   expect(await store.rescue(t0, 0, { sink: 'slack', lease: again })).toBe(1);
+  expect(await decide(late, t0)).toBe('decided');
   const claimed = await claim(again, later);
-  expect(claimed.map(({ delivery: { id, uncertain } }) => [id, uncertain])).toEqual(
-    idsOf(accepted, 3).map((id, place) => [id, place < 2]),
-  );
+  const [ofBegun, ofLost, ofDigest] = idsOf(accepted, 3);
+  expect(claimed.map(({ delivery: { id, uncertain } }) => [id, uncertain])).toEqual([
+    [ofBegun, true],
+    [ofLost, true],
+    [idsOf(late, 2)[1], true],
+    [idsOf(soon, 2)[1], true],
+    [ofDigest, false],
+  ]);
 }, 60_000);
 
 interface Body {

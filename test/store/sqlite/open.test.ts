@@ -28,11 +28,15 @@ import {
   claimDue,
   configId,
   day,
+  decider,
+  delivered,
+  lookupLane,
   person,
   planned,
   resultOf,
   retry,
   t0,
+  undecided,
   unknown,
 } from '../../contract/store-fixtures.ts';
 
@@ -150,6 +154,32 @@ test('doubts what a person had replayed by then: whether it has arrived is unkno
   await served(async (store) => {
     expect(await store.settleIn(t0 + 1)).toBe(1);
     expect(await store.delivery(again)).toMatchObject({ uncertain: true, replayed: false });
+  });
+});
+
+test('doubts what an event has that is decided only now: it may have been decided and sent before', async () => {
+  await served(async (store) => {
+    expect(await store.settleIn(t0)).toBeNull();
+    await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+    await store.accept(undecided('ana'));
+  });
+  copyFileSync(path, `${path}.copy`);
+  renameSync(`${path}.copy`, path);
+  await served(async (store) => {
+    const later = decider({ decide: () => [planned({ dueAt: t0 + 2 })] });
+    await store.settleIn(t0 + 1);
+    await store.accept(undecided('ben', [lookupLane], t0 + 2));
+    for (const claimed of await claimDue(store, t0 + 2, lookupLane))
+      await store.record([resultOf(claimed, delivered)]);
+    for (const { event } of await store.dueEvents(t0 + 2, 9)) await store.decide(event.id, later, t0 + 2);
+    const claims = await claimDue(store, t0 + 2);
+    // The tool is asked for what it has had since the event came.
+    expect(
+      claims.map(({ events, delivery: { uncertain, since } }) => [events[0]!.candidateId, uncertain, since]),
+    ).toEqual([
+      ['ana', true, t0],
+      ['ben', false, t0 + 2],
+    ]);
   });
 });
 

@@ -60,6 +60,8 @@ describe('the cost of a statement does not grow with what is stored', () => {
     writeProbe: ____,
     pruneAudit: ________,
     configsOfReplicas: ____________,
+    // After a restore, what is undecided.
+    distrustUndecided: ______________,
     ...pruning
   } = housekeeping;
   // Only after the clock was set back, step by step.
