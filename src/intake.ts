@@ -5,11 +5,11 @@ import { lookupsOf } from './lookups/deciding.ts';
 import { eventIds } from './support/ids.ts';
 import { type Event, noFacts, unknownOfEvent } from './model.ts';
 import type { Worker } from './deliveries/worker.ts';
-import type { Inbox } from './receiver/receive.ts';
+import type { Inbox, ReceivedEvent } from './receiver/receive.ts';
 import type { RefusedFigures } from './ops/refused.ts';
 import { decide } from './rules/decide.ts';
 import { keptRejected } from './store/operations/receiving.ts';
-import type { Store } from './store/store.ts';
+import type { Acceptance, Arrival, Store } from './store/store.ts';
 
 const keptBodyLength = 2048;
 
@@ -17,7 +17,7 @@ export interface IntakeParts {
   readonly store: Store;
   /** Absent: nobody wants to know. */
   readonly refused?: Pick<RefusedFigures, 'add'>;
-  readonly config: () => Config;
+  readonly config: () => Pick<Config, 'plan' | 'idempotency' | 'mask'>;
   /** Delivers what is stored. Absent: another process does. */
   readonly worker?: Pick<Worker, 'reserve'>;
   /** Called when an event was stored that is decided later: its config has look-ups. */
@@ -27,47 +27,56 @@ export interface IntakeParts {
   readonly nextId?: (now: number) => string;
 }
 
+/** `byHand`: who takes it in. An event with the same content makes it a duplicate then, however old it is. */
+type Accept = (received: ReceivedEvent, byHand?: Arrival['byHand']) => Promise<Acceptance>;
+
 /**
  * Decides the deliveries of an event by today's rules, and stores it with them in one commit; or with its look-ups, to be
  * decided when these have ended.
  */
-export function createIntake({
+export function accepting({
   store,
-  refused,
   config,
   worker,
   undecided,
-  log,
   nextId = eventIds(),
-}: IntakeParts): Inbox {
+}: Omit<IntakeParts, 'refused' | 'log'>): Accept {
+  return async ({ event: received, raw, correlationId: given, receivedAt }, byHand) => {
+    const { plan, idempotency } = config();
+    // Some senders put their token into every header. It must not be stored or shown.
+    const correlationId = given && config().mask(given);
+    const id = nextId(receivedAt);
+    const event: Event = { ...unknownOfEvent, id, ...received, raw, correlationId, receivedAt };
+    const deliveries = decide(plan, event, noFacts, receivedAt);
+    const lookups = lookupsOf(plan, event);
+    const reservation = worker?.reserve(lookups && lookups.asked.length > 0 ? lookups.asked : deliveries);
+    const begins = reservation && { begins: reservation.begins };
+    const windowMs = byHand ? Infinity : idempotency.windowMs;
+    const arrival = {
+      event,
+      configId: plan.id,
+      deliveries,
+      ...begins,
+      windowMs,
+      ...(lookups && { lookups }),
+      ...(byHand && { byHand }),
+    };
+    const accepted = await store.accept(arrival).catch((error: unknown) => {
+      reservation?.failed();
+      throw error;
+    });
+    reservation?.stored(accepted);
+    if (accepted.undecided) undecided?.();
+    return accepted;
+  };
+}
+
+/** What the receiver hands over to. */
+export function createIntake(parts: IntakeParts): Inbox {
+  const { store, refused, config, log } = parts;
+  const accept = accepting(parts);
   return {
-    async accept({ event: received, raw, correlationId: given, receivedAt }) {
-      const { plan, idempotency } = config();
-      // Some senders put their token into every header. It must not be stored or shown.
-      const correlationId = given && config().mask(given);
-      const id = nextId(receivedAt);
-      const event: Event = { ...unknownOfEvent, id, ...received, raw, correlationId, receivedAt };
-      const deliveries = decide(plan, event, noFacts, receivedAt);
-      const lookups = lookupsOf(plan, event);
-      const reservation = worker?.reserve(lookups && lookups.asked.length > 0 ? lookups.asked : deliveries);
-      const begins = reservation && { begins: reservation.begins };
-      const { windowMs } = idempotency;
-      const arrival = {
-        event,
-        configId: plan.id,
-        deliveries,
-        ...begins,
-        windowMs,
-        ...(lookups && { lookups }),
-      };
-      const accepted = await store.accept(arrival).catch((error: unknown) => {
-        reservation?.failed();
-        throw error;
-      });
-      reservation?.stored(accepted);
-      if (accepted.undecided) undecided?.();
-      return accepted;
-    },
+    accept: (received) => accept(received),
     countRefused(reason, address, at) {
       const from = config().mask(networkOf(address));
       refused?.add({ reason, from, count: 1, first: at, last: at });

@@ -223,7 +223,16 @@ export const deliveryStates = ['pending', 'sending', 'delivered', 'dead', 'held'
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** What a person can do that changes what is stored. */
-export const changeKinds = ['replay', 'discard', 'resend', 'apply', 'lookup', 'forget', 'ignore'] as const;
+export const changeKinds = [
+  'replay',
+  'discard',
+  'resend',
+  'apply',
+  'lookup',
+  'forget',
+  'ignore',
+  'reconcile',
+] as const;
 export type ChangeKind = (typeof changeKinds)[number];
 
 /** A person has to decide about these; they are kept until then. */

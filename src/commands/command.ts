@@ -130,4 +130,5 @@ export function readCandidateId(words: string): string {
   throw new InvalidArgumentError(parsed.faults.map(({ detail }) => detail).join(' '));
 }
 
-const expected = (what: string): InvalidArgumentError => new InvalidArgumentError(`It must be ${what}.`);
+export const expected = (what: string): InvalidArgumentError =>
+  new InvalidArgumentError(`It must be ${what}.`);

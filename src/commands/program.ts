@@ -27,6 +27,7 @@ const commands: Readonly<Record<string, () => Promise<Command<any, any>>>> = {
   retry: async () => (await import('./store/retry.ts')).retry,
   apply: async () => (await import('./store/apply.ts')).apply,
   lookup: async () => (await import('./store/lookup.ts')).lookup,
+  reconcile: async () => (await import('./store/reconcile.ts')).reconcile,
   forget: async () => (await import('./store/forget.ts')).forget,
   backup: async () => (await import('./store/backup.ts')).backup,
   'migrate-store': async () => (await import('./store/migrate-store.ts')).migrateStore,

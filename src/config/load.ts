@@ -63,7 +63,7 @@ export async function loadToPlan(file: string, options: LoadOptions): Promise<Pl
   return loadConfig(file, { ...options, lenientKeys: ['sinks', 'lookups', 'receiver', 'admin'] });
 }
 
-export type PlanningConfig = Pick<Config, 'store' | 'plan' | 'planSource' | 'mask'>;
+export type PlanningConfig = Pick<Config, 'store' | 'idempotency' | 'plan' | 'planSource' | 'mask'>;
 
 /** A text that somebody tries: nothing outside of it is read, and that its references have no values is no fault. */
 export function parseToTry(

@@ -17,7 +17,7 @@ import {
 import type { Operation } from './operation.ts';
 import * as reading from './operations/reading.ts';
 import * as receiving from './operations/receiving.ts';
-import { candidatesMeant, events, search } from './operations/searching.ts';
+import { candidatesMeant, candidatesNumbered, events, search } from './operations/searching.ts';
 import * as sinks from './operations/sink-health.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
 import type { Tallies } from './tallies.ts';
@@ -44,6 +44,7 @@ export type {
   Arrival,
   NoticeArrival,
   Acceptance,
+  Content,
   KeptRequest,
 } from './operations/receiving.ts';
 export type { RejectedRequest } from './operations/rows.ts';
@@ -122,6 +123,7 @@ export interface Driver {
 export const reads = {
   audit,
   candidatesMeant,
+  candidatesNumbered,
   config: housekeeping.config,
   replicaStates,
   counts: counting.counts,
@@ -133,6 +135,7 @@ export const reads = {
   event: reading.event,
   eventCounts: deciding.eventCounts,
   events,
+  haveCome: receiving.haveCome,
   heldSince: counting.heldSince,
   lanes: carrying.lanes,
   lastEventAt: counting.lastEventAt,

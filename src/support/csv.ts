@@ -20,26 +20,35 @@ export interface Table {
   readonly faults: readonly TableFault[];
 }
 
+/** A row as it was read. Without any text there are no cells that count, and it is left out. */
+interface TableRow {
+  readonly cells: readonly TableCell[];
+  readonly faults: readonly TableFault[];
+  /** What follows cannot be read, either. */
+  readonly isLast?: true;
+}
+
 /**
  * Reads CSV as office programs write it (RFC 4180): with commas, semicolons or tabs, with or without a byte order mark and
  * `sep=`, quotes around cells that have these or line breaks in them. Rows without any text do not count.
  */
-export function parseTable(written: string): Table {
-  const text = written.replace(/^\uFEFF/, '');
-  const broken = text.indexOf('\uFFFD');
-  if (broken >= 0) {
-    const before = text.slice(0, broken).split(lineBreak);
-    const place = { line: before.length, column: before.at(-1)!.length + 1 };
-    const message = 'the table is not UTF-8 text; save it as "CSV UTF-8"';
-    return { header: [], rows: [], faults: [{ ...place, message }] };
-  }
-  const { rows, faults } = rowsOf(text);
-  const [header = [], ...others] = rows;
-  const tooLong = others.flatMap((row) => {
-    const extra = row.slice(header.length).find((cell) => cell.text !== '');
-    return extra ? [faultAt(extra, `the header has only ${header.length} columns`)] : [];
-  });
-  return { header, rows: others, faults: [...faults, ...tooLong] };
+export function parseTable(text: string): Table {
+  const read = new TableReader().read(text, true).toArray();
+  const broken = read.at(-1);
+  if (broken?.isLast) return { header: [], rows: [], faults: broken.faults };
+  const [header = [], ...rows] = read.map(({ cells }) => cells);
+  return { header, rows, faults: read.flatMap(({ faults }) => faults) };
+}
+
+/** The same, row by row from the header on, with no more in memory than a row and what came with it. */
+export async function* streamTable(chunks: AsyncIterable<string>): AsyncGenerator<TableRow> {
+  const reader = new TableReader();
+  for await (const chunk of chunks)
+    for (const row of reader.read(chunk, false)) {
+      yield row;
+      if (row.isLast) return;
+    }
+  yield* reader.read('', true);
 }
 
 const faultAt = ({ line, column }: TablePlace, message: string): TableFault => ({ line, column, message });
@@ -54,62 +63,114 @@ function separatorOf(firstLine: string): string {
   return stated ?? separators[counts.indexOf(Math.max(...counts))]!;
 }
 
-function rowsOf(text: string): { rows: TableCell[][]; faults: TableFault[] } {
-  const [firstLine = ''] = text.split(lineBreak, 1);
-  const separator = separatorOf(firstLine);
-  const unquoted = new RegExp(`[^${RegExp.escape(separator)}\\r\\n]*`, 'y');
-  const rows: TableCell[][] = [];
-  const faults: TableFault[] = [];
-  let row: TableCell[] = [];
-  let line = 1;
-  let lineStart = 0;
-  let at = 0;
-  /** Moves on, over line breaks inside of quotes, too. */
-  const goTo = (end: number): void => {
-    for (const found of text.slice(at, end).matchAll(lineBreaks)) {
-      line += 1;
-      lineStart = at + found.index + found[0].length;
+/** Of a file that is no table, or has a quote that does not end, so much is looked at. */
+const longestRow = 1_000_000;
+
+/** Reads the rows that are whole; the rest of a text waits for the next one. */
+class TableReader {
+  #text = '';
+  #line = 1;
+  #isBegun = false;
+  #columns: number | null = null;
+  #separator = '';
+  #unquoted = / /y;
+
+  *read(chunk: string, isEnd: boolean): Generator<TableRow> {
+    this.#text += chunk;
+    const isAll = isEnd || this.#text.length > longestRow;
+    if (!this.#isBegun && !this.#begin(isAll)) return;
+    let at = 0;
+    while (at < this.#text.length) {
+      const row = this.#row(at);
+      if (row.end === this.#text.length && !isEnd) {
+        const isTooLong = this.#text.length - at > longestRow;
+        if (!isTooLong) break;
+        const place = { line: this.#line, column: 1 };
+        const message = `this row has more than ${longestRow} characters`;
+        yield {
+          ...row,
+          faults: row.faults.length > 0 ? row.faults : [faultAt(place, message)],
+          isLast: true,
+        };
+        return;
+      }
+      const broken = this.#text.slice(at, row.end).indexOf('\uFFFD');
+      if (broken >= 0) {
+        const before = this.#text.slice(at, at + broken).split(lineBreak);
+        const place = { line: this.#line + before.length - 1, column: before.at(-1)!.length + 1 };
+        const message = 'the table is not UTF-8 text; save it as "CSV UTF-8"';
+        yield { cells: row.cells, faults: [faultAt(place, message)], isLast: true };
+        return;
+      }
+      at = row.end;
+      this.#line = row.line;
+      if (row.cells.every((cell) => cell.text === '')) continue;
+      this.#columns ??= row.cells.length;
+      const extra = row.cells.slice(this.#columns).find((cell) => cell.text !== '');
+      if (extra) row.faults.push(faultAt(extra, `the header has only ${this.#columns} columns`));
+      yield row;
     }
-    at = end;
-  };
-  const restFrom = (start: number): string => {
-    unquoted.lastIndex = start;
-    return unquoted.exec(text)![0];
-  };
-  if (statedSeparator.test(firstLine)) goTo(firstLine.length + breakAt(text, firstLine.length).length);
-  while (at < text.length) {
-    const place = { line, column: at - lineStart + 1 };
-    const plain = restFrom(at);
-    const quote = /^ *"/.test(plain) ? at + plain.indexOf('"') : -1;
-    if (quote < 0) {
-      row.push({ ...place, text: plain.trim() });
-      goTo(at + plain.length);
-    } else {
-      const end = endOfQuote(text, quote);
-      const rest = end < 0 ? '' : restFrom(end + 1);
-      if (end < 0) faults.push(faultAt(place, 'the quote that begins here does not end'));
-      if (rest.trim() !== '')
-        faults.push(
-          faultAt(place, 'this cell goes on after its quotes; within them a quote is written twice'),
-        );
-      row.push({
-        ...place,
-        text: text
-          .slice(quote + 1, end < 0 ? undefined : end)
-          .replaceAll('""', '"')
-          .trim(),
-      });
-      goTo(end < 0 ? text.length : end + 1 + rest.length);
-    }
-    if (text[at] === separator) at += 1;
-    else {
-      goTo(at + breakAt(text, at).length);
-      rows.push(row);
-      row = [];
+    this.#text = this.#text.slice(at);
+  }
+
+  /** Finds the separator, as soon as the first line is there. */
+  #begin(isAll: boolean): boolean {
+    const [firstLine = ''] = this.#text.replace(/^\uFEFF/, '').split(lineBreak, 1);
+    // A line feed may be about to follow.
+    if (!isAll && firstLine.length + 2 >= this.#text.length) return false;
+    this.#isBegun = true;
+    this.#text = this.#text.replace(/^\uFEFF/, '');
+    this.#separator = separatorOf(firstLine);
+    this.#unquoted = new RegExp(`[^${RegExp.escape(this.#separator)}\\r\\n]*`, 'y');
+    if (!statedSeparator.test(firstLine)) return true;
+    this.#text = this.#text.slice(firstLine.length + breakAt(this.#text, firstLine.length).length);
+    this.#line = 2;
+    return true;
+  }
+
+  /** The row that begins there, where the next one begins, and in which line that is. */
+  #row(start: number) {
+    const text = this.#text;
+    const cells: TableCell[] = [];
+    const faults: TableFault[] = [];
+    let isOpen = false;
+    let line = this.#line;
+    let lineStart = start;
+    const restFrom = (from: number): string => {
+      this.#unquoted.lastIndex = from;
+      return this.#unquoted.exec(text)![0];
+    };
+    for (let at = start; ;) {
+      const place = { line, column: at - lineStart + 1 };
+      const plain = restFrom(at);
+      const quote = /^ *"/.test(plain) ? at + plain.indexOf('"') : -1;
+      if (quote < 0) {
+        cells.push({ ...place, text: plain.trim() });
+        at += plain.length;
+      } else {
+        const end = endOfQuote(text, quote);
+        const rest = end < 0 ? '' : restFrom(end + 1);
+        isOpen = end < 0;
+        if (isOpen) faults.push(faultAt(place, 'the quote that begins here does not end'));
+        if (rest.trim() !== '')
+          faults.push(
+            faultAt(place, 'this cell goes on after its quotes; within them a quote is written twice'),
+          );
+        const quoted = text.slice(quote + 1, end < 0 ? undefined : end);
+        cells.push({ ...place, text: quoted.replaceAll('""', '"').trim() });
+        for (const found of quoted.matchAll(lineBreaks)) {
+          line += 1;
+          lineStart = quote + 1 + found.index + found[0].length;
+        }
+        at = end < 0 ? text.length : end + 1 + rest.length;
+      }
+      if (text[at] === this.#separator && at < text.length) at += 1;
+      else {
+        const ends = { end: at + breakAt(text, at).length, line: line + 1 };
+        return { cells, faults, ...ends, ...(isOpen && { isLast: true as const }) };
+      }
     }
   }
-  rows.push(row);
-  return { rows: rows.filter((cells) => cells.some((cell) => cell.text !== '')), faults };
 }
 
 const lineBreak = /\r\n?|\n/;

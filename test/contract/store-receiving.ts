@@ -46,6 +46,36 @@ const refusal = (from: string, changes: Partial<RefusedEvents> = {}): RefusedEve
 });
 
 export function receiving(bench: () => Bench): void {
+  test('takes an event in by hand with a line in the audit, and not where there is one of its content', async () => {
+    const { store, home } = bench();
+    const content = { candidateId: '77', testId: 1, status: 'Completed' } as const;
+    const byHand = { action: 'reconcile', by: person } as const;
+    expect(await store.haveCome([content])).toEqual([false]);
+    const other = await home.open();
+    const taken = await Promise.all(
+      [store, other, store].map((one) =>
+        one.accept(arrival({ ...content, correlationId: null }, { windowMs: Infinity, byHand })),
+      ),
+    );
+    expect(taken.filter(({ duplicate }) => duplicate)).toHaveLength(2);
+    expect(await store.haveCome([content, { ...content, status: 'Canceled' }])).toEqual([true, false]);
+    const { eventId } = taken[0]!;
+    expect((await store.event(eventId))?.duplicates).toEqual([]);
+    expect(await store.audit({ about: eventId })).toMatchObject([
+      { action: 'reconcile', deliveries: [deliveryId(eventId, 1)] },
+    ]);
+    expect(await store.audit({})).toHaveLength(1);
+
+    await store.accept(arrival({ candidateId: 'Kim', candidateNumericalId: 12 }));
+    await store.accept(arrival({ candidateId: 'Robin', candidateNumericalId: 12 }));
+    await store.accept(arrival({ candidateId: 'Dana', candidateNumericalId: 77 }));
+    const found = await store.candidatesNumbered([77, 12, 13]);
+    expect(Array.from(found, ([number, ids]) => [number, ids.toSorted()])).toEqual([
+      [77, ['77']],
+      [12, ['Kim', 'Robin']],
+    ]);
+  });
+
   test('counts refused events by reason and source, until they are put away', async () => {
     const { store, home } = bench();
     await store.keepRefused([refusal('a', { first: t0 + 2, last: t0 + 3, count: 4 })]);

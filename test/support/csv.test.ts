@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseTable } from '../../src/support/csv.ts';
+import { parseTable, streamTable } from '../../src/support/csv.ts';
 
 const cells = (text: string) => {
   const { header, rows, faults } = parseTable(text);
@@ -50,6 +50,35 @@ describe('a table', () => {
     ['a,b\n1,\uFFFDtefan\n', ['2:3 the table is not UTF-8 text; save it as "CSV UTF-8"']],
   ])('says what is wrong, and where: %j', ([text, faults]) => {
     expect(faultsOf(text)).toEqual(faults);
+  });
+
+  test('read in pieces of any size is the same', async () => {
+    const text = '\uFEFFsep=;\r\na;b\r\n"x\r\ny;""";z\r\n\r\n;w\r1; "2" \n3;4;5';
+    const { header, rows, faults } = parseTable(text);
+    for (let size = 1; size <= text.length; size += 1) {
+      const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, n) =>
+        text.slice(n * size, (n + 1) * size),
+      );
+      const read = await Array.fromAsync(streamTable(ReadableStream.from(pieces)));
+      expect(read.map(({ cells: row }) => row)).toEqual([header, ...rows]);
+      expect(read.flatMap((row) => row.faults)).toEqual(faults);
+    }
+  });
+
+  test('read in pieces ends where a quote, or a line, does not', async () => {
+    const endless = async function* (begin: string) {
+      yield `a,b\n1,2\n${begin}`;
+      for (let n = 0; n < 100; n += 1) yield 'x'.repeat(100_000);
+      throw new Error('read on');
+    };
+    for (const [begin, message] of [
+      ['"', 'the quote that begins here does not end'],
+      ['', 'this row has more than 1000000 characters'],
+    ] as const) {
+      const read = await Array.fromAsync(streamTable(endless(begin)));
+      expect(read).toHaveLength(3);
+      expect(read.at(-1)).toMatchObject({ faults: [{ line: 3, column: 1, message }], isLast: true });
+    }
   });
 
   test('of a megabyte takes no stack and little time', () => {

@@ -82,6 +82,20 @@ export function* note(
   );
 }
 
+/** Writes a line for an event that was taken in by hand, with so many deliveries. */
+export function* noteMade(
+  action: ChangeKind,
+  eventSeq: number,
+  deliveries: number,
+  now: number,
+  by: By,
+): Operation<void> {
+  const seq = yield* insert(sql.insertChange, now, by.who, by.from, action, by.note);
+  yield* together(
+    Array.from({ length: deliveries }, (_, n) => run(sql.insertAbout, seq, eventSeq * seqsPerEvent + n + 1)),
+  );
+}
+
 /** What people changed by hand, newest first; written with the change itself. */
 export function* audit({ about, after, limit = 100 }: AuditFilter): Operation<Change[]> {
   const before = after ?? Number.MAX_SAFE_INTEGER;

@@ -1,7 +1,14 @@
-import type { CandidateEvent, Event, PlannedDelivery, RaisedNotice, RefusedEvents } from '../../model.ts';
+import type {
+  CandidateEvent,
+  ChangeKind,
+  Event,
+  PlannedDelivery,
+  RaisedNotice,
+  RefusedEvents,
+} from '../../model.ts';
 import { RecentCorrelations } from '../recent-correlations.ts';
 import type { Tallies } from '../tallies.ts';
-import { type By, sql as auditSql } from './audit.ts';
+import { type By, noteMade, sql as auditSql } from './audit.ts';
 import { type Claim, claimOfNew } from './claiming.ts';
 import { lockCandidate, type Lookups, waitFor } from './deciding.ts';
 import { insertDeliveries } from './deliveries.ts';
@@ -44,6 +51,8 @@ export interface Arrival {
   readonly windowMs: number;
   /** Only where the config has look-ups. */
   readonly lookups?: Lookups;
+  /** A person takes it in. The audit gets a line with its deliveries; one that is a duplicate leaves nothing. */
+  readonly byHand?: { readonly action: ChangeKind; readonly by: By };
 }
 
 /** A delivery that is claimed by the transaction that stores it. */
@@ -98,6 +107,9 @@ export interface RefusedFilter {
   /** The last of them came no later (ms). */
   readonly until?: number;
 }
+
+/** What an event says. */
+export type Content = Pick<CandidateEvent, 'candidateId' | 'testId' | 'status'>;
 
 interface StoredEvent {
   readonly seq: number;
@@ -181,7 +193,7 @@ export function* accept(
   arrival: Arrival,
   correlations: RecentCorrelations,
 ): Operation<AcceptedArrival> {
-  const { event, configId, windowMs } = arrival;
+  const { event, configId, windowMs, byHand } = arrival;
   const { candidateId, testId, status, correlationId, receivedAt } = event;
   const key = candidateKey(candidateId);
   const insertEvent = (content: number | null) =>
@@ -200,8 +212,10 @@ export function* accept(
   if (latest && Math.abs(receivedAt - latest.received_at) < windowMs) repeated ??= latest;
   const correlationReused = correlationId !== null && correlations.note(correlationId, event);
   if (latest && repeated) {
-    yield* insertRow(sql.insertDuplicate, repeated.seq, receivedAt, correlationId);
-    yield* insertCorrelation(event, latest.content, repeated.seq);
+    if (!byHand) {
+      yield* insertRow(sql.insertDuplicate, repeated.seq, receivedAt, correlationId);
+      yield* insertCorrelation(event, latest.content, repeated.seq);
+    }
     return { eventId: repeated.id, duplicate: true, correlationReused: false, claims: [] };
   }
   seq ??= (yield* insertEvent(latest?.content ?? null))!;
@@ -218,11 +232,22 @@ export function* accept(
     made,
     begins.map((begin) => begin && begin.now),
   );
+  if (byHand) yield* noteMade(byHand.action, seq, made.length, receivedAt, byHand.by);
   const claims = begins.map(
     (begin, index) => begin && claimOfNew(event, seq, made[index]!, index, { now: begin.now, configId }),
   );
   const undecided = waits && { undecided: true as const };
   return { eventId: event.id, duplicate: false, correlationReused, ...undecided, claims };
+}
+
+/** Which of these have an event. */
+export function* haveCome(contents: readonly Content[]): Operation<boolean[]> {
+  const found = yield* together(
+    contents.map(({ candidateId, testId, status }) =>
+      get(sql.latestWithContent, candidateKey(candidateId), candidateId, testId, status),
+    ),
+  );
+  return found.map((one) => one !== undefined);
 }
 
 /** Without those whose lease another replica has. */

@@ -1,5 +1,5 @@
 import type { DeliveryState } from '../../model.ts';
-import { all, get, query, type Operation } from '../operation.ts';
+import { all, get, query, together, type Operation } from '../operation.ts';
 import { type Condition, type EventStory, given, joined, storiesWhere } from './reading.ts';
 import { candidateKey, isLookup, of, rareState, seqsPerEvent } from './rows.ts';
 
@@ -195,6 +195,23 @@ export function* candidatesMeant(text: string, orBegins = true): Operation<Candi
   if (isSearched && found.length === 0 && /^[0-9a-f]+$/.test(small)) found = yield* all(begun, length, small);
   if (found.length > mostIds) return { beginning };
   return found.length === 0 ? { ids: [id] } : { ids: found.map((one) => one.id) };
+}
+
+/** Which candidates have these numbers as their ids, or else are known by them. It reads all events, as above. */
+export function* candidatesNumbered(numbers: readonly number[]): Operation<Map<number, string[]>> {
+  const ids = new Map<number, string[]>();
+  const exact = yield* together(numbers.map((one) => get(withId, candidateKey(`${one}`), `${one}`)));
+  const others = numbers.filter((one, place) => {
+    if (exact[place]) ids.set(one, [exact[place].id]);
+    return !exact[place];
+  });
+  if (others.length === 0) return ids;
+  const known = query<{ readonly number: number; readonly id: string }>(`
+  select distinct candidate_numerical_id as number, candidate_id as id from events
+  where candidate_numerical_id in (${others.map((_, place) => `$${place + 1}`).join(', ')})`);
+  for (const { number, id } of yield* all(known, ...others))
+    ids.getOrInsertComputed(number, () => []).push(id);
+  return ids;
 }
 
 /**

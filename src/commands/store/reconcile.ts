@@ -1,0 +1,347 @@
+import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { durationText, parseDuration } from '../../config/text/units.ts';
+import type { PlanningConfig } from '../../config/load.ts';
+import { accepting } from '../../intake.ts';
+import { lookupsOf } from '../../lookups/deciding.ts';
+import { noFacts, type Status, statuses, unknownOfEvent } from '../../model.ts';
+import type { ReceivedEvent } from '../../receiver/receive.ts';
+import { decide } from '../../rules/decide.ts';
+import { inParts, pageByPage } from '../../store/paging.ts';
+import type { Change, Store } from '../../store/store.ts';
+import { eventIds, readCandidateId } from '../../support/ids.ts';
+import { count, firstListed, jsonLine, lowerAscii, orList, printable } from '../../support/text.ts';
+import {
+  command,
+  expected,
+  flag,
+  readOption,
+  required,
+  textOption,
+  TypedArgument,
+  type ValuesOf,
+} from '../command.ts';
+import { type ExportedRow, exportedRows, ExportFigures } from '../exported-rows.ts';
+import { CommandError, exit, type Io, when } from '../output.ts';
+import { byLocalClock, byUser, withStoreAndConfig } from '../with-store.ts';
+import { saveToday } from './replay.ts';
+
+const declared = {
+  candidate: required(textOption('--candidate <column>', 'the column with the candidate ids')),
+  test: required(textOption('--test <column>', 'the column with the test ids')),
+  status: required(textOption('--status <column>', 'the column with the statuses')),
+  at: textOption('--at <column>', 'the column that says when that status was reached'),
+  map: readOption('--map <from=to>', 'what the file calls a final status; may be repeated', readMapping),
+  since: readOption('--since <duration>', 'only rows that are younger, such as 30d', readDuration),
+  except: textOption('--except <file>', 'candidate ids to leave out, one a line'),
+  accept: flag('--accept', 'take in what is missing, as if it came now; asks first'),
+  yes: flag('--yes', 'do not ask; without --at, your word that all rows are younger than --since'),
+  json: flag('--json', 'print one JSON object a line for each that is missing'),
+};
+type Options = ValuesOf<typeof declared>;
+
+/** Compares the testing service's own export with what came. */
+export const reconcile = command({
+  name: 'reconcile',
+  description: 'find who reached a final status, by an export of the testing service, and never arrived here',
+  examples: [
+    'reconcile export.csv --candidate Id --test "Test ID" --status State --at Finished --map Done=Completed',
+    'reconcile export.csv --candidate Id --test "Test ID" --status State --at Finished --since 7d --accept',
+  ],
+  options: declared,
+  argument: new TypedArgument<string>('<file>', 'a CSV file (UTF-8) whose first row names the columns'),
+  async run(options, io, name) {
+    if (options.accept) refuseUnsure(options, io);
+    const except = options.except === undefined ? new Set<string>() : await idsIn(options.except);
+    const file = await open(name).catch((error: Error) => unreadable(name, error));
+    try {
+      return await withStoreAndConfig(options, io, (store, config) =>
+        compare({ file, name, except, options, store, config, io }),
+      );
+    } finally {
+      await file.close();
+    }
+  },
+});
+
+interface Surroundings {
+  readonly file: FileHandle;
+  readonly name: string;
+  readonly except: ReadonlySet<string>;
+  readonly options: Options;
+  readonly store: Store;
+  readonly config: PlanningConfig;
+  readonly io: Io;
+}
+
+function refuseUnsure({ at, since, yes }: Options, io: Io): void {
+  if (at === undefined && since === undefined)
+    throw new CommandError(
+      '--accept needs --at, the column that says when; or --since, with your word (--yes) that all rows are younger than that',
+      exit.usage,
+    );
+  if (!yes && !io.ask)
+    throw new CommandError('nobody can be asked here: leave --accept out to look, or give --yes', exit.usage);
+}
+
+async function compare(at: Surroundings): Promise<number> {
+  const { file, name, options, store, config, io } = at;
+  const { retentionMs } = config.store;
+  const sinceMs = options.since ?? retentionMs;
+  if (options.accept && options.at === undefined && sinceMs > retentionMs)
+    throw new CommandError(
+      `events are kept for ${durationText(retentionMs)} (store.retention): nobody can say of older ones whether they came`,
+      exit.usage,
+    );
+  const tell = (text: string) => (options.json ? io.err(text) : io.out(text));
+  const from = (await store.now()) - Math.min(sinceMs, retentionMs);
+  const figures = new ExportFigures();
+  const before = await file.stat();
+  if (options.accept && !before.isFile())
+    throw new CommandError(`--accept reads ${name} twice, so it has to be a file`, exit.usage);
+  const found = await list(at, from, figures);
+  tellFigures(figures, found, at, tell);
+  if (found.missing === 0) return figures.unread === 0 ? exit.ok : exit.problems;
+  await tellErased(store, from, await byLocalClock(store, io), tell);
+  if (!options.accept) return exit.differs;
+  tell(toBeSent(found));
+  const many = count(found.missing - found.unknown, 'event');
+  const word =
+    options.at === undefined ? `All rows are younger than ${durationText(sinceMs)}, and it takes` : 'Take';
+  const answer = options.yes || !io.ask ? 'y' : await io.ask(`${word} in ${many}? [y/N] `);
+  if (!/^y(es)?$/i.test(answer.trim())) {
+    tell('Nothing was taken in.');
+    return exit.differs;
+  }
+  const { mtimeMs, size } = await file.stat();
+  if (mtimeMs !== before.mtimeMs || size !== before.size)
+    throw new CommandError(`${name} was changed meanwhile; nothing was taken in`);
+  await saveToday(store, config);
+  tell(`Taken in: ${count(await takeIn(at, from), 'event')}.`);
+  if (found.unknown > 0) return exit.differs;
+  return figures.unread === 0 ? exit.ok : exit.problems;
+}
+
+/** A row whose event never came. */
+interface Missing extends ExportedRow {
+  /** Where the row has only that. */
+  readonly number: number | null;
+  /** It has only a number, which is not known, or known of several. */
+  readonly isUnknown: boolean;
+}
+
+const rowsAtOnce = 1000;
+
+/** A page at a time: an export may have millions. */
+async function* missingRows(
+  at: Surroundings,
+  from: number,
+  figures: ExportFigures,
+  unread: (line: number, why: string) => void,
+): AsyncGenerator<Missing[]> {
+  const { file, name, options, store, io } = at;
+  const { timeZone = 'UTC' } = await byLocalClock(store, io);
+  const { candidate, test, status, at: column, map = new Map<string, Status>() } = options;
+  const asked = { candidate, test, status, at: column, map, timeZone, from };
+  let page: ExportedRow[] = [];
+  try {
+    for await (const row of exportedRows(file, name, asked, figures, unread)) {
+      page.push(row);
+      if (page.length < rowsAtOnce) continue;
+      yield await missingOf(page, at);
+      page = [];
+    }
+  } catch (error) {
+    throw error instanceof Error && 'syscall' in error ? unreadable(name, error) : error;
+  }
+  yield await missingOf(page, at);
+}
+
+async function missingOf(rows: readonly ExportedRow[], { store, except }: Surroundings): Promise<Missing[]> {
+  const numbers = rows.map(({ candidateId }) =>
+    /^[1-9]\d{0,14}$/.test(candidateId) ? Number(candidateId) : null,
+  );
+  const known = await store.candidatesNumbered([...new Set(numbers.filter((one) => one !== null))]);
+  const meant = rows.map((row, place): Missing => {
+    const number = numbers[place] ?? null;
+    if (number === null) return { ...row, number, isUnknown: false };
+    const ids = known.get(number) ?? [];
+    const [candidateId = row.candidateId] = ids.length === 1 ? ids : [];
+    return {
+      ...row,
+      candidateId,
+      number: candidateId === row.candidateId ? null : number,
+      isUnknown: ids.length !== 1,
+    };
+  });
+  const came = await store.haveCome(meant);
+  return meant.filter(
+    ({ candidateId, isUnknown }, place) =>
+      (isUnknown || !came[place]) && !except.has(candidateId) && !except.has(rows[place]!.candidateId),
+  );
+}
+
+interface Found {
+  missing: number;
+  unknown: number;
+  /** Events that look-ups are made for before they are decided. */
+  undecided: number;
+  readonly bySink: Map<string, number>;
+}
+
+const mostUnread = 1000;
+/** A row that says the same as one of so many before it is not listed again. */
+const mostSeen = 100_000;
+
+/** Prints what is missing, once each. */
+async function list(at: Surroundings, from: number, figures: ExportFigures): Promise<Found> {
+  const { name, options, store, config, io } = at;
+  const found: Found = { missing: 0, unknown: 0, undecided: 0, bySink: new Map() };
+  const seen = new Set<string>();
+  const now = await store.now();
+  const unread = (line: number, why: string) => {
+    if (figures.unread <= mostUnread) io.err(printable(`${name}:${line} ${why}`));
+  };
+  for await (const page of missingRows(at, from, figures, unread)) {
+    for (const one of page) {
+      const { line, candidateId, testId, status, isUnknown } = one;
+      const key = `${testId} ${status} ${candidateId}`;
+      if (seen.has(key)) continue;
+      if (seen.size === mostSeen) seen.clear();
+      seen.add(key);
+      found.missing += 1;
+      const why = isUnknown ? '  (only a number, by which not exactly one candidate is known)' : '';
+      io.out(
+        options.json
+          ? jsonLine({ line, candidateId, testId, status })
+          : `  line ${line}  ${status}  test ${testId}  candidate ${printable(candidateId)}${why}`,
+      );
+      if (isUnknown) found.unknown += 1;
+      else plan(one, now, config, found);
+    }
+    await io.drained();
+  }
+  if (figures.unread > mostUnread) io.err(`${figures.unread - mostUnread} more rows cannot be read.`);
+  return found;
+}
+
+function plan(one: Missing, now: number, { plan: today }: PlanningConfig, found: Found): void {
+  const { event, ...received } = receivedOf(one, now);
+  const subject = { ...unknownOfEvent, id: 'evt_', ...event, ...received };
+  if ((lookupsOf(today, subject)?.asked.length ?? 0) > 0) found.undecided += 1;
+  else
+    for (const { sink } of decide(today, subject, noFacts, now))
+      found.bySink.set(sink, (found.bySink.get(sink) ?? 0) + 1);
+}
+
+function receivedOf({ candidateId, number, testId, status }: Missing, receivedAt: number): ReceivedEvent {
+  const event = { candidateId, candidateNumericalId: number, testId, status };
+  const raw = { candidateId, ...(number !== null && { candidateNumericalId: number }), testId, status };
+  return { event, raw, correlationId: null, receivedAt };
+}
+
+function tellFigures(
+  { final, older, unread, others }: ExportFigures,
+  { missing, unknown }: Found,
+  { options, config }: Surroundings,
+  tell: (text: string) => void,
+): void {
+  const left = others.values().reduce((sum, one) => sum + one, 0);
+  const names = Array.from(others, ([status, many]) => `"${status}" (${many})`);
+  const kept = durationText(Math.min(options.since ?? Infinity, config.store.retentionMs));
+  const lines = [
+    missing === 0
+      ? `Of ${count(final, 'row')}, none is missing.`
+      : `Of ${count(final, 'row')}, ${missing} never came.`,
+    ...(unknown === 0
+      ? []
+      : [
+          `${count(unknown, 'row')} of these cannot be taken in: of a number, one candidate has to be known.`,
+        ]),
+    ...(older === 0 ? [] : [`${count(older, 'row')} older than ${kept} left out.`]),
+    ...(left === 0
+      ? []
+      : [
+          `${count(left, 'row')} left out, as the status is not final: ${firstListed(names, 5)}. Where one is, say so: --map ${JSON.stringify(`${others.keys().next().value}=Completed`)}`,
+        ]),
+    ...(unread === 0 ? [] : [`${count(unread, 'row')} cannot be read.`]),
+    ...(options.at === undefined && !options.accept && missing > 0
+      ? [`Without --at, these may be older than events are kept (${durationText(config.store.retentionMs)}).`]
+      : []),
+  ];
+  tell(lines.map(printable).join('\n'));
+}
+
+/** Whom that was is not kept, so somebody has to think of it. */
+async function tellErased(store: Store, from: number, io: Io, tell: (text: string) => void): Promise<void> {
+  const changes = pageByPage<Change>(Infinity, (limit, last) =>
+    store.audit({ limit, ...(last && { after: last.id }) }),
+  );
+  const times: string[] = [];
+  for await (const { action, at } of changes) {
+    if (at < from) break;
+    if (action === 'forget') times.push(when(at, io));
+  }
+  if (times.length > 0)
+    tell(
+      `Candidates were erased by \`forget\` at ${firstListed(times, 5)}; nobody knows here who. If the file has them, name them in a file for --except.`,
+    );
+}
+
+function toBeSent({ bySink, undecided }: Found): string {
+  const sinks = Array.from(bySink, ([sink, many]) => `${many} to ${sink}`);
+  const what = sinks.length === 0 ? 'Rules ask for no deliveries' : `Rules ask for ${firstListed(sinks, 10)}`;
+  return printable(
+    undecided === 0 ? `${what}.` : `${what}; ${count(undecided, 'event')} will be looked up first.`,
+  );
+}
+
+async function takeIn(at: Surroundings, from: number): Promise<number> {
+  const { store, config, io } = at;
+  const [newest] = await store.events({ limit: 1 });
+  const accept = accepting({ store, config: () => config, nextId: eventIds({ after: newest?.event.id }) });
+  const byHand = { action: 'reconcile' as const, by: byUser({}, io) };
+  let taken = 0;
+  for await (const page of missingRows(at, from, new ExportFigures(), () => {})) {
+    const now = await store.now();
+    const accepted = await inParts(
+      page.filter(({ isUnknown }) => !isUnknown),
+      (one) => accept(receivedOf(one, now), byHand),
+    );
+    taken += accepted.filter(({ duplicate }) => !duplicate).length;
+  }
+  return taken;
+}
+
+async function idsIn(name: string): Promise<ReadonlySet<string>> {
+  const text = await readFile(name, 'utf8').catch((error: Error) => unreadable(name, error));
+  const ids = new Set<string>();
+  for (const [index, line] of text.split(/\r\n?|\n/).entries()) {
+    if (line.trim() === '') continue;
+    // Of a table with one column.
+    const id = readCandidateId(line.replace(/^\uFEFF/, '').replaceAll('"', ''));
+    if ('fault' in id) throw new CommandError(`${printable(name)}:${index + 1} expected ${id.fault}`);
+    ids.add(id.value);
+  }
+  return ids;
+}
+
+function unreadable(name: string, { message }: Error): never {
+  throw new CommandError(printable(`${name} cannot be read: ${message}`));
+}
+
+function readDuration(words: string): number {
+  const ms = parseDuration(words);
+  if (ms === null) throw expected('a duration such as 24h or 30d');
+  return ms;
+}
+
+function readMapping(
+  words: string,
+  before: ReadonlyMap<string, Status> = new Map(),
+): ReadonlyMap<string, Status> {
+  const [, from = '', to = ''] = /^(.+)=(.*)$/s.exec(words) ?? [];
+  const status = statuses.find((one) => lowerAscii(one) === lowerAscii(to.trim()));
+  if (from === '' || status === undefined)
+    throw expected(`as in Finished=Completed, with ${orList(statuses)} after it`);
+  return new Map([...before, [lowerAscii(from.trim()), status]]);
+}
