@@ -224,7 +224,8 @@ async function prepareDeliveries(trusted: Trusted) {
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
   const undecided = () => deciding.wake();
-  const inbox = createIntake({ store, refused, config, worker, undecided, log, nextId });
+  const mayWait = () => deciding.mayWait;
+  const inbox = createIntake({ store, refused, config, worker, undecided, mayWait, log, nextId });
   return { ...trusted, sinks, worker, deciding, whole, wake, inbox };
 }
 type Working = Awaited<ReturnType<typeof prepareDeliveries>>;

@@ -22,6 +22,8 @@ export interface IntakeParts {
   readonly worker?: Pick<Worker, 'reserve'>;
   /** Called when an event was stored that is decided later: its config has look-ups. */
   readonly undecided?: () => void;
+  /** Whether an event may wait to be decided, also by an earlier config, which had look-ups. */
+  readonly mayWait?: () => boolean;
   readonly log: Logger;
   /** Makes event ids. They continue after those in the store. */
   readonly nextId?: (now: number) => string;
@@ -39,6 +41,7 @@ export function accepting({
   config,
   worker,
   undecided,
+  mayWait,
   nextId = eventIds(),
 }: Omit<IntakeParts, 'refused' | 'log'>): Accept {
   return async ({ event: received, raw, correlationId: given, receivedAt }, byHand) => {
@@ -48,7 +51,7 @@ export function accepting({
     const id = nextId(receivedAt);
     const event: Event = { ...unknownOfEvent, id, ...received, raw, correlationId, receivedAt };
     const deliveries = decide(plan, event, noFacts, receivedAt);
-    const lookups = lookupsOf(plan, event);
+    const lookups = lookupsOf(plan, event) ?? (mayWait?.() ? { asked: [], until: null } : undefined);
     const reservation = worker?.reserve(lookups && lookups.asked.length > 0 ? lookups.asked : deliveries);
     const begins = reservation && { begins: reservation.begins };
     const windowMs = byHand ? Infinity : idempotency.windowMs;

@@ -61,15 +61,22 @@ export class Deciding {
   #running: Promise<void> | null = null;
   #runAgain = false;
   #stopped = false;
+  #mayWait = true;
   #cancelAlarm: () => void = () => {};
 
   constructor(parts: DecidingParts) {
     this.#parts = parts;
   }
 
+  /** Whether an event may wait, also by an earlier config. None of its candidate may overtake it. */
+  get mayWait(): boolean {
+    return this.#mayWait;
+  }
+
   /** Looks whether there is something to decide. Cheap, and safe to call at any time. */
   wake(): void {
     if (this.#stopped) return;
+    this.#mayWait = true;
     this.#runAgain = true;
     this.#running ??= this.#run().finally(() => {
       this.#running = null;
@@ -96,6 +103,7 @@ export class Deciding {
       }
     }
     this.#cancelAlarm();
+    this.#mayWait = waitMs !== null;
     if (this.#stopped || waitMs === null) return;
     this.#cancelAlarm = clock.after(waitMs, () => this.wake());
   }

@@ -62,7 +62,7 @@ async function deciding(ask: Ask, waitFor?: string) {
     store,
     clock: systemClock,
     config: () => config,
-    plan: async () => (isLost ? { fault: 'It cannot be used.' } : first),
+    plan: async (id) => (isLost ? { fault: 'It cannot be used.' } : id === first.id ? first : config.plan),
     wake: () => worker.wake(),
     failed: (error) => {
       throw error;
@@ -74,6 +74,7 @@ async function deciding(ask: Ask, waitFor?: string) {
     config: () => config,
     worker,
     undecided: () => decider.wake(),
+    mayWait: () => decider.mayWait,
     log: pino({ level: 'silent' }),
   });
   const accept = async (candidateId: string, status: 'Completed' | 'Canceled' = 'Completed', testId = 1) => {
@@ -211,6 +212,19 @@ describe('an event with a look-up', () => {
     expect(await told(1)).toEqual([' ']);
     answer.resolve(answered({ name: 'Ana', score: 1 }));
     expect(await told(3)).toEqual([' ', 'Ana 1', ' ']);
+  });
+
+  test('is decided before those of its candidate that came when the config had no look-ups any more', async () => {
+    const answer = Promise.withResolvers<Outcome>();
+    const { accept, told, dropLookups, store } = await deciding(() => answer.promise);
+    await accept('ana');
+    await dropLookups();
+    const later = await accept('ana', 'Canceled');
+    await accept('ben', 'Canceled');
+    expect(await told(1)).toEqual(["by today's"]);
+    expect((await store.event(later))!.decided).toBe(false);
+    answer.resolve(answered({ name: 'Ana', score: 1 }));
+    expect((await told(3)).toSorted()).toEqual(['Ana 1', "by today's", "by today's"]);
   });
 });
 
