@@ -53,7 +53,7 @@ export async function* exportedRows(
     ...start,
     encoding: 'utf8',
     autoClose: false,
-    highWaterMark: 1 << 18,
+    highWaterMark: 1 << 16,
   });
   for await (const { cells, faults, isLast } of streamTable(chunks)) {
     const [fault] = faults;

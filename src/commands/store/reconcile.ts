@@ -190,7 +190,7 @@ interface Found {
 
 const mostUnread = 1000;
 /** A row that says the same as one of so many before it is not listed again. */
-const mostSeen = 100_000;
+const mostSeen = 20_000;
 
 /** Prints what is missing, once each. */
 async function list(at: Surroundings, from: number, figures: ExportFigures): Promise<Found> {
