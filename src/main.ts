@@ -3,7 +3,7 @@ import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import type { Interface } from 'node:readline';
 
-await import('./support/right-node.js');
+await import('./support/npm/right-node.js');
 // Where nobody says another place, that which npm ci fills; threads take it over. What follows is compiled once then.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, '../node_modules/.cache/compiled');
 enableCompileCache();

@@ -1,7 +1,7 @@
 import { type Event, type Facts, noFacts, type PlannedDelivery, type RaisedNotice } from '../model.ts';
 import { noticeData, templateData, testWith } from '../templates/data.ts';
 import { nextOpen, windowEnd } from './calendar.ts';
-import type { Subject } from './fields.ts';
+import type { ConditionInput } from './fields.ts';
 import type { Action, Explanation, Plan } from './plan.ts';
 
 /** The deliveries of an event, in the order of the rules and their actions. Pure. Called for every event. */
@@ -23,7 +23,7 @@ export function explain(plan: Plan, event: Event, facts: Facts, now: number): Ex
   return { rules, actions };
 }
 
-export const subjectOf = (plan: Plan, event: Event, facts: Facts): Subject => ({
+export const subjectOf = (plan: Plan, event: Event, facts: Facts): ConditionInput => ({
   event,
   test: testWith(plan.test(event.testId), facts),
   facts,
@@ -36,14 +36,14 @@ export function lookedUpFor(plan: Plan, event: Event, given: Facts): Facts {
   return Object.fromEntries(Object.entries(given).filter(([lookup]) => isMade(lookup)));
 }
 
-function actionsFor(plan: Plan, subject: Subject): readonly Action[] {
+function actionsFor(plan: Plan, subject: ConditionInput): readonly Action[] {
   const matched = plan.rules.match(subject);
   if (matched.length === 0) return plan.unmatched;
   const [first = 0] = matched;
   return matched.length === 1 ? (plan.then[first] ?? []) : matched.flatMap((index) => plan.then[index] ?? []);
 }
 
-function planned(action: Action, event: Event, subject: Subject, now: number): PlannedDelivery {
+function planned(action: Action, event: Event, subject: ConditionInput, now: number): PlannedDelivery {
   const { rule, action: index, sink, connector } = action;
   const { test, facts } = subject;
   const lane = action.lane(templateData(event, test, facts, rule, now));
@@ -66,7 +66,7 @@ export type Schedule = Pick<PlannedDelivery, 'dueAt' | 'group' | 'groupMax'>;
  * Without hours and digest, a delivery is due now and has its own message. Hours move `dueAt`; a digest also sets a
  * group: deliveries with the same group become one message.
  */
-export function schedule(action: Action, event: Event, subject: Subject, now: number): Schedule {
+export function schedule(action: Action, event: Event, subject: ConditionInput, now: number): Schedule {
   const { rule, digest } = action;
   const dueAt = openFrom(action, digest ? windowEnd(digest.windows, now) : now);
   if (!digest) return { dueAt, group: null, groupMax: null };

@@ -3,7 +3,7 @@ import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
 import { statuses, type CandidateEvent, type Facts, type Json, type JsonMap } from '../model.ts';
 
 /** What conditions test: the event, the catalog's entry for its test (see TemplateData.test), and what look-ups found out. */
-export interface Subject {
+export interface ConditionInput {
   readonly event: CandidateEvent;
   readonly test: JsonMap;
   readonly facts: Facts;
@@ -43,7 +43,7 @@ export interface Field {
   /** Of a fact: where it comes from. */
   readonly fact?: { readonly lookup: string; readonly key: string; readonly personal: boolean };
   /** Null if there is none; undefined if that is not known. */
-  read(subject: Subject): Json | undefined;
+  read(subject: ConditionInput): Json | undefined;
 }
 
 const status = z.enum(statuses, {

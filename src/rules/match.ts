@@ -1,8 +1,8 @@
 import { type Status, statuses } from '../model.ts';
 import { constraintOf, testsNamedIn, type When } from './conditions.ts';
-import { type LookupFields, noLookups, type Subject } from './fields.ts';
+import { type LookupFields, noLookups, type ConditionInput } from './fields.ts';
 import type { Cell, Possible, RuleSet, Verdict } from './plan.ts';
-import { compileWhen, type Test, theRule } from './when-test.ts';
+import { compileWhen, type CompiledCondition, theRule } from './compile-when.ts';
 
 export interface Rule {
   readonly name: string;
@@ -17,7 +17,7 @@ export function compileRules(rules: readonly Rule[], lookups = noLookups): RuleS
 }
 
 interface CompiledRule extends Rule {
-  readonly test: Test;
+  readonly test: CompiledCondition;
 }
 
 class IndexedRules implements RuleSet {
@@ -50,7 +50,7 @@ class IndexedRules implements RuleSet {
   }
 
   /** Merges two ascending lists of rules. */
-  match(subject: Subject): number[] {
+  match(subject: ConditionInput): number[] {
     const { testId, status } = subject.event;
     const forTest = this.#named(status, testId);
     const forAnyTest = this.#named(status, null);
@@ -82,7 +82,7 @@ class IndexedRules implements RuleSet {
     });
   }
 
-  explain(subject: Subject): Verdict[] {
+  explain(subject: ConditionInput): Verdict[] {
     let ended: string | null = null;
     return this.#rules.map(({ name, when, final, test }) => {
       if (ended !== null) {

@@ -3,7 +3,7 @@ import type { ActionRef, AlertKind, Json, JsonMap, PlannedDelivery, Status } fro
 import type { Audience } from '../connector.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { RenderResult } from '../templates/template.ts';
-import type { Field, LookupField, Subject } from './fields.ts';
+import type { Field, LookupField, ConditionInput } from './fields.ts';
 import type { Hours, Windows } from './calendar.ts';
 
 export interface Verdict {
@@ -29,7 +29,7 @@ export type Truth = boolean | null;
 
 /** What a condition depends on where a cell does not decide it. */
 export interface Rest {
-  holds(subject: Subject): Truth;
+  holds(subject: ConditionInput): Truth;
   /** For people. Continues "if". */
   readonly words: string;
   /** Values that show when it holds. */
@@ -48,13 +48,13 @@ export interface Possible {
 export interface RuleSet {
   readonly names: readonly string[];
   /** Indexes of the rules that apply, in order, ending at a `final` one. */
-  match(subject: Subject): number[];
+  match(subject: ConditionInput): number[];
   /** The rules that events of a cell can match, in order, those after a `final` one included. */
   possible(cell: Cell): Possible[];
   /** The test ids that conditions name. */
   readonly namedTests: ReadonlySet<number>;
   /** One verdict for each rule, in order. Rules after a matching `final` one were not reached. */
-  explain(subject: Subject): Verdict[];
+  explain(subject: ConditionInput): Verdict[];
 }
 
 /** One entry of a `then`, compiled. Pure. */
@@ -111,7 +111,7 @@ export interface Lookup {
   /** Its facts are `name.field`. */
   readonly name: string;
   /** Whether it is made for an event: its `when`, which uses no facts. */
-  readonly applies: (subject: Subject) => boolean;
+  readonly applies: (subject: ConditionInput) => boolean;
   readonly fields: ReadonlyMap<string, LookupField>;
   /** It is asked again until these are known. */
   readonly until: readonly string[];

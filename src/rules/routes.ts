@@ -2,13 +2,13 @@ import type { Audience } from '../connector.ts';
 import { type Facts, type Json, noFacts, statuses } from '../model.ts';
 import { eventData, sampleEvent, type TemplateData } from '../templates/data.ts';
 import { firstOnes, lazily } from '../support/text.ts';
-import type { Field, Subject } from './fields.ts';
+import type { Field, ConditionInput } from './fields.ts';
 import type { Action, Cell, Plan, Possible, Rest } from './plan.ts';
 
 /** Who hears of the events of a cell, as the rules say it before any event has come. */
 export interface Route {
   readonly cell: Cell;
-  readonly heardBy: readonly Heard[];
+  readonly heardBy: readonly RoutedAction[];
   /** True if nobody hears of any. */
   readonly nobody: boolean;
   /** True if somebody hears of some, and nobody of others. */
@@ -29,7 +29,7 @@ export interface Route {
 }
 
 /** One action that follows from events of a cell. */
-export interface Heard {
+export interface RoutedAction {
   readonly action: Action;
   /** null: it follows from all of them. */
   readonly rest: Rest | null;
@@ -79,8 +79,8 @@ function routeOf(plan: Plan, cell: Cell, known: ReadonlySet<number>, others: rea
   };
 }
 
-function heardOf(plan: Plan, cell: Cell, reached: readonly Possible[]): Heard[] {
-  const heard = (actions: readonly Action[], rest: Rest | null): Heard[] =>
+function heardOf(plan: Plan, cell: Cell, reached: readonly Possible[]): RoutedAction[] {
+  const heard = (actions: readonly Action[], rest: Rest | null): RoutedAction[] =>
     actions.map((action) => ({ action, rest, audience: lazily(() => audienceOf(action, cell, plan)) }));
   const ofRules = reached.flatMap(({ rule, rest }, at) => {
     const before = reached.slice(0, at).filter(({ final }) => final);
@@ -213,7 +213,7 @@ function samplesOf(
   reached: readonly Possible[],
   known: ReadonlySet<number>,
   others: readonly number[],
-): { readonly event: Subject; readonly missing: FactsCase['missing'] }[] {
+): { readonly event: ConditionInput; readonly missing: FactsCase['missing'] }[] {
   const values = reached.flatMap(({ rest }) => rest?.values ?? []);
   const of = (isIt: (field: Field) => boolean) =>
     values.flatMap(({ field, value }) => (isIt(field) ? [value] : []));
@@ -247,7 +247,11 @@ function samplesOf(
 }
 
 /** The rules that match an event of which nobody hears; null if that is meant. */
-function unheardOf({ silent }: Plan, reached: readonly Possible[], event: Subject): readonly number[] | null {
+function unheardOf(
+  { silent }: Plan,
+  reached: readonly Possible[],
+  event: ConditionInput,
+): readonly number[] | null {
   const rules: number[] = [];
   for (const { rule, final, rest } of reached) {
     if (rest !== null && rest.holds(event) !== true) continue;
@@ -262,7 +266,7 @@ function unheardOf({ silent }: Plan, reached: readonly Possible[], event: Subjec
 const mostCompared = 200;
 
 /** Pairs of actions of which the same people get the same kind of message. */
-function pairsOf(heard: readonly Heard[]): Twice[] {
+function pairsOf(heard: readonly RoutedAction[]): Twice[] {
   const bySink = Map.groupBy(
     heard.slice(0, mostCompared),
     ({ action: { sink, digest } }) => `${sink} ${JSON.stringify(digest?.windows)}`,

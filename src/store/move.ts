@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { storable } from '../support/text.ts';
 import { liveReplicas } from './operations/leases.ts';
 import { all, get, lock, query, run, together, type Operation, type Value } from './operation.ts';
-import { places } from './operations/rows.ts';
+import { places } from './rows.ts';
 import { type Driver, StoreUnavailable } from './store.ts';
 
 interface Table {

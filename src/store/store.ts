@@ -47,7 +47,7 @@ export type {
   Content,
   KeptRequest,
 } from './operations/receiving.ts';
-export type { RejectedRequest } from './operations/rows.ts';
+export type { RejectedRequest } from './rows.ts';
 export type { EventSearch, FoundEvents } from './operations/searching.ts';
 export type { SinkPause, SinkFigures } from './operations/sink-health.ts';
 export { isFound } from './operations/searching.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { deliveryId } from '../../src/support/ids.ts';
-import { candidateKey } from '../../src/store/operations/rows.ts';
+import { candidateKey } from '../../src/store/rows.ts';
 import type { RefusedEvents } from '../../src/model.ts';
 import type { Acceptance } from '../../src/store/store.ts';
 import { seeded } from '../faults/random.ts';

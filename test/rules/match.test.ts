@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { noFacts, statuses } from '../../src/model.ts';
 import { compileRules, type Rule } from '../../src/rules/match.ts';
-import type { Subject } from '../../src/rules/fields.ts';
+import type { ConditionInput } from '../../src/rules/fields.ts';
 import { whenSchema } from '../../src/rules/when.ts';
 import type { Condition, When } from '../../src/rules/conditions.ts';
 import { subject, testIds, whens } from './tools.ts';
@@ -13,7 +13,7 @@ const named = (...all: [When, boolean?][]): Rule[] =>
 
 const rules = (...all: [When, boolean?][]) => compileRules(named(...all));
 
-const matches = (when: When, candidate: Subject) =>
+const matches = (when: When, candidate: ConditionInput) =>
   compileRules([{ name: 'rule', when: whenSchema.parse(when), final: false }]).match(candidate).length === 1;
 
 describe('a condition', () => {
@@ -101,7 +101,7 @@ describe('matching', () => {
 });
 
 /** The plainest reading of a rule, without an index; lists and operators only as the generator below makes them. */
-function plainly(when: When, { event, test, facts }: Subject): boolean {
+function plainly(when: When, { event, test, facts }: ConditionInput): boolean {
   return Object.entries(when).every(([key, operand]) => {
     if (key === 'all') return (operand as When[]).every((one) => plainly(one, { event, test, facts }));
     if (key === 'any') return (operand as When[]).some((one) => plainly(one, { event, test, facts }));

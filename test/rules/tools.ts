@@ -2,10 +2,13 @@ import * as fc from 'fast-check';
 import { type CandidateEvent, type Facts, type LookupFacts, noFacts, statuses } from '../../src/model.ts';
 import type { Hours } from '../../src/rules/calendar.ts';
 import type { Condition, When } from '../../src/rules/conditions.ts';
-import type { LookupFields, Subject } from '../../src/rules/fields.ts';
+import type { LookupFields, ConditionInput } from '../../src/rules/fields.ts';
 import { eventWith } from '../fixtures/event.ts';
 
-export const subject = (event: Partial<CandidateEvent> = {}, test: Subject['test'] = {}): Subject => ({
+export const subject = (
+  event: Partial<CandidateEvent> = {},
+  test: ConditionInput['test'] = {},
+): ConditionInput => ({
   event: eventWith(event),
   test: { id: event.testId ?? 1234567, ...test },
   facts: noFacts,

@@ -12,7 +12,7 @@ test('`npm run demo -- --once` shows what each tool received, and exits 0', asyn
   const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
     scripts: { demo: string };
   };
-  expect(scripts.demo).toBe('node src/support/run.js sandbox/demo.ts');
+  expect(scripts.demo).toBe('node src/support/npm/run.js sandbox/demo.ts');
   const { code, out } = await demo('--once');
   expect(code).toBe(0);
   const answers = [...out.matchAll(/^ {2}(\d{3}) \{/gm)].map(([, status]) => Number(status));

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { candidateKey } from '../../src/store/operations/rows.ts';
+import { candidateKey } from '../../src/store/rows.ts';
 
 test('a stored key is found again by every later version', () => {
   expect(candidateKey('')).toBe(70_979_946_618_013);

@@ -53,7 +53,7 @@ describe('an older Node', () => {
     await cp(join(root, 'src/support'), join(folder, 'src/support'), { recursive: true });
     for (const name of installed) await mkdir(join(folder, 'node_modules', name), { recursive: true });
     // What npm's scripts begin with. It is all that an older Node without types has to read.
-    const args = ['src/support/run.js', 'src/main.ts', 'serve'];
+    const args = ['src/support/npm/run.js', 'src/main.ts', 'serve'];
     const { code, stderr } = await ran(args, folder, { NODE_OPTIONS: olderNode });
     expect([code, stderr.split('\n')[1]]).toEqual([1, `  ${command}`]);
   });
@@ -68,7 +68,7 @@ describe("npm's scripts", () => {
 
   test('hand arguments on, and find compiled what a start before them left', async () => {
     const env = { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' };
-    const args = ['src/support/run.js', 'src/main.ts', 'explain', '--help'];
+    const args = ['src/support/npm/run.js', 'src/main.ts', 'explain', '--help'];
     const first = await ran(args, root, env);
     expect(first.stdout + first.stderr).toContain('candidate-connector explain');
     const { stdout, stderr } = await ran(args, root, env);
@@ -83,7 +83,7 @@ describe("npm's scripts", () => {
       file,
       "process.on('SIGTERM', () => process.exit(console.log('told'))); setInterval(() => {}, 1000); console.log('up');",
     );
-    const shell = spawn('sh', ['-c', `'${process.execPath}' src/support/run.js ${file}; exit 3`], {
+    const shell = spawn('sh', ['-c', `'${process.execPath}' src/support/npm/run.js ${file}; exit 3`], {
       cwd: root,
     });
     const [first] = (await once(shell.stdout, 'data')) as [Buffer];

@@ -1,7 +1,7 @@
 import { connectors } from '../../../connectors/index.ts';
 import { loadToShow } from '../../config/load.ts';
 import { routeFields } from '../../ops/printed.ts';
-import { type Heard, type Route, routesOf } from '../../rules/routes.ts';
+import { type RoutedAction, type Route, routesOf } from '../../rules/routes.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { command, configFile, flag } from '../command.ts';
 import { exit, type Io, paint } from '../output.ts';
@@ -50,7 +50,7 @@ function linesOf({ heardBy, twice, nobody, otherwiseNobody, nobodyIf, unheard }:
   return otherwiseNobody ? [...heard, none(otherwise)] : heard;
 }
 
-function heardLine({ action, audience, rest }: Heard, isTwice: boolean, io: Io): string {
+function heardLine({ action, audience, rest }: RoutedAction, isTwice: boolean, io: Io): string {
   const { sink, rule, hours, digest } = action;
   const { place } = audience();
   const details = [

@@ -1,6 +1,6 @@
 import type { ChangeKind } from '../../model.ts';
 import { all, get, insert, query, run, together, type Operation } from '../operation.ts';
-import { idOf, of, seqsPerEvent } from './rows.ts';
+import { idOf, of, seqsPerEvent } from '../rows.ts';
 
 /** Who changes something by hand, from where, and why. */
 export interface By {

@@ -11,7 +11,7 @@ import type { Tallies } from '../tallies.ts';
 import { type By, type ChangedDelivery, note } from './audit.ts';
 import { apply as applyChange, change, find, type FoundRow } from './deliveries.ts';
 import { all, get, lock, query, run, together, type Operation } from '../operation.ts';
-import { deliveryIdAt, isLookup, of, places, planned as ofPlan, seqsPerEvent } from './rows.ts';
+import { deliveryIdAt, isLookup, of, places, planned as ofPlan, seqsPerEvent } from '../rows.ts';
 
 export interface Replay {
   readonly deliveryId: string;

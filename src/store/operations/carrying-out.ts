@@ -14,7 +14,7 @@ import { apply, change, type ClaimedRow, find, foundColumns, type FoundRow } fro
 import { lookupEnded } from './deciding.ts';
 import { holdsAlone, type Lease } from './leases.ts';
 import { all, get, insertInto, insertRow, query, run, together, type Operation } from '../operation.ts';
-import { deliveries, jsonOrNull, leads, rareState, seqsPerEvent, waits } from './rows.ts';
+import { deliveries, jsonOrNull, leads, rareState, seqsPerEvent, waits } from '../rows.ts';
 
 export interface LaneHead {
   readonly lane: string;

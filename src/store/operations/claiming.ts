@@ -6,7 +6,7 @@ import type { LaneHead } from './carrying-out.ts';
 import { holds, type Lease } from './leases.ts';
 import { all, get, lock, query, together, type Operation } from '../operation.ts';
 import { sql as reading } from './reading.ts';
-import { deliveries, delivery, event, notice, type RowOf, waits } from './rows.ts';
+import { deliveries, delivery, event, notice, type RowOf, waits } from '../rows.ts';
 
 export interface ClaimQuery {
   readonly lane: string;

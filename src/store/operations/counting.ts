@@ -11,7 +11,7 @@ import {
   rareState,
   seqsPerEvent,
   waits,
-} from './rows.ts';
+} from '../rows.ts';
 
 export interface SinkCount {
   readonly sink: string;

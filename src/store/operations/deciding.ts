@@ -2,7 +2,7 @@ import type { Delivery, Event, PlannedDelivery } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, insertDeliveries } from './deliveries.ts';
 import { all, get, lock, query, run, type Operation } from '../operation.ts';
-import { delivery as ofDelivery, deliveries, event as ofEvent, isLookup, of, type RowOf } from './rows.ts';
+import { delivery as ofDelivery, deliveries, event as ofEvent, isLookup, of, type RowOf } from '../rows.ts';
 
 /** What has to be known before an event is decided. */
 export interface Lookups {

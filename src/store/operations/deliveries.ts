@@ -11,7 +11,7 @@ import {
   type Operation,
   type Value,
 } from '../operation.ts';
-import { planned, seqOf, seqsPerEvent } from './rows.ts';
+import { planned, seqOf, seqsPerEvent } from '../rows.ts';
 
 /** What a change to a delivery needs to know about it. */
 export interface FoundRow {

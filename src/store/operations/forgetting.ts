@@ -8,7 +8,7 @@ import { leaveUndecided } from './deciding.ts';
 import { eraseEvent } from './housekeeping.ts';
 import { all, get, lock, query, run, type Operation, type Value } from '../operation.ts';
 import { sql as reading } from './reading.ts';
-import { candidateKey, delivery, firstNoticeSeq, idOf, isLookup, of, seqsPerEvent } from './rows.ts';
+import { candidateKey, delivery, firstNoticeSeq, idOf, isLookup, of, seqsPerEvent } from '../rows.ts';
 
 export interface Forgetting {
   readonly candidateId: string;

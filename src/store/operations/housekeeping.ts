@@ -1,7 +1,7 @@
 import { openStates, type DeliveryState, type Json } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
 import { all, get, lock, query, run, type Operation, type Statement } from '../operation.ts';
-import { of, rareState, waits } from './rows.ts';
+import { of, rareState, waits } from '../rows.ts';
 import { triedStatements } from './sink-health.ts';
 
 export interface SavedConfig {

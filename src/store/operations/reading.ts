@@ -26,7 +26,7 @@ import {
   rareState,
   type RowOf,
   seqOf,
-} from './rows.ts';
+} from '../rows.ts';
 
 export interface Duplicate {
   readonly receivedAt: number;

@@ -36,7 +36,7 @@ import {
   rejectedRequest as ofRejected,
   type RejectedRequest,
   type RowOf,
-} from './rows.ts';
+} from '../rows.ts';
 
 export interface Arrival {
   /** Its id is used unless it is a duplicate. */

@@ -1,7 +1,7 @@
 import type { DeliveryState } from '../../model.ts';
 import { all, get, query, together, type Operation } from '../operation.ts';
 import { type Condition, type EventStory, given, joined, storiesWhere } from './reading.ts';
-import { candidateKey, isLookup, of, rareState, seqsPerEvent } from './rows.ts';
+import { candidateKey, isLookup, of, rareState, seqsPerEvent } from '../rows.ts';
 
 /** Those with one of these ids; or, where there are too many to name them, those whose ids begin so. */
 export type Candidates = { readonly ids: readonly string[] } | { readonly beginning: string };

@@ -3,7 +3,7 @@ import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, type FoundRow, foundColumns } from './deliveries.ts';
 import { all, query, run, type Statement, together, type Operation, type Value } from '../operation.ts';
-import { waits } from './rows.ts';
+import { waits } from '../rows.ts';
 
 /** A sink that fails for all deliveries, and is only probed. */
 export interface SinkPause {

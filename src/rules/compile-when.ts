@@ -13,14 +13,14 @@ import {
   valuesOf,
   type When,
 } from './conditions.ts';
-import { type Field, fieldOf, type LookupFields, type Subject } from './fields.ts';
+import { type Field, fieldOf, type LookupFields, type ConditionInput } from './fields.ts';
 import type { Cell, Rest, Truth } from './plan.ts';
 
 /** A condition, compiled. */
-export interface Test {
-  holds(subject: Subject): Truth;
+export interface CompiledCondition {
+  holds(subject: ConditionInput): Truth;
   /** Why it holds or does not. `who` is the subject of "wants": the rule or an exception. */
-  because(subject: Subject, who: string): string;
+  because(subject: ConditionInput, who: string): string;
   /** Whether it holds for all events of a cell, or what it depends on. */
   given(cell: Cell): boolean | Rest;
 }
@@ -29,13 +29,13 @@ export const theRule = 'the rule';
 const theException = 'the exception';
 const maxReasons = 3;
 
-export function compileWhen(when: When, lookups: LookupFields): Test {
+export function compileWhen(when: When, lookups: LookupFields): CompiledCondition {
   const tests = Object.entries(when).map(([key, operand]) => compileKey(key, operand, lookups));
   const [only] = tests;
   return only !== undefined && tests.length === 1 ? only : allOf(tests);
 }
 
-function compileKey(key: string, operand: unknown, lookups: LookupFields): Test {
+function compileKey(key: string, operand: unknown, lookups: LookupFields): CompiledCondition {
   const inner = (when: When) => compileWhen(when, lookups);
   if (key === 'all') return allOf((operand as When[]).map(inner));
   if (key === 'any') return anyOf((operand as When[]).map(inner));
@@ -44,7 +44,7 @@ function compileKey(key: string, operand: unknown, lookups: LookupFields): Test 
   return field.of === 'fact' ? factTest(field, operand as Condition) : fieldTest(field, operand as Condition);
 }
 
-function fieldTest(field: Field, condition: Condition): Test {
+function fieldTest(field: Field, condition: Condition): CompiledCondition {
   const clauses = clausesOf(condition);
   return {
     holds(subject) {
@@ -74,7 +74,7 @@ function fieldTest(field: Field, condition: Condition): Test {
 }
 
 /** A condition on a fact. Unlike other fields, a fact may be unknown: then only the word says that it does. */
-function factTest(field: Field, condition: Condition): Test {
+function factTest(field: Field, condition: Condition): CompiledCondition {
   const listed: readonly Scalar[] | null = isList(condition)
     ? condition
     : typeof condition === 'object'
@@ -122,12 +122,12 @@ function factTest(field: Field, condition: Condition): Test {
 }
 
 /** An event of a cell. What its candidate is, and its test's id if it has none, must not be asked. */
-function sampleOf({ status, testId, test }: Cell): Subject {
+function sampleOf({ status, testId, test }: Cell): ConditionInput {
   const event = { status, testId: testId ?? 0, candidateId: '', candidateNumericalId: null };
   return { event, test, facts: noFacts };
 }
 
-function fieldReason(field: Field, clauses: readonly Clause[], subject: Subject, who: string): string {
+function fieldReason(field: Field, clauses: readonly Clause[], subject: ConditionInput, who: string): string {
   const { label } = field;
   const value = field.read(subject) ?? null;
   const missed = clauses.filter((clause) => !clause.holds(value));
@@ -137,7 +137,7 @@ function fieldReason(field: Field, clauses: readonly Clause[], subject: Subject,
   return `${label} ${show(value)} ${clauses.map(({ says }) => says).join(' and ')}`;
 }
 
-function allOf(tests: readonly Test[]): Test {
+function allOf(tests: readonly CompiledCondition[]): CompiledCondition {
   return {
     // A loop, because this runs for every event, and `every` would allocate a function.
     holds(subject) {
@@ -159,7 +159,7 @@ function allOf(tests: readonly Test[]): Test {
 }
 
 /** What several conditions, all or one of which must hold, depend on together. */
-function joined(tests: readonly Test[], cell: Cell, word: 'and' | 'or'): boolean | Rest {
+function joined(tests: readonly CompiledCondition[], cell: Cell, word: 'and' | 'or'): boolean | Rest {
   /** What one of them alone decides. */
   const decisive = word === 'or';
   const rests: Rest[] = [];
@@ -179,7 +179,7 @@ function joined(tests: readonly Test[], cell: Cell, word: 'and' | 'or'): boolean
   };
 }
 
-function anyOf(tests: readonly Test[]): Test {
+function anyOf(tests: readonly CompiledCondition[]): CompiledCondition {
   return {
     holds(subject) {
       let truth: Truth = false;
@@ -201,7 +201,7 @@ function anyOf(tests: readonly Test[]): Test {
 
 const negated = (truth: Truth): Truth => (truth === null ? null : !truth);
 
-function noneOf(test: Test): Test {
+function noneOf(test: CompiledCondition): CompiledCondition {
   return {
     holds: (subject) => negated(test.holds(subject)),
     because(subject) {
@@ -222,7 +222,11 @@ function noneOf(test: Test): Test {
   };
 }
 
-const reasons = (tests: readonly Test[], subject: Subject, who: string): readonly string[] =>
+const reasons = (
+  tests: readonly CompiledCondition[],
+  subject: ConditionInput,
+  who: string,
+): readonly string[] =>
   firstOnes(
     tests.map((test) => test.because(subject, who)),
     maxReasons,

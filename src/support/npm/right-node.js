@@ -5,7 +5,7 @@ import { relative } from 'node:path';
 const wanted = 26;
 if (Number.parseInt(process.versions.node) < wanted) {
   /** @param {string} path */
-  const has = (path) => existsSync(new URL(`../../node_modules/${path}`, import.meta.url));
+  const has = (path) => existsSync(new URL(`../../../node_modules/${path}`, import.meta.url));
   const [, file = '', ...args] = process.argv;
   const words = [relative('.', file), ...args].map((word) =>
     /^[\w=:,./\\-]+$/.test(word) ? word : `"${word}"`,

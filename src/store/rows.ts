@@ -9,9 +9,9 @@ import {
   lookupConnector,
   type PlannedDelivery,
   type RaisedNotice,
-} from '../../model.ts';
-import { deliveryId } from '../../support/ids.ts';
-import type { Value } from '../operation.ts';
+} from '../model.ts';
+import { deliveryId } from '../support/ids.ts';
+import type { Value } from './operation.ts';
 
 /**
  * A hash of a candidate id with 47 bits, which SQLite stores in six bytes. Different ids may share a hash, so it only
