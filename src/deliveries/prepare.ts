@@ -44,6 +44,8 @@ export interface AttemptEnd {
   /** Null if there is no message; the outcome says why. */
   readonly prepared: PreparedMessage | null;
   readonly ending: Ending;
+  /** As in PreparedMessage, where there is none: why there is none may quote it. */
+  readonly lookups?: readonly Delivery[];
 }
 
 /** A delivery claimed outside its action's hours. Nothing was attempted. */
@@ -91,7 +93,7 @@ export async function prepareAttempt(
     const facts = new Map(found.map((lookups, place) => [ids[place]!, foundBy(lookups)]));
     const about = found.length === 0 ? claimed : { ...claimed, facts };
     const prepared = prepare(action, about, delivery.id, plan, config, now);
-    if ('outcome' in prepared) return nothingSent(claimed, prepared);
+    if ('outcome' in prepared) return { ...nothingSent(claimed, prepared), lookups: found.flat() };
     // Threads are stored, and so looked up, by their masked key.
     const thread = prepared.thread === null ? null : parts.config().mask(prepared.thread);
     const threadOf = thread === null ? null : await parts.store.threadOf(delivery.sink, thread);

@@ -155,7 +155,7 @@ async function retryStore(
  */
 export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Promise<MaskedAttempt> {
   try {
-    const { claimed, prepared, ending } = attempted;
+    const { claimed, prepared, ending, lookups = prepared?.lookups ?? [] } = attempted;
     const config = parts.config();
     const { configId } = claimed.delivery;
     // An older plan may have put secrets into the message that today's config does not know.
@@ -165,7 +165,7 @@ export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Pr
         ? (text) => config.mask(text)
         : (text) => config.mask(plan.mask(text));
     const { outcome } = ending;
-    const hide = lazily(() => hidingPersonal(prepared?.lookups ?? []));
+    const hide = lazily(() => hidingPersonal(lookups));
     const quoted: Mask = (text) => hide()(mask(text));
     const masked: Outcome =
       outcome.outcome === 'delivered'

@@ -32,6 +32,7 @@ rules:
   - { name: known, when: { candidate.score: { gte: 0 } }, then: [ { sink: ats, body: { text: "{{ candidate.name | default: 'nobody' }}: {{ candidate.score }}" } } ] }
   - { name: no-score, when: { candidate.score: unknown }, then: [ { sink: ats, body: { text: "unknown" } } ] }
   - { name: written, when: { testId: 7 }, then: [ { sink: mail, to: "{{ candidate.email | default: 'nobody@example.com' }}" } ] }
+  - { name: misaddressed, when: { testId: 8 }, then: [ { sink: mail, to: "{{ candidate.name }}" } ] }
   - { name: none, when: { candidate.score: absent }, then: [ { sink: ats, body: { text: "none of {{ candidate.name | default: 'nobody' }}" } } ] }
 `;
   const mail = `, mail: { connector: email, url: '${smtp.url()}', from: hiring@example.com }`;
@@ -232,7 +233,18 @@ test('a viewer sees what was found out and what was decided, and nothing that sa
   }
   expect(JSON.parse(await seen(`/api/events/${eventId}`, 'only-look'))).toMatchObject({
     facts: { candidate: { state: 'answered', fields: { score: 94 } } },
-    rules: [{ rule: 'known', matched: true }, {}, {}, {}],
+    rules: [{ rule: 'known', matched: true }, {}, {}, {}, {}],
     deliveries: [{ message: null }, { message: null }],
   });
+});
+
+test('why no message can be made of what was found out says nothing of it either', async () => {
+  const { about, command, done } = await asking();
+  const { eventId } = await about('ana', 8);
+  await done();
+  const { out: list } = await command('events');
+  expect(list).toContain('No email address: "(personal)"');
+  for (const { out } of [await command('status'), await command('events', '--json')])
+    expect(out).not.toContain('Neill');
+  expect((await command('event', eventId)).out).toContain('Neill');
 });
