@@ -116,6 +116,8 @@ export const mrkdwnSlips = (text: string): Slip[] =>
 export function channelSlips(text: string): Slip[] {
   const name = text.trim().replace(/^#/, '');
   const slip = (message: string): Slip[] => [{ index: 0, length: text.length, message }];
+  if (/^https?:|^<#/.test(name))
+    return slip('Slack finds no channel by its link: write its name, or the id in the link (C…)');
   if (/[,;]|\s#/.test(name)) return slip('one action posts to one place: write an action for each');
   if (name.startsWith('@'))
     return slip('Slack finds nobody by such a name: write the id of the person (U…) or the email address');

@@ -100,6 +100,7 @@ const mistakes = {
 
   'capitals and spaces in the name of a channel': posts('text: t').replace("'#a'", "'#Hiring Team'"),
   'a capital alone': posts('text: t').replace("'#a'", "'#Hiring'"),
+  'the link of a channel': posts('text: t').replace("'#a'", "'https://x.slack.com/archives/C0123456789'"),
   'a person by a name': posts('text: t').replace("'#a'", "'@dana'"),
   'two channels': posts('text: t').replace("'#a'", "'#hiring, {{ test.channel }}'"),
   'a recipient without an address': mail("'dana@example.com, robin'"),
