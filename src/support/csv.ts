@@ -34,9 +34,7 @@ interface TableRow {
  */
 export function parseTable(text: string): Table {
   const read = new TableReader().read(text, true).toArray();
-  const broken = read.at(-1);
-  if (broken?.isLast) return { header: [], rows: [], faults: broken.faults };
-  const [header = [], ...rows] = read.map(({ cells }) => cells);
+  const [header = [], ...rows] = read.filter(({ isLast }) => !isLast).map(({ cells }) => cells);
   return { header, rows, faults: read.flatMap(({ faults }) => faults) };
 }
 

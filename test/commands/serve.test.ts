@@ -123,7 +123,8 @@ test.each([
   const path = join(folder, 'connector.db');
   const { app, connector, lines } = await serve(file);
   const answers: number[] = [];
-  const send = async () => void answers.push((await post(app, { candidateId: 'Dana' })).status);
+  const send = async () =>
+    void answers.push((await post(app, { candidateId: `Dana ${answers.length}` })).status);
   await send();
   await rm(path + suffix);
   // Until nobody listens any more.
@@ -143,7 +144,7 @@ test.each([
   const accepted = answers.filter((status) => status === 202);
   expect(jsonLines(await run(['events', '--json', '--config', file]))).toHaveLength(accepted.length);
   // Once it is seen, nothing is accepted.
-  expect(answers.slice(accepted.length).every((status) => status === 503)).toBe(true);
+  expect(new Set(answers.slice(accepted.length))).toEqual(new Set([503]));
 });
 
 test('with few open files, connections that do nothing keep nobody out', async () => {
