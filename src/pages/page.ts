@@ -56,8 +56,6 @@ export interface PageContent {
   readonly body: Html;
   /** Default: 200. */
   readonly status?: number;
-  /** Whether the page draws charts. */
-  readonly charts?: true;
   /** A whole document of somebody else, to be shown in a frame instead of all this. */
   readonly foreign?: string;
 }

@@ -31,7 +31,6 @@ export const todayPage: Page = {
     const isNew = status.lastEventAt === null;
     return {
       title: 'Today',
-      ...(!isNew && { charts: true as const }),
       body: html`<div class="stack">
         ${needs(status, asked)}
         ${

@@ -28,7 +28,7 @@ test('the bundle does all that the source does: schema, connectors, pages and th
   expect(page.match(/last success/g)).toHaveLength(4);
   const assets = page.match(/\/assets\/[^"]+/g)!.map((path) => path.replaceAll('&amp;', '&'));
   for (const path of assets) expect((await fetch(admin + path)).status).toBe(200);
-  expect(assets.join()).toContain('uplot.js');
+  expect(assets.join()).toContain('page.css');
 
   const body = new URLSearchParams({ config: 'rules: []\nsinks: {}\n' });
   const tried = await fetch(`${admin}/rules/try`, { method: 'POST', headers, body });

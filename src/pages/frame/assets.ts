@@ -1,16 +1,13 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { RequestHandler } from 'express';
 import { type Html, html, pathWith } from '../../support/html.ts';
 
 /** The styles, scripts and pictures of the pages: all from here, and none from another site. */
 
-const require = createRequire(import.meta.url);
-
 const types = { css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' } as const;
 
-function asset(name: string, type: keyof typeof types, ...paths: readonly (URL | string)[]) {
+function asset(name: string, type: keyof typeof types, ...paths: readonly URL[]) {
   const content = Buffer.concat(paths.map((path) => readFileSync(path)));
   return { name, type: types[type], content, version: hash('sha256', content).slice(0, 12) };
 }
@@ -25,9 +22,6 @@ const assets = {
   ),
   script: asset('page.js', 'js', new URL('./assets/page.js', import.meta.url)),
   icon: asset('icon.svg', 'svg', new URL('./assets/icon.svg', import.meta.url)),
-  charts: asset('charts.js', 'js', new URL('./assets/charts.js', import.meta.url)),
-  uplot: asset('uplot.js', 'js', require.resolve('uplot/dist/uPlot.iife.min.js')),
-  uplotStyle: asset('uplot.css', 'css', require.resolve('uplot/dist/uPlot.min.css')),
 };
 const byName = new Map(Object.values(assets).map((one) => [one.name, one]));
 
@@ -38,17 +32,10 @@ const urlOf = (key: keyof typeof assets) =>
 export const iconUrl = urlOf('icon');
 
 /** What stands in a page's head. */
-export function assetLinks(charts: boolean): Html {
-  return html`<link rel="icon" href="${urlOf('icon')}" type="image/svg+xml" />
-    ${charts && html`<link rel="stylesheet" href="${urlOf('uplotStyle')}" />`}
+export const assetLinks = (): Html =>
+  html`<link rel="icon" href="${urlOf('icon')}" type="image/svg+xml" />
     <link rel="stylesheet" href="${urlOf('style')}" />
-    <script src="${urlOf('script')}" defer></script>
-    ${
-      charts &&
-      html`<script src="${urlOf('uplot')}" defer></script>
-        <script src="${urlOf('charts')}" defer></script>`
-    }`;
-}
+    <script src="${urlOf('script')}" defer></script>`;
 
 const year = 'public, max-age=31536000, immutable';
 

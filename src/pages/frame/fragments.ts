@@ -12,6 +12,11 @@ import type { Times } from './times.ts';
 /** Text from outside, with what cannot be seen made visible. */
 export const seen = (text: string): string => printable(text);
 
+const withSeparators = new Intl.NumberFormat('en-GB');
+
+/** `1,234`. */
+export const amount = (many: number): string => withSeparators.format(many);
+
 type Tone = 'good' | 'wait' | 'bad' | 'idle';
 
 export const chip = (tone: Tone, text: string): Html => html`<span class="chip ${tone}">${text}</span>`;

@@ -63,7 +63,7 @@ export function lonePage(shown: PageContent): Html {
 /** What it is called where the config has no `admin.title`. */
 export const product = 'Candidate Connector';
 
-const documentOf = ({ title, charts }: PageContent, site: string, body: Html): Html =>
+const documentOf = ({ title }: PageContent, site: string, body: Html): Html =>
   html`<!doctype html>
     <html lang="en">
       <head>
@@ -71,7 +71,7 @@ const documentOf = ({ title, charts }: PageContent, site: string, body: Html): H
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${title} · ${site}</title>
-        ${assetLinks(charts === true)}
+        ${assetLinks()}
       </head>
       <body>
         <a class="skip" href="#content">Skip to the content</a>

@@ -99,7 +99,7 @@ const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 /** `240 ms`, `3.2 s`, `5 min`, `2 h`, `3 d`. */
 export function duration(ms: number): string {
   if (ms < secondMs) return `${Math.round(ms)} ms`;
-  if (ms < minuteMs) return `${(ms / secondMs).toFixed(ms < 10 * secondMs ? 1 : 0)} s`;
+  if (ms < minuteMs) return `${Number((ms / secondMs).toFixed(ms < 10 * secondMs ? 1 : 0))} s`;
   if (ms < hourMs) return `${Math.round(ms / minuteMs)} min`;
   return ms < 2 * dayMs ? `${Math.round(ms / hourMs)} h` : `${Math.round(ms / dayMs)} d`;
 }
