@@ -104,6 +104,8 @@ export interface AttemptRequest<Message> {
   readonly earlier: () => Promise<Receipt | null>;
   /** What earlier attempts kept for this one: what they achieved in part, or what they wrote over. */
   readonly progress: Json | null;
+  /** The header of W3C Trace Context, for one call. */
+  readonly traceparent: () => string;
   /** Hides the config's secrets, for what a connector cuts. What it returns is masked once more. */
   readonly mask: Mask;
   /**

@@ -44,12 +44,12 @@ export function accepting({
   mayWait,
   nextId = eventIds(),
 }: Omit<IntakeParts, 'refused' | 'log'>): Accept {
-  return async ({ event: received, raw, correlationId: given, receivedAt }, byHand) => {
+  return async ({ event: received, raw, correlationId: given, traceparent, receivedAt }, byHand) => {
     const { plan, idempotency } = config();
     // Some senders put their token into every header. It must not be stored or shown.
     const correlationId = given && config().mask(given);
     const id = nextId(receivedAt);
-    const event: Event = { ...unknownOfEvent, id, ...received, raw, correlationId, receivedAt };
+    const event: Event = { ...unknownOfEvent, id, ...received, raw, correlationId, traceparent, receivedAt };
     const deliveries = decide(plan, event, noFacts, receivedAt);
     const lookups = lookupsOf(plan, event) ?? (mayWait?.() ? { asked: [], until: null } : undefined);
     const reservation = worker?.reserve(lookups && lookups.asked.length > 0 ? lookups.asked : deliveries);

@@ -81,6 +81,8 @@ export const eventSpec = {
   status: { kind: 'text', values: statuses, sent: true, shown: 'list' },
   receivedAt: { kind: 'time', shown: 'list' },
   correlationId: { kind: 'text', nullable: true, shown: 'list' },
+  /** As the request had it; see readTraceparent. */
+  traceparent: { kind: 'text', nullable: true },
   /** The parsed request body, unknown fields included. */
   raw: { kind: 'map' },
 } as const satisfies FieldList;

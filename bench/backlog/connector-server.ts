@@ -35,7 +35,13 @@ async function fill(count: number): Promise<void> {
         testId: 1_234_567,
         status: 'Completed' as const,
       };
-      await inbox.accept({ event, raw: event, correlationId: candidateId, receivedAt: Date.now() });
+      await inbox.accept({
+        event,
+        raw: event,
+        correlationId: candidateId,
+        traceparent: null,
+        receivedAt: Date.now(),
+      });
     }
   };
   await Promise.all(Array.from({ length: 500 }, keepAccepting));

@@ -18,8 +18,10 @@ interface CallerOptions extends HttpOptions {
   readonly headers?: { readonly [name: string]: Secret } | undefined;
 }
 
-/** Its headers win over those of the options. */
-type CallRequest = Omit<Request, 'headers'> & Partial<Pick<Request, 'headers'>>;
+/** Its headers win over those of the options, and both over its `traceparent`. */
+interface CallRequest extends Omit<Request, 'headers'>, Partial<Pick<Request, 'headers'>> {
+  readonly traceparent?: string;
+}
 
 /** Calls with the options of one sink or look-up: its headers, its login, its way. Opens no connection yet. */
 export class Caller {
@@ -75,10 +77,14 @@ export class Caller {
   }
 
   /** Makes one call, or says why there is no access token for it. */
-  async call(request: CallRequest, signal: AbortSignal): Promise<Exchange | { readonly outcome: Retry }> {
+  async call(
+    { traceparent, ...request }: CallRequest,
+    signal: AbortSignal,
+  ): Promise<Exchange | { readonly outcome: Retry }> {
     const access = await this.#tokens?.get(signal);
     if (access && 'outcome' in access) return access;
     const headers = {
+      ...(traceparent !== undefined && { traceparent }),
       ...this.headers,
       ...(access && { authorization: `Bearer ${access.token}` }),
       ...request.headers,

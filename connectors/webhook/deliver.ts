@@ -19,11 +19,12 @@ export function connectWebhook(options: WebhookOptions, refreshTokens?: RefreshT
   const { route } = caller;
   const sign = signer(options);
 
-  function callOf({ deliveryId, message, now }: AttemptRequest<Call>) {
+  function callOf({ deliveryId, message, now, traceparent }: AttemptRequest<Call>) {
     const body = Buffer.from(typeof message.body === 'string' ? message.body : JSON.stringify(message.body));
     const headers = { ...utf8(message.headers), ...sign(deliveryId, Math.floor(now / 1000), body) };
     const path = targetOf(url, message.path);
-    return { method: message.method, path, headers, body, ...(success?.body && waitForBody) };
+    const own = { method: message.method, path, headers, body };
+    return { ...own, traceparent: traceparent(), ...(success?.body && waitForBody) };
   }
 
   async function deliver(request: AttemptRequest<Call>): Promise<Outcome> {

@@ -4,9 +4,10 @@ import { delivered } from '../connector.ts';
 import { isAnswer } from '../lookups/facts.ts';
 import { type Delivery, type Event, lookupOf, type Outcome, type RaisedNotice } from '../model.ts';
 import type { AttemptResult, Claim } from '../store/store.ts';
+import { traceIdOf } from '../support/trace.ts';
 import { attemptAll, type AttemptParts } from './attempt.ts';
 import type { Holding } from './leases.ts';
-import { nothingSent, prepareAttempt, type PrepareParts, sinkMissing } from './prepare.ts';
+import { nothingSent, prepareAttempt, type PrepareParts, sinkMissing, tracedBy } from './prepare.ts';
 import { defer, recordAll, type RecordParts, type AttemptRecord, maskAttempt } from './record.ts';
 import type { DeliveryOutcome } from './traffic.ts';
 
@@ -107,6 +108,7 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
       ...(events.length > 1 && { events: events.length }),
       deliveryId: delivery.id,
       correlationId: first?.correlationId ?? null,
+      traceId: traceIdOf(tracedBy({ events, notice })),
       ...(lookup === null ? { rule: delivery.rule, sink: delivery.sink } : { lookup }),
       attempt: delivery.attempts,
       outcome: outcome.outcome,

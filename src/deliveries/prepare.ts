@@ -15,6 +15,7 @@ import {
   type ToldFacts,
   toldFacts,
 } from '../model.ts';
+import { traceparentFor } from '../support/trace.ts';
 import { foundBy } from '../lookups/facts.ts';
 import { openFrom } from '../rules/decide.ts';
 import { type Action, allActions, type Plan } from '../rules/plan.ts';
@@ -105,7 +106,12 @@ export async function prepareAttempt(
   }
 }
 
-function requestFor({ store, config }: PrepareParts, { delivery }: Claim, message: Json, now: number) {
+/** What the trace of a call is known by: of a digest its first event. */
+export const tracedBy = ({ events, notice }: Pick<Claim, 'events' | 'notice'>): Event | RaisedNotice =>
+  notice ?? events[0]!;
+
+function requestFor({ store, config }: PrepareParts, claimed: Claim, message: Json, now: number) {
+  const { delivery } = claimed;
   return {
     deliveryId: delivery.id,
     message,
@@ -116,6 +122,7 @@ function requestFor({ store, config }: PrepareParts, { delivery }: Claim, messag
     threadOf: null,
     earlier: () => store.newestReceipt(delivery.lane),
     progress: delivery.progress,
+    traceparent: () => traceparentFor(tracedBy(claimed)),
     mask: (text: string) => config().mask(text),
   };
 }

@@ -22,6 +22,7 @@ import type {
   NoticeDetail,
   NoticeStory,
 } from '../store/store.ts';
+import { traceIdOf } from '../support/trace.ts';
 import { maskTexts } from '../support/secret.ts';
 import { csvLine } from '../support/text.ts';
 
@@ -29,7 +30,10 @@ import { csvLine } from '../support/text.ts';
 
 const iso = (time: number): string => new Date(time).toISOString();
 
-export const eventFields = (event: Event) => told(eventSpec, shownOfEvent, event);
+export const eventFields = (event: Event) => ({
+  ...told(eventSpec, shownOfEvent, event),
+  traceId: traceIdOf(event),
+});
 
 const deliveryFields = (delivery: Delivery) => told(deliverySpec, shownOfDelivery, delivery);
 

@@ -1,5 +1,6 @@
 import { type Verdicts, verdictsOf } from '../config/live/stored-plans.ts';
 import { foundBy } from '../lookups/facts.ts';
+import { traceIdOf } from '../support/trace.ts';
 import { type Attempt, lookupOf, replayableStates } from '../model.ts';
 import type { DeliveryStory, EventDetail, SinkPause } from '../store/store.ts';
 import { changeList, choiceForm } from './changes.ts';
@@ -66,6 +67,7 @@ function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest): 
       ${fact('Test', String(event.testId))} ${fact('Status', event.status)}
       ${fact('Received', times.exact(event.receivedAt))}
       ${fact('Correlation id', html`<span class="id">${seen(event.correlationId ?? 'none')}</span>`)}
+      ${fact('Trace id', html`<span class="id">${traceIdOf(event)}</span>`)}
       ${fact('Event id', html`<span class="id">${event.id}</span>`)}
       ${duplicates.map((one) =>
         fact(

@@ -4,6 +4,7 @@ import type { ReceiverConfig } from '../config/config.ts';
 import { answerProblem, faultLines, hangUp, type Refusal } from '../http/problem.ts';
 import type { CandidateEvent, JsonMap, RefusedEvents } from '../model.ts';
 import { type Acceptance, type RejectedRequest, StoreUnavailable } from '../store/store.ts';
+import { readTraceparent, traceIdOf } from '../support/trace.ts';
 import { readBody, readContent } from './body.ts';
 import { type Caller, correlationOf, explainAddress, gateOf, refuseCaller } from './caller.ts';
 
@@ -22,6 +23,8 @@ export interface ReceivedEvent {
   /** The parsed body. */
   readonly raw: JsonMap;
   readonly correlationId: string | null;
+  /** See readTraceparent. */
+  readonly traceparent: string | null;
   readonly receivedAt: number;
 }
 
@@ -91,7 +94,7 @@ export function receiving(parts: ReceiveParts): Receive {
     res: ServerResponse,
     { maxBodyBytes }: ReceiverConfig,
     refusal: Refusal | null,
-    received: Pick<ReceivedEvent, 'correlationId' | 'receivedAt'>,
+    received: Omit<ReceivedEvent, 'event' | 'raw'>,
   ): Promise<Acceptance | RefusedReply> {
     if (!refusal) {
       const content = await contentOf(req, res, maxBodyBytes, bodyTimeoutMs);
@@ -113,7 +116,8 @@ export function receiving(parts: ReceiveParts): Receive {
     // A proxy may write anything, of any length, in place of an address.
     const address = caller.address ?? (caller.hops.at(-1) ?? '').slice(0, 60);
     const { id: correlationId, unusable } = correlationOf(req.headers, config.correlationHeader);
-    const received = { correlationId, receivedAt };
+    const traceparent = readTraceparent(req.headers['traceparent'] as string | undefined);
+    const received = { correlationId, traceparent, receivedAt };
     const answer = await answerTo(req, res, config, refuseCaller(req, gate, caller), received);
 
     if ('refusal' in answer) sendRefusal(req, res, answer);
@@ -128,6 +132,7 @@ export function receiving(parts: ReceiveParts): Receive {
       status: res.statusCode,
       eventId: 'refusal' in answer ? null : answer.eventId,
       correlationId,
+      traceId: traceIn(traceparent, answer),
       address,
       durationMs,
       ...(warning !== null && { warning }),
@@ -189,6 +194,12 @@ function warningFor(answer: Acceptance | RefusedReply): string | null {
   return answer.correlationReused ? 'this correlation id was used before with other content' : null;
 }
 
+/** Null where none came and no event was stored. */
+function traceIn(traceparent: string | null, answer: Acceptance | RefusedReply): string | null {
+  if (traceparent === null && ('refusal' in answer || answer.duplicate)) return null;
+  return traceIdOf({ id: 'refusal' in answer ? '' : answer.eventId, traceparent });
+}
+
 function refusalDetails(
   { refusal, error }: RefusedReply,
   caller: Caller,
@@ -216,6 +227,7 @@ export interface RequestLine {
   readonly status: number;
   readonly eventId: string | null;
   readonly correlationId: string | null;
+  readonly traceId: string | null;
   readonly address: string;
   readonly durationMs: number;
   /** What a person should look at. Raises the level to warn. */

@@ -61,6 +61,7 @@ function refuseUnknownPath(
     status: nothingHere.status,
     eventId: null,
     correlationId: null,
+    traceId: null,
     address: req.socket.remoteAddress ?? '',
     durationMs: 0,
     method: req.method ?? '',

@@ -107,7 +107,7 @@ export async function play(
     for (const { at, facts: _, delays: _delays, ...event } of events)
       clock.after(at - clock.now(), () => {
         const { raw, receivedAt } = sampleEvent(event, at);
-        inbox.accept({ event, raw, correlationId: null, receivedAt }).then(
+        inbox.accept({ event, raw, correlationId: null, traceparent: null, receivedAt }).then(
           () => (tools.accepted += 1),
           (error: unknown) => tools.failed(error),
         );

@@ -218,6 +218,7 @@ rules:
         status: 'Completed',
         receivedAt: time,
         correlationId: 'one',
+        traceId: expect.stringMatching(/^[\da-f]{32}$/),
         duplicates: 1,
         decided: true,
         facts: {},
@@ -389,7 +390,7 @@ describe('event', () => {
     expect(code).toBe(0);
     expect(screen(out)).toMatchInlineSnapshot(`
       "evt_1  Completed  test 1234567  candidate Dana
-        received TIME UTC, correlation id one
+        received TIME UTC, correlation id one, trace id TRACE
         payload {"testId":1234567,"status":"Completed","candidateId":"Dana","extra":{"kept":true}}
         repeated TIME UTC, correlation id two
       Rules, by the config that was in force

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { head, Wire } from '../receiver/wire.ts';
-import { endpoint, jsonLines, loud, main, nothing, post, run, serve, workplace } from './tools.ts';
+import { endpoint, jsonLines, loud, main, nothing, post, run, serve, settled, workplace } from './tools.ts';
 
 describe('the log', () => {
   const config = (folder: string, url: string, more = '') => `${loud(folder)}
@@ -65,6 +65,58 @@ ${more}`;
     await connector.stop();
     for (const hidden of ['private matters', ...Object.values(env)])
       expect(connector.lines.join('\n')).not.toContain(hidden);
+  });
+
+  test('follows the trace of a request, as do the look-ups, messages and digests of its event; without one it makes one', async () => {
+    const { folder, write } = await workplace();
+    const http = await endpoint();
+    const sink = `connector: webhook, url: '${http.url}', allowPrivate: true`;
+    const file = await write(
+      'config.yaml',
+      `${loud(folder)}
+lookups: { candidate: { url: '${http.url}/asked', allowPrivate: true, fields: { known: { at: /ok, type: boolean } } } }
+sinks: { ats: { ${sink} }, own: { ${sink}, headers: { Traceparent: mine } } }
+rules:
+  - { name: told, when: { candidate.known: true }, then: [ { sink: ats, path: /told }, { sink: own, path: /own } ] }
+  - { name: daily, when: {}, then: [ { sink: ats, path: /digest, digest: { every: 1s } } ] }
+`,
+    );
+    const { app, lines, connector } = await serve(file);
+    const given = {
+      ids: '4bf92f3577b34da6a3ce929d0e0e4736',
+      header: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00',
+    };
+    const { eventId } = await post(app, { candidateId: 'Dana' }, 'cor-1', { traceparent: given.header });
+    const other = await post(app, { candidateId: 'Robin' }, 'cor-2', {
+      traceparent: given.header.toUpperCase(),
+    });
+    await post(app, { candidateId: 'Robin' }, 'cor-2');
+    await vi.waitFor(() => expect(http.calls.map(({ path }) => path)).toContain('/hooks/digest'), 30_000);
+    await settled(file);
+    await connector.stop();
+    const [first, second] = jsonLines<{ id: string; traceId: string }>(
+      await run(['events', '--json', '--config', file]),
+    ).toReversed();
+    expect([first, second]).toMatchObject([{ id: eventId, traceId: given.ids }, { id: other.eventId }]);
+    const made = second!.traceId;
+    expect(made).toMatch(/^[\da-f]{32}$/);
+
+    const parents = (path: string) =>
+      http.calls.filter((call) => call.path === path).map(({ headers }) => headers['traceparent'] as string);
+    const call = (traceId: string, flags: string) =>
+      expect.stringMatching(`^00-${traceId}-[0-9a-f]{16}-${flags}$`);
+    const both = [call(given.ids, '00'), call(made, '01')];
+    for (const path of ['/hooks/asked', '/hooks/told'])
+      expect(parents(path)).toEqual(expect.arrayContaining(both));
+    expect(parents('/hooks/own')).toEqual(['mine', 'mine']);
+    expect(parents('/hooks/digest')[0]).toEqual(call(given.ids, '00'));
+    const logged = lines().filter(({ msg }) => ['request', 'attempt', 'look-up'].includes(msg));
+    const expected = (id: unknown) => (id === eventId ? given.ids : made);
+    const repeat = logged.filter(({ outcome }) => outcome === 'duplicate');
+    expect(repeat).toMatchObject([{ eventId: other.eventId, traceId: null }]);
+    for (const line of logged.filter((one) => !repeat.includes(one)))
+      expect(line['traceId']).toBe(expected(line['eventId']));
+    expect(new Set(logged.map(({ msg }) => msg)).size).toBe(3);
   });
 
   test('tells what no alert could tell: that a notice of deliveries given up was itself given up', async () => {

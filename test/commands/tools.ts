@@ -108,6 +108,7 @@ export async function post(
   { receiverUrl }: Pick<App, 'receiverUrl'>,
   event: object,
   correlationId = `correlation-${(posted += 1)}`,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<{ status: number; eventId: string; duplicate: boolean }> {
   const response = await fetch(receiverUrl, {
     method: 'POST',
@@ -116,6 +117,7 @@ export async function post(
       'x-service-correlationid': correlationId,
       // Else the connector, when it stops, would wait for a second for another request.
       connection: 'close',
+      ...headers,
     },
     body: JSON.stringify({ testId: 1234567, status: 'Completed', ...event }),
   });
@@ -173,6 +175,7 @@ export function screen(out: string): string {
   const ids: string[] = [];
   return out
     .replaceAll(/\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{3}Z)?/g, 'TIME')
+    .replaceAll(/(?<=trace id )[\da-f]{32}/g, 'TRACE')
     .replaceAll(/(?<=(?:evt|dlv|ntc)_)[0-9a-z]{26}/g, (id) => {
       if (!ids.includes(id)) ids.push(id);
       return String(ids.indexOf(id) + 1);

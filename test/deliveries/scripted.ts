@@ -220,7 +220,7 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
     },
     async receive(candidateId = 'candidate-1') {
       const event = { candidateId, candidateNumericalId: null, testId: 1, status: 'Completed' as const };
-      const received = { event, raw: event, correlationId: null, receivedAt: clock.now() };
+      const received = { event, raw: event, correlationId: null, traceparent: null, receivedAt: clock.now() };
       return (await inbox.accept(received)).eventId;
     },
     async delivery(eventId) {

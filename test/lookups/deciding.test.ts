@@ -79,7 +79,9 @@ async function deciding(ask: Ask, waitFor?: string) {
   });
   const accept = async (candidateId: string, status: 'Completed' | 'Canceled' = 'Completed', testId = 1) => {
     const event = { candidateId, candidateNumericalId: null, testId, status };
-    return (await inbox.accept({ event, raw: {}, correlationId: null, receivedAt: Date.now() })).eventId;
+    return (
+      await inbox.accept({ event, raw: {}, correlationId: null, traceparent: null, receivedAt: Date.now() })
+    ).eventId;
   };
   const told = async (count: number) => {
     await vi.waitFor(() => expect(tool.sent).toHaveLength(count));

@@ -20,6 +20,7 @@ test('one line for each request says how it ended', async () => {
       status: 202,
       eventId: 'evt_1',
       correlationId: 'c-1',
+      traceId: expect.any(String),
       address: '127.0.0.1',
       durationMs: expect.any(Number),
     },

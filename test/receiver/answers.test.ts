@@ -24,7 +24,7 @@ describe('an event', () => {
     expect(response.status).toBe(202);
     expect(await response.text()).toBe('{"eventId":"evt_1","duplicate":false}');
     expect(receiver.inbox.received).toEqual([
-      { event: sample, raw: sample, correlationId: 'c-1', receivedAt: 1_763_713_000_000 },
+      { event: sample, raw: sample, correlationId: 'c-1', traceparent: null, receivedAt: 1_763_713_000_000 },
     ]);
   });
 

@@ -302,7 +302,13 @@ class World {
       status: 'Completed',
     };
     const correlationId = `${candidateId}-${correlation}`;
-    await this.#inbox.accept({ event, raw: { ...event }, correlationId, receivedAt: this.clock.now() });
+    await this.#inbox.accept({
+      event,
+      raw: { ...event },
+      correlationId,
+      traceparent: null,
+      receivedAt: this.clock.now(),
+    });
     this.note(`${candidateId} is accepted`);
     this.accepted.add(candidateId);
   }

@@ -9,8 +9,19 @@ import { mostAnswerBytes, outcomeOf } from './outcomes.ts';
 export function connectLookup(options: LookupOptions, refreshTokens?: RefreshTokens): Sink<Question> {
   const caller = new Caller(options, { base: { accept: 'application/json' } }, refreshTokens);
 
-  async function ask(path: string, now: number, signal: AbortSignal): Promise<Outcome> {
-    const request = { method: 'GET', path, maxAnswerBytes: mostAnswerBytes, ...waitForBody } as const;
+  async function ask(
+    path: string,
+    now: number,
+    signal: AbortSignal,
+    trace?: { readonly traceparent: string },
+  ): Promise<Outcome> {
+    const request = {
+      method: 'GET',
+      path,
+      maxAnswerBytes: mostAnswerBytes,
+      ...trace,
+      ...waitForBody,
+    } as const;
     let result = await caller.call(request, signal);
     // A login may end before its time. Asking twice changes nothing.
     const isLoggedOut = caller.hasTokens && 'answer' in result && result.answer.status === 401;
@@ -21,7 +32,8 @@ export function connectLookup(options: LookupOptions, refreshTokens?: RefreshTok
   }
 
   return {
-    deliver: ({ message, now, signal }) => ask(message.path, now, signal),
+    deliver: ({ message, now, signal, traceparent }) =>
+      ask(message.path, now, signal, { traceparent: traceparent() }),
     async check(questions, signal) {
       const token = await caller.checkToken(signal);
       if (token.some(({ ok }) => !ok)) return token;

@@ -2,6 +2,7 @@ import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { detailJson, noticeJson, storyJson } from '../../ops/printed.ts';
 import type { Change, EventDetail, EventStory, Store } from '../../store/store.ts';
 import { jsonLine, printable } from '../../support/text.ts';
+import { traceIdOf } from '../../support/trace.ts';
 import { command, flag, storeOptions, TypedArgument } from '../command.ts';
 import {
   attemptText,
@@ -106,7 +107,7 @@ async function aboutEvent(id: string, changes: readonly Change[], store: Store, 
   const correlation = (of: string | null) => `correlation id ${printable(of ?? 'none')}`;
   const head = [
     `${paint(io, 'bold', came.id)}  ${came.status}  test ${came.testId}${nameOf(came.testId)}  ${candidateText(came)}`,
-    `  received ${when(came.receivedAt, io)}, ${correlation(came.correlationId)}`,
+    `  received ${when(came.receivedAt, io)}, ${correlation(came.correlationId)}, trace id ${traceIdOf(came)}`,
     `  payload ${printable(JSON.stringify(came.raw))}`,
     ...duplicates.map((one) => `  repeated ${when(one.receivedAt, io)}, ${correlation(one.correlationId)}`),
     ...lookupLines(story, io),

@@ -236,7 +236,7 @@ function plan(one: Missing, now: number, { plan: today }: PlanningConfig, found:
 function receivedOf({ candidateId, number, testId, status }: Missing, receivedAt: number): ReceivedEvent {
   const event = { candidateId, candidateNumericalId: number, testId, status };
   const raw = { candidateId, ...(number !== null && { candidateNumericalId: number }), testId, status };
-  return { event, raw, correlationId: null, receivedAt };
+  return { event, raw, correlationId: null, traceparent: null, receivedAt };
 }
 
 function tellFigures(

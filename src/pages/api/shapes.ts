@@ -55,6 +55,7 @@ const looked = z.object({
 });
 
 const event = recordOf(eventSpec, shownOfEvent).extend({
+  traceId: z.string().describe("Of W3C Trace Context: the request's, or else made of the event's id."),
   duplicates: count,
   decided: z
     .boolean()

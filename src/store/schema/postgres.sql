@@ -285,3 +285,6 @@ alter table home add column backed_up_at bigint;
 
 -- step 18
 alter table undecided add column uncertain bigint not null default 0;
+
+-- step 19
+alter table events add column traceparent text collate "C";

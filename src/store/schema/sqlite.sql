@@ -323,3 +323,7 @@ alter table home add column backed_up_at integer;
 -- step 18
 -- The store was promoted or restored since the event came: it may have been decided before, and its messages sent.
 alter table undecided add column uncertain integer not null default 0 check (uncertain in (0, 1));
+
+-- step 19
+-- The header of W3C Trace Context, in those whose request had one. The trace of the others is made of their id.
+alter table events add column traceparent text;
