@@ -246,9 +246,17 @@ export interface Connector<
   readonly defaults: { readonly concurrency: number; readonly timeoutMs: number; readonly pace?: PaceLimit };
   /**
    * What an action says where it says nothing itself: groups of keys, with templates. A group counts if the action has none
-   * of its keys. `hasLink`: whether there is `links.candidate`. `candidate`: what is looked up of candidates.
+   * of its keys. `hasLink`: whether there is `links.candidate`. `candidate`: what is looked up of candidates. `action`: what
+   * it says itself; only `inherited` keys may make a difference.
    */
-  defaultFields?(about: Subject['kind'], hasLink: boolean, candidate?: CandidateFields): readonly JsonMap[];
+  defaultFields?(
+    about: Subject['kind'],
+    hasLink: boolean,
+    candidate?: CandidateFields,
+    action?: JsonMap,
+  ): readonly JsonMap[];
+  /** Options that are keys of an action, too: what a sink says there holds for its actions that do not say it themselves. */
+  readonly inherited?: readonly (keyof z.infer<Options> & keyof z.infer<Action> & string)[];
   /** Whether a message with these keys has all that was looked up, as `subject.facts`. */
   hasFacts?(fields: z.infer<Action>): boolean;
   /** How many messages one call may carry; see Sink.deliverMany. */

@@ -101,7 +101,7 @@ test('from zero to the first Slack message, step by step, with no other scopes t
   expect(checked).toMatchObject({ code: 0, out: expect.stringContaining('✓ reaches #hiring') });
   expect(explained).toMatchObject({
     code: 0,
-    out: expect.stringContaining('Candidate *01234567…* completed the test.'),
+    out: expect.stringContaining('candidate 0123456789abcdef0123456789abcdef completed the test'),
   });
   expect(slack.messages).toEqual([]);
 

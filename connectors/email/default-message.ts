@@ -9,17 +9,18 @@ import {
   forEachTest,
   headline,
   headOfTest,
+  ifToDecide,
   noticeBegan,
   noticeInShort,
   ofEntry,
   ofMessage,
+  ofOneOrMore,
   perNotice,
   readOn,
   receivedBetween,
-  score,
   testName,
   testTitle,
-  whatNext,
+  whatHappened,
   whatNextOfDigest,
   wholeIds,
 } from '../../src/connector.ts';
@@ -58,7 +59,9 @@ export function defaultFields(
 type Around = ReturnType<typeof ofMessage>;
 
 function eventBody(around: Around, hasLink: boolean): JsonMap {
-  const title = headline(around, `Candidate ${candidateNumber} {{ event.status | words }}${score(around)}`);
+  const title = headline(around, whatHappened(around, candidateNumber));
+  // A link has them.
+  const ids = hasLink ? '' : wholeIds;
   const facts = [
     ['Test', '{{ test.name | default: event.testId }}'],
     ...(around.fields.has('email')
@@ -68,21 +71,18 @@ function eventBody(around: Around, hasLink: boolean): JsonMap {
   ] as const;
   return {
     html: layout({
-      preview: `${testName(around)}. ${whatNext}`,
+      preview: `${testName(around)}.${ifToDecide((what) => ` ${what}`)}`,
       badge: { text: eventTitle, color: statusColor },
       title,
-      body: details(facts) + next(whatNext) + readOn(around, hasLink, button) + note(wholeIds),
+      body: details(facts) + ifToDecide(next) + readOn(around, hasLink, button) + (ids && note(ids)),
     }),
     text: [
-      `${title}.`,
-      '',
-      ...facts.map(([name, value]) => `${name}:`.padEnd(11) + value),
-      '',
-      `What next: ${whatNext}${readOn(around, hasLink, (address) => `\n${address}`)}`,
-      '',
-      wholeIds,
-      '',
-    ].join('\n'),
+      `${title}.\n\n`,
+      ...facts.map(([name, value]) => `${`${name}:`.padEnd(11)}${value}\n`),
+      ifToDecide((what) => `\nWhat next: ${what}\n`),
+      readOn(around, hasLink, (address) => `\n${address}\n`),
+      ids && `\n${ids}\n`,
+    ].join(''),
   };
 }
 
@@ -104,31 +104,40 @@ const moreThanListed = `{% assign more = events.size | minus: listed %}{% if mor
 function digestBody(around: Around, hasLink: boolean): JsonMap {
   const address = '{{ event.links.candidate }}';
   const who = candidateInList(around, hasLink);
-  const linked = hasLink ? link(address, who) : who;
-  const line = row(`Candidate ${linked} {{ event.status | words }}${score(around)}`, time);
+  const line = row(whatHappened(around, hasLink ? link(address, who) : who), time);
   const ofLink = hasLink ? ' | plus: event.links.candidate.size' : '';
   const listed = whileShort(`${line}{% assign listed = listed | plus: 1 %}`, `${line.length}${ofLink}`);
   const list = rows(`{% for event in group.items %}${listed}{% endfor %}`);
   const name = testTitle(around);
+  const all = [
+    '{% assign used = 0 %}{% assign listed = 0 %}',
+    forEachTest(
+      headOfTest(whileShort(heading(name, countsOfTest(subheading)), `${headingSize}`)),
+      whileShort(list, '0'),
+    ),
+    moreThanListed,
+  ].join('');
+  // The title says all else of a single event.
+  const ids = hasLink ? '' : wholeIds;
+  const inText = `- ${whatHappened(around, who)}, ${time}${hasLink ? ` ${address}` : ''}\n`;
   return {
     html: layout({
       preview: receivedBetween,
       title: digestInShort(around),
       body:
         note(receivedBetween) +
-        '{% assign used = 0 %}{% assign listed = 0 %}' +
-        forEachTest(
-          headOfTest(whileShort(heading(name, countsOfTest(subheading)), `${headingSize}`)),
-          whileShort(list, '0'),
-        ) +
-        moreThanListed +
-        next(whatNextOfDigest),
+        ofOneOrMore(ids && note(ids), all) +
+        next(whatNextOfDigest) +
+        ofOneOrMore(readOn(around, hasLink, button), ''),
     }),
     text: [
       `${digestInShort(around)}\n${receivedBetween}\n\n`,
-      forEachTest(
-        headOfTest(`${name}${countsOfTest((counts) => ` (${counts})`)}\n`),
-        `{% for event in group.items %}- candidate ${who} {{ event.status | words }}${score(around)}, ${time}${hasLink ? ` ${address}` : ''}\n{% endfor %}\n`,
+      ofOneOrMore(
+        readOn(around, hasLink, (one) => `${one}\n\n`) + (ids && `${ids}\n\n`),
+        forEachTest(
+          headOfTest(`${name}${countsOfTest((counts) => ` (${counts})`)}\n`),
+          `{% for event in group.items %}${inText}{% endfor %}\n`,
+        ),
       ),
       `What next: ${whatNextOfDigest}\n`,
     ].join(''),

@@ -8,17 +8,21 @@ import {
   forEachTest,
   headOfTest,
   ifKnown,
+  ifToDecide,
+  inShort,
   noticeBegan,
   noticeInShort,
   ofEntry,
   ofMessage,
+  ofOneOrMore,
   perNotice,
   perStatus,
   readOn,
   receivedBetween,
-  score,
+  receivedEarlier,
   sentence,
   testTitle,
+  whatHappened,
   whatNext,
   whatNextOfDigest,
   wholeIds,
@@ -38,9 +42,12 @@ export function defaultFields(
   about: Subject['kind'],
   hasLink: boolean,
   known?: CandidateFields,
+  action: JsonMap = {},
 ): readonly JsonMap[] {
-  const fields = { event: eventFields, digest: digestFields, notice: noticeFields };
-  return [fields[about](hasLink, known)];
+  if (about === 'notice') return [noticeFields];
+  const [event, digest] =
+    action['style'] === 'full' ? [fullEvent, fullDigest] : [compactEvent, compactDigest];
+  return [about === 'event' ? event(hasLink, known) : digest(hasLink, known)];
 }
 
 /** A check mark would say that the test was passed. */
@@ -50,11 +57,31 @@ const emoji = perStatus({
   Canceled: ':no_entry_sign:',
 });
 
-function eventFields(hasLink: boolean, known?: CandidateFields): JsonMap {
+type Around = ReturnType<typeof ofMessage>;
+
+/** An event in one line, with links to all that is known. */
+function line(around: Around, hasLink: boolean): string {
+  const linked = (text: string) => linkedTo(around.links, text, hasLink);
+  const named = (name: string) => sentence(around, linked(`{{ ${name} }}`));
+  const unnamed = inShort(around, linked(candidateInList(ofMessage(), hasLink)));
+  // The page is behind the candidate already.
+  const report = readOn(around, false, (address, text) => ` | <${address}|${text}>`);
+  return `${emoji} ${ifKnown(around, 'name', named, unnamed)}${report}`;
+}
+
+function compactEvent(hasLink: boolean, known?: CandidateFields): JsonMap {
+  const around = ofMessage(known);
+  const toDecide = ifToDecide((what) => `\n_What next:_ ${what}`);
+  return {
+    text: `${emoji} ${eventInShort(around)}`,
+    blocks: [section(`${line(around, hasLink)}${receivedEarlier}${toDecide}`)],
+  };
+}
+
+function fullEvent(hasLink: boolean, known?: CandidateFields): JsonMap {
   const around = ofMessage(known);
   const linked = (text: string) => linkedTo(around.links, text, hasLink);
-  const who = linked(candidateNumber);
-  const unnamed = `*${testTitle(around)}*\nCandidate *${who}* {{ event.status | words }}${score(around)}.`;
+  const unnamed = `*${testTitle(around)}*\n${whatHappened(around, `*${linked(candidateNumber)}*`)}.`;
   const named = (name: string) => `*${sentence(around, linked(`{{ ${name} }}`))}*`;
   const what = `${emoji} ${ifKnown(around, 'name', named, unnamed)}`;
   // No button: of a click on one Slack tells the app, and shows a warning where the app takes no such calls.
@@ -69,25 +96,43 @@ function eventFields(hasLink: boolean, known?: CandidateFields): JsonMap {
   };
 }
 
-function digestFields(hasLink: boolean, known?: CandidateFields): JsonMap {
-  const around = ofEntry(known);
+/** The events of a digest by test, a line each. */
+function list(around: Around, hasLink: boolean): string {
   const who = linkedTo(around.links, candidateInList(around, hasLink), hasLink);
-  const line = `${emoji} Candidate ${who} {{ event.status | words }}${score(around)}, {{ event.receivedAt | date: "short" }}\n`;
+  const each = `${emoji} ${whatHappened(around, who)}, {{ event.receivedAt | date: "short" }}\n`;
   // More would not fit into one block.
   const mostListed = hasLink ? 15 : 25;
-  const list = [
+  const body = [
     `{% assign room = ${mostListed} | minus: listed | at_least: 0 %}`,
-    `{% for event in group.items limit: room %}${line}{% endfor %}`,
+    `{% for event in group.items limit: room %}${each}{% endfor %}`,
     '{% assign more = group.items.size | minus: room %}{% if more > 0 %}… and {{ more | number }} more\n{% endif %}',
     '{% assign listed = listed | plus: group.items.size %}{% unless forloop.last %}\n{% endunless %}',
   ];
   const head = headOfTest(`*${testTitle(around)}*${countsOfTest((counts) => ` (${counts})`)}\n`);
+  return `{% assign listed = 0 %}${forEachTest(head, body.join(''))}`;
+}
+
+function compactDigest(hasLink: boolean, known?: CandidateFields): JsonMap {
+  const around = ofEntry(known);
+  const title = digestInShort(around);
   return {
-    text: digestInShort(around),
+    text: title,
     blocks: [
-      { type: 'header', text: { type: 'plain_text', text: digestInShort(around) } },
+      section(ofOneOrMore(line(around, hasLink), `*${title}*\n${list(around, hasLink)}`)),
+      context(`${receivedBetween} | What next: ${whatNextOfDigest}`),
+    ],
+  };
+}
+
+function fullDigest(hasLink: boolean, known?: CandidateFields): JsonMap {
+  const around = ofEntry(known);
+  const title = digestInShort(around);
+  return {
+    text: title,
+    blocks: [
+      { type: 'header', text: { type: 'plain_text', text: title } },
       context(receivedBetween),
-      section(`{% assign listed = 0 %}${forEachTest(head, list.join(''))}`),
+      section(list(around, hasLink)),
       section(`_What next:_ ${whatNextOfDigest}`),
     ],
   };
@@ -99,7 +144,7 @@ const noticeEmoji = perNotice({
   summary: ':bar_chart:',
 });
 
-const noticeFields = (): JsonMap => ({
+const noticeFields: JsonMap = {
   text: `${noticeEmoji} Candidate Connector: ${noticeInShort}`,
   blocks: [
     section(
@@ -107,4 +152,4 @@ const noticeFields = (): JsonMap => ({
     ),
     context(noticeBegan),
   ],
-});
+};

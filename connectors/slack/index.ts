@@ -11,6 +11,14 @@ import { findMessage } from './find.ts';
 import { channelName, compose, threadOf } from './message.ts';
 import type { SlackMessage } from './message.ts';
 
+const style = (about: string) =>
+  z
+    .enum(['compact', 'full'])
+    .optional()
+    .describe(
+      `${about} \`compact\`: a line where nothing is to be decided; \`full\`: all of it, with ids and times.`,
+    );
+
 const options = z.object({
   token: secret().describe('The bot token of the app, xoxb-…'),
   apiUrl: z
@@ -23,6 +31,7 @@ const options = z.object({
     .optional()
     .describe('The workspace (T…) in which channels are looked up by name; for a token of an organization.'),
   proxy: proxyOption(),
+  style: style('How default messages look where the action says nothing of it.'),
 });
 
 /** Slack refuses a message with longer ones: https://docs.slack.dev/reference/block-kit/blocks */
@@ -59,6 +68,7 @@ const action = z
       .describe("Messages with the same key in a channel join the first one's thread."),
     username: z.string().optional().describe('A name to post under; needs the scope chat:write.customize.'),
     icon: z.string().optional().describe('An emoji (:tada:) or the URL of an image; needs the same scope.'),
+    style: style('How the default message looks; by default as the sink says, else `compact`.'),
     unfurl: z.boolean().optional().describe('Whether Slack shows previews of links.'),
   })
   .refine(({ text, blocks }) => text !== undefined || blocks !== undefined, {
@@ -81,6 +91,7 @@ export const slack = defineConnector({
   },
   defaults: { concurrency: 4, timeoutMs: 20_000, pace: { count: 1, perMs: 1000, burst: 3 } },
   defaultFields,
+  inherited: ['style'],
   // Slack's rate holds for each channel, and so does the order that people see.
   lane: ({ channel }) => channelName(channel),
   laneKeys: ['channel'],

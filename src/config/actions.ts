@@ -108,7 +108,7 @@ function readAction(raw: Json, path: Path, list: List, reading: ActionReading) {
   /** What its messages are about. */
   const about = list.of === 'notice' ? 'notice' : written['digest'] === undefined ? 'event' : 'digest';
   const candidate = reading.lookups.get('candidate')?.fields;
-  const groups = connector.defaultFields?.(about, reading.setting.links !== null, candidate) ?? [];
+  const groups = connector.defaultFields?.(about, reading.setting.links !== null, candidate, written) ?? [];
   /** The default fields that count. */
   const unsaid = Object.assign(
     {},
@@ -191,7 +191,8 @@ function compile(
   const { connector, unsaid, value } = action;
   const said = Object.entries(ownFields(value)).filter(([key]) => !Object.hasOwn(unsaid, key));
   const own = compileFields(Object.fromEntries(said), connector.templates, words);
-  const id = JSON.stringify([vocabularyId(action), Object.keys(unsaid)]);
+  const inherited = connector.inherited?.map((key) => value[key] ?? null);
+  const id = JSON.stringify([vocabularyId(action), Object.keys(unsaid), inherited]);
   const defaults = compiledDefaults.getOrInsertComputed(id, () =>
     compileFields(unsaid, connector.templates, { ...words, isTried: false }),
   );

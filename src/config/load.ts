@@ -14,7 +14,14 @@ import { actionsOf, entries, planKeys, sinkOf, toPlanSource } from './plan-sourc
 import { readLookupSinks } from './lookups/lookup-sinks.ts';
 import { readScenarios } from './scenarios.ts';
 import { readSettings, type Settings, settingSchemas } from './settings.ts';
-import { checkRefreshTokens, connectorOfSink, readSinks, type SinkConfig, unknownSink } from './sinks.ts';
+import {
+  checkRefreshTokens,
+  connectorOfSink,
+  inheritedOf,
+  readSinks,
+  type SinkConfig,
+  unknownSink,
+} from './sinks.ts';
 import { checkLiteralSecrets, findSlips, literalSecrets } from './slips.ts';
 import { withCatalogOf } from './text/catalog-table.ts';
 import { readSecretFile, readText, type ReadText } from './text/files.ts';
@@ -273,12 +280,12 @@ function readParts(
   for (const { action, path } of actionsOf(config))
     if (isMap(action) && action['connector'] !== undefined)
       report(error([...path, 'connector'], 'unknown key "connector": it belongs to the sink', 'key'));
-  const source = toPlanSource(
-    config,
-    (name) => connectorOfSink(valueAt(config['sinks'] ?? null, [name]), reading)?.name,
-  );
   const settings = readSettings(config, reading);
   const sinks: ReadonlyMap<string, SinkConfig> = readSinks(config['sinks'], reading);
+  const source = toPlanSource(config, (name) => {
+    const connector = connectorOfSink(valueAt(config['sinks'] ?? null, [name]), reading);
+    return connector ? { ...inheritedOf(sinks.get(name)), connector: connector.name } : {};
+  });
   const plan: Plan | null = config['rules'] === undefined ? null : buildPlan(source, reading);
   const testKeys = new Set(Object.keys(plan?.test(0) ?? {}));
   const lookups = readLookupSinks(config['lookups'], testKeys, reading);

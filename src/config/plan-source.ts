@@ -45,14 +45,14 @@ export function entries(value: Json | undefined): [number, Json][] {
 }
 
 /**
- * The plan's part of a config as written. Each action also gets its sink's `connector`, so that the plan can be
- * compiled without the sinks, which may change later.
+ * The plan's part of a config as written. `ofSink`: what each action also gets of its sink, such as its `connector`, so
+ * that the plan can be compiled without the sinks, which may change later.
  */
-export function toPlanSource(config: JsonMap, connectorOf: (sink: string) => string | undefined): PlanSource {
+export function toPlanSource(config: JsonMap, ofSink: (sink: string) => JsonMap): PlanSource {
   const named = (action: Json): Json => {
     if (!isMap(action)) return action;
-    const connector = typeof action['sink'] === 'string' ? connectorOf(action['sink']) : undefined;
-    return connector === undefined ? action : { ...action, connector };
+    const { connector, ...inherited } = typeof action['sink'] === 'string' ? ofSink(action['sink']) : {};
+    return connector === undefined ? action : { ...inherited, ...action, connector };
   };
   const list = (actions: Json): Json => (Array.isArray(actions) ? (actions as Json[]).map(named) : actions);
   const inThen = (parent: Json): Json =>

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type AnyConnector, mayRotate, type PaceLimit } from '../connector.ts';
-import { isMap, type Json } from '../model.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 import { type Path, valueAt } from '../support/json.ts';
 import { didYouMeanOneOf, orList } from '../support/text.ts';
 import type { Settings } from './settings.ts';
@@ -110,6 +110,13 @@ export function connectorOfSink(
 ): AnyConnector | undefined {
   const name = isMap(sink) ? sink['connector'] : undefined;
   return typeof name === 'string' ? connectors.get(interpolateText(name, resolve)) : undefined;
+}
+
+/** What a sink says for its actions. */
+export function inheritedOf(sink: SinkConfig | undefined): JsonMap {
+  const { connector, options = {} } = sink ?? {};
+  const said = (connector?.inherited ?? []).map((key) => [key, options[key] as Json | undefined] as const);
+  return Object.fromEntries(said.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
 }
 
 export function unknownSink(name: Json | undefined, path: Path, names: readonly string[]): Fault[] {

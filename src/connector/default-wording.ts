@@ -42,7 +42,7 @@ export function ifKnown(
 }
 
 /** `: 87 %`, where it is known. */
-export const score = (around: Around): string =>
+const score = (around: Around): string =>
   ifKnown(around, 'score', (value) =>
     around.fields.get('score')?.type === 'number' ? `: {{ ${value} | number }} %` : `: {{ ${value} }}`,
   );
@@ -90,12 +90,23 @@ export const wholeIds = 'Candidate id {{ event.candidateId }} | Test id {{ event
 export function sentence(around: Around, who: string): string {
   const test = testName(around);
   const did = perStatus({
-    Completed: `completed ${test}`,
-    DidNotTake: `did not take ${test}`,
-    Canceled: `had ${test} canceled`,
+    Completed: ` completed ${test}`,
+    DidNotTake: ` did not take ${test}`,
+    Canceled: `: ${test}, test canceled`,
   });
-  return `${who} ${did}${score(around)}`;
+  return `${who}${did}${score(around)}`;
 }
+
+/** Before what became of the test, after the candidate: nothing that was done by the candidate when it was canceled. */
+const then = (canceled: string): string => `{% if event.status == "Canceled" %}${canceled}{% endif %} `;
+
+/** `Candidate 4711 completed the test: 87 %`. */
+export const whatHappened = (around: Around, who: string): string =>
+  `Candidate ${who}${then(':')}{{ event.status | words }}${score(around)}`;
+
+/** `Backend Engineer: candidate 4711 completed the test`. */
+export const inShort = (around: Around, who: string): string =>
+  `${testName(around)}: candidate ${who}${then(',')}{{ event.status | words }}${score(around)}`;
 
 /** The same, or something else where the name is not known. */
 export const headline = (around: Around, otherwise: string): string =>
@@ -103,10 +114,7 @@ export const headline = (around: Around, otherwise: string): string =>
 
 /** `Backend Engineer: candidate 4711 completed the test`, where the name is not known. */
 export const eventInShort = (around: Around = ofMessage()): string =>
-  headline(
-    around,
-    `${testName(around)}: candidate ${candidateNumber} {{ event.status | words }}${score(around)}`,
-  );
+  headline(around, inShort(around, candidateNumber));
 
 /** What differs by status, such as a colour. `status`: where it is. */
 export function perStatus(values: { readonly [status in Status]: string }, status = 'event.status'): string {
@@ -119,12 +127,17 @@ export const eventTitle = perStatus({
   Canceled: 'Canceled',
 });
 
-/** What a reader may do about an event. */
-export const whatNext = perStatus({
-  Completed: 'Look at the result in the testing service.',
+const toDecide = {
   DidNotTake: 'There is no result. Decide whether to invite the candidate again.',
   Canceled: 'There will be no result. If that was not meant, invite the candidate again.',
-});
+};
+
+/** What a reader may do about an event. */
+export const whatNext = perStatus({ Completed: 'Look at the result in the testing service.', ...toDecide });
+
+/** The same, where there is something to decide. `shown`: how it is said. */
+export const ifToDecide = (shown: (what: string) => string): string =>
+  perStatus({ Completed: '', DidNotTake: shown(toDecide.DidNotTake), Canceled: shown(toDecide.Canceled) });
 
 /** What stands behind a count. */
 export const statusInCounts: { readonly [status in Status]: string } = {
@@ -160,6 +173,16 @@ export const whatNextOfDigest = [
   '{% if done.size > 0 %}Look at the results in the testing service.{% endif %}',
   '{% if done.size > 0 and done.size < events.size %} {% endif %}',
   '{% if done.size < events.size %}Where a test was not taken or was canceled, there is no result: decide whom to invite again.{% endif %}',
+].join('');
+
+/** What is said of a digest's only event, or of several. */
+export const ofOneOrMore = (one: string, more: string): string =>
+  `{% if events.size == 1 %}{% for event in events %}${one}{% endfor %}{% else %}${more}{% endif %}`;
+
+/** When an event came, where that was long before this is said: it waited for its hours, or a tool was down. */
+export const receivedEarlier = [
+  '{% assign came = event.receivedAt | date: "%s" %}{% assign waited = now | date: "%s" | minus: came %}',
+  '{% if waited > 3600 %}, {{ event.receivedAt | date: "short" }}{% endif %}',
 ].join('');
 
 /** The events of a digest by test. `group.items` are those of one; `event` is the first of them in `head`. */

@@ -14,7 +14,7 @@ export const settingOf = ({ context }: Call): Setting => (context as unknown as 
 const statusWords: { readonly [status in Status]: string } = {
   Completed: 'completed the test',
   DidNotTake: 'did not take the test',
-  Canceled: 'had the test canceled',
+  Canceled: 'test canceled',
 };
 
 /** Longer ids are cut. */

@@ -79,7 +79,7 @@ describe('`timezone` and `locale`', () => {
 describe('`words`, `short` and `number`', () => {
   test.each([
     ['{{ event.status | words }}', 'completed the test'],
-    ['{{ "DidNotTake" | words }}, {{ "Canceled" | words }}', 'did not take the test, had the test canceled'],
+    ['{{ "DidNotTake" | words }}, {{ "Canceled" | words }}', 'did not take the test, test canceled'],
     ['{{ "Something" | words }}{{ nil | words }}{{ 7 | words }}', 'Something7'],
     ['{{ event.candidateId | short }}', '6f1c2d3e…'],
     ['{{ "C-4711" | short }} {{ 4711 | short }}{{ nil | short }}', 'C-4711 4711'],

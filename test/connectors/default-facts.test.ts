@@ -26,9 +26,10 @@ function said(
   all: readonly Facts[],
   about: Subject['kind'],
   status: Status = 'Completed',
+  action: JsonMap = {},
 ) {
   const known = lookups.get('candidate')?.fields;
-  const fields = Object.assign({}, ...connector.defaultFields!(about, true, known)) as JsonMap;
+  const fields = Object.assign({}, ...connector.defaultFields!(about, true, known, action)) as JsonMap;
   const words = { test: new Set(['name']), facts: lookups, setting: { ...plainSetting, links } };
   const subject = about === 'digest' ? ({ digestOf: 100, placeKeys: new Set<string>() } as const) : 'event';
   const compiled = compileFields(fields, connector.templates, { ...words, subject });
@@ -49,7 +50,7 @@ describe('what a message says of facts where its action says nothing', () => {
   test.each<[Status, string]>([
     ['Completed', 'Ana <Kovač> completed Backend Engineer: 87.5 %'],
     ['DidNotTake', 'Ana <Kovač> did not take Backend Engineer: 87.5 %'],
-    ['Canceled', 'Ana <Kovač> had Backend Engineer canceled: 87.5 %'],
+    ['Canceled', 'Ana <Kovač>: Backend Engineer, test canceled: 87.5 %'],
   ])('%s: the name, the test and the score, in the subject of a mail', (status, subject) => {
     expect(said(email, [ana], 'event', status)['subject']).toBe(subject);
   });
@@ -66,7 +67,10 @@ describe('what a message says of facts where its action says nothing', () => {
     expect(said(slack, [ana], 'event')['text']).toBe(
       ':checkered_flag: Ana &lt;Kovač&gt; completed Backend Engineer: 87.5 %',
     );
-    const blocks = blocksOf(slack, [ana], 'event');
+    expect(blocksOf(slack, [ana], 'event')).toContain(
+      ':checkered_flag: <https://tests.example.com/c/1|Ana &lt;Kovač&gt;> completed Backend Engineer: 87.5 % | <https://tests.example.com/r?a=1&amp;b=2|Open report>"',
+    );
+    const blocks = blocksOf(slack, [ana], 'event', 'Completed', { style: 'full' });
     expect(blocks).toContain(
       ':checkered_flag: *<https://tests.example.com/c/1|Ana &lt;Kovač&gt;> completed Backend Engineer: 87.5 %*\\n',
     );
@@ -98,7 +102,7 @@ describe('what a message says of facts where its action says nothing', () => {
       expect(said(email, [facts], 'event')['subject']).toBe(
         'Backend Engineer: candidate 4711 completed the test',
       );
-      const blocks = blocksOf(slack, [facts], 'event');
+      const blocks = blocksOf(slack, [facts], 'event', 'Completed', { style: 'full' });
       expect(blocks).toContain(
         '*Test: Backend Engineer*\\nCandidate *<https://tests.example.com/c/1|4711>* completed the test.\\n',
       );

@@ -19,11 +19,11 @@ const now = Date.parse('2026-11-20T13:00:00Z');
 
 const link = 'links: { candidate: "https://tests.example.com/c/{{ event.candidateId }}" }\n';
 
-const configWith = (top: string): Config =>
+const configWith = (top: string, ofSlack = ''): Config =>
   parseConfig(
     `${top}catalog: { 7: { name: "Backend <Engineer>" } }
 sinks:
-  slack: { connector: slack, token: "\${TOKEN}" }
+  slack: { connector: slack, token: "\${TOKEN}"${ofSlack} }
   sheet: { connector: google-sheets, spreadsheetId: s1, credentials: /run/google.json }
   mail: { connector: email, url: smtp://mail.example.com, from: hiring@example.com }
   ats: { connector: webhook, url: https://ats.example.com }
@@ -54,7 +54,9 @@ summary: { at: Mon 09:00, then: *all }`,
   );
 
 const config = configWith('');
-const linked = configWith(`${link}timezone: Europe/Zagreb\nlocale: en-GB\n`);
+const inZagreb = `${link}timezone: Europe/Zagreb\nlocale: en-GB\n`;
+const linked = configWith(inZagreb);
+const [full, fullLinked] = ['', inZagreb].map((top) => configWith(top, ', style: full')) as [Config, Config];
 
 const noon = Date.parse('2026-11-20T12:05:00Z');
 const id = '6f1c2d3e4b5a69788796a5b4c3d2e1f0';
@@ -128,8 +130,56 @@ describe('what a message says where its action says nothing', () => {
     messageOf({ plan, sinks } as Config, plan.then[0]![at], { events: [event], notice: null });
   const numbered = { ...eventOf(id, 'Completed'), candidateNumericalId: 4711 };
 
-  test('Slack has blocks, a text for notifications, and a link where there is one: of a button Slack tells the app', () => {
+  test('Slack has one line where nothing is to be decided, with a link in place of ids', () => {
+    const said = 'Backend &lt;Engineer&gt;: candidate';
     const message = tell(linked, 0, numbered);
+    expect(message['text']).toBe(`:checkered_flag: ${said} 4711 completed the test`);
+    expect(wordsOf(message)).toEqual([
+      `:checkered_flag: ${said} <https://tests.example.com/c/${id}|4711> completed the test`,
+    ]);
+    expect(wordsOf(tell(config, 0, eventOf(id, 'Completed')))).toEqual([
+      `:checkered_flag: ${said} ${id} completed the test`,
+    ]);
+  });
+
+  test.each([
+    ['DidNotTake', ':heavy_minus_sign:', ' did not take the test', 'There is no result. Decide whether to'],
+    ['Canceled', ':no_entry_sign:', ', test canceled', 'There will be no result. If that was not meant,'],
+  ] as const)('%s is for somebody to decide: what, stands below', (status, emoji, words, next) => {
+    expect(wordsOf(tell(config, 0, eventOf('<!channel>', status, 8)))).toEqual([
+      `${emoji} Test 8: candidate &lt;!channel&gt;${words}\n_What next:_ ${next} invite the candidate again.`,
+    ]);
+  });
+
+  test('what is told more than an hour late, says when it came', () => {
+    const earlier = { ...numbered, receivedAt: now - 3_601_000 };
+    expect(wordsOf(tell(linked, 0, earlier))[0]).toMatch(/ completed the test, 20 Nov, 12:59$/);
+  });
+
+  test('an action may have another style than its sink', () => {
+    const styled = (sink: string, action: string) =>
+      wordsOf(
+        tell(
+          parseConfig(
+            `sinks: { slack: { connector: slack, token: x${sink} } }
+rules: [ { name: all, when: {}, then: [ { sink: slack, channel: "#x"${action} } ] } ]`,
+            'config.yaml',
+            { env: {}, connectors },
+          ),
+          0,
+          numbered,
+        ),
+      ).length;
+    expect(styled('', '')).toBe(1);
+    expect(styled(', style: full', '')).toBe(2);
+    expect(styled(', style: full', ', style: compact')).toBe(1);
+    expect(styled('', ', style: full')).toBe(2);
+    // Told once, where it is.
+    expect(() => styled(', style: ful', '')).toThrow(/^\D*:1:.*did you mean "full"\?[^]*\n1 error$/);
+  });
+
+  test('Slack has blocks, a text for notifications, and a link where there is one: of a button Slack tells the app', () => {
+    const message = tell(fullLinked, 0, numbered);
     expect(message['text']).toBe(
       ':checkered_flag: Backend &lt;Engineer&gt;: candidate 4711 completed the test',
     );
@@ -144,14 +194,14 @@ describe('what a message says where its action says nothing', () => {
     [
       'DidNotTake',
       ':heavy_minus_sign:',
-      'did not take the test',
+      ' did not take the test',
       'Decide whether to invite the candidate again.',
     ],
-    ['Canceled', ':no_entry_sign:', 'had the test canceled', 'There will be no result.'],
+    ['Canceled', ':no_entry_sign:', ': test canceled', 'There will be no result.'],
   ] as const)('%s has its own emoji, words and next step', (status, emoji, words, next) => {
-    const message = tell(config, 0, eventOf('<!channel>', status, 8));
+    const message = tell(full, 0, eventOf('<!channel>', status, 8));
     const [said, context] = wordsOf(message);
-    expect(said).toContain(`${emoji} *Test 8*\nCandidate *&lt;!channel&gt;* ${words}.\n`);
+    expect(said).toContain(`${emoji} *Test 8*\nCandidate *&lt;!channel&gt;*${words}.\n`);
     expect(said).toContain(next);
     expect(context).toBe(
       'Received Fri, Nov 20, 2026, 12:05 PM UTC | Candidate id &lt;!channel&gt; | Test id 8',
@@ -200,14 +250,10 @@ rules: [ { name: all, when: {}, then: [ { sink: ${action} } ] } ]`,
 Test:      Backend <Engineer>
 Received:  Fri, 20 Nov 2026, 13:05 CET
 
-What next: Look at the result in the testing service.
 https://tests.example.com/c/${id}
-
-Candidate id ${id} | Test id 7
 `);
     for (const part of [
       '>Backend &lt;Engineer&gt;<',
-      `Candidate id ${id} | Test id 7`,
       'Sent by Candidate Connector.',
       'Fri, 20 Nov 2026, 13:05 CET',
       `href="https://tests.example.com/c/${id}"`,
@@ -233,8 +279,9 @@ Candidate id ${id} | Test id 7
 
   test('a mail to a candidate without number and link has the whole id', () => {
     const { text, html } = tell(config, 2, eventOf(id, 'Canceled', 8)) as { readonly [key: string]: string };
-    expect(text).toContain(`Candidate 6f1c2d3e… had the test canceled.\n\nTest:      8\n`);
+    expect(text).toContain(`Candidate 6f1c2d3e…: test canceled.\n\nTest:      8\n`);
     expect(text).toContain(`\nCandidate id ${id} | Test id 8\n`);
+    expect(text).toContain('\n\nWhat next: There will be no result.');
     expect(html).not.toContain('href');
   });
 
@@ -272,8 +319,29 @@ describe('what a digest says where its action says nothing', () => {
   const tell = (action: Action | undefined, events: readonly Event[] = some, by = config) =>
     messageOf(by, action, { events, notice: null });
 
-  test('Slack lists the events by test, with counts where there are several, escaped', () => {
-    const message = tell(slack);
+  test('Slack lists the events by test in one block, and says once what next', () => {
+    const title = '3 candidates of 2 tests: 2 completed, 1 did not take the test';
+    expect(wordsOf(tell(slack))).toEqual([
+      expect.stringMatching(
+        /^\*3 candidates .*\*\n\*Test: Backend.*\* \(2 completed\)\n:checkered_flag: Candidate a completed/,
+      ),
+      'Received Fri, Nov 20, 2026, 12:05 PM UTC | What next: Look at the results in the testing service. Where a test was not taken or was canceled, there is no result: decide whom to invite again.',
+    ]);
+    expect(tell(slack)['text']).toBe(title);
+  });
+
+  test('a digest of one event says it once', () => {
+    const one = [eventOf('<a>', 'Canceled')];
+    const title = 'Backend &lt;Engineer&gt;: candidate &lt;a&gt;, test canceled';
+    expect(wordsOf(tell(slack, one))[0]).toBe(`:no_entry_sign: ${title}`);
+    const { html, text } = tell(linked.plan.then[1]![2], one, linked) as { html: string; text: string };
+    expect(html.match(/test canceled/g)).toHaveLength(2); // in <title> and in the heading
+    expect(html).toContain('>Open candidate</a>');
+    expect(text.match(/test canceled/g)).toHaveLength(1);
+  });
+
+  test('Slack in full lists the events by test, with counts where there are several, escaped', () => {
+    const message = tell(full.plan.then[1]![0], some, full);
     const title = '3 candidates of 2 tests: 2 completed, 1 did not take the test';
     expect(message['text']).toBe(title);
     expect(wordsOf(message)).toEqual([
@@ -295,15 +363,17 @@ describe('what a digest says where its action says nothing', () => {
     expect(tell(mail, twice)['subject']).toBe('1 candidate of 2 tests: 1 completed, 1 canceled');
     const ofOneTest = [eventOf('a', 'Completed'), eventOf('b', 'Canceled')];
     const later = { ...eventOf('c', 'Completed'), receivedAt: noon + 8_400_000 };
-    expect(wordsOf(tell(linked.plan.then[1]![0], [...ofOneTest, later], linked)).slice(0, 3)).toEqual([
-      'Test: Backend &lt;Engineer&gt; (2 completed, 1 canceled)',
-      'Received Fri, 20 Nov 2026, 13:05–15:25 CET',
-      expect.stringMatching(/^:checkered_flag: Candidate .*\n:no_entry_sign: Candidate .*\n:checkered/),
-    ]);
+    expect(wordsOf(tell(fullLinked.plan.then[1]![0], [...ofOneTest, later], fullLinked)).slice(0, 3)).toEqual(
+      [
+        'Test: Backend &lt;Engineer&gt; (2 completed, 1 canceled)',
+        'Received Fri, 20 Nov 2026, 13:05–15:25 CET',
+        expect.stringMatching(/^:checkered_flag: Candidate .*\n:no_entry_sign: Candidate .*\n:checkered/),
+      ],
+    );
   });
 
   test('Slack links the candidates, and tells the time of the config', () => {
-    const [, , list] = wordsOf(tell(linked.plan.then[1]![0], some.slice(0, 1), linked));
+    const [, , list] = wordsOf(tell(fullLinked.plan.then[1]![0], some.slice(0, 1), fullLinked));
     expect(list).toContain(
       ':checkered_flag: Candidate <https://tests.example.com/c/a|a> completed the test, 20 Nov, 13:05\n',
     );
@@ -315,7 +385,7 @@ describe('what a digest says where its action says nothing', () => {
     );
 
   test('Slack says how many more there are than it lists', () => {
-    const message = tell(slack, many(2));
+    const message = tell(full.plan.then[1]![0], many(2), full);
     const [, , list = ''] = wordsOf(message);
     expect(message['text']).toBe('1,000 candidates of 2 tests: 1,000 canceled');
     expect(list.match(/:no_entry_sign:/g)).toHaveLength(25);
@@ -330,7 +400,7 @@ describe('what a digest says where its action says nothing', () => {
       text: `Backend <Engineer>: candidate a completed the test
 Received Fri, Nov 20, 2026, 12:05 PM UTC
 
-- candidate a completed the test, Nov 20, 12:05 PM
+Candidate id a | Test id 7
 
 What next: Look at the results in the testing service.
 `,
@@ -348,10 +418,10 @@ What next: Look at the results in the testing service.
     expect(text?.match(/^- /gm)).toHaveLength(1000);
     // It cuts what has more than 102 KB.
     expect(Buffer.byteLength(html ?? '')).toBeLessThan(102_000);
-    const listed = html?.match(/had the test canceled<\/td>/g)?.length ?? 0;
+    const listed = html?.match(/test canceled<\/td>/g)?.length ?? 0;
     expect(listed).toBeGreaterThan(80);
     expect(html).toContain(`>… and ${1000 - listed} more: the plain text of this mail has all<`);
-    expect(htmlOf(many(1).slice(0, 80)).match(/had the test canceled<\/td>/g)).toHaveLength(80);
+    expect(htmlOf(many(1).slice(0, 80)).match(/test canceled<\/td>/g)).toHaveLength(80);
     expect(htmlOf(many(1).slice(0, 80))).not.toContain(' more');
   });
 
