@@ -18,13 +18,29 @@ export function keptRefreshTokens(
 ): RefreshTokens | undefined {
   if (secretKey === null) return undefined;
   const key = Buffer.from(secretKey.reveal(), 'base64');
-  const unsaved = new Map<string, string>();
+  const consents = new Map<string, Known>();
+  const knownOf = (id: string): Known =>
+    consents.getOrInsertComputed(id, () => ({ newest: undefined, before: [], isSaved: true }));
 
-  async function save(id: string, token: string): Promise<void> {
-    unsaved.set(id, token);
+  async function read(id: string): Promise<string | undefined> {
+    const sealed = await store.token(id);
+    try {
+      return sealed === null ? undefined : open(key, id, sealed);
+    } catch (error) {
+      failed(
+        'a refresh token in the store is not of this store.secretKey: that of the config is used',
+        error,
+      );
+      return undefined;
+    }
+  }
+
+  async function save(id: string, known: Known): Promise<void> {
+    const token = known.newest!;
+    known.isSaved = false;
     try {
       await store.keepToken({ id, sealed: seal(key, id, token), keptAt: Date.now() });
-      if (unsaved.get(id) === token) unsaved.delete(id);
+      if (known.newest === token) known.isSaved = true;
     } catch (error) {
       failed('a new refresh token could not be stored; it is tried again with the next', error);
     }
@@ -33,24 +49,35 @@ export function keptRefreshTokens(
   return {
     async newest(consent) {
       const id = idOf(consent);
-      const newer = unsaved.get(id);
-      if (newer !== undefined) {
-        await save(id, newer);
-        return newer;
-      }
-      const sealed = await store.token(id);
-      try {
-        return sealed === null ? undefined : open(key, id, sealed);
-      } catch (error) {
-        failed(
-          'a refresh token in the store is not of this store.secretKey: that of the config is used',
-          error,
-        );
-        return undefined;
-      }
+      const known = knownOf(id);
+      const stored = known.isSaved ? await read(id) : undefined;
+      if (!known.isSaved || known.before.includes(stored)) await save(id, known);
+      else replace(known, stored);
+      return known.newest;
     },
-    keep: (consent, token) => save(idOf(consent), token),
+    async keep(consent, token) {
+      const id = idOf(consent);
+      replace(knownOf(id), token);
+      await save(id, knownOf(id));
+    },
   };
+}
+
+/** Of a consent, what this process has seen. */
+interface Known {
+  /** Undefined: that of the config. */
+  newest: string | undefined;
+  /** Those that it replaced. A standby that took over, or a restored dump, has one of these: used up, and none to use again. */
+  before: readonly (string | undefined)[];
+  isSaved: boolean;
+}
+
+const beforeKept = 20;
+
+function replace(known: Known, token: string | undefined): void {
+  if (token === known.newest) return;
+  known.before = [...known.before, known.newest].slice(-beforeKept);
+  known.newest = token;
 }
 
 /** A consent holds the refresh token of the config. */

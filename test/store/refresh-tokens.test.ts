@@ -95,6 +95,23 @@ test('two sinks with one consent do not use the same refresh token at once', asy
   expect(api.refused()).toBe(0);
 });
 
+test('a refresh token that this process replaced is not used again where a promoted standby still has it', async () => {
+  const { begin, deliverWith, api } = await beginning();
+  const key = secretKey();
+  const { store } = await begin(key);
+  const kept: Parameters<typeof store.keepToken>[0][] = [];
+  const keepToken = async (token: (typeof kept)[number]) => {
+    kept.push(token);
+    await store.keepToken(token);
+  };
+  const tokens = keptRefreshTokens({ token: (id) => store.token(id), keepToken }, key, () => {})!;
+  for (let times = 0; times < 2; times += 1) expect(await deliverWith(tokens)).toBe('delivered');
+  await store.keepToken(kept[0]!);
+  expect(await deliverWith(tokens)).toBe('delivered');
+  expect(api.refused()).toBe(0);
+  expect(await (await begin(key)).deliver()).toBe('delivered');
+});
+
 test('with another key the token of the config is used, and the log says so', async () => {
   const { begin, api, failures } = await beginning();
   await (await begin(secretKey())).deliver();
