@@ -305,16 +305,20 @@ async function watchOverIt(listening: Listening, announcer: Announcer, undo: Und
   let textRead = text.inForce;
   const watch = watchConfig(file, {
     inForce: markOf(read),
-    table: () => config().table,
+    files: () => config().files,
     load: (changed, signal) => {
       textRead = changed;
       return reloadConfig(changed, file, { env, connectors, thread: reloadThread, signal });
     },
     onLoaded: async (next) => {
+      const before = config();
       await adopt(next);
       text.inForce = textRead;
       void announcer.say();
-      log.info({ file }, 'config reloaded');
+      const changedFiles = [...next.files.keys()].filter(
+        (path) => before.files.has(path) && before.files.get(path) !== next.files.get(path),
+      );
+      log.info({ file, ...(changedFiles.length > 0 && { changedFiles }) }, 'config reloaded');
     },
     onFailed: (error) => {
       live.failed(error);

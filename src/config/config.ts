@@ -6,7 +6,7 @@ import type { LookupSink } from './lookups/lookup-sinks.ts';
 import type { Scenario } from './scenarios.ts';
 import type { Settings } from './settings.ts';
 import type { SinkConfig } from './sinks.ts';
-import type { TableInForce } from './text/catalog-table.ts';
+import type { FileMarks } from './text/references.ts';
 import type { Position, Problem } from './text/problems.ts';
 
 export type {
@@ -29,8 +29,8 @@ export interface Config extends Settings {
   readonly plan: Plan;
   /** What `plan` was compiled from, as the store keeps it: with `${…}` unresolved, so that it has no secrets. */
   readonly planSource: Json;
-  /** What the catalog was read from, if it is a table. */
-  readonly table: TableInForce | null;
+  /** The files that its references and its catalog named. */
+  readonly files: FileMarks;
   readonly warnings: readonly Problem[];
   /** Replaces every secret of this config in a text by `***`. */
   readonly mask: Mask;

@@ -24,7 +24,7 @@ import {
 } from './sinks.ts';
 import { checkLiteralSecrets, findSlips, literalSecrets } from './slips.ts';
 import { withCatalogOf } from './text/catalog-table.ts';
-import { readSecretFile, readText, type ReadText } from './text/files.ts';
+import { readText, type ReadText } from './text/files.ts';
 import {
   configError,
   error,
@@ -236,7 +236,7 @@ export function compileConfig(
 }
 
 function toConfig(file: string, parts: ReturnType<typeof readParts>, warnings: readonly Problem[]): Config {
-  const { settings, sinks, lookups, source, plan, values, table } = parts;
+  const { settings, sinks, lookups, source, plan, values } = parts;
   if (plan === null) throw new Error('a config without errors has a plan');
   const planSource = source as Json;
   const { mask } = values;
@@ -247,7 +247,7 @@ function toConfig(file: string, parts: ReturnType<typeof readParts>, warnings: r
     lookups,
     plan,
     planSource,
-    table,
+    files: values.files,
     warnings,
     mask,
   });
@@ -259,7 +259,7 @@ function readParts(
   file: string,
   values: Values,
   report: Report,
-  { connectors, lenientKeys = [], readFile = readSecretFile, catalogInForce }: LoadOptions,
+  { connectors, lenientKeys = [], catalogInForce }: LoadOptions,
 ) {
   const reading = {
     // A missing value has been reported.
@@ -269,9 +269,9 @@ function readParts(
     connectors,
     keepPartialSinks: lenientKeys.includes('sinks'),
   };
-  const { config, table } = withCatalogOf(readTop(value, report), {
+  const config = withCatalogOf(readTop(value, report), {
     folder: dirname(file),
-    readFile,
+    readFile: values.readFile,
     isLenient: lenientKeys.includes('catalog'),
     standIn: catalogInForce,
     reading,
@@ -296,7 +296,7 @@ function readParts(
   };
   const secrets = [...findSecrets({ ...settings, ...options }), ...literalSecrets(config, source)];
   values.learnSecrets(value, secrets);
-  return { config, table, reading, settings, sinks, lookups, source, plan, secrets, values };
+  return { config, reading, settings, sinks, lookups, source, plan, secrets, values };
 }
 
 /** What is wrong with the references of a config, or of a part of it; a missing value under `lenientKeys` as a warning. */

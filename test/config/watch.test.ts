@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
 import { readText } from '../../src/config/text/files.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { markOf, watchConfig, type WatchOptions } from '../../src/config/live/reload.ts';
@@ -68,6 +69,37 @@ test('a folder that is swapped behind links is noticed, as Kubernetes mounts a C
   await symlink('v2', join(folder, '..next'));
   await rename(join(folder, '..next'), join(folder, '..data'));
   await vi.waitFor(() => expect(loaded).toEqual([2]));
+});
+
+test('a secret whose folder is swapped behind links is noticed, as Kubernetes mounts it, and one that cannot be read yet', async () => {
+  const secrets = join(folder, 'secrets');
+  for (const version of ['v1', 'v2', 'v3']) await mkdir(join(secrets, version), { recursive: true });
+  await writeFile(join(secrets, 'v1', 'token'), 'first');
+  await writeFile(join(secrets, 'v3', 'token'), 'third');
+  await symlink('v1', join(secrets, '..data'));
+  await symlink('..data/token', join(secrets, 'token'));
+  await writeFile(file, around(`admin: { title: '\${file:${join(secrets, 'token')}}' }`));
+  const load = async (text: string) => parseConfig(text, file, { env, connectors: pagers });
+  let config: Config = await load(await readFile(file, 'utf8'));
+  await watch({
+    load,
+    files: () => config.files,
+    onLoaded: (next) => void (config = next),
+    pollMs: 600_000,
+    retryMs: 600_000,
+  });
+  const swap = async (version: string) => {
+    await symlink(version, join(secrets, '..next'));
+    await rename(join(secrets, '..next'), join(secrets, '..data'));
+  };
+  await swap('v2');
+  await vi.waitFor(() => expect(failed).toEqual([expect.stringContaining('token cannot be read')]));
+  expect(config.admin.title).toBe('first');
+  await swap('v3');
+  await vi.waitFor(() => expect(config.admin.title).toBe('third'));
+  await swap('v1');
+  await vi.waitFor(() => expect(config.admin.title).toBe('first'));
+  expect(failed).toHaveLength(1);
 });
 
 test('polling finds a change that no file event reports', async () => {

@@ -3,9 +3,8 @@ import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type Config, ConfigError } from '../config.ts';
-import { markOfTable, type TableInForce } from '../text/catalog-table.ts';
-import { readFrom, readSecretFile, readText, type ReadText } from '../text/files.ts';
-import { whyUnread } from '../text/references.ts';
+import { readFrom, readText, type ReadText } from '../text/files.ts';
+import { type FileMarks, markOfFile } from '../text/references.ts';
 import { compileConfig, type LoadOptions, textOf } from '../load.ts';
 import { wholeFileError } from '../text/problems.ts';
 import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
@@ -13,8 +12,8 @@ import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
 export interface WatchOptions {
   /** The mark of the text that the config in force was read from. The file may have changed since. */
   readonly inForce: string;
-  /** The table that the config in force was read with. It is watched, too. */
-  readonly table?: () => TableInForce | null;
+  /** The other files that the config in force was read with. They are watched, too. */
+  readonly files?: () => FileMarks;
   readonly load: (text: string, signal: AbortSignal) => Promise<Config>;
   readonly onLoaded: (config: Config) => void | Promise<void>;
   /**
@@ -35,18 +34,18 @@ type Why = 'changed' | 'asked' | 'again';
 const longestRetryMs = 300_000;
 
 /**
- * Loads the config again when its file changes, or on SIGHUP; one at a time, changes in the meantime afterwards. The
- * folder is watched, because editors and Kubernetes replace the file. Some mounts report no changes (a single file
+ * Loads the config again when its file changes, or one that it names, or on SIGHUP; one at a time, changes in the meantime
+ * afterwards. The folder is watched, because editors and Kubernetes replace the file. Some mounts report no changes (a single file
  * mounted into a container, network drives), so the file is also polled every few seconds.
  */
 export function watchConfig(file: string, options: WatchOptions): { close(): void } {
   const { load, onLoaded, onFailed, settleMs = 200, pollMs = 5000, retryMs = 1000 } = options;
-  const { table = () => null } = options;
+  const { files = () => new Map<string, string>() } = options;
   const closing = new AbortController();
   const closed = closing.signal;
   /** Of the last read. */
   let mark = options.inForce;
-  let tableMark = table()?.mark;
+  let marks = files();
   let settling: NodeJS.Timeout | undefined;
   let retrying: NodeJS.Timeout | undefined;
   let retries = 0;
@@ -66,10 +65,10 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
   const step = async (why: Why): Promise<void> => {
     if (closed.aborted) return;
     const read = await readText(file, { onlyRegular: true });
-    const tableNow = markNow(table());
-    if (why === 'changed' && markOf(read) === mark && tableNow === tableMark) return;
+    const marksNow = new Map([...files().keys()].map((path) => [path, markOfFile(path)]));
+    if (why === 'changed' && markOf(read) === mark && !differ(marksNow, marks)) return;
     mark = markOf(read);
-    tableMark = tableNow;
+    marks = marksNow;
     if (why !== 'again') {
       clearTimeout(retrying);
       retries = 0;
@@ -78,8 +77,8 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
     try {
       const config = await load(textOf(read, file), closed);
       if (!closed.aborted) await onLoaded(config);
-      tableMark = table()?.mark;
-      watchTable();
+      marks = files();
+      watchFiles();
       reported = null;
     } catch (error) {
       if (!closed.aborted) failed(error instanceof Error ? error : new Error(String(error)));
@@ -98,14 +97,13 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
 
   const hangUp = (): void => queue('asked');
   const unwatch = watchPath(file, changed, pollMs);
-  let tableWatch: { readonly file: string; readonly end: () => void } | null = null;
-  const watchTable = (): void => {
-    const named = table()?.file;
-    if (closed.aborted || named === tableWatch?.file) return;
-    tableWatch?.end();
-    tableWatch = named === undefined ? null : { file: named, end: watchPath(named, changed, pollMs) };
+  const watched = new Map<string, () => void>();
+  const watchFiles = (named: Iterable<string> = closed.aborted ? [] : files().keys()): void => {
+    const wanted = new Set(named);
+    for (const [path, end] of watched) if (!wanted.has(path) && watched.delete(path)) end();
+    for (const path of wanted) watched.getOrInsertComputed(path, () => watchPath(path, changed, pollMs));
   };
-  watchTable();
+  watchFiles();
   process.on('SIGHUP', hangUp);
   // It may have changed before it was watched.
   changed();
@@ -115,21 +113,14 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
       clearTimeout(settling);
       clearTimeout(retrying);
       unwatch();
-      tableWatch?.end();
+      watchFiles([]);
       process.off('SIGHUP', hangUp);
     },
   };
 }
 
-/** The mark of a table as it is now; of why it cannot be read, if it cannot. */
-function markNow(table: TableInForce | null): string | undefined {
-  if (table === null) return undefined;
-  try {
-    return markOfTable(readSecretFile(table.file));
-  } catch (error) {
-    return whyUnread(error);
-  }
-}
+const differ = (some: FileMarks, others: FileMarks): boolean =>
+  some.size !== others.size || [...some].some(([path, mark]) => others.get(path) !== mark);
 
 /** Returns what ends it. */
 function watchPath(file: string, changed: () => void, pollMs: number): () => void {

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { isAbsolute, join } from 'node:path';
 import { isMap, type Json, type JsonMap } from '../../model.ts';
 import { parseTable, type TableCell, type TablePlace } from '../../support/csv.ts';
@@ -8,16 +7,6 @@ import { interpolateText, whyUnread } from './references.ts';
 import type { Reading } from './validate.ts';
 
 /** The catalog from a table: a row for each test, a column for each key. */
-
-/** The table that the catalog in force was read from. */
-export interface TableInForce {
-  readonly file: string;
-  /** See markOfTable. */
-  readonly mark: string;
-}
-
-/** Compares two reads of a table without keeping the text. */
-export const markOfTable = (text: string): string => hash('sha256', text);
 
 interface TableReading {
   readonly folder: string;
@@ -33,9 +22,9 @@ interface TableReading {
 export function withCatalogOf(
   config: JsonMap,
   { folder, readFile, isLenient, standIn, reading: { report, resolve } }: TableReading,
-): { config: JsonMap; table: TableInForce | null } {
+): JsonMap {
   const { catalog, ...others } = config;
-  if (!isMap(catalog) || !Object.hasOwn(catalog, 'file')) return { config, table: null };
+  if (!isMap(catalog) || !Object.hasOwn(catalog, 'file')) return config;
   const written = catalog['file'];
   const path = ['catalog', 'file'];
   for (const key of Object.keys(catalog))
@@ -43,19 +32,19 @@ export function withCatalogOf(
   const name = typeof written === 'string' ? interpolateText(written, resolve) : '';
   if (name === '') {
     report(error(path, 'expected the name of a table, such as tests.csv'));
-    return { config: others, table: null };
+    return others;
   }
-  if (standIn !== undefined) return { config: { ...others, catalog: standIn }, table: null };
+  if (standIn !== undefined) return { ...others, catalog: standIn };
   const file = isAbsolute(name) ? name : join(folder, name);
   try {
     const text = readFile(file);
     const { entries: tests, faults } = readCatalogTable(text, file);
     for (const fault of faults) report(fault);
-    return { config: { ...others, catalog: tests }, table: { file, mark: markOfTable(text) } };
+    return { ...others, catalog: tests };
   } catch (thrown) {
     const why = `the table ${file} cannot be read: ${whyUnread(thrown)}`;
     report(isLenient ? warning(path, why) : error(path, why));
-    return { config: others, table: null };
+    return others;
   }
 }
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Json } from '../../model.ts';
 import { strings } from '../../support/json.ts';
 import { masker } from '../../support/masker.ts';
@@ -81,6 +82,7 @@ export class Values {
   readonly #env: Surroundings['env'];
   readonly #readFile: (path: string) => string;
   readonly #files = new Map<string, Resolution>();
+  readonly #marks = new Map<string, string>();
   readonly #secrets = new Set<string>();
   #isFileMissing = false;
   #mask: Mask = (text) => text;
@@ -92,6 +94,19 @@ export class Values {
 
   /** Replaces secrets by `***`. Masks nothing before learnSecrets, but can be passed on earlier. */
   readonly mask: Mask = (text) => this.#mask(text);
+
+  /** As `readFile` of the surroundings. */
+  readonly readFile = (path: string): string => {
+    const { content, mark } = readMarked(path, this.#readFile);
+    this.#marks.set(path, mark);
+    if (content instanceof Error) throw content;
+    return content;
+  };
+
+  /** The files that were read, or could not be, each with its mark. */
+  get files(): FileMarks {
+    return this.#marks;
+  }
 
   resolve(reference: Reference): Resolution {
     const resolved = reference.from === 'file' ? this.#file(reference.name) : this.#variable(reference);
@@ -150,12 +165,27 @@ export class Values {
   #file(path: string): Resolution {
     return this.#files.getOrInsertComputed(path, () => {
       try {
-        const value = this.#readFile(path).replace(/\r?\n$/, '');
+        const value = this.readFile(path).replace(/\r?\n$/, '');
         return value === '' ? { missing: `the file ${path} is empty` } : { value };
       } catch (error) {
         return { missing: `the file ${path} cannot be read: ${whyUnread(error)}` };
       }
     });
+  }
+}
+
+/** Files by path, each with a mark: another one means that a config has to be read again. */
+export type FileMarks = ReadonlyMap<string, string>;
+
+export const markOfFile = (path: string): string => readMarked(path, readSecretFile).mark;
+
+/** Compares two reads of a file without keeping the text. */
+function readMarked(path: string, read: (path: string) => string): { content: string | Error; mark: string } {
+  try {
+    const content = read(path);
+    return { content, mark: hash('sha256', content) };
+  } catch (error) {
+    return { content: error as Error, mark: 'unreadable' };
   }
 }
 
