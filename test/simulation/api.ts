@@ -5,9 +5,9 @@ import type { Clock } from '../../src/support/clock.ts';
 
 type Question = AttemptRequest<{ readonly path: string }>;
 
-/** What the API says of a candidate, always the same. */
-export const scoreOf = (candidateId: string): number =>
-  candidateId.length + Number(candidateId.split('-')[1]);
+/** What the API says of an event, always the same. */
+export const scoreOf = (name: string): number =>
+  Buffer.from(name).reduce((sum, byte) => sum + byte * 7, 0) % 100;
 
 /** The model of an API that look-ups ask: it answers late, or not yet, or never, and is down now and then. */
 export class ModelApi {
@@ -30,9 +30,9 @@ export class ModelApi {
   }
 
   async #answer({ message, signal }: Question): Promise<Outcome> {
-    const candidate = message.path.slice(1);
+    const name = message.path.slice(1);
     await new Promise<void>((resolve) => this.#clock.after(1 + this.#random() * 300, resolve));
-    const facts = { state: 'answered', at: null, reason: null, fields: { score: scoreOf(candidate) } };
+    const facts = { state: 'answered', at: null, reason: null, fields: { score: scoreOf(name) } };
     const roll = this.#random();
     if (this.down) return sinkWide('network', 'Refused.');
     if (roll < 0.1) return sinkWide('server', 'It answered 503.');

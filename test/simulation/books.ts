@@ -1,14 +1,18 @@
 import type { EventStory, SinkCount } from '../../src/store/store.ts';
 import { foundBy } from '../../src/lookups/facts.ts';
 import { scoreOf } from './api.ts';
+import { nameOf } from './arrivals.ts';
 import type { ModelTool } from './tool.ts';
 
 /** All that is known at the end of a run. */
 export interface Books {
   readonly stories: readonly EventStory[];
   readonly counts: readonly SinkCount[];
-  /** Candidates whose event was answered for. */
+  /** The names of the events that were answered for. */
   readonly accepted: ReadonlySet<string>;
+  /** The ids of all events, in the order in which they were stored, and in which they were decided. */
+  readonly stored: readonly string[];
+  readonly decided: readonly string[];
   readonly tools: readonly ModelTool[];
   /** How often the process died, each time perhaps in the middle of a call. */
   readonly deaths: number;
@@ -23,6 +27,7 @@ export function findBreaches(books: Books): string[] {
     ...unfinished(books),
     ...unbalanced(books),
     ...wrongFacts(books),
+    ...outOfOrder(books),
     ...books.tools.flatMap((tool) => wrongMessages(books, tool)),
     ...wrongDigests(books),
     ...outsideOfHours(books),
@@ -32,7 +37,7 @@ export function findBreaches(books: Books): string[] {
 }
 
 function missingEvents({ stories, accepted }: Books): string[] {
-  const stored = stories.map(({ event }) => event.candidateId);
+  const stored = stories.map(({ event }) => nameOf(event));
   return [
     ...[...accepted].filter((id) => !stored.includes(id)).map((id) => `${id} was accepted and is lost`),
     ...stored.filter((id, index) => stored.indexOf(id) !== index).map((id) => `${id} became two events`),
@@ -46,9 +51,7 @@ function unfinished({ stories, tools }: Books): string[] {
     const astray = deliveries.filter(
       ({ sink, state }) => !wanted.includes(state) && !(state === 'held' && holding.has(sink)),
     );
-    const count =
-      deliveries.length === 5 ? [] : [`${event.candidateId} has ${deliveries.length} deliveries of 5`];
-    return [...count, ...astray.map(({ id, state }) => `${id} of ${event.candidateId} is ${state}`)];
+    return astray.map(({ id, state }) => `${id} of ${nameOf(event)} is ${state}`);
   });
 }
 
@@ -64,16 +67,38 @@ function unbalanced({ counts, stories }: Books): string[] {
   });
 }
 
-/** Each event is decided; what was looked up of it, once, is what the API says, or is not known. */
+/** What was looked up of an event, once, is what the API says, or is not known; and it was decided by that. */
 function wrongFacts({ stories }: Books): string[] {
-  return stories.flatMap(({ event: { candidateId, testId }, decided, lookups }) => {
-    const { api } = foundBy(lookups);
-    const score = api?.fields['score'] ?? null;
-    const isKnown = score === null || score === scoreOf(candidateId);
+  return stories.flatMap(({ event, decided, lookups, deliveries }) => {
+    const [found] = Object.values(foundBy(lookups));
+    const score = found?.fields['score'] ?? null;
+    const isKnown = score === null || score === scoreOf(nameOf(event));
     const isRight =
-      decided && isKnown && api?.state !== 'waiting' && lookups.length === (testId === 2 ? 1 : 0);
-    return isRight ? [] : [`${candidateId} was looked up ${lookups.length} times: ${JSON.stringify(api)}`];
+      decided && isKnown && found?.state !== 'waiting' && lookups.length === (event.testId === 1 ? 0 : 1);
+    const wanted = Number(score) > 50 ? 6 : 5;
+    return [
+      ...(isRight
+        ? []
+        : [`${nameOf(event)} was looked up ${lookups.length} times: ${JSON.stringify(found)}`]),
+      ...(deliveries.length === wanted
+        ? []
+        : [`${nameOf(event)} has ${deliveries.length} deliveries of ${wanted}`]),
+    ];
   });
+}
+
+/** Each event is decided once, and none before one of its candidate that came earlier. */
+function outOfOrder({ stories, stored, decided }: Books): string[] {
+  const known = new Map(stories.map(({ event }) => [event.id, event]));
+  const ofCandidates = (ids: readonly string[]) => {
+    const events = ids.flatMap((id) => known.get(id) ?? []);
+    const names = Map.groupBy(events, ({ candidateId }) => candidateId);
+    return new Map(Array.from(names, ([id, some]) => [id, some.map(nameOf).join(', ')]));
+  };
+  const inOrder = ofCandidates(decided);
+  return [...ofCandidates(stored)]
+    .filter(([id, names]) => inOrder.get(id) !== names)
+    .map(([id, names]) => `${names} were decided as ${inOrder.get(id)}`);
 }
 
 /**
@@ -105,31 +130,38 @@ function wrongMessages({ stories, deaths }: Books, tool: ModelTool): string[] {
   ];
 }
 
-function wrongDigests({ stories, tools }: Books): string[] {
-  const digests = tools.flatMap((tool) => tool.kept).filter(({ place }) => place === '#digest');
-  const large = digests.filter(({ text }) => text.trim().split(' ').length > 3);
-  const testOf = new Map(stories.map(({ event }) => [event.candidateId, event.testId]));
-  const mixed = digests.filter(
-    ({ text }) =>
-      new Set(
-        text
-          .trim()
-          .split(' ')
-          .map((id) => testOf.get(id)),
-      ).size > 1,
+function wrongDigests({ stories, tools, stored }: Books): string[] {
+  const digests = tools
+    .flatMap((tool) => tool.kept)
+    .filter(({ place }) => place === '#digest')
+    .map(({ text }) => text.trim().split(' '));
+  const events = new Map(stories.map(({ event }) => [nameOf(event), event]));
+  const cameAs = (name: string) => stored.indexOf(events.get(name)?.id ?? '');
+  const candidateOf = (name: string) => events.get(name)?.candidateId;
+  const mixed = digests.filter((names) => new Set(names.map((name) => events.get(name)?.testId)).size > 1);
+  const disordered = digests.filter((names) =>
+    names.some((name, place) =>
+      names
+        .slice(place)
+        .some((later) => candidateOf(later) === candidateOf(name) && cameAs(later) < cameAs(name)),
+    ),
   );
-  const told = digests.flatMap(({ text }) => text.trim().split(' '));
+  const told = digests.flat();
+  const times = (name: string) => told.filter((one) => one === name).length;
   const wrong = stories.filter(({ event, deliveries }) => {
     const delivered = deliveries.find(({ lane }) => lane === 'chat #digest')?.state === 'delivered';
-    return told.filter((id) => id === event.candidateId).length !== (delivered ? 1 : 0);
+    return times(nameOf(event)) !== (delivered ? 1 : 0);
   });
+  const saying = (what: string, some: string[][]) =>
+    some.map((names) => `a digest ${what}: ${names.join(' ')}`);
   return [
-    ...large.map(({ text }) => `a digest has more than 3 events: ${text}`),
-    ...mixed.map(({ text }) => `a digest has events of two tests: ${text}`),
-    ...wrong.map(
-      ({ event }) =>
-        `${event.candidateId} is in ${told.filter((id) => id === event.candidateId).length} digests`,
+    ...saying(
+      'has more than 3 events',
+      digests.filter(({ length }) => length > 3),
     ),
+    ...saying('has events of two tests', mixed),
+    ...saying('tells in another order than they came', disordered),
+    ...wrong.map(({ event }) => `${nameOf(event)} is in ${times(nameOf(event))} digests`),
   ];
 }
 

@@ -55,7 +55,7 @@ async function runAll(): Promise<boolean> {
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
   if (kept) {
     console.log(
-      `${seeds} seeds in ${seconds} s: nothing lost, nothing twice where the tool can be asked, digests exact, rates held.`,
+      `${seeds} seeds in ${seconds} s: nothing lost, nothing twice where the tool can be asked, candidates in order, digests exact, rates held.`,
     );
   }
   return kept;

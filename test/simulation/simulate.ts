@@ -1,25 +1,24 @@
 import { pino } from 'pino';
 import type { Config } from '../../src/config/config.ts';
-import { parseConfig } from '../../src/config/load.ts';
 import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
 import { Worker } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';
 import { VirtualClock } from '../../src/support/virtual-clock.ts';
 import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
-import { lookupOf } from '../../src/model.ts';
+import { type CandidateEvent, lookupOf } from '../../src/model.ts';
 import { createIntake } from '../../src/intake.ts';
-import type { Inbox, ReceivedEvent } from '../../src/receiver/receive.ts';
+import type { Inbox } from '../../src/receiver/receive.ts';
 import { lastSeenAt } from '../../src/ops/retention.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { seeded } from '../faults/random.ts';
 import { ModelApi } from './api.ts';
+import { arrivals, nameOf } from './arrivals.ts';
 import { findBreaches, type Books } from './books.ts';
+import { configWith } from './config.ts';
 import { Pending, SimulatedProcess, type Death } from './process.ts';
+import { sabotaged, type Sabotage } from './sabotage.ts';
 import { ModelTool } from './tool.ts';
-
-/** A step of the real thing that is left out, to prove that the simulation would see it. */
-export type Sabotage = 'no intent' | 'no find' | 'no transaction' | 'no pauses';
 
 export interface SimulationReport {
   readonly seed: number;
@@ -51,39 +50,6 @@ export async function simulate(
   }
 }
 
-const configText = (holds: boolean) => `
-store: { retention: 365d }
-hours:
-  early: { timezone: Etc/UTC, days: [mon, tue, wed, thu, fri, sat, sun], from: "00:00", to: "09:01" }
-sinks:
-  chat: { connector: chat, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s }
-  sheet: { connector: sheet, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s }
-  mail: { connector: mail, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s, onUnknown: ${holds ? 'hold' : 'resend'} }
-lookups:
-  api:
-    url: "https://api.example.com/{{ event.candidateId }}"
-    when: { testId: 2 }
-    fields: { score: { at: /score, type: number } }
-    until: [score]
-    waitFor: 60s
-    timeout: 5s
-    rate: 10/s
-    retry: { minDelay: 1s, maxDelay: 20s }
-rules:
-  - { name: best, when: { api.score: { gt: 1000 } }, then: [] }
-  - name: all
-    when: {}
-    then:
-      - { sink: chat, place: "#{{ event.testId }}", text: "{{ event.candidateId }}" }
-      - { sink: sheet, place: sheet, text: "{{ event.candidateId }}" }
-      - { sink: mail, place: mail, text: "{{ event.candidateId }}" }
-      - sink: chat
-        place: "#digest"
-        text: "{% for event in events %}{{ event.candidateId }} {% endfor %}"
-        digest: { every: 1m, by: testId, max: 3 }
-      - { sink: chat, place: "#early", text: "{{ event.candidateId }}", hours: early }
-`;
-
 /** What it shows can be set forth and back, as a wall clock's can; alarms follow the time that really passes. */
 class SettableClock extends VirtualClock {
   #setByMs = 0;
@@ -103,6 +69,8 @@ class World {
   readonly random: () => number;
   readonly tools: readonly ModelTool[];
   readonly accepted = new Set<string>();
+  readonly #stored: string[] = [];
+  readonly #decided: string[] = [];
   readonly #api: ModelApi;
   readonly #pending = new Pending();
   readonly #sabotage: Sabotage | null;
@@ -175,6 +143,8 @@ class World {
       stories: await this.#store.events({ limit: 1000 }),
       counts: await this.#store.counts(),
       accepted: this.accepted,
+      stored: this.#stored,
+      decided: this.#decided,
       tools: this.tools,
       deaths: this.#died,
       jumped: this.#jumped,
@@ -196,7 +166,7 @@ class World {
     });
     this.#process = process;
     const life = this.#died;
-    const store = process.store(this.#watchingPauses(this.#sabotaged(this.#store), life));
+    const store = process.store(this.#watching(sabotaged(this.#store, this.#sabotage, this.random), life));
     const config = this.#config((run) => process.outside(run), life);
     const sinks = new ConnectedSinks();
     this.#sinks.push(sinks);
@@ -261,25 +231,21 @@ class World {
     const connectors = new Map(
       this.tools.map((tool) => [tool.options.name, { ...tool.connector(outside, life), lookup }]),
     );
-    return parseConfig(configText(this.#tool('mail').options.holds), 'simulation.yaml', {
-      env: {},
-      connectors,
-    });
+    return configWith(connectors, lookup, this.#tool('mail').options.holds);
   }
 
   #scheduleArrivals(): void {
-    const count = 3 + Math.floor(this.random() * 10);
-    for (let n = 0; n < count; n += 1) {
-      this.#toArrive += 1;
-      const candidateId = this.random() < 0.05 ? `unwanted-${n}` : `candidate-${n}`;
-      const testId = 1 + Math.floor(this.random() * 2);
-      this.clock.after(this.random() * arrivalsForMs, () => void this.#arrive(candidateId, testId));
-    }
+    const coming = arrivals(this.random, arrivalsForMs);
+    this.#toArrive = coming.length;
+    for (const [atMs, together] of Map.groupBy(coming, (one) => one.atMs))
+      this.clock.after(atMs, () => {
+        for (const { event } of together) void this.#arrive(event);
+      });
   }
 
   /** Twins now and then; and the sender's one retry where no answer came. */
-  async #arrive(candidateId: string, testId: number): Promise<void> {
-    const once = (correlationId: string) => this.#post(candidateId, testId, correlationId);
+  async #arrive(event: CandidateEvent): Promise<void> {
+    const once = (correlationId: string) => this.#post(event, correlationId);
     const tries =
       this.random() < 0.3 ? [once('first'), once(this.random() < 0.5 ? 'first' : 'second')] : [once('first')];
     const answered = await Promise.race([
@@ -294,14 +260,9 @@ class World {
     this.#toArrive -= 1;
   }
 
-  async #post(candidateId: string, testId: number, correlation: string): Promise<void> {
-    const event: ReceivedEvent['event'] = {
-      candidateId,
-      candidateNumericalId: null,
-      testId,
-      status: 'Completed',
-    };
-    const correlationId = `${candidateId}-${correlation}`;
+  async #post(event: CandidateEvent, correlation: string): Promise<void> {
+    const name = nameOf(event);
+    const correlationId = `${name}-${correlation}`;
     await this.#inbox.accept({
       event,
       raw: { ...event },
@@ -309,8 +270,8 @@ class World {
       traceparent: null,
       receivedAt: this.clock.now(),
     });
-    this.note(`${candidateId} is accepted`);
-    this.accepted.add(candidateId);
+    this.note(`${name} is accepted`);
+    this.accepted.add(name);
   }
 
   #scheduleOutages(): void {
@@ -361,10 +322,24 @@ class World {
     this.#jumped = true;
   }
 
-  /** Tells the tools what the store has of their pauses. */
-  #watchingPauses(store: Store, life: number): Store {
+  /** Notes what is stored and decided, and tells the tools what the store has of their pauses. */
+  #watching(store: Store, life: number): Store {
     return {
       ...store,
+      accept: async (arrival) => {
+        const accepted = await store.accept(arrival);
+        if (!accepted.duplicate) this.#stored.push(accepted.eventId);
+        if (!accepted.duplicate && !accepted.undecided) this.#decided.push(accepted.eventId);
+        return accepted;
+      },
+      decide: async (eventId, ...how) => {
+        const decided = await store.decide(eventId, ...how);
+        if (decided === 'decided') {
+          this.note(`${eventId} is decided`);
+          this.#decided.push(eventId);
+        }
+        return decided;
+      },
       keepPause: async (pause) => {
         await store.keepPause(pause);
         if (lookupOf(pause.sink) !== null) return;
@@ -376,21 +351,6 @@ class World {
         if (lookupOf(sink) === null) this.#tool(sink).keptPause = null;
       },
     };
-  }
-
-  #sabotaged(store: Store): Store {
-    if (this.#sabotage === 'no pauses') return { ...store, pauses: async () => [] };
-    if (this.#sabotage === 'no intent') return forgetful(store);
-    if (this.#sabotage === 'no transaction')
-      return { ...store, accept: (arrival) => this.#acceptInTwo(store, arrival) };
-    return store;
-  }
-
-  /** As if the event and its deliveries were two transactions: a death between them leaves an event without any. */
-  #acceptInTwo(store: Store, arrival: Parameters<Store['accept']>[0]): ReturnType<Store['accept']> {
-    const lost = this.random() < 0.2;
-    if (!lost) return store.accept(arrival);
-    return store.accept({ ...arrival, deliveries: [], begins: [] });
   }
 
   async #settled(): Promise<void> {
@@ -427,23 +387,3 @@ function ofOneProcess(real: Store, pending: Pending): Store {
 }
 
 const silent = pino({ level: 'silent' });
-
-/** As if it kept no record of what was begun: what a process that died left under way is taken for never sent. */
-function forgetful(store: Store): Store {
-  const begun = new Set<string>();
-  return {
-    ...store,
-    async rescue(now) {
-      for (const { id } of await store.deliveries({ states: ['sending'] })) begun.add(id);
-      return store.rescue(now, 0);
-    },
-    async claim(query) {
-      const claimed = await store.claim(query);
-      return claimed.map((one) => {
-        const { delivery } = one;
-        if (!begun.delete(delivery.id)) return one;
-        return Object.assign({}, one, { delivery: { ...delivery, uncertain: false } });
-      });
-    },
-  };
-}
