@@ -94,6 +94,8 @@ export function usableUntil(lifeS: unknown): number {
 export interface RefreshTokens {
   newest(consent: string): Promise<string | undefined>;
   keep(consent: string, token: string): Promise<void>;
+  /** Waits until no other process asks with this consent. Returns what lets the next one ask. */
+  turn?(consent: string, signal: AbortSignal): Promise<() => Promise<void>>;
 }
 
 const renewed = new Map<string, string>();
@@ -163,8 +165,15 @@ export class AccessTokens {
       this.#consent,
       before.then(() => done),
     );
-    if (!signal.aborted) await Promise.race([before, once(signal, 'abort')]);
-    return this.#fetch(signal).finally(end);
+    let endTurn: (() => Promise<void>) | undefined;
+    try {
+      if (!signal.aborted) await Promise.race([before, once(signal, 'abort')]);
+      endTurn = await this.#refreshTokens.turn?.(this.#consent, signal);
+      return await this.#fetch(signal);
+    } finally {
+      await endTurn?.();
+      end();
+    }
   }
 
   /** The tool did not take this token; another one is fetched the next time. */

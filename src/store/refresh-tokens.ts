@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RefreshTokens } from '../connector.ts';
 import type { Secret } from '../support/secret.ts';
 import type { Store } from './store.ts';
@@ -12,7 +13,7 @@ const tagBytes = 16;
  * `failed`: a token that cannot be read is as if it were not there; one that cannot be stored is stored later.
  */
 export function keptRefreshTokens(
-  store: Pick<Store, 'keepToken' | 'token'>,
+  store: Pick<Store, 'keepToken' | 'leases' | 'token'>,
   secretKey: Secret | null,
   failed: (message: string, error: unknown) => void,
 ): RefreshTokens | undefined {
@@ -60,8 +61,23 @@ export function keptRefreshTokens(
       replace(knownOf(id), token);
       await save(id, knownOf(id));
     },
+    async turn(consent, signal) {
+      const { leases } = store;
+      if (leases === null) return async () => {};
+      const [name, holder] = [`consent ${idOf(consent)}`, randomUUID()];
+      try {
+        while (!signal.aborted && !(await leases.takeTurn(name, holder, turnMs))) await sleep(turnPollMs);
+      } catch (error) {
+        failed('whether another replica asks for an access token just now could not be seen', error);
+      }
+      return () => leases.endTurn(name, holder).catch(() => {});
+    },
   };
 }
+
+/** Nearly all attempts are over by then, and so may be whoever began one. */
+const turnMs = 30_000;
+const turnPollMs = 200;
 
 /** Of a consent, what this process has seen. */
 interface Known {

@@ -10,9 +10,11 @@ import {
   replicaStates,
   type ReplicaState,
   keepReplicaState,
+  endTurn,
   leave,
   release,
   renew,
+  takeTurn,
 } from './operations/leases.ts';
 import type { Operation } from './operation.ts';
 import * as reading from './operations/reading.ts';
@@ -187,7 +189,7 @@ const countedWrites = {
   resend,
 };
 
-const leaseWrites = { leave, release, renew };
+const leaseWrites = { endTurn, leave, release, renew, takeTurn };
 
 /** Operations as whoever uses a store calls them. `First`: what they are given besides. */
 export type Calls<Operations, First extends unknown[] = []> = {

@@ -7,10 +7,12 @@ import { expect, onTestFinished, test } from 'vitest';
 import { webhook } from '../../connectors/webhook/index.ts';
 import type { RefreshTokens } from '../../src/connector.ts';
 import { keptRefreshTokens } from '../../src/store/refresh-tokens.ts';
+import { openPostgres } from '../../src/store/postgres.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Secret } from '../../src/support/secret.ts';
 import { serve } from '../connectors/raw-server.ts';
 import { attemptAt } from '../fixtures/event.ts';
+import { freshSchema } from '../fixtures/postgres.ts';
 import { HttpSandbox } from '../../sandbox/http.ts';
 
 const secretKey = () => new Secret(randomBytes(32).toString('base64'));
@@ -95,6 +97,22 @@ test('two sinks with one consent do not use the same refresh token at once', asy
   expect(api.refused()).toBe(0);
 });
 
+test('two replicas do not use the same refresh token at once', async () => {
+  const { api, deliverWith } = await beginning();
+  const key = secretKey();
+  const url = await freshSchema();
+  const replicas = await Promise.all(
+    [url, url].map(async (one) => {
+      const store = await openPostgres(one);
+      onTestFinished(() => store.close());
+      return keptRefreshTokens(store, key, () => {})!;
+    }),
+  );
+  for (let times = 0; times < 3; times += 1)
+    expect(await Promise.all(replicas.map(deliverWith))).toEqual(['delivered', 'delivered']);
+  expect(api.refused()).toBe(0);
+});
+
 test('a refresh token that this process replaced is not used again where a promoted standby still has it', async () => {
   const { begin, deliverWith, api } = await beginning();
   const key = secretKey();
@@ -104,7 +122,11 @@ test('a refresh token that this process replaced is not used again where a promo
     kept.push(token);
     await store.keepToken(token);
   };
-  const tokens = keptRefreshTokens({ token: (id) => store.token(id), keepToken }, key, () => {})!;
+  const tokens = keptRefreshTokens(
+    { leases: null, token: (id) => store.token(id), keepToken },
+    key,
+    () => {},
+  )!;
   for (let times = 0; times < 2; times += 1) expect(await deliverWith(tokens)).toBe('delivered');
   await store.keepToken(kept[0]!);
   expect(await deliverWith(tokens)).toBe('delivered');
@@ -126,6 +148,7 @@ test('a token that could not be stored is used all the same, and stored with the
   const { store } = await begin(key);
   let isFull = true;
   const failing = {
+    leases: null,
     token: (id: string) => store.token(id),
     keepToken: async (token: Parameters<typeof store.keepToken>[0]) => {
       if (isFull) throw new Error('full');

@@ -117,6 +117,11 @@ const sql = {
     `select ${ownPlace} as place, ${now} as at`,
   ),
   end: `update leases set holder = '', epoch = epoch + 1, until = ${now} + $2 where name = $1`,
+  takeTurn: query<{ readonly epoch: number }>(`
+    insert into leases (name, holder, epoch, until) values ($1, $2, 1, ${now} + $3)
+    on conflict (name) do update set holder = $2, epoch = leases.epoch + 1, until = ${now} + $3
+      where leases.until <= ${now} returning epoch`),
+  endTurn: `update leases set holder = '', until = 0 where name = $1 and holder = $2`,
   releaseAll: `update leases set holder = '', until = 0 where holder = $1`,
   /** Whoever wants to take it waits for the end of this transaction. */
   isHeld: isHeld('share'),
@@ -226,6 +231,15 @@ export function* leave(replica: string): Operation<void> {
   yield* lock('leases');
   yield* run(sql.releaseAll, replica);
   yield* run(sql.forgetReplica, replica);
+}
+
+/** What one process may do at a time, for so long (ms); nobody renews it. Returns whether it is this holder's turn. */
+export function* takeTurn(name: string, holder: string, forMs: number): Operation<boolean> {
+  return (yield* get(sql.takeTurn, name, holder, forMs)) !== undefined;
+}
+
+export function* endTurn(name: string, holder: string): Operation<void> {
+  yield* run(sql.endTurn, name, holder);
 }
 
 /** The replicas that serve the store. */
