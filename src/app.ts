@@ -18,7 +18,7 @@ import { ConnectedSinks } from './deliveries/connected-sinks.ts';
 import { observeAttempts } from './deliveries/call.ts';
 import { Worker } from './deliveries/worker.ts';
 import { eventIds, noticeIds } from './support/ids.ts';
-import { createIntake } from './intake.ts';
+import { accepting, createIntake } from './intake.ts';
 import { addressOf, type HandedOver, listen } from './http/listen.ts';
 import { createLogger } from './ops/log.ts';
 import { createReceiver } from './receiver/server.ts';
@@ -225,8 +225,10 @@ async function prepareDeliveries(trusted: Trusted) {
   const nextId = eventIds({ after: newest?.event.id });
   const undecided = () => deciding.wake();
   const mayWait = () => deciding.mayWait;
-  const inbox = createIntake({ store, refused, config, worker, undecided, mayWait, log, nextId });
-  return { ...trusted, sinks, worker, deciding, whole, wake, inbox };
+  const intake = { store, refused, config, worker, undecided, mayWait, log, nextId };
+  const accept = accepting(intake);
+  const inbox = createIntake(intake, accept);
+  return { ...trusted, sinks, worker, deciding, whole, wake, accept, inbox };
 }
 type Working = Awaited<ReturnType<typeof prepareDeliveries>>;
 

@@ -2,14 +2,14 @@ import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import { networkOf } from './http/addresses.ts';
 import { lookupsOf } from './lookups/deciding.ts';
-import { eventIds } from './support/ids.ts';
-import { type Event, noFacts, unknownOfEvent } from './model.ts';
+import { eventIds, refusedIds } from './support/ids.ts';
+import { type Event, type JsonMap, noFacts, unknownOfEvent, type WholeRefusedEvent } from './model.ts';
 import type { Worker } from './deliveries/worker.ts';
 import type { Inbox, ReceivedEvent } from './receiver/receive.ts';
 import type { RefusedFigures } from './ops/refused.ts';
 import { decide } from './rules/decide.ts';
 import { keptRejected } from './store/operations/receiving.ts';
-import type { Acceptance, Arrival, Store } from './store/store.ts';
+import type { Acceptance, Arrival, By, Store } from './store/store.ts';
 
 const keptBodyLength = 2048;
 
@@ -29,8 +29,10 @@ export interface IntakeParts {
   readonly nextId?: (now: number) => string;
 }
 
-/** `byHand`: who takes it in. An event with the same content makes it a duplicate then, however old it is. */
-type Accept = (received: ReceivedEvent, byHand?: Arrival['byHand']) => Promise<Acceptance>;
+/** Who takes an event in. `windowMs`: in place of `idempotency.window`. */
+type ByHand = NonNullable<Arrival['byHand']> & Pick<Arrival, 'windowMs'>;
+
+export type Accept = (received: ReceivedEvent, byHand?: ByHand) => Promise<Acceptance>;
 
 /**
  * Decides the deliveries of an event by today's rules, and stores it with them in one commit; or with its look-ups, to be
@@ -54,7 +56,7 @@ export function accepting({
     const lookups = lookupsOf(plan, event) ?? (mayWait?.() ? { asked: [], until: null } : undefined);
     const reservation = worker?.reserve(lookups && lookups.asked.length > 0 ? lookups.asked : deliveries);
     const begins = reservation && { begins: reservation.begins };
-    const windowMs = byHand ? Infinity : idempotency.windowMs;
+    const { windowMs } = byHand ?? idempotency;
     const arrival = {
       event,
       configId: plan.id,
@@ -74,15 +76,64 @@ export function accepting({
   };
 }
 
+/** A refused event as if it came then. */
+export function asReceived(kept: WholeRefusedEvent, receivedAt: number): ReceivedEvent {
+  const { candidateId, candidateNumericalId, testId, status, correlationId } = kept;
+  const event = { candidateId, candidateNumericalId, testId, status };
+  return { event, raw: JSON.parse(kept.raw) as JsonMap, correlationId, traceparent: null, receivedAt };
+}
+
+/** Who takes a refused event in, into what. */
+export interface AcceptRefusedParts {
+  readonly store: Pick<Store, 'now' | 'putAwayRefused' | 'refusedEvent'>;
+  readonly config: IntakeParts['config'];
+  readonly accept: Accept;
+}
+
+/**
+ * Takes a refused event in as if it came now. What came of the same content since it did, or within the window before,
+ * makes it a duplicate. Null if there is none with this id.
+ */
+export async function acceptRefused(
+  id: string,
+  by: By,
+  { store, config, accept }: AcceptRefusedParts,
+): Promise<Acceptance | null> {
+  const kept = await store.refusedEvent(id);
+  if (kept === null) return null;
+  const receivedAt = await store.now();
+  const windowMs = config().idempotency.windowMs + Math.max(0, receivedAt - kept.at);
+  const doing = { action: 'accept', by } as const;
+  const accepted = await accept(asReceived(kept, receivedAt), { ...doing, windowMs });
+  // Of a new event, the audit has a line. If this fails, it is a duplicate the next time.
+  await store.putAwayRefused([id], accepted.duplicate ? { ...doing, at: receivedAt } : null);
+  return accepted;
+}
+
 /** What the receiver hands over to. */
-export function createIntake(parts: IntakeParts): Inbox {
+export function createIntake(parts: IntakeParts, accept = accepting(parts)): Inbox {
   const { store, refused, config, log } = parts;
-  const accept = accepting(parts);
+  const nextRefusedId = refusedIds();
   return {
     accept: (received) => accept(received),
-    countRefused(reason, address, at) {
+    keepRefused(reason, address, { event, raw, correlationId: given, receivedAt: at }) {
       const from = config().mask(networkOf(address));
-      refused?.add({ reason, from, count: 1, first: at, last: at });
+      const correlationId = given && config().mask(given);
+      refused?.add(
+        { reason, from, count: 1, first: at, last: at },
+        reason === 'store'
+          ? null
+          : {
+              id: nextRefusedId(at),
+              at,
+              from,
+              reason,
+              ...event,
+              correlationId,
+              attempts: 1,
+              raw: JSON.stringify(raw),
+            },
+      );
     },
     keepRejected(request) {
       const mask = (text: string) => config().mask(text);

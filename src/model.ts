@@ -190,6 +190,29 @@ export interface RefusedEvents {
   readonly last: number;
 }
 
+/** Of a valid event that was refused for who sent it, and is kept until a person takes it in or puts it away. */
+export const refusedEventSpec = {
+  id: { kind: 'text', shown: 'list' },
+  /** When it came first. */
+  at: { kind: 'time', shown: 'list' },
+  from: { kind: 'text', shown: 'list', about: 'An address; of IPv6 a network.' },
+  reason: { kind: 'text', values: ['address', 'token'], shown: 'list' },
+  candidateId: { kind: 'text', shown: 'list' },
+  candidateNumericalId: { kind: 'number', nullable: true },
+  testId: { kind: 'number', shown: 'list' },
+  status: { kind: 'text', values: statuses, shown: 'list' },
+  correlationId: { kind: 'text', nullable: true, shown: 'list' },
+  attempts: { kind: 'number', shown: 'list', about: 'How often it was refused.' },
+} as const satisfies FieldList;
+
+export type RefusedEvent = RecordOf<typeof refusedEventSpec>;
+export const shownOfRefused = shownIn(refusedEventSpec, 'list');
+
+/** With its payload, as JSON. */
+export interface WholeRefusedEvent extends RefusedEvent {
+  readonly raw: string;
+}
+
 /** What an alert, or the weekly summary, says about the connector. */
 export interface Notice {
   readonly alert: AlertKind | 'summary';
@@ -233,6 +256,7 @@ export const changeKinds = [
   'lookup',
   'forget',
   'ignore',
+  'accept',
   'reconcile',
 ] as const;
 export type ChangeKind = (typeof changeKinds)[number];

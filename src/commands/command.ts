@@ -1,5 +1,7 @@
+import { isIP } from 'node:net';
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../config/text/units.ts';
+import { networkOf } from '../http/addresses.ts';
 import { type Status, statuses } from '../model.ts';
 import { parseCandidateEvent } from '../receiver/candidate-event.ts';
 import { lowerAscii } from '../support/text.ts';
@@ -81,6 +83,10 @@ export const storeOptions = {
 export type StoreOption = ConfigOption & { readonly store?: string | undefined };
 
 const longestNote = 500;
+
+/** Where refused events came from, as `status` names it. */
+export const sourceOption = (description: string) =>
+  readOption('--from <address>', description, (words) => (isIP(words) ? networkOf(words) : words));
 
 export const note = (description: string) =>
   readOption('--note <text>', description, (words: string) => {

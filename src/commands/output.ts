@@ -11,6 +11,7 @@ import {
   type Event,
   type Json,
   type RaisedNotice,
+  type RefusedEvent,
   replayableStates,
 } from '../model.ts';
 import { windowEnd } from '../rules/calendar.ts';
@@ -169,6 +170,13 @@ export const candidateText = ({ candidateId, candidateNumericalId: number }: Can
 /** An event in a list, on one line. */
 export const eventLine = ({ id, receivedAt, status, testId, candidateId }: Event): string =>
   `  ${id}  ${when(receivedAt)}  ${status}  test ${testId}  candidate ${printable(candidateId)}`;
+
+/** An event that was refused, and is kept, on one line. */
+export function refusedLine(one: RefusedEvent, io: Io): string {
+  const { id, at, from, reason, status, testId, attempts } = one;
+  const often = attempts > 1 ? ` ${attempts}×` : '';
+  return `${id}  ${when(at, io)}  ${status}  test ${testId}  ${candidateText(one)}  from ${printable(from)}, refused for the ${reason}${often}`;
+}
 
 /** A delivery in a list, on one line. */
 export function deliveryLine(one: Delivery, pauses: Pauses, io: Io, reasons = new Reasons()): string {

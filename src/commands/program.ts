@@ -23,6 +23,7 @@ const commands: Readonly<Record<string, () => Promise<Command<any, any>>>> = {
   replay: async () => (await import('./store/replay.ts')).replay,
   discard: async () => (await import('./store/replay.ts')).discard,
   resend: async () => (await import('./store/replay.ts')).resend,
+  accept: async () => (await import('./store/accept.ts')).accept,
   ignore: async () => (await import('./store/ignore.ts')).ignore,
   retry: async () => (await import('./store/retry.ts')).retry,
   apply: async () => (await import('./store/apply.ts')).apply,

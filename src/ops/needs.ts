@@ -138,6 +138,9 @@ export interface Refusals extends RefusedEvents {
   readonly command: string;
 }
 
+/** The service sends nothing a third time. */
+const takeIn = `What is kept of it is listed by ${program} events --refused, and taken in by ${program} accept --from ADDRESS; look in the service for who is not there.`;
+
 const refusalWords = {
   store: {
     short: 'not stored',
@@ -148,14 +151,12 @@ const refusalWords = {
   address: {
     short: 'refused for the address',
     long: 'receiver.allowFrom does not have that address',
-    advice:
-      'If that is the service, add its address to receiver.allowFrom; if it is a proxy of yours, set receiver.trustProxy. Then look in the service for who finished meanwhile: it sends nothing a third time.',
+    advice: `If that is the service, add its address to receiver.allowFrom; if it is a proxy of yours, set receiver.trustProxy. ${takeIn}`,
   },
   token: {
     short: 'refused for the token',
     long: 'the token was missing or wrong',
-    advice:
-      "Compare receiver.token with the Webhook URL in the service's account. Then look there for who finished meanwhile: it sends nothing a third time.",
+    advice: `Compare receiver.token with the Webhook URL in the service's account. ${takeIn}`,
   },
 };
 

@@ -5,9 +5,12 @@ import {
   type Event,
   eventSpec,
   type RaisedNotice,
+  type RefusedEvent,
+  refusedEventSpec,
   shownInDetail,
   shownOfDelivery,
   shownOfEvent,
+  shownOfRefused,
   told,
   toldFacts,
 } from '../model.ts';
@@ -101,6 +104,9 @@ export const noticeJson = ({ notice, deliveries }: NoticeDetail, changes: readon
   deliveries: deliveries.map(deliveryDetailFields),
   changes: changes.map(changeFields),
 });
+
+/** An event that was refused and is kept. */
+export const refusedEventFields = (event: RefusedEvent) => told(refusedEventSpec, shownOfRefused, event);
 
 /** What a person did. */
 export const changeFields = ({ id: _, at, ...change }: Change) => ({ at: iso(at), ...change });

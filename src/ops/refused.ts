@@ -1,28 +1,43 @@
-import type { RefusedEvents } from '../model.ts';
-import { addRefused } from '../store/operations/receiving.ts';
+import type { RefusedEvents, WholeRefusedEvent } from '../model.ts';
+import { keptOf, mostKept } from '../store/operations/refused/events.ts';
+import { addRefused } from '../store/operations/refused/figures.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 
 /** What comes meanwhile shares a write. */
-const writeAfterMs = 1000;
+const writeAfterMs = 500;
 const againAfterMs = 5000;
+/** Whoever sends events that are taken waits no longer than such a write lasts. */
+const eventsPerWrite = 100;
+/** Of payloads in memory. */
+const mostCharacters = 8 * 2 ** 20;
 
-/** How many events were refused. Kept in memory until the store takes it: most are refused because it cannot write. */
+type Taking = Pick<Store, 'keepRefused' | 'keepRefusedEvents'>;
+
+/**
+ * What was refused: figures, and the events that a person may take in. Kept in memory, within bounds, until the store takes
+ * it: many are refused because it cannot write.
+ */
 export class RefusedFigures {
-  readonly #store: Pick<Store, 'keepRefused'>;
+  readonly #store: Taking;
   readonly #clock: Pick<Clock, 'after'>;
   #waiting: readonly RefusedEvents[] = [];
   #writing: readonly RefusedEvents[] = [];
+  /** The oldest first, by content and source. */
+  #events = new Map<string, WholeRefusedEvent>();
+  #characters = 0;
   #last: Promise<void> = Promise.resolve();
   #cancel: (() => void) | null = null;
 
-  constructor(store: Pick<Store, 'keepRefused'>, clock: Pick<Clock, 'after'>) {
+  constructor(store: Taking, clock: Pick<Clock, 'after'>) {
     this.#store = store;
     this.#clock = clock;
   }
 
-  add(refused: RefusedEvents): void {
+  /** `event`: if it is to be kept. */
+  add(refused: RefusedEvents, event: WholeRefusedEvent | null = null): void {
     this.#waiting = addRefused(this.#waiting, [refused]);
+    if (event) this.#gather(event);
     this.#writeIn(writeAfterMs);
   }
 
@@ -45,6 +60,34 @@ export class RefusedFigures {
     return this.unwritten;
   }
 
+  #gather(event: WholeRefusedEvent): void {
+    const key = JSON.stringify([event.from, event.candidateId, event.testId, event.status]);
+    const known = this.#events.get(key);
+    if (!known && this.#characters + event.raw.length > mostCharacters) return;
+    if (!known) this.#characters += event.raw.length;
+    const attempts = event.attempts + (known?.attempts ?? 0);
+    this.#events.set(key, { ...(known ?? event), reason: event.reason, attempts });
+    // Now and then: it looks at all.
+    if (this.#events.size >= 2 * mostKept) this.#trim();
+  }
+
+  #trim(): void {
+    const kept = keptOf([...this.#events.values()]);
+    for (const [key, event] of this.#events) {
+      if (kept.has(event)) continue;
+      this.#events.delete(key);
+      this.#characters -= event.raw.length;
+    }
+  }
+
+  #take(): WholeRefusedEvent[] {
+    this.#trim();
+    const events = [...this.#events.values()];
+    this.#events = new Map();
+    this.#characters = 0;
+    return events;
+  }
+
   #writeIn(ms: number): void {
     this.#cancel ??= this.#clock.after(ms, () => {
       this.#cancel = null;
@@ -54,6 +97,16 @@ export class RefusedFigures {
   }
 
   async #write(): Promise<void> {
+    try {
+      await this.#writeFigures();
+      await this.#writeEvents();
+    } catch (error) {
+      this.#writeIn(againAfterMs);
+      throw error;
+    }
+  }
+
+  async #writeFigures(): Promise<void> {
     if (this.#waiting.length === 0) return;
     [this.#writing, this.#waiting] = [this.#waiting, []];
     try {
@@ -61,7 +114,19 @@ export class RefusedFigures {
       this.#writing = [];
     } catch (error) {
       [this.#writing, this.#waiting] = [[], this.unwritten];
-      this.#writeIn(againAfterMs);
+      throw error;
+    }
+  }
+
+  async #writeEvents(): Promise<void> {
+    const events = this.#take();
+    try {
+      while (events.length > 0) {
+        await this.#store.keepRefusedEvents(events.slice(0, eventsPerWrite));
+        events.splice(0, eventsPerWrite);
+      }
+    } catch (error) {
+      for (const event of [...events, ...this.#take()]) this.#gather(event);
       throw error;
     }
   }

@@ -14,6 +14,8 @@ const betweenStepsMs = 10;
 /** While events arrive. Deletes faster than they arrive in the long run. */
 const betweenStepsWhenBusyMs = 100;
 const busyForMs = 1000;
+/** For so long refused events are kept for a person, if others are. */
+const refusedMs = 30 * dayMs;
 
 export interface Retention {
   readonly store: Store;
@@ -61,6 +63,7 @@ export function keepRetention(parts: Retention): RunningRetention {
     }
     const now = round === null ? await believed.now() : null;
     if (now !== null) await parts.store.forgetPersonal(now);
+    if (now !== null) await parts.store.pruneRefused(now - Math.min(parts.retentionMs(), refusedMs));
     if (now !== null) round = { before: now - parts.retentionMs(), after: null, count: 0 };
     const current = round;
     if (current === null) return betweenRoundsMs;

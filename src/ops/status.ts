@@ -3,7 +3,8 @@ import { needsOf as needsOfAll, sinkState } from './needs.ts';
 import { tooShort } from '../config/settings.ts';
 import type { LiveConfig } from '../config/live/live-config.ts';
 import { type Failure, lookupOf, type RefusedEvents } from '../model.ts';
-import { addRefused, keptRejected } from '../store/operations/receiving.ts';
+import { keptRejected } from '../store/operations/receiving.ts';
+import { addRefused } from '../store/operations/refused/figures.ts';
 import {
   type Reads,
   type ReplicaState,

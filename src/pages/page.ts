@@ -6,6 +6,7 @@ import type { PlanFault } from '../config/live/stored-plans.ts';
 import { fieldsOf, type Person, personOf } from '../admin/access.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { RefusedFigures } from '../ops/refused.ts';
+import type { Accept } from '../intake.ts';
 import { withoutPersonal } from '../lookups/facts.ts';
 import type { By, EventDetail, Reads, Store } from '../store/store.ts';
 import type { Trials } from '../config/live/trials.ts';
@@ -31,6 +32,8 @@ export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
   /** What the config in force was read from, with its references as written. */
   readonly configText: () => string;
   readonly trials: Trials;
+  /** Takes in an event. */
+  readonly accept: Accept;
   /** After a change: deliveries may be due. */
   readonly wake: () => void;
   readonly log: Pick<Logger, 'error'>;

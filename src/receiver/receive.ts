@@ -14,8 +14,8 @@ export interface Inbox {
   accept(received: ReceivedEvent): Promise<Acceptance>;
   /** Stores a request that was refused for its content, if possible. Must not throw. Nobody waits for it. */
   keepRejected(request: RejectedRequest): void;
-  /** Counts an event that was refused for its sender, or that could not be stored. Must not throw. */
-  countRefused(reason: RefusedEvents['reason'], address: string, at: number): void;
+  /** Counts an event that was refused for its sender, who may be wanted: then it is kept; or that could not be stored. Must not throw. */
+  keepRefused(reason: RefusedEvents['reason'], address: string, received: ReceivedEvent): void;
 }
 
 export interface ReceivedEvent {
@@ -52,8 +52,8 @@ interface RefusedReply {
   readonly refusal: Refusal;
   /** What was read of the body. Absent if it was not read. */
   readonly body?: Buffer;
-  /** It is an event, and refused for another reason than its content. */
-  readonly isEvent?: boolean;
+  /** If it is refused for another reason than its content. */
+  readonly event?: ReceivedEvent;
   /** Why the event could not be stored. Logged, but not sent. */
   readonly error?: Error;
 }
@@ -85,7 +85,7 @@ export function receiving(parts: ReceiveParts): Receive {
       // After any error, even a bug, the event is not stored and the sender has to try again.
       const detail = 'The event could not be stored. Send it again.';
       const refusal = { status: 503, detail, headers: { 'retry-after': String(retryAfterS) } };
-      return { refusal, isEvent: true, error: error instanceof Error ? error : new Error(String(error)) };
+      return { refusal, event: received, error: error instanceof Error ? error : new Error(String(error)) };
     }
   }
 
@@ -106,7 +106,9 @@ export function receiving(parts: ReceiveParts): Receive {
     const content = await contentOf(req, res, maxBodyBytes, Math.min(bodyTimeoutMs, refusedBodyMs)).finally(
       () => (placesForRefused += 1),
     );
-    return 'event' in content ? { refusal, isEvent: true } : { refusal, body: content.body };
+    return 'event' in content
+      ? { refusal, event: { ...content, ...received } }
+      : { refusal, body: content.body };
   }
 
   return async (req, res, config) => {
@@ -139,18 +141,19 @@ export function receiving(parts: ReceiveParts): Receive {
       ...('refusal' in answer && refusalDetails(answer, caller, config)),
     });
     if (!('refusal' in answer)) return;
-    const { status, faults, detail } = answer.refusal;
-    if (answer.body !== undefined && keptStatuses.has(status))
+    const { event, body, refusal } = answer;
+    const { status, faults, detail } = refusal;
+    if (body !== undefined && keptStatuses.has(status))
       inbox.keepRejected({
         receivedAt,
         address,
         correlationId,
         status,
         faults: faults ? faultLines(faults) : [detail],
-        body: answer.body.subarray(0, rejectedBodyBytes).toString('utf8'),
+        body: body.subarray(0, rejectedBodyBytes).toString('utf8'),
       });
-    const reason = answer.isEvent && refusalReasons[status];
-    if (reason) inbox.countRefused(reason, address, receivedAt);
+    const reason = refusalReasons[status];
+    if (event && reason) inbox.keepRefused(reason, address, event);
   };
 }
 

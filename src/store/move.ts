@@ -27,6 +27,7 @@ export const tables: readonly Table[] = [
   { name: 'audit_deliveries', key: ['delivery_seq', 'audit_seq'] },
   { name: 'rejected_requests', key: ['seq'] },
   { name: 'refused', key: ['reason', 'origin'] },
+  { name: 'refused_events', key: ['id'] },
   { name: 'delivery_counts', key: ['sink', 'state'] },
   { name: 'hourly', key: ['hour', 'sink', 'what', 'delay_ms'] },
   { name: 'pauses', key: ['sink'] },

@@ -9,6 +9,9 @@ import {
   lookupConnector,
   type PlannedDelivery,
   type RaisedNotice,
+  type RefusedEvent,
+  refusedEventSpec,
+  type WholeRefusedEvent,
 } from '../model.ts';
 import { deliveryId } from '../support/ids.ts';
 import type { Value } from './operation.ts';
@@ -215,6 +218,17 @@ export const rejectedRequest = recordIn<RejectedRequest>('r', {
   faults: { kind: 'json' },
   body: text,
 });
+
+const refusedElsewhere = { at: 'f.came_at', from: 'f.origin' };
+
+/** Without the payload, which may be long. */
+export const refusedEvent = recordIn<RefusedEvent>('f', refusedEventSpec, refusedElsewhere);
+
+export const wholeRefusedEvent = recordIn<WholeRefusedEvent>(
+  'f',
+  { ...refusedEventSpec, raw: text },
+  refusedElsewhere,
+);
 
 export function jsonOrNull(value: Json | null): string | null {
   return value === null ? null : JSON.stringify(value);

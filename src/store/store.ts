@@ -19,6 +19,8 @@ import {
 import type { Operation } from './operation.ts';
 import * as reading from './operations/reading.ts';
 import * as receiving from './operations/receiving.ts';
+import * as refusedEvents from './operations/refused/events.ts';
+import * as refusedFigures from './operations/refused/figures.ts';
 import { candidatesMeant, candidatesNumbered, events, search } from './operations/searching.ts';
 import * as sinks from './operations/sink-health.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
@@ -150,7 +152,9 @@ export const reads = {
   notices: reading.notices,
   openTroubles: reading.openTroubles,
   pauses: sinks.pauses,
-  refused: receiving.refused,
+  refused: refusedFigures.refused,
+  refusedEvent: refusedEvents.refusedEvent,
+  refusedEvents: refusedEvents.refusedEvents,
   rejectedRequests: receiving.rejectedRequests,
   retriesAsked: sinks.retriesAsked,
   search,
@@ -165,12 +169,15 @@ export const reads = {
 const writes = {
   askRetry: sinks.askRetry,
   endPause: sinks.endPause,
-  ignoreRefused: receiving.ignoreRefused,
+  ignoreRefused: refusedEvents.ignoreRefused,
   keepPause: sinks.keepPause,
-  keepRefused: receiving.keepRefused,
+  keepRefused: refusedFigures.keepRefused,
+  keepRefusedEvents: refusedEvents.keepRefusedEvents,
   keepRejected: receiving.keepRejected,
   keepSignOfLife: housekeeping.keepSignOfLife,
   keepToken: housekeeping.keepToken,
+  pruneRefused: refusedEvents.pruneRefused,
+  putAwayRefused: refusedEvents.putAwayRefused,
   /** Resolves if the store can write. Otherwise throws StoreUnavailable with the reason. */
   probe: housekeeping.writeProbe,
   takeRetry: sinks.takeRetry,

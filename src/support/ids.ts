@@ -37,6 +37,12 @@ export function noticeIds(from: IdsFrom = {}): (now: number) => string {
   return (now) => `ntc_${next(now)}`;
 }
 
+/** A source of ids for refused events: `rej_` and 26 characters, otherwise as `eventIds`. */
+export function refusedIds(): (now: number) => string {
+  const next = ulids({});
+  return (now) => `rej_${next(now)}`;
+}
+
 function ulids({ after = '', random = randomInt }: IdsFrom): (now: number) => string {
   const [, before] = /^[a-z]{3}_([0-9a-hjkmnp-tv-z]{10}).{16}$/.exec(after) ?? [];
   let [ms, high, low] = [before === undefined ? -1 : readDigits(before), 0, 0];

@@ -68,6 +68,16 @@ async function fill(url: string, events = 20): Promise<void> {
   await store.keepPause({ sink: 'slack', since: t0, probeAt: t0 + 1, probes: 3, because: null });
   await store.keepToken({ id: 'a', sealed: 'b', keptAt: t0 });
   await store.keepRefused([{ reason: 'address', from: hostile, count: 2, first: t0, last: t0 + 1 }]);
+  const event = { candidateId: hostile, candidateNumericalId: null, testId: 1, status: 'Completed' } as const;
+  const refused = {
+    ...event,
+    at: t0,
+    from: hostile,
+    reason: 'token',
+    correlationId: null,
+    attempts: 2,
+  } as const;
+  await store.keepRefusedEvents([{ ...refused, id: 'rej_1', raw: JSON.stringify({ hostile }) }]);
   await store.keepSignOfLife({ seenAt: t0, doubt: { seenAt: t0 + 9 * day, agreedMs: 5 } });
   await store.close();
 }

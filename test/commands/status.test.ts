@@ -385,7 +385,9 @@ describe('status', () => {
       expect((await command('ignore', ...other)).out).toContain('Nothing of this was refused');
     expect(await command('ignore', '--from', '127.0.0.1', '--note', 'a test')).toEqual({
       code: 0,
-      out: 'Put away: 1 event from 127.0.0.1 was refused: receiver.allowFrom does not have that address.\n',
+      out: `Put away: 1 event from 127.0.0.1 was refused: receiver.allowFrom does not have that address.
+1 event that was kept of it cannot be taken in any more.
+`,
       err: '',
     });
     expect(await json()).toMatchObject({ needsPerson: false, refused: [] });

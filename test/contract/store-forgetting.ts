@@ -130,7 +130,15 @@ export function forgetting(bench: () => Bench): void {
       '{"candidateNumericalId":7,"testId":20970}',
     ];
     for (const body of [...bodies, ...others]) await refuse(body);
-    expect(await forget()).toMatchObject({ done: true, rejected: bodies.length });
+    const event = { at: t0, from: '192.0.2.1', reason: 'address', testId: 1, status: 'Canceled' } as const;
+    const whole = { ...event, candidateNumericalId: null, correlationId: null, attempts: 1, raw: '{}' };
+    await bench().store.keepRefusedEvents([
+      { ...whole, id: 'rej_a', candidateId: gone },
+      { ...whole, id: 'rej_b', candidateId: 'b', raw: '{"candidateNumericalId":20970}' },
+      { ...whole, id: 'rej_c', candidateId: 'c', raw: '{"candidateNumericalId":209701}' },
+    ]);
+    expect(await forget()).toMatchObject({ done: true, rejected: bodies.length + 2 });
+    expect(await bench().store.refusedEvents({})).toMatchObject([{ id: 'rej_c' }]);
     expect((await bench().store.rejectedRequests({})).map(({ body }) => body).toReversed()).toEqual(others);
   });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { deliveryId } from '../../src/support/ids.ts';
 import { candidateKey } from '../../src/store/rows.ts';
-import type { RefusedEvents } from '../../src/model.ts';
+import type { RefusedEvents, WholeRefusedEvent } from '../../src/model.ts';
 import type { Acceptance } from '../../src/store/store.ts';
 import { seeded } from '../faults/random.ts';
 import type { Bench } from './store.ts';
@@ -45,6 +45,27 @@ const refusal = (from: string, changes: Partial<RefusedEvents> = {}): RefusedEve
   ...changes,
 });
 
+let refusedSoFar = 0;
+
+/** A refused event of a candidate nobody saw before. */
+function keptFrom(from: string, changes: Partial<WholeRefusedEvent> = {}): WholeRefusedEvent {
+  const n = (refusedSoFar += 1);
+  return {
+    id: `rej_${String(n).padStart(26, '0')}`,
+    at: t0,
+    from,
+    reason: 'address',
+    candidateId: `refused-${n}`,
+    candidateNumericalId: n,
+    testId: 1,
+    status: 'Completed',
+    correlationId: null,
+    attempts: 1,
+    raw: `{"candidateId":"refused-${n}"}`,
+    ...changes,
+  };
+}
+
 export function receiving(bench: () => Bench): void {
   test('takes an event in by hand with a line in the audit, and not where there is one of its content', async () => {
     const { store, home } = bench();
@@ -85,11 +106,13 @@ export function receiving(bench: () => Bench): void {
     const [a, b, ofStore] = [refusal('a', { count: 5, last: t0 + 3 }), refusal('b'), more[2]!];
     expect(await store.refused()).toEqual([a, b, ofStore]);
 
-    expect(await other.ignoreRefused({ until: t0 }, t0, person)).toEqual([b]);
-    expect(await store.ignoreRefused({ from: 'a', reason: 'store' }, t0, person)).toEqual([ofStore]);
-    expect(await store.ignoreRefused({ reason: 'token' }, t0, person)).toEqual([]);
+    expect(await other.ignoreRefused({ until: t0 }, t0, person)).toEqual({ totals: [b], events: 0 });
+    expect(await store.ignoreRefused({ from: 'a', reason: 'store' }, t0, person)).toMatchObject({
+      totals: [ofStore],
+    });
+    expect(await store.ignoreRefused({ reason: 'token' }, t0, person)).toMatchObject({ totals: [] });
     expect(await store.refused()).toEqual([a]);
-    expect(await store.ignoreRefused({}, t0, person)).toEqual([a]);
+    expect(await store.ignoreRefused({}, t0, person)).toMatchObject({ totals: [a] });
     expect(await store.refused()).toEqual([]);
     expect((await store.audit({})).map(({ action }) => action)).toEqual(['ignore', 'ignore', 'ignore']);
   });
@@ -103,6 +126,60 @@ export function receiving(bench: () => Bench): void {
     expect(totals).toHaveLength(52);
     expect(totals.slice(0, 2)).toMatchObject([{ count: 30, from: 'others' }, { count: 2 }]);
     expect(totals.at(-1)).toEqual(refusal('a', { reason: 'token' }));
+  });
+
+  test('keeps a refused event whole and once, until it is put away with what was counted of it', async () => {
+    const { store, home } = bench();
+    const other = await home.open();
+    const [first, second] = [
+      keptFrom('a'),
+      keptFrom('a', { candidateId: 'Robin', raw: JSON.stringify({ hostile: '\0' }) }),
+    ];
+    await store.keepRefused([refusal('a', { count: 4 }), refusal('others', { count: 2 })]);
+    await store.keepRefusedEvents([first, second]);
+    // The sender tries again, by then with another token.
+    await Promise.all([
+      other.keepRefusedEvents([{ ...first, id: 'rej_z', reason: 'token', attempts: 2 }]),
+      store.keepRefusedEvents([keptFrom('b', { at: t0 + 9 })]),
+    ]);
+    const { raw: _, ...listed } = second;
+    expect(await store.refusedEvents({ reason: 'address', until: t0 })).toEqual([listed]);
+    expect(await store.refusedEvents({ from: 'a' })).toMatchObject([
+      { id: second.id, attempts: 1 },
+      { id: first.id, attempts: 3, reason: 'token' },
+    ]);
+    expect(await store.refusedEvent(second.id)).toEqual(second);
+    expect(await store.refusedEvent('rej_z')).toBeNull();
+
+    const doing = { action: 'ignore', at: t0, by: person } as const;
+    expect(await store.putAwayRefused([second.id, 'rej_z'], doing)).toEqual([listed]);
+    expect(await store.putAwayRefused([second.id], doing)).toEqual([]);
+    expect(await store.refused()).toMatchObject([{ from: 'a', count: 3 }, { from: 'others' }]);
+    expect(await store.ignoreRefused({ from: 'b' }, t0, person)).toEqual({ totals: [], events: 1 });
+    expect(await store.refused()).toMatchObject([{ count: 3 }, { from: 'others', count: 1 }]);
+    expect(await store.audit({})).toHaveLength(2);
+    await store.pruneRefused(t0 + 1);
+    expect(await store.refusedEvents({})).toEqual([]);
+  });
+
+  test('keeps 50 refused events of a source and 1000 in all; the oldest of the busiest goes first', async () => {
+    const { store } = bench();
+    const ofOne = Array.from({ length: 60 }, () => keptFrom('busy'));
+    await store.keepRefusedEvents(ofOne);
+    expect((await store.refusedEvents({})).map(({ id }) => id).toReversed()).toEqual(
+      ofOne.slice(10).map(({ id }) => id),
+    );
+    const flood = Array.from({ length: 980 }, (_, n) => keptFrom(`198.51.${n}`));
+    for (let from = 0; from < flood.length; from += 245)
+      await store.keepRefusedEvents(flood.slice(from, from + 245));
+    const all = await store.refusedEvents({});
+    expect(all).toHaveLength(1_000);
+    expect(all.slice(980).map(({ id }) => id)).toEqual(
+      ofOne
+        .slice(40)
+        .map(({ id }) => id)
+        .toReversed(),
+    );
   });
 
   test('keeps an event with its deliveries, whole', async () => {

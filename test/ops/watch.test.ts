@@ -599,7 +599,16 @@ test('refused events are told with how many, from where and since when: hourly w
   ]);
   await watch.look(hour, 2 * hour);
   expect((await watch.notices()).slice(2)).toMatchObject([
-    { cause: 'refused address', from: 'a, b, c and 2 more', count: 10, since: start },
+    {
+      cause: 'refused address',
+      from: 'a, b, c and 2 more',
+      count: 10,
+      since: start,
+      detail: expect.stringMatching(
+        /^10 events from a, b, c and 2 more were refused: .*\. The first came 63 minutes ago, the last 61 minutes ago\.$/,
+      ),
+      advice: expect.stringContaining('candidate-connector accept --from ADDRESS'),
+    },
   ]);
 });
 

@@ -80,10 +80,17 @@ test('every answer is what the document says, and every path is tried', async ()
     ['/events/evt_unknown/lookup', '/events/{id}/lookup', 404, {}],
     ['/sinks/ats/retry', '/sinks/{sink}/retry', 200, {}],
     ['/sinks/nobody/retry', '/sinks/{sink}/retry', 404, {}],
+    ['/refused/rej_a/accept', '/refused/{id}/accept', 200, {}],
+    ['/refused/rej_b/ignore', '/refused/{id}/ignore', 200, {}],
+    ['/refused/rej_b/ignore', '/refused/{id}/ignore', 404, {}],
+    ['/refused/rej_b/accept', '/refused/{id}/accept', 404, {}],
   ];
   expect((await send('/sinks/ats/retry', {})).status).toBe(409);
   using store = new DatabaseSync(`${folder}/connector.db`);
   store.exec('update sink_figures set failures = 5, first_failed_at = 1, last_failed_at = 60001');
+  store.exec(`insert into refused_events values
+    ('rej_a', 1, '192.0.2.1', 'token', 'a', null, 1, 'Canceled', null, 1, '{}'),
+    ('rej_b', 1, '192.0.2.1', 'token', 'b', 1, 1, 'Canceled', 'c', 1, '{}')`);
   for (const [path, of, status, body] of asked) {
     const answer = await send(path, body);
     const faults = faultsOf(`/api${of}`, body ? 'post' : 'get', answer.status, await answer.json());

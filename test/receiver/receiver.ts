@@ -34,7 +34,7 @@ const defaults: ReceiverConfig = {
 class MemoryInbox implements Inbox {
   readonly received: ReceivedEvent[] = [];
   readonly rejected: RejectedRequest[] = [];
-  readonly refused: Parameters<Inbox['countRefused']>[] = [];
+  readonly refused: Parameters<Inbox['keepRefused']>[] = [];
   answer: () => Acceptance | Promise<Acceptance> = () => ({
     eventId: `evt_${this.received.length}`,
     duplicate: false,
@@ -61,7 +61,7 @@ class MemoryInbox implements Inbox {
     this.rejected.push(request);
   }
 
-  countRefused(...refused: Parameters<Inbox['countRefused']>): void {
+  keepRefused(...refused: Parameters<Inbox['keepRefused']>): void {
     this.refused.push(refused);
   }
 }

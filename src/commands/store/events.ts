@@ -1,6 +1,7 @@
+import { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { InvalidArgumentError } from 'commander';
-import { type DeliveryState, deliveryStates } from '../../model.ts';
+import { type DeliveryState, deliveryStates, type RefusedEvent } from '../../model.ts';
 import {
   type Change,
   type EventSearch,
@@ -12,7 +13,14 @@ import {
 } from '../../store/store.ts';
 import { pageByPage, pageSize, storiesOf } from '../../store/paging.ts';
 import { jsonLine, printable } from '../../support/text.ts';
-import { changeFields, eventCsv, eventsCsvHeader, noticeStoryJson, storyJson } from '../../ops/printed.ts';
+import {
+  changeFields,
+  eventCsv,
+  eventsCsvHeader,
+  noticeStoryJson,
+  refusedEventFields,
+  storyJson,
+} from '../../ops/printed.ts';
 import {
   ago,
   command,
@@ -38,6 +46,7 @@ import {
   type Pauses,
   pausesOf,
   Reasons,
+  refusedLine,
   when,
 } from '../output.ts';
 import { byLocalClock, catalogNames, checkSink, testNames, withStore } from '../with-store.ts';
@@ -72,6 +81,7 @@ const declared = {
   sink: textOption('--sink <name>', 'with --state: only deliveries to this sink'),
   follow: flag('--follow', 'then print each event that comes or changes, until Ctrl-C').conflicts([
     'rejected',
+    'refused',
     'notices',
     'audit',
     'csv',
@@ -85,6 +95,13 @@ const declared = {
   rejected: flag('--rejected', 'list the refused requests instead').conflicts([
     'since',
     ...ofEvents,
+    'refused',
+    'notices',
+    'audit',
+  ]),
+  refused: flag('--refused', 'list the events that were refused for who sent them instead').conflicts([
+    'since',
+    ...ofEvents,
     'notices',
     'audit',
   ]),
@@ -94,6 +111,7 @@ const declared = {
   csv: flag('--csv', 'print CSV with a header, for a table').conflicts([
     'json',
     'rejected',
+    'refused',
     'notices',
     'audit',
   ]),
@@ -109,18 +127,20 @@ export const events = command({
     'events --state dead,held   # what needs a person, and why',
     'events --since 30d --csv > events.csv   # for a table',
     'events --rejected   # requests that were refused for their content',
+    'events --refused    # events from an address or with a token that is not allowed; `accept` takes them in',
     'events --notices    # what the alerts told people, and whether it reached them',
     'events --audit      # what people did by hand: replays and the like, by whom and why',
   ],
   options: declared,
   async run(given, io) {
-    const { sink, state, rejected, audit, notices } = given;
+    const { sink, state, rejected, refused, audit, notices } = given;
     if (sink !== undefined && state === undefined)
       throw new CommandError('--sink narrows --state, as in `events --state dead --sink hiring`', exit.usage);
     return withStore(given, io, async (store) => {
       if (sink !== undefined) await checkSink(sink, given, store);
       const local = await byLocalClock(store, io);
       if (rejected) await print(rejectedList(store, given), given, local);
+      else if (refused) await print(await refusedList(store), given, local);
       else if (audit) await print(auditList(store, given), given, local);
       else if (notices) await print(await noticeList(store, given), given, local);
       else if (given.follow) await follow(store, given, local);
@@ -318,4 +338,12 @@ const rejectedList = (store: Store, options: EventsOptions): List<KeptRequest> =
       `    body: ${printable(body)}`,
     ].join('\n'),
   none: 'No refused requests.',
+});
+
+/** Within the bounds there are few. */
+const refusedList = async (store: Store): Promise<List<RefusedEvent>> => ({
+  entries: Readable.from(await store.refusedEvents({})),
+  json: refusedEventFields,
+  text: refusedLine,
+  none: 'No refused events are kept.',
 });

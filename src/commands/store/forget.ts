@@ -174,7 +174,7 @@ async function erase(store: Store, candidateId: string, options: ForgetOptions, 
 /** What the store's files still have, in so many places (`found`). */
 function tracesText(found: Awaited<ReturnType<Store['traces']>>, { rewrite }: ForgetOptions): string {
   if (found === null)
-    return 'PostgreSQL writes over what was deleted only when it needs the room, after its autovacuum. `vacuum full events, deliveries, attempts, duplicates, correlations, rejected_requests` does it at once, and locks these tables meanwhile. Standbys and archives of the WAL keep it for as long as they keep anything.';
+    return 'PostgreSQL writes over what was deleted only when it needs the room, after its autovacuum. `vacuum full events, deliveries, attempts, duplicates, correlations, rejected_requests, refused_events` does it at once, and locks these tables meanwhile. Standbys and archives of the WAL keep it for as long as they keep anything.';
   if (found === 'being read')
     return "Another process is reading the store's file, such as a backup or a replicator: the -wal keeps the old pages until it has ended. The connector lets go of them then, within ten minutes. To see that nothing is left, run this again.";
   if (found === 0) return "Nothing is left of it in the store's files.";

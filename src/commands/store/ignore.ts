@@ -1,35 +1,55 @@
-import { isIP } from 'node:net';
-import { networkOf } from '../../http/addresses.ts';
 import { refusalReasons } from '../../model.ts';
 import { refusals } from '../../ops/needs.ts';
-import { printable } from '../../support/text.ts';
-import { choiceOption, command, flag, note, storeOptions, textOption } from '../command.ts';
-import { CommandError, exit } from '../output.ts';
+import { count, printable } from '../../support/text.ts';
+import { choiceOption, command, flag, note, sourceOption, storeOptions, TypedArgument } from '../command.ts';
+import { CommandError, exit, refusedLine } from '../output.ts';
 import { byUser, withStore } from '../with-store.ts';
 
 /** Puts away what is said of refused events. */
 export const ignore = command({
   name: 'ignore',
   description: 'put away what is said of events that were refused, once somebody has seen to it',
-  examples: ['ignore --all', 'ignore --from 203.0.113.9 --note "a test of ours"', 'ignore --reason store'],
+  examples: [
+    'ignore --all',
+    'ignore --from 203.0.113.9 --note "a test of ours"',
+    'ignore --reason store',
+    'ignore rej_01jd3v5m8k2q4r6t8w0y1z3a5c',
+  ],
   options: {
     ...storeOptions,
     all: flag('--all', 'whatever was refused until now').conflicts(['from', 'reason']),
-    from: textOption('--from <address>', 'only what came from there, as `status` names it'),
+    from: sourceOption('only what came from there, as `status` names it'),
     reason: choiceOption('--reason <reason>', 'only what was refused for this', refusalReasons),
     note: note('why; kept with who did it and when'),
   },
-  async run({ all, from, reason, ...options }, io) {
-    if (!all && from === undefined && reason === undefined)
-      throw new CommandError('say which: --all, --from ADDRESS or --reason store', exit.usage);
-    const which = {
-      ...(from !== undefined && { from: isIP(from) ? networkOf(from) : from }),
-      ...(reason && { reason }),
-    };
+  argument: new TypedArgument<readonly string[]>(
+    '[refused...]',
+    'only these events, as `events --refused` lists them',
+  ),
+  async run({ all, from, reason, ...options }, io, ids) {
+    const isAny = all === true || from !== undefined || reason !== undefined;
+    if (isAny === ids.length > 0)
+      throw new CommandError(
+        'say which: --all, --from ADDRESS or --reason store; or name the events',
+        exit.usage,
+      );
+    const which = { ...(from !== undefined && { from }), ...(reason && { reason }) };
     return withStore(options, io, async (store) => {
-      const ignored = await store.ignoreRefused(which, await store.now(), byUser(options, io));
-      if (ignored.length === 0) io.out('Nothing of this was refused, or it was put away before.');
-      for (const { what } of refusals(ignored)) io.out(printable(`Put away: ${what}.`));
+      if (ids.length > 0) {
+        const doing = { action: 'ignore', at: await store.now(), by: byUser(options, io) } as const;
+        const away = await store.putAwayRefused(ids, doing);
+        const missing = ids.filter((id) => !away.some((one) => one.id === id));
+        for (const one of away) io.out(`Put away: ${refusedLine(one, io)}`);
+        if (missing.length === 0) return exit.ok;
+        throw new CommandError(`not kept, or not any more: ${printable(missing.join(', '))}`);
+      }
+      const { totals, events } = await store.ignoreRefused(which, await store.now(), byUser(options, io));
+      if (totals.length + events === 0) io.out('Nothing of this was refused, or it was put away before.');
+      for (const { what } of refusals(totals)) io.out(printable(`Put away: ${what}.`));
+      if (events > 0)
+        io.out(
+          `${count(events, 'event')} that ${events === 1 ? 'was' : 'were'} kept of it cannot be taken in any more.`,
+        );
       return exit.ok;
     });
   },

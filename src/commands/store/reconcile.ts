@@ -2,14 +2,13 @@ import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { durationText, parseDuration } from '../../config/text/units.ts';
 import type { PlanningConfig } from '../../config/load.ts';
 import { accepting } from '../../intake.ts';
-import { lookupsOf } from '../../lookups/deciding.ts';
-import { noFacts, type Status, statuses, unknownOfEvent } from '../../model.ts';
+import { type Status, statuses } from '../../model.ts';
 import type { ReceivedEvent } from '../../receiver/receive.ts';
-import { decide } from '../../rules/decide.ts';
 import { inParts, pageByPage } from '../../store/paging.ts';
 import type { Change, Store } from '../../store/store.ts';
 import { eventIds, readCandidateId } from '../../support/ids.ts';
 import { count, firstListed, jsonLine, lowerAscii, orList, printable } from '../../support/text.ts';
+import { AskedFor } from '../asked-for.ts';
 import {
   command,
   expected,
@@ -103,7 +102,7 @@ async function compare(at: Surroundings): Promise<number> {
   if (found.missing === 0) return figures.unread === 0 ? exit.ok : exit.problems;
   await tellErased(store, from, await byLocalClock(store, io), tell);
   if (!options.accept) return exit.differs;
-  tell(toBeSent(found));
+  tell(found.asked.words);
   const many = count(found.missing - found.unknown, 'event');
   const word =
     options.at === undefined ? `All rows are younger than ${durationText(sinceMs)}, and it takes` : 'Take';
@@ -183,9 +182,7 @@ async function missingOf(rows: readonly ExportedRow[], { store, except }: Surrou
 interface Found {
   missing: number;
   unknown: number;
-  /** Events that look-ups are made for before they are decided. */
-  undecided: number;
-  readonly bySink: Map<string, number>;
+  readonly asked: AskedFor;
 }
 
 const mostUnread = 1000;
@@ -195,7 +192,7 @@ const mostSeen = 20_000;
 /** Prints what is missing, once each. */
 async function list(at: Surroundings, from: number, figures: ExportFigures): Promise<Found> {
   const { name, options, store, config, io } = at;
-  const found: Found = { missing: 0, unknown: 0, undecided: 0, bySink: new Map() };
+  const found: Found = { missing: 0, unknown: 0, asked: new AskedFor(config.plan) };
   const seen = new Set<string>();
   const now = await store.now();
   const unread = (line: number, why: string) => {
@@ -216,21 +213,12 @@ async function list(at: Surroundings, from: number, figures: ExportFigures): Pro
           : `  line ${line}  ${status}  test ${testId}  candidate ${printable(candidateId)}${why}`,
       );
       if (isUnknown) found.unknown += 1;
-      else plan(one, now, config, found);
+      else found.asked.add(receivedOf(one, now));
     }
     await io.drained();
   }
   if (figures.unread > mostUnread) io.err(`${figures.unread - mostUnread} more rows cannot be read.`);
   return found;
-}
-
-function plan(one: Missing, now: number, { plan: today }: PlanningConfig, found: Found): void {
-  const { event, ...received } = receivedOf(one, now);
-  const subject = { ...unknownOfEvent, id: 'evt_', ...event, ...received };
-  if ((lookupsOf(today, subject)?.asked.length ?? 0) > 0) found.undecided += 1;
-  else
-    for (const { sink } of decide(today, subject, noFacts, now))
-      found.bySink.set(sink, (found.bySink.get(sink) ?? 0) + 1);
 }
 
 function receivedOf({ candidateId, number, testId, status }: Missing, receivedAt: number): ReceivedEvent {
@@ -287,19 +275,12 @@ async function tellErased(store: Store, from: number, io: Io, tell: (text: strin
     );
 }
 
-function toBeSent({ bySink, undecided }: Found): string {
-  const sinks = Array.from(bySink, ([sink, many]) => `${many} to ${sink}`);
-  const what = sinks.length === 0 ? 'Rules ask for no deliveries' : `Rules ask for ${firstListed(sinks, 10)}`;
-  return printable(
-    undecided === 0 ? `${what}.` : `${what}; ${count(undecided, 'event')} will be looked up first.`,
-  );
-}
-
 async function takeIn(at: Surroundings, from: number): Promise<number> {
   const { store, config, io } = at;
   const [newest] = await store.events({ limit: 1 });
   const accept = accepting({ store, config: () => config, nextId: eventIds({ after: newest?.event.id }) });
-  const byHand = { action: 'reconcile' as const, by: byUser({}, io) };
+  // However old one is.
+  const byHand = { action: 'reconcile' as const, by: byUser({}, io), windowMs: Infinity };
   let taken = 0;
   for await (const page of missingRows(at, from, new ExportFigures(), () => {})) {
     const now = await store.now();

@@ -137,13 +137,13 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
       }),
     ];
   },
-  refused: ({ refusedEvents }) =>
-    refusals(refusedEvents).map(({ reason, what, advice, command, from, count: many, first }) =>
+  refused: ({ refusedEvents, now }) =>
+    refusals(refusedEvents).map(({ reason, what, advice, command, from, count: many, first, last }) =>
       noticeOf('refused', first, {
         cause: refusedCause(reason),
         from,
         count: many,
-        detail: `${what}.`,
+        detail: `${what}. ${many === 1 ? 'It came' : `The first came ${inWords(now - first)} ago, the last`} ${inWords(now - last)} ago.`,
         advice: `${advice} When that is done: ${command}`,
       }),
     ),

@@ -5,8 +5,9 @@ import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { wording } from '../../config/text/wording.ts';
 import { NotThere, planLookups, selected, type Selection } from '../../deliveries/by-hand.ts';
 import type { Refusal } from '../../http/problem.ts';
+import { acceptRefused } from '../../intake.ts';
 import { deliveryStates, replayableStates, statuses } from '../../model.ts';
-import { detailJson, storyJson } from '../../ops/printed.ts';
+import { detailJson, refusedEventFields, storyJson } from '../../ops/printed.ts';
 import { needsRetry, sinkStates } from '../../ops/needs.ts';
 import { readStatus, refusedJson, refusedOf, statusJson } from '../../ops/status.ts';
 import { printable } from '../../support/text.ts';
@@ -14,7 +15,7 @@ import { carryOut, isCalled, tryNow } from '../changes.ts';
 import { byOf, type Parts, storyFor } from '../page.ts';
 import { routesIn } from '../config-shown.ts';
 import { type DescribedRoute, openApi } from './openapi.ts';
-import { detail, json, refused, route, sinkState, status, story } from './shapes.ts';
+import { detail, json, refused, refusedEvent, route, sinkState, status, story } from './shapes.ts';
 
 /** A part of the API, with what it does. */
 interface ApiRoute extends DescribedRoute {
@@ -167,6 +168,8 @@ const changes = (action: Action, does: string): ApiRoute[] => [
   },
 ];
 
+const notKept = new NotPossible({ status: 404, detail: 'No such refused event is kept, or not any more.' });
+
 export const apiRoutes: readonly ApiRoute[] = [
   {
     method: 'get',
@@ -202,8 +205,41 @@ export const apiRoutes: readonly ApiRoute[] = [
     method: 'get',
     path: '/refused',
     summary: 'How many events were refused, until somebody puts that away.',
-    answer: z.object({ totals: z.array(refused), items: z.array(json).describe('Empty as yet.') }),
-    handle: async (parts) => ({ totals: refusedJson(await refusedOf(parts)), items: [] }),
+    answer: z.object({
+      totals: z.array(refused),
+      items: z.array(refusedEvent).describe('Those of them that are kept to be taken in.'),
+    }),
+    async handle(parts) {
+      // What came just now is listed, too, if the store can be written.
+      await parts.refused.write().catch(() => {});
+      const items = await parts.reads.refusedEvents({});
+      return { totals: refusedJson(await refusedOf(parts)), items: items.map(refusedEventFields) };
+    },
+  },
+  {
+    method: 'post',
+    path: '/refused/{id}/accept',
+    summary: 'Takes in a refused event as if it came now.',
+    body: z.object({ note }),
+    answer: z.object({ eventId: z.string(), duplicate: z.boolean().describe('It had come already.') }),
+    async handle(parts, req) {
+      const accepted = await acceptRefused(String(req.params['id']), byOf(req, 'the API'), parts);
+      if (accepted === null) throw notKept;
+      return { eventId: accepted.eventId, duplicate: accepted.duplicate };
+    },
+  },
+  {
+    method: 'post',
+    path: '/refused/{id}/ignore',
+    summary: 'Puts a refused event away.',
+    body: z.object({ note }),
+    answer: z.object({ id: z.string() }),
+    async handle({ store }, req) {
+      const id = String(req.params['id']);
+      const doing = { action: 'ignore', at: await store.now(), by: byOf(req, 'the API') } as const;
+      if ((await store.putAwayRefused([id], doing)).length === 0) throw notKept;
+      return { id };
+    },
   },
   ...changes('replay', 'Sends again'),
   ...changes('discard', 'Gives up'),

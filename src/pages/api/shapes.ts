@@ -7,9 +7,11 @@ import {
   outcomeKinds,
   reasons,
   refusalReasons,
+  refusedEventSpec,
   shownInDetail,
   shownOfDelivery,
   shownOfEvent,
+  shownOfRefused,
   statuses,
 } from '../../model.ts';
 import { type SinkState, sinkStates } from '../../ops/needs.ts';
@@ -130,6 +132,8 @@ export const refused = z.object({
   first: time,
   last: time,
 });
+
+export const refusedEvent = recordOf(refusedEventSpec, shownOfRefused);
 
 export const status = z.object({
   needsPerson: z.boolean(),

@@ -81,7 +81,6 @@ const sql = {
   select delivery_seq as seq, number, cast(outcome as text) as outcome from attempts where delivery_seq ${of('$1')}`),
   keepOutcome: `update attempts set outcome = $3 where delivery_seq = $1 and number = $2`,
   deleteContent: `delete from correlations where content = $1`,
-  deleteRejected: `delete from rejected_requests where seq = $1`,
 };
 
 /**
@@ -189,6 +188,13 @@ interface FreeText {
 const inDeliveries = ['last_error', 'progress', 'receipt', 'thread'];
 const places: readonly FreeText[] = [
   { table: 'rejected_requests', key: ['seq'], columns: ['body', 'faults', 'correlation_id'], from: -1 },
+  {
+    table: 'refused_events',
+    key: ['id'],
+    columns: ['candidate_id', 'raw', 'correlation_id'],
+    isLarge: true,
+    from: '',
+  },
   { table: 'notices', key: ['seq'], columns: ['cause', 'detail', 'advice'], from: -1 },
   { table: 'audit', key: ['seq'], columns: ['note'], from: -1 },
   { table: 'pauses', key: ['sink'], columns: ['detail'], from: '' },
@@ -198,6 +204,8 @@ const places: readonly FreeText[] = [
   { table: 'deliveries', key: ['seq'], columns: ['message'], from: firstNoticeSeq * seqsPerEvent },
   { table: 'attempts', key: ['delivery_seq', 'number'], columns: ['outcome'], isLarge: true, from: -1 },
 ];
+/** Requests that were refused. */
+const erasedWhole = new Set(['rejected_requests', 'refused_events']);
 const inJson = new Set(['progress', 'receipt', 'message', 'outcome']);
 
 type Row = Readonly<Record<string, Value>>;
@@ -252,8 +260,11 @@ export function* eraseMentions(
 ): Operation<number> {
   let rejected = 0;
   for (const { table, key, before } of found) {
-    if (table === 'rejected_requests') {
-      rejected += yield* run(sql.deleteRejected, key['seq']!);
+    if (erasedWhole.has(table)) {
+      rejected += yield* run(
+        `delete from ${table} where ${Object.keys(key)[0]} = $1`,
+        Object.values(key)[0]!,
+      );
       continue;
     }
     const at = Object.keys(key).map((column, place) => `${column} = $${place + 3}`);

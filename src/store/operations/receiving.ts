@@ -1,14 +1,7 @@
-import type {
-  CandidateEvent,
-  ChangeKind,
-  Event,
-  PlannedDelivery,
-  RaisedNotice,
-  RefusedEvents,
-} from '../../model.ts';
+import type { CandidateEvent, ChangeKind, Event, PlannedDelivery, RaisedNotice } from '../../model.ts';
 import { RecentCorrelations } from '../recent-correlations.ts';
 import type { Tallies } from '../tallies.ts';
-import { type By, noteMade, sql as auditSql } from './audit.ts';
+import { type By, noteMade } from './audit.ts';
 import { type Claim, claimOfNew } from './claiming.ts';
 import { lockCandidate, type Lookups, waitFor } from './deciding.ts';
 import { insertDeliveries } from './deliveries.ts';
@@ -100,14 +93,6 @@ export interface RejectedFilter {
   readonly limit?: number;
 }
 
-/** Of refused events: those that have all of these. */
-export interface RefusedFilter {
-  readonly reason?: RefusedEvents['reason'];
-  readonly from?: string;
-  /** The last of them came no later (ms). */
-  readonly until?: number;
-}
-
 /** What an event says. */
 export type Content = Pick<CandidateEvent, 'candidateId' | 'testId' | 'status'>;
 
@@ -167,13 +152,6 @@ export const sql = {
   delete from rejected_requests where seq <= (select max(seq) from rejected_requests) - $1`,
   rejectedRequests: query<RowOf<RejectedRequest> & { readonly seq: number }>(`
   select r.seq, ${ofRejected.columns} from rejected_requests r where r.seq < $1 order by r.seq desc limit $2`),
-  refused: query<RefusedEvents>(`
-  select reason, origin as "from", n as count, first_at as "first", last_at as "last" from refused
-  order by reason, n desc, origin`),
-  setRefused: `
-  insert into refused (reason, origin, n, first_at, last_at) values ($1, $2, $3, $4, $5)
-  on conflict (reason, origin) do update set n = $3, first_at = $4, last_at = $5`,
-  deleteRefused: `delete from refused where reason = $1 and origin = $2`,
 };
 
 const recentCorrelations = 10_000;
@@ -306,66 +284,4 @@ export function* rejectedRequests(filter: RejectedFilter): Operation<KeptRequest
   const { after = Number.MAX_SAFE_INTEGER, limit = 100 } = filter;
   const rows = yield* all(sql.rejectedRequests, after, limit);
   return rows.map((row) => Object.assign(ofRejected.read(row), { seq: row.seq }));
-}
-
-/** Of each reason. Anybody may send from many addresses. */
-const keptSources = 50;
-const otherSources = 'others';
-
-const keyOf = ({ reason, from }: RefusedEvents): string => `${reason} ${from}`;
-
-/** The sums of both. Pure. */
-export function addRefused(
-  totals: readonly RefusedEvents[],
-  more: readonly RefusedEvents[],
-): RefusedEvents[] {
-  const sums = new Map(totals.map((one) => [keyOf(one), one]));
-  for (const one of more) {
-    const sources = sums.values().filter(({ reason }) => reason === one.reason);
-    const isKept = sums.has(keyOf(one)) || sources.toArray().length < keptSources;
-    const added = isKept ? one : { ...one, from: otherSources };
-    const { count, first, last } = sums.get(keyOf(added)) ?? { ...added, count: 0 };
-    sums.set(keyOf(added), {
-      ...added,
-      count: count + added.count,
-      first: Math.min(first, added.first),
-      last: Math.max(last, added.last),
-    });
-  }
-  return [...sums.values()];
-}
-
-/** How many events were refused, by reason and source, until a person puts that away. */
-export function refused(): Operation<RefusedEvents[]> {
-  return all(sql.refused);
-}
-
-/**
- * Adds to the figures of refused events. Those of more sources than are kept are summed. Events may share the transaction, so
- * it takes two round trips.
- */
-export function* keepRefused(more: readonly RefusedEvents[]): Operation<void> {
-  yield* lock('refused');
-  const totals = new Set(yield* refused());
-  const changed = addRefused([...totals], more).filter((one) => !totals.has(one));
-  yield* together(
-    changed.map(({ reason, from, count, first, last }) =>
-      run(sql.setRefused, reason, from, count, first, last),
-    ),
-  );
-}
-
-/** Puts figures of refused events away, and returns them. */
-export function* ignoreRefused(
-  { reason, from, until = Number.MAX_SAFE_INTEGER }: RefusedFilter,
-  now: number,
-  by: By,
-): Operation<RefusedEvents[]> {
-  yield* lock('refused');
-  const meant = (yield* refused()).filter(
-    (one) => one.reason === (reason ?? one.reason) && one.from === (from ?? one.from) && one.last <= until,
-  );
-  yield* together(meant.map((one) => run(sql.deleteRefused, one.reason, one.from)));
-  if (meant.length > 0) yield* insert(auditSql.insertChange, now, by.who, by.from, 'ignore', by.note);
-  return meant;
 }

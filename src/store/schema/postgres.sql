@@ -288,3 +288,19 @@ alter table undecided add column uncertain bigint not null default 0;
 
 -- step 19
 alter table events add column traceparent text collate "C";
+
+-- step 20
+create table refused_events (
+  id text collate "C" primary key,
+  came_at bigint not null,
+  origin text collate "C" not null,
+  reason text collate "C" not null,
+  candidate_id text collate "C" not null,
+  candidate_numerical_id bigint,
+  test_id bigint not null,
+  status text collate "C" not null,
+  correlation_id text collate "C",
+  attempts bigint not null,
+  raw text collate "C" not null,
+  unique (origin, candidate_id, test_id, status)
+);

@@ -327,3 +327,20 @@ alter table undecided add column uncertain integer not null default 0 check (unc
 -- step 19
 -- The header of W3C Trace Context, in those whose request had one. The trace of the others is made of their id.
 alter table events add column traceparent text;
+
+-- step 20
+-- Events that were refused for who sent them, until a person takes them in or puts them away. See RefusedEvent.
+create table refused_events (
+  id text primary key,
+  came_at integer not null,
+  origin text not null,
+  reason text not null,
+  candidate_id text not null,
+  candidate_numerical_id integer,
+  test_id integer not null,
+  status text not null,
+  correlation_id text,
+  attempts integer not null,
+  raw text not null,
+  unique (origin, candidate_id, test_id, status)
+) strict;

@@ -12,7 +12,7 @@ import {
   type Statement,
   together,
 } from '../../../src/store/operation.ts';
-import { keepRefused } from '../../../src/store/operations/receiving.ts';
+import { keepRefused } from '../../../src/store/operations/refused/figures.ts';
 import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
 import { freshSchema, sql } from '../../fixtures/postgres.ts';

@@ -51,8 +51,7 @@ describe('the cost of a statement does not grow with what is stored', () => {
     eventById,
     noticeById,
   };
-  // Sources are few, too.
-  const { newestCorrelations: _, refused: ___________, ...accepting } = receiving;
+  const { newestCorrelations: _, ...accepting } = receiving;
   // Configs are few, as is what people changed by hand; read by commands and at the end of a deletion.
   const {
     unusedConfigs: __,

@@ -1,0 +1,38 @@
+import { lookupsOf } from '../lookups/deciding.ts';
+import { noFacts, unknownOfEvent } from '../model.ts';
+import type { ReceivedEvent } from '../receiver/receive.ts';
+import { decide } from '../rules/decide.ts';
+import type { Plan } from '../rules/plan.ts';
+import { count, firstListed, printable } from '../support/text.ts';
+
+/** What today's rules ask for, for events that a person is about to take in. */
+export class AskedFor {
+  readonly #plan: Plan;
+  readonly #bySink = new Map<string, number>();
+  /** Look-ups are made for these before they are decided. */
+  #undecided = 0;
+
+  constructor(plan: Plan) {
+    this.#plan = plan;
+  }
+
+  add({ event, ...received }: ReceivedEvent): void {
+    const subject = { ...unknownOfEvent, id: 'evt_', ...event, ...received };
+    if ((lookupsOf(this.#plan, subject)?.asked.length ?? 0) > 0) this.#undecided += 1;
+    else
+      for (const { sink } of decide(this.#plan, subject, noFacts, received.receivedAt))
+        this.#bySink.set(sink, (this.#bySink.get(sink) ?? 0) + 1);
+  }
+
+  /** A sentence. */
+  get words(): string {
+    const sinks = Array.from(this.#bySink, ([sink, many]) => `${many} to ${sink}`);
+    const what =
+      sinks.length === 0 ? 'Rules ask for no deliveries' : `Rules ask for ${firstListed(sinks, 10)}`;
+    return printable(
+      this.#undecided === 0
+        ? `${what}.`
+        : `${what}; ${count(this.#undecided, 'event')} will be looked up first.`,
+    );
+  }
+}

@@ -1,0 +1,113 @@
+import type { PlanningConfig } from '../../config/load.ts';
+import { accepting, acceptRefused, asReceived } from '../../intake.ts';
+import type { RefusedEvent } from '../../model.ts';
+import type { Store } from '../../store/store.ts';
+import { eventIds } from '../../support/ids.ts';
+import { count, printable } from '../../support/text.ts';
+import { AskedFor } from '../asked-for.ts';
+import {
+  ago,
+  command,
+  flag,
+  note,
+  readOption,
+  sourceOption,
+  TypedArgument,
+  type ValuesOf,
+} from '../command.ts';
+import { CommandError, exit, type Io, refusedLine } from '../output.ts';
+import { byLocalClock, byUser, withStoreAndConfig } from '../with-store.ts';
+import { saveToday } from './replay.ts';
+
+const declared = {
+  from: sourceOption('every event that is kept from there'),
+  since: readOption('--since <duration>', 'with --from: only those that came within this time', ago),
+  dryRun: flag('--dry-run', 'only show what would be taken in'),
+  yes: flag('--yes', 'do not ask'),
+  note: note('why; kept with who did it and when'),
+};
+type Options = ValuesOf<typeof declared>;
+
+/** Takes in events that were refused for who sent them. */
+export const accept = command({
+  name: 'accept',
+  description: 'take in events that were refused for their address or token, as if they came now; asks first',
+  examples: [
+    'accept rej_01jd3v5m8k2q4r6t8w0y1z3a5c --dry-run',
+    'accept --from 203.0.113.9 --since 7d --note "a new address of the service"',
+  ],
+  options: declared,
+  argument: new TypedArgument<readonly string[]>('[refused...]', 'ids, as `events --refused` lists them'),
+  async run(options, io, ids) {
+    const { from, since, dryRun, yes } = options;
+    if (ids.length > 0 === (from !== undefined) || (since !== undefined && from === undefined))
+      throw new CommandError(
+        'name the events to take in, or give --from ADDRESS for all from there',
+        exit.usage,
+      );
+    if (!yes && !dryRun && !io.ask)
+      throw new CommandError('nobody can be asked here: give --dry-run to look, or --yes', exit.usage);
+    return withStoreAndConfig(options, io, async (store, config) => {
+      const meant = await meantBy(options, ids, store);
+      const local = await byLocalClock(store, io);
+      for (const one of meant) io.out(refusedLine(one, local));
+      if (meant.length === 0) {
+        io.out('Nothing is kept from there.');
+        return exit.ok;
+      }
+      const asked = new AskedFor(config.plan);
+      const receivedAt = await store.now();
+      for (const { id } of meant) {
+        const whole = await store.refusedEvent(id);
+        if (whole) asked.add(asReceived(whole, receivedAt));
+      }
+      io.out(asked.words);
+      const answer =
+        yes || dryRun || !io.ask ? 'y' : await io.ask(`Take in ${count(meant.length, 'event')}? [y/N] `);
+      if (dryRun || !/^y(es)?$/i.test(answer.trim())) {
+        io.out(`Nothing was taken in${dryRun ? ' (--dry-run)' : ''}.`);
+        return exit.ok;
+      }
+      await saveToday(store, config);
+      io.out(await takeIn(meant, store, config, options, io));
+      return exit.ok;
+    });
+  },
+});
+
+/** The oldest first, as they would have come. */
+async function meantBy(
+  { from, since = 0 }: Options,
+  ids: readonly string[],
+  store: Store,
+): Promise<RefusedEvent[]> {
+  const all = (await store.refusedEvents({ ...(from !== undefined && { from }) })).toReversed();
+  const unknown = ids.find((id) => !all.some((one) => one.id === id));
+  if (unknown !== undefined)
+    throw new CommandError(
+      `${printable(unknown)} is not kept, or not any more; \`events --refused\` lists what is`,
+    );
+  return ids.length > 0 ? all.filter(({ id }) => ids.includes(id)) : all.filter(({ at }) => at >= since);
+}
+
+async function takeIn(
+  meant: readonly RefusedEvent[],
+  store: Store,
+  config: PlanningConfig,
+  options: Options,
+  io: Io,
+): Promise<string> {
+  const [newest] = await store.events({ limit: 1 });
+  const parts = { store, config: () => config };
+  const nextId = eventIds({ after: newest?.event.id });
+  const into = { ...parts, accept: accepting({ ...parts, nextId }) };
+  let taken = 0;
+  let repeated = 0;
+  // In their order: a candidate's later event may follow from an earlier one.
+  for (const { id } of meant) {
+    const accepted = await acceptRefused(id, byUser(options, io), into);
+    if (accepted?.duplicate) repeated += 1;
+    else if (accepted) taken += 1;
+  }
+  return `Taken in: ${count(taken, 'event')}.${repeated === 0 ? '' : ` ${count(repeated, 'event')} had come already.`}`;
+}

@@ -1,0 +1,128 @@
+import type { ChangeKind, RefusedEvent, RefusedEvents, WholeRefusedEvent } from '../../../model.ts';
+import { type By, sql as audit } from '../audit.ts';
+import { all, get, insert, lock, query, run, together, type Operation } from '../../operation.ts';
+import { places, refusedEvent as ofListed, type RowOf, wholeRefusedEvent as ofWhole } from '../../rows.ts';
+import { otherSources, refused, setRefused } from './figures.ts';
+
+/** Of refused events: those that have all of these. */
+export interface RefusedFilter {
+  readonly reason?: RefusedEvents['reason'];
+  readonly from?: string;
+  /** The last of them came no later (ms). */
+  readonly until?: number;
+}
+
+/** What a person did with events that were refused. */
+interface Doing {
+  readonly action: ChangeKind;
+  readonly at: number;
+  readonly by: By;
+}
+
+interface Source {
+  readonly id: string;
+  readonly from: string;
+}
+
+const sql = {
+  keep: `
+  insert into refused_events (${ofWhole.written.join(', ')}) values (${places(ofWhole.written)})
+  on conflict (origin, candidate_id, test_id, status)
+    do update set attempts = refused_events.attempts + excluded.attempts, reason = excluded.reason`,
+  whole: query<RowOf<WholeRefusedEvent>>(`select ${ofWhole.columns} from refused_events f where f.id = $1`),
+  one: query<RowOf<RefusedEvent>>(`select ${ofListed.columns} from refused_events f where f.id = $1`),
+  delete: `delete from refused_events where id = $1`,
+  // These look at all, which are few.
+  sources: query<Source>(`select id, origin as "from" from refused_events order by id`),
+  newestFirst: query<RowOf<RefusedEvent>>(
+    `select ${ofListed.columns} from refused_events f order by f.id desc`,
+  ),
+  deleteOld: `delete from refused_events where came_at < $1`,
+};
+
+/** How many refused events are kept, and how many of one source: anybody may send them. */
+export const mostKept = 1000;
+const mostOfSource = 50;
+
+/** Which of these are kept, of a list with the oldest first. The oldest of the busiest source goes first. Pure. */
+export function keptOf<One extends Pick<Source, 'from'>>(listed: readonly One[]): Set<One> {
+  const bySource = Map.groupBy(listed, ({ from }) => from);
+  for (const [from, ofSource] of bySource) bySource.set(from, ofSource.slice(-mostOfSource));
+  const groups = [...bySource.values()];
+  for (let count = groups.reduce((sum, { length }) => sum + length, 0); count > mostKept; count -= 1)
+    groups.reduce((busiest, one) => (one.length > busiest.length ? one : busiest)).shift();
+  return new Set(groups.flat());
+}
+
+/** Adds events that were refused. One that is there already was tried again. */
+export function* keepRefusedEvents(events: readonly WholeRefusedEvent[]): Operation<void> {
+  yield* lock('refused');
+  yield* together(events.map((one) => run(sql.keep, ...ofWhole.values(one))));
+  const found = yield* all(sql.sources);
+  const kept = keptOf(found);
+  yield* together(found.filter((one) => !kept.has(one)).map(({ id }) => run(sql.delete, id)));
+}
+
+/** Newest first, without their payloads. */
+export function* refusedEvents({ reason, from, until = Infinity }: RefusedFilter): Operation<RefusedEvent[]> {
+  const listed = (yield* all(sql.newestFirst)).map(ofListed.read);
+  return listed.filter(
+    (one) => one.reason === (reason ?? one.reason) && one.from === (from ?? one.from) && one.at <= until,
+  );
+}
+
+export function* refusedEvent(id: string): Operation<WholeRefusedEvent | null> {
+  const row = yield* get(sql.whole, id);
+  return row ? ofWhole.read(row) : null;
+}
+
+/** Puts events away that were taken in or are not wanted, with what was counted of them. Returns those that were there. */
+export function* putAwayRefused(ids: readonly string[], doing: Doing | null): Operation<RefusedEvent[]> {
+  yield* lock('refused');
+  const rows = yield* together(ids.map((id) => get(sql.one, id)));
+  const there = rows.flatMap((row) => (row ? [ofListed.read(row)] : []));
+  yield* remove(there);
+  if (doing && there.length > 0) yield* note(doing);
+  return there;
+}
+
+/** Puts away figures of refused events, which it returns, and the events that are kept. */
+export function* ignoreRefused(
+  filter: RefusedFilter,
+  at: number,
+  by: By,
+): Operation<{ readonly totals: RefusedEvents[]; readonly events: number }> {
+  yield* lock('refused');
+  const { reason, from, until = Infinity } = filter;
+  const totals = (yield* refused()).filter(
+    (one) => one.reason === (reason ?? one.reason) && one.from === (from ?? one.from) && one.last <= until,
+  );
+  const events = yield* refusedEvents(filter);
+  yield* remove(events);
+  yield* together(totals.map((one) => setRefused({ ...one, count: 0 })));
+  if (totals.length + events.length > 0) yield* note({ action: 'ignore', at, by });
+  return { totals, events: events.length };
+}
+
+/** Deletes those that came before that time. */
+export function* pruneRefused(before: number): Operation<void> {
+  yield* run(sql.deleteOld, before);
+}
+
+/** With what was counted of them: of a source that the figures do not name, with the others. */
+function* remove(events: readonly RefusedEvent[]): Operation<void> {
+  yield* together(events.map(({ id }) => run(sql.delete, id)));
+  const totals = yield* refused();
+  const lowered = new Map<RefusedEvents, number>();
+  for (const { reason, from, attempts } of events) {
+    const ofReason = totals.filter((one) => one.reason === reason);
+    const total = [from, otherSources]
+      .map((source) => ofReason.find((one) => one.from === source))
+      .find(Boolean);
+    if (total) lowered.set(total, (lowered.get(total) ?? total.count) - attempts);
+  }
+  yield* together(Array.from(lowered, ([total, count]) => setRefused({ ...total, count })));
+}
+
+const note = ({ action, at, by }: Doing): Operation<number> =>
+  insert(audit.insertChange, at, by.who, by.from, action, by.note);

@@ -1,0 +1,181 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { startSlack } from '../../sandbox/slack.ts';
+import { basic, password } from '../pages/tools.ts';
+import { base, endpoint, jsonLines, run, serving, workplace } from './tools.ts';
+
+const allowed = '198.51.100.1';
+/** The 24th, of which nobody told. */
+const unheardOf = '203.0.113.9';
+const hostile = `<img src=x onerror=alert(1)> "'& =1+1 \u202E`;
+
+const isoTime = expect.stringMatching(/^20\d\d-.*Z$/);
+
+/** A connector behind a proxy, which tells a Slack channel of what comes, and an endpoint of what is refused. */
+async function refusing() {
+  const { folder, write } = await workplace();
+  const [slack, ops] = [await startSlack(), await endpoint()];
+  onTestFinished(() => slack.close());
+  const text = `${base(folder)
+    .replace('allowFrom: any', `allowFrom: [${allowed}], trustProxy: 1, token: s3cret`)
+    .replace('{ port: 0 }', `{ port: 0, password: ${password}, viewer: only to look at }`)}
+sinks:
+  slack: { connector: slack, token: xoxb-sandbox-token, apiUrl: '${slack.url}' }
+  ops: { connector: webhook, url: '${ops.url}', allowPrivate: true }
+rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text: '{{ event.candidateId }}' } ] } ]
+alerts: { refused: { then: [ { sink: ops } ] } }
+`;
+  const file = await write('config.yaml', text);
+  const app = await serving(file);
+  const command = (...argv: string[]) => run([...argv, '--config', file]);
+  let posted = 0;
+  const post = async (
+    from: string,
+    event: object,
+    correlationId = `c-${(posted += 1)}`,
+    token = 's3cret',
+  ) => {
+    const response = await fetch(`${app.receiverUrl}?token=${token}`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-forwarded-for': from,
+        'x-service-correlationid': correlationId,
+        connection: 'close',
+      },
+      body: JSON.stringify({ testId: 7, status: 'Completed', ...event }),
+    });
+    return {
+      status: response.status,
+      ...((await response.json()) as { eventId: string; duplicate: boolean }),
+    };
+  };
+  const api = async (path: string, body?: object, login = basic()) => {
+    const response = await fetch(`${app.adminUrl}/api${path}`, {
+      headers: { ...login, 'content-type': 'application/json' },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    });
+    return { status: response.status, ...((await response.json()) as any) };
+  };
+  const items = async () =>
+    jsonLines<{ id: string; attempts: number }>(await command('events', '--refused', '--json'));
+  const told = () => slack.messages.map(({ text: said }) => said);
+  return { app, file, ops, command, post, api, items, told };
+}
+
+test('what a new address of the service sends is refused, told of, taken in by hand, and then told once', async () => {
+  const { command, post, items, told, ops, api } = await refusing();
+  const event = { candidateId: 'dana', candidateNumericalId: 20970, more: { kept: [1] } };
+  for (let n = 0; n < 2; n += 1) expect((await post(unheardOf, event, 'c-dana')).status).toBe(403);
+  const [one] = (await api('/refused')).items;
+  expect(one).toEqual({
+    id: expect.stringMatching(/^rej_[0-9a-z]{26}$/),
+    at: isoTime,
+    from: unheardOf,
+    reason: 'address',
+    candidateId: 'dana',
+    testId: 7,
+    status: 'Completed',
+    correlationId: 'c-dana',
+    attempts: 2,
+  });
+  expect(await items()).toEqual([one]);
+  expect((await command('status')).out).toContain(`2 events from ${unheardOf} were refused`);
+  await vi.waitFor(() => expect(ops.calls).toHaveLength(1), 20_000);
+  expect(JSON.parse(ops.calls[0]!.body).data).toMatchObject({
+    alert: 'refused',
+    from: unheardOf,
+    count: 2,
+    detail: expect.stringMatching(/The first came .* ago, the last .* ago\.$/),
+    advice: expect.stringContaining('candidate-connector accept --from ADDRESS'),
+  });
+
+  expect((await command('accept', '--from', unheardOf, '--dry-run')).out).toMatch(
+    /rej_.*Completed  test 7  candidate 20970  dana  from 203\.0\.113\.9, refused for the address 2×\nRules ask for 1 to slack\.\nNothing was taken in/,
+  );
+  expect((await command('accept', '--from', unheardOf)).code).toBe(2);
+  expect(told()).toEqual([]);
+  const taking = await command('accept', one.id, '--yes', '--note', 'their list is longer now');
+  expect(taking).toMatchObject({ code: 0, out: expect.stringContaining('Taken in: 1 event.\n') });
+  await vi.waitFor(() => expect(told()).toEqual(['dana']), 10_000);
+
+  expect(await command('accept', one.id, '--yes')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('is not kept, or not any more'),
+  });
+  // The real one comes later, by an address that is allowed.
+  const later = await post(allowed, event);
+  expect(later).toMatchObject({ status: 200, duplicate: true });
+  expect(await api(`/events/${later.eventId}`)).toMatchObject({
+    raw: { ...event, testId: 7 },
+    correlationId: 'c-dana',
+    changes: [{ action: 'accept', note: 'their list is longer now' }],
+  });
+  expect(await api('/refused')).toMatchObject({ totals: [], items: [] });
+  expect((await command('status')).code).toBe(0);
+  expect(told()).toEqual(['dana']);
+});
+
+test('what came meanwhile by an allowed address, however long ago, is not told again', async () => {
+  const { command, post, api } = await refusing();
+  await post(unheardOf, { candidateId: 'dana' });
+  const [{ id }] = (await api('/refused')).items;
+  await post(allowed, { candidateId: 'dana' });
+  expect((await command('accept', id, '--yes')).out).toContain(
+    'Taken in: 0 events. 1 event had come already.',
+  );
+  expect(await api('/refused')).toMatchObject({ totals: [], items: [] });
+  expect((await command('events', '--audit')).out).toMatch(/^\S+ \S+ UTC {2}accept, by /);
+});
+
+test('the API takes in and puts away, and a viewer may do neither', async () => {
+  const { post, api, told, command } = await refusing();
+  expect((await post(allowed, { candidateId: 'dana' }, 'c-1', 'old')).status).toBe(401);
+  expect((await post(unheardOf, { candidateId: 'robin' })).status).toBe(403);
+  const { items } = await api('/refused');
+  expect(items).toMatchObject([
+    { candidateId: 'robin' },
+    { candidateId: 'dana', reason: 'token', from: allowed },
+  ]);
+  const [robin, dana] = items.map(({ id }: { id: string }) => `/refused/${id}`);
+  const viewer = basic('kim', 'only to look at');
+  for (const action of ['accept', 'ignore'])
+    expect((await api(`${dana}/${action}`, {}, viewer)).status).toBe(403);
+  expect((await api('/refused', undefined, viewer)).items).toHaveLength(2);
+  expect((await command('events', '--audit')).out).toContain('Nobody');
+
+  expect(await api(`${dana}/accept`, { note: 'the old token' })).toMatchObject({
+    status: 200,
+    duplicate: false,
+  });
+  expect((await api(`${dana}/accept`, {})).status).toBe(404);
+  expect((await api(`${robin}/ignore`, { note: 'a test of ours' })).status).toBe(200);
+  expect((await api(`${robin}/ignore`, {})).status).toBe(404);
+  await vi.waitFor(() => expect(told()).toEqual(['dana']), 10_000);
+  expect(await api('/refused')).toMatchObject({ totals: [], items: [] });
+  expect((await command('events', '--audit')).out).toMatch(
+    /ignore, by ops from the API.*a test of ours\n.*accept/,
+  );
+});
+
+test('hostile text stays text in a terminal, and ignore and forget erase what is kept', async () => {
+  const { post, api, command, items } = await refusing();
+  for (const candidateId of [hostile, 'a-candidate-to-forget', 'robin'])
+    await post(unheardOf, { candidateId });
+  await post('x'.repeat(100), { candidateId: 'kim' });
+  const { items: all } = await api('/refused');
+  expect(all).toHaveLength(4);
+  const listed = (await command('events', '--refused')).out;
+  expect(listed).toContain('=1+1 \\u{202e}  from 203.0.113.9');
+  expect(await command('forget', 'a-candidate-to-forget', '--yes')).toMatchObject({
+    out: expect.stringContaining('Erased: 0 events, and 1 refused request.'),
+  });
+  const robin = all.find((one: any) => one.candidateId === 'robin').id;
+  expect((await command('ignore', robin)).out).toContain('candidate robin');
+  expect((await command('ignore', robin)).code).toBe(1);
+  expect(await items()).toHaveLength(2);
+  expect((await command('ignore', '--from', unheardOf)).out).toContain(
+    '1 event that was kept of it cannot be taken in any more.',
+  );
+  expect(await items()).toHaveLength(1);
+  expect((await command('accept')).code).toBe(2);
+});
