@@ -127,7 +127,12 @@ async function openTheStore(base: Base, undo: Undo) {
   const adopt = async (next: Config) => {
     await store.saveConfig({ id: next.plan.id, source: next.planSource, savedAt: clock.now() });
     plans.adopt(next.plan);
-    live.adopt(next);
+    const formerUntil = live.adopt(next, clock.now());
+    if (formerUntil !== null)
+      log.info(
+        { until: new Date(formerUntil).toISOString() },
+        'receiver.token was changed: the one from before stays valid until the new one is used, and no longer than this',
+      );
     log.level = next.log.level;
     metrics.configLoaded(Date.now(), live.waiting.length);
     // An alert for a sink that is paused is for a look-up, too.
@@ -255,6 +260,7 @@ async function openThePorts(working: Working, handedOver: HandedOver | null, und
   undo.defer(() => admin.stop(0));
   const receiver = createReceiver({
     config: () => config().receiver,
+    tokens: live.tokens,
     inbox,
     log,
     metrics,

@@ -7,6 +7,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { createIntake } from '../../src/intake.ts';
 import { listen } from '../../src/http/listen.ts';
 import { createLogger } from '../../src/ops/log.ts';
+import { CallerTokens } from '../../src/config/live/caller-tokens.ts';
 import { createReceiver } from '../../src/receiver/server.ts';
 import { openStore } from '../../src/store/open.ts';
 
@@ -37,6 +38,7 @@ const store = await openStore(config.store.url, { serve: true });
 await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: Date.now() });
 const receiver = createReceiver({
   config: () => config.receiver,
+  tokens: new CallerTokens(config.receiver.token),
   inbox: createIntake({ store, config: () => config, log }),
   log,
   metrics: createMetrics(store),

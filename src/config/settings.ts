@@ -125,17 +125,20 @@ export const settingSchemas = {
         .describe(
           'The proxies in front whose `X-Forwarded-For` is believed: how many, or their addresses and CIDRs.',
         ),
-      token: secret()
+      token: z
+        .union([secret(), z.array(secret()).min(1)])
         .optional()
-        .describe('When set, callers must send it as `?token=` or as `Authorization: Bearer`.'),
+        .describe(
+          'When set, callers must send it as `?token=` or as `Authorization: Bearer`. Of a list, any one.',
+        ),
       correlationHeader: headerName('expected auto, or the name of a header')
         .default('auto')
         .describe('The header with the correlation id. `auto` takes any `X-…-CorrelationId`.'),
       maxBody: size().prefault('64kb').describe('The largest body that is read, at most 16mb.'),
     })
-    .transform(({ token = null, correlationHeader, maxBody, ...rest }) => ({
+    .transform(({ token = [], correlationHeader, maxBody, ...rest }) => ({
       ...rest,
-      token,
+      token: [token].flat(),
       correlationHeader: correlationHeader.toLowerCase(),
       maxBodyBytes: maxBody,
     }))

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import type { TokenVerdict } from '../config/live/caller-tokens.ts';
 import type { ReceiverConfig } from '../config/config.ts';
 import { addressList, listHas } from '../http/addresses.ts';
 import type { Refusal } from '../http/problem.ts';
-import { sameText } from '../support/secret.ts';
 
 /** Who may call, compiled from a config. */
 export interface Gate {
@@ -11,8 +11,6 @@ export interface Gate {
   allows(address: string | null): boolean;
   /** Whether the peer of a connection is an allowed sender or a trusted proxy. */
   knows(peer: string): boolean;
-  /** Always true if no token is configured. */
-  hasToken(req: IncomingMessage): boolean;
 }
 
 const gates = new WeakMap<ReceiverConfig, Gate>();
@@ -23,7 +21,6 @@ export const gateOf = (config: ReceiverConfig): Gate => gates.getOrInsertCompute
 function compileGate(config: ReceiverConfig): Gate {
   const isTrusted = trustOf(config.trustProxy);
   const allowed = config.allowFrom === 'any' ? null : addressList(config.allowFrom);
-  const token = config.token?.reveal();
   const allows = (address: string | null) =>
     allowed === null || (address !== null && listHas(allowed, address));
   return {
@@ -36,7 +33,6 @@ function compileGate(config: ReceiverConfig): Gate {
       const address = addressIn(peer);
       return address !== null && (allows(address) || isTrusted(address, 0));
     },
-    hasToken: (req) => token === undefined || tokensOf(req).some((given) => sameText(given, token)),
   };
 }
 
@@ -53,19 +49,29 @@ function tokensOf(req: IncomingMessage): string[] {
   ];
 }
 
-/** Why this caller may not send events, if so. */
-export function refuseCaller(req: IncomingMessage, gate: Gate, caller: Caller): Refusal | null {
+/** Why this caller may not send events, if so; or what a person should know of one that may. `judge`: of its tokens. */
+export function judgeCaller(
+  req: IncomingMessage,
+  gate: Gate,
+  caller: Caller,
+  judge: (given: () => readonly string[]) => TokenVerdict,
+): Refusal | { readonly warning: string } | null {
   if (req.method !== 'POST') {
     return { status: 405, detail: 'Events are sent with POST.', headers: { allow: 'POST' } };
   }
   if (!gate.allows(caller.address)) {
     return { status: 403, detail: 'This address may not send events.' };
   }
-  if (!gate.hasToken(req)) {
+  const token = judge(() => tokensOf(req));
+  if (token === 'wrong') {
     const detail = 'The token is missing or wrong. Send it as ?token= or Authorization: Bearer.';
     return { status: 401, detail, headers: { 'www-authenticate': 'Bearer' } };
   }
-  return null;
+  if (token === 'valid') return null;
+  const until = new Date(token.formerUntil).toISOString();
+  return {
+    warning: `sent with the token from before receiver.token was changed; it is valid until ${until} at most`,
+  };
 }
 
 export interface Caller {

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
+import type { CallerTokens } from '../config/live/caller-tokens.ts';
 import type { ReceiverConfig } from '../config/config.ts';
 import { answerProblem, faultLines, hangUp, type Refusal } from '../http/problem.ts';
 import type { CandidateEvent, JsonMap, RefusedEvents } from '../model.ts';
 import { type Acceptance, type RejectedRequest, StoreUnavailable } from '../store/store.ts';
 import { readTraceparent, traceIdOf } from '../support/trace.ts';
 import { readBody, readContent } from './body.ts';
-import { type Caller, correlationOf, explainAddress, gateOf, refuseCaller } from './caller.ts';
+import { type Caller, correlationOf, explainAddress, gateOf, judgeCaller } from './caller.ts';
 
 /** Takes events from the receiver. */
 export interface Inbox {
@@ -29,6 +30,7 @@ export interface ReceivedEvent {
 }
 
 export interface ReceiveParts {
+  readonly tokens: Pick<CallerTokens, 'judge'>;
   readonly inbox: Inbox;
   readonly accessLog: AccessLog;
   readonly metrics: RequestMetrics;
@@ -69,7 +71,7 @@ const refusalReasons: Partial<Record<number, RefusedEvents['reason']>> = {
 
 /** Handles a request: checks caller, size and content, hands the event to the inbox, answers. */
 export function receiving(parts: ReceiveParts): Receive {
-  const { inbox, accessLog, metrics, retryAfterS, bodyTimeoutMs } = parts;
+  const { tokens, inbox, accessLog, metrics, retryAfterS, bodyTimeoutMs } = parts;
   let placesForRefused = parts.mostRefused;
 
   async function contentOf(req: IncomingMessage, res: ServerResponse, maxBytes: number, timeoutMs: number) {
@@ -120,13 +122,16 @@ export function receiving(parts: ReceiveParts): Receive {
     const { id: correlationId, unusable } = correlationOf(req.headers, config.correlationHeader);
     const traceparent = readTraceparent(req.headers['traceparent'] as string | undefined);
     const received = { correlationId, traceparent, receivedAt };
-    const answer = await answerTo(req, res, config, refuseCaller(req, gate, caller), received);
+    const judged = judgeCaller(req, gate, caller, (given) => tokens.judge(given, receivedAt));
+    const refused = judged && 'status' in judged ? judged : null;
+    const former = judged && 'warning' in judged ? judged.warning : null;
+    const answer = await answerTo(req, res, config, refused, received);
 
     if ('refusal' in answer) sendRefusal(req, res, answer);
     else sendAcceptance(res, answer);
     const durationMs = performance.now() - startedMs;
     const outcome = outcomeOf(answer);
-    const warning = warningFor(answer) ?? unusable;
+    const warning = warningFor(answer) ?? former ?? unusable;
     metrics.requests(outcome, durationMs / 1_000, refusedForOf(answer));
     // Never has the query, which may hold the token, or the whole body.
     accessLog.write({

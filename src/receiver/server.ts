@@ -5,12 +5,14 @@ import { placesOf } from '../http/connections.ts';
 import { health, type Readiness } from '../http/health.ts';
 import { afterBug, HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
 import { answerProblem } from '../http/problem.ts';
+import type { CallerTokens } from '../config/live/caller-tokens.ts';
 import { AccessLog, type Inbox, receiving, refusedFor, type RequestMetrics } from './receive.ts';
 import { gateOf } from './caller.ts';
 
 export interface ReceiverOptions extends HttpServerOptions {
   /** Called for every request, so that a reload takes effect at once. Host and port are not used here. */
   readonly config: () => ReceiverConfig;
+  readonly tokens: Pick<CallerTokens, 'judge'>;
   readonly inbox: Inbox;
   readonly log: Logger;
   readonly metrics: RequestMetrics;
@@ -28,12 +30,21 @@ const defaultMostConnections = 512;
 
 /** The server that the testing service calls. It does not listen yet. Express's routing would be a tenth of what accepting costs. */
 export function createReceiver(options: ReceiverOptions): HttpServer {
-  const { config, inbox, log, metrics, retryAfterS = 5, now = Date.now } = options;
+  const { config, tokens, inbox, log, metrics, retryAfterS = 5, now = Date.now } = options;
   const { timeoutMs: bodyTimeoutMs = 10_000, mostConnections = defaultMostConnections } = options;
   const most = placesOf(mostConnections, 3 / 4);
   const mostRefused = Math.floor(most / 2);
   const accessLog = new AccessLog(log, now);
-  const receive = receiving({ inbox, accessLog, metrics, now, retryAfterS, bodyTimeoutMs, mostRefused });
+  const receive = receiving({
+    tokens,
+    inbox,
+    accessLog,
+    metrics,
+    now,
+    retryAfterS,
+    bodyTimeoutMs,
+    mostRefused,
+  });
   const headers = { 'retry-after': String(retryAfterS) };
   // The event is not stored, so the sender has to try again.
   const failed = afterBug(log, { status: 503, detail: 'Internal error. Send the event again.', headers });

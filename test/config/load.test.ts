@@ -19,7 +19,7 @@ describe('a config that says only what it must', () => {
       path: '/webhooks/candidates',
       allowFrom: publishedAddresses,
       trustProxy: 0,
-      token: null,
+      token: [],
       correlationHeader: 'auto',
       maxBodyBytes: 65_536,
     });
@@ -90,7 +90,7 @@ sinks:
     maxBodyBytes: 1_048_576,
   });
   expect(config.receiver.allowFrom).toEqual(['10.0.0.0/8', '2001:db8::1', ...publishedAddresses]);
-  expect(config.receiver.token?.reveal()).toBe('a-token');
+  expect(config.receiver.token[0]?.reveal()).toBe('a-token');
   expect(config.admin.password?.reveal()).toBe('a-token');
   expect(config.log).toEqual({ level: 'debug', format: 'pretty' });
   expect(config.sinks.get('page')).toMatchObject({
@@ -179,6 +179,9 @@ describe('what parts of a config say of each other', () => {
       'store: { retention: 2h }',
       '1:21 events would be deleted before the idempotency window ends; keep them longer',
     ],
+    ['receiver: { token: [] }', '1:20 expected at least one entry'],
+    ['receiver: { token: [a-token, ""] }', '1:30 expected text that is not empty'],
+    ['receiver: { token: [a-token, { b: c }] }', '1:30 expected text'],
     ['receiver: { path: /readyz }', '1:19 /healthz and /readyz answer health checks; choose another path'],
     [
       'store: { url: "postgres://u@h:port/db" }',

@@ -72,7 +72,7 @@ describe('where a number or true/false is expected', () => {
   });
 
   test('and text stays text where text is expected', () => {
-    expect(load('receiver: { token: "${DIGITS}" }', { DIGITS: '12345' }).receiver.token?.reveal()).toBe(
+    expect(load('receiver: { token: "${DIGITS}" }', { DIGITS: '12345' }).receiver.token[0]?.reveal()).toBe(
       '12345',
     );
   });

@@ -43,7 +43,7 @@ describe('a reload', () => {
     expect([config.plan.id, config.plan.testIds]).toEqual([expected.plan.id, [7]]);
     expect([...config.sinks.keys()]).toEqual(['slack']);
     expect(config.warnings).toMatchObject([{ message: expect.stringContaining('no test 8') }]);
-    expect(config.receiver.token?.reveal()).toBe('from-a-file');
+    expect(config.receiver.token[0]?.reveal()).toBe('from-a-file');
     expect(config.mask('xoxb-the-token from-a-file')).toBe('*** ***');
   });
 

@@ -183,7 +183,7 @@ describe('what is refused for its sender, method or path', () => {
   );
 
   test('it is counted, and not stored', async () => {
-    const receiver = await startReceiver({ token: new Secret('s3cret') });
+    const receiver = await startReceiver({ token: [new Secret('s3cret')] });
     await receiver.post(json);
     receiver.reload({ allowFrom: ['192.0.2.1'] });
     await receiver.post(json);
@@ -197,7 +197,7 @@ describe('the first check that fails is the one that answers', () => {
     const receiver = await startReceiver({
       path: '/there',
       allowFrom: ['192.0.2.1'],
-      token: new Secret('s3cret'),
+      token: [new Secret('s3cret')],
     });
     const large = 'x'.repeat(70_000);
     const text = { 'content-type': 'text/plain' };
@@ -207,7 +207,7 @@ describe('the first check that fails is the one that answers', () => {
     answers.push((await receiver.post(large, text)).status);
     receiver.reload({ allowFrom: 'any' });
     answers.push((await receiver.post(large, text)).status);
-    receiver.reload({ token: null });
+    receiver.reload({ token: [] });
     answers.push((await receiver.post(large, text)).status);
     answers.push((await receiver.post(large)).status);
     answers.push((await receiver.post('x')).status);

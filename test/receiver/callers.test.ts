@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { correlationOf } from '../../src/receiver/caller.ts';
+import { CallerTokens } from '../../src/config/live/caller-tokens.ts';
 import { Secret } from '../../src/support/secret.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
 import { path, sample, startReceiver } from './receiver.ts';
@@ -116,7 +117,7 @@ describe('a refused address is explained in the log', () => {
 
 describe('the token', () => {
   test('is accepted in the query or in the Authorization header', async () => {
-    const receiver = await startReceiver({ token: new Secret('s3cret+/=') });
+    const receiver = await startReceiver({ token: [new Secret('s3cret+/=')] });
     const query = (text: string) =>
       fetch(`${receiver.url}?${text}`, {
         method: 'POST',
@@ -145,7 +146,7 @@ describe('the token', () => {
     ['', { authorization: 'Basic czNjcmV0' }],
     ['', { authorization: 's3cret' }],
   ])('is wrong or missing in %j %j', async (query, headers) => {
-    const receiver = await startReceiver({ token: new Secret('s3cret') });
+    const receiver = await startReceiver({ token: [new Secret('s3cret')] });
     const response = await fetch(`${receiver.url}?${query}`, {
       method: 'POST',
       body: json,
@@ -157,7 +158,7 @@ describe('the token', () => {
   });
 
   test('never reaches the log, be it right or wrong', async () => {
-    const receiver = await startReceiver({ token: new Secret('s3cret') });
+    const receiver = await startReceiver({ token: [new Secret('s3cret')] });
     const headers = { 'content-type': 'application/json' };
     await fetch(`${receiver.url}?token=s3cret`, { method: 'POST', body: json, headers });
     await fetch(`${receiver.url}?token=s3crett`, { method: 'POST', body: json, headers });
@@ -170,17 +171,55 @@ describe('the token', () => {
     expect(JSON.stringify(receiver.lines)).not.toContain('s3cret');
   });
 
-  test('a new one holds at once', async () => {
-    const receiver = await startReceiver({ token: new Secret('old') });
-    receiver.reload({ token: new Secret('new') });
-    expect((await receiver.post(json, { authorization: 'Bearer old' })).status).toBe(401);
-    expect((await receiver.post(json, { authorization: 'Bearer new' })).status).toBe(202);
+  const secrets = (...texts: string[]) => texts.map((text) => new Secret(text));
+
+  test('may be any of a list; one that a reload took out is valid until a new one was used, and is told', async () => {
+    const receiver = await startReceiver({ token: secrets('one', 'two') });
+    const sentWith = async (token: string) =>
+      (await receiver.post(json, { authorization: `Bearer ${token}` })).status;
+    expect([await sentWith('two'), await sentWith('one'), await sentWith('three')]).toEqual([202, 202, 401]);
+    // What stays was used: nobody needs the other one any more.
+    receiver.reload({ token: secrets('one') });
+    expect([await sentWith('two'), await sentWith('one')]).toEqual([401, 202]);
+
+    receiver.reload({ token: secrets('new') });
+    expect([await sentWith('one'), await sentWith('two')]).toEqual([202, 401]);
+    expect(receiver.lines.at(-2)).toMatchObject({
+      level: 'warn',
+      outcome: 'accepted',
+      warning: expect.stringMatching(
+        /from before receiver\.token was changed; it is valid until 20.*Z at most/,
+      ),
+    });
+    receiver.reload({ token: secrets('newer', 'newest') });
+    expect([await sentWith('one'), await sentWith('new')]).toEqual([202, 202]);
+    expect([await sentWith('newest'), await sentWith('newer')]).toEqual([202, 202]);
+    expect([await sentWith('one'), await sentWith('new')]).toEqual([401, 401]);
+  });
+
+  test('from before a reload is valid for a day at most, however often the config is loaded', () => {
+    const tokens = new CallerTokens(secrets('old'));
+    const day = 86_400_000;
+    const judge = (token: string, at: number) => tokens.judge(() => [token], at);
+    expect(tokens.adopt(secrets('old'), 0)).toBeNull();
+    expect(tokens.adopt(secrets('new'), 0)).toBe(day);
+    expect(tokens.adopt(secrets('new'), day / 2)).toBe(day);
+    expect(tokens.adopt(secrets('newer'), day / 2)).toBe(1.5 * day);
+    expect(judge('old', day - 1)).toEqual({ formerUntil: day });
+    expect([judge('old', day), judge('new', day)]).toEqual(['wrong', { formerUntil: 1.5 * day }]);
+    expect(tokens.former.map((one) => one.reveal())).toEqual(['new', 'old']);
+    expect(tokens.adopt([], day)).toBeNull();
+    expect(judge('anything', day)).toBe('valid');
   });
 });
 
 describe('an event that is refused', () => {
   test('is counted with why and where from, and nothing else of a refused caller is', async () => {
-    const receiver = await startReceiver({ allowFrom: ['192.0.2.1'], trustProxy: 1, token: new Secret('s') });
+    const receiver = await startReceiver({
+      allowFrom: ['192.0.2.1'],
+      trustProxy: 1,
+      token: [new Secret('s')],
+    });
     const post = (from: string, body = json, type = 'application/json') =>
       receiver.post(body, { 'x-forwarded-for': from, 'content-type': type });
     const answers = await Promise.all([
@@ -202,7 +241,7 @@ describe('an event that is refused', () => {
   const good = { 'x-forwarded-for': '192.0.2.1', authorization: 'Bearer s' };
 
   test('keeps nobody else from sending: half of the places are for what refused callers send', async () => {
-    const receiver = await startReceiver({ token: new Secret('s') }, { mostConnections: 4 });
+    const receiver = await startReceiver({ token: [new Secret('s')] }, { mostConnections: 4 });
     const request = head(path, { 'content-length': Buffer.byteLength(json) });
     const slow = [await Wire.open(receiver.port), await Wire.open(receiver.port)];
     for (const one of slow) await one.written(request);

@@ -3,6 +3,7 @@ import type { AddressInfo, Server } from 'node:net';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { ReceiverConfig } from '../../src/config/config.ts';
+import { CallerTokens } from '../../src/config/live/caller-tokens.ts';
 import { createReceiver, type ReceiverOptions } from '../../src/receiver/server.ts';
 import type { Inbox, ReceivedEvent } from '../../src/receiver/receive.ts';
 import type { Acceptance, RejectedRequest } from '../../src/store/store.ts';
@@ -25,7 +26,7 @@ const defaults: ReceiverConfig = {
   path,
   allowFrom: ['127.0.0.1'],
   trustProxy: 0,
-  token: null,
+  token: [],
   correlationHeader: 'auto',
   maxBodyBytes: 65_536,
 };
@@ -74,6 +75,7 @@ export async function startReceiver(
   options: Partial<ReceiverOptions> = {},
 ) {
   const current = { config: { ...defaults, ...config } };
+  const tokens = new CallerTokens(current.config.token);
   const inbox = new MemoryInbox();
   const lines: LogLine[] = [];
   const counted: string[] = [];
@@ -81,6 +83,7 @@ export async function startReceiver(
   const log = pino({ base: null, formatters }, { write: (line) => void lines.push(JSON.parse(line)) });
   const server = createReceiver({
     config: () => current.config,
+    tokens,
     inbox,
     log,
     metrics: { requests: (result) => void counted.push(result) },
@@ -100,6 +103,7 @@ export async function startReceiver(
     counted,
     reload(change: Partial<ReceiverConfig>) {
       current.config = { ...current.config, ...change };
+      tokens.adopt(current.config.token, Date.now());
     },
     post: (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
       fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } }),

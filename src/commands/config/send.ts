@@ -97,15 +97,16 @@ async function succeeds(request: PostRequest, io: Pick<Io, 'out'>): Promise<bool
 async function configuredUrl(config: string, io: Pick<Io, 'out' | 'env'>): Promise<string> {
   const { sectionOf } = await import('../with-store.ts');
   const receiver = await sectionOf('receiver', { config }, io, `use --url, as in --url ${exampleUrl}`);
-  const { port, path, token } = receiver;
+  const { port, path } = receiver;
+  const [token] = receiver.token;
   if (port === 0) {
     const detail = 'the config says port 0, which is any free one: use --url with the one that the log shows';
     throw new CommandError(detail, exit.usage);
   }
   const host = everyAddress[receiver.host] ?? receiver.host;
   const url = new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}${path}`);
-  io.out(`to ${url.href}${token === null ? '' : ' with the token'} (from ${printable(config)})`);
-  if (token !== null) url.searchParams.set('token', token.reveal());
+  io.out(`to ${url.href}${token === undefined ? '' : ' with the token'} (from ${printable(config)})`);
+  if (token) url.searchParams.set('token', token.reveal());
   return url.href;
 }
 

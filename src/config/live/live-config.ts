@@ -2,8 +2,9 @@ import type { Refusal } from '../../ops/alerts/conditions.ts';
 import { type Config, ConfigError } from '../config.ts';
 import { adminPasswords } from '../settings.ts';
 import type { ReadinessPart } from '../../http/health.ts';
+import { CallerTokens } from './caller-tokens.ts';
 import { masker } from '../../support/masker.ts';
-import { findSecrets, type Mask, Secret } from '../../support/secret.ts';
+import { findSecrets, type Mask } from '../../support/secret.ts';
 
 /**
  * Keys that wait for a restart, and the keys that wait with them: while a port stays open, so does what protects it,
@@ -37,10 +38,12 @@ export class LiveConfig {
   #waiting: readonly string[] = [];
   #refused: Omit<Refusal, 'loadedAt'> | null = null;
   #loadedAt = Date.now();
+  readonly tokens: CallerTokens;
 
   constructor(config: Config) {
     this.#config = config;
     this.#masks = [config.mask];
+    this.tokens = new CallerTokens(config.receiver.token);
   }
 
   get config(): Config {
@@ -57,16 +60,20 @@ export class LiveConfig {
     return this.#loadedAt;
   }
 
-  adopt(next: Config): void {
+  /** Returns until when a token for events from before stays valid at most; null if none does. */
+  adopt(next: Config, now = Date.now()): number | null {
     const kept = keptKeys(next, this.#config);
     const adopted = kept.length === 0 ? next : withKept(next, this.#config, kept);
+    const formerUntil = this.tokens.adopt(adopted.receiver.token, now);
+    const maskFormer = masker(this.tokens.former.map((token) => token.reveal()));
     const masks = [adopted.mask, ...this.#masks].slice(0, 1 + earlierMasks);
     this.#masks = masks;
-    const mask: Mask = (text) => masks.reduce((shown, maskOne) => maskOne(shown), text);
+    const mask: Mask = (text) => masks.reduce((shown, maskOne) => maskOne(shown), maskFormer(text));
     this.#config = Object.freeze({ ...adopted, mask });
     this.#waiting = kept.map((name) => name.replace(/Ms$/, ''));
     this.#refused = null;
     this.#loadedAt = Date.now();
+    return formerUntil;
   }
 
   failed(error: Error): void {
@@ -104,7 +111,7 @@ export class LiveConfig {
 function keptKeys(next: Config, current: Config): string[] {
   const comparable = (config: Config, name: string): string => {
     const value = settingOf(config, name);
-    return JSON.stringify(value instanceof Secret ? { secret: value.reveal() } : value);
+    return JSON.stringify([value, ...Array.from(findSecrets(value), (one) => one.value)]);
   };
   const differs = (name: string): boolean => comparable(next, name) !== comparable(current, name);
   return restartKeys
