@@ -258,6 +258,9 @@ export const changeKinds = [
   'ignore',
   'accept',
   'reconcile',
+  'retry',
+  'pause',
+  'resume',
 ] as const;
 export type ChangeKind = (typeof changeKinds)[number];
 

@@ -8,11 +8,14 @@ import { deliveryStates, lookupOf } from '../model.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import { isFailing } from '../ops/needs.ts';
 import { type RefusedFor, refusedFor, type RequestResult, requestResults } from '../receiver/receive.ts';
-import type { Store } from '../store/store.ts';
+import { inForce, type Store } from '../store/store.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-export type MeasuredStore = Pick<Store, 'counts' | 'eventCounts' | 'vitals' | 'queued' | 'sinkFigures'>;
+export type MeasuredStore = Pick<
+  Store,
+  'counts' | 'eventCounts' | 'vitals' | 'queued' | 'sinkFigures' | 'personPauses'
+>;
 
 const readyParts = new Set(['store', 'config']);
 
@@ -74,6 +77,11 @@ export function createMetrics(
   const paused = gauge(
     'sink_paused',
     '1 while a sink is paused because it fails for all deliveries.',
+    'sink',
+  );
+  const pausedByPerson = gauge(
+    'sink_paused_by_person',
+    '1 while a person has paused a sink: its deliveries wait on purpose.',
     'sink',
   );
   const failing = gauge(
@@ -205,6 +213,14 @@ export function createMetrics(
     if (figures !== null) for (const sink of known) failing.set({ sink }, down.has(sink) ? 1 : 0);
   }
 
+  async function readPaused(): Promise<void> {
+    pausedByPerson.reset();
+    const pauses = await store.personPauses().catch(() => null);
+    if (pauses === null) return;
+    const byPeople = inForce(pauses, now());
+    for (const sink of known) pausedByPerson.set({ sink }, byPeople.has(sink) ? 1 : 0);
+  }
+
   return {
     /** `durationS`: from the end of the headers to the answer. The histogram has only events that were stored. */
     requests(result: RequestResult, durationS: number, reason?: RefusedFor): void {
@@ -240,7 +256,7 @@ export function createMetrics(
       queued.set(store.queued);
       dropped.inc(linesDropped() - droppedBefore);
       droppedBefore = linesDropped();
-      await Promise.all([readDeliveries(), readEvents(), readVitals(), readFailing()]);
+      await Promise.all([readDeliveries(), readEvents(), readVitals(), readFailing(), readPaused()]);
       return { text: await registry.metrics(), contentType: registry.contentType };
     },
   };

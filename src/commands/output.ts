@@ -16,7 +16,8 @@ import {
 } from '../model.ts';
 import { windowEnd } from '../rules/calendar.ts';
 import type { Action, Verdict } from '../rules/plan.ts';
-import type { Change, DeliveryStory, SinkPause, Store } from '../store/store.ts';
+import { type Pause, type Pauses, pausesNow } from '../ops/pauses.ts';
+import type { Change, DeliveryStory, Store } from '../store/store.ts';
 import { mapLeaves } from '../support/json.ts';
 import { printable } from '../support/text.ts';
 
@@ -138,10 +139,15 @@ function clocks(time: number, timeZone: string): string {
 const weekday = (moment: Temporal.ZonedDateTime): string => moment.toLocaleString('en', { weekday: 'short' });
 
 /** The sinks that are paused now. Deliveries that are due wait for them. */
-export type Pauses = ReadonlyMap<string, SinkPause>;
+export const pausesOf = async (store: Pick<Store, 'pauses' | 'personPauses' | 'now'>): Promise<Pauses> =>
+  pausesNow(store, await store.now());
 
-export async function pausesOf(store: Pick<Store, 'pauses'>): Promise<Pauses> {
-  return new Map((await store.pauses()).map((pause) => [pause.sink, pause]));
+/** Who paused a sink, since when, until when and why. */
+export function pausedText(pause: Pause, io: Io): string {
+  const since = `since ${when(pause.since, io)}`;
+  if (pause.by === 'connector') return since;
+  const until = pause.until === null ? '' : `, until ${when(pause.until, io)}`;
+  return `by ${printable(pause.who)} ${since}${until}${pause.note === null ? '' : `: ${printable(pause.note)}`}`;
 }
 
 /** The reasons in a list. Hundreds of deliveries may have the same: it is said once, and then how often. */
@@ -203,8 +209,9 @@ function stateText({ state, dueAt, sink }: Delivery, pauses: Pauses, io: Io): st
   const pause = pauses.get(sink);
   const now = Date.now();
   if (pause === undefined || dueAt > now) return `${paintState(io, state)}, due ${when(dueAt, io)}`;
-  const probe = pause.probeAt > now ? `, next probe ${when(pause.probeAt, io)}` : '';
-  return `${paintState(io, state)}, waits: the sink is paused since ${when(pause.since, io)}${probe}`;
+  const probe =
+    pause.by === 'connector' && pause.probeAt > now ? `, next probe ${when(pause.probeAt, io)}` : '';
+  return `${paintState(io, state)}, waits: the sink is paused ${pausedText(pause, io)}${probe}`;
 }
 
 export function attemptText({ number, startedAt, outcome }: Attempt, io: Io): string {
@@ -229,10 +236,15 @@ function shortened(leaf: unknown): Json {
 }
 
 /** Who did what, from where and why, on one line. */
-export function changeLine({ at, who, from, action, note, deliveries }: Change, io: Io): string {
+export function changeLine({ at, who, from, action, note, sink, deliveries }: Change, io: Io): string {
   const why = note === null ? '' : `: ${note}`;
   const [first = '', ...others] = deliveries;
-  const which = first === '' ? '' : ` ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`;
+  const which =
+    first === ''
+      ? sink === null
+        ? ''
+        : ` ${sink}`
+      : ` ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`;
   const words = printable(`${which}, by ${who} from ${from}${why}`);
   return `${when(at, io)}  ${paint(io, 'bold', action)}${words}`;
 }

@@ -26,6 +26,8 @@ const commands: Readonly<Record<string, () => Promise<Command<any, any>>>> = {
   accept: async () => (await import('./store/accept.ts')).accept,
   ignore: async () => (await import('./store/ignore.ts')).ignore,
   retry: async () => (await import('./store/retry.ts')).retry,
+  pause: async () => (await import('./store/pause.ts')).pause,
+  resume: async () => (await import('./store/pause.ts')).resume,
   apply: async () => (await import('./store/apply.ts')).apply,
   lookup: async () => (await import('./store/lookup.ts')).lookup,
   reconcile: async () => (await import('./store/reconcile.ts')).reconcile,

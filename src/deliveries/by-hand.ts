@@ -1,12 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { duration } from '../config/text/units.ts';
 import { lookupsOf } from '../lookups/deciding.ts';
 import { foundBy } from '../lookups/facts.ts';
 import { type About, dataOf } from './prepare.ts';
 import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
-import { needsRetry, type SinkState, sinkState } from '../ops/needs.ts';
+import { isDown, type SinkCondition, sinkState } from '../ops/needs.ts';
+import { pausesNow } from '../ops/pauses.ts';
+import { running } from '../ops/status.ts';
 import { decide } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
 import { deliveryPages, inParts } from '../store/paging.ts';
-import type { By, EventStory, Late, ManualResult, Replay, Store } from '../store/store.ts';
+import {
+  type By,
+  type EventStory,
+  inForce,
+  type Late,
+  type ManualResult,
+  type Replay,
+  type Store,
+} from '../store/store.ts';
 import { printable } from '../support/text.ts';
 
 /** What a person can do to a delivery, in which states, and how that is said. */
@@ -222,18 +234,48 @@ export function planLookups(
   return { eventId: event.id, configId: plan.id, deliveries };
 }
 
-/** Has whoever serves the store try a sink at once, if it is paused or failing. Returns how it was. */
+/** Has whoever serves the store try a sink at once, if it is failing or the connector has paused it. Returns how it was. */
 export async function retrySink(
-  reads: Pick<Store, 'pauses' | 'sinkFigures'>,
+  reads: Pick<Store, 'pauses' | 'personPauses' | 'sinkFigures'>,
   store: Pick<Store, 'askRetry' | 'now'>,
   sink: string,
-): Promise<SinkState> {
+  by: By,
+): Promise<SinkCondition> {
   const now = await store.now();
   const figures = (await reads.sinkFigures(now)).find((one) => one.sink === sink) ?? null;
-  const state = sinkState(
-    figures,
-    (await reads.pauses()).some((one) => one.sink === sink),
-  );
-  if (needsRetry(state)) await store.askRetry(sink, now);
-  return state;
+  const pause = (await pausesNow(reads, now)).get(sink) ?? null;
+  const found = { state: sinkState(figures, pause !== null), pause };
+  if (isDown(found)) await store.askRetry(sink, now, by);
+  return found;
+}
+
+/** For how long a person may pause a sink, in words; becomes ms. */
+export const pauseLength = duration({ min: '1s', max: '365d' });
+
+const askEveryMs = 50;
+/** A replica that has just ended has nobody in its place yet; the next one knows of the pause before it begins anything. */
+const longestAskMs = 5000;
+
+/**
+ * Pauses a sink, for so long or until somebody resumes it. Resolves to when it ends; and only when whoever serves the store
+ * begins nothing more for it. What is under way is finished.
+ */
+export async function pauseSink(
+  store: Pick<Store, 'pauseByPerson' | 'personPauses' | 'replicaStates' | 'now'>,
+  sink: string,
+  forMs: number | null,
+  by: By,
+  wake: () => void = () => {},
+): Promise<number | null> {
+  const now = await store.now();
+  const until = forMs === null ? null : now + forMs;
+  await store.pauseByPerson(sink, until, now, by);
+  const replicas = running(await store.replicaStates(), now);
+  const isServed = replicas.some(({ sinks }) => sinks.some(({ name }) => name === sink));
+  const isAsked = async () => inForce(await store.personPauses(), now).get(sink)?.phase === 'asked';
+  for (let leftMs = isServed ? longestAskMs : 0; leftMs > 0 && (await isAsked()); leftMs -= askEveryMs) {
+    wake();
+    await sleep(askEveryMs);
+  }
+  return until;
 }

@@ -26,6 +26,8 @@ export interface AttemptReport {
   readonly dueAt: number | null;
   readonly startedAt: number;
   readonly endedAt: number;
+  /** A person had paused the sink for a part of the time since the event came. */
+  readonly wasPaused: boolean;
 }
 
 /**
@@ -75,8 +77,10 @@ async function ofEach<One, Result>(
 
 function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } }: AttemptRecord): void {
   const { outcome, startedAt, endedAt } = attempt;
+  const { sink, createdAt } = claimed.delivery;
   try {
-    parts.observe({ ...claimed, outcome, state, dueAt, startedAt, endedAt });
+    const wasPaused = parts.pausedMs(sink, createdAt) > 0;
+    parts.observe({ ...claimed, outcome, state, dueAt, startedAt, endedAt, wasPaused });
   } catch (error) {
     parts.callFailed(error);
   }
@@ -92,13 +96,17 @@ export interface AttemptMetrics {
 
 /** Logs and counts each attempt. */
 export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: AttemptReport) => void {
-  return ({ delivery, events, notice, outcome, state, dueAt, startedAt, endedAt }) => {
+  return ({ delivery, events, notice, outcome, state, dueAt, startedAt, endedAt, wasPaused }) => {
     const lookup = lookupOf(delivery.sink);
     if (lookup !== null) metrics.lookups(lookup, lookupOutcome(outcome, state));
     else metrics.attempts(delivery.sink, outcome.outcome);
     if (state === 'delivered' && lookup === null) {
       for (const { receivedAt } of events)
-        metrics.delivered(delivery.sink, (endedAt - receivedAt) / 1000, hasWaited(delivery, receivedAt));
+        metrics.delivered(
+          delivery.sink,
+          (endedAt - receivedAt) / 1000,
+          wasPaused || hasWaited(delivery, receivedAt),
+        );
     }
     const failed = outcome.outcome !== 'delivered';
     const [first] = events;

@@ -11,6 +11,8 @@ import { type Circumstances, settle } from './settle.ts';
 export interface RecordParts extends PrepareParts {
   readonly clock: Clock;
   readonly clockJumps: ClockJumps;
+  /** For how much of the time since then (ms) a person had paused the sink. */
+  readonly pausedMs: (sink: string, since: number) => number;
   /** Gives [0, 1). */
   readonly random: () => number;
   /** Whether the clock may be wrong by days. Nothing is given up then. */
@@ -57,21 +59,22 @@ export async function recordAll(
   // Of a sink missing from the config, all deliveries are rejected.
   const retry = sink?.retry ?? { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
   const recorded = async (some: readonly MaskedAttempt[]): Promise<AttemptRecord[]> => {
-    const circumstances: Circumstances = {
+    const circumstances: Omit<Circumstances, 'skippedMs'> = {
       policy: parts.clockDoubted() ? { ...retry, giveUpAfterMs: Infinity } : retry,
       now: endedAt,
       // The clock may have been set back during the attempt.
       quietAt: Math.min(startedAt, endedAt) + (sink?.timeoutMs ?? 0),
-      skippedMs: (since) => parts.clockJumps.skippedMs(since),
       random: parts.random,
     };
     const settled = some.map(({ claimed, message, thread, ending }) => {
       const { delivery, claimedAt, row } = claimed;
+      const skippedMs = (since: number) =>
+        parts.clockJumps.skippedMs(since) + parts.pausedMs(delivery.sink, since);
       const result: AttemptRecord['result'] = {
         row,
         claimedAt,
         attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },
-        ...settle(delivery, ending, circumstances),
+        ...settle(delivery, ending, { ...circumstances, skippedMs }),
         delayMs: Math.max(0, endedAt - delivery.createdAt),
         ...(ending.unsent && { unsent: true }),
         message,

@@ -34,7 +34,7 @@ export interface Circumstances {
   readonly now: number;
   /** When the tool has certainly finished with the attempt (ms). Asked earlier, it may not have the message yet. */
   readonly quietAt: number;
-  /** How much of the time since then (ms) never passed: the clock jumped ahead. */
+  /** How much of the time since then (ms) does not count: the clock jumped ahead, or a person had paused the sink. */
   readonly skippedMs: (since: number) => number;
   /** Gives [0, 1). */
   readonly random: () => number;

@@ -3,6 +3,7 @@ import type { Failure, Outcome, PlannedDelivery } from '../model.ts';
 import { ClockJumps, leastSetMs } from '../support/clock.ts';
 import type { LaneHead, Lease } from '../store/store.ts';
 import { StoredPauses, type SinkChange } from './limits/breaker.ts';
+import { PersonPauses } from './limits/by-people.ts';
 import type { CallParts } from './call.ts';
 import { Calls, type Reservation } from './calls.ts';
 import { DueLanes } from './due-lanes.ts';
@@ -12,7 +13,7 @@ import { storeRetryMs } from './record.ts';
 import { Strays } from './strays.ts';
 import { Traffic } from './traffic.ts';
 
-export interface WorkerParts extends Omit<CallParts, 'clockJumps' | 'unrecorded' | 'mayWait'> {
+export interface WorkerParts extends Omit<CallParts, 'clockJumps' | 'unrecorded' | 'mayWait' | 'pausedMs'> {
   /** A sink was paused or resumed. `because` is the outcome that did it; undefined for a pause from before the start. */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
   /** The clock was set back by so much, and so many deliveries that it had put off came nearer. */
@@ -46,6 +47,7 @@ export class Worker {
   readonly #clockJumps: ClockJumps;
   readonly #traffic: Traffic;
   readonly #storedPauses: StoredPauses;
+  readonly #byPeople: PersonPauses;
   readonly #leases: Leases;
   readonly #aborted = new AbortController();
   /** Sinks of which a claim may have been stored without an answer. */
@@ -61,7 +63,7 @@ export class Worker {
   #sinksWithWork: ReadonlySet<string> = new Set();
   /** Sinks that a person wants to be tried. */
   readonly #askedFor = new Set<string>();
-  #lookForRetriesAt = -Infinity;
+  #lookForWishesAt = -Infinity;
   #started = false;
   #stopping = false;
   #cancelAlarm: () => void = () => {};
@@ -75,10 +77,12 @@ export class Worker {
     this.#traffic = new Traffic(parts.random);
     this.#dueLanes = new DueLanes(parts.store, parts.clock);
     this.#storedPauses = new StoredPauses(parts);
+    this.#byPeople = new PersonPauses(parts);
     this.#calls = new Calls({
       call: {
         ...parts,
         clockJumps: this.#clockJumps,
+        pausedMs: (sink, since) => this.#byPeople.pausedMs(sink, since),
         mayWait: () => !this.#dueLanes.isAnyCrowded && !this.#stopping,
         unrecorded: (id) => this.#strays.unrecorded(id),
       },
@@ -114,6 +118,7 @@ export class Worker {
   async start(lastSeenAt = -Infinity): Promise<number> {
     const { clock, config, store } = this.#parts;
     this.#offsetMs = lastSeenAt - clock.elapsed();
+    await this.#byPeople.load();
     let rescued = 0;
     if (store.leases === null) {
       await this.#restorePauses();
@@ -135,6 +140,7 @@ export class Worker {
     await this.#traffic.idle(sink);
     this.forget(sink);
     await this.#restorePauses(sink);
+    await this.#byPeople.load();
     const rescued = await this.#rescue(sink, lease);
     this.#traffic.withoutBurst(sink, clock.elapsed());
     this.wake();
@@ -221,7 +227,7 @@ export class Worker {
       await this.#savePauses();
       await this.#followClock(moment);
       await this.#clearUpStrays(elapsed);
-      await this.#takeRetries(moment);
+      await this.#takeWishes(moment);
       const heads = await this.#dueLanes.look();
       this.sinksWithDeliveries = new Set(heads.map(({ sink }) => sink));
       this.#sinksWithWork = new Set(
@@ -257,16 +263,18 @@ export class Worker {
     if (!this.#strays.areDue(elapsed, pollsBetweenStrays * pollMs)) return;
     const sending = await store.deliveries({ states: ['sending'], lookups: true });
     for (const sink of this.#strays.sinksWith(sending)) {
-      const holding = this.#holding(sink);
+      const holding = this.#serving(sink);
       if (holding !== null) void this.#clearUp(sink, holding.lease);
     }
   }
 
-  /** What people asked for by `retry`: what failed before is due now, and nothing holds the sink back. */
-  async #takeRetries({ now, elapsed }: Moment): Promise<void> {
+  /** What people asked for by `pause`, and by `retry`: what failed before is due now, and nothing holds the sink back. */
+  async #takeWishes({ now, elapsed }: Moment): Promise<void> {
     const { store, config, pollMs = defaultPollMs } = this.#parts;
-    if (elapsed < this.#lookForRetriesAt) return;
-    this.#lookForRetriesAt = elapsed + pollMs;
+    if (elapsed < this.#lookForWishesAt) return;
+    this.#lookForWishesAt = elapsed + pollMs;
+    await this.#byPeople.load();
+    await this.#byPeople.take((sink) => this.#serving(sink) !== null);
     for (const sink of await store.retriesAsked()) {
       if (this.#holding(sink) === null) continue;
       await store.takeRetry(sink, now, config().sinks.get(sink)?.timeoutMs ?? 0);
@@ -346,6 +354,11 @@ export class Worker {
 
   /** Whether calls to a sink may begin here. */
   #holding(sink: string): Holding | null {
+    return this.#byPeople.isPaused(sink) ? null : this.#serving(sink);
+  }
+
+  /** Whether this replica has to see to a sink. */
+  #serving(sink: string): Holding | null {
     if (!this.#started || this.#stopping) return null;
     return this.#unclear.has(sink) ? null : this.#leases.holding(leaseOfSink(sink));
   }

@@ -2,6 +2,7 @@ import { program } from '../support/invocation.ts';
 import { lookupOf, type RefusedEvents } from '../model.ts';
 import type { SinkFigures } from '../store/store.ts';
 import { count, firstListed } from '../support/text.ts';
+import type { Pause } from './pauses.ts';
 
 /** How a sink is, in the words for people. */
 export const sinkStates = {
@@ -34,8 +35,27 @@ export function stateWord(state: SinkState, figures: SinkFigures | null): string
   return state === 'working' && onlyFailed ? 'perhaps failing' : sinkStates[state];
 }
 
+export interface SinkCondition {
+  readonly state: SinkState;
+  readonly pause: Pause | null;
+}
+
 /** Nothing goes out, and it may be tried at once. */
-export const needsRetry = (state: SinkState): boolean => state === 'paused' || state === 'failing';
+export const isDown = ({ state, pause }: SinkCondition): boolean =>
+  (state === 'failing' || state === 'paused') && pause?.by !== 'person';
+
+/** Why a sink cannot be tried now; null if it can. */
+export function noRetry(sink: string, found: SinkCondition): string | null {
+  if (isDown(found)) return null;
+  const { state, pause } = found;
+  return pause?.by === 'person'
+    ? `${nameOf(sink)} is paused by ${pause.who}; \`resume ${sink}\` ends that`
+    : `${nameOf(sink)} is ${sinkStates[state]}: there is nothing to try`;
+}
+
+/** Paused by a person who may have forgotten it. */
+export const isForgotten = ({ pause }: Pick<SinkCondition, 'pause'>): boolean =>
+  pause?.by === 'person' && pause.isForgotten;
 
 /** A sink, or a look-up, in a sentence. */
 export const nameOf = (sink: string): string => {
@@ -56,8 +76,7 @@ export interface Troubles {
   readonly isWaiting: boolean;
   /** Nobody is let in on the admin port. */
   readonly isClosed: boolean;
-  /** The sinks that are paused or failing; others are left out. */
-  readonly sinks: readonly { readonly sink: string; readonly state: SinkState }[];
+  readonly sinks: readonly (SinkCondition & { readonly sink: string })[];
   readonly stuck: readonly { readonly sink: string; readonly dead: number; readonly held: number }[];
 }
 
@@ -81,7 +100,8 @@ export function needsOf({
   sinks,
   stuck,
 }: Troubles): Need[] {
-  const down = sinks.filter(({ state }) => needsRetry(state));
+  const down = sinks.filter(isDown);
+  const forgotten = sinks.filter(isForgotten).map(({ sink }) => nameOf(sink));
   const needs: (Need | false)[] = [
     !isServed && {
       words: 'no connector serves the store',
@@ -113,6 +133,11 @@ export function needsOf({
       words: down.map(({ sink, state }) => `${nameOf(sink)} is ${sinkStates[state]}`).join(', '),
       sentence: `Down now: ${down.map(({ sink }) => nameOf(sink)).join(', ')}`,
       command: 'check --live',
+    },
+    forgotten.length > 0 && {
+      words: `${forgotten.join(', ')} ${forgotten.length === 1 ? 'is' : 'are'} still paused by a person`,
+      sentence: `Still paused by a person: ${forgotten.join(', ')}`,
+      command: 'status',
     },
     stuckNeed('dead', 'Given up', stuck),
     stuckNeed('held', 'Held for a person to decide', stuck),

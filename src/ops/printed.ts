@@ -109,7 +109,11 @@ export const noticeJson = ({ notice, deliveries }: NoticeDetail, changes: readon
 export const refusedEventFields = (event: RefusedEvent) => told(refusedEventSpec, shownOfRefused, event);
 
 /** What a person did. */
-export const changeFields = ({ id: _, at, ...change }: Change) => ({ at: iso(at), ...change });
+export const changeFields = ({ id: _, at, sink, ...change }: Change) => ({
+  at: iso(at),
+  ...change,
+  ...(sink !== null && { sink }),
+});
 
 /**
  * `resendOf`: the delivery that a person sent again as this one. `carrier`: in a digest whose message was begun, the id of the delivery that it goes out under; otherwise null.

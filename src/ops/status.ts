@@ -1,5 +1,6 @@
 import { isMissed } from './alerts/conditions.ts';
 import { needsOf as needsOfAll, sinkState } from './needs.ts';
+import { type Pause, pausesNow } from './pauses.ts';
 import { tooShort } from '../config/settings.ts';
 import type { LiveConfig } from '../config/live/live-config.ts';
 import { type Failure, lookupOf, type RefusedEvents } from '../model.ts';
@@ -10,7 +11,6 @@ import {
   type ReplicaState,
   type SinkCount,
   type SinkFigures,
-  type SinkPause,
   type Store,
   type StuckCount,
   StoreUnavailable,
@@ -160,23 +160,24 @@ export function running(replicas: readonly ReplicaState[], now: number): Replica
 
 /** The sinks in the config, and those that are not and have deliveries that are not over; and the look-ups alike. */
 async function readSinks(
-  store: Pick<Store, 'pauses' | 'lanes' | 'sinkFigures'>,
+  store: Pick<Store, 'pauses' | 'personPauses' | 'lanes' | 'sinkFigures'>,
   replicas: readonly ReplicaState[],
   counts: readonly SinkCount[],
   now: number,
 ) {
-  const pauses = await store.pauses();
-  const heads = pauses.length === 0 ? [] : await store.lanes();
+  const pauses = await pausesNow(store, now);
+  const heads = pauses.size === 0 ? [] : await store.lanes();
   const allFigures = await store.sinkFigures(now);
   const known = new Map(
     replicas.flatMap(({ sinks }) => sinks.map(({ name, connector }) => [name, connector] as const)),
   );
   const countOf = new Map(counts.map(({ sink, states }) => [sink, states]));
-  const all = [...new Set([...known.keys(), ...countOf.keys()])]
+  const paused = pauses.values().flatMap(({ sink, by }) => (by === 'person' ? [sink] : []));
+  const all = [...new Set([...known.keys(), ...countOf.keys(), ...paused])]
     .map((sink) => {
       const { pending = 0, sending = 0, dead = 0, held = 0 } = countOf.get(sink) ?? {};
       const dueAt = heads.filter((head) => head.sink === sink).map((head) => head.dueAt);
-      const pause = pauses.find((one) => one.sink === sink) ?? null;
+      const pause = pauses.get(sink) ?? null;
       /** Null if it was never called. */
       const figures = allFigures.find((one) => one.sink === sink) ?? null;
       return {
@@ -185,8 +186,8 @@ async function readSinks(
         connector: known.get(sink) ?? null,
         state: sinkState(figures, pause !== null),
         pause,
-        /** When a paused one is tried again (ms); null if only the next message tells. */
-        nextTryAt: pause && tryAt(pause, sending > 0 ? [now] : dueAt, now),
+        /** When one that the connector paused is tried again (ms); null if only the next message tells. */
+        nextTryAt: pause?.by === 'connector' ? tryAt(pause, sending > 0 ? [now] : dueAt, now) : null,
         figures,
         sending,
         pending,
@@ -194,7 +195,10 @@ async function readSinks(
         held,
       };
     })
-    .filter(({ sink, pending, dead, held }) => known.has(sink) || pending + dead + held > 0);
+    .filter(
+      ({ sink, pending, dead, held, pause }) =>
+        known.has(sink) || pending + dead + held > 0 || pause?.by === 'person',
+    );
   const { sinks = [], lookups = [] } = Object.groupBy(all, ({ sink }) =>
     lookupOf(sink) === null ? 'sinks' : 'lookups',
   );
@@ -202,7 +206,11 @@ async function readSinks(
 }
 
 /** The probe is a message, so one has to be due as well. */
-function tryAt({ probeAt }: SinkPause, dueAt: readonly number[], now: number): number | null {
+function tryAt(
+  { probeAt }: { readonly probeAt: number },
+  dueAt: readonly number[],
+  now: number,
+): number | null {
   if (dueAt.length > 0) return Math.max(now, probeAt, Math.min(...dueAt));
   return probeAt > now ? probeAt : null;
 }
@@ -260,6 +268,7 @@ export function statusJson(status: Status) {
         connector,
         state,
         paused: pause !== null,
+        ...pauseJson(pause),
         since: iso(trouble?.since ?? null),
         reason: trouble?.because?.detail ?? null,
         nextProbeAt: iso(nextTryAt),
@@ -290,6 +299,12 @@ export function statusJson(status: Status) {
   };
 }
 
+/** Who paused it, until when and why, as far as a person did. */
+export function pauseJson(pause: Pause | null) {
+  const { until, note } = pause?.by === 'person' ? pause : { until: null, note: null };
+  return { by: pause?.by ?? null, until: iso(until), note };
+}
+
 /** Null where no replica runs: nobody knows what the next one will have. */
 function configJson(replica: ReplicaState | undefined) {
   const { file = null, since = null, refused = null, waiting = [], closed = null } = replica?.config ?? {};
@@ -308,7 +323,7 @@ export function troubleOf({
   pause,
   figures,
 }: SinkStatus): { since: number; because: Failure | null } | null {
-  if (pause !== null) return pause;
+  if (pause !== null) return { because: null, ...pause };
   return state === 'failing' ? { since: figures!.firstFailedAt!, because: figures!.because } : null;
 }
 

@@ -5,7 +5,7 @@ import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, retryButton, seenButton } from './changes.ts';
-import { chip, seen } from './frame/fragments.ts';
+import { chip, pausedBy, seen } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
 import type { Times } from './frame/times.ts';
@@ -185,11 +185,21 @@ export const troubleItems = (status: Status, asked: PageRequest): (Html | false 
   ...[...status.sinks, ...status.lookups].map((one) => sinkTrouble(one, asked)),
 ];
 
-function sinkTrouble(one: SinkStatus, asked: PageRequest): Html | null {
+function sinkTrouble(one: SinkStatus, asked: PageRequest): Html | false | null {
   const { times } = asked;
   const { sink, connector, state, pause, nextTryAt } = one;
   const trouble = troubleOf(one);
   if (trouble === null || connector === null) return null;
+  if (pause?.by === 'person')
+    return (
+      pause.isForgotten &&
+      html`<li>
+        <b>${seen(sink)} is still paused</b> ${pausedBy(pause, times)}
+        <div class="small muted">
+          What comes for it waits, and none is lost. Resume it, or give it an end.
+        </div>
+      </li>`
+    );
   const next = pause
     ? html`It is tried again ${nextTryAt === null ? 'with the next message' : times.relative(nextTryAt)}.
       Nothing is lost meanwhile.`

@@ -5,10 +5,11 @@ import {
   change,
   type ChangeResult,
   NotThere,
+  pauseSink,
   retrySink,
   selected,
 } from '../deliveries/by-hand.ts';
-import type { SinkState } from '../ops/needs.ts';
+import type { SinkCondition } from '../ops/needs.ts';
 import {
   type Delivery,
   type DeliveryState,
@@ -261,9 +262,9 @@ export const retryButton = (sink: string, asked: PageRequest): Html =>
 
 export const retryForm: Form = {
   path: '/attention/retry',
-  async carryOut({ form: { sink = '' } }, parts) {
+  async carryOut({ form: { sink = '' }, by }, parts) {
     if (!isCalled(parts.config(), sink)) return notUnderstood;
-    await tryNow(parts, sink);
+    await tryNow(parts, sink, by);
     await sleep(patienceMs);
     return '/attention';
   },
@@ -273,10 +274,21 @@ export const retryForm: Form = {
 export const isCalled = ({ sinks, lookups }: Config, sink: string): boolean =>
   sinks.has(sink) || lookups.has(sink);
 
-export async function tryNow(parts: Parts, sink: string): Promise<SinkState> {
-  const state = await retrySink(parts.reads, parts.store, sink);
+export async function tryNow(parts: Parts, sink: string, by: By): Promise<SinkCondition> {
+  const found = await retrySink(parts.reads, parts.store, sink, by);
   parts.wake();
-  return state;
+  return found;
+}
+
+/** Resolves to when the pause ends; null where somebody has to end it. */
+export const pause = ({ store, wake }: Parts, sink: string, forMs: number | null, by: By) =>
+  pauseSink(store, sink, forMs, by, wake);
+
+/** Returns whether a person had paused it. */
+export async function resume({ store, wake }: Parts, sink: string, by: By): Promise<boolean> {
+  const isDone = await store.resumeByPerson(sink, await store.now(), by);
+  wake();
+  return isDone;
 }
 
 export const seenForm: Form = {

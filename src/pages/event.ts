@@ -2,7 +2,8 @@ import { type Verdicts, verdictsOf } from '../config/live/stored-plans.ts';
 import { foundBy } from '../lookups/facts.ts';
 import { traceIdOf } from '../support/trace.ts';
 import { type Attempt, lookupOf, replayableStates } from '../model.ts';
-import type { DeliveryStory, EventDetail, SinkPause } from '../store/store.ts';
+import { type Pauses, pausesNow } from '../ops/pauses.ts';
+import type { DeliveryStory, EventDetail } from '../store/store.ts';
 import { changeList, choiceForm } from './changes.ts';
 import { chip, seen, stateChip, testName, waitsFor } from './frame/fragments.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
@@ -21,7 +22,7 @@ export const eventPage: Page = {
     const { story, shown } = found;
     const [plan, pauses, changes] = await Promise.all([
       parts.plan(story.configId),
-      parts.reads.pauses(),
+      pausesNow(parts.reads, asked.now),
       parts.reads.audit({ about: story.event.id }),
     ]);
     const { event, deliveries } = shown;
@@ -139,7 +140,7 @@ function rulesCard(rules: Verdicts): Html {
 function deliveryCard(
   one: DeliveryStory,
   { event, deliveries }: EventDetail,
-  pauses: readonly SinkPause[],
+  pauses: Pauses,
   asked: PageRequest,
   parts: Parts,
 ): Html {

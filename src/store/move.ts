@@ -31,6 +31,7 @@ export const tables: readonly Table[] = [
   { name: 'delivery_counts', key: ['sink', 'state'] },
   { name: 'hourly', key: ['hour', 'sink', 'what', 'delay_ms'] },
   { name: 'pauses', key: ['sink'] },
+  { name: 'person_pauses', key: ['sink', 'since'] },
   { name: 'tokens', key: ['id'] },
   { name: 'sink_figures', key: ['sink'] },
   { name: 'sink_attempts', key: ['sink', 'place'] },

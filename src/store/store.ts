@@ -53,7 +53,8 @@ export type {
 } from './operations/receiving.ts';
 export type { RejectedRequest } from './rows.ts';
 export type { EventSearch, FoundEvents } from './operations/searching.ts';
-export type { SinkPause, SinkFigures } from './operations/sink-health.ts';
+export type { PersonPause, SinkPause, SinkFigures } from './operations/sink-health.ts';
+export { inForce } from './operations/sink-health.ts';
 export { isFound } from './operations/searching.ts';
 
 export interface OpenOptions {
@@ -155,6 +156,7 @@ export const reads = {
   refused: refusedFigures.refused,
   refusedEvent: refusedEvents.refusedEvent,
   refusedEvents: refusedEvents.refusedEvents,
+  personPauses: sinks.personPauses,
   rejectedRequests: receiving.rejectedRequests,
   retriesAsked: sinks.retriesAsked,
   search,
@@ -178,8 +180,11 @@ const writes = {
   keepToken: housekeeping.keepToken,
   pruneRefused: refusedEvents.pruneRefused,
   putAwayRefused: refusedEvents.putAwayRefused,
+  pauseByPerson: sinks.pauseByPerson,
   /** Resolves if the store can write. Otherwise throws StoreUnavailable with the reason. */
   probe: housekeeping.writeProbe,
+  resumeByPerson: sinks.resumeByPerson,
+  takePause: sinks.takePause,
   takeRetry: sinks.takeRetry,
 };
 

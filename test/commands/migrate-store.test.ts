@@ -66,6 +66,7 @@ async function fill(url: string, events = 20): Promise<void> {
   const request = { receivedAt: t0, address: '127.0.0.1', correlationId: null, status: 422 };
   await store.keepRejected({ ...request, faults: [hostile], body: 'null \0 and half \uD800' }, 10);
   await store.keepPause({ sink: 'slack', since: t0, probeAt: t0 + 1, probes: 3, because: null });
+  await store.pauseByPerson('slack', t0 + 1, t0, person);
   await store.keepToken({ id: 'a', sealed: 'b', keptAt: t0 });
   await store.keepRefused([{ reason: 'address', from: hostile, count: 2, first: t0, last: t0 + 1 }]);
   const event = { candidateId: hostile, candidateNumericalId: null, testId: 1, status: 'Completed' } as const;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PlannedDelivery } from '../../src/model.ts';
+import { inForce } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,
@@ -90,7 +91,7 @@ export function byHand(bench: () => Bench): void {
   });
 
   describe('the audit', () => {
-    const audited = { at: t0 + 1, ...person };
+    const audited = { at: t0 + 1, sink: null, ...person };
 
     test('has a line for what was changed, newest first, and none for what was not', async () => {
       const { store } = bench();
@@ -268,6 +269,48 @@ export function byHand(bench: () => Bench): void {
       }
       expect(await claimDue(store)).toMatchObject([{ events: [{}, {}] }]);
     });
+  });
+
+  test('keeps when people had paused a sink: one pause that is changed, until its end or a person ends it', async () => {
+    const { store, home } = bench();
+    const other = await home.open();
+    const ana = { ...person, who: 'ana', note: null };
+    const inForceAt = async (now: number) =>
+      Array.from(inForce(await other.personPauses(), now).values(), ({ since, until, phase, who }) => [
+        since,
+        until,
+        phase,
+        who,
+      ]);
+    expect(await store.resumeByPerson('slack', t0, ana)).toBe(false);
+    await store.pauseByPerson('slack', null, t0, person);
+    await other.takePause({ sink: 'slack', since: t0 });
+    await other.pauseByPerson('slack', t0 + day, t0 + minute, ana);
+    expect(await inForceAt(t0 + day - 1)).toEqual([[t0, t0 + day, 'taken', 'ana']]);
+    expect(await inForceAt(t0 + day)).toEqual([]);
+    expect(await store.resumeByPerson('slack', t0 + day, ana)).toBe(false);
+    await store.pauseByPerson('slack', null, t0 + 2 * day, person);
+    await store.pauseByPerson('mail', null, t0 + 2 * day, person);
+    expect(await store.resumeByPerson('slack', t0 + 3 * day, ana)).toBe(true);
+    // The clock was set back.
+    expect(await inForceAt(t0 + 2 * day)).toEqual([[t0 + 2 * day, null, 'asked', 'dana']]);
+    const all = (await store.personPauses()).map(({ since, until }) => [since, until]);
+    expect(all[0]).toEqual([t0, t0 + day]);
+    expect(all.slice(1)).toEqual(
+      expect.arrayContaining([
+        [t0 + 2 * day, t0 + 3 * day],
+        [t0 + 2 * day, null],
+      ]),
+    );
+    expect(await store.audit({})).toMatchObject([
+      { action: 'resume', sink: 'slack', who: 'ana', note: null, deliveries: [] },
+      { action: 'pause', sink: 'mail' },
+      { action: 'pause', sink: 'slack', note: person.note },
+      { action: 'pause', sink: 'slack', who: 'ana' },
+      { action: 'pause', sink: 'slack', who: 'dana' },
+    ]);
+    await prune(store, t0 + 2 * day);
+    expect((await store.personPauses()).map(({ since }) => since)).toEqual([t0 + 2 * day, t0 + 2 * day]);
   });
 
   test.each(['replay', 'resend', 'apply'] as const)(

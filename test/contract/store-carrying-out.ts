@@ -498,7 +498,7 @@ export function carryingOut(bench: () => Bench): void {
     await store.record(
       claimed.map((one, place) => resultOf(one, outcomes[place]!, { state: 'pending', dueAt: t0 + day })),
     );
-    await store.askRetry('slack', t0);
+    await store.askRetry('slack', t0, person);
     expect(await store.retriesAsked()).toEqual(['slack']);
     await store.takeRetry('slack', t0 + 9, minute);
     expect(await store.retriesAsked()).toEqual([]);

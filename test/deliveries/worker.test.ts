@@ -3,6 +3,7 @@ import { ClockJumps, systemClock } from '../../src/support/clock.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { masker } from '../../src/support/masker.ts';
 import type { Outcome } from '../../src/model.ts';
+import { person } from '../contract/store-fixtures.ts';
 import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
 
 const failed: Outcome = { outcome: 'retry', reason: 'server', detail: 'Down.' };
@@ -419,7 +420,7 @@ describe('a sink is paused', () => {
       }
       expect(await on.store.pauses()).toMatchObject([{ because }]);
       expect([asked, tool.sent.length, await failures(on), on.changes]).toEqual([3, 5, 5, ['tool paused']]);
-      await on.store.askRetry('tool', Date.now());
+      await on.store.askRetry('tool', Date.now(), person);
       await vi.waitFor(() => expect(asked).toBe(4));
       const eventId = await on.accept('fay');
       await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThan(6));
@@ -619,7 +620,7 @@ test.each(['server', 'rate_limited'] as const)(
     const on = await bench(configFor(tool), { pollMs: 10 });
     const eventId = await on.accept();
     await vi.waitFor(() => expect(on.reports).toHaveLength(1));
-    await on.store.askRetry('tool', Date.now());
+    await on.store.askRetry('tool', Date.now(), person);
     await reaches(on, eventId, 'delivered');
     expect(await on.store.retriesAsked()).toEqual([]);
   },

@@ -8,6 +8,7 @@ import {
   arrival,
   delivered,
   notice as noticeWith,
+  person,
   planned,
   rejected,
   resultOf,
@@ -235,6 +236,29 @@ test('one outage is told once, whatever its passing causes, and with the time si
     /again and again for 2 minutes, and none has gone out for 29 seconds\./,
   );
   expect(await watch.notices()).toMatchObject([{}, { cause: 'paused tool: auth', detail }]);
+});
+
+test('a sink that a person paused is reported by nobody, until that has lasted a day without an end', async () => {
+  const watch = await watching({ paused: ['tool'] });
+  const outcome = { outcome: 'unknown', reason: 'server', detail: 'It answered 502.' } as const;
+  for (const at of [0, 1, 2, 3, 60_000]) await watch.event('other', outcome, start + at);
+  for (const sink of ['tool', 'other']) {
+    await watch.store.accept(
+      arrival({}, { configId: watch.configId, deliveries: [planned({ sink, lane: `later ${sink}` })] }),
+    );
+    await watch.store.pauseByPerson(sink, sink === 'tool' ? null : start + 9 * day, start, person);
+  }
+  const ofSinks = async () => (await watch.notices()).filter(({ alert }) => alert === 'paused');
+  await watch.look(hour, 22 * hour);
+  expect(await ofSinks()).toEqual([]);
+  await watch.look(2 * hour);
+  expect(await ofSinks()).toMatchObject([
+    {
+      sink: 'tool',
+      detail: 'tool has been paused by dana for 25 hours, and messages wait for it. None is lost.',
+      advice: expect.stringContaining('candidate-connector resume tool'),
+    },
+  ]);
 });
 
 test('a sink that fails without being paused is reported likewise, while something waits, and that it works again', async () => {

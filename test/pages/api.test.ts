@@ -84,6 +84,13 @@ test('every answer is what the document says, and every path is tried', async ()
     ['/refused/rej_b/ignore', '/refused/{id}/ignore', 200, {}],
     ['/refused/rej_b/ignore', '/refused/{id}/ignore', 404, {}],
     ['/refused/rej_b/accept', '/refused/{id}/accept', 404, {}],
+    ['/sinks/ats/resume', '/sinks/{sink}/resume', 409, {}],
+    ['/sinks/ats/pause', '/sinks/{sink}/pause', 422, { for: 'a while' }],
+    ['/sinks/nobody/pause', '/sinks/{sink}/pause', 404, {}],
+    ['/sinks/ats/pause', '/sinks/{sink}/pause', 200, { for: '2h', note: 'a test' }],
+    ['/sinks/ats/retry', '/sinks/{sink}/retry', 409, {}],
+    ['/status', '/status', 200],
+    ['/sinks/ats/resume', '/sinks/{sink}/resume', 200, {}],
   ];
   expect((await send('/sinks/ats/retry', {})).status).toBe(409);
   using store = new DatabaseSync(`${folder}/connector.db`);

@@ -182,6 +182,19 @@ const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing
     ],
   },
   {
+    // A person has paused it, and then its backlog goes out.
+    series: {
+      [c('sink_paused_by_person', 'sink="mail"')]: '1x200 0x40',
+      [c('sink_paused', 'sink="mail"')]: '1x200 0x40',
+      [c('sink_failing', 'sink="mail"')]: '1x200 0x40',
+      [c('sink_overdue_seconds', 'sink="mail"')]: '0+60x210 0x30',
+      [c('sink_oldest_pending_age_seconds', 'sink="mail"')]: '345000+60x210 0x30',
+    },
+    quietAt: 190,
+    firesAt: 230,
+    firing: [],
+  },
+  {
     series: { [c('sink_overdue_seconds', 'sink="mail"')]: '0+60x60' },
     quietAt: 29,
     firesAt: 32,

@@ -3,7 +3,8 @@ import type { LookupSink } from '../../config/lookups/lookup-sinks.ts';
 import { failedCheck, type LiveCheck, mayRotate, type RefreshTokens } from '../../connector.ts';
 import { prepare } from '../../deliveries/prepare.ts';
 import { type Json, noFacts, type Notice, type RaisedNotice } from '../../model.ts';
-import { needsRetry, sinkState, sinkStates } from '../../ops/needs.ts';
+import { isDown, sinkState, sinkStates } from '../../ops/needs.ts';
+import { pausesNow } from '../../ops/pauses.ts';
 import { inLastHour } from '../../ops/status.ts';
 import { checkStore, glanceAt, openStore } from '../../store/open.ts';
 import { keptRefreshTokens } from '../../store/refresh-tokens.ts';
@@ -57,8 +58,8 @@ async function tryLookup(
   return [failedCheck('url', asked.rejected)];
 }
 
-const readSinks = async (reads: Pick<Reads, 'sinkFigures' | 'pauses'>) => ({
-  pauses: await reads.pauses(),
+const readSinks = async (reads: Pick<Reads, 'sinkFigures' | 'pauses' | 'personPauses'>) => ({
+  pauses: await pausesNow(reads, Date.now()),
   figures: await reads.sinkFigures(Date.now()),
 });
 
@@ -103,10 +104,11 @@ async function askSink(
 /** A tool may answer every question and take no message: the store knows whether it takes them. */
 function fares(name: string, known: Awaited<ReturnType<typeof readSinks>> | null): LiveCheck[] {
   const figures = known?.figures.find(({ sink }) => sink === name) ?? null;
-  const pause = known?.pauses.find(({ sink }) => sink === name) ?? null;
+  const pause = known?.pauses.get(name) ?? null;
   const state = sinkState(figures, pause !== null);
-  if (!needsRetry(state)) return [];
-  const because = (pause?.because ?? figures?.because)?.detail.replace(/\.?$/, '');
+  if (!isDown({ state, pause })) return [];
+  const own = pause?.by === 'connector' ? pause.because : null;
+  const because = (own ?? figures?.because)?.detail.replace(/\.?$/, '');
   const words = [`the sink is ${sinkStates[state]}`, ...(figures ? inLastHour(figures) : [])].join(', ');
   const detail = `${words}${because === undefined ? '' : `: ${because}`}.`;
   const advice = `When that is put right, ${program} retry ${name} tries it.`;

@@ -11,6 +11,7 @@ import {
   type NoticeStory,
   type Store,
 } from '../../store/store.ts';
+import type { Pauses } from '../../ops/pauses.ts';
 import { pageByPage, pageSize, storiesOf } from '../../store/paging.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import {
@@ -43,7 +44,6 @@ import {
   type Io,
   noticeHead,
   paint,
-  type Pauses,
   pausesOf,
   Reasons,
   refusedLine,

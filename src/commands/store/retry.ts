@@ -1,24 +1,25 @@
 import { retrySink } from '../../deliveries/by-hand.ts';
-import { needsRetry, sinkStates } from '../../ops/needs.ts';
+import { noRetry, sinkStates } from '../../ops/needs.ts';
 import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
-import { command, storeOptions, TypedArgument } from '../command.ts';
+import { command, note, storeOptions, TypedArgument } from '../command.ts';
 import { CommandError, exit } from '../output.ts';
-import { checkSink, isServed, withStore } from '../with-store.ts';
+import { byUser, checkSink, isServed, withStore } from '../with-store.ts';
 
 /** Has a paused or failing sink tried now, by the connector that serves the store. */
 export const retry = command({
   name: 'retry',
   description: 'try a paused or failing sink now, as after its cause was put right',
   examples: ['retry hiring', 'retry hiring --store sqlite:./data/connector.db'],
-  options: storeOptions,
+  options: { ...storeOptions, note: note('why; kept with who did it and when') },
   argument: new TypedArgument<string>('<sink>', 'the name of the sink, as `status` has it'),
   run: (options, io, sink) =>
     withStore(options, io, async (store) => {
       await checkSink(sink, options, store);
-      const state = await retrySink(store, store, sink);
-      const was = `${printable(sink)} is ${sinkStates[state]}`;
-      if (!needsRetry(state)) throw new CommandError(`${was}: there is nothing to try`);
+      const found = await retrySink(store, store, sink, byUser(options, io));
+      const why = noRetry(sink, found);
+      if (why !== null) throw new CommandError(printable(why));
+      const was = `${printable(sink)} is ${sinkStates[found.state]}`;
       const when = (await isServed(store)) ? 'now' : 'when a connector serves this store';
       const waits = (await store.counts()).some((one) => one.sink === sink && one.states.pending > 0);
       io.out(

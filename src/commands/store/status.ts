@@ -1,4 +1,4 @@
-import { refusals, sinkStates, stateWord } from '../../ops/needs.ts';
+import { isForgotten, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
 import {
   inLastHour,
   needsOf,
@@ -16,7 +16,7 @@ import { program, shellWord } from '../../support/invocation.ts';
 import type { ReplicaState, StuckCount } from '../../store/store.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions } from '../command.ts';
-import { exit, type Io, noticeHead, paint, when } from '../output.ts';
+import { exit, type Io, noticeHead, paint, pausedText, when } from '../output.ts';
 import { byLocalClock, configTimeZone, withStore } from '../with-store.ts';
 
 export const status = command({
@@ -132,8 +132,12 @@ function sinkText(one: SinkStatus, isRunning: boolean, io: Io): string {
 
 function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
   const { connector, state, figures, pause, nextTryAt } = one;
+  const byPerson = pause?.by === 'person' && `paused ${pausedText(pause, io)}`;
+  if (byPerson && (!isRunning || connector === null))
+    return `${isRunning ? 'not in the config any more' : 'not served'}; ${byPerson}`;
   if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since, io)}`;
   if (connector === null) return 'not in the config any more';
+  if (byPerson) return paint(io, isForgotten(one) ? 'red' : 'yellow', byPerson);
   const trouble = troubleOf(one);
   const word = stateWord(state, figures);
   if (trouble === null) return word === sinkStates.working ? paint(io, 'green', word) : word;

@@ -28,6 +28,8 @@ export interface Situation {
     readonly failures?: number;
     /** Of a flapping one, after `since`. */
     readonly lastSuccessAt: number | null;
+    /** The person who paused it, and seems to have forgotten that. */
+    readonly who?: string;
   }[];
   /** Deliveries that went dead since the last notice with the same cause. */
   readonly dead: readonly StuckCount[];
@@ -115,13 +117,20 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
       ),
     ),
   paused: ({ paused, now }) =>
-    paused.map(({ because, ...down }) =>
+    paused.map(({ because, who, ...down }) =>
       noticeOf('paused', down.since, {
         // Each cause has its own fix.
         cause: causeOf('paused', down.sink, because?.reason),
         sink: down.sink,
-        detail: `${downFor(down, now)}${because ? `. ${asSentence(because.detail)}` : '.'} ${downWords(down.sink).meanwhile}`,
-        advice: `Put this right, or forward this to somebody who can. ${downWords(down.sink).afterwards} To see whether it works, run: ${program} check --live. To try it at once, run: ${program} retry ${down.sink}`,
+        ...(who === undefined
+          ? {
+              detail: `${downFor(down, now)}${because ? `. ${asSentence(because.detail)}` : '.'} ${downWords(down.sink).meanwhile}`,
+              advice: `Put this right, or forward this to somebody who can. ${downWords(down.sink).afterwards} To see whether it works, run: ${program} check --live. To try it at once, run: ${program} retry ${down.sink}`,
+            }
+          : {
+              detail: `${down.sink} has been paused by ${who} for ${inWords(now - down.since)}, and messages wait for it. None is lost.`,
+              advice: `To let it go on, run: ${program} resume ${down.sink}. A pause with an end goes on by itself: ${program} pause ${down.sink} --for 2d`,
+            }),
       }),
     ),
   config: ({ refused, now }) => {

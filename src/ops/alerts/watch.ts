@@ -18,7 +18,8 @@ import {
   type Situation,
   StuckDeliveries,
 } from './conditions.ts';
-import { isFailing, needsOf, type Troubles } from '../needs.ts';
+import { isFailing, isForgotten, needsOf, type Troubles } from '../needs.ts';
+import { pausesNow } from '../pauses.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
 
 export interface AlertParts {
@@ -112,13 +113,23 @@ class AlertWatch {
     const isWanted = (wanted: AlertKind) => alerts.some(({ kind }) => kind === wanted);
     const figures = await store.sinkFigures(now);
     const lastSuccessAt = new Map(figures.map((one) => [one.sink, one.lastSuccessAt]));
-    const allPaused = (await paused()).map((one) =>
-      Object.assign({ lastSuccessAt: lastSuccessAt.get(one.sink) ?? null }, one),
+    // These people know of.
+    const byPeople = [...(await pausesNow(store, now)).values()].filter(({ by }) => by === 'person');
+    const isByPerson = (sink: string) => byPeople.some((one) => one.sink === sink);
+    const allPaused = (await paused())
+      .filter(({ sink }) => !isByPerson(sink))
+      .map((one) => Object.assign({ lastSuccessAt: lastSuccessAt.get(one.sink) ?? null }, one));
+    const failing = await this.#failing([...allPaused, ...byPeople], figures);
+    const forgotten = await this.#withWork(
+      byPeople
+        .filter((pause) => isForgotten({ pause }))
+        .map((one) => Object.assign({ because: null, lastSuccessAt: null }, one)),
     );
-    const failing = await this.#failing(allPaused, figures);
     const situation: Situation = {
       now,
-      paused: [...allPaused, ...failing].filter(({ sink, hasWork }) => hasWork && config().sinks.has(sink)),
+      paused: [...allPaused, ...failing, ...forgotten].filter(
+        ({ sink, hasWork }) => hasWork && config().sinks.has(sink),
+      ),
       dead: isWanted('dead') ? await this.#dead.look(now, notified) : [],
       held: isWanted('held') ? await this.#held.look(now, notified) : [],
       refused: this.#parts.refused(),
@@ -132,8 +143,9 @@ class AlertWatch {
       }
     }
     const down = [
-      ...allPaused.map(({ sink }) => ({ sink, state: 'paused' as const })),
-      ...failing.map(({ sink }) => ({ sink, state: 'failing' as const })),
+      ...allPaused.map(({ sink }) => ({ sink, state: 'paused' as const, pause: null })),
+      ...byPeople.map((pause) => ({ sink: pause.sink, state: 'paused' as const, pause })),
+      ...failing.map(({ sink }) => ({ sink, state: 'failing' as const, pause: null })),
     ];
     const known = [...told.values()].filter(({ sink }) => sink === null || config().sinks.has(sink));
     const state = {
@@ -151,23 +163,32 @@ class AlertWatch {
 
   /** Those that fail without being paused. Their retries may be hours away, so whatever waits counts. */
   async #failing(
-    allPaused: readonly Outage[],
+    allPaused: readonly { readonly sink: string }[],
     figures: readonly SinkFigures[],
   ): Promise<(Outage & Pick<SinkFigures, 'failures' | 'lastSuccessAt'>)[]> {
-    const { store, config } = this.#parts;
+    const { config } = this.#parts;
     const isPaused = (sink: string) => allPaused.some((one) => one.sink === sink);
     const failing = figures.filter(
       (one) => isFailing(one) && config().sinks.has(one.sink) && !isPaused(one.sink),
     );
-    const counts = failing.length === 0 ? [] : await store.counts();
-    return failing.map(({ sink, failures, firstFailedAt, lastSuccessAt, because }) => ({
-      sink,
-      since: firstFailedAt!,
-      because,
-      failures,
-      lastSuccessAt,
-      hasWork: counts.some((one) => one.sink === sink && one.states.pending + one.states.sending > 0),
-    }));
+    return this.#withWork(
+      failing.map(({ sink, failures, firstFailedAt, lastSuccessAt, because }) => ({
+        sink,
+        since: firstFailedAt!,
+        because,
+        failures,
+        lastSuccessAt,
+      })),
+    );
+  }
+
+  async #withWork<One extends { readonly sink: string }>(
+    all: readonly One[],
+  ): Promise<(One & Pick<Outage, 'hasWork'>)[]> {
+    const counts = all.length === 0 ? [] : await this.#parts.store.counts();
+    const hasWork = (sink: string) =>
+      counts.some((one) => one.sink === sink && one.states.pending + one.states.sending > 0);
+    return all.map((one) => ({ ...one, hasWork: hasWork(one.sink) }));
   }
 
   /** Once a week, also if it comes late because nothing ran at its time. */

@@ -3,19 +3,30 @@ import { z } from 'zod';
 import { personOf } from '../../admin/access.ts';
 import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { wording } from '../../config/text/wording.ts';
-import { NotThere, planLookups, selected, type Selection } from '../../deliveries/by-hand.ts';
+import { NotThere, pauseLength, planLookups, selected, type Selection } from '../../deliveries/by-hand.ts';
 import type { Refusal } from '../../http/problem.ts';
 import { acceptRefused } from '../../intake.ts';
 import { deliveryStates, replayableStates, statuses } from '../../model.ts';
 import { detailJson, refusedEventFields, storyJson } from '../../ops/printed.ts';
-import { needsRetry, sinkStates } from '../../ops/needs.ts';
-import { readStatus, refusedJson, refusedOf, statusJson } from '../../ops/status.ts';
+import { noRetry } from '../../ops/needs.ts';
+import { pauseJson, readStatus, refusedJson, refusedOf, statusJson } from '../../ops/status.ts';
+import { pausesNow } from '../../ops/pauses.ts';
 import { printable } from '../../support/text.ts';
-import { carryOut, isCalled, tryNow } from '../changes.ts';
+import { carryOut, isCalled, pause, resume, tryNow } from '../changes.ts';
 import { byOf, type Parts, storyFor } from '../page.ts';
 import { routesIn } from '../config-shown.ts';
 import { type DescribedRoute, openApi } from './openapi.ts';
-import { detail, json, refused, refusedEvent, route, sinkState, status, story } from './shapes.ts';
+import {
+  detail,
+  json,
+  pausedSink,
+  refused,
+  refusedEvent,
+  route,
+  sinkState,
+  status,
+  story,
+} from './shapes.ts';
 
 /** A part of the API, with what it does. */
 interface ApiRoute extends DescribedRoute {
@@ -60,6 +71,7 @@ function understood<Schema extends z.ZodObject>(
 /** Of up to 16 digits, as the largest that can be told from the next one. */
 const testId = z.string().regex(/^-?\d{1,16}$/, { error: 'expected the id of a test, a whole number' });
 const note = z.string().optional().describe('Why, for the audit.');
+const csrf = z.string().optional().describe('Of a page, for its session.');
 
 /** What the query of a search may have. */
 const searchQuery = z.strictObject({
@@ -98,13 +110,28 @@ const meant = z.strictObject({
   rule: z.string().optional(),
   cause: z.string().optional().describe('With the state `dead` alone, as the status names it.'),
   note,
-  csrf: z.string().optional().describe('Of a page, for its session.'),
+  csrf,
 });
+
+const unclear = { status: 422, detail: 'Nothing was done: the body cannot be understood.' };
+
+/** How a sink is to be paused. */
+const pausing = z.strictObject({
+  for: pauseLength.optional().describe('Such as `2h`; else until somebody resumes it.'),
+  note,
+  csrf,
+});
+
+/** The sink that a path names; or a look-up, where that will do. */
+function sinkOf({ config }: Parts, { params }: Request, which: 'all' | 'sinks' = 'all'): string {
+  const sink = String(params['sink']);
+  if (which === 'all' ? isCalled(config(), sink) : config().sinks.has(sink)) return sink;
+  throw new NotPossible({ status: 404, detail: 'The config has no such sink.' });
+}
 
 type Action = 'replay' | 'discard';
 
 async function changeMany(parts: Parts, action: Action, req: Request) {
-  const unclear = { status: 422, detail: 'Nothing was done: the body cannot be understood.' };
   const { event, state, sink, rule, cause } = understood(meant, req.body, unclear);
   if (event === undefined && state === undefined)
     throw new NotPossible({
@@ -266,16 +293,41 @@ export const apiRoutes: readonly ApiRoute[] = [
   {
     method: 'post',
     path: '/sinks/{sink}/retry',
-    summary: 'Tries a paused or failing sink now; 409 where it is neither.',
-    body: z.object({}),
+    summary: 'Tries a paused or failing sink now; 409 where it is neither, or a person has paused it.',
+    body: z.object({ note }),
     answer: z.object({ sink: z.string(), state: sinkState.describe('Before.') }),
-    async handle(parts, { params }) {
-      const sink = String(params['sink']);
-      if (!isCalled(parts.config(), sink))
-        throw new NotPossible({ status: 404, detail: 'The config has no such sink.' });
-      const state = await tryNow(parts, sink);
-      if (needsRetry(state)) return { sink, state };
-      throw new NotPossible({ status: 409, detail: `It is ${sinkStates[state]}: there is nothing to try.` });
+    async handle(parts, req) {
+      const name = sinkOf(parts, req);
+      const found = await tryNow(parts, name, byOf(req, 'the API'));
+      const why = noRetry(name, found);
+      if (why === null) return { sink: name, state: found.state };
+      throw new NotPossible({ status: 409, detail: `${why}.` });
+    },
+  },
+  {
+    method: 'post',
+    path: '/sinks/{sink}/pause',
+    summary: 'Sends nothing to a sink for a while: what comes for it waits.',
+    body: pausing,
+    answer: pausedSink,
+    async handle(parts, req) {
+      const name = sinkOf(parts, req, 'sinks');
+      const { for: forMs } = understood(pausing, req.body, unclear);
+      await pause(parts, name, forMs ?? null, byOf(req, 'the API'));
+      const found = (await pausesNow(parts.store, parts.clock.now())).get(name) ?? null;
+      return { sink: name, state: 'paused', ...pauseJson(found) };
+    },
+  },
+  {
+    method: 'post',
+    path: '/sinks/{sink}/resume',
+    summary: 'Ends the pause of a sink that a person has paused; 409 where none has.',
+    body: z.object({ note }),
+    answer: z.object({ sink: z.string() }),
+    async handle(parts, req) {
+      if (await resume(parts, String(req.params['sink']), byOf(req, 'the API')))
+        return { sink: req.params['sink'] };
+      throw new NotPossible({ status: 409, detail: `${sinkOf(parts, req)} is not paused by a person.` });
     },
   },
   {

@@ -113,6 +113,14 @@ export const detail = event.extend({
 
 export const sinkState = z.enum(Object.keys(sinkStates) as SinkState[]);
 
+/** Of a paused sink. */
+const pause = {
+  by: z.enum(['person', 'connector']).nullable().describe('Who paused it; null where nobody did.'),
+  until: time.nullable().describe('When the pause of a person ends; null where somebody has to end it.'),
+  note: z.string().nullable().describe('What that person wrote.'),
+};
+export const pausedSink = z.object({ sink: z.string(), state: sinkState, ...pause });
+
 const config = z.object({
   file: z.string().nullable(),
   since: time.nullable(),
@@ -155,6 +163,7 @@ export const status = z.object({
       connector: z.string().nullable(),
       state: sinkState,
       paused: z.boolean(),
+      ...pause,
       since: time.nullable(),
       reason: z.string().nullable(),
       nextProbeAt: time.nullable().describe('Of a paused one. Null if only the next message tells.'),

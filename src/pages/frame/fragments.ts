@@ -1,7 +1,8 @@
 import { catalogName } from '../../config/catalog.ts';
 import type { Config } from '../../config/config.ts';
 import type { Delivery, DeliveryState } from '../../model.ts';
-import type { EventStory, SinkPause } from '../../store/store.ts';
+import type { Pause, Pauses } from '../../ops/pauses.ts';
+import type { EventStory } from '../../store/store.ts';
 import { valueAt } from '../../support/json.ts';
 import { printable } from '../../support/text.ts';
 import { html, type Html } from '../../support/html.ts';
@@ -33,13 +34,22 @@ export const tones: { readonly [state in DeliveryState]: Tone } = {
 export const stateChip = (state: DeliveryState): Html => chip(tones[state], state);
 
 /** What a pending delivery waits for. */
-export function waitsFor(delivery: Delivery, pauses: readonly SinkPause[], times: Times): Html | null {
+export function waitsFor(delivery: Delivery, pauses: Pauses, times: Times): Html | null {
   if (delivery.state !== 'pending') return null;
-  const pause = pauses.find(({ sink }) => sink === delivery.sink);
+  const pause = pauses.get(delivery.sink);
   if (delivery.dueAt > times.now) return html`due ${times.relative(delivery.dueAt)}`;
   if (pause === undefined) return html`due now`;
-  return html`the sink is paused since ${times.short(pause.since)}; next try
-  ${times.relative(Math.max(times.now, pause.probeAt))}`;
+  const next =
+    pause.by === 'connector' && html`; next try ${times.relative(Math.max(times.now, pause.probeAt))}`;
+  return html`the sink is paused ${pausedBy(pause, times)}${next}`;
+}
+
+/** Who paused a sink, since when, until when and why. */
+export function pausedBy(pause: Pause, times: Times): Html {
+  const since = html`since ${times.short(pause.since)}`;
+  if (pause.by === 'connector') return since;
+  return html`by ${seen(pause.who)}
+  ${since}${pause.until !== null && html`, until ${times.short(pause.until)}`}${pause.note !== null && html`: “${seen(pause.note)}”`}`;
 }
 
 /** What the catalog calls a test. */

@@ -15,6 +15,8 @@ export interface Change extends By {
   readonly id: number;
   readonly at: number;
   readonly action: ChangeKind;
+  /** The sink that it was done to; null where it was done to deliveries, or to none. */
+  readonly sink: string | null;
   /** Those that it changed or made: of the event or notice that was asked for, else at most 1000. */
   readonly deliveries: readonly string[];
 }
@@ -30,7 +32,7 @@ export interface AuditFilter {
 
 type AuditRow = Omit<Change, 'deliveries'>;
 
-const columns = 'a.seq as id, a.changed_at as "at", a.who, a.origin as "from", a.action, a.note';
+const columns = 'a.seq as id, a.changed_at as "at", a.who, a.origin as "from", a.action, a.note, a.sink';
 
 const aboutColumns = (condition: string) =>
   query<{ readonly id: string }>(`
@@ -41,6 +43,7 @@ const aboutColumns = (condition: string) =>
 
 export const sql = {
   insertChange: `insert into audit (changed_at, who, origin, action, note) values ($1, $2, $3, $4, $5)`,
+  insertOfSink: `insert into audit (changed_at, who, origin, action, note, sink) values ($1, $2, $3, $4, $5, $6)`,
   insertAbout: `insert into audit_deliveries (audit_seq, delivery_seq) values ($1, $2)`,
   /** All of the digest whose carrier has the seq $2. */
   insertAboutDigest: `
@@ -94,6 +97,11 @@ export function* noteMade(
   yield* together(
     Array.from({ length: deliveries }, (_, n) => run(sql.insertAbout, seq, eventSeq * seqsPerEvent + n + 1)),
   );
+}
+
+/** Writes a line for what was done to a sink. */
+export function* noteSink(action: ChangeKind, sink: string, now: number, by: By): Operation<void> {
+  yield* insert(sql.insertOfSink, now, by.who, by.from, action, by.note, sink);
 }
 
 /** What people changed by hand, newest first; written with the change itself. */

@@ -198,6 +198,7 @@ const places: readonly FreeText[] = [
   { table: 'notices', key: ['seq'], columns: ['cause', 'detail', 'advice'], from: -1 },
   { table: 'audit', key: ['seq'], columns: ['note'], from: -1 },
   { table: 'pauses', key: ['sink'], columns: ['detail'], from: '' },
+  { table: 'person_pauses', key: ['sink', 'since'], columns: ['note'], from: '' },
   { table: 'sink_figures', key: ['sink'], columns: ['detail'], from: '' },
   { table: 'deliveries', key: ['seq'], columns: inDeliveries, isLarge: true, from: -1 },
   // Those of events say what their own event does.

@@ -118,6 +118,7 @@ export const sql = {
   pruneAudit: `
   delete from audit where changed_at < $1
     and not exists (select 1 from audit_deliveries a where a.audit_seq = audit.seq)`,
+  prunePersonPauses: `delete from person_pauses where until < $1`,
   deleteNotice: `delete from notices where seq = $1`,
   token: query<{ readonly sealed: string }>(`select sealed from tokens where id = $1`),
   keepToken: `
@@ -249,6 +250,7 @@ export function* endRound(before: number, keep: ReadonlySet<string>, shared: boo
   for (const { id } of yield* all(sql.unusedConfigs, before))
     if (!keep.has(id) && !ofReplicas.includes(id)) yield* run(sql.deleteConfig, id, before);
   yield* run(sql.pruneAudit, before);
+  yield* run(sql.prunePersonPauses, before);
   yield* run(sql.pruneHours, Math.floor(before / 3_600_000));
 }
 

@@ -1,8 +1,19 @@
 import type { Failure, Reason } from '../../model.ts';
 import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
+import { type By, noteSink } from './audit.ts';
 import { apply, change, type FoundRow, foundColumns } from './deliveries.ts';
-import { all, query, run, type Statement, together, type Operation, type Value } from '../operation.ts';
+import {
+  all,
+  get,
+  lock,
+  query,
+  run,
+  type Statement,
+  together,
+  type Operation,
+  type Value,
+} from '../operation.ts';
 import { waits } from '../rows.ts';
 
 /** A sink that fails for all deliveries, and is only probed. */
@@ -17,6 +28,26 @@ export interface SinkPause {
   /** Why its last attempt failed, with secrets masked; null if a version wrote it that did not keep that. */
   readonly because: Failure | null;
 }
+
+/** A time for which a person has paused a sink: nothing is begun for it. */
+export interface PersonPause {
+  readonly sink: string;
+  readonly since: number;
+  /** When it ends, or ended (ms); null: when a person ends it. */
+  readonly until: number | null;
+  /** taken: whoever carries out the sink's deliveries knows of it, and begins none any more. ended: by a person. */
+  readonly phase: 'asked' | 'taken' | 'ended';
+  readonly who: string;
+  readonly note: string | null;
+}
+
+/** Those in which the sink is paused now, by sink. */
+export const inForce = (ofPeople: readonly PersonPause[], now: number): ReadonlyMap<string, PersonPause> =>
+  new Map(ofPeople.filter((one) => isInForce(one, now)).map((one) => [one.sink, one]));
+
+// One that was ended stays so where the clock is set back.
+const isInForce = ({ phase, until }: PersonPause, now: number): boolean =>
+  phase !== 'ended' && (until === null || until > now);
 
 /** How the calls to a sink fare: the same for all replicas, and after a restart. */
 export interface SinkFigures {
@@ -88,6 +119,17 @@ export const sql = {
   endPause: `delete from pauses where sink = $1`,
   pauses: query<Omit<SinkPause, 'because'> & FailureRow>(`
   select sink, since, probe_at as "probeAt", probes, reason, detail from pauses order by sink`),
+  personPauses: query<PersonPause>(`
+  select sink, since, until, phase, who, note from person_pauses order by since`),
+  newestPause: query<PersonPause>(`
+  select sink, since, until, phase, who, note from person_pauses where sink = $1 order by since desc limit 1`),
+  /** One that lasts is changed. */
+  pause: `
+  insert into person_pauses (sink, since, until, phase, who, note) values ($1, $2, $3, 'asked', $4, $5)
+  on conflict (sink, since) do update set until = $3, who = $4, note = $5,
+    phase = case when person_pauses.phase = 'ended' then 'asked' else person_pauses.phase end`,
+  takePause: `update person_pauses set phase = 'taken' where sink = $1 and since = $2 and phase = 'asked'`,
+  resume: `update person_pauses set phase = 'ended', until = $3 where sink = $1 and since = $2`,
   askRetry: `
   insert into sink_figures (sink, failures, retry_asked_at) values ($1, 0, $2)
   on conflict (sink) do update set retry_asked_at = $2`,
@@ -144,9 +186,39 @@ export function* pauses(): Operation<SinkPause[]> {
   );
 }
 
+/** When people had paused sinks, those that are over included; in the order of their beginning. Few, as people do that. */
+export function personPauses(): Operation<PersonPause[]> {
+  return all(sql.personPauses);
+}
+
+/** `until`: null where only a person ends it. One that lasts goes on, until then and with this note. */
+export function* pauseByPerson(sink: string, until: number | null, now: number, by: By): Operation<void> {
+  yield* lock(`pause ${sink}`);
+  const known = yield* get(sql.newestPause, sink);
+  const since = known && isInForce(known, now) ? known.since : now;
+  yield* run(sql.pause, sink, since, until, by.who, by.note);
+  yield* noteSink('pause', sink, now, by);
+}
+
+/** Nothing is begun for the sink any more. */
+export function takePause({ sink, since }: Pick<PersonPause, 'sink' | 'since'>): Operation<unknown> {
+  return run(sql.takePause, sink, since);
+}
+
+/** Returns whether a person had paused it. */
+export function* resumeByPerson(sink: string, now: number, by: By): Operation<boolean> {
+  yield* lock(`pause ${sink}`);
+  const known = yield* get(sql.newestPause, sink);
+  if (!known || !isInForce(known, now)) return false;
+  yield* run(sql.resume, sink, known.since, now);
+  yield* noteSink('resume', sink, now, by);
+  return true;
+}
+
 /** For whoever serves the store: a sink is to be tried at once. */
-export function askRetry(sink: string, now: number): Operation<unknown> {
-  return run(sql.askRetry, sink, now);
+export function* askRetry(sink: string, now: number, by: By): Operation<void> {
+  yield* run(sql.askRetry, sink, now);
+  yield* noteSink('retry', sink, now, by);
 }
 
 /** The sinks for which that was asked and not done. */

@@ -304,3 +304,15 @@ create table refused_events (
   raw text collate "C" not null,
   unique (origin, candidate_id, test_id, status)
 );
+
+-- step 21
+create table person_pauses (
+  sink text collate "C" not null,
+  since bigint not null,
+  until bigint,
+  phase text collate "C" not null,
+  who text collate "C" not null,
+  note text collate "C",
+  primary key (sink, since)
+);
+alter table audit add column sink text collate "C";

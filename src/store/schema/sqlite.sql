@@ -344,3 +344,19 @@ create table refused_events (
   raw text not null,
   unique (origin, candidate_id, test_id, status)
 ) strict;
+
+-- step 21
+-- When people have paused sinks: nothing was begun for them, and that time does not count for giving up.
+create table person_pauses (
+  sink text not null,
+  since integer not null,
+  -- When it ends by itself, or has ended; null: when a person ends it.
+  until integer,
+  -- asked; taken: whoever carries out the sink's deliveries begins none any more; ended: by a person.
+  phase text not null,
+  who text not null,
+  note text,
+  primary key (sink, since)
+) strict, without rowid;
+-- Of what was done to a sink: which one.
+alter table audit add column sink text;

@@ -55,6 +55,7 @@ describe('the cost of a statement does not grow with what is stored', () => {
   // Configs are few, as is what people changed by hand; read by commands and at the end of a deletion.
   const {
     unusedConfigs: __,
+    prunePersonPauses: _______________,
     latestConfig: ___,
     writeProbe: ____,
     pruneAudit: ________,
@@ -69,8 +70,13 @@ describe('the cost of a statement does not grow with what is stored', () => {
   const { replicaStates: ______, forgetOthers: _______, ...looking } = stateSql;
   // What waits for look-ups, of one candidate or all.
   const { count: _____________, ...decided } = deciding;
-  // As many as there are sinks.
-  const { figures: _________, retriesAsked: __________, ...ofSinks } = sinksSql;
+  // As many as there are sinks, and as often as people paused one.
+  const {
+    figures: _________,
+    retriesAsked: __________,
+    personPauses: ________________,
+    ...ofSinks
+  } = sinksSql;
   const statements = {
     ...ofSinks,
     ...looking,

@@ -1,0 +1,64 @@
+import { InvalidArgumentError } from 'commander';
+import { pauseLength, pauseSink } from '../../deliveries/by-hand.ts';
+import { lookupOf } from '../../model.ts';
+import { program } from '../../support/invocation.ts';
+import { printable } from '../../support/text.ts';
+import { command, note, readOption, storeOptions, TypedArgument } from '../command.ts';
+import { CommandError, exit, when } from '../output.ts';
+import { byLocalClock, byUser, checkSink, withStore } from '../with-store.ts';
+
+const sinkArgument = () => new TypedArgument<string>('<sink>', 'the name of the sink, as `status` has it');
+
+function length(words: string): number {
+  const read = pauseLength.safeParse(words);
+  if (!read.success) throw new InvalidArgumentError(`${read.error.issues[0]!.message}.`);
+  return read.data;
+}
+
+/** Has nothing more sent to a sink for a while: what comes for it waits. */
+export const pause = command({
+  name: 'pause',
+  description: 'send nothing to a sink for a while; what comes for it waits, and none is lost',
+  examples: ['pause hiring --for 2h', 'pause ats --note "it is being moved; Ana resumes it"'],
+  options: {
+    ...storeOptions,
+    for: readOption('--for <duration>', 'for how long; else until somebody resumes it', length),
+    note: note('why; kept with who did it and when, and shown by `status`'),
+  },
+  argument: sinkArgument(),
+  run: (options, io, sink) =>
+    withStore(options, io, async (store) => {
+      if (lookupOf(sink) !== null)
+        throw new CommandError(
+          'a look-up cannot be paused: its events would be decided without it when waitFor is over',
+          exit.usage,
+        );
+      await checkSink(sink, options, store);
+      const until = await pauseSink(store, sink, options.for ?? null, byUser(options, io));
+      const local = await byLocalClock(store, io);
+      const how = until === null ? '' : ` until ${when(until, local)}`;
+      const ends = `\`${program} resume ${sink}\` ends that${until === null ? '' : ' sooner'}`;
+      io.out(printable(`${sink} is paused${how}. What comes for it waits; ${ends}.`));
+      return exit.ok;
+    }),
+});
+
+/** Ends what `pause` began. */
+export const resume = command({
+  name: 'resume',
+  description: 'end the pause of a sink that a person has paused; what waits goes out',
+  examples: ['resume hiring'],
+  options: { ...storeOptions, note: note('why; kept with who did it and when') },
+  argument: sinkArgument(),
+  run: (options, io, sink) =>
+    withStore(options, io, async (store) => {
+      if (!(await store.resumeByPerson(sink, await store.now(), byUser(options, io)))) {
+        await checkSink(sink, options, store);
+        throw new CommandError(
+          `${printable(sink)} is not paused by a person; \`retry\` is for one that fails`,
+        );
+      }
+      io.out(printable(`${sink} goes on, and what waits for it goes out.`));
+      return exit.ok;
+    }),
+});

@@ -1,0 +1,23 @@
+import { inForce, type PersonPause, type SinkPause, type Store } from '../store/store.ts';
+
+/** A person's pause that nobody has given an end needs nobody for so long. */
+const forgottenAfterMs = 86_400_000;
+
+/** A sink's pause: a person's, or else the connector's own. */
+export type Pause =
+  | ({ readonly by: 'connector' } & SinkPause)
+  | ({ readonly by: 'person'; readonly isForgotten: boolean } & Omit<PersonPause, 'phase'>);
+
+export type Pauses = ReadonlyMap<string, Pause>;
+
+/** By sink. */
+export async function pausesNow(reads: Pick<Store, 'pauses' | 'personPauses'>, now: number): Promise<Pauses> {
+  const own = (await reads.pauses()).map((one) => [one.sink, { ...one, by: 'connector' } as const] as const);
+  const byPeople = inForce(await reads.personPauses(), now).values();
+  return new Map<string, Pause>([...own, ...byPeople.map((one) => [one.sink, ofPerson(one, now)] as const)]);
+}
+
+function ofPerson({ phase: _, ...pause }: PersonPause, now: number): Pause {
+  const isForgotten = pause.until === null && now - pause.since >= forgottenAfterMs;
+  return { ...pause, by: 'person', isForgotten };
+}
