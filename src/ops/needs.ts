@@ -1,6 +1,6 @@
 import { program } from '../support/invocation.ts';
 import { lookupOf, type RefusedEvents } from '../model.ts';
-import type { SinkFigures } from '../store/store.ts';
+import type { Reads, SinkFigures, StuckCount } from '../store/store.ts';
 import { count, firstListed } from '../support/text.ts';
 import type { Pause } from './pauses.ts';
 
@@ -21,6 +21,18 @@ export function isFailing({ failures, firstFailedAt, lastFailedAt }: SinkFigures
   if (firstFailedAt === null || lastFailedAt === null) return false;
   return failures >= failuresToFail && lastFailedAt - firstFailedAt >= failingForMs;
 }
+
+const hourMs = 3_600_000;
+
+/**
+ * What has failed for an hour in sinks that work for others: one tab, one channel or one recipient may be what somebody has
+ * to put right. Mail servers refuse for minutes what they take later.
+ */
+export const failingAlone = (
+  store: Pick<Reads, 'failingSince'>,
+  working: readonly string[],
+  now: number,
+): Promise<StuckCount[]> => store.failingSince(working, now - hourMs, failuresToFail);
 
 /** Without figures it was never called. */
 export function sinkState(figures: SinkFigures | null, isPaused: boolean): SinkState {
@@ -77,6 +89,8 @@ export interface Troubles {
   /** Nobody is let in on the admin port. */
   readonly isClosed: boolean;
   readonly sinks: readonly (SinkCondition & { readonly sink: string })[];
+  /** See `failingAlone`. */
+  readonly failing: readonly { readonly sink: string; readonly count: number }[];
   readonly stuck: readonly { readonly sink: string; readonly dead: number; readonly held: number }[];
 }
 
@@ -98,6 +112,7 @@ export function needsOf({
   isWaiting,
   isClosed,
   sinks,
+  failing,
   stuck,
 }: Troubles): Need[] {
   const down = sinks.filter(isDown);
@@ -139,11 +154,19 @@ export function needsOf({
       sentence: `Still paused by a person: ${forgotten.join(', ')}`,
       command: 'status',
     },
+    failing.length > 0 && {
+      words: `${countsOf(failing)} failing for an hour`,
+      sentence: `Failing for an hour or longer: ${countsOf(failing)}`,
+      command: 'events --state pending',
+    },
     stuckNeed('dead', 'Given up', stuck),
     stuckNeed('held', 'Held for a person to decide', stuck),
   ];
   return needs.filter((need) => need !== false);
 }
+
+const countsOf = (all: Troubles['failing']): string =>
+  all.map((one) => `${one.count} to ${one.sink}`).join(', ');
 
 function stuckNeed(state: 'dead' | 'held', title: string, all: Troubles['stuck']): Need | false {
   const stuck = all.filter((one) => one[state] > 0);

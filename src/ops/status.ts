@@ -1,5 +1,5 @@
 import { isMissed } from './alerts/conditions.ts';
-import { needsOf as needsOfAll, sinkState } from './needs.ts';
+import { failingAlone, needsOf as needsOfAll, sinkState } from './needs.ts';
 import { type Pause, pausesNow } from './pauses.ts';
 import { tooShort } from '../config/settings.ts';
 import type { LiveConfig } from '../config/live/live-config.ts';
@@ -113,6 +113,8 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
   const replicas = running(all, now);
   const counts = await store.counts();
   const stuck = await store.deadSince(-1, now - missedForMs);
+  const own = await readSinks(store, replicas, counts, now);
+  const busy = own.sinks.filter(({ state, pending }) => state === 'working' && pending > 0);
   const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).startOfDay();
   const unwritable = await parts.store.probe().then(
     () => null,
@@ -135,7 +137,13 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt: (await store.lastEventAt(now)) ?? (await store.lastEventAt()),
     ...(await store.waiting(today.epochMilliseconds)),
-    ...(await readSinks(store, replicas, counts, now)),
+    ...own,
+    /** Deliveries that go on failing in sinks that work. */
+    failing: await failingAlone(
+      store,
+      busy.map(({ sink }) => sink),
+      now,
+    ),
     /** Without those of notices, as `held`. */
     dead: stuck.filter((one) => !isMissed(one)),
     held: counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [],
@@ -216,7 +224,7 @@ function tryAt(
 }
 
 /** What needs a person, in a few words each; empty if nothing does. */
-export function needsOf({ replicas, sinks, lookups, unwritable, refused }: Status): string[] {
+export function needsOf({ replicas, sinks, lookups, unwritable, refused, failing }: Status): string[] {
   const needs = needsOfAll({
     // No replica can say so where the store cannot be written.
     isServed: replicas.length > 0 || unwritable !== null,
@@ -226,6 +234,7 @@ export function needsOf({ replicas, sinks, lookups, unwritable, refused }: Statu
     isWaiting: replicas.some(({ config }) => config.waiting.length > 0),
     isClosed: replicas.some(({ config }) => typeof config.closed === 'string'),
     sinks: [...sinks, ...lookups].filter(({ connector }) => connector !== null),
+    failing,
     stuck: sinks,
   });
   return needs.map(({ words }) => words);
@@ -245,7 +254,7 @@ const iso = (time: number | null): string | null => (time === null ? null : new 
 
 /** As `status --json` and `/api/status` have it. */
 export function statusJson(status: Status) {
-  const { replicas, lastReplica, dead, held } = status;
+  const { replicas, lastReplica, failing, dead, held } = status;
   return {
     needsPerson: needsOf(status).length > 0,
     needs: needsOf(status),
@@ -288,6 +297,7 @@ export function statusJson(status: Status) {
       };
     }),
     oldestPendingAt: iso(status.oldestPendingAt),
+    failing: failing.map(stuckJson),
     dead: dead.map(stuckJson),
     held: held.map(stuckJson),
     missed: status.missed.map(stuckJson),

@@ -183,6 +183,16 @@ export const troubleItems = (status: Status, asked: PageRequest): (Html | false 
       }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}`,
   ),
   ...[...status.sinks, ...status.lookups].map((one) => sinkTrouble(one, asked)),
+  ...status.failing.map(
+    ({ sink, count: many, firstAt, reason }) =>
+      html`<li>
+        <b>${count(many, 'message')} to ${seen(sink)} ${many === 1 ? 'has' : 'have'} failed for an hour</b>,
+        while others go out; first ${asked.times.short(firstAt)}: ${seen(reason)}
+        <div class="small muted">
+          <code>${program} events --state pending --sink ${sink}</code> lists them.
+        </div>
+      </li>`,
+  ),
 ];
 
 function sinkTrouble(one: SinkStatus, asked: PageRequest): Html | false | null {

@@ -141,6 +141,7 @@ export const reads = {
   eventCounts: deciding.eventCounts,
   events,
   haveCome: receiving.haveCome,
+  failingSince: counting.failingSince,
   heldSince: counting.heldSince,
   lanes: carrying.lanes,
   lastEventAt: counting.lastEventAt,

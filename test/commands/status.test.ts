@@ -1,11 +1,20 @@
 import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, test, vi } from 'vitest';
-import { onlyStore, readStatus, rejectedWords } from '../../src/ops/status.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { needsOf, onlyStore, readStatus, rejectedWords, statusJson } from '../../src/ops/status.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { ReplicaState } from '../../src/store/store.ts';
-import { arrival, claimDue, configId, delivered, resultOf, t0 } from '../contract/store-fixtures.ts';
+import {
+  arrival,
+  claimDue,
+  configId,
+  delivered,
+  planned,
+  resultOf,
+  retry,
+  t0,
+} from '../contract/store-fixtures.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
 import { basic } from '../pages/tools.ts';
 import { jsonLines, loud, main, nothing, post, run, serve, settled, telling, workplace } from './tools.ts';
@@ -41,6 +50,32 @@ describe('status', () => {
     await store.close();
     const { out } = await run(['status', '--store', `sqlite:${folder}/connector.db`]);
     expect(out).toContain('today (Asia/Tokyo)');
+  });
+
+  test('names what has failed for an hour in a sink that works for others', async () => {
+    const { folder } = await workplace();
+    const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
+    onTestFinished(() => store.close());
+    await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+    await store.accept(arrival());
+    for (let at = t0, attempts = 0; attempts < 5; at += 1_000_000, attempts += 1) {
+      const [claimed] = await claimDue(store, at);
+      await store.record([resultOf(claimed!, retry, { settledAt: at, dueAt: at })]);
+    }
+    const sending = arrival(
+      { receivedAt: t0 + 4_500_000 },
+      { deliveries: [planned({ lane: 'slack #other' })] },
+    );
+    await store.accept(sending);
+    const [other] = await claimDue(store, t0 + 4_500_000, 'slack #other');
+    await store.record([resultOf(other!, delivered)]);
+    const at = (now: number) => readStatus(onlyStore(store), now, 'UTC');
+    const found = await at(t0 + 3_600_000);
+    expect(needsOf(found)).toContain('1 to slack failing for an hour');
+    expect(statusJson(found).failing).toEqual([
+      { sink: 'slack', count: 1, reason: 'It answered 503.', since: new Date(t0).toISOString() },
+    ]);
+    expect((await at(t0 + 3_599_999)).failing).toEqual([]);
   });
 
   test('says that nothing needs a person, and exits 0', async () => {

@@ -64,6 +64,10 @@ function statusText(found: Status, timeZone: string, io: Io): string {
         : []),
       ...(pending + found.undecided === 0 ? ['nothing'] : []),
     ],
+    'Failing for an hour': found.failing.flatMap((one) => [
+      causeText(one, io),
+      `  others to it go out; all of them: ${program} events --state pending --sink ${shellWord(one.sink)}`,
+    ]),
     Dead: stuckLines(found, 'dead', io),
     Held: stuckLines(found, 'held', io),
     'Not to everybody (last 7 days)': found.missed.map((one) => causeText(one, io)),

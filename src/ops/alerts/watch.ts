@@ -18,7 +18,7 @@ import {
   type Situation,
   StuckDeliveries,
 } from './conditions.ts';
-import { isFailing, isForgotten, needsOf, type Troubles } from '../needs.ts';
+import { failingAlone, isFailing, isForgotten, needsOf, type Troubles } from '../needs.ts';
 import { pausesNow } from '../pauses.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
 
@@ -210,6 +210,8 @@ class AlertWatch {
       return typeof name === 'string' ? name : `Test ${testId}`;
     };
     const counts = await store.counts();
+    const isDown = new Set(down.map(({ sink }) => sink));
+    const working = counts.filter(({ sink, states }) => states.pending > 0 && !isDown.has(sink));
     const needs = needsOf({
       isServed: true,
       unwritable: null,
@@ -218,6 +220,11 @@ class AlertWatch {
       isWaiting: this.#parts.isWaiting(),
       isClosed: tooShort(config().admin) !== null,
       sinks: down,
+      failing: await failingAlone(
+        store,
+        working.map(({ sink }) => sink),
+        now,
+      ),
       stuck: counts.map(({ sink, states: { dead, held } }) => ({ sink, dead, held })),
     });
     await this.#notify(summaryNotice(about, tally, needs, nameOf), actions, now, notified, now - about.from);

@@ -185,6 +185,7 @@ export const status = z.object({
     }),
   ),
   oldestPendingAt: time.nullable(),
+  failing: z.array(stuck).describe('Pending for an hour of failed attempts, in sinks that work for others.'),
   dead: z.array(stuck),
   held: z.array(stuck),
   missed: z.array(stuck),

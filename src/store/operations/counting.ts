@@ -1,6 +1,6 @@
 import { deliveryStates, type DeliveryState, missedCause, type Status } from '../../model.ts';
 import type { CountedState } from '../tallies.ts';
-import { all, get, query, type Operation } from '../operation.ts';
+import { all, get, query, together, type Operation } from '../operation.ts';
 import {
   causeOfDeath,
   firstNoticeSeq,
@@ -68,6 +68,9 @@ const stuckOf = (causes: string) =>
 const lastAttempt = `deliveries d join attempts a on ${isLastAttempt}`;
 const noticesFrom = firstNoticeSeq * seqsPerEvent;
 
+/** Since when a delivery is tried; or since a person had it tried again. */
+const triedSince = 'case when d.since > d.first_attempt_at then d.since else d.first_attempt_at end';
+
 /** When what the first pending delivery in a range is for came. The plus: see deliveriesIn. */
 const firstPending = (range: string) =>
   `(select min(+d.seq) from deliveries d where ${waits} and ${range}) / ${seqsPerEvent}`;
@@ -88,6 +91,11 @@ export const sql = {
   heldSince: stuckOf(`
     select d.sink, '' as cause, count(*) as stuck, min(a.ended_at) as first_at, max(d.seq) as latest
     from ${lastAttempt} where d.state = 'held' and ${rareState} and a.ended_at > $1 and ${ofEvents} group by d.sink`),
+  /** What a sink ($1) has tried for so often ($3), since $2 or for longer, and tries on. */
+  failingSince: stuckOf(`
+    select d.sink, '' as cause, count(*) as stuck, min(${triedSince}) as first_at, max(d.seq) as latest
+    from deliveries d where ${waits} and d.lane >= '' and d.sink = $1 and ${triedSince} <= $2 and d.attempts >= $3
+    group by d.sink`),
   eventsBetween: query<Tally['events'][number]>(`
     select test_id as "testId", status, count(*) as count from events where received_at >= $1 and received_at < $2
     group by test_id, status order by test_id, status`),
@@ -157,6 +165,18 @@ export function deadSince(time: number, missedSince = time): Operation<StuckCoun
 /** The same for held deliveries, by sink. They have no other cause than that nobody can tell whether they arrived. */
 export function heldSince(time: number): Operation<StuckCount[]> {
   return all(sql.heldSince, time);
+}
+
+/**
+ * The deliveries to these sinks that are pending after so many attempts, the first of them before `time`. The cost depends
+ * on what is pending.
+ */
+export function* failingSince(
+  sinks: readonly string[],
+  time: number,
+  attempts: number,
+): Operation<StuckCount[]> {
+  return (yield* together(sinks.map((sink) => all(sql.failingSince, sink, time, attempts)))).flat();
 }
 
 /** The stored events from `from` up to `to` (ms), and their deliveries. The cost depends on how many there are. */
