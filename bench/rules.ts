@@ -6,6 +6,7 @@ import { decide } from '../src/rules/decide.ts';
 import type { Action, Plan } from '../src/rules/plan.ts';
 import type { When } from '../src/rules/conditions.ts';
 import { compileFields } from '../src/templates/template.ts';
+import { english } from '../src/words/wording.ts';
 
 const few = 10;
 const many = 10_000;
@@ -58,6 +59,7 @@ function planOf(count: number, whenOf: (index: number) => When): Plan {
     test: (testId) => catalog.get(testId) ?? { id: testId, channel: null },
     testIds: indexes,
     timeZone: 'UTC',
+    wording: english,
     mask: (text) => text,
   };
 }

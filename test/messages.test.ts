@@ -107,9 +107,11 @@ const arrived: { readonly [title: string]: (tools: Tools) => void } = {
     expect(sheets.rows('Other tests')).toMatchObject([{ Status: 'did not take the test' }]);
   },
   'In your own language': ({ smtp }) => {
-    const [mail] = smtp.mails;
-    expect(mail?.parsed.subject).toBe('Programer: kandidat 4711');
-    expect(mail?.parsed.text).toBe('Kandidat je riješio test.\n\nPrimljeno: pet, 20. stu 2026. 13:05 CET\n');
+    const [mail, , last] = smtp.mails;
+    expect(mail?.parsed.subject).toBe('Programer: kandidat/kinja 4711, test riješen');
+    expect(mail?.parsed.text).toContain('\nPrimljeno: pet, 20. stu 2026. 13:05 CET\n');
+    expect(mail?.parsed.html).toContain('>Gotovo<');
+    expect(last?.parsed.text).toContain('\nŠto dalje: Pitajte Anu treba li poslati novi poziv.');
   },
 };
 

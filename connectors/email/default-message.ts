@@ -9,15 +9,18 @@ import {
   forEachTest,
   headline,
   headOfTest,
+  ifKnown,
   ifToDecide,
   noticeBegan,
   noticeInShort,
+  noticeTitle,
   ofEntry,
   ofMessage,
   ofOneOrMore,
   perNotice,
   readOn,
   receivedBetween,
+  said,
   testName,
   testTitle,
   whatHappened,
@@ -63,11 +66,16 @@ function eventBody(around: Around, hasLink: boolean): JsonMap {
   // A link has them.
   const ids = hasLink ? '' : wholeIds;
   const facts = [
-    ['Test', '{{ test.name | default: event.testId }}'],
+    [said('labelTest'), '{{ test.name | default: event.testId }}'],
     ...(around.fields.has('email')
-      ? [['Email', '{{ candidate.email | default: "not known" }}'] as const]
+      ? [
+          [
+            said('labelEmail'),
+            ifKnown(around, 'email', (email) => `{{ ${email} }}`, said('notKnown')),
+          ] as const,
+        ]
       : []),
-    ['Received', '{{ event.receivedAt | date }}'],
+    [said('labelReceived'), '{{ event.receivedAt | date }}'],
   ] as const;
   return {
     html: layout({
@@ -78,8 +86,8 @@ function eventBody(around: Around, hasLink: boolean): JsonMap {
     }),
     text: [
       `${title}.\n\n`,
-      ...facts.map(([name, value]) => `${`${name}:`.padEnd(11)}${value}\n`),
-      ifToDecide((what) => `\nWhat next: ${what}\n`),
+      ...facts.map(([name, value]) => `${said('item', { name, value })}\n`),
+      ifToDecide((what) => `\n${said('whatNext')} ${what}\n`),
       readOn(around, hasLink, (address) => `\n${address}\n`),
       ids && `\n${ids}\n`,
     ].join(''),
@@ -88,33 +96,33 @@ function eventBody(around: Around, hasLink: boolean): JsonMap {
 
 const time = '{{ event.receivedAt | date: "short" }}';
 
-/** Gmail cuts HTML that has more than 102 KB; the layout and what comes after the list have the rest. */
-const mostOfList = 90_000;
-/** With the table below it. */
-const headingSize = 600;
+/**
+ * Gmail cuts HTML that has more than 102 KB; the layout and what comes after the list have the rest, and letters of more
+ * than one byte.
+ */
+const mostOfList = 85_000;
 
 /** A part of the HTML, unless so much is there already. */
-const whileShort = (html: string, size: string): string =>
-  `{% assign used = used | plus: ${size} %}{% if used < ${mostOfList} %}${html}{% endif %}`;
+const whileShort = (html: string): string => `{% if used < ${mostOfList} %}${html}{% endif %}`;
 
-const moreThanListed = `{% assign more = events.size | minus: listed %}{% if more > 0 %}${note(
-  '… and {{ more | number }} more: the plain text of this mail has all',
-)}{% endif %}`;
+/** The same of a part that counts for those after it, as does what stands around them. */
+const counted = (html: string, around = ''): string =>
+  whileShort(
+    `{% capture part %}${html}{% endcapture %}{% assign used = used | plus: part.size | plus: ${around.length} %}{{ part }}`,
+  );
+
+const moreThanListed = `{% assign more = events.size | minus: listed %}{% if more > 0 %}${note(said('moreInText', { count: 'more' }))}{% endif %}`;
 
 function digestBody(around: Around, hasLink: boolean): JsonMap {
   const address = '{{ event.links.candidate }}';
   const who = candidateInList(around, hasLink);
   const line = row(whatHappened(around, hasLink ? link(address, who) : who), time);
-  const ofLink = hasLink ? ' | plus: event.links.candidate.size' : '';
-  const listed = whileShort(`${line}{% assign listed = listed | plus: 1 %}`, `${line.length}${ofLink}`);
+  const listed = counted(`${line}{% assign listed = listed | plus: 1 %}`);
   const list = rows(`{% for event in group.items %}${listed}{% endfor %}`);
   const name = testTitle(around);
   const all = [
     '{% assign used = 0 %}{% assign listed = 0 %}',
-    forEachTest(
-      headOfTest(whileShort(heading(name, countsOfTest(subheading)), `${headingSize}`)),
-      whileShort(list, '0'),
-    ),
+    forEachTest(headOfTest(counted(heading(name, countsOfTest(subheading)), rows(''))), whileShort(list)),
     moreThanListed,
   ].join('');
   // The title says all else of a single event.
@@ -139,12 +147,10 @@ function digestBody(around: Around, hasLink: boolean): JsonMap {
           `{% for event in group.items %}${inText}{% endfor %}\n`,
         ),
       ),
-      `What next: ${whatNextOfDigest}\n`,
+      `${said('whatNext')} ${whatNextOfDigest}\n`,
     ].join(''),
   };
 }
-
-const noticeTitle = `Candidate Connector: ${noticeInShort}`;
 
 /** A summary has several lines. */
 const detailLines =
@@ -155,21 +161,25 @@ const noticeBody: JsonMap = {
     preview: '{{ notice.detail }}',
     badge: {
       text: perNotice({
-        trouble: 'Candidate Connector needs a person',
-        recovered: 'Candidate Connector is well again',
-        summary: 'Candidate Connector, every week',
+        trouble: said('badgeTrouble'),
+        recovered: said('badgeRecovered'),
+        summary: said('badgeSummary'),
       }),
       color: perNotice({ trouble: warningColor, recovered: recoveredColor, summary: summaryColor }),
     },
     title: noticeInShort,
     body:
       details([
-        ['What', detailLines],
+        [said('labelWhat'), detailLines],
         [
-          perNotice({ trouble: 'Since', recovered: 'It began', summary: 'From' }),
+          perNotice({
+            trouble: said('labelSince'),
+            recovered: said('labelBegan'),
+            summary: said('labelFrom'),
+          }),
           '{{ notice.since | date }}',
         ],
       ]) + next('{{ notice.advice }}'),
   }),
-  text: `{{ notice.detail }}\n\nWhat next: {{ notice.advice }}\n\n${noticeBegan}\n`,
+  text: `{{ notice.detail }}\n\n${said('whatNext')} {{ notice.advice }}\n\n${noticeBegan}\n`,
 };

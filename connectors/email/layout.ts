@@ -1,4 +1,4 @@
-import { perStatus } from '../../src/connector.ts';
+import { perStatus, said } from '../../src/connector.ts';
 
 // The one layout of default mails: tables and inlined styles, as Outlook and Gmail need them. The colours in `style` are
 // those of light mode; the classes give them others in dark mode. Mail programs without that query turn colours over by
@@ -54,7 +54,7 @@ export const recoveredColor = '#1a7f37';
 export const summaryColor = '#0b57d0';
 
 export const layout = ({ preview, badge, title, body }: Part): Html => `<!doctype html>
-<html lang="en">
+<html lang="${said('languageCode')}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
@@ -71,7 +71,7 @@ ${styles}</head>
 ${badge ? `<p style="margin:0 0 10px;font-size:12px;line-height:20px"><span style="display:inline-block;padding:1px 10px;border-radius:11px;background-color:${badge.color};color:#ffffff;font-weight:bold;${font}">${badge.text}</span></p>\n` : ''}<h1 class="ink" style="margin:0 0 16px;font-size:20px;line-height:28px;font-weight:bold;${ink}">${title}</h1>
 ${body}</td></tr></table>
 <!--[if mso]></td></tr></table><![endif]-->
-<p class="soft" style="margin:16px 0 0;font-size:12px;line-height:18px;${soft}">Sent by Candidate Connector.</p>
+<p class="soft" style="margin:16px 0 0;font-size:12px;line-height:18px;${soft}">${said('sentBy')}</p>
 </td></tr></table>
 </body>
 </html>
@@ -91,7 +91,7 @@ export function details(rows: readonly (readonly [name: string, value: Html])[])
 }
 
 export const next = (text: string): Html =>
-  `<p class="ink" style="margin:16px 0 0;font-size:14px;line-height:21px;${ink}"><b>What next:</b> ${text}</p>\n`;
+  `<p class="ink" style="margin:16px 0 0;font-size:14px;line-height:21px;${ink}"><b>${said('whatNext')}</b> ${text}</p>\n`;
 
 export const note = (text: string): Html =>
   `<p class="soft" style="margin:16px 0 8px;font-size:12px;line-height:18px;${soft}">${text}</p>\n`;

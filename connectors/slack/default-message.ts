@@ -11,7 +11,7 @@ import {
   ifToDecide,
   inShort,
   noticeBegan,
-  noticeInShort,
+  noticeTitle,
   ofEntry,
   ofMessage,
   ofOneOrMore,
@@ -20,6 +20,7 @@ import {
   readOn,
   receivedBetween,
   receivedEarlier,
+  said,
   sentence,
   testTitle,
   whatHappened,
@@ -71,7 +72,7 @@ function line(around: Around, hasLink: boolean): string {
 
 function compactEvent(hasLink: boolean, known?: CandidateFields): JsonMap {
   const around = ofMessage(known);
-  const toDecide = ifToDecide((what) => `\n_What next:_ ${what}`);
+  const toDecide = ifToDecide((what) => `\n_${said('whatNext')}_ ${what}`);
   return {
     text: `${emoji} ${eventInShort(around)}`,
     blocks: [section(`${line(around, hasLink)}${receivedEarlier}${toDecide}`)],
@@ -90,8 +91,8 @@ function fullEvent(hasLink: boolean, known?: CandidateFields): JsonMap {
   return {
     text: `${emoji} ${eventInShort(around)}`,
     blocks: [
-      section(`${what}\n_What next:_ ${whatNext}${open}`),
-      context(`Received {{ event.receivedAt | date }} | ${wholeIds}${email}`),
+      section(`${what}\n_${said('whatNext')}_ ${whatNext}${open}`),
+      context(`${said('received', { time: '{{ event.receivedAt | date }}' })} | ${wholeIds}${email}`),
     ],
   };
 }
@@ -105,7 +106,7 @@ function list(around: Around, hasLink: boolean): string {
   const body = [
     `{% assign room = ${mostListed} | minus: listed | at_least: 0 %}`,
     `{% for event in group.items limit: room %}${each}{% endfor %}`,
-    '{% assign more = group.items.size | minus: room %}{% if more > 0 %}… and {{ more | number }} more\n{% endif %}',
+    `{% assign more = group.items.size | minus: room %}{% if more > 0 %}${said('more', { count: 'more' })}\n{% endif %}`,
     '{% assign listed = listed | plus: group.items.size %}{% unless forloop.last %}\n{% endunless %}',
   ];
   const head = headOfTest(`*${testTitle(around)}*${countsOfTest((counts) => ` (${counts})`)}\n`);
@@ -119,7 +120,7 @@ function compactDigest(hasLink: boolean, known?: CandidateFields): JsonMap {
     text: title,
     blocks: [
       section(ofOneOrMore(line(around, hasLink), `*${title}*\n${list(around, hasLink)}`)),
-      context(`${receivedBetween} | What next: ${whatNextOfDigest}`),
+      context(`${receivedBetween} | ${said('whatNext')} ${whatNextOfDigest}`),
     ],
   };
 }
@@ -133,7 +134,7 @@ function fullDigest(hasLink: boolean, known?: CandidateFields): JsonMap {
       { type: 'header', text: { type: 'plain_text', text: title } },
       context(receivedBetween),
       section(list(around, hasLink)),
-      section(`_What next:_ ${whatNextOfDigest}`),
+      section(`_${said('whatNext')}_ ${whatNextOfDigest}`),
     ],
   };
 }
@@ -145,10 +146,10 @@ const noticeEmoji = perNotice({
 });
 
 const noticeFields: JsonMap = {
-  text: `${noticeEmoji} Candidate Connector: ${noticeInShort}`,
+  text: `${noticeEmoji} ${noticeTitle}`,
   blocks: [
     section(
-      `${noticeEmoji} *Candidate Connector: ${noticeInShort}*\n{{ notice.detail }}\n_What next:_ {{ notice.advice }}`,
+      `${noticeEmoji} *${noticeTitle}*\n{{ notice.detail }}\n_${said('whatNext')}_ {{ notice.advice }}`,
     ),
     context(noticeBegan),
   ],

@@ -55,12 +55,14 @@ export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
     lookups: new Map([...lookups].filter(([name]) => actionReading.usedLookups.has(name))),
     testIds: [...catalog.tests.keys()].map(Number),
     timeZone: setting.timeZone,
+    wording: setting.wording,
     mask: reading.mask,
   };
 }
 
 /** The id of what messages are made of besides events. That of the catalog where there is nothing else, as it always was. */
-function dataId({ catalog = null, timezone, locale, links }: PlanSource): string {
-  const isPlain = [timezone, locale, links].every((one) => one === undefined);
-  return contentId(isPlain ? catalog : [catalog, { timezone, locale, links } as Json]);
+function dataId({ catalog = null, timezone, language, locale, words, links }: PlanSource): string {
+  const said = { timezone, language, locale, words, links };
+  const isPlain = Object.values(said).every((one) => one === undefined);
+  return contentId(isPlain ? catalog : [catalog, said as Json]);
 }

@@ -5,42 +5,14 @@ import { strings } from '../support/json.ts';
 import { plainSetting, type Setting } from '../templates/data.ts';
 import { compileFields } from '../templates/template.ts';
 import type { Vocabulary } from '../templates/vocabulary.ts';
+import { type LanguageCode, type OwnTexts, Wording } from '../words/wording.ts';
 import { bareReferences, templateFaults } from './actions.ts';
 import { timeZoneName } from './hours.ts';
 import type { PlanSource } from './plan-source.ts';
+import { language, locale, ownTexts } from './text/language.ts';
 import { error, warning } from './text/problems.ts';
 import { interpolateTemplate } from './text/references.ts';
-import { writeInstead } from './text/units.ts';
 import { type Reading, validate } from './text/validate.ts';
-
-const localeExpected = 'expected a language such as en, en-GB or hr';
-
-const locale = z.string({ error: localeExpected }).superRefine((name, context) => {
-  if (isLocale(name)) return;
-  const meant = name.replaceAll('_', '-');
-  const code = codeOfLanguage(name);
-  const params = { candidates: isLocale(meant) ? [meant] : [] };
-  const message = localeExpected + writeInstead(code, name);
-  context.addIssue({ code: 'custom', message, params });
-});
-
-const letters = 'abcdefghijklmnopqrstuvwxyz';
-
-/** The code of a language by its name, in English or in itself. */
-function codeOfLanguage(name: string): string | null {
-  const codes = Array.from(letters, (first) => Array.from(letters, (second) => first + second)).flat();
-  const isNamed = (inLanguage: string, code: string) =>
-    new Intl.DisplayNames(inLanguage, { type: 'language' }).of(code)?.toLowerCase() === name.toLowerCase();
-  return codes.find((code) => isLocale(code) && (isNamed('en', code) || isNamed(code, code))) ?? null;
-}
-
-function isLocale(name: string): boolean {
-  try {
-    return Intl.DateTimeFormat.supportedLocalesOf(name).length > 0;
-  } catch {
-    return false;
-  }
-}
 
 const links = z.strictObject({
   candidate: z
@@ -57,11 +29,15 @@ export const messageSchemas = {
     .describe(
       "The time zone of times in messages and digests, as in `Europe/Zagreb`, where an action's `hours` have no other.",
     ),
+  language: language
+    .optional()
+    .describe('The language of default messages, digests, notices and the summary; English by default.'),
   locale: locale
-    .default(plainSetting.locale)
+    .optional()
     .describe(
-      'The language and region that dates and numbers in messages are written for, as in `en-GB` or `hr`.',
+      'The language and region that dates and numbers in messages are written for, as in `en-GB` or `hr`; by default those of `language`.',
     ),
+  words: ownTexts.optional().describe('Texts of yours in place of default ones, by their names.'),
   links: links.optional().describe('Addresses that messages lead to; templates see them as `links`.'),
 };
 
@@ -73,13 +49,16 @@ export function readSetting(
 ): Setting {
   const read = (key: keyof typeof messageSchemas): unknown => {
     const { [key]: raw } = source;
-    const part = { schema: messageSchemas[key] as z.ZodType, path: [key], textOf: () => interpolateTemplate };
-    return raw === undefined ? undefined : validate({ ...part, raw }, reading);
+    const part = { schema: messageSchemas[key] as z.ZodType, path: [key] };
+    const isTemplate = key === 'links' && { textOf: () => interpolateTemplate };
+    return raw === undefined ? undefined : validate({ ...part, ...isTemplate, raw }, reading);
   };
-  const { timeZone, locale: usual } = plainSetting;
+  const spoken = (read('language') as LanguageCode | undefined) ?? 'en';
+  const localized = (read('locale') as string | undefined) ?? spoken;
   return {
-    timeZone: (read('timezone') as string | undefined) ?? timeZone,
-    locale: (read('locale') as string | undefined) ?? usual,
+    timeZone: (read('timezone') as string | undefined) ?? plainSetting.timeZone,
+    locale: localized,
+    wording: new Wording(spoken, localized, read('words') as OwnTexts | undefined),
     links: source.links === undefined ? null : readLinks(read('links'), source.links, words, reading),
   };
 }

@@ -5,7 +5,9 @@ import type { Path } from '../support/json.ts';
 
 export const planKeys = [
   'timezone',
+  'language',
   'locale',
+  'words',
   'links',
   'catalog',
   'lookups',

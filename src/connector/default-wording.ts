@@ -1,4 +1,5 @@
 import type { Status } from '../model.ts';
+import type { Placeholder, TextName } from '../words/wording.ts';
 
 // What default messages say: parts of templates, for any medium. In a loop over the `events` of a digest, what belongs to
 // an event is inside of it.
@@ -29,6 +30,43 @@ export const ofEntry = (fields = none): Around => ({
   fields,
 });
 
+/** What stands at the placeholders of a text: parts of templates; for `count`, a variable that has the number. */
+type Parts<Name extends TextName> = { readonly [key in Placeholder<Name>]: string };
+
+/** A default text by its name, in the language of the config. What it is filled with may have markup. */
+export const said = <Name extends TextName>(
+  name: Name,
+  ...parts: Placeholder<Name> extends never ? [] : [Parts<Name>]
+): string => filled(`"${name}"`, name, parts[0] ?? {});
+
+/** Names of texts that there are for each status. */
+type PerStatus<Name extends string> = Name extends `${infer Start}Completed` ? Start : never;
+type OfStatus = PerStatus<TextName>;
+
+/** The same of the texts that begin alike, such as `candidateCompleted`: the one of the event's status. */
+const saidOfStatus = <Start extends OfStatus>(
+  start: Start,
+  ...parts: Placeholder<`${Start}Completed`> extends never ? [] : [Parts<`${Start}Completed`>]
+): string => filled(`event.status | prepend: "${start}"`, start, parts[0] ?? {});
+
+/** A part that is one variable, or one value with filters. */
+const onlyVariable = /^\{\{ ([\w.]+) \}\}$/;
+const onlyValue = /^\{\{ ([^{}]+) \}\}$/;
+
+function filled(name: string, prefix: string, parts: { readonly [key: string]: string }): string {
+  const before: string[] = [];
+  const values = Object.entries(parts).map(([key, part]) => {
+    if (key === 'count') return `count: ${part}`;
+    const [, variable] = onlyVariable.exec(part) ?? [];
+    if (variable) return `${key}: ${variable}`;
+    const own = `${prefix}_${key}`;
+    const [, value] = onlyValue.exec(part) ?? [];
+    before.push(value ? `{% assign ${own} = ${value} %}` : `{% capture ${own} %}${part}{% endcapture %}`);
+    return `${key}: ${own}`;
+  });
+  return `${before.join('')}{{ ${name} | say${values.length > 0 ? `: ${values.join(', ')}` : ''} }}`;
+}
+
 /** What stands there if a field of the look-up `candidate` is known, and otherwise. */
 export function ifKnown(
   { candidate, fields }: Around,
@@ -41,11 +79,15 @@ export function ifKnown(
   return `{% if ${value} %}${known(value)}${otherwise && `{% else %}${otherwise}`}{% endif %}`;
 }
 
-/** `: 87 %`, where it is known. */
-const score = (around: Around): string =>
-  ifKnown(around, 'score', (value) =>
-    around.fields.get('score')?.type === 'number' ? `: {{ ${value} | number }} %` : `: {{ ${value} }}`,
-  );
+/** What is said, and the score where it is known: `…: 87 %`. */
+function withScore(around: Around, message: string): string {
+  const type = around.fields.get('score')?.type;
+  if (type === undefined) return message;
+  const text = type === 'number' ? 'withPercent' : 'withScore';
+  const scored = (value: string) =>
+    said(text, { message: '{{ message }}', score: `{{ ${value} | number }}` });
+  return `{% capture message %}${message}{% endcapture %}${ifKnown(around, 'score', scored, '{{ message }}')}`;
+}
 
 /** Where people read on: the candidate's report if it is known, else their page, if there is a link to it. */
 export function readOn(
@@ -53,19 +95,19 @@ export function readOn(
   hasLink: boolean,
   as: (address: string, text: string) => string,
 ): string {
-  const page = hasLink ? as(`{{ ${around.links}.candidate }}`, 'Open candidate') : '';
+  const page = hasLink ? as(`{{ ${around.links}.candidate }}`, said('openCandidate')) : '';
   return around.fields.get('report')?.type === 'url'
-    ? ifKnown(around, 'report', (value) => as(`{{ ${value} }}`, 'Open report'), page)
+    ? ifKnown(around, 'report', (value) => as(`{{ ${value} }}`, said('openReport')), page)
     : page;
 }
 
 /** `Backend Engineer`; `Test 7` without a name. */
 export const testName = ({ test }: Around): string =>
-  `{% if ${test}.name %}{{ ${test}.name }}{% else %}Test {{ event.testId }}{% endif %}`;
+  `{% if ${test}.name %}{{ ${test}.name }}{% else %}${said('testNumber', { id: '{{ event.testId | append: "" }}' })}{% endif %}`;
 
 /** The same where it stands alone: `Test: Backend Engineer`. By its name only, it could be a job. */
 export const testTitle = (around: Around): string =>
-  `{% if ${around.test}.name %}Test: {% endif %}${testName(around)}`;
+  `{% if ${around.test}.name %}${said('testTitle', { test: `{{ ${around.test}.name }}` })}{% else %}${testName(around)}{% endif %}`;
 
 /** The candidate's number, `4711`; `6f1c2d3e…` without one. */
 export const candidateNumber =
@@ -84,73 +126,52 @@ export const candidateInList = (around: Around, hasLink: boolean): string =>
     : named(around, '{{ event.candidateNumericalId | default: event.candidateId }}');
 
 /** The whole ids: they are what people search for. */
-export const wholeIds = 'Candidate id {{ event.candidateId }} | Test id {{ event.testId }}';
+export const wholeIds = said('ids', {
+  candidate: '{{ event.candidateId }}',
+  test: '{{ event.testId | append: "" }}',
+});
+
+const status = '{{ event.status | words }}';
 
 /** `Ana Kovač completed Backend Engineer: 87 %`. */
-export function sentence(around: Around, who: string): string {
-  const test = testName(around);
-  const did = perStatus({
-    Completed: ` completed ${test}`,
-    DidNotTake: ` did not take ${test}`,
-    Canceled: `: ${test}, test canceled`,
-  });
-  return `${who}${did}${score(around)}`;
-}
-
-/** Before what became of the test, after the candidate: nothing that was done by the candidate when it was canceled. */
-const then = (canceled: string): string => `{% if event.status == "Canceled" %}${canceled}{% endif %} `;
+export const sentence = (around: Around, who: string): string =>
+  withScore(around, saidOfStatus('person', { name: who, test: testName(around) }));
 
 /** `Candidate 4711 completed the test: 87 %`. */
 export const whatHappened = (around: Around, who: string): string =>
-  `Candidate ${who}${then(':')}{{ event.status | words }}${score(around)}`;
+  withScore(around, saidOfStatus('candidate', { candidate: who, status }));
 
 /** `Backend Engineer: candidate 4711 completed the test`. */
 export const inShort = (around: Around, who: string): string =>
-  `${testName(around)}: candidate ${who}${then(',')}{{ event.status | words }}${score(around)}`;
+  withScore(around, saidOfStatus('short', { test: testName(around), candidate: who, status }));
 
 /** The same, or something else where the name is not known. */
 export const headline = (around: Around, otherwise: string): string =>
   ifKnown(around, 'name', (name) => sentence(around, `{{ ${name} }}`), otherwise);
 
-/** `Backend Engineer: candidate 4711 completed the test`, where the name is not known. */
+/** The same as inShort; with the name where it is known. */
 export const eventInShort = (around: Around = ofMessage()): string =>
   headline(around, inShort(around, candidateNumber));
 
 /** What differs by status, such as a colour. `status`: where it is. */
-export function perStatus(values: { readonly [status in Status]: string }, status = 'event.status'): string {
-  return `{% case ${status} %}{% when "Completed" %}${values.Completed}{% when "DidNotTake" %}${values.DidNotTake}{% else %}${values.Canceled}{% endcase %}`;
+export function perStatus(values: { readonly [status in Status]: string }, of = 'event.status'): string {
+  return `{% case ${of} %}{% when "Completed" %}${values.Completed}{% when "DidNotTake" %}${values.DidNotTake}{% else %}${values.Canceled}{% endcase %}`;
 }
 
-export const eventTitle = perStatus({
-  Completed: 'Completed',
-  DidNotTake: 'Did not take the test',
-  Canceled: 'Canceled',
-});
-
-const toDecide = {
-  DidNotTake: 'There is no result. Decide whether to invite the candidate again.',
-  Canceled: 'There will be no result. If that was not meant, invite the candidate again.',
-};
+export const eventTitle = saidOfStatus('title');
 
 /** What a reader may do about an event. */
-export const whatNext = perStatus({ Completed: 'Look at the result in the testing service.', ...toDecide });
+export const whatNext = saidOfStatus('next');
 
 /** The same, where there is something to decide. `shown`: how it is said. */
 export const ifToDecide = (shown: (what: string) => string): string =>
-  perStatus({ Completed: '', DidNotTake: shown(toDecide.DidNotTake), Canceled: shown(toDecide.Canceled) });
-
-/** What stands behind a count. */
-export const statusInCounts: { readonly [status in Status]: string } = {
-  Completed: 'completed',
-  DidNotTake: 'did not take the test',
-  Canceled: 'canceled',
-};
+  `{% if event.status != "Completed" %}${shown(whatNext)}{% endif %}`;
 
 /** `2 completed, 1 canceled`, of a list of events. */
 export const countsByStatus = (events: string): string =>
   [
     `{% assign statuses = ${events} | map: "status" | uniq %}{% for status in statuses %}`,
-    `{% assign same = ${events} | where: "status", status %}{{ same.size | number }} ${perStatus(statusInCounts, 'status')}`,
+    `{% assign same = ${events} | where: "status", status %}{{ status | prepend: "count" | say: count: same.size }}`,
     '{% unless forloop.last %}, {% endunless %}{% endfor %}',
   ].join('');
 
@@ -162,17 +183,21 @@ export const digestInShort = (around: Around): string =>
   [
     '{% assign tests = events | map: "testId" | uniq %}{% assign people = events | map: "candidateId" | uniq %}',
     `{% for event in events limit: 1 %}{% if events.size == 1 %}${eventInShort(around)}`,
-    `{% elsif tests.size == 1 %}${testTitle(around)} (${countsByStatus('events')})`,
-    '{% else %}{{ people.size | number }} candidate{% if people.size > 1 %}s{% endif %} of {{ tests.size | number }} tests: ',
-    `${countsByStatus('events')}{% endif %}{% endfor %}`,
+    `{% elsif tests.size == 1 %}${testTitle(around)} (${countsByStatus('events')}){% else %}`,
+    said('digest', {
+      candidates: said('candidates', { count: 'people.size' }),
+      tests: said('tests', { count: 'tests.size' }),
+      counts: countsByStatus('events'),
+    }),
+    '{% endif %}{% endfor %}',
   ].join('');
 
 /** What a reader may do about the events of a digest. */
 export const whatNextOfDigest = [
   '{% assign done = events | where: "status", "Completed" %}',
-  '{% if done.size > 0 %}Look at the results in the testing service.{% endif %}',
+  `{% if done.size > 0 %}${said('nextResults')}{% endif %}`,
   '{% if done.size > 0 and done.size < events.size %} {% endif %}',
-  '{% if done.size < events.size %}Where a test was not taken or was canceled, there is no result: decide whom to invite again.{% endif %}',
+  `{% if done.size < events.size %}${said('nextNoResults')}{% endif %}`,
 ].join('');
 
 /** What is said of a digest's only event, or of several. */
@@ -200,21 +225,27 @@ export const countsOfTest = (shown: (counts: string) => string): string =>
   `{% if group.items.size > 1 %}${shown(countsByStatus('group.items'))}{% endif %}`;
 
 /** When a digest's events came: `Received Fri, 20 Nov 2026, 13:05–15:25 CET`. */
-export const receivedBetween = 'Received {{ events.first.receivedAt | date_range: events.last.receivedAt }}';
+export const receivedBetween = said('received', {
+  time: '{{ events.first.receivedAt | date_range: events.last.receivedAt }}',
+});
+
+const ofSink = { count: 'notice.count', sink: '{{ notice.sink }}' };
 
 /** `3 deliveries to mail given up`. */
 export const noticeInShort = [
-  '{% if notice.recovered %}{% if notice.sink %}{{ notice.sink }} works again{% else %}the changed config is in force{% endif %}{% else %}',
-  '{% case notice.alert %}{% when "dead", "held" %}{{ notice.count }} ',
-  '{% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} ',
-  'to {{ notice.sink }} {% if notice.alert == "held" %}held for a person to decide',
-  '{% elsif notice.missed %}went out, but not as meant{% else %}given up{% endif %}',
-  '{% when "paused" %}messages to {{ notice.sink }} do not go out',
-  '{% when "config" %}the changed config was refused',
-  '{% when "refused" %}{{ notice.count }} {% if notice.count == 1 %}event{% else %}events{% endif %} refused, from {{ notice.from }}',
-  '{% when "summary" %}the week: {{ notice.count }} {% if notice.count == 1 %}event{% else %}events{% endif %}',
-  '{% when "silence" %}no event since {{ notice.since | date }}{% else %}{{ notice.detail }}{% endcase %}{% endif %}',
+  `{% if notice.recovered %}{% if notice.sink %}${said('noticeWorks', { sink: ofSink.sink })}{% else %}${said('noticeInForce')}{% endif %}`,
+  `{% else %}{% case notice.alert %}{% when "dead" %}{% if notice.missed %}${said('noticeMissed', ofSink)}{% else %}${said('noticeDead', ofSink)}{% endif %}`,
+  `{% when "held" %}${said('noticeHeld', ofSink)}`,
+  `{% when "paused" %}${said('noticePaused', { sink: ofSink.sink })}`,
+  `{% when "config" %}${said('noticeConfig')}`,
+  `{% when "refused" %}${said('noticeRefused', { count: 'notice.count', from: '{{ notice.from }}' })}`,
+  `{% when "summary" %}${said('noticeSummary', { count: 'notice.count' })}`,
+  `{% when "silence" %}${said('noticeSilence', { time: '{{ notice.since | date }}' })}`,
+  '{% else %}{{ notice.detail }}{% endcase %}{% endif %}',
 ].join('');
+
+/** The same, and who says so. */
+export const noticeTitle = said('noticeTitle', { notice: noticeInShort });
 
 /** What differs between trouble, its end, and the weekly summary, such as a colour. */
 export const perNotice = (values: {
@@ -224,7 +255,11 @@ export const perNotice = (values: {
 }): string =>
   `{% if notice.recovered %}${values.recovered}{% elsif notice.alert == "summary" %}${values.summary}{% else %}${values.trouble}{% endif %}`;
 
-const sinceWords = perNotice({ trouble: 'Since', recovered: 'It began', summary: 'From' });
+const began = { time: '{{ notice.since | date }}' };
 
 /** When what a notice tells of began. */
-export const noticeBegan = `${sinceWords} {{ notice.since | date }}`;
+export const noticeBegan = perNotice({
+  trouble: said('since', began),
+  recovered: said('began', began),
+  summary: said('from', began),
+});

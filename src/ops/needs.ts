@@ -1,7 +1,8 @@
 import { program } from '../support/invocation.ts';
 import { lookupOf, type RefusedEvents } from '../model.ts';
 import type { Reads, SinkFigures, StuckCount } from '../store/store.ts';
-import { count, firstListed } from '../support/text.ts';
+import { count } from '../support/text.ts';
+import { english, type Wording } from '../words/wording.ts';
 import type { Pause } from './pauses.ts';
 
 /** How a sink is, in the words for people. */
@@ -70,9 +71,9 @@ export const isForgotten = ({ pause }: Pick<SinkCondition, 'pause'>): boolean =>
   pause?.by === 'person' && pause.isForgotten;
 
 /** A sink, or a look-up, in a sentence. */
-export const nameOf = (sink: string): string => {
+export const nameOf = (sink: string, wording = english): string => {
   const lookup = lookupOf(sink);
-  return lookup === null ? sink : `look-up ${lookup}`;
+  return lookup === null ? sink : wording.say('lookup', { lookup });
 };
 
 /** What may need a person. */
@@ -103,77 +104,79 @@ export interface Need {
   readonly command: string;
 }
 
-/** What needs a person: the same for `status`, the pages and the weekly summary. Pure. */
-export function needsOf({
-  isServed,
-  unwritable,
-  refused,
-  isRefused,
-  isWaiting,
-  isClosed,
-  sinks,
-  failing,
-  stuck,
-}: Troubles): Need[] {
+/**
+ * What needs a person: the same for `status`, the pages and the weekly summary, which has the sentences in its own language.
+ * Pure.
+ */
+export function needsOf(
+  { isServed, unwritable, refused, isRefused, isWaiting, isClosed, sinks, failing, stuck }: Troubles,
+  wording = english,
+): Need[] {
   const down = sinks.filter(isDown);
-  const forgotten = sinks.filter(isForgotten).map(({ sink }) => nameOf(sink));
+  const forgotten = sinks.filter(isForgotten).map(({ sink }) => sink);
+  const names = (all: readonly string[], by = wording) => all.map((sink) => nameOf(sink, by)).join(', ');
   const needs: (Need | false)[] = [
     !isServed && {
       words: 'no connector serves the store',
-      sentence: 'No connector serves the store',
+      sentence: wording.say('needServed'),
       command: 'status',
     },
     unwritable !== null && {
       words: 'the store cannot be written',
-      sentence: `The store cannot be written: ${unwritable.replace(/\.$/, '')}`,
+      sentence: wording.say('needUnwritable', { why: unwritable.replace(/\.$/, '') }),
       command: 'status',
     },
-    ...refusals(refused).map(({ words, what }) => ({ words, sentence: what, command: 'status' })),
+    ...refusals(refused, wording).map(({ words, what }) => ({ words, sentence: what, command: 'status' })),
     isRefused && {
       words: 'the changed config was refused',
-      sentence: 'The changed config is refused',
+      sentence: wording.say('needConfig'),
       command: 'check',
     },
     isWaiting && {
       words: 'changed keys wait for a restart',
-      sentence: 'Changed keys wait for a restart',
+      sentence: wording.say('needRestart'),
       command: 'status',
     },
     isClosed && {
       words: 'the admin port lets nobody in',
-      sentence: 'The admin port lets nobody in, since its password is too short',
+      sentence: wording.say('needClosed'),
       command: 'status',
     },
     down.length > 0 && {
       words: down.map(({ sink, state }) => `${nameOf(sink)} is ${sinkStates[state]}`).join(', '),
-      sentence: `Down now: ${down.map(({ sink }) => nameOf(sink)).join(', ')}`,
+      sentence: wording.say('needDown', { sinks: names(down.map(({ sink }) => sink)) }),
       command: 'check --live',
     },
     forgotten.length > 0 && {
-      words: `${forgotten.join(', ')} ${forgotten.length === 1 ? 'is' : 'are'} still paused by a person`,
-      sentence: `Still paused by a person: ${forgotten.join(', ')}`,
+      words: `${names(forgotten, english)} ${forgotten.length === 1 ? 'is' : 'are'} still paused by a person`,
+      sentence: wording.say('needForgotten', { sinks: names(forgotten) }),
       command: 'status',
     },
     failing.length > 0 && {
-      words: `${countsOf(failing)} failing for an hour`,
-      sentence: `Failing for an hour or longer: ${countsOf(failing)}`,
+      words: `${countsOf(failing, english)} failing for an hour`,
+      sentence: wording.say('needFailing', { list: countsOf(failing, wording) }),
       command: 'events --state pending',
     },
-    stuckNeed('dead', 'Given up', stuck),
-    stuckNeed('held', 'Held for a person to decide', stuck),
+    stuckNeed('dead', 'needDead', stuck, wording),
+    stuckNeed('held', 'needHeld', stuck, wording),
   ];
   return needs.filter((need) => need !== false);
 }
 
-const countsOf = (all: Troubles['failing']): string =>
-  all.map((one) => `${one.count} to ${one.sink}`).join(', ');
+const countsOf = (all: Troubles['failing'], wording: Wording): string =>
+  all.map(({ count: some, sink }) => wording.say('countTo', { count: some, sink })).join(', ');
 
-function stuckNeed(state: 'dead' | 'held', title: string, all: Troubles['stuck']): Need | false {
+function stuckNeed(
+  state: 'dead' | 'held',
+  text: 'needDead' | 'needHeld',
+  all: Troubles['stuck'],
+  wording: Wording,
+): Need | false {
   const stuck = all.filter((one) => one[state] > 0);
   const total = stuck.reduce((sum, one) => sum + one[state], 0);
-  const list = stuck.map((one) => `${one[state]} to ${one.sink}`).join(', ');
+  const list = stuck.map((one) => wording.say('countTo', { count: one[state], sink: one.sink })).join(', ');
   const command = `events --state ${state}`;
-  return total > 0 && { words: `${total} ${state}`, sentence: `${title}: ${list}`, command };
+  return total > 0 && { words: `${total} ${state}`, sentence: wording.say(text, { list }), command };
 }
 
 /** The events that were refused for one reason, in words. */
@@ -186,50 +189,39 @@ export interface Refusals extends RefusedEvents {
   readonly command: string;
 }
 
-/** The service sends nothing a third time. */
-const takeIn = `What is kept of it is listed by ${program} events --refused, and taken in by ${program} accept --from ADDRESS; look in the service for who is not there.`;
-
-const refusalWords = {
-  store: {
-    short: 'not stored',
-    long: 'the store could not be written',
-    advice:
-      'The service sends an event once more, and never again: look there for who finished meanwhile, and in the log for the cause.',
-  },
-  address: {
-    short: 'refused for the address',
-    long: 'receiver.allowFrom does not have that address',
-    advice: `If that is the service, add its address to receiver.allowFrom; if it is a proxy of yours, set receiver.trustProxy. ${takeIn}`,
-  },
-  token: {
-    short: 'refused for the token',
-    long: 'the token was missing or wrong',
-    advice: `Compare receiver.token with the Webhook URL in the service's account. ${takeIn}`,
-  },
-};
+const refusalTexts = {
+  store: { short: 'not stored', why: 'whyStore', advice: 'adviceStore' },
+  address: { short: 'refused for the address', why: 'whyAddress', advice: 'adviceAddress' },
+  token: { short: 'refused for the token', why: 'whyToken', advice: 'adviceToken' },
+} as const satisfies { readonly [reason in RefusedEvents['reason']]: object };
 
 const namedSources = 3;
 
 /** One for each reason. */
-export function refusals(all: readonly RefusedEvents[]): Refusals[] {
+export function refusals(all: readonly RefusedEvents[], wording = english): Refusals[] {
+  // The service sends nothing a third time.
+  const takeIn = wording.say('takeIn', {
+    list: `${program} events --refused`,
+    accept: `${program} accept --from ADDRESS`,
+  });
   return Array.from(
     Map.groupBy(all, ({ reason }) => reason),
     ([reason, alike]) => {
       const sources = alike.toSorted((a, b) => b.count - a.count).map(({ from }) => from);
-      const from = firstListed(sources, namedSources);
+      const list = sources.slice(0, namedSources).join(', ');
+      const more = sources.length - namedSources;
+      const from = more > 0 ? wording.say('andMore', { list, count: more }) : list;
       const total = alike.reduce((sum, one) => sum + one.count, 0);
-      const { short, long, advice } = refusalWords[reason];
-      const were = total === 1 ? 'was' : 'were';
-      const events = count(total, 'event');
+      const { short, why, advice } = refusalTexts[reason];
       return {
         reason,
         from,
         count: total,
         first: Math.min(...alike.map(({ first }) => first)),
         last: Math.max(...alike.map(({ last }) => last)),
-        words: `${events} ${were} ${short}`,
-        what: `${events} from ${from} ${were} refused: ${long}`,
-        advice,
+        words: `${count(total, 'event')} ${total === 1 ? 'was' : 'were'} ${short}`,
+        what: wording.say('refusedDetail', { count: total, from, why: wording.say(why) }),
+        advice: reason === 'store' ? wording.say(advice) : `${wording.say(advice)} ${takeIn}`,
         command: `${program} ignore --reason ${reason}`,
       };
     },

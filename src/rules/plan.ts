@@ -5,6 +5,7 @@ import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { RenderResult } from '../templates/template.ts';
 import type { Field, LookupField, ConditionInput } from './fields.ts';
 import type { Hours, Windows } from './calendar.ts';
+import type { Wording } from '../words/wording.ts';
 
 export interface Verdict {
   readonly rule: string;
@@ -142,6 +143,8 @@ export interface Plan {
   readonly testIds: readonly number[];
   /** The config's, which its days and times are by where nothing else is said. */
   readonly timeZone: string;
+  /** What is said of the connector itself, in the config's language. */
+  readonly wording: Wording;
   /** Replaces the plan's secrets in a text with `***`. */
   mask(text: string): string;
 }

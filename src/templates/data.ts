@@ -16,6 +16,7 @@ import {
   told,
   unknownOfEvent,
 } from '../model.ts';
+import { english, type Wording } from '../words/wording.ts';
 
 export type { EventData, NoticeData };
 
@@ -49,11 +50,13 @@ export interface Setting {
   readonly timeZone: string;
   /** Of dates and numbers. */
   readonly locale: string;
+  /** The default texts. */
+  readonly wording: Wording;
   /** The links of an event by name; null if the config has none. Throws if a template of them fails. */
   readonly links: ((data: TemplateData) => JsonMap) | null;
 }
 
-export const plainSetting: Setting = { timeZone: 'UTC', locale: 'en', links: null };
+export const plainSetting: Setting = { timeZone: 'UTC', locale: 'en', wording: english, links: null };
 
 export type AnyTemplateData = TemplateData | DigestTemplateData | NoticeTemplateData;
 

@@ -6,6 +6,7 @@ import type { AnyTemplateData, Setting, TemplateData } from './data.ts';
 import { dateFilters } from './dates.ts';
 import { UseLimit, StepLimit } from './limits.ts';
 import { peopleFilters } from './people.ts';
+import { isTextName, placeholder } from '../words/wording.ts';
 
 type Filter = Extract<Parameters<Liquid['registerFilter']>[1], (...args: never[]) => unknown>;
 
@@ -199,6 +200,33 @@ const newlineToBr: Filter = function (value) {
   return new Markup(lines.map((line) => (this.context as Rendering).escape(line)).join('<br />'));
 };
 
+/**
+ * A default text by its name, with values by the names of its placeholders. Markup among them stays; text is escaped once,
+ * here or, where there is no markup, when it is printed.
+ */
+const say: Filter = function (name, ...given) {
+  const rendering = this.context as Rendering;
+  const { wording } = rendering.setting;
+  const text = textOf(name);
+  if (!isTextName(text)) return text;
+  const values = new Map(given as [string, unknown][]);
+  const hasMarkup = values.values().some((value) => value instanceof Markup);
+  const shown = (value: unknown): string => {
+    if (value instanceof Markup) return value.marked;
+    const own: unknown = toValue(value);
+    return plain(wording.shown(typeof own === 'number' ? own : textOf(own)));
+  };
+  // Some media trim what they escape.
+  const plain = (part: string): string =>
+    hasMarkup ? part.replace(/\S(?:[^]*\S)?/, (words) => rendering.escape(words)) : part;
+  const parts = wording.textOf(text, values.get('count')).split(placeholder);
+  const filled = parts.map((part, index) => {
+    if (index % 2 === 0) return part && plain(part);
+    return values.has(part) ? shown(values.get(part)) : plain(`{${part}}`);
+  });
+  return hasMarkup ? new Markup(filled.join('')) : filled.join('');
+};
+
 /** Added to LiquidJS's filters, or replacing them. */
 const ownFilters: { readonly [name: string]: Filter } = {
   ...dateFilters,
@@ -215,6 +243,7 @@ const ownFilters: { readonly [name: string]: Filter } = {
   strip_newlines: keepingMarkup('strip_newlines'),
   slice,
   newline_to_br: newlineToBr,
+  say,
 };
 
 const sameReason = (names: readonly string[], reason: string): [string, string][] =>

@@ -2,6 +2,7 @@ import { toValue } from 'liquidjs';
 import type { Context } from 'liquidjs';
 import type { Status } from '../model.ts';
 import { memo } from '../support/text.ts';
+import type { TextName } from '../words/wording.ts';
 import type { Setting } from './data.ts';
 
 /** The `this` of a filter. The context is the engine's Rendering, which has the setting of its action. */
@@ -11,21 +12,21 @@ export interface Call {
 
 export const settingOf = ({ context }: Call): Setting => (context as unknown as { setting: Setting }).setting;
 
-const statusWords: { readonly [status in Status]: string } = {
-  Completed: 'completed the test',
-  DidNotTake: 'did not take the test',
-  Canceled: 'test canceled',
-};
+const statusTexts = {
+  Completed: 'completed',
+  DidNotTake: 'didNotTake',
+  Canceled: 'canceled',
+} as const satisfies { readonly [status in Status]: TextName };
 
 /** Longer ids are cut. */
 const longestShort = 12;
 
 /** Filters that show values as people say them. */
 export const peopleFilters = {
-  words(value: unknown): unknown {
+  words(this: Call, value: unknown): unknown {
     const status: unknown = toValue(value);
-    return typeof status === 'string' && Object.hasOwn(statusWords, status)
-      ? statusWords[status as Status]
+    return typeof status === 'string' && Object.hasOwn(statusTexts, status)
+      ? settingOf(this).wording.say(statusTexts[status as Status])
       : status;
   },
   /** The beginning of an id, which is enough to compare by eye. */

@@ -24,6 +24,7 @@ const names: Record<string, string> = {
 /** Where something of its own begins, which is listed by itself. */
 const ends = new Set([
   'sinks',
+  'words',
   'lookups.<name>.when',
   'rules[].when',
   'rules[].then',

@@ -247,8 +247,8 @@ rules: [ { name: all, when: {}, then: [ { sink: ${action} } ] } ]`,
     expect(subject).toBe('Backend <Engineer>: candidate 4711 completed the test');
     expect(text).toBe(`Candidate 4711 completed the test.
 
-Test:      Backend <Engineer>
-Received:  Fri, 20 Nov 2026, 13:05 CET
+Test: Backend <Engineer>
+Received: Fri, 20 Nov 2026, 13:05 CET
 
 https://tests.example.com/c/${id}
 `);
@@ -279,7 +279,7 @@ https://tests.example.com/c/${id}
 
   test('a mail to a candidate without number and link has the whole id', () => {
     const { text, html } = tell(config, 2, eventOf(id, 'Canceled', 8)) as { readonly [key: string]: string };
-    expect(text).toContain(`Candidate 6f1c2d3e…: test canceled.\n\nTest:      8\n`);
+    expect(text).toContain(`Candidate 6f1c2d3e…: test canceled.\n\nTest: 8\n`);
     expect(text).toContain(`\nCandidate id ${id} | Test id 8\n`);
     expect(text).toContain('\n\nWhat next: There will be no result.');
     expect(html).not.toContain('href');
@@ -440,7 +440,7 @@ What next: Look at the results in the testing service.
   });
 
   test('a webhook gets the events, without what the service sent besides', () => {
-    const { raw: _, receivedAt, ...first } = some[0]!;
+    const { raw: _, traceparent: _trace, receivedAt, ...first } = some[0]!;
     expect(tell(ats, some.slice(0, 1))['body']).toEqual({
       type: 'candidate.digest',
       timestamp: '2026-11-20T12:05:00.000Z',

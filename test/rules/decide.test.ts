@@ -4,6 +4,7 @@ import { decide, explain } from '../../src/rules/decide.ts';
 import { unmatchedRule } from '../../src/rules/plan.ts';
 import type { Action, Plan } from '../../src/rules/plan.ts';
 import type { TemplateData } from '../../src/templates/data.ts';
+import { english } from '../../src/words/wording.ts';
 import type { When } from '../../src/rules/conditions.ts';
 import { eventWith } from '../fixtures/event.ts';
 import { noFacts } from '../../src/model.ts';
@@ -45,6 +46,7 @@ function planOf(
     test: (testId) => ({ id: testId, name: `Test ${testId}` }),
     testIds: [7],
     timeZone: 'UTC',
+    wording: english,
     mask: (text) => text,
   };
 }

@@ -12,7 +12,7 @@ import {
 } from '../../model.ts';
 import { refusals } from '../needs.ts';
 import type { StuckCount } from '../../store/store.ts';
-import { count } from '../../support/text.ts';
+import { english, type Wording } from '../../words/wording.ts';
 
 /** What the conditions of alerts are evaluated on. */
 export interface Situation {
@@ -86,111 +86,130 @@ export function lastNotice(notified: ReadonlyMap<string, number>, cause: string)
 }
 
 /** The notices of one kind of alert whose condition has lasted for `afterMs`. Pure. */
-export function noticesFor(kind: AlertKind, afterMs: number, situation: Situation): Notice[] {
-  return describe[kind](situation).filter(({ since }) => since + afterMs <= situation.now);
+export function noticesFor(
+  kind: AlertKind,
+  afterMs: number,
+  situation: Situation,
+  wording = english,
+): Notice[] {
+  return describe[kind](situation, wording).filter(({ since }) => since + afterMs <= situation.now);
 }
 
-const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice[] } = {
-  dead: ({ dead }) =>
-    dead.map((stuck) =>
-      isMissed(stuck)
-        ? stuckNotice(
-            'dead',
-            stuck,
-            'went out, but not as meant.',
-            `Put right what it says. Tell those who were left out yourself, or send it again to all of them: ${program} resend takes the ids of the deliveries.`,
-          )
-        : stuckNotice(
-            'dead',
-            stuck,
-            'had to be given up.',
-            `Fix the cause, then replay them: ${program} replay --dead --sink ${shellWord(stuck.sink)} --cause ${shellWord(stuck.cause)}`,
-          ),
-    ),
-  held: ({ held }) =>
+const describe: { readonly [kind in AlertKind]: (situation: Situation, wording: Wording) => Notice[] } = {
+  dead: ({ dead }, wording) =>
+    dead.map((stuck) => {
+      const replay = `${program} replay --dead --sink ${shellWord(stuck.sink)} --cause ${shellWord(stuck.cause)}`;
+      return isMissed(stuck)
+        ? stuckNotice('dead', stuck, {
+            detail: wording.say('missedDetail', stuck),
+            advice: wording.say('missedAdvice', { command: `${program} resend` }),
+          })
+        : stuckNotice('dead', stuck, {
+            detail: wording.say('deadDetail', stuck),
+            advice: wording.say('deadAdvice', { command: replay }),
+          });
+    }),
+  held: ({ held }, wording) =>
     held.map((stuck) =>
-      stuckNotice(
-        'held',
-        stuck,
-        'may have arrived or not, and only a person can tell.',
-        `Look there, then replay or discard those listed by: ${program} events --state held --sink ${stuck.sink}`,
-      ),
+      stuckNotice('held', stuck, {
+        detail: wording.say('heldDetail', stuck),
+        advice: wording.say('heldAdvice', {
+          command: `${program} events --state held --sink ${stuck.sink}`,
+        }),
+      }),
     ),
-  paused: ({ paused, now }) =>
+  paused: ({ paused, now }, wording) =>
     paused.map(({ because, who, ...down }) =>
       noticeOf('paused', down.since, {
         // Each cause has its own fix.
         cause: causeOf('paused', down.sink, because?.reason),
         sink: down.sink,
         ...(who === undefined
-          ? {
-              detail: `${downFor(down, now)}${because ? `. ${asSentence(because.detail)}` : '.'} ${downWords(down.sink).meanwhile}`,
-              advice: `Put this right, or forward this to somebody who can. ${downWords(down.sink).afterwards} To see whether it works, run: ${program} check --live. To try it at once, run: ${program} retry ${down.sink}`,
-            }
+          ? outage(down, because, now, wording)
           : {
-              detail: `${down.sink} has been paused by ${who} for ${inWords(now - down.since)}, and messages wait for it. None is lost.`,
-              advice: `To let it go on, run: ${program} resume ${down.sink}. A pause with an end goes on by itself: ${program} pause ${down.sink} --for 2d`,
+              detail: wording.say('forgottenDetail', {
+                sink: down.sink,
+                who,
+                time: inWords(now - down.since, wording),
+              }),
+              advice: wording.say('forgottenAdvice', {
+                resume: `${program} resume ${down.sink}`,
+                pause: `${program} pause ${down.sink} --for 2d`,
+              }),
             }),
       }),
     ),
-  config: ({ refused, now }) => {
+  config: ({ refused, now }, wording) => {
     if (refused === null) return [];
     const { problem, others, file, since, loadedAt } = refused;
-    const more =
-      others === 0 ? '' : ` There ${others === 1 ? 'is one more problem' : `are ${others} more problems`}.`;
+    const more = others === 0 ? '' : ` ${wording.say('moreProblems', { count: others })}`;
     return [
       noticeOf('config', since, {
         cause: `config: ${problem}`,
-        detail: `The changed config was refused. ${asSentence(problem)}${more} What was loaded ${inWords(now - loadedAt)} ago stays in force.`,
-        advice: `Correct the file: it is loaded by itself when it changes. Do not restart before, for it would not start. All problems are shown by: ${program} check --config ${file}`,
+        detail: wording.say('configDetail', {
+          problem: `${asSentence(problem)}${more}`,
+          time: inWords(now - loadedAt, wording),
+        }),
+        advice: wording.say('configAdvice', { command: `${program} check --config ${file}` }),
       }),
     ];
   },
-  refused: ({ refusedEvents, now }) =>
-    refusals(refusedEvents).map(({ reason, what, advice, command, from, count: many, first, last }) =>
-      noticeOf('refused', first, {
-        cause: refusedCause(reason),
-        from,
-        count: many,
-        detail: `${what}. ${many === 1 ? 'It came' : `The first came ${inWords(now - first)} ago, the last`} ${inWords(now - last)} ago.`,
-        advice: `${advice} When that is done: ${command}`,
-      }),
+  refused: ({ refusedEvents, now }, wording) =>
+    refusals(refusedEvents, wording).map(
+      ({ reason, what, advice, command, from, count: many, first, last }) => {
+        const lastAgo = inWords(now - last, wording);
+        const when =
+          many === 1
+            ? wording.say('refusedOnce', { time: lastAgo })
+            : wording.say('refusedOften', { first: inWords(now - first, wording), last: lastAgo });
+        return noticeOf('refused', first, {
+          cause: refusedCause(reason),
+          from,
+          count: many,
+          detail: `${what}. ${when}`,
+          advice: `${advice} ${wording.say('putAway', { command })}`,
+        });
+      },
     ),
-  silence: ({ lastEventAt, now }) => [
+  silence: ({ lastEventAt, now }, wording) => [
     noticeOf('silence', lastEventAt, {
-      detail: `No event has come for ${inWords(now - lastEventAt)}.`,
-      advice:
-        "If candidates have taken tests since, check that the Webhook URL in the testing service's account still leads here.",
+      detail: wording.say('silenceDetail', { time: inWords(now - lastEventAt, wording) }),
+      advice: wording.say('silenceAdvice'),
     }),
   ],
 };
 
-/** What becomes of what waits for a sink that is down, or for a look-up. */
-const downWords = (sink: string) =>
-  lookupOf(sink) === null
-    ? {
-        meanwhile: 'They wait, and none is lost.',
-        afterwards:
-          'The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed.',
-      }
-    : {
-        meanwhile: 'Events wait for it, and are decided without it when their waitFor is over.',
-        afterwards: 'What waits then is decided with what it finds out.',
-      };
+type Down = Omit<Situation['paused'][number], 'because' | 'who'>;
 
-function downFor(
-  { sink, since, failures, lastSuccessAt }: Omit<Situation['paused'][number], 'because'>,
+function outage(
+  down: Down,
+  because: Failure | null,
   now: number,
-): string {
-  const time = inWords(now - since);
+  wording: Wording,
+): Pick<Notice, 'detail' | 'advice'> {
+  const isLookup = lookupOf(down.sink) !== null;
+  const detail = [
+    downFor(down, now, wording),
+    ...(because ? [asSentence(because.detail)] : []),
+    wording.say(isLookup ? 'eventsWait' : 'messagesWait'),
+  ];
+  const advice = wording.say('pausedAdvice', {
+    afterwards: wording.say(isLookup ? 'eventsGoOn' : 'messagesGoOn'),
+    check: `${program} check --live`,
+    retry: `${program} retry ${down.sink}`,
+  });
+  return { detail: detail.join(' '), advice };
+}
+
+function downFor({ sink, since, failures, lastSuccessAt }: Down, now: number, wording: Wording): string {
+  const time = inWords(now - since, wording);
   const lookup = lookupOf(sink);
-  if (lookup !== null) return `The look-up ${lookup} has had no answer for ${time}`;
+  if (lookup !== null) return wording.say('lookupDetail', { lookup, time });
   // Of one that is tried as usual an attempt may have arrived although nobody knows.
-  if (failures !== undefined)
-    return `${failures} attempts at messages to ${sink} have failed in ${time}, and none has worked`;
+  if (failures !== undefined) return wording.say('failingDetail', { count: failures, sink, time });
   return lastSuccessAt === null || lastSuccessAt <= since
-    ? `No message to ${sink} has gone out for ${time}`
-    : `Messages to ${sink} have failed again and again for ${time}, and none has gone out for ${inWords(now - lastSuccessAt)}`;
+    ? wording.say('pausedDetail', { sink, time })
+    : wording.say('flappingDetail', { sink, time, last: inWords(now - lastSuccessAt, wording) });
 }
 
 const refusedCause = (reason: RefusedEvents['reason']): string => `refused ${reason}`;
@@ -210,12 +229,10 @@ export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith(`${
 
 function stuckNotice(
   alert: StuckState,
-  { sink, cause, count: many, firstAt, reason }: StuckCount,
-  what: string,
-  advice: string,
+  { sink, cause, count, firstAt }: StuckCount,
+  words: Pick<Notice, 'detail' | 'advice'>,
 ): Notice {
-  const detail = `${many === 1 ? 'A delivery' : count(many, 'delivery')} to ${sink} ${what} ${reason}`;
-  return noticeOf(alert, firstAt, { cause: causeOf(alert, sink, cause), sink, count: many, detail, advice });
+  return noticeOf(alert, firstAt, { cause: causeOf(alert, sink, cause), sink, count, ...words });
 }
 
 /** Most notices begin a trouble, and are about no sink. */
@@ -230,16 +247,16 @@ function noticeOf(
 const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 const units = [
-  { name: 'day', ms: 86_400_000 },
-  { name: 'hour', ms: 3_600_000 },
-  { name: 'minute', ms: 60_000 },
-  { name: 'second', ms: 1000 },
-];
+  { name: 'days', ms: 86_400_000 },
+  { name: 'hours', ms: 3_600_000 },
+  { name: 'minutes', ms: 60_000 },
+  { name: 'seconds', ms: 1000 },
+] as const;
 
 /** In the largest unit of which there are two: `90 minutes`, `3 days`. */
-function inWords(durationMs: number): string {
-  const unit = units.find(({ ms }) => durationMs >= 2 * ms) ?? { name: 'second', ms: 1000 };
-  return count(Math.max(1, Math.floor(durationMs / unit.ms)), unit.name);
+function inWords(durationMs: number, wording: Wording): string {
+  const unit = units.find(({ ms }) => durationMs >= 2 * ms) ?? units[3];
+  return wording.say(unit.name, { count: Math.max(1, Math.floor(durationMs / unit.ms)) });
 }
 
 /** The alerts whose end is told, too. */
@@ -259,36 +276,40 @@ export class Recoveries {
   /** When the end of each notice's trouble was first seen, on the scale of Clock.elapsed. */
   #endedAt = new Map<string, number>();
 
-  look(told: readonly RaisedNotice[], { now, elapsed, down, lastSuccessAt, refused }: State): Notice[] {
+  look(
+    told: readonly RaisedNotice[],
+    { now, elapsed, down, lastSuccessAt, refused }: State,
+    wording = english,
+  ): Notice[] {
     const works = (sink: string, since: number) => !down.has(sink) && (lastSuccessAt.get(sink) ?? 0) > since;
     const ended = told.filter(({ sink, since }) => (sink === null ? refused === null : works(sink, since)));
     this.#endedAt = new Map(ended.map(({ id }) => [id, this.#endedAt.get(id) ?? elapsed]));
     return ended.flatMap((notice) => {
       const endedMs = elapsed - this.#endedAt.get(notice.id)!;
       const mayBeSame = notice.sink !== null && endedMs < recoveryMs;
-      return mayBeSame ? [] : [recovery(notice, inWords(now - endedMs - notice.since))];
+      return mayBeSame ? [] : [recovery(notice, inWords(now - endedMs - notice.since, wording), wording)];
     });
   }
 }
 
-function recoveryWords(sink: string, lasted: string): Pick<Notice, 'detail' | 'advice'> {
+function recoveryWords(sink: string, time: string, wording: Wording): Pick<Notice, 'detail' | 'advice'> {
   const lookup = lookupOf(sink);
   return lookup === null
     ? {
-        detail: `${sink} works again, after ${lasted}. The deliveries that waited go on.`,
-        advice: `Nothing has to be done for them. Any that were given up meanwhile are listed by: ${program} events --state dead --sink ${sink}`,
+        detail: wording.say('worksDetail', { sink, time }),
+        advice: wording.say('worksAdvice', { command: `${program} events --state dead --sink ${sink}` }),
       }
     : {
-        detail: `The look-up ${lookup} works again, after ${lasted}. What waited for it goes on.`,
-        advice: `Nothing has to be done. An event that was decided without it meanwhile can be looked up again by: ${program} lookup EVENT`,
+        detail: wording.say('lookupWorksDetail', { lookup, time }),
+        advice: wording.say('lookupWorksAdvice', { command: `${program} lookup EVENT` }),
       };
 }
 
-function recovery({ id, alert, sink, since }: RaisedNotice, lasted: string): Notice {
+function recovery({ id, alert, sink, since }: RaisedNotice, time: string, wording: Wording): Notice {
   const words =
     sink === null
-      ? { detail: `The changed config is in force now, after ${lasted}.`, advice: 'Nothing has to be done.' }
-      : recoveryWords(sink, lasted);
+      ? { detail: wording.say('inForceDetail', { time }), advice: wording.say('nothingToDo') }
+      : recoveryWords(sink, time, wording);
   // Told once for each notice.
   return { alert, cause: `${alert} over: ${id}`, sink, count: 0, since, ...words, recovered: true };
 }

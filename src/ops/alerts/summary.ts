@@ -1,10 +1,9 @@
 import { program } from '../../support/invocation.ts';
-import { statusInCounts } from '../../connector/default-wording.ts';
-import type { Notice } from '../../model.ts';
+import type { DeliveryState, Notice, Status } from '../../model.ts';
 import { lastOf, type Week } from '../../rules/calendar.ts';
 import type { Need } from '../needs.ts';
 import type { Store, Tally } from '../../store/store.ts';
-import { count } from '../../support/text.ts';
+import type { TextName, Wording } from '../../words/wording.ts';
 
 /** The week that a summary is about. */
 export interface SummaryWeek {
@@ -43,21 +42,32 @@ export function summaryNotice(
   { events, deliveries }: Tally,
   needs: readonly Need[],
   nameOf: (testId: number) => string,
+  wording: Wording,
 ): Notice {
   const all = sum(events);
   const byTest = Map.groupBy(events, ({ testId }) => testId);
   const tests = [...byTest].toSorted(([, a], [, b]) => sum(b) - sum(a));
   const sinks = [...Map.groupBy(deliveries, ({ sink }) => sink)];
+  const item = (name: string, value: string) => wording.say('item', { name, value });
+  const more = (name: 'moreTests' | 'moreSinks') => (count: number) => wording.say(name, { count });
+  const byStatus = (some: Tally['events']) =>
+    inWords(countTexts, (status) => some.filter((one) => one.status === status), wording);
+  const byState = (some: Tally['deliveries']) =>
+    inWords(stateTexts, (state) => some.filter((one) => one.state === state), wording);
   const lines = [
-    all === 0 ? 'No event came.' : `${count(all, 'event')}: ${byStatus(events)}`,
-    ...listed(tests, mostTests, 'test', ([testId, ofTest]) => {
+    all === 0 ? wording.say('noEvents') : item(wording.say('events', { count: all }), byStatus(events)),
+    ...listed(tests, mostTests, more('moreTests'), ([testId, ofTest]) => {
       const name = nameOf(testId);
       const short = name.length > mostName ? `${name.slice(0, mostName - 1)}…` : name;
-      return `${short}: ${byStatus(ofTest)}`;
+      return item(short, byStatus(ofTest));
     }),
-    ...listed(sinks, mostSinks, 'sink', ([sink, ofSink]) => `Deliveries to ${sink}: ${byState(ofSink)}`),
+    ...listed(sinks, mostSinks, more('moreSinks'), ([sink, ofSink]) =>
+      item(wording.say('deliveriesTo', { sink }), byState(ofSink)),
+    ),
   ];
-  const needed = needs.map(({ sentence, command }) => `${sentence}. See: ${program} ${command}.`);
+  const needed = needs.map(({ sentence, command }) =>
+    wording.say('need', { what: sentence, command: `${program} ${command}` }),
+  );
   return {
     alert: 'summary',
     cause,
@@ -65,7 +75,7 @@ export function summaryNotice(
     count: all,
     since: from,
     detail: lines.join('\n'),
-    advice: needed.length === 0 ? 'Nothing needs a person.' : needed.join(' '),
+    advice: needed.length === 0 ? wording.say('nothingNeeded') : needed.join(' '),
     recovered: false,
   };
 }
@@ -74,27 +84,38 @@ type Count = { readonly count: number };
 
 const sum = (counted: readonly Count[]): number => counted.reduce((total, one) => total + one.count, 0);
 
-function listed<T>(all: readonly T[], most: number, what: string, line: (one: T) => string): string[] {
+function listed<T>(
+  all: readonly T[],
+  most: number,
+  moreOf: (count: number) => string,
+  line: (one: T) => string,
+): string[] {
   const more = all.length - most;
-  return [...all.slice(0, most).map(line), ...(more > 0 ? [`… and ${count(more, `more ${what}`)}`] : [])];
+  return [...all.slice(0, most).map(line), ...(more > 0 ? [moreOf(more)] : [])];
 }
 
-const byStatus = (events: Tally['events']): string =>
-  inWords(statusInCounts, (status) => events.filter((one) => one.status === status));
+const countTexts = {
+  Completed: 'countCompleted',
+  DidNotTake: 'countDidNotTake',
+  Canceled: 'countCanceled',
+} as const satisfies { readonly [status in Status]: TextName };
 
-const stateWords = {
-  delivered: 'delivered',
-  pending: 'waiting',
-  sending: 'under way',
-  dead: 'given up',
-  held: 'held',
-  discarded: 'discarded',
-};
+const stateTexts = {
+  delivered: 'stateDelivered',
+  pending: 'statePending',
+  sending: 'stateSending',
+  dead: 'stateDead',
+  held: 'stateHeld',
+  discarded: 'stateDiscarded',
+} as const satisfies { readonly [state in DeliveryState]: TextName };
 
-const byState = (deliveries: Tally['deliveries']): string =>
-  inWords(stateWords, (state) => deliveries.filter((one) => one.state === state));
+type CountText = (typeof countTexts)[Status] | (typeof stateTexts)[DeliveryState];
 
-function inWords(kinds: { readonly [kind: string]: string }, of: (kind: string) => readonly Count[]): string {
-  const parts = Object.entries(kinds).map(([kind, words]) => [sum(of(kind)), words] as const);
-  return parts.flatMap(([many, words]) => (many > 0 ? `${many} ${words}` : [])).join(', ');
+function inWords(
+  kinds: { readonly [kind: string]: CountText },
+  of: (kind: string) => readonly Count[],
+  wording: Wording,
+): string {
+  const parts = Object.entries(kinds).map(([kind, name]) => [sum(of(kind)), name] as const);
+  return parts.flatMap(([count, name]) => (count > 0 ? wording.say(name, { count }) : [])).join(', ');
 }

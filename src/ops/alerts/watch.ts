@@ -99,7 +99,7 @@ class AlertWatch {
 
   async check(): Promise<void> {
     const { clock, config, paused, store } = this.#parts;
-    const { alerts, summary } = config().plan;
+    const { alerts, summary, wording } = config().plan;
     if (alerts.length === 0 && !summary) return;
     const now = clock.now();
     const notified = (this.#notified ??= await store.lastRaised());
@@ -137,7 +137,7 @@ class AlertWatch {
       lastEventAt: (await store.lastEventAt(now)) ?? this.#startedAt,
     };
     for (const { kind, afterMs, actions } of alerts) {
-      for (const notice of noticesFor(kind, afterMs, situation)) {
+      for (const notice of noticesFor(kind, afterMs, situation, wording)) {
         if (!isNew(notice, lastNotice(notified, notice.cause), now)) continue;
         await this.#notify(notice, actions, now, notified).catch(this.#parts.failed);
       }
@@ -154,7 +154,7 @@ class AlertWatch {
       down: new Set(down.map(({ sink }) => sink)),
       lastSuccessAt,
     };
-    for (const notice of this.#recoveries.look(known, state)) {
+    for (const notice of this.#recoveries.look(known, state, wording)) {
       const alert = alerts.find(({ kind }) => kind === notice.alert);
       if (alert) await this.#notify(notice, alert.actions, now, notified).catch(this.#parts.failed);
     }
@@ -207,12 +207,12 @@ class AlertWatch {
     const { plan } = config();
     const nameOf = (testId: number) => {
       const { name } = plan.test(testId);
-      return typeof name === 'string' ? name : `Test ${testId}`;
+      return typeof name === 'string' ? name : plan.wording.say('testNumber', { id: String(testId) });
     };
     const counts = await store.counts();
     const isDown = new Set(down.map(({ sink }) => sink));
     const working = counts.filter(({ sink, states }) => states.pending > 0 && !isDown.has(sink));
-    const needs = needsOf({
+    const troubles = {
       isServed: true,
       unwritable: null,
       refused: await store.refused(),
@@ -226,8 +226,10 @@ class AlertWatch {
         now,
       ),
       stuck: counts.map(({ sink, states: { dead, held } }) => ({ sink, dead, held })),
-    });
-    await this.#notify(summaryNotice(about, tally, needs, nameOf), actions, now, notified, now - about.from);
+    };
+    const needs = needsOf(troubles, plan.wording);
+    const notice = summaryNotice(about, tally, needs, nameOf, plan.wording);
+    await this.#notify(notice, actions, now, notified, now - about.from);
   }
 
   async #notify(

@@ -1,0 +1,191 @@
+import type { Language } from './language.ts';
+
+/** Times stand in the dative: "seit 3 Tagen", "vor 3 Tagen". */
+export const de = {
+  languageCode: 'de',
+
+  completed: 'hat den Test abgeschlossen',
+  didNotTake: 'ist nicht zum Test angetreten',
+  canceled: 'Test abgesagt',
+  titleCompleted: 'Abgeschlossen',
+  titleDidNotTake: 'Nicht angetreten',
+  titleCanceled: 'Abgesagt',
+  countCompleted: '{count} abgeschlossen',
+  countDidNotTake: '{count} nicht angetreten',
+  countCanceled: '{count} abgesagt',
+
+  testNumber: 'Test {id}',
+  testTitle: 'Test: {test}',
+  candidateCompleted: 'Kandidat/in {candidate} {status}',
+  candidateDidNotTake: 'Kandidat/in {candidate} {status}',
+  candidateCanceled: 'Kandidat/in {candidate}: {status}',
+  shortCompleted: '{test}: Kandidat/in {candidate} {status}',
+  shortDidNotTake: '{test}: Kandidat/in {candidate} {status}',
+  shortCanceled: '{test}: Kandidat/in {candidate}, {status}',
+  personCompleted: '{name} hat {test} abgeschlossen',
+  personDidNotTake: '{name} ist nicht zu {test} angetreten',
+  personCanceled: '{name}: {test}, Test abgesagt',
+  withPercent: '{message}: {score} %',
+  withScore: '{message}: {score}',
+  ids: 'Kandidaten-ID {candidate} | Test-ID {test}',
+  received: 'Eingegangen: {time}',
+  openCandidate: 'Profil öffnen',
+  openReport: 'Bericht öffnen',
+  notKnown: 'nicht bekannt',
+
+  whatNext: 'Nächster Schritt:',
+  nextCompleted: 'Das Ergebnis steht im Testportal.',
+  nextDidNotTake: 'Es gibt kein Ergebnis. Bitte entscheiden, ob noch einmal eingeladen wird.',
+  nextCanceled: 'Es wird kein Ergebnis geben. Falls das nicht so gewollt war: noch einmal einladen.',
+  nextResults: 'Die Ergebnisse stehen im Testportal.',
+  nextNoResults:
+    'Wo niemand angetreten ist oder der Test abgesagt wurde, gibt es kein Ergebnis: Bitte entscheiden, wer noch einmal eingeladen wird.',
+
+  candidates: { one: '{count} Person', other: '{count} Personen' },
+  tests: { one: '{count} Test', other: '{count} Tests' },
+  digest: '{candidates}, {tests}: {counts}',
+  more: '… und {count} weitere',
+  moreInText: '… und {count} weitere: Im Klartext dieser E-Mail stehen alle',
+
+  item: '{name}: {value}',
+  labelTest: 'Test',
+  labelEmail: 'E-Mail',
+  labelReceived: 'Eingegangen',
+  labelWhat: 'Was',
+  labelSince: 'Seit',
+  labelBegan: 'Beginn',
+  labelFrom: 'Ab',
+  sentBy: 'Gesendet von Candidate Connector.',
+
+  noticeTitle: 'Candidate Connector: {notice}',
+  badgeTrouble: 'Candidate Connector braucht Hilfe',
+  badgeRecovered: 'Candidate Connector läuft wieder',
+  badgeSummary: 'Candidate Connector, jede Woche',
+  noticeDead: {
+    one: '{count} Zustellung an {sink} aufgegeben',
+    other: '{count} Zustellungen an {sink} aufgegeben',
+  },
+  noticeMissed: {
+    one: '{count} Zustellung an {sink} ging hinaus, aber nicht wie gewollt',
+    other: '{count} Zustellungen an {sink} gingen hinaus, aber nicht wie gewollt',
+  },
+  noticeHeld: {
+    one: '{count} Zustellung an {sink} wartet auf eine Entscheidung',
+    other: '{count} Zustellungen an {sink} warten auf eine Entscheidung',
+  },
+  noticePaused: 'Nachrichten an {sink} gehen nicht hinaus',
+  noticeConfig: 'Die geänderte Konfiguration wurde abgelehnt',
+  noticeRefused: {
+    one: '{count} Ereignis abgelehnt, von {from}',
+    other: '{count} Ereignisse abgelehnt, von {from}',
+  },
+  noticeSilence: 'kein Ereignis seit {time}',
+  noticeSummary: { one: 'die Woche: {count} Ereignis', other: 'die Woche: {count} Ereignisse' },
+  noticeWorks: '{sink} funktioniert wieder',
+  noticeInForce: 'Die geänderte Konfiguration gilt',
+  since: 'Seit {time}',
+  began: 'Beginn: {time}',
+  from: 'Ab {time}',
+
+  days: { one: '{count} Tag', other: '{count} Tagen' },
+  hours: { one: '{count} Stunde', other: '{count} Stunden' },
+  minutes: { one: '{count} Minute', other: '{count} Minuten' },
+  seconds: { one: '{count} Sekunde', other: '{count} Sekunden' },
+
+  deadDetail: {
+    one: 'Eine Zustellung an {sink} musste aufgegeben werden. {reason}',
+    other: '{count} Zustellungen an {sink} mussten aufgegeben werden. {reason}',
+  },
+  deadAdvice: 'Die Ursache beheben, dann noch einmal senden: {command}',
+  missedDetail: {
+    one: 'Eine Zustellung an {sink} ging hinaus, aber nicht wie gewollt. {reason}',
+    other: '{count} Zustellungen an {sink} gingen hinaus, aber nicht wie gewollt. {reason}',
+  },
+  missedAdvice:
+    'Beheben, was da steht. Wer leer ausging, ist selbst zu benachrichtigen; oder alle bekommen es noch einmal: {command} nimmt die IDs der Zustellungen.',
+  heldDetail: {
+    one: 'Bei einer Zustellung an {sink} ist ungewiss, ob sie angekommen ist, und nur ein Mensch kann es feststellen. {reason}',
+    other:
+      'Bei {count} Zustellungen an {sink} ist ungewiss, ob sie angekommen sind, und nur ein Mensch kann es feststellen. {reason}',
+  },
+  heldAdvice: 'Dort nachsehen, dann noch einmal senden oder verwerfen, was dies auflistet: {command}',
+  pausedDetail: 'Seit {time} ist keine Nachricht an {sink} hinausgegangen.',
+  failingDetail: {
+    one: '{count} Versuch, etwas an {sink} zu senden, ist in {time} gescheitert, und keiner ist gelungen.',
+    other:
+      '{count} Versuche, etwas an {sink} zu senden, sind in {time} gescheitert, und keiner ist gelungen.',
+  },
+  flappingDetail:
+    'Nachrichten an {sink} scheitern seit {time} immer wieder, und seit {last} ist keine hinausgegangen.',
+  lookupDetail: 'Die Abfrage {lookup} bekommt seit {time} keine Antwort.',
+  messagesWait: 'Sie warten, und keine geht verloren.',
+  eventsWait: 'Ereignisse warten darauf; ist ihr waitFor vorbei, wird ohne sie entschieden.',
+  pausedAdvice:
+    'Das beheben, oder dies an jemanden weiterleiten, der es kann. {afterwards} Ob es funktioniert, zeigt: {check}. Sofort versuchen: {retry}',
+  forgottenDetail:
+    '{sink} ist seit {time} angehalten (von {who}), und Nachrichten warten darauf. Keine geht verloren.',
+  forgottenAdvice: 'Weiter geht es mit: {resume}. Eine Pause mit Ende geht von selbst weiter: {pause}',
+  messagesGoOn:
+    'Die Nachrichten gehen dann von selbst hinaus; nur solche, die länger als retry.giveUpAfter gescheitert sind, müssen noch einmal gesendet werden.',
+  eventsGoOn: 'Was dann wartet, wird mit dem Ergebnis der Abfrage entschieden.',
+  configDetail:
+    'Die geänderte Konfiguration wurde abgelehnt. {problem} Was vor {time} geladen wurde, gilt weiter.',
+  moreProblems: { one: 'Es gibt noch einen Fehler.', other: 'Es gibt noch {count} weitere Fehler.' },
+  configAdvice:
+    'Die Datei berichtigen: Sie wird von selbst geladen, wenn sie sich ändert. Vorher nicht neu starten, denn der Start würde misslingen. Alle Fehler zeigt: {command}',
+  refusedDetail: {
+    one: '{count} Ereignis von {from} wurde abgelehnt: {why}',
+    other: '{count} Ereignisse von {from} wurden abgelehnt: {why}',
+  },
+  andMore: '{list} und {count} weiteren',
+  whyStore: 'Der Speicher war nicht beschreibbar',
+  whyAddress: 'In receiver.allowFrom fehlt diese Adresse',
+  whyToken: 'Der Token fehlte oder war falsch',
+  adviceStore:
+    'Der Dienst sendet ein Ereignis noch einmal und dann nie wieder: dort nachsehen, wer inzwischen fertig wurde, und im Log die Ursache suchen.',
+  adviceAddress:
+    'Ist das der Dienst, gehört seine Adresse in receiver.allowFrom; ist es ein eigener Proxy, fehlt receiver.trustProxy.',
+  adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',
+  takeIn:
+    'Was davon aufbewahrt ist, listet {list}, und {accept} nimmt es auf; wer dort fehlt, steht im Dienst.',
+  refusedOnce: 'Es kam vor {time}.',
+  refusedOften: 'Das erste kam vor {first}, das letzte vor {last}.',
+  putAway: 'Wenn das erledigt ist: {command}',
+  silenceDetail: 'Seit {time} ist kein Ereignis gekommen.',
+  silenceAdvice:
+    'Falls seitdem Tests gemacht wurden: prüfen, ob die „Webhook URL“ im Konto des Testdienstes noch hierher führt.',
+  worksDetail: '{sink} funktioniert wieder, nach {time}. Die Zustellungen, die gewartet haben, gehen weiter.',
+  worksAdvice: 'Für sie ist nichts zu tun. Was inzwischen aufgegeben wurde, listet: {command}',
+  lookupWorksDetail:
+    'Die Abfrage {lookup} funktioniert wieder, nach {time}. Was auf sie gewartet hat, geht weiter.',
+  lookupWorksAdvice:
+    'Es ist nichts zu tun. Ein Ereignis, das inzwischen ohne sie entschieden wurde, lässt sich neu abfragen: {command}',
+  inForceDetail: 'Die geänderte Konfiguration gilt jetzt, nach {time}.',
+  nothingToDo: 'Es ist nichts zu tun.',
+
+  noEvents: 'Es kam kein Ereignis.',
+  events: { one: '{count} Ereignis', other: '{count} Ereignisse' },
+  deliveriesTo: 'Zustellungen an {sink}',
+  stateDelivered: '{count} zugestellt',
+  statePending: '{count} wartend',
+  stateSending: '{count} unterwegs',
+  stateDead: '{count} aufgegeben',
+  stateHeld: '{count} angehalten',
+  stateDiscarded: '{count} verworfen',
+  moreTests: { one: '… und {count} weiterer Test', other: '… und {count} weitere Tests' },
+  moreSinks: { one: '… und {count} weiteres Ziel', other: '… und {count} weitere Ziele' },
+  nothingNeeded: 'Niemand muss etwas tun.',
+  need: '{what}. Siehe: {command}.',
+  needServed: 'Kein Connector bedient den Speicher',
+  needUnwritable: 'Der Speicher ist nicht beschreibbar: {why}',
+  needConfig: 'Die geänderte Konfiguration ist abgelehnt',
+  needRestart: 'Geänderte Schlüssel warten auf einen Neustart',
+  needClosed: 'Der Admin-Port lässt niemanden ein, weil sein Passwort zu kurz ist',
+  needDown: 'Zurzeit gestört: {sinks}',
+  needForgotten: 'Noch von Hand angehalten: {sinks}',
+  needFailing: 'Scheitert seit einer Stunde oder länger: {list}',
+  needDead: 'Aufgegeben: {list}',
+  needHeld: 'Wartet auf eine Entscheidung: {list}',
+  countTo: '{count} an {sink}',
+  lookup: 'Abfrage {lookup}',
+} as const satisfies Language<'one'>;

@@ -1,0 +1,197 @@
+/**
+ * What the connector says by default, by name: what a config may say otherwise under `words`. Other languages have the
+ * same names. `{…}` is a placeholder; a text with plural forms goes by `{count}`.
+ */
+export const en = {
+  // For programs that read aloud.
+  languageCode: 'en',
+
+  // What became of a test: after who took it, alone, and behind a number of them.
+  completed: 'completed the test',
+  didNotTake: 'did not take the test',
+  canceled: 'test canceled',
+  titleCompleted: 'Completed',
+  titleDidNotTake: 'Did not take the test',
+  titleCanceled: 'Canceled',
+  countCompleted: { one: '{count} completed', other: '{count} completed' },
+  countDidNotTake: { one: '{count} did not take the test', other: '{count} did not take the test' },
+  countCanceled: { one: '{count} canceled', other: '{count} canceled' },
+
+  // An event. `status` is what became of the test, as above; a candidate is a number or an id, a person has a name.
+  testNumber: 'Test {id}',
+  testTitle: 'Test: {test}',
+  candidateCompleted: 'Candidate {candidate} {status}',
+  candidateDidNotTake: 'Candidate {candidate} {status}',
+  candidateCanceled: 'Candidate {candidate}: {status}',
+  shortCompleted: '{test}: candidate {candidate} {status}',
+  shortDidNotTake: '{test}: candidate {candidate} {status}',
+  shortCanceled: '{test}: candidate {candidate}, {status}',
+  personCompleted: '{name} completed {test}',
+  personDidNotTake: '{name} did not take {test}',
+  personCanceled: '{name}: {test}, test canceled',
+  withPercent: '{message}: {score} %',
+  withScore: '{message}: {score}',
+  ids: 'Candidate id {candidate} | Test id {test}',
+  received: 'Received {time}',
+  openCandidate: 'Open candidate',
+  openReport: 'Open report',
+  notKnown: 'not known',
+
+  // What a reader may do.
+  whatNext: 'What next:',
+  nextCompleted: 'Look at the result in the testing service.',
+  nextDidNotTake: 'There is no result. Decide whether to invite the candidate again.',
+  nextCanceled: 'There will be no result. If that was not meant, invite the candidate again.',
+  nextResults: 'Look at the results in the testing service.',
+  nextNoResults:
+    'Where a test was not taken or was canceled, there is no result: decide whom to invite again.',
+
+  // A digest.
+  candidates: { one: '{count} candidate', other: '{count} candidates' },
+  tests: { one: '{count} test', other: '{count} tests' },
+  digest: '{candidates} of {tests}: {counts}',
+  more: { one: '… and {count} more', other: '… and {count} more' },
+  moreInText: {
+    one: '… and {count} more: the plain text of this mail has all',
+    other: '… and {count} more: the plain text of this mail has all',
+  },
+
+  // Around all of it: a line of a list, and what stands in mails.
+  item: '{name}: {value}',
+  labelTest: 'Test',
+  labelEmail: 'Email',
+  labelReceived: 'Received',
+  labelWhat: 'What',
+  labelSince: 'Since',
+  labelBegan: 'It began',
+  labelFrom: 'From',
+  sentBy: 'Sent by Candidate Connector.',
+
+  // A notice in short.
+  noticeTitle: 'Candidate Connector: {notice}',
+  badgeTrouble: 'Candidate Connector needs a person',
+  badgeRecovered: 'Candidate Connector is well again',
+  badgeSummary: 'Candidate Connector, every week',
+  noticeDead: {
+    one: '{count} delivery to {sink} given up',
+    other: '{count} deliveries to {sink} given up',
+  },
+  noticeMissed: {
+    one: '{count} delivery to {sink} went out, but not as meant',
+    other: '{count} deliveries to {sink} went out, but not as meant',
+  },
+  noticeHeld: {
+    one: '{count} delivery to {sink} held for a person to decide',
+    other: '{count} deliveries to {sink} held for a person to decide',
+  },
+  noticePaused: 'messages to {sink} do not go out',
+  noticeConfig: 'the changed config was refused',
+  noticeRefused: { one: '{count} event refused, from {from}', other: '{count} events refused, from {from}' },
+  noticeSilence: 'no event since {time}',
+  noticeSummary: { one: 'the week: {count} event', other: 'the week: {count} events' },
+  noticeWorks: '{sink} works again',
+  noticeInForce: 'the changed config is in force',
+  since: 'Since {time}',
+  began: 'It began {time}',
+  from: 'From {time}',
+
+  // Times, as in "for 3 hours", "in 3 hours", "after 3 hours" and "3 hours ago".
+  days: { one: '{count} day', other: '{count} days' },
+  hours: { one: '{count} hour', other: '{count} hours' },
+  minutes: { one: '{count} minute', other: '{count} minutes' },
+  seconds: { one: '{count} second', other: '{count} seconds' },
+
+  // A notice in detail, and what to do. What a tool said, and what is wrong in a config, follows as it is.
+  deadDetail: {
+    one: 'A delivery to {sink} had to be given up. {reason}',
+    other: '{count} deliveries to {sink} had to be given up. {reason}',
+  },
+  deadAdvice: 'Fix the cause, then replay them: {command}',
+  missedDetail: {
+    one: 'A delivery to {sink} went out, but not as meant. {reason}',
+    other: '{count} deliveries to {sink} went out, but not as meant. {reason}',
+  },
+  missedAdvice:
+    'Put right what it says. Tell those who were left out yourself, or send it again to all of them: {command} takes the ids of the deliveries.',
+  heldDetail: {
+    one: 'A delivery to {sink} may have arrived or not, and only a person can tell. {reason}',
+    other: '{count} deliveries to {sink} may have arrived or not, and only a person can tell. {reason}',
+  },
+  heldAdvice: 'Look there, then replay or discard those listed by: {command}',
+  pausedDetail: 'No message to {sink} has gone out for {time}.',
+  failingDetail: {
+    one: '{count} attempt at messages to {sink} has failed in {time}, and none has worked.',
+    other: '{count} attempts at messages to {sink} have failed in {time}, and none has worked.',
+  },
+  flappingDetail:
+    'Messages to {sink} have failed again and again for {time}, and none has gone out for {last}.',
+  lookupDetail: 'The look-up {lookup} has had no answer for {time}.',
+  messagesWait: 'They wait, and none is lost.',
+  eventsWait: 'Events wait for it, and are decided without it when their waitFor is over.',
+  pausedAdvice:
+    'Put this right, or forward this to somebody who can. {afterwards} To see whether it works, run: {check}. To try it at once, run: {retry}',
+  forgottenDetail: '{sink} has been paused by {who} for {time}, and messages wait for it. None is lost.',
+  forgottenAdvice: 'To let it go on, run: {resume}. A pause with an end goes on by itself: {pause}',
+  messagesGoOn:
+    'The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed.',
+  eventsGoOn: 'What waits then is decided with what it finds out.',
+  configDetail: 'The changed config was refused. {problem} What was loaded {time} ago stays in force.',
+  moreProblems: { one: 'There is one more problem.', other: 'There are {count} more problems.' },
+  configAdvice:
+    'Correct the file: it is loaded by itself when it changes. Do not restart before, for it would not start. All problems are shown by: {command}',
+  refusedDetail: {
+    one: '{count} event from {from} was refused: {why}',
+    other: '{count} events from {from} were refused: {why}',
+  },
+  andMore: { one: '{list} and {count} more', other: '{list} and {count} more' },
+  whyStore: 'the store could not be written',
+  whyAddress: 'receiver.allowFrom does not have that address',
+  whyToken: 'the token was missing or wrong',
+  adviceStore:
+    'The service sends an event once more, and never again: look there for who finished meanwhile, and in the log for the cause.',
+  adviceAddress:
+    'If that is the service, add its address to receiver.allowFrom; if it is a proxy of yours, set receiver.trustProxy.',
+  adviceToken: "Compare receiver.token with the Webhook URL in the service's account.",
+  takeIn:
+    'What is kept of it is listed by {list}, and taken in by {accept}; look in the service for who is not there.',
+  refusedOnce: 'It came {time} ago.',
+  refusedOften: 'The first came {first} ago, the last {last} ago.',
+  putAway: 'When that is done: {command}',
+  silenceDetail: 'No event has come for {time}.',
+  silenceAdvice:
+    "If candidates have taken tests since, check that the Webhook URL in the testing service's account still leads here.",
+  worksDetail: '{sink} works again, after {time}. The deliveries that waited go on.',
+  worksAdvice: 'Nothing has to be done for them. Any that were given up meanwhile are listed by: {command}',
+  lookupWorksDetail: 'The look-up {lookup} works again, after {time}. What waited for it goes on.',
+  lookupWorksAdvice:
+    'Nothing has to be done. An event that was decided without it meanwhile can be looked up again by: {command}',
+  inForceDetail: 'The changed config is in force now, after {time}.',
+  nothingToDo: 'Nothing has to be done.',
+
+  // The summary of a week, and what needs a person then.
+  noEvents: 'No event came.',
+  events: { one: '{count} event', other: '{count} events' },
+  deliveriesTo: 'Deliveries to {sink}',
+  stateDelivered: { one: '{count} delivered', other: '{count} delivered' },
+  statePending: { one: '{count} waiting', other: '{count} waiting' },
+  stateSending: { one: '{count} under way', other: '{count} under way' },
+  stateDead: { one: '{count} given up', other: '{count} given up' },
+  stateHeld: { one: '{count} held', other: '{count} held' },
+  stateDiscarded: { one: '{count} discarded', other: '{count} discarded' },
+  moreTests: { one: '… and {count} more test', other: '… and {count} more tests' },
+  moreSinks: { one: '… and {count} more sink', other: '… and {count} more sinks' },
+  nothingNeeded: 'Nothing needs a person.',
+  need: '{what}. See: {command}.',
+  needServed: 'No connector serves the store',
+  needUnwritable: 'The store cannot be written: {why}',
+  needConfig: 'The changed config is refused',
+  needRestart: 'Changed keys wait for a restart',
+  needClosed: 'The admin port lets nobody in, since its password is too short',
+  needDown: 'Down now: {sinks}',
+  needForgotten: 'Still paused by a person: {sinks}',
+  needFailing: 'Failing for an hour or longer: {list}',
+  needDead: 'Given up: {list}',
+  needHeld: 'Held for a person to decide: {list}',
+  countTo: '{count} to {sink}',
+  lookup: 'look-up {lookup}',
+} as const;

@@ -1,0 +1,192 @@
+import type { Language } from './language.ts';
+
+export const fr = {
+  languageCode: 'fr',
+
+  completed: 'a terminé le test',
+  didNotTake: 'n’a pas passé le test',
+  canceled: 'test annulé',
+  titleCompleted: 'Terminé',
+  titleDidNotTake: 'Test non passé',
+  titleCanceled: 'Annulé',
+  countCompleted: { one: '{count} terminé', other: '{count} terminés' },
+  countDidNotTake: { one: '{count} non passé', other: '{count} non passés' },
+  countCanceled: { one: '{count} annulé', other: '{count} annulés' },
+
+  testNumber: 'Test {id}',
+  testTitle: 'Test : {test}',
+  candidateCompleted: 'Candidat(e) {candidate} : {status}',
+  candidateDidNotTake: 'Candidat(e) {candidate} : {status}',
+  candidateCanceled: 'Candidat(e) {candidate} : {status}',
+  shortCompleted: '{test} : candidat(e) {candidate}, {status}',
+  shortDidNotTake: '{test} : candidat(e) {candidate}, {status}',
+  shortCanceled: '{test} : candidat(e) {candidate}, {status}',
+  personCompleted: '{name} a terminé {test}',
+  personDidNotTake: '{name} n’a pas passé {test}',
+  personCanceled: '{name} : {test}, test annulé',
+  withPercent: '{message} : {score} %',
+  withScore: '{message} : {score}',
+  ids: 'Identifiant candidat {candidate} | Identifiant du test {test}',
+  received: 'Reçu : {time}',
+  openCandidate: 'Ouvrir le profil',
+  openReport: 'Ouvrir le rapport',
+  notKnown: 'inconnu',
+
+  whatNext: 'Et ensuite :',
+  nextCompleted: 'Consultez le résultat sur la plateforme de test.',
+  nextDidNotTake: 'Il n’y a pas de résultat. À vous de décider d’une nouvelle invitation.',
+  nextCanceled: 'Il n’y aura pas de résultat. Si ce n’était pas voulu, renvoyez une invitation.',
+  nextResults: 'Consultez les résultats sur la plateforme de test.',
+  nextNoResults:
+    'Là où le test n’a pas été passé ou a été annulé, il n’y a pas de résultat : décidez qui inviter à nouveau.',
+
+  candidates: { one: '{count} personne', other: '{count} personnes' },
+  tests: { one: '{count} test', other: '{count} tests' },
+  digest: '{candidates}, {tests} : {counts}',
+  more: { one: '… et {count} autre', other: '… et {count} autres' },
+  moreInText: {
+    one: '… et {count} autre : le texte brut de ce message contient tout',
+    other: '… et {count} autres : le texte brut de ce message contient tout',
+  },
+
+  item: '{name} : {value}',
+  labelTest: 'Test',
+  labelEmail: 'E-mail',
+  labelReceived: 'Reçu',
+  labelWhat: 'Quoi',
+  labelSince: 'Depuis',
+  labelBegan: 'Début',
+  labelFrom: 'À partir de',
+  sentBy: 'Envoyé par Candidate Connector.',
+
+  noticeTitle: 'Candidate Connector : {notice}',
+  badgeTrouble: 'Candidate Connector a besoin de quelqu’un',
+  badgeRecovered: 'Candidate Connector fonctionne à nouveau',
+  badgeSummary: 'Candidate Connector, chaque semaine',
+  noticeDead: {
+    one: '{count} envoi vers {sink} abandonné',
+    other: '{count} envois vers {sink} abandonnés',
+  },
+  noticeMissed: {
+    one: '{count} envoi vers {sink} parti, mais pas comme prévu',
+    other: '{count} envois vers {sink} partis, mais pas comme prévu',
+  },
+  noticeHeld: {
+    one: '{count} envoi vers {sink} attend une décision',
+    other: '{count} envois vers {sink} attendent une décision',
+  },
+  noticePaused: 'les messages vers {sink} ne partent pas',
+  noticeConfig: 'la configuration modifiée a été refusée',
+  noticeRefused: {
+    one: '{count} événement refusé, de {from}',
+    other: '{count} événements refusés, de {from}',
+  },
+  noticeSilence: 'aucun événement depuis : {time}',
+  noticeSummary: { one: 'la semaine : {count} événement', other: 'la semaine : {count} événements' },
+  noticeWorks: '{sink} fonctionne à nouveau',
+  noticeInForce: 'la configuration modifiée est en vigueur',
+  since: 'Depuis : {time}',
+  began: 'Début : {time}',
+  from: 'À partir de : {time}',
+
+  days: { one: '{count} jour', other: '{count} jours' },
+  hours: { one: '{count} heure', other: '{count} heures' },
+  minutes: { one: '{count} minute', other: '{count} minutes' },
+  seconds: { one: '{count} seconde', other: '{count} secondes' },
+
+  deadDetail: {
+    one: 'Un envoi vers {sink} a dû être abandonné. {reason}',
+    other: '{count} envois vers {sink} ont dû être abandonnés. {reason}',
+  },
+  deadAdvice: 'Corrigez la cause, puis relancez-les : {command}',
+  missedDetail: {
+    one: 'Un envoi vers {sink} est parti, mais pas comme prévu. {reason}',
+    other: '{count} envois vers {sink} sont partis, mais pas comme prévu. {reason}',
+  },
+  missedAdvice:
+    'Corrigez ce qui est indiqué. Prévenez vous-même les personnes oubliées, ou renvoyez le message à toutes : {command} prend les identifiants des envois.',
+  heldDetail: {
+    one: 'Un envoi vers {sink} est peut-être arrivé, peut-être pas, et seule une personne peut le dire. {reason}',
+    other:
+      '{count} envois vers {sink} sont peut-être arrivés, peut-être pas, et seule une personne peut le dire. {reason}',
+  },
+  heldAdvice: 'Vérifiez sur place, puis relancez ou écartez ceux que liste : {command}',
+  pausedDetail: 'Aucun message vers {sink} n’est parti depuis {time}.',
+  failingDetail: {
+    one: '{count} tentative d’envoi vers {sink} a échoué en {time}, et aucune n’a réussi.',
+    other: '{count} tentatives d’envoi vers {sink} ont échoué en {time}, et aucune n’a réussi.',
+  },
+  flappingDetail:
+    'Les messages vers {sink} échouent sans cesse depuis {time}, et aucun n’est parti depuis {last}.',
+  lookupDetail: 'La requête {lookup} est sans réponse depuis {time}.',
+  messagesWait: 'Ils attendent, et aucun n’est perdu.',
+  eventsWait: 'Les événements l’attendent, et sont traités sans elle une fois leur waitFor écoulé.',
+  pausedAdvice:
+    'Corrigez cela, ou transmettez ce message à quelqu’un qui le peut. {afterwards} Pour voir si cela fonctionne : {check}. Pour réessayer tout de suite : {retry}',
+  forgottenDetail:
+    '{sink} est en pause depuis {time} (par {who}), et des messages attendent. Aucun n’est perdu.',
+  forgottenAdvice: 'Pour reprendre : {resume}. Une pause avec une fin reprend d’elle-même : {pause}',
+  messagesGoOn:
+    'Les messages partiront alors d’eux-mêmes, sauf ceux qui ont échoué plus longtemps que retry.giveUpAfter : ceux-là sont à relancer.',
+  eventsGoOn: 'Ce qui attend alors est traité avec ce qu’elle aura trouvé.',
+  configDetail:
+    'La configuration modifiée a été refusée. {problem} Celle qui a été chargée il y a {time} reste en vigueur.',
+  moreProblems: { one: 'Il y a une autre erreur.', other: 'Il y a {count} autres erreurs.' },
+  configAdvice:
+    'Corrigez le fichier : il est rechargé dès qu’il change. Ne redémarrez pas avant, le démarrage échouerait. Toutes les erreurs s’affichent avec : {command}',
+  refusedDetail: {
+    one: '{count} événement de {from} a été refusé : {why}',
+    other: '{count} événements de {from} ont été refusés : {why}',
+  },
+  andMore: { one: '{list} et {count} autre', other: '{list} et {count} autres' },
+  whyStore: 'le stockage n’acceptait pas l’écriture',
+  whyAddress: 'receiver.allowFrom ne contient pas cette adresse',
+  whyToken: 'le jeton manquait ou était faux',
+  adviceStore:
+    'Le service renvoie un événement une seule fois, puis plus jamais : regardez-y qui a fini entre-temps, et cherchez la cause dans le journal.',
+  adviceAddress:
+    'Si c’est le service, ajoutez son adresse à receiver.allowFrom ; si c’est l’un de vos proxys, réglez receiver.trustProxy.',
+  adviceToken: 'Comparez receiver.token avec la « Webhook URL » du compte du service.',
+  takeIn:
+    'Ce qui en est conservé est listé par {list} et repris par {accept} ; cherchez dans le service qui n’y figure pas.',
+  refusedOnce: 'Il est arrivé il y a {time}.',
+  refusedOften: 'Le premier est arrivé il y a {first}, le dernier il y a {last}.',
+  putAway: 'Quand c’est fait : {command}',
+  silenceDetail: 'Aucun événement n’est arrivé depuis {time}.',
+  silenceAdvice:
+    'Si des tests ont été passés depuis, vérifiez que la « Webhook URL » du compte du service de test mène encore ici.',
+  worksDetail: '{sink} fonctionne à nouveau, après {time}. Les envois en attente reprennent.',
+  worksAdvice:
+    'Il n’y a rien à faire pour eux. Ceux qui ont été abandonnés entre-temps sont listés par : {command}',
+  lookupWorksDetail: 'La requête {lookup} fonctionne à nouveau, après {time}. Ce qui l’attendait reprend.',
+  lookupWorksAdvice:
+    'Il n’y a rien à faire. Un événement traité sans elle entre-temps peut être recherché à nouveau avec : {command}',
+  inForceDetail: 'La configuration modifiée est maintenant en vigueur, après {time}.',
+  nothingToDo: 'Il n’y a rien à faire.',
+
+  noEvents: 'Aucun événement n’est arrivé.',
+  events: { one: '{count} événement', other: '{count} événements' },
+  deliveriesTo: 'Envois vers {sink}',
+  stateDelivered: { one: '{count} remis', other: '{count} remis' },
+  statePending: '{count} en attente',
+  stateSending: '{count} en cours',
+  stateDead: { one: '{count} abandonné', other: '{count} abandonnés' },
+  stateHeld: { one: '{count} retenu', other: '{count} retenus' },
+  stateDiscarded: { one: '{count} écarté', other: '{count} écartés' },
+  moreTests: { one: '… et {count} autre test', other: '… et {count} autres tests' },
+  moreSinks: { one: '… et {count} autre destination', other: '… et {count} autres destinations' },
+  nothingNeeded: 'Personne n’a rien à faire.',
+  need: '{what}. Voir : {command}.',
+  needServed: 'Aucun connecteur ne sert le stockage',
+  needUnwritable: 'Le stockage n’accepte pas l’écriture : {why}',
+  needConfig: 'La configuration modifiée est refusée',
+  needRestart: 'Des clés modifiées attendent un redémarrage',
+  needClosed: 'Le port d’administration ne laisse entrer personne, car son mot de passe est trop court',
+  needDown: 'En panne : {sinks}',
+  needForgotten: 'Toujours mis en pause à la main : {sinks}',
+  needFailing: 'En échec depuis une heure ou plus : {list}',
+  needDead: 'Abandonnés : {list}',
+  needHeld: 'En attente d’une décision : {list}',
+  countTo: '{count} vers {sink}',
+  lookup: 'requête {lookup}',
+} as const satisfies Language<'one'>;

@@ -1,0 +1,192 @@
+import type { Language } from './language.ts';
+
+export const it = {
+  languageCode: 'it',
+
+  completed: 'ha completato il test',
+  didNotTake: 'non ha svolto il test',
+  canceled: 'test annullato',
+  titleCompleted: 'Completato',
+  titleDidNotTake: 'Non svolto',
+  titleCanceled: 'Annullato',
+  countCompleted: { one: '{count} completato', other: '{count} completati' },
+  countDidNotTake: { one: '{count} non svolto', other: '{count} non svolti' },
+  countCanceled: { one: '{count} annullato', other: '{count} annullati' },
+
+  testNumber: 'Test {id}',
+  testTitle: 'Test: {test}',
+  candidateCompleted: 'Candidato/a {candidate}: {status}',
+  candidateDidNotTake: 'Candidato/a {candidate}: {status}',
+  candidateCanceled: 'Candidato/a {candidate}: {status}',
+  shortCompleted: '{test}: candidato/a {candidate}, {status}',
+  shortDidNotTake: '{test}: candidato/a {candidate}, {status}',
+  shortCanceled: '{test}: candidato/a {candidate}, {status}',
+  personCompleted: '{name} ha completato {test}',
+  personDidNotTake: '{name} non ha svolto {test}',
+  personCanceled: '{name}: {test}, test annullato',
+  withPercent: '{message}: {score}%',
+  withScore: '{message}: {score}',
+  ids: 'ID candidato/a {candidate} | ID del test {test}',
+  received: 'Ricevuto: {time}',
+  openCandidate: 'Apri il profilo',
+  openReport: 'Apri il report',
+  notKnown: 'sconosciuto',
+
+  whatNext: 'E ora:',
+  nextCompleted: 'Consulta il risultato sulla piattaforma dei test.',
+  nextDidNotTake: 'Non c’è un risultato. Decidi se inviare un altro invito.',
+  nextCanceled: 'Non ci sarà un risultato. Se non era voluto, invia un altro invito.',
+  nextResults: 'Consulta i risultati sulla piattaforma dei test.',
+  nextNoResults:
+    'Dove il test non è stato svolto o è stato annullato, non c’è un risultato: decidi chi invitare di nuovo.',
+
+  candidates: { one: '{count} persona', other: '{count} persone' },
+  tests: { one: '{count} test', other: '{count} test' },
+  digest: '{candidates}, {tests}: {counts}',
+  more: { one: '… e {count} altro', other: '… e altri {count}' },
+  moreInText: {
+    one: '… e {count} altro: il testo semplice di questa e-mail contiene tutto',
+    other: '… e altri {count}: il testo semplice di questa e-mail contiene tutto',
+  },
+
+  item: '{name}: {value}',
+  labelTest: 'Test',
+  labelEmail: 'E-mail',
+  labelReceived: 'Ricevuto',
+  labelWhat: 'Che cosa',
+  labelSince: 'Da',
+  labelBegan: 'Inizio',
+  labelFrom: 'A partire da',
+  sentBy: 'Inviato da Candidate Connector.',
+
+  noticeTitle: 'Candidate Connector: {notice}',
+  badgeTrouble: 'Candidate Connector ha bisogno di qualcuno',
+  badgeRecovered: 'Candidate Connector funziona di nuovo',
+  badgeSummary: 'Candidate Connector, ogni settimana',
+  noticeDead: {
+    one: '{count} consegna a {sink} abbandonata',
+    other: '{count} consegne a {sink} abbandonate',
+  },
+  noticeMissed: {
+    one: '{count} consegna a {sink} è partita, ma non come previsto',
+    other: '{count} consegne a {sink} sono partite, ma non come previsto',
+  },
+  noticeHeld: {
+    one: '{count} consegna a {sink} attende una decisione',
+    other: '{count} consegne a {sink} attendono una decisione',
+  },
+  noticePaused: 'i messaggi a {sink} non partono',
+  noticeConfig: 'la configurazione modificata è stata rifiutata',
+  noticeRefused: {
+    one: '{count} evento rifiutato, da {from}',
+    other: '{count} eventi rifiutati, da {from}',
+  },
+  noticeSilence: 'nessun evento da: {time}',
+  noticeSummary: { one: 'la settimana: {count} evento', other: 'la settimana: {count} eventi' },
+  noticeWorks: '{sink} funziona di nuovo',
+  noticeInForce: 'la configurazione modificata è in vigore',
+  since: 'Da: {time}',
+  began: 'Inizio: {time}',
+  from: 'A partire da: {time}',
+
+  days: { one: '{count} giorno', other: '{count} giorni' },
+  hours: { one: '{count} ora', other: '{count} ore' },
+  minutes: { one: '{count} minuto', other: '{count} minuti' },
+  seconds: { one: '{count} secondo', other: '{count} secondi' },
+
+  deadDetail: {
+    one: 'È stato necessario abbandonare una consegna a {sink}. {reason}',
+    other: 'È stato necessario abbandonare {count} consegne a {sink}. {reason}',
+  },
+  deadAdvice: 'Correggi la causa, poi ripeti l’invio: {command}',
+  missedDetail: {
+    one: 'Una consegna a {sink} è partita, ma non come previsto. {reason}',
+    other: '{count} consegne a {sink} sono partite, ma non come previsto. {reason}',
+  },
+  missedAdvice:
+    'Correggi quanto indicato. Avvisa di persona chi è rimasto escluso, oppure invia di nuovo a tutti: {command} accetta gli ID delle consegne.',
+  heldDetail: {
+    one: 'Una consegna a {sink} potrebbe essere arrivata o no, e solo una persona può saperlo. {reason}',
+    other:
+      '{count} consegne a {sink} potrebbero essere arrivate o no, e solo una persona può saperlo. {reason}',
+  },
+  heldAdvice: 'Controlla lì, poi ripeti o scarta quelle elencate da: {command}',
+  pausedDetail: 'Nessun messaggio a {sink} è partito da {time}.',
+  failingDetail: {
+    one: '{count} tentativo di invio a {sink} è fallito in {time}, e nessuno è riuscito.',
+    other: '{count} tentativi di invio a {sink} sono falliti in {time}, e nessuno è riuscito.',
+  },
+  flappingDetail: 'I messaggi a {sink} falliscono di continuo da {time}, e nessuno è partito da {last}.',
+  lookupDetail: 'La consultazione {lookup} non riceve risposta da {time}.',
+  messagesWait: 'Restano in attesa, e nessuno va perso.',
+  eventsWait: 'Gli eventi la attendono, e vengono decisi senza di essa quando il loro waitFor è scaduto.',
+  pausedAdvice:
+    'Correggi il problema, o inoltra questo messaggio a chi può farlo. {afterwards} Per vedere se funziona: {check}. Per riprovare subito: {retry}',
+  forgottenDetail:
+    '{sink} è in pausa da {time} (da parte di {who}), e ci sono messaggi in attesa. Nessuno va perso.',
+  forgottenAdvice: 'Per riprendere: {resume}. Una pausa con una fine riprende da sola: {pause}',
+  messagesGoOn:
+    'I messaggi partiranno poi da soli, tranne quelli che falliscono da più di retry.giveUpAfter: questi vanno inviati di nuovo.',
+  eventsGoOn: 'Ciò che allora è in attesa viene deciso con quanto trova.',
+  configDetail:
+    'La configurazione modificata è stata rifiutata. {problem} Quella caricata {time} fa resta in vigore.',
+  moreProblems: { one: 'C’è un altro errore.', other: 'Ci sono altri {count} errori.' },
+  configAdvice:
+    'Correggi il file: viene caricato da solo quando cambia. Non riavviare prima, perché l’avvio fallirebbe. Tutti gli errori si vedono con: {command}',
+  refusedDetail: {
+    one: '{count} evento da {from} è stato rifiutato: {why}',
+    other: '{count} eventi da {from} sono stati rifiutati: {why}',
+  },
+  andMore: { one: '{list} e {count} altro', other: '{list} e altri {count}' },
+  whyStore: 'non era possibile scrivere nell’archivio',
+  whyAddress: 'receiver.allowFrom non contiene questo indirizzo',
+  whyToken: 'il token mancava o era sbagliato',
+  adviceStore:
+    'Il servizio invia un evento ancora una volta e poi mai più: guarda lì chi ha finito nel frattempo, e cerca la causa nel log.',
+  adviceAddress:
+    'Se è il servizio, aggiungi il suo indirizzo a receiver.allowFrom; se è un tuo proxy, imposta receiver.trustProxy.',
+  adviceToken: 'Confronta receiver.token con la «Webhook URL» dell’account del servizio.',
+  takeIn:
+    'Ciò che ne è conservato è elencato da {list} e viene accolto con {accept}; guarda nel servizio chi manca.',
+  refusedOnce: 'È arrivato {time} fa.',
+  refusedOften: 'Il primo è arrivato {first} fa, l’ultimo {last} fa.',
+  putAway: 'Quando è fatto: {command}',
+  silenceDetail: 'Nessun evento è arrivato da {time}.',
+  silenceAdvice:
+    'Se da allora sono stati svolti dei test, controlla che la «Webhook URL» dell’account del servizio di test porti ancora qui.',
+  worksDetail: '{sink} funziona di nuovo, dopo {time}. Le consegne in attesa riprendono.',
+  worksAdvice:
+    'Per queste non c’è nulla da fare. Quelle abbandonate nel frattempo sono elencate da: {command}',
+  lookupWorksDetail:
+    'La consultazione {lookup} funziona di nuovo, dopo {time}. Ciò che la attendeva riprende.',
+  lookupWorksAdvice:
+    'Non c’è nulla da fare. Un evento deciso nel frattempo senza di essa si può consultare di nuovo con: {command}',
+  inForceDetail: 'La configurazione modificata è ora in vigore, dopo {time}.',
+  nothingToDo: 'Non c’è nulla da fare.',
+
+  noEvents: 'Non è arrivato nessun evento.',
+  events: { one: '{count} evento', other: '{count} eventi' },
+  deliveriesTo: 'Consegne a {sink}',
+  stateDelivered: { one: '{count} consegnata', other: '{count} consegnate' },
+  statePending: '{count} in attesa',
+  stateSending: '{count} in corso',
+  stateDead: { one: '{count} abbandonata', other: '{count} abbandonate' },
+  stateHeld: { one: '{count} trattenuta', other: '{count} trattenute' },
+  stateDiscarded: { one: '{count} scartata', other: '{count} scartate' },
+  moreTests: { one: '… e {count} altro test', other: '… e altri {count} test' },
+  moreSinks: { one: '… e {count} altra destinazione', other: '… e altre {count} destinazioni' },
+  nothingNeeded: 'Nessuno deve fare nulla.',
+  need: '{what}. Vedi: {command}.',
+  needServed: 'Nessun connettore serve l’archivio',
+  needUnwritable: 'Non è possibile scrivere nell’archivio: {why}',
+  needConfig: 'La configurazione modificata è rifiutata',
+  needRestart: 'Alcune chiavi modificate attendono un riavvio',
+  needClosed: 'La porta di amministrazione non fa entrare nessuno, perché la sua password è troppo corta',
+  needDown: 'Ora non funzionano: {sinks}',
+  needForgotten: 'Ancora in pausa manuale: {sinks}',
+  needFailing: 'In errore da un’ora o più: {list}',
+  needDead: 'Abbandonate: {list}',
+  needHeld: 'In attesa di una decisione: {list}',
+  countTo: '{count} a {sink}',
+  lookup: 'consultazione {lookup}',
+} as const satisfies Language<'one'>;
