@@ -1,5 +1,5 @@
 import { program } from '../support/invocation.ts';
-import { nameOf, refusals, sinkStates } from '../ops/needs.ts';
+import { nameOf, refusals, sinkStates, stateWord } from '../ops/needs.ts';
 import { inLastHour, needsOf, readStatus, type SinkStatus, type Status, troubleOf } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
@@ -204,7 +204,7 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest): Html | false | null {
     return (
       pause.isForgotten &&
       html`<li>
-        <b>${seen(sink)} is still paused</b> ${pausedBy(pause, times)}
+        <b><a href="/sinks/${sink}">${seen(sink)}</a> is still paused</b> ${pausedBy(pause, times)}
         <div class="small muted">
           What comes for it waits, and none is lost. Resume it, or give it an end.
         </div>
@@ -220,6 +220,17 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest): Html | false | null {
     <div class="small muted">${next}</div>
     ${retryButton(sink, asked)}
   </li>`;
+}
+
+const stateTones = { unused: 'idle', working: 'good', failing: 'bad', paused: 'bad' } as const;
+
+/** A sink's state as a chip, with who paused it. */
+export function sinkChip(one: SinkStatus): Html {
+  if (one.connector === null && one.pause?.by !== 'person') return chip('idle', 'gone');
+  const word = stateWord(one.state, one.figures);
+  const isUnsure = word !== sinkStates[one.state];
+  if (one.pause?.by === 'person') return chip('wait', `paused by ${seen(one.pause.who)}`);
+  return chip(isUnsure ? 'wait' : stateTones[one.state], word);
 }
 
 /** When it worked last, and how it did in the last hour; null if it was never called. */

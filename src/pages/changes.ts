@@ -319,11 +319,12 @@ export async function carryOut(
 /** Who did what, newest first. */
 export function changeList(changes: readonly Change[], times: Times, withLinks: boolean): Html {
   return html`<ul class="plain spaced">
-    ${changes.map(({ at, who, from, action, note, deliveries }) => {
+    ${changes.map(({ at, who, from, action, note, sink, deliveries }) => {
       const [first] = deliveries;
       return html`<li class="break">
-        <b>${action}</b> ${deliveries.length > 0 && html`of ${count(deliveries.length, 'delivery')}`} by
-        ${seen(who)} <span class="muted">${times.exact(at)}, from ${seen(from)}</span>
+        <b>${action}</b> ${deliveries.length > 0 && html`of ${count(deliveries.length, 'delivery')}`}
+        ${sink !== null && html`of <a href="/sinks/${sink}">${seen(sink)}</a>`} by ${seen(who)}
+        <span class="muted">${times.exact(at)}, from ${seen(from)}</span>
         ${
           withLinks &&
           first !== undefined &&

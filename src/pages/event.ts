@@ -155,7 +155,8 @@ function deliveryCard(
   );
   return html`<article class="card delivery" id="${one.id}">
     <h3>
-      ${seen(one.sink)} <span class="muted">${one.connector}, rule ${seen(one.rule)}</span>
+      <a href="/sinks/${one.sink}">${seen(one.sink)}</a>
+      <span class="muted">${one.connector}, rule ${seen(one.rule)}</span>
       <span class="state">${stateChip(one.state)}</span>
     </h3>
     ${waits && html`<p class="muted small">It waits: ${waits}.</p>`}

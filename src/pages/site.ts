@@ -15,6 +15,7 @@ import { lonePage, product, wholePage } from './frame/layout.ts';
 import { loginPage } from './login.ts';
 import { byOf, type PageRequest, type Form, type Page, type Parts, type PageContent } from './page.ts';
 import { rulesPage, trialForm } from './rules.ts';
+import { sinkForms, sinkPage } from './sink.ts';
 import { Times } from './frame/times.ts';
 import { todayPage } from './today.ts';
 
@@ -29,6 +30,8 @@ const all: readonly (Page | Form)[] = [
   changeForm,
   retryForm,
   seenForm,
+  sinkPage,
+  ...sinkForms,
   rulesPage,
   trialForm,
 ];

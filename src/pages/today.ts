@@ -1,10 +1,9 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
-import { sinkStates, stateWord } from '../ops/needs.ts';
 import { needsOf, readStatus, rejectedWords, type Status, stuckNotices } from '../ops/status.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
-import { sinkRate, troubleItems } from './attention.ts';
+import { sinkChip, sinkRate, troubleItems } from './attention.ts';
 import { type Chart, chartFigure, delaysOf } from './frame/charts.ts';
 import { noEvents } from './events.ts';
 import { chip, seen } from './frame/fragments.ts';
@@ -185,8 +184,6 @@ function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
   return html`<div class="grid">${all.map(chartFigure)}</div>`;
 }
 
-const stateTones = { unused: 'idle', working: 'good', failing: 'bad', paused: 'bad' } as const;
-
 function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times): Html {
   if (sinks.length === 0)
     return html`<section class="card empty">
@@ -194,15 +191,13 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
       <p>The config names none, so nobody is told anything. <code>${program} init</code> writes one.</p>
     </section>`;
   const rows = sinks.map((one) => {
-    const word = one.connector === null ? 'gone' : stateWord(one.state, one.figures);
-    const tone =
-      one.connector === null ? 'idle' : word === sinkStates[one.state] ? stateTones[one.state] : 'wait';
     return html`<tr>
       <th scope="row">
-        ${seen(one.sink)} <span class="muted">${one.connector ?? 'not in the config any more'}</span>
+        <a href="/sinks/${one.sink}">${seen(one.sink)}</a>
+        <span class="muted">${one.connector ?? 'not in the config any more'}</span>
       </th>
       <td>
-        ${chip(tone, word)}
+        ${sinkChip(one)}
         <span class="small muted">${sinkRate(one, times)}</span>
       </td>
       <td class="number">${total(counts, ({ sink, what }) => sink === one.sink && what === 'delivered')}</td>

@@ -42,6 +42,7 @@ export type {
   NoticeStory,
   NoticeDetail,
   DeliveryFilter,
+  SinkAttempt,
 } from './operations/reading.ts';
 export type {
   AcceptedArrival,
@@ -126,6 +127,7 @@ export interface Driver {
 
 /** What only reads. In SQLite, a thread of its own can do it, too; see ThreadReads. */
 export const reads = {
+  attemptsOfSink: reading.attemptsOfSink,
   audit,
   candidatesMeant,
   candidatesNumbered,

@@ -20,6 +20,26 @@ import {
 } from './store-fixtures.ts';
 
 export function reading(bench: () => Bench): void {
+  test('shows the last attempts at a sink, newest first, and what they were for', async () => {
+    const { store } = bench();
+    const mail = planned({ sink: 'mail', lane: 'mail' });
+    for (const candidateId of ['ann', 'bob'])
+      await store.accept(arrival({ candidateId }, { deliveries: [planned(), mail] }));
+    const [ann, bob] = await claimDue(store);
+    const [elsewhere] = await claimDue(store, t0, 'mail');
+    await store.record([
+      resultOf(bob!, retry, { state: 'pending', dueAt: t0 }),
+      resultOf(elsewhere!, delivered),
+    ]);
+    const { attempt, ...rest } = resultOf(ann!, rejected);
+    await store.record([{ ...rest, attempt: { ...attempt, endedAt: attempt.endedAt + 1 } }]);
+    expect(await store.attemptsOfSink('slack', 9)).toMatchObject([
+      { candidateId: 'ann', candidateNumericalId: 7, state: 'dead', number: 1, outcome: rejected },
+      { candidateId: 'bob', state: 'pending', eventId: bob!.events[0]!.id, outcome: retry },
+    ]);
+    expect(await store.attemptsOfSink('slack', 1)).toMatchObject([{ candidateId: 'ann' }]);
+  });
+
   test('tells how long what is pending has waited, the newest event, its size, and what waits to be written', async () => {
     const { store } = bench();
     const { oldestTransactionMs, ...empty } = await store.vitals(t0 + 9 * day);

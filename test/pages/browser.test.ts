@@ -16,7 +16,15 @@ beforeAll(async () => {
     idOf({ sink: 'mail' }),
     idOf({ sink: 'sheet' }),
   ]);
-  paths = ['/', '/events', '/events?state=held', ...ids.map((id) => `/events/${id}`), '/attention', '/rules'];
+  paths = [
+    '/',
+    '/events',
+    '/events?state=held',
+    ...ids.map((id) => `/events/${id}`),
+    '/attention',
+    '/rules',
+    '/sinks/slack',
+  ];
 });
 afterAll(() => show.close());
 
@@ -40,7 +48,7 @@ test('everybody can use each page, in light on a desktop and in dark on a phone'
   expect(await barriersOf(page)).toEqual([]);
   await logIn(page);
   // The other pages have a test of their own.
-  for (const path of paths.filter((one) => /^\/(events(\/.*)?)?$/.test(one))) {
+  for (const path of paths.filter((one) => /^\/(events(\/.*)?|sinks\/.*)?$/.test(one))) {
     await page.goto(show.app.adminUrl + path);
     expect(await barriersOf(page)).toEqual([]);
   }

@@ -46,7 +46,14 @@ test('a viewer reads everything, and whatever it sends is 403 and in no audit', 
   expect(shown).toContain('You are a viewer here');
   for (const one of ['/attention', '/rules'])
     expect(await page(one)).not.toMatch(/method="post" action="(?!\/logout)/);
-  const forms = ['/attention/change', '/attention/retry', '/attention/seen', '/rules/try', '/nowhere'];
+  const forms = [
+    '/attention/change',
+    '/attention/retry',
+    '/attention/seen',
+    '/sinks/ats/pause',
+    '/rules/try',
+    '/nowhere',
+  ];
   for (const path of [...changing.map((one) => one.replaceAll(/\{.*?\}/g, 'x')), ...forms]) {
     expect((await send(path, { form: { csrf: token } })).status).toBe(403);
     const sent = await fetch(app.adminUrl + path, { method: 'POST', headers: basic('v', viewer) });

@@ -19,6 +19,7 @@ import {
   event as ofEvent,
   isLastAttempt,
   isLookup,
+  leads,
   notice as ofNotice,
   of,
   ofEvents,
@@ -26,6 +27,8 @@ import {
   rareState,
   type RowOf,
   seqOf,
+  seqsPerEvent,
+  waits,
 } from '../rows.ts';
 
 export interface Duplicate {
@@ -90,6 +93,14 @@ export interface DeliveryFilter {
   readonly after?: string;
   /** Default: 1000. */
   readonly limit?: number;
+}
+
+/** An attempt at a delivery to a sink, and what it was for. */
+export interface SinkAttempt extends Attempt {
+  readonly eventId: string;
+  readonly candidateId: string;
+  readonly candidateNumericalId: number | null;
+  readonly state: DeliveryState;
 }
 
 interface SubjectRow {
@@ -158,6 +169,16 @@ export function deliveriesIn(state: DeliveryState, cause = false, lookups = fals
 const selectNotices = `select ${ofNotice.columns}, n.seq, n.config_id as "configId" from notices n`;
 type NoticeRow = RowOf<RaisedNotice> & SubjectRow;
 
+/** Of the newest deliveries of events, and of those of the sink that were tried and wait. No index serves the first. */
+const triedSeqs = `
+  select seq from (
+    select * from (select d.seq, d.sink, d.attempts, d.carrier from deliveries d where ${ofEvents}
+      order by d.seq desc limit $3) as newest
+  ) as d where d.sink = $1 and d.attempts > 0 and ${leads}
+  union select * from (select d.seq from deliveries d where ${waits} and d.sink = $1 and d.attempts > 0 limit $2) as waiting`;
+const lookedThrough = 10_000;
+const mostTried = 1000;
+
 export const sql = {
   eventById: query<RowOf<Event> & SubjectRow & Pick<ListedRow, 'undecided'>>(`
   select ${ofEvent.columns}, e.seq, e.config_id as "configId", ${undecided} from events e where e.id = $1`),
@@ -190,6 +211,12 @@ export const sql = {
   lookupsOf: query<RowOf<Delivery>>(`
   select ${ofDelivery.columns} from ${deliveriesTable}
   where d.seq ${of('(select seq from events where id = $1)')} and ${isLookup} order by d.seq`),
+  /** $1: the sink; $4: how many. In a digest, those of the carrier. */
+  attemptsOfSink: query<RowOf<Attempt> & Omit<SinkAttempt, keyof Attempt>>(`
+  select ${attempts.columns}, e.id as "eventId", e.candidate_id as "candidateId",
+    e.candidate_numerical_id as "candidateNumericalId", d.state
+  from (${triedSeqs}) as tried join deliveries d on d.seq = tried.seq join events e on e.seq = d.seq / ${seqsPerEvent}
+    join attempts a on a.delivery_seq = d.seq order by a.ended_at desc, d.seq desc limit $4`),
   deliveryById: query<RowOf<Delivery>>(`
   select ${ofDelivery.columns} from ${deliveriesTable} where d.seq = ${seqOf('$1', '$2', '$3')}`),
 };
@@ -287,6 +314,15 @@ export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
     .toSorted((a, b) => a.seq - b.seq)
     .slice(0, limit)
     .map(ofDelivery.read);
+}
+
+/** The last attempts at messages for events, newest first: at its newest deliveries, and at those that wait. */
+export function* attemptsOfSink(sink: string, limit: number): Operation<SinkAttempt[]> {
+  const rows = yield* all(sql.attemptsOfSink, sink, mostTried, lookedThrough, limit);
+  return rows.map((row) => {
+    const { eventId, candidateId, candidateNumericalId, state } = row;
+    return Object.assign(attempts.read(row), { eventId, candidateId, candidateNumericalId, state });
+  });
 }
 
 /** The newest notice of each alert of these and sink, unless it says that the trouble is over. */

@@ -7,12 +7,22 @@ document.addEventListener('submit', async (event) => {
   const question = event.submitter?.dataset.confirm ?? form.dataset.confirm;
   if (question === undefined || form.dataset.confirmed === 'yes') return;
   event.preventDefault();
-  if (!(await ask(question, event.submitter?.textContent.trim() || 'Go on'))) return;
+  const fields = fieldsOf(form);
+  if (!(await ask(question, event.submitter?.textContent.trim() || 'Go on', fields))) return;
   form.dataset.confirmed = 'yes';
-  form.append(confirmed());
+  form.append(confirmed(), fields);
   form.requestSubmit(event.submitter);
   delete form.dataset.confirmed;
 });
+
+/** What the form's template has is asked for in the dialog, and sent with the form. */
+function fieldsOf(form) {
+  const fields = document.createElement('div');
+  fields.className = 'fields';
+  const template = form.querySelector('template');
+  if (template) fields.append(template.content.cloneNode(true));
+  return fields;
+}
 
 /** Without it, the server asks. */
 function confirmed() {
@@ -23,7 +33,7 @@ function confirmed() {
   return field;
 }
 
-function ask(question, answer) {
+function ask(question, answer, fields) {
   const dialog = document.createElement('dialog');
   const text = document.createElement('p');
   text.id = 'question';
@@ -33,7 +43,7 @@ function ask(question, answer) {
   actions.method = 'dialog';
   actions.className = 'actions';
   actions.append(button(answer, 'yes'), button('Cancel', 'no', 'quiet'));
-  dialog.append(text, actions);
+  dialog.append(text, fields, actions);
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((resolve) => {

@@ -1,0 +1,300 @@
+import { pauseLength } from '../deliveries/by-hand.ts';
+import { lookupOf } from '../model.ts';
+import { isDown } from '../ops/needs.ts';
+import { readStatus, type SinkStatus, troubleOf } from '../ops/status.ts';
+import { inParts } from '../store/paging.ts';
+import type { DayCount, Reads, SinkAttempt } from '../store/store.ts';
+import { html, type Html, safeUrl } from '../support/html.ts';
+import { sinkChip, sinkRate } from './attention.ts';
+import { pause, resume, tryNow } from './changes.ts';
+import { type Chart, chartFigure, delaysOf } from './frame/charts.ts';
+import { amount, chip, pausedBy, seen } from './frame/fragments.ts';
+import { duration, type Times } from './frame/times.ts';
+import {
+  actionsForm,
+  csrfField,
+  type Form,
+  type FormRequest,
+  type Page,
+  type PageContent,
+  type PageRequest,
+} from './page.ts';
+import { countsOfDays } from './today.ts';
+
+/** One sink: how it fares, what the tool answered lately, what waits for it; and to pause it for a while. */
+
+const days = 14;
+const shownAttempts = 20;
+const shownWaiting = 20;
+
+export const sinkPage: Page = {
+  path: '/sinks/:sink',
+  async show(asked, parts) {
+    const sink = asked.params['sink'] ?? '';
+    const { now, times } = asked;
+    const status = await readStatus(parts, now, times.timeZone);
+    const found = status.sinks.find((one) => one.sink === sink);
+    if (found === undefined) return null;
+    const starts = Array.from({ length: days + 1 }, (_, day) => times.daysBefore(now, days - 1 - day));
+    const [counts, attempts, waiting] = await Promise.all([
+      countsOfDays(parts.reads, starts),
+      parts.reads.attemptsOfSink(sink, shownAttempts),
+      waitingFor(parts.reads, found),
+    ]);
+    const labels = starts.slice(0, days).map((start) => times.weekday(start));
+    return {
+      title: seen(sink),
+      body: html`<div class="stack">
+        ${stateCard(found, asked)}
+        <div class="grid">
+          ${charts(
+            counts.filter((one) => one.sink === sink),
+            labels,
+          ).map(chartFigure)}
+        </div>
+        ${waitingCard(found, waiting, times)} ${attemptsCard(attempts, times)}
+      </div>`,
+    };
+  },
+};
+
+function stateCard(one: SinkStatus, asked: PageRequest): Html {
+  const { times } = asked;
+  const { sink, connector, pause: paused, figures, nextTryAt, dead, held } = one;
+  const trouble = paused?.by === 'person' ? null : troubleOf(one);
+  const stuck = dead + held;
+  return html`<section class="card">
+    <p>
+      ${sinkChip(one)}
+      <span class="muted"
+        >${connector === null ? 'not in the config any more' : connector !== sink && connector}</span
+      >
+    </p>
+    ${
+      paused?.by === 'person' &&
+      html`<p>
+        Paused ${pausedBy(paused, times)}. What comes for it waits, and nothing is lost.
+        ${paused.until === null && 'It waits until somebody resumes it.'}
+      </p>`
+    }
+    ${
+      trouble &&
+      html`<p class="break">
+        Since ${times.short(trouble.since)}${trouble.because && html`: ${seen(trouble.because.detail)}`}
+        ${paused && html`<br />It is tried again ${nextTryAt === null ? 'with the next message' : times.relative(nextTryAt)}.`}
+      </p>`
+    }
+    <p class="muted">
+      ${figures === null ? 'Nothing was sent to it yet.' : figures.lastSuccessAt === null ? html`It has never worked. ${sinkRate(one, times)}` : sinkRate(one, times)}
+    </p>
+    ${stuck > 0 && html`<p><a href="/attention?sink=${sink}">${amount(stuck)} ${stuck === 1 ? 'needs' : 'need'} a person</a></p>`}
+    ${lookupOf(sink) === null && buttons(one, asked)}
+  </section>`;
+}
+
+const actions = {
+  retry: {
+    button: 'Try now',
+    question: (sink: string) => `Try ${sink} now? What failed before is sent at once.`,
+  },
+  pause: {
+    button: 'Pause',
+    question: (sink: string) => `Pause ${sink}? What comes for it waits, and nothing is lost.`,
+  },
+  resume: {
+    button: 'Resume',
+    question: (sink: string) => `Let ${sink} go on? What waits for it goes out.`,
+  },
+} as const;
+type Action = keyof typeof actions;
+
+/** Asked for in the dialog; on the page that asks where there are no scripts. */
+const fieldsOf = (action: Action): Html =>
+  html`${
+      action === 'pause' &&
+      html`<label
+        >For how long
+        <select name="for">
+          ${lengths.map(([value, words]) => html`<option value="${value}">${words}</option>`)}
+        </select></label
+      >`
+    }<label>Why (others see it) <input name="note" maxlength="500" /></label>`;
+
+const lengths = [
+  ['2h', '2 hours'],
+  ['30m', '30 minutes'],
+  ['8h', '8 hours'],
+  ['1d', 'a day'],
+  ['7d', 'a week'],
+  ['', 'until somebody resumes it'],
+] as const;
+
+function buttons(one: SinkStatus, asked: PageRequest): Html {
+  const { sink } = one;
+  const offered: readonly Action[] =
+    one.pause?.by === 'person' ? ['resume'] : isDown(one) ? ['retry', 'pause'] : ['pause'];
+  return html`<div class="actions">
+    ${offered.map((action) =>
+      actionsForm(
+        pathOf(sink, action),
+        html`<button
+            class="${action === 'pause' && 'quiet'}"
+            data-confirm="${actions[action].question(sink)}"
+          >
+            ${actions[action].button}</button
+          ><template>${fieldsOf(action)}</template>`,
+        asked,
+      ),
+    )}
+  </div>`;
+}
+
+const pathOf = (sink: string, action?: Action): string =>
+  ['/sinks', encodeURIComponent(sink), ...(action ? [action] : [])].join('/');
+
+function formOf(
+  action: Action,
+  carryOut: (sent: FormRequest, parts: Parameters<Form['carryOut']>[1], sink: string) => Promise<unknown>,
+): Form {
+  return {
+    path: `/sinks/:sink/${action}`,
+    async carryOut(sent, parts) {
+      const sink = sent.params['sink'] ?? '';
+      // What is not in the config any more may still be paused.
+      if (action !== 'resume' && !parts.config().sinks.has(sink)) return null;
+      if (sent.form['confirmed'] !== 'yes') return confirmPage(action, sink, sent);
+      await carryOut(sent, parts, sink);
+      return pathOf(sink);
+    },
+  };
+}
+
+export const sinkForms: readonly Form[] = [
+  formOf('retry', (sent, parts, sink) => tryNow(parts, sink, sent.by)),
+  formOf('pause', ({ form, by }, parts, sink) => {
+    const forMs = pauseLength.safeParse(form['for']);
+    return pause(parts, sink, forMs.success ? forMs.data : null, by);
+  }),
+  formOf('resume', (sent, parts, sink) => resume(parts, sink, sent.by)),
+];
+
+function confirmPage(action: Action, sink: string, asked: FormRequest): PageContent {
+  return {
+    title: `${actions[action].button}?`,
+    body: html`<form class="card" method="post" action="${safeUrl(pathOf(sink, action))}">
+      <p>${actions[action].question(sink)}</p>
+      ${csrfField(asked)} ${fieldsOf(action)}
+      <input type="hidden" name="confirmed" value="yes" />
+      <p class="actions">
+        <button>${actions[action].button}</button>
+        <a class="button quiet" href="/sinks/${sink}">Cancel</a>
+      </p>
+    </form>`,
+  };
+}
+
+function charts(counts: readonly DayCount[], labels: readonly string[]): Chart[] {
+  const ofDay = (day: number) => counts.filter((one) => one.day === day);
+  const ended = (day: number, isMeant: (what: string) => boolean = () => true) =>
+    ofDay(day).reduce((sum, one) => (isMeant(one.what) ? sum + one.count : sum), 0);
+  const byDay = <Value>(value: (day: number) => Value) => labels.map((_, day) => value(day));
+  const delays = byDay((day) => delaysOf(ofDay(day), [0.5, 0.95]));
+  return [
+    {
+      title: 'Messages that arrived',
+      kind: 'rates',
+      labels,
+      series: [
+        {
+          name: 'of those that ended',
+          colour: 'good',
+          values: byDay((day) =>
+            ended(day) === 0 ? null : ended(day, (what) => what === 'delivered') / ended(day),
+          ),
+        },
+      ],
+    },
+    {
+      title: 'From the event to the message',
+      kind: 'durations',
+      labels,
+      series: [
+        { name: 'half within', colour: 'accent', values: delays.map(([half]) => half ?? null) },
+        { name: '95 % within', colour: 'grey', values: delays.map(([, most]) => most ?? null) },
+      ],
+    },
+  ];
+}
+
+async function waitingFor(reads: Reads, { sink, pending }: SinkStatus) {
+  const found =
+    pending === 0 ? [] : await reads.deliveries({ states: ['pending'], sink, limit: shownWaiting });
+  return inParts(found, async (one) => ({
+    one,
+    event: one.eventId === null ? null : ((await reads.event(one.eventId))?.event ?? null),
+  }));
+}
+
+function waitingCard(
+  { sink, pending }: SinkStatus,
+  waiting: Awaited<ReturnType<typeof waitingFor>>,
+  times: Times,
+): Html {
+  const more = pending - waiting.length;
+  return html`<section class="card">
+    <h2>Waiting <small>${pending === 0 ? 'nothing' : amount(pending)}</small></h2>
+    ${
+      waiting.length > 0 &&
+      html`<ul class="plain spaced">
+        ${waiting.map(
+          ({ one, event }) =>
+            html`<li class="break">
+              ${
+                event
+                  ? html`<a href="/events/${event.id}"
+                        >${event.candidateNumericalId ?? seen(event.candidateId)}</a
+                      >
+                      ${event.status}, ${times.short(event.receivedAt)}`
+                  : html`a notice`
+              }
+              <span class="muted small"
+                >due
+                ${times.relative(one.dueAt)}${one.lastError !== null && html`: ${seen(one.lastError)}`}</span
+              >
+            </li>`,
+        )}
+      </ul>`
+    }
+    ${more > 0 && html`<p><a href="/events?sink=${sink}&state=pending">And ${amount(more)} more</a></p>`}
+  </section>`;
+}
+
+const outcomeTones = { delivered: 'good', retry: 'wait', unknown: 'wait', rejected: 'bad' } as const;
+
+function attemptsCard(attempts: readonly SinkAttempt[], times: Times): Html {
+  return html`<section class="card">
+    <h2>Last attempts</h2>
+    ${
+      attempts.length === 0
+        ? html`<p class="muted">None among the newest messages.</p>`
+        : html`<ul class="plain spaced">
+            ${attempts.map(
+              ({ eventId, candidateId, candidateNumericalId, number, startedAt, endedAt, outcome }) =>
+                html`<li class="break">
+                  ${chip(outcomeTones[outcome.outcome], outcome.outcome)}
+                  <a href="/events/${eventId}">${candidateNumericalId ?? seen(candidateId)}</a>
+                  <span class="muted small"
+                    >${number > 1 && `attempt ${number}, `}${times.short(endedAt)}, took
+                    ${duration(Math.max(0, endedAt - startedAt))}</span
+                  >
+                  ${
+                    outcome.outcome === 'delivered'
+                      ? outcome.note && html`<div class="small">${seen(outcome.note)}</div>`
+                      : html`<div class="small">${seen(outcome.detail)}</div>`
+                  }
+                </li>`,
+            )}
+          </ul>`
+    }
+  </section>`;
+}

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { endpoint, post, settled, tellAll } from '../commands/tools.ts';
+import { barriersOf, openLoggedIn } from './browser.ts';
+import { startPages } from './tools.ts';
+
+const sinkOf = (url: string) =>
+  `sinks: { ats: { connector: webhook, url: '${url}', allowPrivate: true } }\n${tellAll}`;
+
+test('a sink is paused on its page, and what comes for it waits there until somebody resumes it', async () => {
+  const http = await endpoint();
+  const { app, file } = await startPages(sinkOf(http.url));
+  const page = await openLoggedIn(app.adminUrl, 'ana');
+  await page.getByRole('link', { name: 'ats', exact: true }).click();
+  await page.getByText('not used yet').waitFor();
+  expect(await barriersOf(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('For how long').selectOption('a day');
+  await dialog.getByLabel('Why').fill('it is being moved');
+  expect(await barriersOf(page)).toEqual([]);
+  await dialog.getByRole('button', { name: 'Pause' }).click();
+  await page.getByText('paused by ana', { exact: true }).waitFor();
+  await page.getByText(/Paused by ana\s+since .*, until .*: “it is being moved”/).waitFor();
+  const { eventId } = await post(app, { candidateId: 'Dana', candidateNumericalId: 20970 });
+  await page.reload();
+  await page.getByRole('link', { name: '20970' }).waitFor();
+  expect(await barriersOf(page)).toEqual([]);
+  await page.goto(`${app.adminUrl}/events/${eventId}`);
+  await page.getByText(/It waits: the sink is paused\s+by ana/).waitFor();
+  expect(http.calls).toEqual([]);
+  await page.getByRole('link', { name: 'ats', exact: true }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await dialog.getByLabel('Why').fill('moved');
+  await dialog.getByRole('button', { name: 'Resume' }).click();
+  await page.getByText('working').or(page.getByText('not used yet')).waitFor();
+  await settled(file);
+  expect(http.calls).toHaveLength(1);
+  await page.reload();
+  await page.getByText('delivered', { exact: true }).waitFor();
+  expect(await barriersOf(page)).toEqual([]);
+  await page.goto(`${app.adminUrl}/attention`);
+  await page.getByText('“moved”').waitFor();
+});
+
+test("without scripts, the page asks first, and a failing sink's shows what the tool answered; nobody else may", async () => {
+  const http = await endpoint();
+  const { app, file, send, page, login, csrf } = await startPages(sinkOf(http.url));
+  expect((await send('/sinks/ats/pause', { form: {} })).status).toBe(303);
+  await login();
+  http.faults.decide = () => ({ kind: 'status', status: 410 });
+  await post(app, { candidateId: 'Dana <b>' });
+  await settled(file);
+  const shown = await page('/sinks/ats');
+  expect(shown).toMatch(/rejected.*Dana &lt;b&gt;.*410/s);
+  expect(shown).toContain('1 needs a person');
+  const token = await csrf();
+  const asked = await (await send('/sinks/ats/pause', { form: { csrf: token } })).text();
+  expect(asked).toMatch(/Pause ats\?.*<select name="for">.*name="note".*name="confirmed"/s);
+  expect(await page('/sinks/ats')).not.toContain('paused by');
+  const done = await send('/sinks/ats/pause', {
+    form: { csrf: token, for: '', note: '<i>', confirmed: 'yes' },
+  });
+  expect(done.headers.get('location')).toBe('/sinks/ats');
+  expect(await page('/sinks/ats')).toMatch(/“&lt;i&gt;”.*It waits until somebody resumes it\./s);
+  expect((await send('/sinks/ats/retry', { form: { csrf: token } })).status).toBe(200);
+  for (const path of ['/sinks/nobody', '/sinks/lookup:candidate'])
+    expect((await send(path)).status).toBe(404);
+  expect((await send('/sinks/nobody/pause', { form: { csrf: token, confirmed: 'yes' } })).status).toBe(404);
+});
