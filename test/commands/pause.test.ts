@@ -60,8 +60,13 @@ describe('a sink that a person pauses', () => {
     const retried = await command('retry', 'ats');
     expect(retried).toMatchObject({ code: 1, err: expect.stringMatching(/paused by .*`resume ats`/) });
     expect(http.calls).toEqual([]);
+    const metrics = async () => (await fetch(`${app.adminUrl}/metrics`)).text();
+    expect(await metrics()).toContain('sink_paused_by_person{sink="ats"} 1');
     expect((await command('resume', 'ats')).code).toBe(0);
     await settled(file);
+    // Nobody is told too late who was to wait.
+    expect(await metrics()).toMatch(/delivery_delay_seconds_count\{sink="ats",waited="yes"\} 1/);
+    expect(await metrics()).toContain('sink_paused_by_person{sink="ats"} 0');
     expect(http.calls).toHaveLength(1);
     expect(await sink()).toMatchObject({ state: 'working', by: null, note: null });
     expect(jsonLines(await command('events', '--audit', '--json'))).toMatchObject([
