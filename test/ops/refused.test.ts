@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { RefusedFigures } from '../../src/ops/refused.ts';
+import { openStore } from '../../src/store/open.ts';
 import { basic, password } from '../pages/tools.ts';
 import { endpoint, loud, nothing, post, run, serve, workplace } from '../commands/tools.ts';
 
@@ -71,4 +73,35 @@ test('where it is stopped before the disk takes anything again, its log says wha
   expect(lines()).toContainEqual(
     expect.objectContaining({ level: 'error', reason: 'store', from: '127.0.0.1', count: 2 }),
   );
+});
+
+test('a flood from 5,000 addresses, while nothing can be written, leaves memory and store bounded, and is counted', async () => {
+  const { folder } = await workplace();
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
+  onTestFinished(() => store.close());
+  const figures = new RefusedFigures(store, { after: () => () => {} });
+  const raw = JSON.stringify({ more: 'x'.repeat(2_000) });
+  const event = { testId: 7, status: 'Completed', candidateNumericalId: null, correlationId: null } as const;
+  const refuse = (n: number, from: string, candidateId = `candidate-${n}`) => {
+    const one = { reason: 'address', from } as const;
+    const id = `rej_${String(n).padStart(26, '0')}`;
+    figures.add(
+      { ...one, count: 1, first: n, last: n },
+      { ...event, ...one, candidateId, id, at: n, attempts: 1, raw },
+    );
+  };
+  const flood = 100_000;
+  for (let n = 0; n < flood; n += 1) refuse(n, `address-${n % 5_000}`);
+  for (const n of [flood, flood + 1]) refuse(n, 'the service', 'dana');
+  const before = store.commits;
+  await figures.write();
+  expect(store.commits - before).toBeLessThan(15);
+  const kept = await store.refusedEvents({});
+  expect(kept).toHaveLength(1_000);
+  expect(kept[0]).toMatchObject({ from: 'the service', attempts: 2 });
+  const totals = await store.refused();
+  expect(totals).toHaveLength(51);
+  expect(totals.reduce((sum, { count }) => sum + count, 0)).toBe(flood + 2);
+  await figures.write();
+  expect(await store.refusedEvents({})).toEqual(kept);
 });

@@ -44,14 +44,19 @@ const sql = {
 export const mostKept = 1000;
 const mostOfSource = 50;
 
-/** Which of these are kept, of a list with the oldest first. The oldest of the busiest source goes first. Pure. */
+/**
+ * Which of these are kept, of a list with the oldest first. The oldest of the busiest source goes first: the one that most
+ * newer ones of its source follow. Pure.
+ */
 export function keptOf<One extends Pick<Source, 'from'>>(listed: readonly One[]): Set<One> {
-  const bySource = Map.groupBy(listed, ({ from }) => from);
-  for (const [from, ofSource] of bySource) bySource.set(from, ofSource.slice(-mostOfSource));
-  const groups = [...bySource.values()];
-  for (let count = groups.reduce((sum, { length }) => sum + length, 0); count > mostKept; count -= 1)
-    groups.reduce((busiest, one) => (one.length > busiest.length ? one : busiest)).shift();
-  return new Set(groups.flat());
+  const ofSource = new Map<string, number>();
+  const ranked = listed.toReversed().map((one) => {
+    const newer = ofSource.get(one.from) ?? 0;
+    ofSource.set(one.from, newer + 1);
+    return { one, newer };
+  });
+  const kept = ranked.filter(({ newer }) => newer < mostOfSource).toSorted((a, b) => a.newer - b.newer);
+  return new Set(kept.slice(0, mostKept).map(({ one }) => one));
 }
 
 /** Adds events that were refused. One that is there already was tried again. */
