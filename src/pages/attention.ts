@@ -8,6 +8,7 @@ import { changeList, type Chosen, choiceForm, retryButton, seenButton } from './
 import { chip, pausedBy, seen } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
+import { refusedCard } from './refused.ts';
 import type { Times } from './frame/times.ts';
 
 /** Of the causes, those that most deliveries have. */
@@ -42,7 +43,7 @@ export const attentionPage: Page = {
     const cards = isLeft ? stuck.map((one) => sinkCard(one, groups, parts, asked)) : [];
     const body =
       sink === undefined
-        ? await overview(status, cards, reads, asked)
+        ? await overview(status, [await refusedCard(all, asked), ...cards], reads, asked)
         : html`<p><a href="/attention">All that needs a person</a></p>
             ${cards.length > 0 ? cards : html`<p class="card">Nothing of this is left.</p>`}`;
     return { title: 'Needs a person', body: html`<div class="stack">${body}</div>` };
@@ -51,7 +52,7 @@ export const attentionPage: Page = {
 
 async function overview(
   status: Status,
-  cards: readonly Html[],
+  cards: readonly (Html | null)[],
   reads: Reads,
   asked: PageRequest,
 ): Promise<Html> {

@@ -22,7 +22,7 @@ import { inParts } from '../store/paging.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
 import { chip, seen, tones } from './frame/fragments.ts';
 import type { Config } from '../config/config.ts';
-import { html, type Html } from '../support/html.ts';
+import { html, type Html, safeUrl } from '../support/html.ts';
 import { count } from '../support/text.ts';
 import {
   actionsForm,
@@ -78,16 +78,14 @@ export function choiceForm(chosen: Chosen, many: string, asked: PageRequest): Ht
     >
       ${actions[action].button} ${many}
     </button>`;
-  const inside = html`${choiceFields(chosen)}
-  ${
-    chosen.id === undefined &&
-    html`<label class="note"
-      ><span class="hidden">Why</span><input name="note" maxlength="500" placeholder="Why (others see it)"
-    /></label>`
-  }
-  ${button('replay')} ${button('discard')}`;
+  const inside = html`${choiceFields(chosen)} ${chosen.id === undefined && noteField} ${button('replay')}
+  ${button('discard')}`;
   return actionsForm('/attention/change', inside, asked);
 }
+
+export const noteField = html`<label class="note"
+  ><span class="hidden">Why</span><input name="note" maxlength="500" placeholder="Why (others see it)"
+/></label>`;
 
 const choiceFields = ({ id, states, sink, cause, count: many }: Chosen): Html =>
   html`${id !== undefined && html`<input type="hidden" name="id" value="${id}" />`}
@@ -110,7 +108,14 @@ export const changeForm: Form = {
       id,
       cause,
     };
-    if (confirmed !== 'yes') return confirmPage(action, chosen, sent);
+    if (confirmed !== 'yes') {
+      const { button } = actions[action];
+      const question = questionOf(action, chosen);
+      return confirmPage(
+        { path: changeForm.path, action, button, question, fields: choiceFields(chosen) },
+        sent,
+      );
+    }
     return `/attention/changes/${await start(parts, action, chosen, sent.by)}`;
   },
 };
@@ -118,23 +123,36 @@ export const changeForm: Form = {
 /** Most are done by then, and the next page shows the end. */
 const patienceMs = 1500;
 
-const notUnderstood: PageContent = {
+export const notUnderstood: PageContent = {
   status: 400,
   title: 'This form is not understood',
   body: html`<p>Nothing was changed. <a href="/attention">Back to what needs a person</a></p>`,
 };
 
+interface Asking {
+  /** Of the form. */
+  readonly path: string;
+  readonly action: string;
+  readonly button: string;
+  readonly question: string;
+  /** What the action is about. */
+  readonly fields: Html;
+}
+
 /** For browsers without scripts; the others ask in a dialog. */
-function confirmPage(action: Action, chosen: Chosen, asked: FormRequest): PageContent {
+export function confirmPage(
+  { path, action, button, question, fields }: Asking,
+  asked: FormRequest,
+): PageContent {
   return {
-    title: `${actions[action].button}?`,
-    body: html`<form class="card" method="post" action="/attention/change">
-      <p>${questionOf(action, chosen)}</p>
-      ${csrfField(asked)} ${choiceFields(chosen)}
+    title: `${button}?`,
+    body: html`<form class="card" method="post" action="${safeUrl(path)}">
+      <p>${question}</p>
+      ${csrfField(asked)} ${fields}
       <input type="hidden" name="confirmed" value="yes" />
       <label>Why <input name="note" maxlength="500" value="${asked.by.note}" /></label>
       <p class="actions">
-        <button name="action" value="${action}">${actions[action].button}</button>
+        <button name="action" value="${action}">${button}</button>
         <a class="button quiet" href="/attention">Cancel</a>
       </p>
     </form>`,
@@ -248,7 +266,14 @@ export const seenButton = (reason: RefusedEvents['reason'], asked: PageRequest):
   actionsForm(
     '/attention/seen',
     html`<input type="hidden" name="until" value="${asked.now}" />
-      <button class="quiet" name="reason" value="${reason}">Seen</button>`,
+      <button
+        class="quiet"
+        name="reason"
+        value="${reason}"
+        ${reason !== 'store' && html`data-confirm="Put this away? Events of it that are kept cannot be taken in any more."`}
+      >
+        Seen
+      </button>`,
     asked,
   );
 

@@ -14,6 +14,7 @@ import { html, type Html } from '../support/html.ts';
 import { lonePage, product, wholePage } from './frame/layout.ts';
 import { loginPage } from './login.ts';
 import { byOf, type PageRequest, type Form, type Page, type Parts, type PageContent } from './page.ts';
+import { refusedForm } from './refused.ts';
 import { rulesPage, trialForm } from './rules.ts';
 import { sinkForms, sinkPage } from './sink.ts';
 import { Times } from './frame/times.ts';
@@ -32,6 +33,7 @@ const all: readonly (Page | Form)[] = [
   seenForm,
   sinkPage,
   ...sinkForms,
+  refusedForm,
   rulesPage,
   trialForm,
 ];

@@ -179,3 +179,41 @@ test('hostile text stays text in a terminal, and ignore and forget erase what is
   expect(await items()).toHaveLength(1);
   expect((await command('accept')).code).toBe(2);
 });
+
+test('the page lists what is kept by sender, asks first, takes in and puts away; hostile text stays text there', async () => {
+  const { app, post, api, told } = await refusing();
+  const later = '2001:db8:1:2::7';
+  for (const candidateId of [hostile, 'robin']) await post(unheardOf, { candidateId });
+  await post('<script>alert(1)</script>', { candidateId: 'kim', candidateNumericalId: 20970 });
+  const page = async () => (await fetch(`${app.adminUrl}/attention`, { headers: basic() })).text();
+  const text = await page();
+  expect(text).toContain('2 kept');
+  expect(text).toMatch(/20970 Completed, Test 7,.*candidate\s+kim/s);
+  expect(text).toContain('&lt;img src=x onerror=alert(1)&gt; &quot;&#39;&amp; =1+1 \\u{202e}');
+  expect(text).not.toMatch(/<img src=x|<script>alert/);
+
+  const submit = (form: Record<string, string>, login = basic()) =>
+    fetch(`${app.adminUrl}/attention/refused`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: login,
+      body: new URLSearchParams({ until: `${Date.now()}`, ...form }),
+    });
+  const all = { action: 'accept', from: unheardOf, confirmed: 'yes', note: 'theirs' };
+  expect((await submit(all, basic('kim', 'only to look at'))).status).toBe(403);
+  const asked = await submit({ ...all, confirmed: '' });
+  expect(await asked.text()).toMatch(
+    /Take this in, as if it came now\?.*name="from" value="203\.0\.113\.9"/s,
+  );
+  expect((await submit({ ...all, until: 'x' })).status).toBe(400);
+  expect((await api('/refused')).items).toHaveLength(3);
+  // What came after the page was shown is not meant.
+  await post(later, { candidateId: 'nika' });
+  await submit({ ...all, from: '2001:db8:1:2::/64', until: '1' });
+  expect((await submit(all)).status).toBe(303);
+  await vi.waitFor(() => expect(told()).toHaveLength(2), 10_000);
+  const { items } = await api('/refused');
+  expect(items.map(({ from }: any) => from)).toEqual(['2001:db8:1:2::/64', '<script>alert(1)</script>']);
+  for (const { id } of items) await submit({ action: 'ignore', id, confirmed: 'yes', until: '' });
+  expect(await page()).toContain('Nothing needs you');
+});

@@ -14,6 +14,7 @@ import { pausesNow } from '../../ops/pauses.ts';
 import { printable } from '../../support/text.ts';
 import { carryOut, isCalled, pause, resume, tryNow } from '../changes.ts';
 import { byOf, type Parts, storyFor } from '../page.ts';
+import { keptRefused } from '../refused.ts';
 import { routesIn } from '../config-shown.ts';
 import { type DescribedRoute, openApi } from './openapi.ts';
 import {
@@ -237,9 +238,7 @@ export const apiRoutes: readonly ApiRoute[] = [
       items: z.array(refusedEvent).describe('Those of them that are kept to be taken in.'),
     }),
     async handle(parts) {
-      // What came just now is listed, too, if the store can be written.
-      await parts.refused.write().catch(() => {});
-      const items = await parts.reads.refusedEvents({});
+      const items = await keptRefused(parts);
       return { totals: refusedJson(await refusedOf(parts)), items: items.map(refusedEventFields) };
     },
   },
