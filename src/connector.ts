@@ -176,6 +176,17 @@ export interface Audience {
   readonly place: string;
   /** Each of them alone, to find who gets an event twice. Empty where a second message does not disturb. */
   readonly members: readonly string[];
+  /** Where it goes: what policies speak of. Nothing of what cannot be a place. */
+  readonly places: readonly Place[];
+}
+
+/** A place of messages, as it is compared with others of its sink. */
+export interface Place {
+  readonly id: string;
+  /** Places of different kinds are never the same. */
+  readonly kind?: string;
+  /** What the id is. Where that differs, as for a channel's name and its id, nobody can tell whether two are the same. */
+  readonly by?: string;
 }
 
 /** A message as people see it in the tool. */
@@ -271,6 +282,11 @@ export interface Connector<
   readonly audience?: {
     readonly keys: readonly (keyof z.infer<Action> & string)[];
     of(fields: z.infer<Action>): Audience;
+    /** The key by which policies name a place, and how they name it. */
+    readonly named?: {
+      readonly key: keyof z.infer<Action> & string;
+      read(text: string): Place | { readonly fault: string };
+    };
   };
   /** The thread key of a message; see AttemptRequest.threadOf. */
   thread?(message: Message): string | null;

@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url';
 import { filler, oneLine, slot } from '../../src/connector.ts';
-import type { Audience, Outline, Slip } from '../../src/connector.ts';
+import type { Audience, Outline, Place, Slip } from '../../src/connector.ts';
 
 /** A mailbox as nodemailer takes it: the bare address, or with a display name. */
 export type Address = string | { readonly name: string; readonly address: string };
@@ -43,8 +43,16 @@ export function addressSlips(text: string): Slip[] {
 /** What is no address is kept as written: it may have a template that only an event fills in. */
 export function audienceOf(lists: readonly string[]): Audience {
   const { addresses, invalid } = parseAddresses(lists);
-  const members = [...new Set([...addresses.map((one) => bare(one).toLowerCase()), ...invalid])];
-  return { place: members.join(', '), members };
+  const recipients = [...new Set(addresses.map((one) => bare(one).toLowerCase()))];
+  const members = [...new Set([...recipients, ...invalid])];
+  return { place: members.join(', '), members, places: recipients.map((id) => ({ id })) };
+}
+
+/** A recipient as a policy names one. */
+export function recipientNamed(text: string): Place | { readonly fault: string } {
+  const { members, places } = audienceOf([text]);
+  const [place] = places;
+  return place && members.length === 1 ? place : { fault: 'expected one email address' };
 }
 
 const quoted = /"[^"\\]*(?:\\.[^"\\]*)*"/su;

@@ -12,7 +12,7 @@ import {
   visible,
 } from '../../src/connector.ts';
 import type { Medium } from '../../src/connector.ts';
-import { addressSlips, audienceOf, domainOf, joinList, parseAddresses } from './addresses.ts';
+import { addressSlips, audienceOf, domainOf, joinList, parseAddresses, recipientNamed } from './addresses.ts';
 import type { Address } from './addresses.ts';
 import type { MailServer } from './client.ts';
 import { defaultFields } from './default-message.ts';
@@ -200,6 +200,7 @@ export const email = defineConnector({
   audience: {
     keys: ['to', 'cc', 'bcc'],
     of: ({ to, cc = [], bcc = [] }) => audienceOf([to, cc, bcc].flat()),
+    named: { key: 'to', read: recipientNamed },
   },
   compose: (fields, context, { from }) => compose(fields, context.deliveryId, from),
   connect: async ({ url, from, name, auth: given, requireTls, proxy }, refreshTokens) => {

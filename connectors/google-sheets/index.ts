@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineConnector, openProxy, plain, proxyOption } from '../../src/connector.ts';
-import type { Sink } from '../../src/connector.ts';
+import type { Place, Sink } from '../../src/connector.ts';
 import { checkSheet } from './check.ts';
 import { credentials, readAccount } from './account.ts';
 import { sheetsApi } from './client.ts';
@@ -8,7 +8,7 @@ import { defaultFields } from './default-row.ts';
 import { deliverRows } from './deliver.ts';
 import { describe } from './describe.ts';
 import { findRows } from './find.ts';
-import { compose, deliveryHeader, kind } from './message.ts';
+import { compose, deliveryHeader, kind, titleOf } from './message.ts';
 import type { SheetMessage } from './message.ts';
 import type { Spreadsheet } from './spreadsheet.ts';
 
@@ -79,6 +79,12 @@ const action = z
     }
   });
 
+/** Capitals make no other tab. */
+const placesOf = (tab: string): Place[] => {
+  const id = titleOf(tab).toLowerCase();
+  return id === '' ? [] : [{ id }];
+};
+
 /** Writes rows to one spreadsheet. Values are never interpreted: what begins with = stays text. */
 export const googleSheets = defineConnector({
   name: 'google-sheets',
@@ -95,7 +101,8 @@ export const googleSheets = defineConnector({
   // With a key, the second rule updates the row of the first.
   audience: {
     keys: ['tab'],
-    of: ({ tab, key }) => ({ place: tab, members: key === undefined ? [tab] : [] }),
+    of: ({ tab, key }) => ({ place: tab, members: key === undefined ? [tab] : [], places: placesOf(tab) }),
+    named: { key: 'tab', read: (tab) => placesOf(tab)[0] ?? { fault: 'expected the name of a tab' } },
   },
   compose: (fields, context) => compose(fields, context),
   fault: async (given) => {

@@ -41,13 +41,16 @@ const maxCellLength = 50_000;
 const maxTabLength = 100;
 const notice = ' … (shortened)';
 
+/** A tab's name as it is written to. */
+export const titleOf = (tab: string): string => tab.toWellFormed().replace(/\s+/g, ' ').trim();
+
 /** Pure: the row that will be written. What does not fit into a cell is shortened with a notice in its place. */
 export function compose(
   { tab, row, key: keyHeader, as = {} }: SheetFields,
   { deliveryId }: DeliveryContext,
 ): ComposeResult<SheetMessage> {
   const refuse = (detail: string, advice: string) => ({ rejected: rejected('invalid', detail, advice) });
-  const title = tab.toWellFormed().replace(/\s+/g, ' ').trim();
+  const title = titleOf(tab);
   if (title === '')
     return refuse('The tab of this row is empty.', 'Give the action a tab for this case too, then replay.');
   if (title.length > maxTabLength)

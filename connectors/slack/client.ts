@@ -254,9 +254,9 @@ export function noChannelId(channel: string, searchedAll: boolean): string {
 }
 
 /** Ids are in upper case, names never are. */
-const isChannelId = (channel: string): boolean => /^[CDG][A-Z0-9]{7,}$/.test(channel);
-const isPersonId = (channel: string): boolean => /^[UW][A-Z0-9]{7,}$/.test(channel);
-const isEmail = (channel: string): boolean => /^[^\s@<>#]{1,64}@[^\s@<>]{1,255}$/.test(channel);
+export const isChannelId = (channel: string): boolean => /^[CDG][A-Z0-9]{7,}$/.test(channel);
+export const isPersonId = (channel: string): boolean => /^[UW][A-Z0-9]{7,}$/.test(channel);
+export const isEmail = (channel: string): boolean => /^[^\s@<>#]{1,64}@[^\s@<>]{1,255}$/.test(channel);
 
 /** A person, by id or by email address: the message goes to them directly. */
 export const isPerson = (channel: string): boolean => isPersonId(channel) || isEmail(channel);

@@ -10,6 +10,7 @@ import { channelSlips, escapeValue, inBlocks, joinText, mrkdwnSlips } from './es
 import { findMessage } from './find.ts';
 import { channelName, compose, threadOf } from './message.ts';
 import type { SlackMessage } from './message.ts';
+import { placeNamed, placesOf } from './places.ts';
 
 const style = (about: string) =>
   z
@@ -98,7 +99,8 @@ export const slack = defineConnector({
   placeKeys: ['channel', 'threadBy'],
   audience: {
     keys: ['channel'],
-    of: ({ channel }) => ({ place: channel, members: [channelName(channel)] }),
+    of: ({ channel }) => ({ place: channel, members: [channelName(channel)], places: placesOf(channel) }),
+    named: { key: 'channel', read: placeNamed },
   },
   thread: threadOf,
   compose: (fields, context) => compose(fields, context),

@@ -60,7 +60,10 @@ export const webhook = defineConnector({
   // Calls of one address that say different things are for different purposes.
   audience: {
     keys: ['path', 'headers', 'body'],
-    of: (fields) => ({ place: fields.path ?? '', members: [JSON.stringify(fields)] }),
+    of(fields) {
+      const place = fields.path ?? '';
+      return { place, members: [JSON.stringify(fields)], places: [{ id: place }] };
+    },
   },
   hasFacts: ({ body }) => body === undefined,
   compose: (fields, context) => compose(fields, context),

@@ -288,7 +288,7 @@ function toAction(
       if (connector.audience) return connector.audience.of(shown);
       const values = Object.fromEntries(audienceKeys.map((key) => [key, shown[key] ?? null]));
       const place = Array.from(strings(values), ({ text }) => text).join(', ');
-      return { place, members: [place] };
+      return { place, members: [place], places: [{ id: place }] };
     },
   };
 }

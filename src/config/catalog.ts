@@ -62,8 +62,11 @@ export function testLookup({
   return (testId) => known.get(testId) ?? { ...empty, id: testId };
 }
 
-/** Conditions that never hold, and digest fields without effect, because the catalog has no such test or key. */
-export function checkCatalogUse(source: PlanSource): Fault[] {
+/** `further`: conditions besides those of rules. Conditions that never hold, and digest fields without effect, because the catalog has no such test or key. */
+export function checkCatalogUse(
+  source: PlanSource,
+  further: readonly { readonly when: Json; readonly path: Path }[] = [],
+): Fault[] {
   const { catalog, rules } = source;
   const looked = lookedUpOfTests(source);
   const digestFields = ruleActions(source).flatMap(({ action, path }) =>
@@ -82,27 +85,26 @@ export function checkCatalogUse(source: PlanSource): Fault[] {
   };
   const ids = new Set(Object.keys(catalog));
   const valuesOf = memo(100, (name) => new Set(tests.flatMap((test) => [test[name] ?? []].flat())));
-  const ofRules = entries(rules).flatMap(([index, rule]) =>
-    [...conditionsOf(valueAt(rule, ['when']) ?? null, ['rules', index, 'when'])].flatMap(
-      ({ key, value, path }) => {
-        const values = named(value, path);
-        if (key === 'testId')
-          return values
-            .filter((one) => typeof one.value === 'number' && !ids.has(String(one.value)))
-            .map((one) =>
-              warning(
-                one.path,
-                `the catalog has no test ${show(one.value)}${didYouMean(show(one.value), ids)}`,
-              ),
-            );
-        const unknown = unknownKey(key, path, 'key');
-        const name = testKeyOf(key);
-        if (unknown.length > 0 || name === null || ['id', ...looked].includes(name)) return unknown;
-        return unknownValues(name, values, valuesOf(name));
-      },
-    ),
+  const ofRules = entries(rules).map(([index, rule]) => ({
+    when: valueAt(rule, ['when']) ?? null,
+    path: ['rules', index, 'when'],
+  }));
+  const ofConditions = [...ofRules, ...further].flatMap((one) =>
+    [...conditionsOf(one.when, one.path)].flatMap(({ key, value, path }) => {
+      const values = named(value, path);
+      if (key === 'testId')
+        return values
+          .filter(({ value: id }) => typeof id === 'number' && !ids.has(String(id)))
+          .map(({ value: id, path: place }) =>
+            warning(place, `the catalog has no test ${show(id)}${didYouMean(show(id), ids)}`),
+          );
+      const unknown = unknownKey(key, path, 'key');
+      const name = testKeyOf(key);
+      if (unknown.length > 0 || name === null || ['id', ...looked].includes(name)) return unknown;
+      return unknownValues(name, values, valuesOf(name));
+    }),
   );
-  return [...ofRules, ...digestFields.flatMap(({ text, path }) => unknownKey(text, path, 'value'))];
+  return [...ofConditions, ...digestFields.flatMap(({ text, path }) => unknownKey(text, path, 'value'))];
 }
 
 /** What the look-up `test` says of tests, besides the catalog. */

@@ -3,6 +3,7 @@ import type { Plan } from '../rules/plan.ts';
 import type { Path } from '../support/json.ts';
 import type { Mask } from '../support/secret.ts';
 import type { LookupSink } from './lookups/lookup-sinks.ts';
+import type { ConfigPolicy } from './policies/policies.ts';
 import type { Scenario } from './scenarios.ts';
 import type { Settings } from './settings.ts';
 import type { SinkConfig } from './sinks.ts';
@@ -41,6 +42,7 @@ export interface CheckedConfig extends Config {
   /** Where a value, or its key, is in the file. */
   readonly at: (path: Path, what?: 'value' | 'key') => Position;
   readonly scenarios: readonly Scenario[];
+  readonly policies: readonly ConfigPolicy[];
 }
 
 export type ReceiverConfig = Settings['receiver'];

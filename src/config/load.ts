@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
-import { pathText, strings, valueAt } from '../support/json.ts';
+import { type Path, pathText, strings, valueAt } from '../support/json.ts';
 import { findSecrets, type Mask } from '../support/secret.ts';
 import { closest } from '../support/text.ts';
 import { checkAlertSinks, checkSilence } from './alerts.ts';
@@ -10,6 +10,7 @@ import { checkCatalogUse, unusedCatalogKeys } from './catalog.ts';
 import type { CheckedConfig, Config } from './config.ts';
 import { checkDigestRetention } from './hours.ts';
 import { buildPlan } from './build-plan.ts';
+import { readPolicies, whensOfPolicies } from './policies/policies.ts';
 import { actionsOf, entries, planKeys, sinkOf, toPlanSource } from './plan-source.ts';
 import { readLookupSinks } from './lookups/lookup-sinks.ts';
 import { readScenarios } from './scenarios.ts';
@@ -61,7 +62,7 @@ export async function loadConfig(file: string, options: LoadOptions): Promise<Ch
 export async function loadToShow(
   file: string,
   options: LoadOptions,
-): Promise<Pick<Config, 'plan' | 'sinks' | 'mask'>> {
+): Promise<Pick<CheckedConfig, 'plan' | 'sinks' | 'mask' | 'policies' | 'at'>> {
   return loadConfig(file, { ...options, lenientKeys: topKeys });
 }
 
@@ -126,7 +127,8 @@ export function textOf(read: ReadText, file: string): string {
 /** loadConfig without reading the file; `file` is only for messages. */
 export function parseConfig(text: string, file: string, options: LoadOptions): CheckedConfig {
   const { checked, warnings, at } = checkText(text, file, options);
-  return Object.freeze({ ...toConfig(file, checked, warnings), at, scenarios: checked.scenarios });
+  const { scenarios, policies } = checked;
+  return Object.freeze({ ...toConfig(file, checked, warnings), at, scenarios, policies });
 }
 
 /** A text's value, and what is made of it. Throws a ConfigError with everything that is wrong with it. */
@@ -197,13 +199,15 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
   const parts = readParts(value, file, values, report, options);
   const { config, reading, settings, sinks, lookups, source, plan, secrets } = parts;
   const scenarios = readScenarios(config, source, sinks, reading);
+  const unset = missing.filter(({ severity, path }) => severity === 'warning' && decides(path));
+  const policies = readPolicies(config, source, { ...reading, sinks, unset });
   const sinkNames = isMap(config['sinks']) ? Object.keys(config['sinks']) : null;
   for (const fault of [
     ...(sinkNames ? actionsOf(source) : []).flatMap((one) =>
       sinkOf(one).flatMap((name) => unknownSink(name, [...one.path, 'sink'], sinkNames!)),
     ),
     ...oddValues(value, values),
-    ...checkCatalogUse(source),
+    ...checkCatalogUse(source, whensOfPolicies(config)),
     ...checkAlertSinks(source, sinks),
     ...checkDigestRetention(source, settings),
     ...checkRefreshTokens(
@@ -219,8 +223,12 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
     ...unusedCatalogKeys(source),
   ])
     report(fault);
-  return { ...parts, scenarios, faults };
+  return { ...parts, scenarios, policies, faults };
 }
+
+/** Whether a value says which rules apply, rather than what is sent. */
+const decides = ([top, , key]: Path): boolean =>
+  top === 'catalog' || top === 'policies' || ((top === 'rules' || top === 'lookups') && key === 'when');
 
 /** Compiles a value that checkText found to be without errors. */
 export function compileConfig(
@@ -336,7 +344,7 @@ const oddValues = (value: Json, values: Values): Fault[] =>
   );
 
 /** The keys that a config may have at its top. */
-const topKeys = [...Object.keys(settingSchemas), 'sinks', ...planKeys, 'scenarios', '$schema'];
+const topKeys = [...Object.keys(settingSchemas), 'sinks', ...planKeys, 'scenarios', 'policies', '$schema'];
 
 const needed = { sinks: 'expected a map from names to sinks', rules: 'expected a list of rules' };
 

@@ -4,6 +4,7 @@ import {
   deliverySpec,
   type Event,
   eventSpec,
+  type Json,
   type RaisedNotice,
   type RefusedEvent,
   refusedEventSpec,
@@ -16,6 +17,8 @@ import {
 } from '../model.ts';
 import { foundBy, hidingPersonal } from '../lookups/facts.ts';
 import type { Verdict } from '../rules/plan.ts';
+import { eventOf } from '../rules/policies/policy.ts';
+import type { Proof } from '../rules/policies/prove.ts';
 import type { Route } from '../rules/routes.ts';
 import type {
   Change,
@@ -179,3 +182,15 @@ export function routeFields({ cell: { testId, test, status }, heardBy, ...route 
     twice: route.twice.length > 0,
   };
 }
+
+/** As `routes --json` has it. `why`: what is in the way of a proof. */
+export const policyFields = (policy: Json, { holds, example, why }: Proof) => ({
+  policy,
+  holds,
+  example: example && {
+    at: iso(example.event.receivedAt),
+    event: eventOf(example),
+    messages: example.actions.map(({ rule, action, sink }) => ({ rule, action, sink })),
+  },
+  why,
+});

@@ -1,20 +1,20 @@
 import { type Json, noFacts } from '../model.ts';
-import { firstOnes } from '../support/text.ts';
+import { firstOnes, lazily } from '../support/text.ts';
 import {
   allHold,
   type Clause,
   clausesOf,
+  comparedIn,
   type Condition,
   isFactWord,
   isList,
   oneHolds,
   type Scalar,
   show,
-  valuesOf,
   type When,
 } from './conditions.ts';
-import { type Field, fieldOf, type LookupFields, type ConditionInput } from './fields.ts';
-import type { Cell, Rest, Truth } from './plan.ts';
+import { type Field, fieldOf, type LookupFields, type ConditionInput, variableOf } from './fields.ts';
+import type { Ask, Cell, Known, Rest, Truth } from './plan.ts';
 
 /** A condition, compiled. */
 export interface CompiledCondition {
@@ -22,7 +22,7 @@ export interface CompiledCondition {
   /** Why it holds or does not. `who` is the subject of "wants": the rule or an exception. */
   because(subject: ConditionInput, who: string): string;
   /** Whether it holds for all events of a cell, or what it depends on. */
-  given(cell: Cell): boolean | Rest;
+  given(cell: Cell): Truth | Rest;
 }
 
 export const theRule = 'the rule';
@@ -46,7 +46,14 @@ function compileKey(key: string, operand: unknown, lookups: LookupFields): Compi
 
 function fieldTest(field: Field, condition: Condition): CompiledCondition {
   const clauses = clausesOf(condition);
-  return {
+  const ask = { field, ...comparedIn(condition) };
+  const rest = lazily((): Rest => ({
+    holds: (subject) => compiled.holds(subject),
+    given: (cell) => compiled.given(cell),
+    words: `${field.name} ${clauses.map(({ says }) => says).join(' and ')}`,
+    asks: [ask],
+  }));
+  const compiled: CompiledCondition = {
     holds(subject) {
       const value = field.read(subject) ?? null;
       for (const clause of clauses) if (!clause.holds(value)) return false;
@@ -54,23 +61,27 @@ function fieldTest(field: Field, condition: Condition): CompiledCondition {
     },
     because: (subject, who) => fieldReason(field, clauses, subject, who),
     given(cell) {
-      const isUnknown = {
-        status: false,
-        testId: cell.testId === null,
-        test: cell.isCatalogUnknown === true,
-        candidate: true,
-        fact: true,
-      };
-      if (!isUnknown[field.of]) return this.holds(sampleOf(cell)) === true;
+      if (!isOpen(field, cell)) return compiled.holds(sampleOf(cell)) === true;
+      const known = knownOf(ask, cell);
+      if (known) return clauses.every((clause) => clause.holds(known.value ?? null, known.found));
       const others =
         field.of === 'testId' ? allHold(clauses.map(({ holdsForOthers }) => holdsForOthers)) : null;
-      if (others !== null) return others;
-      const words = `${field.name} ${clauses.map(({ says }) => says).join(' and ')}`;
-      const { named, others: more } = valuesOf(condition);
-      const values = [...named, ...more].map((value) => ({ field, value }));
-      return { holds: (subject) => this.holds(subject), words, values };
+      return others ?? rest();
     },
   };
+  return compiled;
+}
+
+/** Whether events of a cell differ in a field. */
+function isOpen({ of }: Field, { testId, isCatalogUnknown }: Cell): boolean {
+  if (of === 'testId') return testId === null;
+  return of === 'test' ? isCatalogUnknown === true : of !== 'status';
+}
+
+/** What is known of a field beyond the cell, where that is enough to compare it. */
+function knownOf({ field, patterns }: Ask, { known }: Cell): Known | undefined {
+  const found = known?.get(variableOf(field));
+  return found?.found && !patterns.every((pattern) => found.found!.has(pattern)) ? undefined : found;
 }
 
 /** A condition on a fact. Unlike other fields, a fact may be unknown: then only the word says that it does. */
@@ -91,13 +102,20 @@ function factTest(field: Field, condition: Condition): CompiledCondition {
     ].join(' or ');
   const says = inWords('says', 'is ', ' and ');
   const wants = inWords('wants', 'it ', ' and ');
-  const truth = (value: Json | undefined): Truth => {
+  const truth = (value: Json | undefined, found?: Known['found']): Truth => {
     if (value === undefined) return words.includes('unknown') || null;
     if (value === null && (words.includes('absent') || isExclusion)) return !isExclusion;
-    return clauses?.every((clause) => clause.holds(value)) ?? false;
+    return clauses?.every((clause) => clause.holds(value, found)) ?? false;
   };
   const { name } = field;
-  return {
+  const ask = { field, ...comparedIn(values) };
+  const rest = lazily((): Rest => ({
+    holds: (subject) => compiled.holds(subject),
+    given: (cell) => compiled.given(cell),
+    words: `${name} ${says}`,
+    asks: [ask],
+  }));
+  const compiled: CompiledCondition = {
     holds: (subject) => truth(field.read(subject)),
     because(subject, who) {
       const value = field.read(subject);
@@ -110,15 +128,12 @@ function factTest(field: Field, condition: Condition): CompiledCondition {
     },
     given(cell) {
       const byHand = cell.isCatalogUnknown ? undefined : field.read(sampleOf(cell));
-      if (byHand !== undefined) return truth(byHand) === true;
-      const { named, others } = valuesOf(values);
-      return {
-        holds: (subject) => this.holds(subject),
-        words: `${name} ${says}`,
-        values: [null, ...named, ...others].map((value) => ({ field, value })),
-      };
+      if (byHand !== undefined) return truth(byHand);
+      const known = knownOf(ask, cell);
+      return known ? truth(known.value, known.found) : rest();
     },
   };
+  return compiled;
 }
 
 /** An event of a cell. What its candidate is, and its test's id if it has none, must not be asked. */
@@ -159,25 +174,36 @@ function allOf(tests: readonly CompiledCondition[]): CompiledCondition {
 }
 
 /** What several conditions, all or one of which must hold, depend on together. */
-function joined(tests: readonly CompiledCondition[], cell: Cell, word: 'and' | 'or'): boolean | Rest {
+function joined(tests: readonly Pick<Rest, 'given'>[], cell: Cell, word: 'and' | 'or'): Truth | Rest {
   /** What one of them alone decides. */
   const decisive = word === 'or';
   const rests: Rest[] = [];
+  let isUnknown = false;
   for (const test of tests) {
     const given = test.given(cell);
     if (given === decisive) return decisive;
-    if (typeof given === 'object') rests.push(given);
+    if (given === null) isUnknown = true;
+    else if (typeof given === 'object') rests.push(given);
   }
   const [only] = rests;
-  if (only === undefined || rests.length === 1) return only ?? !decisive;
-  const all = rests.map(({ words }) => words);
-  const words = firstOnes(all, maxReasons).join(` ${word} `);
+  if (only === undefined) return isUnknown ? null : !decisive;
+  if (isUnknown) rests.push(nobodyKnows);
+  else if (rests.length === 1) return only;
   return {
     holds: (subject) => (decisive ? oneHolds : allHold)(rests.map((one) => one.holds(subject))),
-    words: decisive ? `(${words})` : words,
-    values: rests.flatMap(({ values }) => values),
+    given: (more) => joined(rests, more, word),
+    get words() {
+      const all = rests.map(({ words }) => words);
+      const words = firstOnes(all, maxReasons).join(` ${word} `);
+      return decisive ? `(${words})` : words;
+    },
+    get asks() {
+      return rests.flatMap(({ asks }) => asks);
+    },
   };
 }
+
+const nobodyKnows: Rest = { holds: () => null, given: () => null, words: 'something is unknown', asks: [] };
 
 function anyOf(tests: readonly CompiledCondition[]): CompiledCondition {
   return {
@@ -214,10 +240,20 @@ function noneOf(test: CompiledCondition): CompiledCondition {
             : 'the exception does not apply';
       return `${applies} (${test.because(subject, theException)})`;
     },
-    given(cell) {
-      const given = test.given(cell);
-      if (typeof given === 'boolean') return !given;
-      return { ...given, holds: (subject) => negated(given.holds(subject)), words: `not (${given.words})` };
+    given: (cell) => opposite(test.given(cell)),
+  };
+}
+
+function opposite(given: Truth | Rest): Truth | Rest {
+  if (given === null || typeof given === 'boolean') return negated(given);
+  return {
+    holds: (subject) => negated(given.holds(subject)),
+    given: (cell) => opposite(given.given(cell)),
+    get words() {
+      return `not (${given.words})`;
+    },
+    get asks() {
+      return given.asks;
     },
   };
 }

@@ -34,9 +34,13 @@ export interface When {
   readonly not?: When;
 }
 
+/** Whether patterns are found in a text that nobody has yet. */
+export type Found = ReadonlyMap<string, boolean>;
+
 /** One requirement on a field's value. A missing value is null. */
 export interface Clause {
-  holds(value: Json): boolean;
+  /** `found`: what is said of patterns in place of looking. */
+  holds(value: Json, found?: Found): boolean;
   /** What is required. Continues "the rule wants". */
   readonly wants: string;
   /** What is true if it holds. Continues the field and its value. */
@@ -45,10 +49,16 @@ export interface Clause {
   readonly holdsForOthers: boolean | null;
 }
 
-/** The values that a condition names, and others that show what it depends on. */
-export function valuesOf(condition: Condition): { named: Scalar[]; others: Scalar[] } {
-  if (typeof condition !== 'object') return { named: [condition], others: [] };
-  if (isList(condition)) return { named: [...condition], others: [] };
+/** What a condition compares a value with. */
+export interface Compared {
+  readonly named: readonly Scalar[];
+  readonly bounds: readonly (number | string)[];
+  readonly patterns: readonly string[];
+}
+
+export function comparedIn(condition: Condition): Compared {
+  if (typeof condition !== 'object') return { named: [condition], bounds: [], patterns: [] };
+  if (isList(condition)) return { named: condition, bounds: [], patterns: [] };
   const {
     in: list = [],
     not: excluded = [],
@@ -56,11 +66,11 @@ export function valuesOf(condition: Condition): { named: Scalar[]; others: Scala
     exists: _,
     ...bounds
   } = condition as Operators;
-  const inner = valuesOf(excluded);
-  const found = pattern === undefined ? [] : [pattern.replaceAll(/\\[a-z]|\W/gi, '')];
+  const inner = comparedIn(excluded);
   return {
     named: [...list, ...inner.named],
-    others: [...Object.values(bounds), ...found, ...inner.others],
+    bounds: [...Object.values(bounds), ...inner.bounds],
+    patterns: [...(pattern === undefined ? [] : [pattern]), ...inner.patterns],
   };
 }
 
@@ -70,7 +80,7 @@ export function* testsNamedIn(when: When): Generator<number> {
     if (key === 'all' || key === 'any') for (const one of operand as When[]) yield* testsNamedIn(one);
     else if (key === 'not') yield* testsNamedIn(operand as When);
     else if (key === 'testId' || key === 'test.id')
-      for (const value of valuesOf(operand as Condition).named) if (typeof value === 'number') yield value;
+      for (const value of comparedIn(operand as Condition).named) if (typeof value === 'number') yield value;
   }
 }
 
@@ -132,7 +142,7 @@ function oneOf(wanted: readonly Scalar[]): Clause {
 
 function not(excluded: NonNullable<Operators['not']>): Clause {
   const clauses = clausesOf(excluded);
-  const holds = (value: Json) => !clauses.every((clause) => clause.holds(value));
+  const holds: Clause['holds'] = (value, found) => !clauses.every((clause) => clause.holds(value, found));
   const wants = clauses.map((clause) => clause.wants).join(' and ');
   const others = allHold(clauses.map(({ holdsForOthers }) => holdsForOthers));
   const holdsForOthers = others === null ? null : !others;
@@ -142,7 +152,8 @@ function not(excluded: NonNullable<Operators['not']>): Clause {
 function matches(source: string): Clause {
   const pattern = compilePattern(source);
   if ('fault' in pattern) throw new Error(`the pattern ${source} cannot be read: ${pattern.fault}`);
-  const holds = some((value) => value !== null && typeof value !== 'object' && pattern.found(String(value)));
+  const isIn = some((value) => value !== null && typeof value !== 'object' && pattern.found(String(value)));
+  const holds: Clause['holds'] = (value, found) => found?.get(source) ?? isIn(value);
   const wants = `something that matches ${source}`;
   return { holds, wants, says: `matches ${source}`, holdsForOthers: null };
 }

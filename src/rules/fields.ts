@@ -41,7 +41,7 @@ export interface Field {
   /** What it says of an event. `test`: something that the catalog says. `fact`: something that is looked up. */
   readonly of: 'status' | 'test' | 'testId' | 'candidate' | 'fact';
   /** Of a fact: where it comes from. */
-  readonly fact?: { readonly lookup: string; readonly key: string; readonly personal: boolean };
+  readonly fact?: LookupField & { readonly lookup: string; readonly key: string };
   /** Null if there is none; undefined if that is not known. */
   read(subject: ConditionInput): Json | undefined;
 }
@@ -160,16 +160,16 @@ function ordered<Schema extends z.ZodType<string | number>>(value: Schema) {
   return { value, bound: value };
 }
 
-function factField(lookup: string, key: string, { type, personal }: LookupField): Field {
+function factField(lookup: string, key: string, of: LookupField): Field {
   const name = `${lookup}.${key}`;
   return {
     ...ofEvent,
-    ...factValues[type],
+    ...factValues[of.type],
     name,
     label: name,
     optional: true,
     of: 'fact',
-    fact: { lookup, key, personal },
+    fact: { ...of, lookup, key },
     read({ test, facts: { [lookup]: found } }) {
       const byHand = lookup === 'test' ? (test[key] ?? null) : null;
       if (byHand !== null) return byHand;
@@ -203,6 +203,9 @@ export function fieldOf(name: string, lookups = noLookups): Field {
   if (!field) throw new Error(`there is no field "${name}"`);
   return field;
 }
+
+/** Fields of the same variable have the same value: a test's id is that of its entry. */
+export const variableOf = ({ of, name }: Field): string => (of === 'testId' ? of : name);
 
 /** The names of all that is looked up. */
 export const factNames = (lookups: LookupFields): string[] =>

@@ -77,7 +77,7 @@ class IndexedRules implements RuleSet {
     const rules = [...forTest, ...this.#named(status, null)].toSorted((a, b) => a - b);
     return rules.flatMap((rule) => {
       const given = this.#exact[rule] === 1 || this.#rules[rule]!.test.given(cell);
-      if (given === false) return [];
+      if (given === false || given === null) return [];
       return [{ rule, final: this.#final[rule] === 1, rest: given === true ? null : given }];
     });
   }

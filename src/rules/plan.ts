@@ -3,6 +3,7 @@ import type { ActionRef, AlertKind, Json, JsonMap, PlannedDelivery, Status } fro
 import type { Audience } from '../connector.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { RenderResult } from '../templates/template.ts';
+import type { Compared, Found } from './conditions.ts';
 import type { Field, LookupField, ConditionInput } from './fields.ts';
 import type { Hours, Windows } from './calendar.ts';
 import type { Wording } from '../words/wording.ts';
@@ -23,6 +24,16 @@ export interface Cell {
   readonly test: JsonMap;
   /** Nothing is known of the catalog. */
   readonly isCatalogUnknown?: true;
+  /** For some of its events: what is known of the fields that differ among them, by variableOf. */
+  readonly known?: ReadonlyMap<string, Known>;
+}
+
+/** A value, for those that conditions cannot tell apart from it. */
+export interface Known {
+  /** Null where there is none; undefined where nobody knows it. */
+  readonly value: Json | undefined;
+  /** Where it stands for other texts, too: which patterns are found in these, as far as that is decided. */
+  readonly found?: Found;
 }
 
 /** Whether a condition holds; null where a fact that it needs is unknown. */
@@ -31,10 +42,17 @@ export type Truth = boolean | null;
 /** What a condition depends on where a cell does not decide it. */
 export interface Rest {
   holds(subject: ConditionInput): Truth;
+  /** The same where more of the cell is known. */
+  given(cell: Cell): Truth | Rest;
   /** For people. Continues "if". */
   readonly words: string;
-  /** Values that show when it holds. */
-  readonly values: readonly { readonly field: Field; readonly value: Json }[];
+  /** What decides it. */
+  readonly asks: readonly Ask[];
+}
+
+/** A field, and what it is compared with. */
+export interface Ask extends Compared {
+  readonly field: Field;
 }
 
 /** A rule that events of a cell can match. */
@@ -113,6 +131,8 @@ export interface Lookup {
   readonly name: string;
   /** Whether it is made for an event: its `when`, which uses no facts. */
   readonly applies: (subject: ConditionInput) => boolean;
+  /** The same for the events of a cell. */
+  readonly given: (cell: Cell) => Truth | Rest;
   readonly fields: ReadonlyMap<string, LookupField>;
   /** It is asked again until these are known. */
   readonly until: readonly string[];

@@ -1,9 +1,11 @@
 import type { Audience } from '../connector.ts';
-import { type Facts, type Json, noFacts, statuses } from '../model.ts';
-import { eventData, sampleEvent, type TemplateData } from '../templates/data.ts';
+import { type Facts, type Json, noFacts } from '../model.ts';
+import { sampleEvent } from '../templates/data.ts';
 import { firstOnes, lazily } from '../support/text.ts';
+import { Audiences } from './audiences.ts';
+import { type Cells, cellsOf, reachedIn } from './cells.ts';
 import type { Field, ConditionInput } from './fields.ts';
-import type { Action, Cell, Plan, Possible, Rest } from './plan.ts';
+import type { Action, Ask, Cell, Plan, Possible, Rest } from './plan.ts';
 
 /** Who hears of the events of a cell, as the rules say it before any event has come. */
 export interface Route {
@@ -32,10 +34,12 @@ export interface Route {
 export interface RoutedAction {
   readonly action: Action;
   /** null: it follows from all of them. */
-  readonly rest: Rest | null;
+  readonly rest: Condition | null;
   /** Made when it is asked for, and once. */
   readonly audience: () => Audience;
 }
+
+type Condition = Pick<Rest, 'holds' | 'words'>;
 
 interface Twice {
   readonly first: Action;
@@ -43,21 +47,20 @@ interface Twice {
   readonly place: string;
 }
 
-/** The routes of all cells: those of each test of the catalog, of each that a condition names, and of any other. */
+/** The routes of all cells. */
 export function* routesOf(plan: Plan): Generator<Route> {
-  const known = new Set([...plan.testIds, ...plan.rules.namedTests]);
-  const others = [Math.max(0, ...known) + 1, Math.min(0, ...known) - 1] as const;
-  for (const testId of [...known, null])
-    for (const status of statuses)
-      yield routeOf(plan, { status, testId, test: plan.test(testId ?? others[0]) }, known, others);
+  const { cells, known, others } = cellsOf(plan);
+  const audiences = new Audiences(plan);
+  for (const cell of cells) yield routeOf(plan, cell, { known, others, audiences });
 }
 
-/** `others`: ids of tests that are not known. */
-function routeOf(plan: Plan, cell: Cell, known: ReadonlySet<number>, others: readonly number[]): Route {
-  const possible = plan.rules.possible(cell);
-  const end = possible.findIndex(({ final, rest }) => final && rest === null);
-  const reached = end === -1 ? possible : possible.slice(0, end + 1);
-  const heardBy = heardOf(plan, cell, reached);
+interface Around extends Pick<Cells, 'known' | 'others'> {
+  readonly audiences: Audiences;
+}
+
+function routeOf(plan: Plan, cell: Cell, { known, others, audiences }: Around): Route {
+  const { possible, reached, end } = reachedIn(plan, cell);
+  const heardBy = heardOf(plan, cell, reached, audiences);
   const cases = samplesOf(cell, reached, known, others).map(({ event, missing }) => ({
     event,
     missing,
@@ -79,9 +82,13 @@ function routeOf(plan: Plan, cell: Cell, known: ReadonlySet<number>, others: rea
   };
 }
 
-function heardOf(plan: Plan, cell: Cell, reached: readonly Possible[]): RoutedAction[] {
-  const heard = (actions: readonly Action[], rest: Rest | null): RoutedAction[] =>
-    actions.map((action) => ({ action, rest, audience: lazily(() => audienceOf(action, cell, plan)) }));
+function heardOf(plan: Plan, cell: Cell, reached: readonly Possible[], audiences: Audiences): RoutedAction[] {
+  const heard = (actions: readonly Action[], rest: Condition | null): RoutedAction[] =>
+    actions.map((action) => ({
+      action,
+      rest,
+      audience: lazily(() => audiences.of(action, cell).audience),
+    }));
   const ofRules = reached.flatMap(({ rule, rest }, at) => {
     const before = reached.slice(0, at).filter(({ final }) => final);
     return heard(plan.then[rule] ?? [], unless(plan, rest, before));
@@ -93,7 +100,11 @@ function heardOf(plan: Plan, cell: Cell, reached: readonly Possible[]): RoutedAc
 const mostNamed = 3;
 
 /** The condition `rest`, and that none of the rules applies; none of them is without a condition. */
-function unless({ rules: { names } }: Plan, rest: Rest | null, rules: readonly Possible[]): Rest | null {
+function unless(
+  { rules: { names } }: Plan,
+  rest: Condition | null,
+  rules: readonly Possible[],
+): Condition | null {
   if (rules.length === 0) return rest;
   const named = rules.map(({ rule }) => `"${names[rule]}"`);
   const list = firstOnes(named, mostNamed).join(', ');
@@ -103,48 +114,26 @@ function unless({ rules: { names } }: Plan, rest: Rest | null, rules: readonly P
     holds: (subject) =>
       (rest === null || rest.holds(subject) === true) && !rests.some((one) => one.holds(subject) === true),
     words: rest === null ? words : `${rest.words} and ${words}`,
-    values: [],
   };
 }
 
 const sample = sampleEvent({}, 0);
-const sampleData = eventData(sample);
-
-/** Who gets an action's message. If that depends on more than the cell, as the config has it. */
-function audienceOf(action: Action, { status, testId, test }: Cell, { lookups }: Plan): Audience {
-  let isEnough = true;
-  /** A copy that notices where something other than `known` is read. */
-  const watched = <T extends object>(all: T, known: readonly string[]): T => {
-    const getters = Object.entries(all).map(([key, value]) => {
-      const get = () => {
-        isEnough &&= known.includes(key);
-        return value as unknown;
-      };
-      return [key, { enumerable: true, get }] as const;
-    });
-    return Object.defineProperties({}, Object.fromEntries(getters)) as T;
-  };
-  const ofTest = testId === null ? [] : ['testId'];
-  const isLookedUp = (key: string) => lookups.get('test')?.fields.has(key) === true && test[key] === null;
-  const entry = Object.keys(test).filter((key) => (key === 'id' ? testId !== null : !isLookedUp(key)));
-  const facts = Array.from(lookups, ([name, { fields }]) => [
-    name,
-    watched(Object.fromEntries(Array.from(fields.keys(), (key) => [key, null])), []),
-  ]);
-  const data: TemplateData = {
-    ...Object.fromEntries(facts),
-    event: watched({ ...sampleData, status, testId: testId ?? sample.testId }, ['status', ...ofTest]),
-    test: watched(test, entry),
-    rule: { name: action.rule },
-    now: '',
-  };
-  const rendered = action.audience(watched(data, ['event', 'test', 'rule', ...lookups.keys()]));
-  return (isEnough ? rendered : null) ?? action.audience(null) ?? { place: '', members: [] };
-}
 
 const mostValues = 8;
 /** A candidate id that few patterns match. */
 const fewMatch = '-';
+
+/** A value that shows what a condition depends on. */
+interface Shown {
+  readonly field: Field;
+  readonly value: Json;
+}
+
+const shownBy = ({ field, named, bounds, patterns }: Ask): Shown[] => {
+  const found = patterns.map((pattern) => pattern.replaceAll(/\\[a-z]|\W/gi, ''));
+  const all = [...(field.fact ? [null] : []), ...named, ...bounds, ...found];
+  return all.map((value) => ({ field, value }));
+};
 
 /** With so many kinds of facts, further ones are left out. */
 const mostFacts = 100;
@@ -157,7 +146,7 @@ interface FactsCase {
 }
 
 /** Facts of as many kinds as conditions tell apart: each is unknown, absent, or around a value that they name. */
-function factsOf(values: Rest['values']): FactsCase[] {
+function factsOf(values: readonly Shown[]): FactsCase[] {
   const asked = Map.groupBy(
     values.filter(({ field }) => field.fact),
     ({ field }) => field.name,
@@ -214,7 +203,7 @@ function samplesOf(
   known: ReadonlySet<number>,
   others: readonly number[],
 ): { readonly event: ConditionInput; readonly missing: FactsCase['missing'] }[] {
-  const values = reached.flatMap(({ rest }) => rest?.values ?? []);
+  const values = reached.flatMap(({ rest }) => rest?.asks ?? []).flatMap(shownBy);
   const of = (isIt: (field: Field) => boolean) =>
     values.flatMap(({ field, value }) => (isIt(field) ? [value] : []));
   /** The values of a field and their neighbours. */

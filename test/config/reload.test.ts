@@ -33,7 +33,7 @@ describe('a reload', () => {
   test('gives what reading the text in this thread would give', async () => {
     const { write } = await workplace();
     const text = withToken(`\${file:${await write('token', 'from-a-file\n')}}`);
-    const { at, scenarios, ...expected } = parseConfig(text, 'config.yaml', {
+    const { at, scenarios, policies, ...expected } = parseConfig(text, 'config.yaml', {
       env,
       connectors,
     });
@@ -54,6 +54,20 @@ describe('a reload', () => {
     expect(error).toEqual(failure(() => parseConfig(text, 'config.yaml', { env, connectors })));
     expect((error as ConfigError).problems.length).toBeGreaterThan(1);
     expect((error as ConfigError).mayPass).toBe(false);
+  });
+
+  test('that breaks a policy is refused at its place, and one that may break it is taken with a warning', async () => {
+    const never = (channel: string) =>
+      `${withToken('secret')}policies: [ { never: { sink: slack, channel: '${channel}', when: {} } } ]\n`;
+    const { problems } = (await refusal(never('#a'))) as ConfigError;
+    expect(problems.filter(({ severity }) => severity === 'error')).toMatchObject([
+      {
+        line: 6,
+        message: expect.stringMatching(/^this does not hold: slack #a hears of .*rule "all" \(line 5\)$/),
+      },
+    ]);
+    const { warnings } = await reload(never('C0123456789'));
+    expect(warnings.map(({ message }) => message)).toContainEqual(expect.stringContaining('nobody knows'));
   });
 
   test('that lacks a file may pass; one that meets a pipe does not wait for it', async () => {

@@ -24,7 +24,7 @@ export const office: Hours = {
 };
 
 /** Conditions as the generators of rules make them. */
-function conditionOf(values: readonly (string | number)[], ordered: boolean): fc.Arbitrary<Condition> {
+export function conditionOf(values: readonly (string | number)[], ordered: boolean): fc.Arbitrary<Condition> {
   const value = fc.constantFrom(...values);
   const list = fc.array(value, { minLength: 1, maxLength: 3 });
   const bounds = [
@@ -55,7 +55,7 @@ const leaves: fc.Arbitrary<When> = fc.oneof(
   fc.record({ candidateId: fc.constantFrom<Condition>('abc', { matches: 'b' }, { not: { matches: '^a' } }) }),
 );
 /** Conditions of such leaves, within each other. */
-function whensOf(leaf: fc.Arbitrary<When>): fc.Arbitrary<When> {
+export function whensOf(leaf: fc.Arbitrary<When>): fc.Arbitrary<When> {
   const flat = fc.array(leaf, { maxLength: 2 }).map((some) => Object.assign({}, ...some) as When);
   const nest = (inner: fc.Arbitrary<When>): fc.Arbitrary<When> =>
     fc.oneof(

@@ -1,4 +1,5 @@
 import { type CheckedConfig, ConfigError, type Position, type Problem } from '../../config/config.ts';
+import { policyProblems } from '../../config/policies/problems.ts';
 import { tooShort } from '../../config/settings.ts';
 import { formatProblem, inOrder, reportText } from '../../config/text/problems.ts';
 import { allActions, type Plan, unmatchedRule } from '../../rules/plan.ts';
@@ -102,7 +103,11 @@ export async function lookOver(
   const { warnings, tried, of } = tryMessages(config, Date.now());
   const routes = routeWarnings(config);
   const { problems, unreached } = await runScenarios(config);
-  const errors: Problem[] = [...problems];
+  const { error: broken = [], warning: unproven = [] } = Object.groupBy(
+    policyProblems(config),
+    ({ severity }) => severity,
+  );
+  const errors: Problem[] = [...broken, ...problems];
   // What serves goes on with it, so that an upgrade stops no event.
   const closed = tooShort(config.admin);
   if (closed !== null)
@@ -117,7 +122,7 @@ export async function lookOver(
   if (tried < of) left.push(`Of ${of} messages that the rules could send, ${tried} were tried.`);
   return {
     errors,
-    warnings: inOrder([...config.warnings, ...routes.warnings, ...warnings]),
+    warnings: inOrder([...config.warnings, ...routes.warnings, ...warnings, ...unproven]),
     unreached,
     left,
   };
@@ -166,6 +171,7 @@ export function verdict(config: CheckedConfig, warnings: number): string {
     count(config.plan.then.length, 'rule'),
     count(config.sinks.size, 'sink'),
     ...(config.lookups.size > 0 ? [count(config.lookups.size, 'look-up')] : []),
+    ...(config.policies.length > 0 ? [count(config.policies.length, 'policy')] : []),
     ...(config.scenarios.length > 0 ? [`${count(config.scenarios.length, 'scenario')} as expected`] : []),
   ];
   const judgement = warnings === 0 ? 'is good' : `can be used, with ${count(warnings, 'warning')}`;

@@ -1,6 +1,10 @@
 import { connectors } from '../../../connectors/index.ts';
 import { loadToShow } from '../../config/load.ts';
-import { routeFields } from '../../ops/printed.ts';
+import type { ConfigPolicy } from '../../config/policies/policies.ts';
+import { brokenBy, flow, lineOf } from '../../config/policies/problems.ts';
+import { policyFields, routeFields } from '../../ops/printed.ts';
+import type { Action } from '../../rules/plan.ts';
+import { type Proof, prove } from '../../rules/policies/prove.ts';
 import { type RoutedAction, type Route, routesOf } from '../../rules/routes.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { command, configFile, flag } from '../command.ts';
@@ -13,15 +17,34 @@ export const routes = command({
   options: { json: flag('--json', 'print one JSON object') },
   argument: configFile,
   async run({ config, json }, io) {
-    const { plan, mask } = await loadToShow(config, { env: io.env, connectors });
+    const { plan, mask, policies, at } = await loadToShow(config, { env: io.env, connectors });
     const all = [...routesOf(plan)];
-    if (json) io.out(mask(jsonLine({ routes: all.map((route) => routeFields(route)) })));
-    else
+    const proofs = prove(plan, policies);
+    if (json) {
+      const told = policies.map(({ written }, index) => policyFields(written, proofs[index]!));
+      io.out(mask(jsonLine({ routes: all.map((route) => routeFields(route)), policies: told })));
+    } else {
       for (const test of Map.groupBy(all, ({ cell }) => cell.testId).values())
         io.out(mask(testText(test, io)));
+      if (policies.length > 0) io.out(paint(io, 'bold', 'policies'));
+      for (const [index, policy] of policies.entries())
+        io.out(mask(policyText(policy, proofs[index]!, lineOf(plan, at), io)));
+    }
     return exit.ok;
   },
 });
+
+function policyText(
+  policy: ConfigPolicy,
+  { holds, example, why }: Proof,
+  ruleOf: (action: Action) => string,
+  io: Io,
+): string {
+  const words = `  ${printable(flow(policy.written))}`;
+  if (holds) return `${words}: ${paint(io, 'green', 'holds')}`;
+  if (!example) return `${words}: ${paint(io, 'yellow', `nobody knows, as ${why}`)}`;
+  return `${words}: ${paint(io, 'red', `broken: ${printable(brokenBy(policy, example, ruleOf))}`)}`;
+}
 
 /** The routes of one test. Statuses of which the same people hear stand together. */
 function testText(ofTest: readonly Route[], io: Io): string {

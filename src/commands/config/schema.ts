@@ -8,6 +8,7 @@ import { catalogEntry, testIdKey } from '../../config/catalog.ts';
 import { lookupConnector, lookupSchema } from '../../config/lookups/lookup-sinks.ts';
 import { lookupName } from '../../config/lookups/lookups.ts';
 import { ruleShape, silentWord } from '../../config/rules.ts';
+import { policySchema } from '../../config/policies/policies.ts';
 import { scenarioSchema } from '../../config/scenarios.ts';
 import { settingSchemas } from '../../config/settings.ts';
 import { sinkName, sinkSchema } from '../../config/sinks.ts';
@@ -74,6 +75,10 @@ function configSchema(all: readonly AnyConnector[]) {
       .array(scenarioSchema)
       .optional()
       .describe('What has to become of an event, or of several in their time; `check` compares.'),
+    policies: z
+      .array(policySchema(new Map(all.map((one) => [one.name, one]))))
+      .optional()
+      .describe('What must hold for every event that could come; `check` proves it.'),
   });
 }
 

@@ -2,7 +2,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { connectors } from '../../../connectors/index.ts';
 import { ConfigError, type Problem } from '../config.ts';
 import { checkText, compileConfig, type LoadOptions } from '../load.ts';
-import { wholeFileError } from '../text/problems.ts';
+import { policyProblems } from '../policies/problems.ts';
+import { configError, inOrder, wholeFileError } from '../text/problems.ts';
 import { readFrom, readSecretFile } from '../text/files.ts';
 
 /** The thread that checks a changed config: it may take long, and a fault in it stops no request. */
@@ -35,11 +36,16 @@ function check({ text, file, env }: ReloadQuestion): ReloadAnswer {
     return content;
   };
   try {
-    const { value, warnings } = checkText(text, file, { env, connectors, readFile });
+    const { value, checked, warnings, at } = checkText(text, file, { env, connectors, readFile });
+    const { mask } = checked.values;
+    const problems = policyProblems({ plan: checked.plan!, policies: checked.policies, at, mask });
+    if (problems.some(({ severity }) => severity === 'error'))
+      throw configError(file, [...problems, ...warnings], { mask });
     const before = computedMs();
-    compileConfig(value, file, warnings, { env, connectors, readFile: readFrom(secretFiles) });
+    const all = inOrder([...warnings, ...problems]);
+    compileConfig(value, file, all, { env, connectors, readFile: readFrom(secretFiles) });
     if (computedMs() - before > longestCompileMs) throw wholeFileError(file, tooLarge, false);
-    return { value: JSON.stringify(value), secretFiles, warnings };
+    return { value: JSON.stringify(value), secretFiles, warnings: all };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { problems: error.problems, report: error.message, mayPass: error.mayPass };

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { factFields } from '../../connector.ts';
 import { isMap, type Json } from '../../model.ts';
-import { compileRules } from '../../rules/match.ts';
+import { compileWhen } from '../../rules/compile-when.ts';
+import { noLookups } from '../../rules/fields.ts';
 import type { Lookup } from '../../rules/plan.ts';
 import { whenSchema } from '../../rules/when.ts';
 import { valueAt } from '../../support/json.ts';
@@ -68,10 +69,11 @@ export function readLookups(raw: Json | undefined, reading: Reading): Map<string
     const read = validate({ schema: lookupPlan, raw: written, path }, withoutFacts(reading, names));
     const { when, fields, until, waitFor, keep = null } = read ?? standIn(written);
     for (const fault of unknownFields(until, Object.keys(fields), [...path, 'until'])) reading.report(fault);
-    const rule = compileRules([{ name, when: when ?? {}, final: false }]);
+    const condition = compileWhen(when ?? {}, noLookups);
     lookups.set(name, {
       name,
-      applies: (subject) => rule.match(subject).length > 0,
+      applies: (subject) => condition.holds(subject) === true,
+      given: (cell) => condition.given(cell),
       fields: new Map(Object.entries(fields)),
       until,
       waitForMs: waitFor,

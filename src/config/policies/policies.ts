@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import type { AnyConnector, Place } from '../../connector.ts';
+import { isMap, type Json, type JsonMap } from '../../model.ts';
+import { compileWhen } from '../../rules/compile-when.ts';
+import { testsNamedIn, type When } from '../../rules/conditions.ts';
+import type { LookupFields } from '../../rules/fields.ts';
+import type { Policy } from '../../rules/policies/policy.ts';
+import { whenSchema, whenSchemaWith } from '../../rules/when.ts';
+import { type Path, valueAt } from '../../support/json.ts';
+import { orList } from '../../support/text.ts';
+import { readLookups } from '../lookups/lookups.ts';
+import { lookupsOfWhen } from '../lookups/uses.ts';
+import { entries, type PlanSource } from '../plan-source.ts';
+import { type SinkConfig, unknownSink } from '../sinks.ts';
+import { error, type Fault } from '../text/problems.ts';
+import { type Reading, validate } from '../text/validate.ts';
+
+const kinds = ['never', 'always', 'atMost'] as const;
+const expected = `expected one of ${orList(kinds)}`;
+
+type Connectors = ReadonlyMap<string, AnyConnector>;
+
+const namedPlace = ({ audience }: AnyConnector) => audience?.named;
+
+/** What policies may name of a message besides its sink: what any of the connectors calls a place. */
+const placeKeys = (connectors: Connectors): string[] => [
+  ...new Set([...connectors.values()].flatMap((one) => namedPlace(one)?.key ?? [])),
+];
+
+const aboutPlace = (key: string): string =>
+  ({ to: 'An address that is among the recipients.' })[key] ?? `The ${key} that it goes to.`;
+
+/** The schema of one policy. `when`: as a rule's. */
+export function policySchema(connectors: Connectors, when: z.ZodType<When> = whenSchema) {
+  const meets = when.describe('Which events it is about, as the `when` of a rule; `{}` is all of them.');
+  const places = placeKeys(connectors).map(
+    (key) => [key, z.string().min(1).optional().describe(aboutPlace(key))] as const,
+  );
+  const target = z.strictObject({
+    sink: z.string().min(1).describe('The sink of the messages, by its name under `sinks`.'),
+    ...Object.fromEntries(places),
+    when: meets,
+  });
+  const crowd = z.strictObject({
+    messages: z.int().min(1).describe('The most messages that there may be about one event.'),
+    place: z
+      .literal('same')
+      .default('same')
+      .describe('Those to the same place are counted: the same sink and channel, tab or recipient.'),
+    when: meets,
+  });
+  return z
+    .strictObject({
+      never: target.optional().describe('No such message may follow from an event.'),
+      always: target.optional().describe('Such a message has to follow from every event.'),
+      atMost: crowd.optional().describe('No more messages than this may follow from an event.'),
+    })
+    .refine((written) => kinds.filter((kind) => written[kind] !== undefined).length === 1, {
+      error: expected,
+    });
+}
+
+/** A policy of a config. */
+export interface ConfigPolicy extends Policy {
+  readonly path: Path;
+  readonly written: Json;
+  /** Which messages it is about, for people. */
+  readonly words: string;
+}
+
+interface PolicyReading extends Reading {
+  readonly connectors: Connectors;
+  readonly sinks: ReadonlyMap<string, SinkConfig>;
+  /** Values from outside that conditions need, and that are not there. */
+  readonly unset: readonly Fault[];
+}
+
+/** The policies of a config without those that have faults, which it reports. */
+export function readPolicies(config: JsonMap, source: PlanSource, reading: PolicyReading): ConfigPolicy[] {
+  const { policies: raw } = config;
+  if (raw === undefined) return [];
+  if (!Array.isArray(raw)) reading.report(error(['policies'], 'expected a list of policies'));
+  // Where it has faults, these have been reported.
+  const lookups = readLookups(source.lookups, { ...reading, report: () => {} });
+  const schema = policySchema(reading.connectors, whenSchemaWith(lookups));
+  return entries(raw).flatMap(([index, written]): ConfigPolicy[] => {
+    const path = ['policies', index];
+    const read = validate({ schema, raw: written, path }, reading);
+    const kind = kinds.find((one) => read?.[one] !== undefined);
+    if (!read || !kind) return [];
+    const { when } = read[kind]!;
+    const target = kind === 'atMost' ? null : targetOf(read[kind]!, [...path, kind], config, reading);
+    if (target && 'faults' in target) {
+      for (const fault of target.faults) reading.report(fault);
+      return [];
+    }
+    return [
+      {
+        path,
+        written,
+        words: target?.words ?? '',
+        wants: kind === 'always' ? kind : 'most',
+        most: read.atMost?.messages ?? 0,
+        target: target && { sink: target.sink, place: target.place },
+        ...conditionOf(when, lookups),
+        unset:
+          reading.unset.find((fault) => fault.path[0] !== 'policies' || fault.path[1] === index)?.message ??
+          null,
+      },
+    ];
+  });
+}
+
+const conditionOf = (when: When, lookups: LookupFields) => ({
+  when: compileWhen(when, lookups),
+  tests: [...testsNamedIn(when)],
+  lookups: [...lookupsOfWhen(when, lookups)],
+});
+
+/** What a policy is about, or what is wrong with it. */
+function targetOf(
+  { sink: name, when: _, ...rest }: { readonly sink: string; readonly when: When },
+  path: Path,
+  { sinks: written }: JsonMap,
+  { sinks }: PolicyReading,
+): { sink: string; place: Place | null; words: string } | { faults: readonly Fault[] } {
+  const faults = isMap(written) ? unknownSink(name, [...path, 'sink'], Object.keys(written)) : [];
+  const sink = sinks.get(name);
+  if (!sink) return { faults };
+  const { connector } = sink;
+  const named = namedPlace(connector);
+  const given = Object.entries(rest as Record<string, string | undefined>).filter(
+    ([, value]) => value !== undefined,
+  );
+  const strange = given.filter(([key]) => key !== named?.key);
+  if (strange.length > 0)
+    return {
+      faults: strange.map(([key]) => {
+        const instead = named ? `; did you mean "${named.key}"?` : '; leave it out';
+        return error([...path, key], `a sink of ${connector.name} has no "${key}"${instead}`, 'key');
+      }),
+    };
+  const [[key, text] = ['', undefined]] = given;
+  if (!named || text === undefined) return { sink: name, place: null, words: name };
+  if (/\{[{%]/.test(text)) {
+    const message = `expected a ${key} as it is, without a template: a policy is about the messages that come out`;
+    return { faults: [error([...path, key], message)] };
+  }
+  const place = named.read(text);
+  if ('fault' in place && !text.includes('${')) return { faults: [error([...path, key], place.fault)] };
+  return { sink: name, place: 'fault' in place ? null : place, words: `${name} ${text}` };
+}
+
+/** The `when`s of policies as they are written, with their paths. */
+export const whensOfPolicies = ({ policies }: JsonMap): { readonly when: Json; readonly path: Path }[] =>
+  entries(policies).flatMap(([index, policy]) =>
+    kinds.flatMap((kind) => {
+      const when = valueAt(policy, [kind, 'when']);
+      return when === undefined ? [] : [{ when, path: ['policies', index, kind, 'when'] }];
+    }),
+  );

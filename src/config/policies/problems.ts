@@ -1,0 +1,70 @@
+import { isMap, type Json, type JsonMap } from '../../model.ts';
+import type { Action, Plan } from '../../rules/plan.ts';
+import { type Example, eventOf } from '../../rules/policies/policy.ts';
+import { type Proof, prove } from '../../rules/policies/prove.ts';
+import { firstListed } from '../../support/text.ts';
+import type { CheckedConfig } from '../config.ts';
+import { pathOf } from '../plan-source.ts';
+import type { Problem } from '../text/problems.ts';
+import type { ConfigPolicy } from './policies.ts';
+
+type Checked = Pick<CheckedConfig, 'plan' | 'policies' | 'at' | 'mask'>;
+
+/** What is wrong with the policies of a config, each at its place: an error for one that is broken, a warning where nobody knows. */
+export function policyProblems({ plan, policies, at, mask }: Checked): Problem[] {
+  const proofs = prove(plan, policies);
+  return policies.flatMap((policy, index): Problem[] => {
+    const fault = faultOf(policy, proofs[index]!, plan, at);
+    if (!fault) return [];
+    const [severity, message] = fault;
+    return [{ severity, ...at(policy.path), message: mask(message) }];
+  });
+}
+
+function faultOf(
+  policy: ConfigPolicy,
+  { example, why, isIdle }: Proof,
+  plan: Plan,
+  at: CheckedConfig['at'],
+): [Problem['severity'], string] | null {
+  if (example) return ['error', `this does not hold: ${brokenBy(policy, example, lineOf(plan, at))}`];
+  if (why !== null) return ['warning', `nobody knows whether this holds: ${why}`];
+  return isIdle ? ['warning', 'no event meets its "when", so nothing is promised'] : null;
+}
+
+/** Names an action's rule, with its line. */
+export const lineOf =
+  ({ rules }: Plan, at: CheckedConfig['at']) =>
+  (action: Action): string => {
+    const { line } = at(pathOf(rules.names, action).slice(0, 2));
+    return `"${action.rule}" (line ${line})`;
+  };
+
+const mostNamed = 3;
+
+/** What happens instead, for people. `ruleOf`: an action's rule, with its line. */
+export function brokenBy(
+  { wants, target, words }: ConfigPolicy,
+  example: Example,
+  ruleOf: (action: Action) => string,
+): string {
+  const { actions, place } = example;
+  const event = flow(eventOf(example));
+  const rules = firstListed([...new Set(actions.map(ruleOf))], mostNamed);
+  const named = `${rules.includes(', ') || rules.includes(' and ') ? 'rules' : 'rule'} ${rules}`;
+  if (wants === 'always') {
+    const instead = actions.length === 0 ? 'nobody hears of it' : `what goes out is by ${named}`;
+    return `${words} does not hear of ${event}; ${instead}`;
+  }
+  const where = target ? words : `${actions[0]?.sink} ${place?.id}`;
+  const times = target ? '' : `${actions.length} times `;
+  return `${where} hears ${times}of ${event}, by ${named}`;
+}
+
+/** As YAML has it on one line. */
+export function flow(value: Json): string {
+  if (isMap(value) && Object.keys(value).length > 0) return `{ ${pairs(value).join(', ')} }`;
+  return typeof value === 'string' && /^[A-Za-z][\w-]*$/.test(value) ? value : JSON.stringify(value);
+}
+
+const pairs = (map: JsonMap): string[] => Object.entries(map).map(([key, value]) => `${key}: ${flow(value)}`);

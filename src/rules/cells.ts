@@ -1,0 +1,33 @@
+import { statuses } from '../model.ts';
+import type { Cell, Plan } from './plan.ts';
+
+/** All events that a plan tells apart: of each test of the catalog, of each that a condition names, and of any other. */
+export interface Cells {
+  readonly cells: readonly Cell[];
+  readonly known: ReadonlySet<number>;
+  /** Ids of tests that are not known. */
+  readonly others: readonly number[];
+}
+
+/** `named`: further tests. */
+export function cellsOf(plan: Plan, named: Iterable<number> = []): Cells {
+  const known = new Set([...plan.testIds, ...plan.rules.namedTests, ...named]);
+  let [highest, lowest] = [0, 0];
+  for (const id of known) {
+    highest = Math.max(highest, id);
+    lowest = Math.min(lowest, id);
+  }
+  const others = [highest + 1, lowest - 1].filter(Number.isSafeInteger);
+  const cells = [...known, null].flatMap((testId) => {
+    const test = plan.test(testId ?? others[0]!);
+    return statuses.map((status) => ({ status, testId, test }));
+  });
+  return { cells, known, others };
+}
+
+/** The rules that events of a cell can reach, up to a final one that all of them match; and the place of that, or -1. */
+export function reachedIn(plan: Plan, cell: Cell) {
+  const possible = plan.rules.possible(cell);
+  const end = possible.findIndex(({ final, rest }) => final && rest === null);
+  return { possible, reached: end === -1 ? possible : possible.slice(0, end + 1), end };
+}

@@ -1,0 +1,45 @@
+import { compilePattern, type Found } from '../conditions.ts';
+
+/** A pattern that is plain text, perhaps at the beginning or the end, or both. */
+interface Plain {
+  readonly text: string;
+  readonly isStart: boolean;
+  readonly isEnd: boolean;
+}
+
+function plainOf(pattern: string): Plain | null {
+  const [, start, text, end] = /^(\^)?([^\\^$.|?*+()[\]{}]+)(\$)?$/.exec(pattern) ?? [];
+  return text === undefined ? null : { text, isStart: start !== undefined, isEnd: end !== undefined };
+}
+
+/** Whether no text has what is said of these patterns. False where that cannot be told. */
+export function excludeEachOther(found: Found): boolean {
+  const patterns = Array.from(found, ([source, is]) => ({ source, is, plain: plainOf(source) }));
+  const present = patterns.flatMap(({ is, plain }) => (is && plain ? [plain] : []));
+  const missing = patterns.flatMap(({ is, plain }) => (!is && plain ? [plain] : []));
+  const whole = present.find(({ isStart, isEnd }) => isStart && isEnd);
+  if (whole) return patterns.some(({ source, is }) => isFound(source, whole.text) !== is);
+  return present.some(
+    (one) => missing.some((other) => implies(one, other)) || present.some((other) => clash(one, other)),
+  );
+}
+
+function isFound(source: string, text: string): boolean {
+  const pattern = compilePattern(source);
+  return 'found' in pattern && pattern.found(text);
+}
+
+/** Whether what has one has the other. */
+function implies({ text, isStart, isEnd }: Plain, other: Plain): boolean {
+  if (other.isStart && other.isEnd) return false;
+  if (other.isStart) return isStart && text.startsWith(other.text);
+  if (other.isEnd) return isEnd && text.endsWith(other.text);
+  return text.includes(other.text);
+}
+
+/** Whether nothing can begin, or end, with both. */
+function clash(one: Plain, other: Plain): boolean {
+  if (one.isStart && other.isStart)
+    return !one.text.startsWith(other.text) && !other.text.startsWith(one.text);
+  return one.isEnd && other.isEnd && !one.text.endsWith(other.text) && !other.text.endsWith(one.text);
+}
