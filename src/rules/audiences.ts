@@ -93,6 +93,7 @@ export class Audiences {
 
 /** What an action's templates read of a cell. */
 function idOf({ read }: Memory, cell: Cell): string {
+  if (read.size === 0) return '[]';
   const values = Array.from(read, (name): Json => {
     if (name === status || name === testId) return cell[name];
     return name === 'test.id' ? cell.testId : (cell.test[name.slice('test.'.length)] ?? null);
