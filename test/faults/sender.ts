@@ -11,11 +11,14 @@ export interface SentEvent {
   readonly testId: number;
 }
 
+/** Tells the events of a round apart. */
+export const nameOf = ({ candidateId, testId }: SentEvent): string => `${candidateId} ${testId}`;
+
 /** Plays the testing service: it tries each event twice, and then the event is gone. */
 export class Sender {
   readonly #url: () => string;
   readonly #betweenMs: number;
-  /** Ids of the candidates whose events were answered 2xx. */
+  /** The names of the events that were answered 2xx. */
   readonly accepted: string[] = [];
   readonly #underWay = new Set<Promise<void>>();
   #stopped = false;
@@ -66,7 +69,7 @@ export class Sender {
         body: JSON.stringify({ ...event, status: 'Completed' }),
       });
       await response.arrayBuffer();
-      if (response.ok) this.accepted.push(event.candidateId);
+      if (response.ok) this.accepted.push(nameOf(event));
       return response.ok;
     } catch {
       return false;

@@ -1,0 +1,32 @@
+import { foundBy } from '../../src/lookups/facts.ts';
+import type { EventStory } from '../../src/store/store.ts';
+
+/** Of this test, candidates are looked up before anybody is told. */
+export const lookedUp = 0;
+
+/** Each event is decided in its turn, with what was looked up or without. `apartMs`: how far clocks may be apart. */
+export function lookupBreaches(stories: readonly EventStory[], apartMs: number): string[] {
+  const asked = stories.filter(({ event }) => event.testId === lookedUp);
+  const wrong = stories.filter(
+    ({ event, decided, lookups }) => !decided || lookups.length !== (event.testId === lookedUp ? 1 : 0),
+  );
+  const states = asked.map(({ lookups }) => foundBy(lookups)['candidate']?.state);
+  return [
+    ...wrong.map(({ event }) => `${event.id} is not decided, or not looked up once`),
+    ...overtaking(stories, asked, apartMs),
+    ...(states.includes('answered') ? [] : ['nobody was found by the look-up']),
+  ];
+}
+
+/** Nobody is told of an event before what was asked about an earlier one of its candidate has ended. */
+function overtaking(stories: readonly EventStory[], asked: readonly EventStory[], apartMs: number): string[] {
+  const askedFirst = new Map(asked.map((story) => [story.event.candidateId, story]));
+  return stories.flatMap(({ event, deliveries }) => {
+    const first = askedFirst.get(event.candidateId);
+    if (!first || first.event.id >= event.id) return [];
+    const endedAt = foundBy(first.lookups)['candidate']?.at ?? 0;
+    return deliveries
+      .filter(({ firstAttemptAt }) => (firstAttemptAt ?? Infinity) < endedAt - apartMs)
+      .map(({ id }) => `${id} was begun before ${first.event.id} of the same candidate was decided`);
+  });
+}
