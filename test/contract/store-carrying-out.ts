@@ -251,6 +251,13 @@ export function carryingOut(bench: () => Bench): void {
       expect(delivery?.delivery).toMatchObject({ id: far[0], since: now });
     });
 
+    test('pulls in what came before and was planned later by it, though it was set back a little meanwhile', async () => {
+      const dueAt = wrong - minute;
+      const ids = await acceptAt(t0, { dueAt }, { dueAt, group: 'g', groupMax: 9 });
+      expect(await bench().store.pullIn(now, aheadMs)).toBe(2);
+      expect(await Promise.all(ids.map(dueOf))).toEqual([now, t0 - minute]);
+    });
+
     test('pulls in what was tried, put off for its hours or replayed by it', async () => {
       const { store } = bench();
       const [retried, put, again, gone, kept] = await acceptAt(t0, {}, {}, {}, {}, {});

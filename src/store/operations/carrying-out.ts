@@ -287,7 +287,10 @@ const dayMs = 86_400_000;
 /** A month, and the hours of a long weekend. */
 const longestDigestMs = 40 * dayMs;
 
-/** Null where a right clock put it off. Hours are looked at again when it is claimed, so it may be due at once. */
+/**
+ * Null where a right clock put it off. Hours are looked at again when it is claimed, so it may be due at once. While it was
+ * ahead, the clock may have been set a little, too: within a day.
+ */
 function dueByRightClock(row: PutOffRow, now: number, aheadMs: number): number | null {
   const { attempts, due_at: dueAt, since, came_at: cameAt, tried_at: triedAt, group_key: group } = row;
   if (attempts === 0) {
@@ -295,7 +298,8 @@ function dueByRightClock(row: PutOffRow, now: number, aheadMs: number): number |
     if (dueAt !== since) return now;
     if (cameAt <= now) {
       // Its event may have been decided later, by the wrong clock: a right one puts nothing off for so long.
-      if (dueAt < cameAt + aheadMs || dueAt <= now + (group === null ? dayMs : longestDigestMs)) return null;
+      if (dueAt + dayMs < cameAt + aheadMs || dueAt <= now + (group === null ? dayMs : longestDigestMs))
+        return null;
     }
     return group === null ? now : dueAt - aheadMs;
   }
@@ -303,7 +307,7 @@ function dueByRightClock(row: PutOffRow, now: number, aheadMs: number): number |
   if (dueAt === since) return now;
   if (triedAt !== null && triedAt > now) return dueAt - aheadMs;
   // Tried by a right clock, then put off for its hours by the wrong one: nothing else puts off for so long.
-  return dueAt > now + dayMs && dueAt >= (triedAt ?? cameAt) + aheadMs ? now : null;
+  return dueAt > now + dayMs && dueAt + dayMs >= (triedAt ?? cameAt) + aheadMs ? now : null;
 }
 
 /** The receipt of the earliest delivered message with this thread key on this sink. */
