@@ -193,6 +193,7 @@ async function prepareDeliveries(trusted: Trusted) {
     clock,
     config,
     plan,
+    gaveUp: (lookup) => metrics.lookups(lookup, 'given_up'),
     wake: () => worker.wake(),
     failed: (error) => log.error({ err: error }, 'an event could not be decided; trying again'),
   });

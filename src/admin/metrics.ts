@@ -116,7 +116,7 @@ export function createMetrics(
   );
   const lookups = counter(
     'lookups_total',
-    'Calls of look-ups, by outcome; `retry` where there is no answer yet.',
+    'Calls of look-ups, by outcome; `retry` where there is no answer yet; `given_up` where there was none in time.',
     'lookup',
     'outcome',
   );

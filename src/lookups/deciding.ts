@@ -42,6 +42,8 @@ interface DecidingParts {
   readonly config: () => Config;
   /** The plan that was in force when an event came. */
   readonly plan: (configId: string) => Promise<Plan | PlanFault>;
+  /** Called for a look-up whose `waitFor` is over. */
+  readonly gaveUp?: (lookup: string) => void;
   /** Called when there is something to deliver. */
   readonly wake: () => void;
   readonly failed: (error: unknown) => void;
@@ -126,23 +128,30 @@ export class Deciding {
   }
 
   async #decide({ event, configId }: DueEvent, now: number): Promise<Decided> {
-    const { store, config, failed } = this.#parts;
+    const { store, config, failed, gaveUp } = this.#parts;
+    const over = new Set<string>();
     try {
       const own = await this.#parts.plan(configId);
       // It must not wait for ever.
       const plan = 'fault' in own ? config().plan : own;
       const until = ({ sink, createdAt }: Delivery) =>
         createdAt + (plan.lookups.get(lookupOf(sink) ?? '')?.waitForMs ?? 0);
-      return await store.decide(
+      const decided = await store.decide(
         event.id,
         {
           configId: plan.id,
           until,
-          givenUp: (lookup) => givenUp(lookup, config().plan.lookups.get(lookupOf(lookup.sink) ?? ''), now),
+          givenUp(lookup) {
+            const name = lookupOf(lookup.sink) ?? '';
+            over.add(name);
+            return givenUp(lookup, config().plan.lookups.get(name), now);
+          },
           decide: (lookups) => decide(plan, event, foundBy(lookups), now),
         },
         now,
       );
+      if (decided !== 'gone') for (const name of over) gaveUp?.(name);
+      return decided;
     } catch (error) {
       failed(error);
       return 'waits';

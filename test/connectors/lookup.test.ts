@@ -101,6 +101,11 @@ describe('an answer', () => {
     );
   });
 
+  test('with a number that is too large says so', async () => {
+    const outcome = await outcomeOf(answering('{"result":{"score":1e999}}'));
+    expect(factsOf(outcome).reason).toBe('score: expected a number, got a number that is too large.');
+  });
+
   test('without a field of `until` is asked again, and keeps what there is', async () => {
     const outcome = await outcomeOf(answering({ name: 'Ana', result: null }));
     expect(outcome).toMatchObject({

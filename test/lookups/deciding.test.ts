@@ -56,6 +56,7 @@ async function deciding(ask: Ask, waitFor?: string) {
   const first = config.plan;
   let isLost = false;
   let decider: Deciding | null = null;
+  const givenUp: string[] = [];
   const on = await bench(withLookupSinks(config), { observe: () => decider?.wake() });
   const { store, worker, changes } = on;
   decider = new Deciding({
@@ -63,6 +64,7 @@ async function deciding(ask: Ask, waitFor?: string) {
     clock: systemClock,
     config: () => config,
     plan: async (id) => (isLost ? { fault: 'It cannot be used.' } : id === first.id ? first : config.plan),
+    gaveUp: (name) => givenUp.push(name),
     wake: () => worker.wake(),
     failed: (error) => {
       throw error;
@@ -100,7 +102,7 @@ rules: [ { name: all, when: {}, then: [ { sink: tool, text: by today's } ] } ]`,
     isLost = lost;
     decider.wake();
   };
-  return { store, accept, told, factsAbout, changes, dropLookups };
+  return { store, accept, told, factsAbout, changes, dropLookups, givenUp };
 }
 
 describe('an event with a look-up', () => {
@@ -161,7 +163,7 @@ describe('an event with a look-up', () => {
   });
 
   test('is decided without facts when its time is over, though nothing answers and the look-up is paused', async () => {
-    const { accept, told, factsAbout, changes } = await deciding(
+    const { accept, told, factsAbout, changes, givenUp } = await deciding(
       () => sinkWide('server', 'It answered 503.'),
       '400ms',
     );
@@ -169,6 +171,7 @@ describe('an event with a look-up', () => {
     for (let n = 0; n < 20; n += 1) ids.push(await accept(`candidate-${n}`));
     expect(new Set(await told(20))).toEqual(new Set([' ']));
     expect(changes).toEqual(['lookup:candidate paused']);
+    expect(givenUp).toEqual(ids.map(() => 'candidate'));
     expect(await factsAbout(ids[19]!)).toMatchObject({
       candidate: { state: 'unknown', reason: expect.stringContaining('503') },
     });

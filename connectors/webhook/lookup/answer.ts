@@ -90,5 +90,7 @@ function kindOf(value: Json): string {
   if (Array.isArray(value)) return 'a list';
   if (isMap(value)) return 'a map';
   if (typeof value === 'string') return value.length > longestText ? 'a longer text' : 'text';
-  return typeof value === 'boolean' ? 'true or false' : 'a number';
+  if (typeof value === 'boolean') return 'true or false';
+  // As 1e999, which is too large for JavaScript.
+  return Number.isFinite(value) ? 'a number' : 'a number that is too large';
 }
