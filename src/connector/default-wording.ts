@@ -103,7 +103,7 @@ export function readOn(
 
 /** `Backend Engineer`; `Test 7` without a name. */
 export const testName = ({ test }: Around): string =>
-  `{% if ${test}.name %}{{ ${test}.name }}{% else %}${said('testNumber', { id: '{{ event.testId | append: "" }}' })}{% endif %}`;
+  `{% if ${test}.name %}{{ ${test}.name }}{% else %}${said('testNumber', { id: '{{ event.testId }}' })}{% endif %}`;
 
 /** The same where it stands alone: `Test: Backend Engineer`. By its name only, it could be a job. */
 export const testTitle = (around: Around): string =>
@@ -128,7 +128,7 @@ export const candidateInList = (around: Around, hasLink: boolean): string =>
 /** The whole ids: they are what people search for. */
 export const wholeIds = said('ids', {
   candidate: '{{ event.candidateId }}',
-  test: '{{ event.testId | append: "" }}',
+  test: '{{ event.testId }}',
 });
 
 const status = '{{ event.status | words }}';

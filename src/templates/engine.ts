@@ -211,10 +211,11 @@ const say: Filter = function (name, ...given) {
   if (!isTextName(text)) return text;
   const values = new Map(given as [string, unknown][]);
   const hasMarkup = values.values().some((value) => value instanceof Markup);
-  const shown = (value: unknown): string => {
+  const shown = (key: string): string => {
+    const value = values.get(key);
     if (value instanceof Markup) return value.marked;
     const own: unknown = toValue(value);
-    return plain(wording.shown(typeof own === 'number' ? own : textOf(own)));
+    return plain(key === 'count' && typeof own === 'number' ? wording.number(own) : textOf(own));
   };
   // Some media trim what they escape.
   const plain = (part: string): string =>
@@ -222,7 +223,7 @@ const say: Filter = function (name, ...given) {
   const parts = wording.textOf(text, values.get('count')).split(placeholder);
   const filled = parts.map((part, index) => {
     if (index % 2 === 0) return part && plain(part);
-    return values.has(part) ? shown(values.get(part)) : plain(`{${part}}`);
+    return values.has(part) ? shown(part) : plain(`{${part}}`);
   });
   return hasMarkup ? new Markup(filled.join('')) : filled.join('');
 };

@@ -23,7 +23,9 @@ export type OwnTexts = { readonly [name in TextName]?: string | Forms<never> };
 
 export const placeholder = /\{(\w+)\}/g;
 
-type Values<Name extends TextName> = { readonly [key in Placeholder<Name>]: string | number };
+type Values<Name extends TextName> = {
+  readonly [key in Placeholder<Name>]: key extends 'count' ? number : string;
+};
 
 const plurals = memo(10, (language) => new Intl.PluralRules(language));
 const numbers = memo(20, (locale) => new Intl.NumberFormat(locale));
@@ -48,9 +50,13 @@ export class Wording {
     return text[form] ?? text.other;
   }
 
-  /** What stands at a placeholder. */
-  shown(value: string | number): string {
-    return typeof value === 'number' ? numbers(this.#locale).format(value) : value;
+  /** A number, as the locale writes it. Only a count is one: ids have no separators. */
+  number(value: number): string {
+    return numbers(this.#locale).format(value);
+  }
+
+  #shown(value: string | number): string {
+    return typeof value === 'number' ? this.number(value) : value;
   }
 
   /** A text, filled. */
@@ -61,7 +67,7 @@ export class Wording {
     const values = (given[0] ?? {}) as { readonly [key: string]: string | number };
     const text = this.textOf(name, values['count']);
     return text.replaceAll(placeholder, (whole, key: string) =>
-      Object.hasOwn(values, key) ? this.shown(values[key]!) : whole,
+      Object.hasOwn(values, key) ? this.#shown(values[key]!) : whole,
     );
   }
 }

@@ -278,9 +278,11 @@ https://tests.example.com/c/${id}
   });
 
   test('a mail to a candidate without number and link has the whole id', () => {
-    const { text, html } = tell(config, 2, eventOf(id, 'Canceled', 8)) as { readonly [key: string]: string };
-    expect(text).toContain(`Candidate 6f1c2d3e…: test canceled.\n\nTest: 8\n`);
-    expect(text).toContain(`\nCandidate id ${id} | Test id 8\n`);
+    const { text, html } = tell(config, 2, eventOf(id, 'Canceled', 1_234_567)) as {
+      readonly [key: string]: string;
+    };
+    expect(text).toContain(`Candidate 6f1c2d3e…: test canceled.\n\nTest: 1234567\n`);
+    expect(text).toContain(`\nCandidate id ${id} | Test id 1234567\n`);
     expect(text).toContain('\n\nWhat next: There will be no result.');
     expect(html).not.toContain('href');
   });

@@ -702,6 +702,21 @@ summary: { at: "Mon 09:00", then: [ { sink: other, text: "{{ notice.detail }}" }
     });
   });
 
+  test('speaks the language of the config', async () => {
+    const watch = await watching({ more: `${more}\nlanguage: pl`, paused: ['other'] });
+    await watch.look(8 * hour);
+    for (const candidateId of ['ann', 'bob', 'cid', 'dan', 'eva'])
+      await watch.event('tool', rejected, start + day, { testId: 9, candidateId });
+    await watch.look(7 * day);
+    const [, told] = await summaries(watch);
+    expect(told).toMatchObject({
+      detail: '5 zdarzeń: 5 ukończonych\nTest 9: 5 ukończonych\nWysyłki do tool: 5 zaniechanych',
+      advice:
+        'Obecnie nie działa: other. Zobacz: candidate-connector check --live. ' +
+        'Zaniechane: 5 do tool. Zobacz: candidate-connector events --state dead.',
+    });
+  });
+
   test('goes once a week, however often the process starts or sleeps, or another replica tells it', async () => {
     const watch = await watching({ more });
     await watch.look(7 * hour);

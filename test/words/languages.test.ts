@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
@@ -13,6 +13,9 @@ import {
   textNames,
   Wording,
 } from '../../src/words/wording.ts';
+import { startSlack } from '../../sandbox/slack.ts';
+import { linesOf } from '../../sandbox/slack/preview.ts';
+import { base, post, run, serving, workplace } from '../commands/tools.ts';
 import { failure } from '../config/tools.ts';
 import { eventWith } from '../fixtures/event.ts';
 
@@ -173,6 +176,43 @@ test('German speaks German, with dates and numbers as they are written there', (
   expect(of(3, 1, some)['text']).toContain('\nEingegangen: Fr., 20. Nov. 2026, 12:00 MEZ\n');
   // A sheet that is there already keeps its columns.
   expect(of(2, 0, some)).toMatchObject({ row: { Status: 'Abgeschlossen', Received: expect.any(String) } });
+});
+
+test('a digest and a notice of the running program are German, and its commands stay English', async () => {
+  const slack = await startSlack({ channels: ['hiring', 'ops'] });
+  onTestFinished(() => slack.close());
+  const { folder, write } = await workplace();
+  const env = { TOKEN: slack.token };
+  const file = await write(
+    'deutsch.yaml',
+    `${base(folder)}language: de
+sinks:
+  slack: { connector: slack, token: "\${TOKEN}", apiUrl: "${slack.url}" }
+  ops: { connector: slack, token: "\${TOKEN}", apiUrl: "${slack.url}" }
+rules:
+  - { name: gone, when: { status: Canceled }, then: [ { sink: slack, channel: "#gone" } ] }
+  - { name: all, when: {}, then: [ { sink: slack, channel: "#hiring", digest: { every: 2s } } ] }
+alerts: { dead: { then: [ { sink: ops, channel: "#ops" } ] } }`,
+  );
+  const app = await serving(file, env);
+  await post(app, { candidateId: 'ana', testId: 7, status: 'Completed' });
+  await post(app, { candidateId: 'ben', testId: 8, status: 'Canceled' });
+  const said = (channel: string) =>
+    slack.messages.filter(({ channelName }) => channelName === channel).map((one) => linesOf(one));
+  await vi.waitFor(
+    () => {
+      expect(said('hiring').join('\n')).toMatch(/hat den Test abgeschlossen/);
+      expect(said('hiring').join('\n')).toMatch(/Test abgesagt/);
+      expect(said('hiring').join('\n')).toMatch(/Eingegangen: .*Nächster Schritt: /);
+      expect(said('ops')).toEqual([
+        expect.stringMatching(
+          /1 Zustellung an slack aufgegeben\nEine Zustellung an slack musste aufgegeben werden\. .*\nNächster Schritt: Die Ursache beheben.* replay --dead --sink slack .*\nSeit /,
+        ),
+      ]);
+    },
+    { timeout: 30_000 },
+  );
+  expect((await run(['status', '--config', file], env)).out).toContain('1 dead');
 });
 
 describe('words', () => {
