@@ -209,6 +209,7 @@ test('the page lists what is kept by sender, asks first, takes in and puts away;
   expect((await api('/refused')).items).toHaveLength(3);
   // What came after the page was shown is not meant.
   await post(later, { candidateId: 'nika' });
+  expect((await api('/refused')).items).toHaveLength(4);
   await submit({ ...all, from: '2001:db8:1:2::/64', until: '1' });
   expect((await submit(all)).status).toBe(303);
   await vi.waitFor(() => expect(told()).toHaveLength(2), 10_000);
