@@ -78,6 +78,8 @@ export async function startSlack(options: SlackOptions = {}) {
     rename: (from: string, to: string) => workspace.rename(from, to),
     /** Deletes a message that nobody has answered. */
     remove: (ts: string) => workspace.remove(ts),
+    /** From now on the workspace's settings let nobody edit it. */
+    lock: (ts: string) => workspace.locked.add(ts),
     stop: () => tool.stop(),
     start: () => tool.start(),
     close: () => tool.close(),

@@ -98,8 +98,10 @@ export interface AttemptRequest<Message> {
   readonly firstAttemptAt: number;
   /** When this attempt began (ms). Connectors have no clock of their own. */
   readonly now: number;
-  /** The receipt of the first delivered message with the same thread key on this sink. */
+  /** The receipt of the newest delivered message with the same thread key on this sink. */
   readonly threadOf: Receipt | null;
+  /** That message is of a later event. */
+  readonly overtaken: boolean;
   /** Looks up the receipt of the newest delivered message in the same lane. */
   readonly earlier: () => Promise<Receipt | null>;
   /** What earlier attempts kept for this one: what they achieved in part, or what they wrote over. */
@@ -278,6 +280,8 @@ export interface Connector<
   readonly laneKeys?: readonly (keyof z.infer<Action> & string)[];
   /** The keys that say where a message goes. Events with different ones never share a digest. */
   readonly placeKeys?: readonly (keyof z.infer<Action> & string)[];
+  /** The keys that no action with a digest may have. */
+  readonly ofOneEvent?: readonly (keyof z.infer<Action> & string)[];
   /** Who gets a message, from these of its rendered fields. By default, what `laneKeys` and `placeKeys` say. */
   readonly audience?: {
     readonly keys: readonly (keyof z.infer<Action> & string)[];
@@ -290,6 +294,11 @@ export interface Connector<
   };
   /** The thread key of a message; see AttemptRequest.threadOf. */
   thread?(message: Message): string | null;
+  /**
+   * Whether a message takes the place of the one before it with its thread key. It waits while it is not known what became
+   * of an earlier one in its lane.
+   */
+  replaces?(message: Message): boolean;
   /** Builds exactly what will be sent from the rendered keys. Pure. The options' secrets must not go in. */
   compose(
     fields: z.infer<Action>,

@@ -19,13 +19,43 @@ interface Posted extends Partial<Post> {
 /** What a token may lack for looking somebody up, and not for posting to a channel. */
 const ofLookingUp = new Set(['missing_scope', 'not_allowed_token_type', 'enterprise_is_restricted']);
 
+/** That a message cannot be edited any more: it was deleted, or the workspace lets nobody edit it. */
+const ofEditing = new Set(['message_not_found', 'cant_update_message', 'edit_window_closed']);
+
+/** Edits the earlier message with the same `updateBy` where there is one, else posts. */
+export async function deliverMessage(
+  call: Call,
+  places: Places,
+  request: AttemptRequest<SlackMessage>,
+): Promise<Outcome> {
+  const { message, threadOf, overtaken, signal } = request;
+  if (message.updateBy === undefined || !threadOf) return postMessage(call, places, request);
+  const { channel, text, blocks = [], updates } = message;
+  const former = postOf(threadOf);
+  const edited = { channel: former.channel, ts: rootOf(former) };
+  const isTold = updates === 'thread';
+  if (overtaken)
+    return isTold
+      ? postMessage(call, places, request)
+      : delivered(receiptOf(edited), 'The message tells of a later event already, so it stays.');
+  // A second time it does no harm. The metadata stays: it says which delivery posted the message.
+  const answer = await call('chat.update', { ...edited, text, blocks }, signal);
+  if (answer.ok) return isTold ? postMessage(call, places, request) : delivered(receiptOf(edited));
+  const { failure } = answer;
+  if (failure.kind !== 'refused' || !ofEditing.has(failure.error)) return outcomeOf(failure, channel);
+  const posted = await postMessage(call, places, { ...request, threadOf: null });
+  return posted.outcome === 'delivered'
+    ? delivered(posted.receipt, 'The message to edit was gone, or could not be edited, so this is a new one.')
+    : posted;
+}
+
 /** Posts with one call of `chat.postMessage`. */
-export async function postMessage(
+async function postMessage(
   call: Call,
   places: Places,
   { message, threadOf, now, signal }: AttemptRequest<SlackMessage>,
 ): Promise<Outcome> {
-  const { threadBy: _, channel: name, ...rest } = message;
+  const { threadBy: _, updateBy: __, updates: ___, channel: name, ...rest } = message;
   const address = await places.address(name, now, signal);
   if (!address.ok) {
     const { failure } = address;

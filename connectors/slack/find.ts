@@ -59,11 +59,16 @@ export async function findMessage(
       toSearch.push({ method: 'conversations.replies', args: { channel: id, ts } }),
     );
     // Where one place cannot be read, the message may still be in another.
-    if (finding.found === 'impossible') best = finding;
+    // Nor does it matter where it was an edit, which may be made again.
+    if (finding.found === 'impossible') best = isEdit(request) ? best : finding;
     else if (finding.found !== null) return finding;
   }
   return best;
 }
+
+/** Whether the delivery edits a message, and posts none. */
+const isEdit = ({ message, threadOf }: AttemptRequest<SlackMessage>): boolean =>
+  threadOf !== null && message.updateBy !== undefined && message.updates !== 'thread';
 
 interface Place {
   readonly method: 'conversations.history' | 'conversations.replies';

@@ -5,7 +5,7 @@ import { checkSlack } from './check.ts';
 import { Places, webApi } from './client.ts';
 import { describe } from './describe.ts';
 import { defaultFields } from './default-message.ts';
-import { postMessage } from './deliver.ts';
+import { deliverMessage } from './deliver.ts';
 import { channelSlips, escapeValue, inBlocks, joinText, mrkdwnSlips } from './escape.ts';
 import { findMessage } from './find.ts';
 import { channelName, compose, threadOf } from './message.ts';
@@ -67,6 +67,16 @@ const action = z
       .string()
       .optional()
       .describe("Messages with the same key in a channel join the first one's thread."),
+    updateBy: z
+      .string()
+      .optional()
+      .describe('A later message with the same key in a channel takes the place of the one before it.'),
+    updates: z
+      .enum(['message', 'thread'])
+      .optional()
+      .describe(
+        'With updateBy. `message`: the message is edited (the default); `thread`: each later one is also told in its thread.',
+      ),
     username: z.string().optional().describe('A name to post under; needs the scope chat:write.customize.'),
     icon: z.string().optional().describe('An emoji (:tada:) or the URL of an image; needs the same scope.'),
     style: style('How the default message looks; by default as the sink says, else `compact`.'),
@@ -74,9 +84,18 @@ const action = z
   })
   .refine(({ text, blocks }) => text !== undefined || blocks !== undefined, {
     error: 'expected text or blocks',
+  })
+  .refine(({ updateBy, updates }) => updates === undefined || updateBy !== undefined, {
+    path: ['updates'],
+    error: 'this says how updateBy tells of later messages; give updateBy, too',
+  })
+  .refine(({ updateBy, threadBy }) => updateBy === undefined || threadBy === undefined, {
+    path: ['threadBy'],
+    error:
+      'updateBy keeps one message for a key, threadBy a message for each; take one of them (`updates: thread` does both)',
   });
 
-/** Posts to Slack with `chat.postMessage`, one call an attempt. */
+/** Posts to Slack with `chat.postMessage`, one call an attempt; with `updateBy` it edits with `chat.update`. */
 export const slack = defineConnector({
   name: 'slack',
   describe,
@@ -87,6 +106,7 @@ export const slack = defineConnector({
     text: { escape: escapeValue, join: joinText, slips: mrkdwnSlips },
     blocks: inBlocks,
     threadBy: plain,
+    updateBy: plain,
     username: plain,
     icon: plain,
   },
@@ -97,19 +117,21 @@ export const slack = defineConnector({
   lane: ({ channel }) => channelName(channel),
   laneKeys: ['channel'],
   placeKeys: ['channel', 'threadBy'],
+  ofOneEvent: ['updateBy', 'updates'],
   audience: {
     keys: ['channel'],
     of: ({ channel }) => ({ place: channel, members: [channelName(channel)], places: placesOf(channel) }),
     named: { key: 'channel', read: placeNamed },
   },
   thread: threadOf,
+  replaces: ({ updateBy }) => updateBy !== undefined,
   compose: (fields, context) => compose(fields, context),
   connect: async ({ token, apiUrl, teamId, proxy: given }): Promise<Sink<SlackMessage>> => {
     const proxy = await openProxy(apiUrl, given);
     const call = webApi(await import('@slack/web-api'), { token, apiUrl, proxy });
     const places = new Places(call, teamId);
     return {
-      deliver: (request) => postMessage(call, places, request),
+      deliver: (request) => deliverMessage(call, places, request),
       find: (request) => findMessage(call, places, request),
       check: (messages, signal) =>
         checkSlack(call, places, messages, signal, token.reveal().startsWith('xoxe.')),

@@ -23,12 +23,15 @@ export type SlackMessage = {
     readonly event_type: typeof eventType;
     readonly event_payload: {
       readonly delivery_id: string;
-      /** A hash of `threadBy`, which may have a secret in it. */
+      /** A hash of `threadBy` or `updateBy`, which may have a secret in it. */
       readonly thread?: string;
     };
   };
-  /** Not sent. */
+  /** Not sent, as the next two. */
   readonly threadBy?: string;
+  readonly updateBy?: string;
+  /** Whether a later message with the same `updateBy` is also told in the thread. */
+  readonly updates?: 'message' | 'thread';
 };
 
 /** An action's keys, rendered. */
@@ -37,6 +40,8 @@ export interface SlackFields {
   readonly text?: string | undefined;
   readonly blocks?: readonly Block[] | undefined;
   readonly threadBy?: string | undefined;
+  readonly updateBy?: string | undefined;
+  readonly updates?: 'message' | 'thread' | undefined;
   readonly username?: string | undefined;
   readonly icon?: string | undefined;
   readonly unfurl?: boolean | undefined;
@@ -56,7 +61,11 @@ export function compose(
   const sendable = (leaf: unknown) => (typeof leaf === 'string' ? leaf.toWellFormed() : leaf) as Json;
   const given = mapLeaves(fields, sendable) as unknown as SlackFields;
   const trimmed = (text = '') => text.trim();
-  const [channel, threadBy] = [trimmed(given.channel), trimmed(given.threadBy)];
+  const [channel, threadBy, updateBy] = [given.channel, given.threadBy, given.updateBy].map(trimmed) as [
+    string,
+    string,
+    string,
+  ];
   const [username, icon] = [trimmed(given.username), trimmed(given.icon)];
   const refuse = (what: string, advice: string) => ({
     rejected: rejected('invalid', `The ${what} of this message is empty.`, advice),
@@ -84,7 +93,10 @@ export function compose(
   if (!isDeepStrictEqual(filled, written)) notes.add('Blocks without a text or an address were left out.');
   const isImage = /^https?:\/\//.test(icon);
   // It may have a secret in it.
-  const thread = createHash('sha256').update(threadBy).digest('hex').slice(0, 16);
+  const thread = createHash('sha256')
+    .update(threadBy || updateBy)
+    .digest('hex')
+    .slice(0, 16);
   const message: SlackMessage = {
     channel,
     text,
@@ -94,9 +106,10 @@ export function compose(
     ...(given.unfurl !== undefined && { unfurl_links: given.unfurl, unfurl_media: given.unfurl }),
     metadata: {
       event_type: eventType,
-      event_payload: { delivery_id: deliveryId, ...(threadBy && { thread }) },
+      event_payload: { delivery_id: deliveryId, ...((threadBy || updateBy) && { thread }) },
     },
     ...(threadBy && { threadBy }),
+    ...(updateBy && { updateBy, ...(given.updates && { updates: given.updates }) }),
   };
   return notes.size === 0 ? { message } : { message, note: [...notes].join(' ') };
 }
@@ -105,8 +118,9 @@ const channelAdvice =
   'Give the action a channel for this case too (in a template: {{ test.channel | default: "#hiring" }}), then replay.';
 const textAdvice = 'Give the action a text that is not empty in this case, then replay.';
 
-/** The key under which messages share a thread. The same key in another channel is another thread. */
-export function threadOf({ channel, threadBy }: SlackMessage): string | null {
+/** The key under which messages share a thread or a message. The same key in another channel is another one. */
+export function threadOf({ channel, threadBy, updateBy }: SlackMessage): string | null {
+  if (updateBy !== undefined) return `${channelName(channel)} updateBy ${updateBy}`;
   return threadBy === undefined ? null : `${channelName(channel)} ${threadBy}`;
 }
 

@@ -39,6 +39,20 @@ const byName: { readonly [name: string]: Method } = {
     };
   },
 
+  // https://docs.slack.dev/reference/methods/chat.update
+  'chat.update': (workspace, args) => {
+    workspace.demandScope('chat:write');
+    const channel = workspace.channel(args['channel'], 'id');
+    const { text, blocks, metadata } = messageOf(workspace, args, channel, updateArguments);
+    if (text.length > maxPartLength) throw new SlackRefusal('msg_too_long');
+    const edited = workspace.edit(channel, args['ts'], {
+      text,
+      blocks: blocks ?? [],
+      ...(metadata && { metadata }),
+    });
+    return { channel: channel.id, ts: edited.ts, text, message: { ...edited, type: 'message' } };
+  },
+
   'conversations.history': (workspace, args) => {
     const channel = readableChannel(workspace, args);
     const all = workspace.messages.filter(
@@ -151,13 +165,25 @@ const postArguments = new Set(
   ).split(' '),
 );
 
+/** It takes no other name, icon or thread: https://docs.slack.dev/reference/methods/chat.update */
+const updateArguments = new Set(
+  'token channel ts text blocks attachments markdown_text metadata link_names parse reply_broadcast file_ids as_user'.split(
+    ' ',
+  ),
+);
+
 function partsOf(text: string): string[] {
   const parts = text.slice(0, maxTextLength).match(new RegExp(`[^]{1,${maxPartLength}}`, 'g'));
   return parts ?? [''];
 }
 
-function messageOf(workspace: Workspace, args: Args, channel: Channel): Omit<PostedMessage, 'ts'> {
-  const unknown = Object.keys(args).filter((name) => !postArguments.has(name));
+function messageOf(
+  workspace: Workspace,
+  args: Args,
+  channel: Channel,
+  known = postArguments,
+): Omit<PostedMessage, 'ts'> {
+  const unknown = Object.keys(args).filter((name) => !known.has(name));
   if (unknown.length > 0)
     throw new SlackRefusal('invalid_arguments', { response_metadata: { messages: unknown } });
   const text = args['text'] ?? '';

@@ -61,6 +61,7 @@ interface WorkspaceOptions {
 
 /** Calls a minute: https://docs.slack.dev/apis/web-api/rate-limits, and the reference of each method. */
 const callsPerMinute: { readonly [method: string]: number } = {
+  'chat.update': 50,
   'conversations.list': 20,
   'users.conversations': 50,
   'conversations.info': 50,
@@ -84,6 +85,8 @@ export class Workspace {
   readonly token: string;
   readonly maxPageSize: number;
   readonly messages: PostedMessage[] = [];
+  /** Messages that the workspace's settings let nobody edit any more. */
+  readonly locked = new Set<string>();
   readonly #rate: PostRate | null;
   readonly #spent = new Map<string, { tokens: number; at: number }>();
   #lastTs = 0;
@@ -162,6 +165,15 @@ export class Workspace {
    */
   has(channel: Channel, ts: string | undefined): boolean {
     return this.messages.some((message) => message.channel === channel.id && message.ts === ts);
+  }
+
+  /** An app may edit its own messages only. What the edit does not name stays. */
+  edit(channel: Channel, ts: string | undefined, change: Partial<PostedMessage>): PostedMessage {
+    const index = this.messages.findIndex((message) => message.channel === channel.id && message.ts === ts);
+    const message = this.messages[index];
+    if (!message) throw new SlackRefusal('message_not_found');
+    if (this.locked.has(message.ts)) throw new SlackRefusal('edit_window_closed');
+    return (this.messages[index] = { ...message, ...change });
   }
 
   rename(from: string, to: string): void {

@@ -118,6 +118,11 @@ function readAction(raw: Json, path: Path, list: List, reading: ActionReading) {
   const schema = about === 'notice' ? alertActionSchema(connector) : actionSchema(connector);
   const textOf = (key: string) => (key in connector.templates ? interpolateTemplate : interpolateText);
   const part = { schema, raw: { ...unsaid, ...written }, path, textOf };
+  for (const key of about === 'digest' ? (connector.ofOneEvent ?? []) : [])
+    if (written[key] !== undefined)
+      reading.report(
+        error([...path, key], 'this is about one event, and a digest has many; remove one of the two'),
+      );
   /** With the default fields. Undefined if the schema refused it. */
   const value = validate(part, reading) as
     | (JsonMap & { readonly sink: string; readonly hours?: string })

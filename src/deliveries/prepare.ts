@@ -49,10 +49,13 @@ export interface AttemptEnd {
   readonly lookups?: readonly Delivery[];
 }
 
-/** A delivery claimed outside its action's hours. Nothing was attempted. */
+/** How long after the tool was asked about an earlier message a later one looks whether it has answered. */
+const afterEarlierMs = 200;
+
+/** A delivery that has to wait for its action's hours, or for what became of an earlier one. Nothing was attempted. */
 export interface Postponement {
   readonly claimed: Claim;
-  /** When they open (ms). */
+  /** Until then (ms). */
   readonly until: number;
 }
 
@@ -97,8 +100,14 @@ export async function prepareAttempt(
     if ('outcome' in prepared) return { ...nothingSent(claimed, prepared), lookups: found.flat() };
     // Threads are stored, and so looked up, by their masked key.
     const thread = prepared.thread === null ? null : parts.config().mask(prepared.thread);
-    const threadOf = thread === null ? null : await parts.store.threadOf(delivery.sink, thread);
-    const request = { ...requestFor(parts, claimed, prepared.message, now), threadOf };
+    const told = thread === null ? null : await parts.store.threadOf(delivery.sink, thread);
+    const overtaken = told !== null && told.seq > claimed.row.seq;
+    if (prepared.replaces && !overtaken) {
+      const askedAt = await parts.store.uncertainBefore(delivery.lane, claimed.row.seq);
+      if (askedAt !== null) return { claimed, until: Math.max(askedAt, now) + afterEarlierMs };
+    }
+    const of = { threadOf: told?.receipt ?? null, overtaken };
+    const request = { ...requestFor(parts, claimed, prepared.message, now), ...of };
     return { claimed, prepared: { ...prepared, thread, lookups: found.flat() }, request };
   } catch (error) {
     // The store could not be read, or composing the message hit a bug.
@@ -120,6 +129,7 @@ function requestFor({ store, config }: PrepareParts, claimed: Claim, message: Js
     firstAttemptAt: Math.min(delivery.since, delivery.firstAttemptAt ?? now),
     now,
     threadOf: null,
+    overtaken: false,
     earlier: () => store.newestReceipt(delivery.lane),
     progress: delivery.progress,
     traceparent: () => traceparentFor(tracedBy(claimed)),
@@ -144,6 +154,8 @@ function prepareLookup(parts: PrepareParts, claimed: Claim, now: number): ReadyD
 export interface PreparedMessage {
   readonly message: Json;
   readonly thread: string | null;
+  /** As Connector.replaces says. */
+  readonly replaces?: boolean;
   /** Both as in Delivered. */
   readonly note: string | undefined;
   readonly missed: true | undefined;
@@ -186,6 +198,7 @@ export function prepare(
   return {
     message: composed.message,
     thread: connector.thread?.(composed.message) ?? null,
+    replaces: connector.replaces?.(composed.message) ?? false,
     note: composed.note,
     missed: composed.missed,
   };

@@ -228,6 +228,7 @@ class Tools implements Playback {
           : { ...composed, message: { fields, message: composed.message } };
       },
       thread: ({ message }: Message) => connector.thread?.(message) ?? null,
+      replaces: ({ message }: Message) => connector.replaces?.(message) ?? false,
       connect: async () => ({
         deliver: keep,
         ...(connector.batch && {

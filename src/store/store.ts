@@ -167,6 +167,7 @@ export const reads = {
   sinkFigures: sinks.sinkFigures,
   tally: counting.tally,
   threadOf: carrying.threadOf,
+  uncertainBefore: carrying.uncertainBefore,
   token: housekeeping.token,
   waiting: counting.waiting,
 };

@@ -1,3 +1,6 @@
+import { connectors } from '../../connectors/index.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { failure } from '../config/tools.ts';
 import { describe, expect, test } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
 import { shorten, type SlackFields, type SlackMessage } from '../../connectors/slack/message.ts';
@@ -385,4 +388,29 @@ test.for([
 ] as const)('the action %j is found wrong when the config is read', ([action, expected]) => {
   const { error } = slack.action.safeParse(action);
   expect(error!.issues.map(({ message: said }) => said).join()).toContain(expected);
+});
+
+describe('an action with updateBy', () => {
+  test.each([
+    [
+      'digest: 1h, updateBy: k',
+      '4:105 this is about one event, and a digest has many; remove one of the two',
+    ],
+    ['updates: thread', '4:92 this says how updateBy tells of later messages; give updateBy, too'],
+    ['updateBy: k, threadBy: k', '4:106 updateBy keeps one message for a key'],
+    ['updateBy: k, updates: always', '4:105 expected message or thread'],
+  ])('and %s is refused at its place', (keys, expected) => {
+    const text = [
+      'receiver: { path: /hook }',
+      'sinks: { slack: { connector: slack, token: "${TOKEN}" } }',
+      'rules:',
+      `  - { name: all, when: {}, then: [{ sink: slack, channel: "#hiring", text: Hello, ${keys} }] }`,
+    ].join('\n');
+    const { problems } = failure(() =>
+      parseConfig(text, 'config.yaml', { env: { TOKEN: 'xoxb-1' }, connectors }),
+    );
+    expect(
+      problems.map(({ line, column, message: said }) => `${line}:${column} ${said}`).join('\n'),
+    ).toContain(expected);
+  });
 });

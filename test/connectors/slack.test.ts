@@ -50,6 +50,9 @@ async function posted(request: AttemptRequest<SlackMessage>): Promise<Receipt> {
   return outcome.receipt;
 }
 
+/** Carried out, and its answer lost. */
+const lost = { kind: 'drop', commit: true } as const;
+
 const refuseWith = (error: string, extra: object = {}) =>
   sandbox.faults.once({ kind: 'status', status: 200, body: { ok: false, error, ...extra } });
 
@@ -77,6 +80,75 @@ describe('a delivery', () => {
     // The receipt of an answer leads to the same thread, should the first one's be gone.
     await posted(requestFor({ threadBy: 'c-1' }, { threadOf: second }));
     expect(sandbox.messages.map(({ thread_ts }) => thread_ts)).toEqual([undefined, root['ts'], root['ts']]);
+  });
+
+  describe('with updateBy', () => {
+    const told = () => sandbox.messages.map(({ text, thread_ts }) => [text, thread_ts]);
+    const update = (text: string, threadOf: Receipt | null, fields: Partial<SlackFields> = {}) =>
+      requestFor({ updateBy: 'c-1', text, ...fields }, { threadOf });
+
+    test('takes the place of the message before, with its blocks, however often it is sent', async () => {
+      const blocks = [{ type: 'section', text: { type: 'mrkdwn', text: '*Hi*' } }];
+      const first = await posted(update('One', null, { blocks, username: 'Tests', unfurl: false }));
+      const again = update('Two', first, { username: 'Tests', unfurl: false });
+      expect(await posted(again)).toEqual(first);
+      expect(await posted(again)).toEqual(first);
+      expect(told()).toEqual([['Two', undefined]]);
+      expect(sandbox.messages[0]).toMatchObject({ blocks: [], username: 'Tests' });
+    });
+
+    test('is told in the thread too, which is found there, and edited once more only', async () => {
+      const first = await posted(update('One', null));
+      const later = update('Two', first, { updates: 'thread' });
+      sandbox.faults.only = ['chat.postMessage'];
+      sandbox.faults.once(lost);
+      expect(await sink.deliver(later)).toMatchObject({ outcome: 'unknown' });
+      const finding = await sink.find!(later);
+      expect(finding).toMatchObject({ found: { thread_ts: first['ts'] } });
+      expect(told()).toEqual([
+        ['Two', undefined],
+        ['Two', first['ts']],
+      ]);
+      const third = update('Three', (finding as { found: Receipt }).found, { updates: 'thread' });
+      expect(await posted(third)).toMatchObject({ thread_ts: first['ts'] });
+      expect(told().map(([text]) => text)).toEqual(['Three', 'Two', 'Three']);
+    });
+
+    test.for(['deleted', 'locked'] as const)('is a new message where the former one is %s', async (how) => {
+      const first = await posted(update('One', null));
+      const { ts } = sandbox.messages[0]!;
+      if (how === 'deleted') sandbox.remove(ts);
+      else sandbox.lock(ts);
+      const second = await sink.deliver(update('Two', first));
+      const newest = sandbox.messages.at(-1)!;
+      expect(second).toMatchObject({ receipt: { ts: newest.ts }, note: expect.stringContaining('new one') });
+      await posted(update('Three', (second as { receipt: Receipt }).receipt));
+      expect(sandbox.messages.at(-1)).toMatchObject({ ts: newest.ts, text: 'Three' });
+    });
+
+    test('leaves a message that tells of a later event', async () => {
+      const first = await posted(update('Two', null));
+      const earlier = update('One', first, { updates: 'message' });
+      expect(await posted({ ...earlier, overtaken: true })).toEqual(first);
+      await posted({ ...update('One', first, { updates: 'thread' }), overtaken: true });
+      expect(told()).toEqual([
+        ['Two', undefined],
+        ['One', first['ts']],
+      ]);
+    });
+
+    test('is no new message where the edit may have been made, or has to wait', async () => {
+      const first = await posted(update('One', null));
+      const later = update('Two', first);
+      sandbox.faults.once(lost);
+      expect(await sink.deliver(later)).toMatchObject({ outcome: 'unknown' });
+      expect(await sink.find!(later)).toEqual({ found: null });
+      refuseWith('missing_scope');
+      expect(await sink.find!(later)).toEqual({ found: null });
+      refuseWith('ratelimited');
+      expect(await sink.deliver(later)).toMatchObject({ outcome: 'retry', reason: 'rate_limited' });
+      expect(told()).toEqual([['Two', undefined]]);
+    });
   });
 
   test('has no button and no image without an address', async () => {
@@ -291,8 +363,6 @@ describe('an answer that is not from Slack', () => {
 
 describe('a direct message', () => {
   const people = [{ id: 'U0DANA0000', email: 'dana@example.com' }];
-  const lost = { kind: 'drop', commit: true } as const;
-
   test('goes to the person with an email address, who is looked up once', async () => {
     await connected({ people });
     await posted(requestFor({ channel: 'dana@example.com' }));
@@ -443,8 +513,6 @@ const many = (howMany: number, member: boolean, archived = false) =>
   Array.from({ length: howMany }, (_, index) => ({ name: `other-${index}`, member, archived }));
 
 describe('asking for an earlier message', () => {
-  const lost = { kind: 'drop', commit: true } as const;
-
   test('is looked for a minute later where Slack allows no more calls: sooner, it would get no further', async () => {
     sandbox.faults.once({ kind: 'rate-limit', retryAfterS: 1 });
     expect(await sink.find!(requestFor())).toMatchObject({

@@ -391,22 +391,39 @@ export function carryingOut(bench: () => Bench): void {
     expect(await store.delivery(id!)).toEqual(after);
   });
 
-  test("finds a thread's first message by its key and sink", async () => {
+  test("finds a thread's newest message by its key and sink", async () => {
     const { store } = bench();
     await accept({}, {}, {}, {});
     const [a, b, c, d] = await claimDue(store);
     const at = (settledAt: number, claimed: typeof a, ts: string) =>
       resultOf(claimed!, { outcome: 'delivered', receipt: { ts } }, { thread: 'candidate 1', settledAt });
     await store.record([
-      at(t0 + 9, a, 'later'),
-      at(t0 + 7, b, 'earliest'),
+      at(t0 + 9, a, 'earlier'),
+      at(t0 + 7, b, 'newest'),
       resultOf(c!, rejected, { thread: 'candidate 1' }),
       resultOf(d!, delivered, { thread: 'candidate 2' }),
     ]);
-    expect(await store.threadOf('slack', 'candidate 1')).toEqual({ ts: 'earliest' });
-    expect(await store.threadOf('slack', 'candidate 2')).toEqual(receipt);
+    expect(await store.threadOf('slack', 'candidate 1')).toEqual({
+      receipt: { ts: 'newest' },
+      seq: b!.row.seq,
+    });
+    expect(await store.threadOf('slack', 'candidate 2')).toEqual({ receipt, seq: d!.row.seq });
     expect(await store.threadOf('slack', 'candidate 3')).toBeNull();
     expect(await store.threadOf('mail', 'candidate 1')).toBeNull();
+  });
+
+  test('knows when a lane has an earlier delivery that may have arrived', async () => {
+    const { store } = bench();
+    await accept({}, {}, {});
+    const [a, b, c] = await claimDue(store);
+    await store.record([
+      resultOf(a!, retry, { dueAt: t0 + 3 }),
+      resultOf(b!, unknown, { state: 'pending', uncertain: true, dueAt: t0 + 9 }),
+    ]);
+    const { lane } = c!.delivery;
+    expect(await store.uncertainBefore(lane, c!.row.seq)).toBe(t0 + 9);
+    expect(await store.uncertainBefore(lane, b!.row.seq)).toBeNull();
+    expect(await store.uncertainBefore('other', c!.row.seq)).toBeNull();
   });
 
   test("finds the newest receipt of a lane, and no other lane's", async () => {

@@ -1088,11 +1088,13 @@ describe('what is stored', () => {
     const on = await bench({ ...config, mask: masker(['s3cret']) });
     const first = await on.accept('ann');
     await reaches(on, first, 'delivered');
-    await reaches(on, await on.accept('ann'), 'delivered');
+    const second = await on.accept('ann');
+    await reaches(on, second, 'delivered');
     await reaches(on, await on.accept('bob'), 'delivered');
     const { receipt } = await on.delivery(first);
     expect(tool.sent.map(({ threadOf }) => threadOf)).toEqual([null, receipt, null]);
-    expect(await on.store.threadOf('tool', 'ann ***')).toEqual(receipt);
+    const newest = (await on.delivery(second)).receipt;
+    expect(await on.store.threadOf('tool', 'ann ***')).toMatchObject({ receipt: newest });
   });
 
   test('is intact if secrets look like a number or like our own words', async () => {

@@ -3,7 +3,7 @@ import { PostgresServer } from '../fixtures/postgres.ts';
 import { runRound, runRoundOfCopies } from './round.ts';
 
 // Concurrent, since they mostly wait: for tools, time-outs and leases.
-/** `npm run faults` sends several times as many; each is five deliveries. */
+/** `npm run faults` sends several times as many; each is six deliveries. */
 const betweenMs = 10;
 
 test.concurrent(

@@ -7,6 +7,7 @@ import { StoreUnavailable, type EventStory, type Store } from '../../src/store/s
 import { arrival, configId } from '../contract/store-fixtures.ts';
 import type { Call, Fault } from '../../sandbox/faults.ts';
 import { TestingService } from '../../sandbox/testing-service.ts';
+import type { PostedMessage } from '../../sandbox/slack.ts';
 import { startTools, type Tools } from '../../sandbox/tools.ts';
 import type { PostgresServer } from '../fixtures/postgres.ts';
 import { clusterOf } from './cluster.ts';
@@ -302,6 +303,7 @@ rules:
       - { sink: mail, to: ops@example.com, subject: "{{ event.candidateId }}", text: "completed: {{ candidate.name | default: 'somebody' }}" }
       - { sink: ats }
       - { sink: sheet, tab: Board, key: Team, row: { Team: "team {{ event.testId }}", Last: "{{ event.candidateId }}" } }
+      - { sink: slack, channel: "#team-{{ event.testId }}", updateBy: last, text: "{{ event.candidateId }}" }
 `;
 }
 
@@ -366,13 +368,14 @@ function findBreaches(
     ...notStored(stories, accepted).map((id) => `${id} was accepted and is not in the store`),
     ...[...byName].filter(([, same]) => same.length > 1).map(([id]) => `${id} became more than one event`),
     ...stories
-      .filter((story) => story.deliveries.length !== 5)
-      .map(({ event }) => `${event.id} has not five deliveries`),
+      .filter((story) => story.deliveries.length !== 6)
+      .map(({ event }) => `${event.id} has not six deliveries`),
     ...sheetBreaches(stories, tools, losesEvents),
     ...deliveries
       .filter(({ state }) => state !== 'delivered')
       .map(({ id, state, lastError }) => `${id} is ${state}: ${lastError}`),
-    ...wrongCounts('slack', tools.received.slack(), (count) => count === 1),
+    ...lastBreaches(stories, tools, losesEvents),
+    ...wrongCounts('slack', postedOnce(tools), (count) => count === 1),
     ...wrongCounts('sheet', addedIds(tools), (count) => count === 1),
     ...wrongCounts('mail', tools.received.mail(), (count) => count >= 1),
     ...wrongCounts('ats', tools.received.webhook(), (count) => count >= 1),
@@ -400,6 +403,28 @@ function findBreaches(
 
 /** The action that updates a row by its key, where only the newest delivery's id stays. */
 const board = 4;
+
+/** The last action edits one message of its channel, which stays marked by the delivery that posted it. */
+const isLast = (message: PostedMessage): boolean => 'thread' in (message.metadata?.event_payload ?? {});
+
+const postedOnce = ({ slack }: Tools): string[] =>
+  slack.messages
+    .filter((message) => !isLast(message))
+    .map(({ metadata }) => String(metadata?.event_payload['delivery_id']));
+
+/** Each channel has one message that says which event was the last. A new one is right where its receipt was lost. */
+function lastBreaches(stories: readonly EventStory[], { slack }: Tools, losesEvents: boolean): string[] {
+  const byChannel = Map.groupBy(stories, ({ event }) => `team-${event.testId}`);
+  return [...byChannel].flatMap(([channel, of]) => {
+    const { event } = of.toSorted((a, b) => (a.event.id < b.event.id ? 1 : -1))[0]!;
+    const messages = slack.messages.filter((one) => one.channelName === channel && isLast(one));
+    const isOne = messages.length === 1 || (losesEvents && messages.length > 1);
+    const isRight = isOne && messages.at(-1)!.text === event.candidateId;
+    return isRight
+      ? []
+      : [`${channel}, last ${event.candidateId}, says ${messages.map(({ text }) => text).join(', ')}`];
+  });
+}
 
 const testTabs = ({ sheets }: Tools) => sheets.tabs().filter((title) => title.startsWith('Test'));
 

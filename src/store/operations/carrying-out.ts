@@ -136,9 +136,12 @@ export const sql = {
   pullIn: change(`
   due_at = $3, since = case when since > $3 then $3 else since end,
   first_attempt_at = case when first_attempt_at > $4 then $4 else first_attempt_at end`),
-  receiptOfThread: query<{ readonly receipt: string }>(`
-  select receipt from deliveries where sink = $1 and thread = $2 and state = 'delivered'
-  order by ended_at, seq limit 1`),
+  receiptOfThread: query<{ readonly receipt: string; readonly seq: number }>(`
+  select receipt, seq from deliveries where sink = $1 and thread = $2 and state = 'delivered'
+  order by seq desc limit 1`),
+  uncertainBefore: query<{ readonly due_at: number }>(`
+  select due_at from deliveries where lane = $1 and uncertain = 1 and state = 'pending' and seq < $2
+  order by seq desc limit 1`),
   /** No index serves this, so only the newest $2 deliveries are looked at. */
   newestReceipt: query<{ readonly receipt: string }>(`
   select receipt from (select lane, state, receipt from deliveries order by seq desc limit $2) as newest
@@ -310,10 +313,22 @@ function dueByRightClock(row: PutOffRow, now: number, aheadMs: number): number |
   return dueAt > now + dayMs && dueAt + dayMs >= (triedAt ?? cameAt) + aheadMs ? now : null;
 }
 
-/** The receipt of the earliest delivered message with this thread key on this sink. */
-export function* threadOf(sink: string, thread: string): Operation<Receipt | null> {
+/** A delivered message, and where its delivery stands among all of them. */
+export interface Told {
+  readonly receipt: Receipt;
+  readonly seq: number;
+}
+
+/** The message of the newest event that was delivered with this thread key on this sink. */
+export function* threadOf(sink: string, thread: string): Operation<Told | null> {
   const row = yield* get(sql.receiptOfThread, sink, thread);
-  return row ? (JSON.parse(row.receipt) as Receipt) : null;
+  return row ? { receipt: JSON.parse(row.receipt) as Receipt, seq: row.seq } : null;
+}
+
+/** When the tool is asked about a delivery of this lane that stands before `seq` and may have arrived. Null: there is none. */
+export function* uncertainBefore(lane: string, seq: number): Operation<number | null> {
+  const row = yield* get(sql.uncertainBefore, lane, seq);
+  return row?.due_at ?? null;
 }
 
 /** The receipt of the newest delivered message in this lane, if it is among the store's newest deliveries. */

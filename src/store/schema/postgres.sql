@@ -316,3 +316,6 @@ create table person_pauses (
   primary key (sink, since)
 );
 alter table audit add column sink text collate "C";
+
+-- step 22
+create index deliveries_uncertain on deliveries (lane, seq) where uncertain = 1 and state = 'pending';

@@ -360,3 +360,7 @@ create table person_pauses (
 ) strict, without rowid;
 -- Of what was done to a sink: which one.
 alter table audit add column sink text;
+
+-- step 22
+-- What may have arrived, which few are: later ones that take its place wait for it.
+create index deliveries_uncertain on deliveries (lane, seq) where uncertain = 1 and state = 'pending';
