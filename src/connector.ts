@@ -233,7 +233,12 @@ export interface Starter {
  */
 export interface Description<Options> {
   readonly starter: Starter;
+  /** What one message is called; `message` where nothing is said. */
+  readonly unit?: string;
+  /** Also of the keys of an action, rendered, as `readable` leaves them. */
   preview(message: JsonMap): Preview;
+  /** The rendered keys of an action with what a person reads in place of markup, as text in place of HTML. */
+  readable?(fields: JsonMap): JsonMap;
   /** Where the tool shows a delivered message. */
   link?(receipt: Receipt): { readonly name: string; readonly url: string } | null;
   /** Where the tool keeps a delivered message, for whoever erases it there. */

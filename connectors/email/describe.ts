@@ -2,9 +2,11 @@ import { html, listAt, printableLines, textAt } from '../../src/connector.ts';
 import type { Description } from '../../src/connector.ts';
 import type { JsonMap } from '../../src/model.ts';
 import type { MailServer } from './client.ts';
+import { textOf } from './message.ts';
 
-/** Addresses, as messages and receipts have them. */
+/** Addresses, as actions, messages and receipts have them. */
 const people = (map: JsonMap, key: string): string =>
+  textAt(map, key) ||
   listAt(map, key)
     .map((one) => (typeof one === 'string' ? one : textAt(one, 'address') || textAt(one, 'name')))
     .join(', ');
@@ -27,6 +29,7 @@ export const describe: Description<{ readonly url: MailServer }> = {
       example: 'hiring@example.com',
     },
   },
+  unit: 'mail',
   preview(message) {
     return {
       where: `To ${people(message, 'to') || people(message, 'cc') || people(message, 'bcc')}`,
@@ -35,6 +38,10 @@ export const describe: Description<{ readonly url: MailServer }> = {
       document: textAt(message, 'html'),
     };
   },
+  readable: ({ html: markup, ...fields }) => ({
+    ...fields,
+    ...(fields['text'] === undefined && typeof markup === 'string' && { text: textOf(markup) }),
+  }),
   trace: (receipt) => `the mail ${textAt(receipt, 'messageId')} to ${people(receipt, 'accepted')}`,
   server: ({ url }) => url && `the mail server ${url.host.toLowerCase()}`,
 };

@@ -81,7 +81,7 @@ const asText = {
 };
 
 /** The text part of a mail that has only HTML: for those who read text, and since spam filters like mails with both. */
-function textOf(html: string): string {
+export function textOf(html: string): string {
   const library = require('html-to-text') as { convert(html: string, options: object): string };
   const text = library.convert(html.slice(0, longestTurned), asText);
   return html.length > longestTurned ? `${text}\n\n… (shortened)` : text;

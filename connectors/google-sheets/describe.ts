@@ -14,6 +14,7 @@ export const describe: Description<unknown> = {
     tells: 'list',
     action: 'tab: Results',
   },
+  unit: 'row',
   preview(message) {
     const row = Object.entries(isMap(message['row']) ? message['row'] : {});
     const body = html`<div class="table" tabindex="0">

@@ -11,6 +11,7 @@ export const describe: Description<unknown> = {
     env: { ATS_URL: 'https://ats.example.com/hooks' },
     tells: 'program',
   },
+  unit: 'call',
   preview(message) {
     const { body } = message;
     const text = typeof body === 'string' ? body : JSON.stringify(body ?? message, null, 2);

@@ -174,7 +174,13 @@ export const candidateText = ({ candidateId, candidateNumericalId: number }: Can
   `candidate ${number === null ? '' : `${number}  `}${printable(candidateId)}`;
 
 /** An event in a list, on one line. */
-export const eventLine = ({ id, receivedAt, status, testId, candidateId }: Event): string =>
+export const eventLine = ({
+  id,
+  receivedAt,
+  status,
+  testId,
+  candidateId,
+}: Pick<Event, 'id' | 'receivedAt' | 'status' | 'testId' | 'candidateId'>): string =>
   `  ${id}  ${when(receivedAt)}  ${status}  test ${testId}  candidate ${printable(candidateId)}`;
 
 /** An event that was refused, and is kept, on one line. */

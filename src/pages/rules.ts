@@ -9,6 +9,7 @@ import { count, printable, printableLines } from '../support/text.ts';
 import type { Trial } from '../config/live/trials.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
 import { type PageRequest, csrfField, type Form, type Page, type Parts, type PageContent } from './page.ts';
+import { backtestShown } from './frame/backtests.ts';
 import { testsOf } from './frame/fragments.ts';
 import { preview } from './frame/previews.ts';
 import { readable, type ReadableConfig, type RouteFields, routesSoon } from './config-shown.ts';
@@ -34,7 +35,9 @@ export const trialForm: Form = {
       });
     const trial = await parts.trials.try(text, sent.now);
     const shown =
-      trial === null ? notice('Somebody else is trying a config just now. Try again.') : trialOf(trial);
+      trial === null
+        ? notice('Somebody else is trying a config just now. Try again.')
+        : trialOf(trial, parts);
     return rules(sent, parts, { text, shown, status: trial === null ? 503 : 200 });
   },
 };
@@ -305,7 +308,7 @@ function wouldSend(
 
 const mostProblems = 100;
 
-function trialOf({ problems, summary, left, backtest }: Trial): Html {
+function trialOf({ problems, summary, left, backtest }: Trial, parts: Parts): Html {
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   return html`${
       summary === null
@@ -329,6 +332,6 @@ function trialOf({ problems, summary, left, backtest }: Trial): Html {
     ${
       backtest !== null &&
       html`<h3>With the events of the last 30 days, the newest 1000 at most</h3>
-        <pre tabindex="0">${printableLines(backtest)}</pre>`
+        ${backtestShown(backtest, parts)}`
     }`;
 }

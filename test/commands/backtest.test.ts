@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { base, jsonLines, post, run, serving, stack, workplace } from './tools.ts';
 
@@ -65,6 +67,8 @@ describe('backtest', () => {
     const { code, out, err } = await backtest(rulesText(actions.louder, actions.ops));
     expect({ code, err }).toEqual({ code: 3, err: '' });
     expect(out).toMatch(/^3 events compared: 3 would be delivered differently\.\n/);
+    expect(out).toContain('  #hiring gets as many messages as before; 2 of them say something else.\n');
+    expect(out).toContain('  #ops gets 1 message more.\n');
     expect(out).toContain('  2 × ~ changed  slack (rule completed): text\n');
     expect(out).toContain('  1 × + added  slack (rule others)\n');
     expect(out).toMatch(/evt_\w+ {2}.* UTC {2}Canceled {2}test 1234567 {2}candidate Kim\n {4}\+ added/);
@@ -86,6 +90,7 @@ describe('backtest', () => {
         status: 'Canceled',
         receivedAt: expect.stringMatching(/Z$/),
         correlationId: expect.any(String),
+        traceId: expect.any(String),
         added: [
           {
             rule: 'others',
@@ -149,5 +154,83 @@ describe('backtest', () => {
     const { code, err } = await run(['backtest', next, '--config', next], { TOKEN: env.TOKEN });
     expect(code).toBe(1);
     expect(err).toMatch(/^1 event could not be compared: .*WORD/);
+  });
+
+  test('says in sentences who gets more and who fewer, and a mail as text', async () => {
+    const { folder, write } = await workplace();
+    const withMail = (to: string, html: string) =>
+      `${sinks}  post: { connector: email, url: 'smtp://127.0.0.1', from: hr@example.com }
+rules:
+  - { name: mailed, when: {}, then: [ { sink: post, to: [ ${to} ], subject: 'About {{ event.candidateId }}', html: ${html} } ] }
+`;
+    const html = '"<style>p{}</style><p>Hello</p><p>{{ event.candidateId }}</p>"';
+    const file = await write(
+      'config.yaml',
+      base(folder) + withMail('robin@example.com, kim@example.com', html),
+    );
+    const app = await serving(file, env);
+    for (const candidateId of ['Dana', 'Lee']) await post(app, { candidateId });
+    const next = await write(
+      'next.yaml',
+      base(folder) + withMail('kim@example.com, ops@example.com', html.replace('Hello', 'Hi')),
+    );
+    const { out } = await run(['backtest', next, '--config', file], env);
+    expect(out).toContain('  robin@example.com gets 2 mails fewer.\n');
+    expect(out).toContain('  ops@example.com gets 2 mails more.\n');
+    expect(out).toContain('  kim@example.com gets as many mails as before; 2 of them say something else.\n');
+    expect(out).toContain('      text:\n        - Hello\n        + Hi\n');
+    expect(out).not.toContain('<p>');
+    expect(out).toMatch(/\n {2}and 1 more event\n$/);
+  });
+});
+
+describe('backtest --html', () => {
+  test('writes the same as one page, in which all that comes from outside is text', async () => {
+    const { folder, backtest } = await stored();
+    const file = join(folder, 'page.html');
+    const hostile = "'<script alert(1)'";
+    const louder = actions.louder.replace(/'\{\{.*'/, hostile);
+    const { code, out } = await backtest(rulesText(louder, actions.ops), '--html', file);
+    expect(code).toBe(3);
+    expect(out).toContain('#ops gets 1 message more.');
+    const page = await readFile(file, 'utf8');
+    expect(page).toContain('#ops gets 1 message more.');
+    expect(page).toMatch(/Before<\/h4>\s*<div class="preview">[^]*Robin: Completed[^]*After<\/h4>/);
+    expect(page).toContain('1 more event would be delivered differently.');
+    expect(page).toContain('&lt;script alert(1)');
+    expect(page).not.toMatch(/<script|<link|<img|src=|\bon\w+=/);
+    expect(page).not.toContain(env.TOKEN);
+
+    // It is replaced by the next one, but nothing else is, and what cannot be written is told at once.
+    expect((await backtest(rulesText(actions.hiring, ''), '--html', file)).code).toBe(0);
+    expect(await readFile(file, 'utf8')).not.toContain('#ops');
+    const config = join(folder, 'config.yaml');
+    const before = await readFile(config, 'utf8');
+    expect(await backtest(rulesText('', ''), '--html', config)).toEqual({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('config.yaml is there already, and is no page of `backtest`'),
+    });
+    expect(await readFile(config, 'utf8')).toBe(before);
+    for (const place of [folder, join(folder, 'none', 'page.html'), join(config, 'page.html')])
+      expect(await backtest(rulesText('', ''), '--html', place)).toEqual({
+        code: 1,
+        out: '',
+        err: expect.stringMatching(/ cannot be written: (?!.*\n +at )/),
+      });
+  });
+
+  test('is bounded, however much differs, and counts the rest', async () => {
+    const long = (n: number) =>
+      `  - { name: r${n}, when: {}, then: [ { sink: page, channel: 'c${n}', text: '${'<'.repeat(3900)}' } ] }\n`;
+    const { folder, backtest } = await stored();
+    const file = join(folder, 'page.html');
+    const many = Array.from({ length: 40 }, (_, n) => long(n)).join('');
+    const { code } = await backtest(rulesText(actions.hiring, actions.ops) + many, '--html', file);
+    expect(code).toBe(3);
+    const page = await readFile(file, 'utf8');
+    expect(page.length).toBeLessThan(150_000);
+    expect(page).toContain('There are other differences in 21 more places.');
+    expect(page).toContain('3 more events would be delivered differently.');
   });
 });

@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/load.ts';
 import { connectors } from '../../connectors/index.ts';
-import {
-  Backtest,
-  compare,
-  type Difference,
-  plannedFor,
-} from '../../src/commands/config/plan-differences.ts';
+import { Backtest } from '../../src/backtest/backtest.ts';
+import { compare, type Difference, plannedFor } from '../../src/backtest/differences.ts';
 import { noFacts } from '../../src/model.ts';
 import { eventWith } from '../fixtures/event.ts';
 import { factsOf } from '../rules/tools.ts';
@@ -125,7 +121,7 @@ describe('what two plans make of an event', () => {
 `;
     const before = planOf(`rules:\n${rule('a', slack('one'))}`);
     const strong = `  - { name: a, when: { candidate.score: { gte: 80 } }, then: [ ${slack('{{ candidate.score }}')} ] }\n`;
-    const summary = new Backtest(planOf(`${lookups}rules:\n${strong}`));
+    const summary = new Backtest(planOf(`${lookups}rules:\n${strong}`), connectors);
     expect(inShort(summary.add(event, factsOf({ score: 87 }), before))).toEqual([
       ['changed slack of a', { key: 'text', before: 'one', after: '87' }],
     ]);

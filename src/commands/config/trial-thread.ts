@@ -1,5 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { connectors } from '../../../connectors/index.ts';
+import { Backtest, type BacktestReport } from '../../backtest/backtest.ts';
+import { wholly } from '../../backtest/differences.ts';
 import { ConfigError } from '../../config/config.ts';
 import { parseToTry } from '../../config/load.ts';
 import { inOrder } from '../../config/text/problems.ts';
@@ -7,7 +9,6 @@ import { compilePlan, Plans } from '../../config/live/stored-plans.ts';
 import type { Json } from '../../model.ts';
 import type { Trial, TrialQuestion } from '../../config/live/trials.ts';
 import { lookOver, verdict } from './check.ts';
-import { Backtest, wholly } from './plan-differences.ts';
 
 /**
  * The thread in which a pasted config is tried. It has no environment and reads no file: a reference stays as it is
@@ -22,11 +23,13 @@ async function tried(question: TrialQuestion): Promise<Trial> {
     });
     const { errors, warnings, left } = await lookOver(config);
     const isGood = errors.length === 0;
+    const compared =
+      isGood && question.events.length > 0 ? await backtested(question, config.planSource) : null;
     return {
       problems: inOrder([...errors, ...warnings]),
       summary: isGood ? verdict(config, warnings.length) : null,
-      left,
-      backtest: isGood && question.events.length > 0 ? await backtested(question, config.planSource) : null,
+      left: typeof compared === 'string' ? [...left, compared] : left,
+      backtest: typeof compared === 'string' ? null : compared,
     };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
@@ -34,7 +37,8 @@ async function tried(question: TrialQuestion): Promise<Trial> {
   }
 }
 
-async function backtested({ events, plans }: TrialQuestion, source: Json): Promise<string> {
+/** Or why the two cannot be compared. */
+async function backtested({ events, plans }: TrialQuestion, source: Json): Promise<BacktestReport | string> {
   // No config in a store has this id.
   const pasted = '';
   const known = new Plans(
@@ -43,9 +47,9 @@ async function backtested({ events, plans }: TrialQuestion, source: Json): Promi
   );
   const next = wholly(await known.get(pasted));
   if ('fault' in next) return next.fault;
-  const summary = new Backtest(next);
+  const summary = new Backtest(next, connectors);
   for (const { event, facts, configId } of events) summary.add(event, facts, await known.get(configId));
-  return [summary.text({ color: false }), ...summary.missing(), ...summary.lost()].join('\n');
+  return summary.report();
 }
 
 /** Each reference stands for itself. */

@@ -1,3 +1,4 @@
+import type { BacktestReport } from '../../backtest/backtest.ts';
 import { ConfigError, type Problem } from '../config.ts';
 import { foundBy } from '../../lookups/facts.ts';
 import type { EventWithFacts, Json } from '../../model.ts';
@@ -30,7 +31,7 @@ export interface Trial {
   /** What was not looked at, in sentences. */
   readonly left: readonly string[];
   /** How its deliveries would differ from those that were decided; null if it has errors, or there is no event. */
-  readonly backtest: string | null;
+  readonly backtest: BacktestReport | null;
 }
 
 const name = 'pasted config';

@@ -37,6 +37,9 @@ export const assetLinks = (): Html =>
     <link rel="stylesheet" href="${urlOf('style')}" />
     <script src="${urlOf('script')}" defer></script>`;
 
+/** For a page that is a file of its own. */
+export const styles = (): string => assets.style.content.toString();
+
 const year = 'public, max-age=31536000, immutable';
 
 export const sendAsset: RequestHandler<{ file: string }> = (req, res, next) => {

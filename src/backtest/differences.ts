@@ -1,0 +1,138 @@
+import { actionOf, dataOf } from '../deliveries/prepare.ts';
+import { cannotBeUsed, type PlanFault } from '../config/live/stored-plans.ts';
+import type { Audience } from '../connector.ts';
+import { eventFields } from '../ops/printed.ts';
+import { type ActionRef, type Event, isMap, type Json, noFacts } from '../model.ts';
+import { decide } from '../rules/decide.ts';
+import { allActions, type Plan } from '../rules/plan.ts';
+import { templateData } from '../templates/data.ts';
+import { type Mask, maskTexts } from '../support/secret.ts';
+
+/** What two plans make of one event, held against each other. Pure: an event is decided as of when it came. */
+
+/** A delivery as a plan decides it, with what it says. */
+export interface PlannedMessage extends ActionRef {
+  readonly sink: string;
+  readonly connector: string;
+  /** Milliseconds since the epoch. */
+  readonly dueAt: number;
+  /** The action's keys, rendered. */
+  readonly fields: { readonly [key: string]: Json };
+  /** Why the message cannot be made; its fields are empty then. */
+  readonly fault: string | null;
+  /** Whether it is collected into a message with those of other events. */
+  readonly inDigest: boolean;
+  /** Who gets it. */
+  readonly audience: () => Audience | null;
+}
+
+/** What a message says, and when. */
+export type Said = Pick<PlannedMessage, 'dueAt' | 'fields' | 'fault'>;
+
+/** A key inside of a message, as `text` or `row.Status`, before and after; null: it is not there. */
+export interface Edit {
+  readonly key: string;
+  readonly before: Json;
+  readonly after: Json;
+}
+
+/**
+ * One delivery that becomes other; of a changed one, `planned` is how it would be, `was` how it was, and `edits` says what
+ * changes.
+ */
+export interface Difference {
+  readonly kind: 'removed' | 'added' | 'changed';
+  readonly planned: PlannedMessage;
+  readonly was: PlannedMessage | null;
+  readonly edits: readonly Edit[];
+}
+
+/** Only a plan that can be used as a whole can be compared. */
+export function wholly(plan: Plan | PlanFault): Plan | PlanFault {
+  if ('fault' in plan) return plan;
+  const why = allActions(plan).find(({ unusable }) => unusable !== undefined)?.unusable;
+  return why === undefined ? plan : { fault: cannotBeUsed(why) };
+}
+
+export function plannedFor(plan: Plan, event: Event, facts = noFacts): PlannedMessage[] {
+  return decide(plan, event, facts, event.receivedAt).map((delivery) => {
+    const { rule, action, sink, connector, dueAt } = delivery;
+    const decided = actionOf(plan, delivery);
+    const about = { events: [event], facts: new Map([[event.id, facts]]), notice: null };
+    const said = decided?.render(dataOf(decided, about, plan, event.receivedAt)) ?? { fields: {} };
+    const [fields, fault] = 'fault' in said ? [{}, said.fault] : [said.fields, null];
+    const inDigest = (decided?.digest ?? null) !== null;
+    const audience = () =>
+      decided?.audience(templateData(event, plan.test(event.testId), facts, rule, dueAt)) ?? null;
+    return { rule, action, sink, connector, dueAt, fields, fault, inDigest, audience };
+  });
+}
+
+/**
+ * What becomes other: what is removed, added and changed, in this order. The same message to the same sink is the same,
+ * whichever rule asks for it; a message that has no equal is held against the one of the same action, else against
+ * another one to its sink.
+ */
+export function compare(before: readonly PlannedMessage[], after: readonly PlannedMessage[]): Difference[] {
+  const [old, fresh] = [[...before], [...after]];
+  const pairs: [PlannedMessage, PlannedMessage][] = [];
+  /** Takes out of both lists what belongs together, first come, first served. */
+  const take = (belong: (a: PlannedMessage, b: PlannedMessage) => boolean) => {
+    for (const a of old.splice(0)) {
+      const at = fresh.findIndex((b) => a.sink === b.sink && a.connector === b.connector && belong(a, b));
+      if (at === -1) old.push(a);
+      else pairs.push([a, fresh.splice(at, 1)[0]!]);
+    }
+  };
+  take((a, b) => editsOf(a, b).length === 0);
+  take((a, b) => a.rule === b.rule && a.action === b.action);
+  take((a, b) => a.rule === b.rule);
+  take(() => true);
+  return [
+    ...old.map((planned) => ({ kind: 'removed' as const, planned, was: null, edits: [] })),
+    ...fresh.map((planned) => ({ kind: 'added' as const, planned, was: null, edits: [] })),
+    ...pairs
+      .map(([a, b]) => ({ kind: 'changed' as const, planned: b, was: a, edits: editsOf(a, b) }))
+      .filter(({ edits }) => edits.length > 0),
+  ];
+}
+
+/** What a recipient could notice of two messages. */
+export function editsOf(before: Said, after: Said): Edit[] {
+  const [old, fresh] = [leavesOf(before), leavesOf(after)];
+  return [...new Set([...old.keys(), ...fresh.keys()])]
+    .map((key) => ({ key, before: old.get(key) ?? null, after: fresh.get(key) ?? null }))
+    .filter((edit) => JSON.stringify(edit.before) !== JSON.stringify(edit.after));
+}
+
+/** A list is one leaf: who reads `to.2` has to count. */
+function leavesOf({ fields, fault, dueAt }: Said): Map<string, Json> {
+  const leaves = new Map<string, Json>([['dueAt', new Date(dueAt).toISOString()]]);
+  if (fault !== null) leaves.set('fault', fault);
+  const open: [string, Json][] = [['', fields]];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [path, value] = next;
+    if (!isMap(value)) leaves.set(path, value);
+    else
+      for (const [key, inner] of Object.entries(value).toReversed())
+        open.push([path === '' ? key : `${path}.${key}`, inner]);
+  }
+  return leaves;
+}
+
+/** As `backtest --json` has it. Only what messages say is masked: the rest is words of ours. */
+export function differencesJson(event: Event, found: readonly Difference[], mask: Mask) {
+  const whole = ({ rule, action, sink, connector, dueAt, fields, fault }: PlannedMessage) => {
+    const said = { dueAt: new Date(dueAt).toISOString(), fields: maskTexts(fields, mask) };
+    return { rule, action, sink, connector, ...said, ...(fault !== null && { fault: mask(fault) }) };
+  };
+  const all = (kind: Difference['kind']) =>
+    found.filter((one) => one.kind === kind).map(({ planned }) => whole(planned));
+  const changed = found
+    .filter(({ kind }) => kind === 'changed')
+    .map(({ planned: { rule, action, sink, connector }, edits }) => {
+      const fields = Object.fromEntries(edits.map(({ key, before, after }) => [key, { before, after }]));
+      return { rule, action, sink, connector, fields: maskTexts(fields, mask) };
+    });
+  return { ...eventFields(event), added: all('added'), removed: all('removed'), changed };
+}

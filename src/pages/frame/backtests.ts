@@ -1,0 +1,143 @@
+import type { BacktestReport, DifferenceGroup, Example, ExampleDifference } from '../../backtest/backtest.ts';
+import type { Said } from '../../backtest/differences.ts';
+import { html, type Html } from '../../support/html.ts';
+import { count, printable, printableLines } from '../../support/text.ts';
+import type { Parts } from '../page.ts';
+import { styles } from './assets.ts';
+import { preview } from './previews.ts';
+
+/** What another config would have done, with each message as it looks in its tool, before and after. */
+
+const mostGroups = 30;
+const mostNotes = 20;
+/** In characters: the pages of hundreds of long messages would be slow. */
+const roomForExamples = 90_000;
+const longestNote = 500;
+
+type Known = Pick<Parts, 'connectors'>;
+
+export function backtestShown(report: BacktestReport, parts: Known): Html {
+  const { differing, headline, sentences, groups, notes } = report;
+  const examples = examplesThatFit(report.examples, parts);
+  const moreGroups = groups.length - mostGroups;
+  const moreEvents = differing - examples.length;
+  return html`<p><b>${headline}</b></p>
+    ${list(sentences, sentences.length, 'sentence')}
+    ${
+      groups.length > 0 &&
+      html`<details>
+        <summary>By rule</summary>
+        <ul>
+          ${groups.slice(0, mostGroups).map((group) => html`<li class="break">${groupText(group)}</li>`)}
+          ${moreGroups > 0 && html`<li>and ${count(moreGroups, 'more kind')} of difference</li>`}
+        </ul>
+      </details>`
+    }
+    ${examples}
+    ${differing > 0 && moreEvents > 0 && html`<p>${count(moreEvents, 'more event')} would be delivered differently.</p>`}
+    ${notes.length > 0 && html`<div class="notice wait">${list(notes, mostNotes, 'note')}</div>`}`;
+}
+
+function list(texts: readonly string[], most: number, what: string): Html | false {
+  const more = texts.length - most;
+  return (
+    texts.length > 0 &&
+    html`<ul>
+      ${texts.slice(0, most).map((text) => html`<li class="break">${printable(shortened(text))}</li>`)}
+      ${more > 0 && html`<li>and ${count(more, `more ${what}`)}</li>`}
+    </ul>`
+  );
+}
+
+const shortened = (text: string): string =>
+  text.length > longestNote ? `${text.slice(0, longestNote)}…` : text;
+
+const groupText = ({ kind, sink, rule, keys, count: many }: DifferenceGroup): string =>
+  printable(
+    shortened(`${many} × ${kind}: ${sink} (rule ${rule})${keys.length > 0 ? `: ${keys.join(', ')}` : ''}`),
+  );
+
+/** One that is too long itself is left out, and counts as one of those that are not shown. */
+function examplesThatFit(examples: readonly Example[], parts: Known): Html[] {
+  let left = roomForExamples;
+  return examples.flatMap((one) => {
+    const shown = example(one, parts);
+    if (shown.text.length > left) return [];
+    left -= shown.text.length;
+    return [shown];
+  });
+}
+
+const example = ({ event, found }: Example, parts: Known): Html =>
+  html`<article class="example">
+    <h3 class="break">
+      Candidate ${printable(event.candidateId)}: ${event.status}, test ${event.testId}
+      <span class="muted small">${clock(event.receivedAt)}, ${event.id}</span>
+    </h3>
+    ${found.map((one) => difference(one, parts))}
+  </article>`;
+
+const chips = { removed: 'bad', added: 'good', changed: 'wait' } as const;
+
+function difference(one: ExampleDifference, parts: Known): Html {
+  const { kind, sink, rule, before, after, edits, unread } = one;
+  const isMoved = edits.some(({ key }) => key === 'dueAt');
+  return html`<div class="would">
+    <p class="break">
+      <span class="chip ${chips[kind]}">${kind}</span> <b>${sink}</b>
+      <span class="muted">rule ${printable(rule)}</span>
+    </p>
+    ${unread.length > 0 && html`<p class="muted">It reads the same; other is ${printable(unread.join(', '))}.</p>`}
+    <div class="sides">
+      ${side('Before', before, one, isMoved, parts)} ${side('After', after, one, isMoved, parts)}
+    </div>
+  </div>`;
+}
+
+function side(
+  name: string,
+  said: Said | null,
+  { connector }: ExampleDifference,
+  isMoved: boolean,
+  parts: Known,
+): Html {
+  const shown = (message: Said) =>
+    message.fault === null
+      ? preview({ id: '', connector, message: message.fields }, parts, null)
+      : html`<p class="notice bad">It cannot be made: ${printableLines(message.fault)}</p>`;
+  return html`<div>
+    <h4>${name}${said && isMoved && html` <span class="muted">due ${clock(said.dueAt)}</span>`}</h4>
+    ${said ? shown(said) : html`<p class="muted">Nothing</p>`}
+  </div>`;
+}
+
+const clock = (time: number): string => `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+
+/** How such a file begins: only what begins so is replaced. */
+export const backtestMark = '<!doctype html><!-- candidate-connector backtest -->';
+
+/** The same as a file, for a review: nothing of it is loaded from elsewhere, and nothing runs. `names`: what was compared. */
+export const backtestFile = (report: BacktestReport, names: string, parts: Known): string =>
+  [
+    backtestMark,
+    html`<html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'" />
+        <title>Backtest</title>
+        <!--style-->
+      </head>
+      <body>
+        <main>
+          <h1>What would be delivered differently</h1>
+          <p class="muted break">
+            ${printable(names)}. The examples are real events, with what they say of candidates.
+          </p>
+          <section class="card">${backtestShown(report, parts)}</section>
+        </main>
+      </body>
+    </html>`.text.replace('<!--style-->', () => `<style>${styles()}</style>`),
+    '',
+  ].join('\n');
