@@ -1,5 +1,6 @@
 import { statuses } from '../model.ts';
-import type { Cell, Plan } from './plan.ts';
+import { factNames } from './fields.ts';
+import type { Cell, Known, Plan } from './plan.ts';
 
 /** All events that a plan tells apart: of each test of the catalog, of each that a condition names, and of any other. */
 export interface Cells {
@@ -20,9 +21,19 @@ export function cellsOf(plan: Plan, named: Iterable<number> = []): Cells {
   const others = [highest + 1, lowest - 1].filter(Number.isSafeInteger);
   const cells = [...known, null].flatMap((testId) => {
     const test = plan.test(testId ?? others[0]!);
-    return statuses.map((status) => ({ status, testId, test }));
+    return statuses.map((status) => withUnasked(plan, { status, testId, test }));
   });
   return { cells, known, others };
+}
+
+/** Says of a cell that no facts of the look-ups are known that are made for none of its events. */
+function withUnasked({ lookups }: Plan, cell: Cell): Cell {
+  const unasked = new Map([...lookups].filter(([, lookup]) => lookup.given(cell) === false));
+  if (unasked.size === 0) return cell;
+  return {
+    ...cell,
+    known: new Map(factNames(unasked).map((name): [string, Known] => [name, { value: undefined }])),
+  };
 }
 
 /** The rules that events of a cell can reach, up to a final one that all of them match; and the place of that, or -1. */

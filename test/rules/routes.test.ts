@@ -95,11 +95,16 @@ const lookup = {
     fields: { score: { at: '/s', type: 'number' } },
   },
 };
+const onlyCompleted = { candidate: { ...lookup.candidate, when: { status: 'Completed' } } };
+const someLookedUp = eventsWithFacts.filter(
+  ({ event, facts }) => event.status === 'Completed' || facts === noFacts,
+);
 
 describe('what routes say', () => {
   it.each([
     ['', whens, events, {}],
     [', and whatever is found out about it', whensOfFacts(true), eventsWithFacts, { lookups: lookup }],
+    [', where some are not looked up', whensOfFacts(true), someLookedUp, { lookups: onlyCompleted }],
   ])('is what the rules then do, for every event%s', (_, when, all, more) => {
     const seen = { nobody: 0, otherwiseNobody: 0, twice: 0, conditions: 0, unheard: 0 };
     const property = fc.property(configsWith(when), (config) => {
