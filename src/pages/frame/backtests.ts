@@ -135,7 +135,10 @@ export const backtestFile = (report: BacktestReport, names: string, parts: Known
           <p class="muted break">
             ${printable(names)}. The examples are real events, with what they say of candidates.
           </p>
-          <section class="card">${backtestShown(report, parts)}</section>
+          <section class="card">
+            <h2>The stored events, decided again</h2>
+            ${backtestShown(report, parts)}
+          </section>
         </main>
       </body>
     </html>`.text.replace('<!--style-->', () => `<style>${styles()}</style>`),
