@@ -165,6 +165,7 @@ const action = z
       .describe(
         'The mail as HTML; what templates print is escaped. Without `text`, the text is made from it.',
       ),
+    threadBy: z.string().optional().describe('Mails with the same key are shown as one conversation.'),
     headers: z.record(headerName, z.string()).optional(),
   })
   .refine(({ text, html }) => text !== undefined || html !== undefined, {
@@ -192,11 +193,12 @@ export const email = defineConnector({
     subject: { escape: (value) => visible(oneLine(value)) },
     text: { escape: visible },
     html: { escape: (value) => markup`${visible(value)}`.text },
+    threadBy: { escape: oneLine },
     headers: { escape: oneLine },
   },
   defaults: { concurrency: 5, timeoutMs: 60_000 },
   defaultFields,
-  placeKeys: ['to', 'cc', 'bcc', 'replyTo'],
+  placeKeys: ['to', 'cc', 'bcc', 'replyTo', 'threadBy'],
   audience: {
     keys: ['to', 'cc', 'bcc'],
     of: ({ to, cc = [], bcc = [] }) => audienceOf([to, cc, bcc].flat()),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { type ComposeResult, firstListed, oneLine, rejected } from '../../src/connector.ts';
 import type { Rejected } from '../../src/model.ts';
@@ -14,6 +15,9 @@ export interface Mail {
   readonly subject: string;
   readonly text?: string;
   readonly html?: string;
+  /** The mail that a thread would begin with. Nobody has it: mail programs go by what mails have in common. */
+  readonly references?: string;
+  readonly inReplyTo?: string;
   readonly headers: { readonly [name: string]: string };
 }
 
@@ -28,6 +32,7 @@ export interface MailFields {
   readonly subject: string;
   readonly text?: string | undefined;
   readonly html?: string | undefined;
+  readonly threadBy?: string | undefined;
   readonly headers?: { readonly [name: string]: string } | undefined;
 }
 
@@ -47,6 +52,10 @@ export function compose(fields: MailFields, deliveryId: string, from: Address): 
   if (to.length + cc.length + bcc.length === 0) return { rejected: noRecipient(invalid) };
   if (text === undefined && html === undefined) return { rejected: noBody };
   const headers = Object.entries(fields.headers ?? {}).map(([name, value]) => [name, headerText(value)]);
+  const threadBy = fields.threadBy?.trim() ?? '';
+  // A hash, as the key may have a secret in it, or what no Message-ID may have.
+  const thread = createHash('sha256').update(threadBy).digest('hex').slice(0, 32);
+  const root = `<thread-${thread}@${domainOf(from)}>`;
   const message: Mail = {
     messageId: `<${deliveryId}@${domainOf(from)}>`,
     from,
@@ -57,6 +66,7 @@ export function compose(fields: MailFields, deliveryId: string, from: Address): 
     subject: headerText(fields.subject),
     ...(text !== undefined && { text }),
     ...(html !== undefined && { html }),
+    ...(threadBy !== '' && { references: root, inReplyTo: root }),
     headers: { 'Auto-Submitted': 'auto-generated', ...Object.fromEntries(headers) },
   };
   if (invalid.length === 0) return { message };

@@ -134,6 +134,29 @@ describe('the mail', () => {
     expect(sandbox.connections).toBe(1);
   });
 
+  test('names with threadBy one mail that it answers, the same for a key and another for others', () => {
+    const threads = ['c-1 s3cret', ' c-1 s3cret', 'c-2'].map((threadBy, index) =>
+      mailOf({ ...fields, threadBy }, `d${index}`),
+    );
+    const [first, second, other] = threads.map(({ references, inReplyTo, messageId }) => {
+      expect(inReplyTo).toBe(references);
+      expect(messageId).not.toBe(references);
+      return references;
+    });
+    expect(first).toMatch(/^<thread-[0-9a-f]{32}@example\.com>$/);
+    expect(second).toBe(first);
+    expect(other).not.toBe(first);
+    expect(mailOf({ ...fields, threadBy: ' ' })).not.toHaveProperty('references');
+  });
+
+  test('sends what threadBy makes of it', async () => {
+    await sink.deliver(request({ ...fields, threadBy: 'c-1' }));
+    const { references } = mailOf({ ...fields, threadBy: 'c-1' });
+    const keys = sandbox.mails[0]?.parsed.headers;
+    expect(keys).toContainEqual(expect.objectContaining({ key: 'references', value: references }));
+    expect(keys).toContainEqual(expect.objectContaining({ key: 'in-reply-to', value: references }));
+  });
+
   test.for(['subject', 'replyTo', 'headers', 'to'] as const)(
     'lets no line break into a header through %s',
     async (key) => {
