@@ -235,8 +235,8 @@ export interface Description<Options> {
   readonly starter: Starter;
   /** What one message is called; `message` where nothing is said. */
   readonly unit?: string;
-  /** Also of the keys of an action, rendered, as `readable` leaves them. */
-  preview(message: JsonMap): Preview;
+  /** Also of the keys of an action, rendered, as `readable` leaves them. `receipt`: null where it has not been delivered. */
+  preview(message: JsonMap, receipt: Receipt | null): Preview;
   /** The rendered keys of an action with what a person reads in place of markup, as text in place of HTML. */
   readable?(fields: JsonMap): JsonMap;
   /** Where the tool shows a delivered message. */

@@ -1,6 +1,6 @@
 import { html, printable, textAt } from '../../src/connector.ts';
 import type { Description } from '../../src/connector.ts';
-import { isMap } from '../../src/model.ts';
+import { isMap, type Json } from '../../src/model.ts';
 
 export const describe: Description<unknown> = {
   starter: {
@@ -15,18 +15,21 @@ export const describe: Description<unknown> = {
     action: 'tab: Results',
   },
   unit: 'row',
-  preview(message) {
+  preview(message, receipt) {
     const row = Object.entries(isMap(message['row']) ? message['row'] : {});
+    const [, place = ''] = /!\$?[A-Z]+\$?(\d+)/.exec(textAt(receipt ?? {}, 'range')) ?? [];
     const body = html`<div class="table" tabindex="0">
-      <table>
+      <table class="cells">
         <thead>
           <tr>
+            <td></td>
             ${row.map(([header]) => html`<th scope="col">${printable(header)}</th>`)}
           </tr>
         </thead>
         <tbody>
           <tr>
-            ${row.map(([, cell]) => html`<td>${printable(typeof cell === 'string' ? cell : JSON.stringify(cell))}</td>`)}
+            <td>${place}</td>
+            ${row.map(([, cell]) => html`<td ${typeof cell === 'number' && html`class="number"`}>${shown(cell)}</td>`)}
           </tr>
         </tbody>
       </table>
@@ -42,3 +45,10 @@ export const describe: Description<unknown> = {
   trace: (receipt) =>
     `${textAt(receipt, 'range')} in https://docs.google.com/spreadsheets/d/${textAt(receipt, 'spreadsheetId')}`,
 };
+
+/** As the sheet shows a cell. */
+function shown(cell: Json): string {
+  if (cell === null) return '';
+  if (typeof cell === 'boolean') return String(cell).toUpperCase();
+  return printable(typeof cell === 'string' ? cell : JSON.stringify(cell));
+}

@@ -5,8 +5,9 @@ import { type Attempt, lookupOf, replayableStates } from '../model.ts';
 import { type Pauses, pausesNow } from '../ops/pauses.ts';
 import type { DeliveryStory, EventDetail } from '../store/store.ts';
 import { changeList, choiceForm } from './changes.ts';
-import { chip, seen, stateChip, testName, waitsFor } from './frame/fragments.ts';
-import { html, type Html, safeUrl } from '../support/html.ts';
+import { isSearch, searched, searchOf } from './events.ts';
+import { chip, copiedId, seen, shortId, stateChip, testName, toolOf, waitsFor } from './frame/fragments.ts';
+import { html, type Html, pathWith, safeUrl } from '../support/html.ts';
 import { printableLines } from '../support/text.ts';
 import { type PageRequest, type Page, type Parts, storyFor } from './page.ts';
 import { preview, previewOf } from './frame/previews.ts';
@@ -20,14 +21,16 @@ export const eventPage: Page = {
     const found = await storyFor(asked.person, parts, asked.params['id'] ?? '');
     if (found === null) return null;
     const { story, shown } = found;
-    const [plan, pauses, changes] = await Promise.all([
+    const [plan, pauses, changes, beside] = await Promise.all([
       parts.plan(story.configId),
       pausesNow(parts.reads, asked.now),
       parts.reads.audit({ about: story.event.id }),
+      searchOf(asked, parts).then((wanted) => parts.reads.neighbours(wanted, story.event.id)),
     ]);
     const { event, deliveries } = shown;
     return {
-      title: `${event.status}: ${testName(parts.config(), event.testId)}`,
+      title: `Candidate ${event.candidateNumericalId ?? shortId(event.candidateId)}: ${event.status}, ${testName(parts.config(), event.testId)}`,
+      beside: besideLinks(beside, asked),
       body: html`<div class="story">
         <div class="stack">
           <h2>
@@ -56,6 +59,29 @@ export const eventPage: Page = {
   },
 };
 
+/** To the events beside it in the list that somebody came from. */
+function besideLinks(
+  { newer, older }: { newer: string | null; older: string | null },
+  { query }: PageRequest,
+): Html {
+  const found = searched(query);
+  const link = (id: string | null, rel: 'prev' | 'next', name: string, key: string) =>
+    id === null
+      ? html`<span class="button quiet" aria-disabled="true">${name}</span>`
+      : html`<a
+          class="button quiet"
+          rel="${rel}"
+          href="${pathWith(`/events/${id}`, found)}"
+          data-key="${key}"
+          data-does="${name} event"
+          >${name}</a
+        >`;
+  return html`<nav class="beside" aria-label="Other events">
+    <a href="${pathWith('/events', found)}">${isSearch(query) ? 'What was searched' : 'All events'}</a>
+    ${link(newer, 'prev', 'Newer', 'k')} ${link(older, 'next', 'Older', 'j')}
+  </nav>`;
+}
+
 function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest): Html {
   const fact = (name: string, value: Html | string) =>
     html`<dt>${name}</dt>
@@ -63,13 +89,13 @@ function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest): 
   return html`<section class="card">
     <h2>What came</h2>
     <dl class="facts">
-      ${fact('Candidate', html`<span class="id">${seen(event.candidateId)}</span>`)}
+      ${fact('Candidate', copiedId(event.candidateId, 'candidate id', seen(event.candidateId)))}
       ${event.candidateNumericalId !== null && fact('Number', String(event.candidateNumericalId))}
       ${fact('Test', String(event.testId))} ${fact('Status', event.status)}
       ${fact('Received', times.exact(event.receivedAt))}
-      ${fact('Correlation id', html`<span class="id">${seen(event.correlationId ?? 'none')}</span>`)}
+      ${fact('Correlation id', event.correlationId === null ? 'none' : copiedId(event.correlationId, 'correlation id', seen(event.correlationId)))}
       ${fact('Trace id', html`<span class="id">${traceIdOf(event)}</span>`)}
-      ${fact('Event id', html`<span class="id">${event.id}</span>`)}
+      ${fact('Event id', copiedId(event.id, 'event id', event.id))}
       ${duplicates.map((one) =>
         fact(
           'Repeated',
@@ -156,7 +182,9 @@ function deliveryCard(
   return html`<article class="card delivery" id="${one.id}">
     <h3>
       <a href="/sinks/${one.sink}">${seen(one.sink)}</a>
-      <span class="muted">${one.connector}, rule ${seen(one.rule)}</span>
+      <span class="muted"
+        >${[toolOf(one.sink, one.connector), `rule ${seen(one.rule)}`].filter(Boolean).join(', ')}</span
+      >
       <span class="state">${stateChip(one.state)}</span>
     </h3>
     ${waits && html`<p class="muted small">It waits: ${waits}.</p>`}

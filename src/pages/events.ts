@@ -1,44 +1,102 @@
 import { program } from '../support/invocation.ts';
 import { deliveryStates, statuses } from '../model.ts';
-import type { EventSearch } from '../store/store.ts';
-import { eventRow, testsOf } from './frame/fragments.ts';
+import type { EventSearch, EventStory } from '../store/store.ts';
+import {
+  amount,
+  copiedId,
+  counted,
+  deliveryLine,
+  seen,
+  shortId,
+  testName,
+  testsOf,
+} from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page, Parts } from './page.ts';
 import type { Times } from './frame/times.ts';
 
 /** The list of events, with a search. Its first page is loaded again and again; see page.js. */
 
+const pageSize = 50;
+/** More are not counted: all of a million would take a second. */
+const mostCounted = 1000;
+
 export const eventsPage: Page = {
   path: '/events',
   menu: 'Events',
   async show(asked, parts) {
     const wanted = await searchOf(asked, parts);
-    const { stories, after } = await parts.reads.search({ ...wanted, after: asked.query['after'] });
-    const config = parts.config();
-    const rows = stories.map((story) => eventRow(story, config, asked.times));
-    const isFirst = asked.query['after'] === undefined;
+    const { after: last, at } = asked.query;
+    const [{ stories, after }, matches] = await Promise.all([
+      parts.reads.search({ ...wanted, after: last, limit: pageSize }),
+      parts.reads.matches(wanted, mostCounted),
+    ]);
+    const isFirst = last === undefined;
+    if (isFirst && stories.length === 0 && !isSearch(asked.query))
+      return { title: 'Events', body: html`<section class="card">${noEvents(parts)}</section>` };
+    const before = isFirst ? 0 : Math.max(0, Math.trunc(Number(at)) || 0);
+    const rows = stories.map((story) => eventRow(story, asked, parts));
+    const further = pathWith('/events', { ...searched(asked.query), after, at: before + rows.length });
     return {
       title: 'Events',
-      body: html`<div class="stack">
-        ${searchForm(asked, parts)}
-        <section class="card" aria-label="Events found">
-          ${isFirst && html`<p class="live muted small" role="status"></p>`}
-          <div id="found" ${isFirst && html`data-refresh="2000"`}>
-            ${rows.length === 0 ? none(asked, parts) : table(rows)}
+      body: html`${filters(asked, parts)}
+        <section class="card list" aria-label="Events found">
+          ${isFirst && html`<p class="live" role="status"></p>`}
+          <div id="found" ${isFirst && html`data-refresh="2000" data-rows`}>
+            <p class="shown">
+              ${rows.length > 0 && html`<span>${shownOf(before, rows.length, matches)}</span>`}
+              <a href="${pathWith('/events.csv', searched(asked.query))}">Download as a table (CSV)</a>
+            </p>
+            ${rows.length === 0 ? none(asked) : table(rows)}
             ${
               after !== null &&
-              html`<div class="actions">
-                <a class="button quiet" href="${pathWith('/events', { ...searched(asked.query), after })}"
+              html`<p class="actions">
+                <a class="button quiet" rel="next" href="${further}"
                   >${rows.length === 0 ? 'Search further back' : 'Older events'}</a
                 >
-              </div>`
+              </p>`
             }
           </div>
-        </section>
-      </div>`,
+        </section>`,
     };
   },
 };
+
+/** `51 to 100 of 1,000+`. */
+function shownOf(before: number, rows: number, { count, isAll }: { count: number; isAll: boolean }): string {
+  const end = before + rows;
+  if (isAll && end <= count && before === 0 && rows === count) return counted(count, 'event');
+  const range = `${amount(before + 1)} to ${amount(end)}`;
+  return isAll
+    ? `${range} of ${counted(Math.max(count, end), 'event')}`
+    : `${range} of ${amount(Math.max(count, end))}+ events`;
+}
+
+function eventRow(story: EventStory, { query, times }: PageRequest, parts: Parts): Html {
+  const { event, duplicates, deliveries } = story;
+  const { candidateId, candidateNumericalId } = event;
+  const isBad = deliveries.some(({ state }) => state === 'dead' || state === 'held');
+  const link = (text: string) =>
+    html`<a href="${pathWith(`/events/${event.id}`, searched(query))}">${text}</a>`;
+  const test = testName(parts.config(), event.testId);
+  return html`<tr id="${event.id}" ${isBad && html`class="bad"`}>
+    <td class="to">
+      ${candidateNumericalId === null ? html`<span class="muted" title="no number">–</span>` : link(String(candidateNumericalId))}
+    </td>
+    <td class="of">
+      ${copiedId(candidateId, 'candidate id', candidateNumericalId === null ? link(shortId(candidateId)) : undefined)}
+    </td>
+    <td>${event.status}</td>
+    <td class="test" title="${test}">${test}</td>
+    <td class="told">
+      <div>
+        ${deliveryLine(story)}
+        ${duplicates > 0 && html`<span class="muted repeated" title="The service sent it ${duplicates + 1} times">repeated ${amount(duplicates)}×</span>`}
+      </div>
+    </td>
+    <td class="when">${times.ago(event.receivedAt)}</td>
+  </tr>`;
+}
 
 const keys = ['candidate', 'correlation', 'test', 'status', 'rule', 'sink', 'state', 'from', 'to'] as const;
 
@@ -70,72 +128,72 @@ function dayOf(day: string | undefined, times: Times): number | undefined {
   }
 }
 
-function searchForm({ query }: PageRequest, parts: Parts): Html {
+/** What is chosen here; what somebody searched for in the box above stays with it. */
+function filters({ query }: PageRequest, parts: Parts): Html {
   const { plan, sinks } = parts.config();
-  const option = (key: string, value: string, name = value) =>
-    html`<option value="${value}" ${query[key] === value && html`selected`}>${name}</option>`;
-  const choice = (key: string, label: string, options: readonly Html[]) =>
-    html`<label
+  const choice = (key: string, label: string, values: readonly string[], nameOf = seen) => {
+    const given = query[key];
+    // What the config has no more may still be searched for.
+    const all = given === undefined || values.includes(given) ? values : [...values, given];
+    return html`<label
       >${label}<select name="${key}">
         <option value="">any</option>
-        ${options}
+        ${all.map((value) => html`<option value="${value}" ${given === value && html`selected`}>${nameOf(value)}</option>`)}
       </select></label
     >`;
-  const text = (key: string, label: string, type: string) =>
-    html`<label>${label}<input type="${type}" name="${key}" value="${query[key] ?? ''}" /></label>`;
-  return html`<form class="card" method="get" action="/events" role="search">
-    <div class="fields">
-      ${text('candidate', 'Candidate', 'search')}
-      ${choice(
-        'test',
-        'Test',
-        [...testsOf(parts.config())].map(([id, name]) => option('test', id, name)),
-      )}
-      ${choice(
-        'status',
-        'Status',
-        statuses.map((one) => option('status', one)),
-      )}
-      ${choice(
-        'rule',
-        'Rule',
-        plan.rules.names.map((one) => option('rule', one)),
-      )}
-      ${choice(
-        'sink',
-        'Sink',
-        [...sinks.keys()].map((one) => option('sink', one)),
-      )}
-      ${choice(
-        'state',
-        'Delivery',
-        deliveryStates.map((one) => option('state', one)),
-      )}
-      ${text('from', 'From', 'date')} ${text('to', 'To', 'date')}
-      ${text('correlation', 'Correlation id', 'search')}
-    </div>
-    <div class="actions">
-      <button>Search</button>${isSearch(query) && html`<a href="/events">Show all</a>`}
-      <a href="${pathWith('/events.csv', searched(query))}">Download as a table (CSV)</a>
-    </div>
+  };
+  const day = (key: string, label: string) =>
+    html`<label>${label}<input type="date" name="${key}" value="${query[key] ?? ''}" /></label>`;
+  const tests = new Map(testsOf(parts.config()));
+  const chosen = folded.filter((key) => query[key] !== undefined).length;
+  return html`<form class="filters" method="get" action="/events">
+    ${(['candidate', 'correlation'] as const).map(
+      (key) =>
+        query[key] !== undefined &&
+        html`<input type="hidden" name="${key}" value="${query[key]}" />
+          <p class="sought">
+            ${key === 'candidate' ? 'Candidate' : 'Correlation id'} <b class="break">${seen(query[key])}</b>
+            <a class="button quiet" href="${pathWith('/events', { ...searched(query), [key]: undefined })}"
+              ><span aria-hidden="true">×</span><span class="hidden">Of all, not only of this ${key}</span></a
+            >
+          </p>`,
+    )}
+    <details>
+      <summary>Filters${chosen > 0 && ` (${chosen})`}</summary>
+      <div class="fields">
+        ${choice('state', 'Delivery state', deliveryStates)} ${choice('sink', 'Sink', [...sinks.keys()])}
+        ${choice('test', 'Test', [...tests.keys()], (id) => tests.get(id) ?? id)}
+        ${choice('rule', 'Rule', plan.rules.names)} ${choice('status', 'Test status', statuses)}
+        ${day('from', 'From day')} ${day('to', 'To day')}
+        <div class="go">
+          <button>Filter</button
+          >${isSearch(query) && html`<a class="button quiet" href="/events">Show all</a>`}
+        </div>
+      </div>
+    </details>
   </form>`;
 }
 
+const folded = ['state', 'sink', 'test', 'rule', 'status', 'from', 'to'] as const;
+
 /** What of the address is a part of the search. */
-const searched = (query: PageRequest['query']): PageRequest['query'] =>
+export const searched = (query: PageRequest['query']): PageRequest['query'] =>
   Object.fromEntries(keys.map((key) => [key, query[key]]));
 
-const isSearch = (query: PageRequest['query']): boolean => keys.some((key) => query[key] !== undefined);
+export const isSearch = (query: PageRequest['query']): boolean =>
+  keys.some((key) => query[key] !== undefined);
 
 const table = (rows: readonly Html[]): Html =>
   html`<div class="table" tabindex="0">
     <table class="events">
       <thead>
         <tr>
-          <th scope="col">Received</th>
-          <th scope="col">Event</th>
-          <th scope="col">Candidate</th>
+          <th scope="col">Number</th>
+          <th scope="col">Candidate id</th>
+          <th scope="col">Status</th>
+          <th scope="col">Test</th>
           <th scope="col">Deliveries</th>
+          <th scope="col" class="when">Received</th>
         </tr>
       </thead>
       <tbody>
@@ -144,14 +202,12 @@ const table = (rows: readonly Html[]): Html =>
     </table>
   </div>`;
 
-function none({ query }: PageRequest, parts: Parts): Html {
+function none({ query }: PageRequest): Html {
   if (query['after'] !== undefined) return html`<p class="muted">There are none among these.</p>`;
-  if (isSearch(query))
-    return html`<div class="empty">
-      <h2>No event is like that</h2>
-      <p>Fewer conditions find more. <a href="/events">Show all events</a></p>
-    </div>`;
-  return noEvents(parts);
+  return html`<div class="empty">
+    <h2>No event is like that</h2>
+    <p>Fewer conditions find more. <a href="/events">Show all events</a></p>
+  </div>`;
 }
 
 /** Where to begin. */

@@ -57,6 +57,8 @@ export interface PageContent {
   /** Of the browser's tab and the page's heading. */
   readonly title: string;
   readonly body: Html;
+  /** Stands beside the heading. */
+  readonly beside?: Html;
   /** Default: 200. */
   readonly status?: number;
   /** A whole document of somebody else, to be shown in a frame instead of all this. */
@@ -68,8 +70,8 @@ export interface Page {
   readonly path: string;
   /** Its name in the menu, which has the pages in the order of the list in site.ts. */
   readonly menu?: string;
-  /** Null: there is no such thing, as with a wrong id. */
-  show(asked: PageRequest, parts: Parts): Promise<PageContent | null>;
+  /** A text is the page to go to instead. Null: there is no such thing, as with a wrong id. */
+  show(asked: PageRequest, parts: Parts): Promise<PageContent | string | null>;
 }
 
 /** A form that was sent from one of our pages: that is known by then. */

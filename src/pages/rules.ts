@@ -296,7 +296,7 @@ function wouldSend(
     </p>
     ${
       problem === undefined
-        ? html`${preview({ id: '', connector, message }, parts, null)}
+        ? html`${preview({ id: '', connector, message, receipt: null }, parts, null)}
             <details>
               <summary>As it is sent</summary>
               <pre tabindex="0">${printableLines(stringify(message, { lineWidth: 0 }).trimEnd())}</pre>

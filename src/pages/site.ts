@@ -10,6 +10,7 @@ import { changeForm, changePage, retryForm, seenForm } from './changes.ts';
 import { download } from './download.ts';
 import { eventPage, messagePage } from './event.ts';
 import { eventsPage } from './events.ts';
+import { findPage } from './find.ts';
 import { html, type Html } from '../support/html.ts';
 import { lonePage, product, wholePage } from './frame/layout.ts';
 import { loginPage } from './login.ts';
@@ -24,6 +25,7 @@ import { todayPage } from './today.ts';
 const all: readonly (Page | Form)[] = [
   todayPage,
   eventsPage,
+  findPage,
   eventPage,
   messagePage,
   attentionPage,

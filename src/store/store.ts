@@ -21,7 +21,14 @@ import * as reading from './operations/reading.ts';
 import * as receiving from './operations/receiving.ts';
 import * as refusedEvents from './operations/refused/events.ts';
 import * as refusedFigures from './operations/refused/figures.ts';
-import { candidatesMeant, candidatesNumbered, events, search } from './operations/searching.ts';
+import {
+  candidatesMeant,
+  candidatesNumbered,
+  events,
+  matches,
+  neighbours,
+  search,
+} from './operations/searching.ts';
 import * as sinks from './operations/sink-health.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
 import type { Tallies } from './tallies.ts';
@@ -151,6 +158,8 @@ export const reads = {
   latestConfig: housekeeping.latestConfig,
   newestReceipt: carrying.newestReceipt,
   lookupsOf: reading.lookupsOf,
+  matches,
+  neighbours,
   nextGiveUp: deciding.nextGiveUp,
   notice: reading.notice,
   notices: reading.notices,

@@ -87,7 +87,7 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
       const hostile = '<script>alert("1")</script>\u202E';
       const composed = bench.compose(withValue(bench.subject.fields, bench.subject.place, hostile));
       if (!about || 'rejected' in composed) throw new Error('there is nothing to show');
-      const { body, where } = about.preview(JSON.parse(JSON.stringify(composed.message)));
+      const { body, where } = about.preview(JSON.parse(JSON.stringify(composed.message)), null);
       expect(body.text).toContain('alert(');
       expect(body.text).not.toMatch(/<script|\u202E/);
       expect(where).not.toBe('');
@@ -98,7 +98,7 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
       expect(about.link?.(receipt)?.url).toEqual(bench.subject.link);
       // What an older version stored may be anything.
       for (const old of [{}, { blocks: [null, { text: 1 }], to: [null, 1], row: 'x', channel: 7 }]) {
-        expect(about.preview(old)).toBeDefined();
+        expect(about.preview(old, null)).toBeDefined();
         expect(about.trace(old, id)).not.toContain('undefined');
         expect(about.link?.(old) ?? null).toBeNull();
       }

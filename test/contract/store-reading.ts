@@ -236,6 +236,27 @@ export function reading(bench: () => Bench): void {
     expect(await meant('many of')).toEqual({ beginning: 'many of' });
   });
 
+  test('counts what a search finds as far as it is asked to, and knows what stands beside an event', async () => {
+    const { store } = bench();
+    const came = [1, 2, 1, 2, 1].map((testId, n) => arrival({ testId, receivedAt: t0 + (n >> 1) }));
+    for (const one of came) await store.accept(one);
+    expect(await store.matches({}, 5)).toEqual({ count: 5, isAll: true });
+    expect(await store.matches({}, 4)).toEqual({ count: 4, isAll: false });
+    expect(await store.matches({ testId: 2 }, 4)).toEqual({ count: 2, isAll: true });
+    expect(await store.matches({ testId: 3 }, 4)).toEqual({ count: 0, isAll: true });
+    const ids = came.map(({ event }) => event.id);
+    const beside = async (place: number, asked: Parameters<typeof store.neighbours>[0] = {}) => {
+      const { newer, older } = await store.neighbours(asked, ids[place]!);
+      return [newer, older].map((id) => (id === null ? null : ids.indexOf(id)));
+    };
+    expect(await beside(2)).toEqual([3, 1]);
+    expect(await beside(0)).toEqual([1, null]);
+    expect(await beside(4)).toEqual([null, 3]);
+    expect(await beside(2, { testId: 1 })).toEqual([4, 0]);
+    // One that the search does not find may be what somebody looks at.
+    expect(await beside(2, { testId: 2 })).toEqual([3, 1]);
+  });
+
   test('lists events newest first, with their deliveries', async () => {
     const { store } = bench();
     const came = [arrival(), arrival({}, { deliveries: [planned(), planned()] }), arrival()];

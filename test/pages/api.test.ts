@@ -143,7 +143,7 @@ test('events are found page by page, by what a program asks for', async () => {
   expect(has(await page('correlation=quoted+by+support+'))).toEqual([true, false]);
   const found = await page('candidate=20970');
   expect(has(found)).toEqual([false, true]);
-  expect(found).toMatch(/20970\s*<div class="muted small">with a number</);
+  expect(found).toMatch(/>20970<\/a\s*>[^]*title="with a number">with a number</);
 });
 
 test('what cannot be understood in a search is told with what would be right', async () => {

@@ -20,6 +20,7 @@ beforeAll(async () => {
     '/',
     '/events',
     '/events?state=held',
+    '/find?q=nobody',
     ...ids.map((id) => `/events/${id}`),
     '/attention',
     '/rules',
@@ -48,7 +49,7 @@ test('everybody can use each page, in light on a desktop and in dark on a phone'
   expect(await barriersOf(page)).toEqual([]);
   await logIn(page);
   // The other pages have a test of their own.
-  for (const path of paths.filter((one) => /^\/(events(\/.*)?|sinks\/.*)?$/.test(one))) {
+  for (const path of paths.filter((one) => /^\/(events(\/.*)?|find.*|sinks\/.*)?$/.test(one))) {
     await page.goto(show.app.adminUrl + path);
     expect(await barriersOf(page)).toEqual([]);
   }
@@ -112,7 +113,7 @@ test('what comes from outside is text, wherever it stands', async () => {
     expect({ path, foreign }).toEqual({ path, foreign: 0 });
   }
   await page.goto(app.adminUrl + search);
-  await page.getByRole('link', { name: 'Completed' }).click();
+  await page.locator('.events a').click();
   expect(await page.locator('.facts').textContent()).toContain(hostile);
   const missing = await page.request.get(`${app.adminUrl}/events/${encodeURIComponent(hostile)}`);
   expect([missing.status(), await missing.text()]).toEqual([404, expect.not.stringContaining('<img src=x')]);
@@ -122,7 +123,7 @@ test('an event is seen as it arrives, and what became of it', async () => {
   const { app } = show;
   const page = await openLoggedIn(`${app.adminUrl}/events?status=Canceled`);
   expect(new URL(page.url()).search).toBe('?status=Canceled');
-  await page.getByText('Live: what comes is shown at once.').waitFor();
+  await page.locator('.live[data-is=live]').waitFor();
   // What is the same is left as it is: it may have the focus, and a text that is set anew is read out anew.
   const changes = await page.evaluateHandle(`(() => {
     const seen = [];
@@ -137,12 +138,11 @@ test('an event is seen as it arrives, and what became of it', async () => {
   const { eventId } = await post(app, { candidateId: 'candidate-live', status: 'Canceled' });
   await post(app, { candidateId: 'candidate-other' });
   const row = page.locator(`#${eventId}`);
-  await row.getByText('ats delivered').waitFor();
-  await row.getByText('mail delivered').waitFor();
+  await row.getByTitle('delivered: mail, ats').waitFor();
   expect(await page.getByText('candidate-other').count()).toBe(0);
   await row.getByRole('link').click();
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(
-    'Canceled: Backend Engineer, TypeScript',
+    'Candidate candidate-live: Canceled, Backend Engineer, TypeScript',
   );
   const mail = page.frameLocator('iframe');
   await mail.getByText('canceled', { exact: false }).first().waitFor();

@@ -19,8 +19,16 @@ const assets = {
     new URL('./assets/frame.css', import.meta.url),
     new URL('./assets/parts.css', import.meta.url),
     new URL('./assets/pages.css', import.meta.url),
+    new URL('./assets/lists.css', import.meta.url),
+    new URL('./assets/charts.css', import.meta.url),
   ),
-  script: asset('page.js', 'js', new URL('./assets/page.js', import.meta.url)),
+  script: asset(
+    'page.js',
+    'js',
+    new URL('./assets/page.js', import.meta.url),
+    new URL('./assets/live.js', import.meta.url),
+    new URL('./assets/keys.js', import.meta.url),
+  ),
   icon: asset('icon.svg', 'svg', new URL('./assets/icon.svg', import.meta.url)),
 };
 const byName = new Map(Object.values(assets).map((one) => [one.name, one]));

@@ -103,7 +103,7 @@ function side(
 ): Html {
   const shown = (message: Said) =>
     message.fault === null
-      ? preview({ id: '', connector, message: message.fields }, parts, null)
+      ? preview({ id: '', connector, message: message.fields, receipt: null }, parts, null)
       : html`<p class="notice bad">It cannot be made: ${printableLines(message.fault)}</p>`;
   return html`<div>
     <h4>${name}${said && isMoved && html` <span class="muted">due ${clock(said.dueAt)}</span>`}</h4>

@@ -4,7 +4,7 @@ import type { Delivery, DeliveryState } from '../../model.ts';
 import type { Pause, Pauses } from '../../ops/pauses.ts';
 import type { EventStory } from '../../store/store.ts';
 import { valueAt } from '../../support/json.ts';
-import { printable } from '../../support/text.ts';
+import { count, printable } from '../../support/text.ts';
 import { html, type Html } from '../../support/html.ts';
 import type { Times } from './times.ts';
 
@@ -17,6 +17,10 @@ const withSeparators = new Intl.NumberFormat('en-GB');
 
 /** `1,234`. */
 export const amount = (many: number): string => withSeparators.format(many);
+
+/** `1,234 deliveries`. */
+export const counted = (many: number, word: string): string =>
+  count(many, word).replace(String(many), amount(many));
 
 type Tone = 'good' | 'wait' | 'bad' | 'idle';
 
@@ -32,6 +36,9 @@ export const tones: { readonly [state in DeliveryState]: Tone } = {
 };
 
 export const stateChip = (state: DeliveryState): Html => chip(tones[state], state);
+
+/** The tool of a sink, unless its name says it. */
+export const toolOf = (sink: string, connector: string): string => (sink === connector ? '' : connector);
 
 /** What a pending delivery waits for. */
 export function waitsFor(delivery: Delivery, pauses: Pauses, times: Times): Html | null {
@@ -62,26 +69,48 @@ export function testsOf({ planSource }: Config): (readonly [id: string, name: st
   return Object.keys(catalog).map((id) => [id, seen(catalogName(planSource, id)) || id]);
 }
 
-/** An event in a list; the candidate by the number, as messages have it, where there is one. */
-export function eventRow(
-  { event, decided, duplicates, deliveries }: EventStory,
-  config: Config,
-  times: Times,
-): Html {
-  const { candidateId, candidateNumericalId: number } = event;
-  return html`<tr id="${event.id}">
-    <td class="when">${times.short(event.receivedAt)}</td>
-    <td>
-      <a href="/events/${event.id}">${event.status}</a>
-      <div class="muted small">${testName(config, event.testId)}</div>
-    </td>
-    <td class="id">
-      ${number ?? seen(candidateId)}${number !== null && html`<div class="muted small">${seen(candidateId)}</div>`}${duplicates > 0 && html`<div class="muted small">repeated ${duplicates}×</div>`}
-    </td>
-    <td>
-      <div class="chips">
-        ${!decided ? chip('wait', 'to be decided') : deliveries.length === 0 ? html`<span class="muted">nobody was told</span>` : deliveries.map(({ sink, state }) => chip(tones[state], `${seen(sink)} ${state}`))}
-      </div>
-    </td>
-  </tr>`;
+const wholeId = 16;
+
+/** The beginning of an id, as messages have it; all of it where that is short. */
+export const shortId = (id: string): string => {
+  const characters = Array.from(id);
+  return seen(characters.length <= wholeId ? id : `${characters.slice(0, 8).join('')}…`);
+};
+
+/** An id as far as people need to see it, with a button that copies all of it. */
+export const copiedId = (id: string, name: string, shown: Html | string = shortId(id)): Html =>
+  html`<span class="id" title="${seen(id)}">${shown}</span
+    ><button
+      type="button"
+      class="copy"
+      data-copy="${id}"
+      aria-label="Copy the ${name}"
+      title="Copy the ${name}"
+    >
+      <svg viewBox="0 0 16 16" aria-hidden="true">
+        <path d="M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z" />
+      </svg>
+    </button>`;
+
+/** What became of an event's deliveries in one line: what needs somebody first, what arrived last and quietly. */
+export function deliveryLine({ decided, deliveries }: Pick<EventStory, 'decided' | 'deliveries'>): Html {
+  if (!decided) return chip('wait', 'to be decided');
+  if (deliveries.length === 0) return html`<span class="muted">nobody was told</span>`;
+  const times = (sinks: readonly string[]) =>
+    Map.groupBy(sinks, (sink) => sink)
+      .entries()
+      .map(([sink, all]) => (all.length === 1 ? seen(sink) : `${seen(sink)} ×${all.length}`));
+  const inState = (state: DeliveryState) => [
+    ...times(deliveries.filter((one) => one.state === state).map(({ sink }) => sink)),
+  ];
+  const loud = (['dead', 'held', 'sending', 'pending', 'discarded'] as const).flatMap((state) =>
+    inState(state).map((sink) => chip(tones[state], `${sink} ${state}`)),
+  );
+  const delivered = inState('delivered');
+  return html`${loud}${
+    delivered.length > 0 &&
+    html`<span class="muted" title="delivered: ${delivered.join(', ')}"
+      ><span aria-hidden="true">✓</span><span class="hidden">delivered:</span> ${delivered.join(', ')}</span
+    >`
+  }`;
 }

@@ -13,7 +13,11 @@ export function wholePage(
   const links = pages.map(
     ({ path, menu }) =>
       menu !== undefined &&
-      html`<a href="${pathWith(path, {})}" ${isHere(path) && html`aria-current="page"`}
+      html`<a
+        href="${pathWith(path, {})}"
+        data-key="g ${menu[0]?.toLowerCase()}"
+        data-does="${menu}"
+        ${isHere(path) && html`aria-current="page"`}
         >${menu}${path === '/attention' && needs > 0 && html`<span class="badge">${needs}</span>`}</a
       >`,
   );
@@ -24,6 +28,19 @@ export function wholePage(
         <div class="bar">
           <a class="brand" href="/"><img src="${iconUrl}" alt="" width="28" height="28" />${asked.site}</a>
           <nav aria-label="Pages">${links}</nav>
+          <form class="find" action="/find" role="search">
+            <label class="hidden" for="find">Search for a number or an id</label>
+            <input
+              id="find"
+              type="search"
+              name="q"
+              maxlength="500"
+              placeholder="Number, id, correlation id"
+              data-key="/"
+              data-does="Search"
+              value="${asked.path === '/find' && asked.query['q']}"
+            />
+          </form>
           ${
             asked.person.hasSession &&
             html`<form class="who" method="post" action="/logout">
@@ -33,7 +50,10 @@ export function wholePage(
         </div>
       </header>
       <main id="content" tabindex="-1">
-        <h1>${shown.title}</h1>
+        <div class="heading">
+          <h1>${shown.title}</h1>
+          ${shown.beside}
+        </div>
         ${shown.body}
       </main>
       <footer>
@@ -42,6 +62,7 @@ export function wholePage(
           asked.person.role === 'open' &&
           html`To change something here, set <code>admin.password</code>: without one, these pages only show.`
         }
+        <button type="button" class="link" data-keys>Keys</button>
         ${asked.person.role === 'viewer' && html`You are a viewer here: these pages only show.`}
       </footer>`,
   );

@@ -1,5 +1,5 @@
 import type { Preview } from '../../connector.ts';
-import { isMap, type Json } from '../../model.ts';
+import { isMap, type Json, type Receipt } from '../../model.ts';
 import { html, type Html } from '../../support/html.ts';
 import { printable, printableLines } from '../../support/text.ts';
 import type { Parts } from '../page.ts';
@@ -8,14 +8,15 @@ interface StoredMessage {
   readonly id: string;
   readonly connector: string;
   readonly message: Json;
+  readonly receipt: Receipt | null;
 }
 
 /** A message by what its connector says of it; as data where there is no such connector any more. */
 export function previewOf(
-  { connector, message }: StoredMessage,
+  { connector, message, receipt }: StoredMessage,
   { connectors }: Pick<Parts, 'connectors'>,
 ): Preview {
-  const known = isMap(message) && connectors.get(connector)?.describe?.preview(message);
+  const known = isMap(message) && connectors.get(connector)?.describe?.preview(message, receipt);
   const data = () => html`<pre tabindex="0">${printableLines(JSON.stringify(message, null, 2))}</pre>`;
   return known || { where: connector, body: data() };
 }

@@ -36,6 +36,14 @@ export class Times {
     return this.#tagged(time, relativeFormat.format(Math.trunc(ms / unitMs), unit));
   }
 
+  /** `3 min ago`; `2 Nov` for what was weeks ago. */
+  ago(time: number): Html {
+    const ms = Math.max(0, this.now - time);
+    if (ms >= 30 * dayMs) return this.#tagged(time, this.#format(time, { ...date, ...this.#year(time) }));
+    const [unitMs, unit] = shortUnits.find(([least]) => ms >= least) ?? [secondMs, 's'];
+    return this.#tagged(time, ms < secondMs ? 'now' : `${Math.trunc(ms / unitMs)} ${unit} ago`);
+  }
+
   /** `2026-11-21`, in the time zone. */
   day(time: number): string {
     return this.#format(time, { year: 'numeric', month: '2-digit', day: '2-digit' }, 'sv-SE');
@@ -93,6 +101,12 @@ const units = [
   [hourMs, 'hour'],
   [minuteMs, 'minute'],
   [secondMs, 'second'],
+] as const;
+const shortUnits = [
+  [dayMs, 'd'],
+  [hourMs, 'h'],
+  [minuteMs, 'min'],
+  [secondMs, 's'],
 ] as const;
 const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 

@@ -74,25 +74,77 @@ const anyOfTest = query<object>(`select 1 from events where test_id = $1 limit 1
  * `after` then says where to go on.
  */
 export function* search(asked: EventSearch): Operation<FoundEvents> {
-  const { limit = 50, candidates, correlation, testId, states } = asked;
+  const { limit = 50 } = asked;
+  const within = yield* looked(asked);
+  if (within === null) return { stories: [], after: null };
+  // One more than are shown, to see whether there are any.
+  const found = yield* storiesWhere(within.such, limit + 1);
+  const stories = found.slice(0, limit);
+  return { stories, after: found.length > limit ? stories.at(-1)!.event.id : within.until };
+}
+
+/** How a list goes on, and up to where. */
+interface Order {
+  readonly by: string;
+  readonly after: '<' | '>';
+  readonly upTo: '>=' | '<=';
+}
+const newestFirst: Order = { by: 'e.received_at desc, e.seq desc', after: '<', upTo: '>=' };
+const oldestFirst: Order = { by: 'e.received_at, e.seq', after: '>', upTo: '<=' };
+
+/** What a search looks for, and where it stops looking, if before the end. Null: there can be none. */
+function* looked(
+  asked: EventSearch,
+  order = newestFirst,
+): Operation<{ readonly such: readonly Condition[]; readonly until: string | null } | null> {
+  const { candidates, correlation, testId, states } = asked;
   const hasIndex =
     correlation !== undefined || (candidates !== undefined && 'ids' in candidates) || areRare(states);
   let until: string | null = null;
   if (!hasIndex) {
-    if (testId !== undefined && asked.after === undefined && !(yield* get(anyOfTest, testId)))
-      return { stories: [], after: null };
+    if (testId !== undefined && asked.after === undefined && !(yield* get(anyOfTest, testId))) return null;
     const { since, until: before, status, after } = asked;
-    const [where, values] = joined(conditionsOf({ since, until: before, status, after }));
+    const [where, values] = joined(conditionsOf({ since, until: before, status, after }, order));
     const last = query<{ readonly id: string }>(`
-    select e.id from events e ${where} order by e.received_at desc, e.seq desc limit 1 offset ${mostLooked}`);
+    select e.id from events e ${where} order by ${order.by} limit 1 offset ${mostLooked}`);
     until = (yield* get(last, ...values))?.id ?? null;
   }
-  const bound = given('(e.received_at, e.seq) >= (select received_at, seq from events where id = ?)', until);
-  // One more than are shown, to see whether there are any.
-  const such = [...(yield* ofCorrelation(asked)), ...conditionsOf(asked), ...bound];
-  const found = yield* storiesWhere(such, limit + 1);
-  const stories = found.slice(0, limit);
-  return { stories, after: found.length > limit ? stories.at(-1)!.event.id : until };
+  const bound = given(
+    `(e.received_at, e.seq) ${order.upTo} (select received_at, seq from events where id = ?)`,
+    until,
+  );
+  return { such: [...(yield* ofCorrelation(asked)), ...conditionsOf(asked, order), ...bound], until };
+}
+
+/** How many a search finds, up to `most`; and whether these are all. It looks as far as `search`. */
+export function* matches(
+  asked: EventSearch,
+  most: number,
+): Operation<{ readonly count: number; readonly isAll: boolean }> {
+  const within = yield* looked(asked);
+  if (within === null) return { count: 0, isAll: true };
+  const [where, values] = joined(within.such, most + 1);
+  const counted = query<{ readonly n: number }>(
+    `select count(*) as n from (select 1 from events e ${where} order by ${newestFirst.by} limit $1) as found`,
+  );
+  const many = (yield* get(counted, ...values))?.n ?? 0;
+  return { count: Math.min(many, most), isAll: many <= most && within.until === null };
+}
+
+/** The events beside one in what a search finds; null where there is none, or none near. */
+export function* neighbours(
+  asked: EventSearch,
+  id: string,
+): Operation<{ readonly newer: string | null; readonly older: string | null }> {
+  function* next(order: Order): Operation<string | null> {
+    const within = yield* looked({ ...asked, after: id }, order);
+    const [where, values] = joined(within?.such ?? []);
+    const first = query<{ readonly id: string }>(
+      `select e.id from events e ${where} order by ${order.by} limit 1`,
+    );
+    return within && ((yield* get(first, ...values))?.id ?? null);
+  }
+  return { newer: yield* next(oldestFirst), older: yield* next(newestFirst) };
 }
 
 /** Few deliveries are in such a state, and they have an index. */
@@ -122,7 +174,7 @@ export function isFound(asked: EventSearch, { event, deliveries }: EventStory): 
   );
 }
 
-export function conditionsOf(asked: EventSearch): Condition[] {
+export function conditionsOf(asked: EventSearch, order = newestFirst): Condition[] {
   const { candidates, testId, status, since, until, after, rule, sink, states } = asked;
   const ofDelivery = [
     ...given('d.rule = ?', rule),
@@ -133,14 +185,18 @@ export function conditionsOf(asked: EventSearch): Condition[] {
     ofDelivery.length === 0 ? '' : [...ofDelivery.map(({ text }) => text), `not ${isLookup}`].join(' and ');
   const hasDelivery = areRare(states)
     ? `e.seq in (select d.seq / ${seqsPerEvent} from deliveries d where ${rareState} and ${such})`
-    : `exists (select 1 from deliveries d where d.seq ${of('e.seq')} and ${such})`;
+    : // Not `exists`: SQLite would make a join of that, and for it an index of all deliveries.
+      `(select 1 from deliveries d where d.seq ${of('e.seq')} and ${such} limit 1) = 1`;
   return [
     ...(candidates === undefined ? [] : [ofCandidates(candidates)]),
     ...given('e.test_id = ?', testId),
     ...given('e.status = ?', status),
     ...given('e.received_at >= ?', since),
     ...given('e.received_at < ?', until),
-    ...given('(e.received_at, e.seq) < (select received_at, seq from events where id = ?)', after),
+    ...given(
+      `(e.received_at, e.seq) ${order.after} (select received_at, seq from events where id = ?)`,
+      after,
+    ),
     ...(such === '' ? [] : [{ text: hasDelivery, values: ofDelivery.flatMap(({ values }) => values) }]),
   ];
 }
@@ -192,7 +248,8 @@ export function* candidatesMeant(text: string, orBegins = true): Operation<Candi
   let found = isSearched ? yield* all(begun, length, beginning) : [];
   // Of a GUID, written in capitals; others' ids may have them.
   const small = beginning.toLowerCase();
-  if (isSearched && found.length === 0 && /^[0-9a-f]+$/.test(small)) found = yield* all(begun, length, small);
+  if (isSearched && found.length === 0 && small !== beginning && /^[0-9a-f]+$/.test(small))
+    found = yield* all(begun, length, small);
   if (found.length > mostIds) return { beginning };
   return found.length === 0 ? { ids: [id] } : { ids: found.map((one) => one.id) };
 }

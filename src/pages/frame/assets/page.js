@@ -33,28 +33,40 @@ function confirmed() {
   return field;
 }
 
-function ask(question, answer, fields) {
+/** Resolves to the value of the button that closed it; empty for Escape. */
+function openDialog(heading, content, answers) {
   const dialog = document.createElement('dialog');
-  const text = document.createElement('p');
-  text.id = 'question';
-  text.textContent = question;
-  dialog.setAttribute('aria-labelledby', 'question');
+  heading.id = 'question';
+  dialog.setAttribute('aria-labelledby', heading.id);
   const actions = document.createElement('form');
   actions.method = 'dialog';
   actions.className = 'actions';
-  actions.append(button(answer, 'yes'), button('Cancel', 'no', 'quiet'));
-  dialog.append(text, fields, actions);
+  actions.append(...answers.map(([text, value], at) => button(text, value, at > 0 ? 'quiet' : '')));
+  dialog.append(heading, ...content, actions);
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((resolve) => {
     dialog.addEventListener('close', () => {
-      resolve(dialog.returnValue === 'yes');
+      resolve(dialog.returnValue);
       dialog.remove();
     });
   });
 }
 
-function button(text, value, className = '') {
+function ask(question, answer, fields) {
+  const text = document.createElement('p');
+  text.textContent = question;
+  return openDialog(
+    text,
+    [fields],
+    [
+      [answer, 'yes'],
+      ['Cancel', 'no'],
+    ],
+  ).then((value) => value === 'yes');
+}
+
+function button(text, value, className) {
   const made = document.createElement('button');
   made.textContent = text;
   made.value = value;
@@ -62,36 +74,22 @@ function button(text, value, className = '') {
   return made;
 }
 
-// A part with data-refresh is loaded again every so many ms while somebody may see it, until it has none.
-for (const part of document.querySelectorAll('[data-refresh]')) void refresh(part);
+// A button with data-copy copies that text.
+document.addEventListener('click', async ({ target }) => {
+  const copies = target instanceof Element && target.closest('[data-copy]');
+  if (!copies) return;
+  const text = copies.dataset.copy;
+  // Browsers lend the clipboard to pages of https only; to others, they copy what is selected.
+  await (navigator.clipboard?.writeText(text) ?? Promise.reject(new Error())).catch(() => copySelected(text));
+  copies.classList.add('done');
+  setTimeout(() => copies.classList.remove('done'), 1500);
+});
 
-async function refresh(part) {
-  const status = part.parentElement.querySelector('.live');
-  // A text that is set anew is read out anew.
-  const say = (text) => status && status.textContent !== text && (status.textContent = text);
-  say('Live: what comes is shown at once.');
-  for (let shown = part.innerHTML; part.dataset.refresh !== undefined;) {
-    await new Promise((resolve) => setTimeout(resolve, Number(part.dataset.refresh)));
-    if (document.hidden) continue;
-    const fresh = await load(part.id);
-    say(
-      fresh
-        ? 'Live: what comes is shown at once.'
-        : 'Not live just now. Load the page again to see what is new.',
-    );
-    if (!fresh) continue;
-    if (fresh.dataset.refresh === undefined) delete part.dataset.refresh;
-    if (fresh.innerHTML === shown) continue;
-    shown = fresh.innerHTML;
-    const known = new Set(Array.from(part.querySelectorAll('tr'), ({ id }) => id));
-    part.replaceChildren(...fresh.childNodes);
-    for (const row of part.querySelectorAll('tr')) row.classList.toggle('new', !known.has(row.id));
-  }
-}
-
-/** The part as the server has it now; null if it cannot be had, as after the logout. */
-async function load(id) {
-  const answer = await fetch(location.href, { headers: { accept: 'text/html' } }).catch(() => null);
-  const text = await answer?.text().catch(() => '');
-  return new DOMParser().parseFromString(text ?? '', 'text/html').getElementById(id);
+function copySelected(text) {
+  const field = document.createElement('textarea');
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand('copy');
+  field.remove();
 }

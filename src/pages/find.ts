@@ -1,0 +1,52 @@
+import { program } from '../support/invocation.ts';
+import { html, pathWith } from '../support/html.ts';
+import { parseDeliveryId } from '../support/ids.ts';
+import { seen } from './frame/fragments.ts';
+import type { Page, PageContent } from './page.ts';
+
+/** Where the search box of every page leads: to what a number or an id is of. */
+export const findPage: Page = {
+  path: '/find',
+  async show({ query }, { reads }) {
+    const text = (query['q'] ?? '').trim();
+    if (text === '') return '/events';
+    const id = text.toLowerCase();
+    if (id.startsWith('evt_') && (await reads.event(id))) return `/events/${encodeURIComponent(id)}`;
+    const place = parseDeliveryId(id);
+    const delivery = place && (await reads.delivery(id));
+    if (delivery)
+      return delivery.eventId === null
+        ? ofNotice(id, delivery.sink, delivery.state)
+        : `/events/${encodeURIComponent(delivery.eventId)}#${encodeURIComponent(id)}`;
+    // Of these, each has an index; numbers and beginnings are looked for among all events.
+    const correlated = await reads.search({ correlation: text, limit: 2 });
+    const [only, other] = correlated.stories;
+    if (only) return other ? pathWith('/events', { correlation: text }).text : `/events/${only.event.id}`;
+    const candidates = await reads.candidatesMeant(text);
+    const { stories } = await reads.search({ candidates, limit: 1 });
+    if (stories.length > 0) return pathWith('/events', { candidate: text }).text;
+    return nothing(text);
+  },
+};
+
+const ofNotice = (id: string, sink: string, state: string): PageContent => ({
+  title: 'A message about the connector itself',
+  body: html`<section class="card">
+    <p class="break"><span class="id">${id}</span> is no event's. It tells people how the connector is.</p>
+    <p>
+      It goes to ${seen(sink)}, and is ${state}. <code>${program} events --notices</code> says what is in it.
+    </p>
+  </section>`,
+});
+
+const nothing = (text: string): PageContent => ({
+  title: 'Nothing is found',
+  body: html`<section class="card empty">
+    <h2 class="break">Nothing here has “${seen(text)}”</h2>
+    <p>
+      Looked for: a candidate's number or id, the beginning of that id (6 characters or more), a correlation
+      id, and the id of an event or a delivery.
+    </p>
+    <p><a href="/events">All events</a></p>
+  </section>`,
+});

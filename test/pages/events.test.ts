@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest';
+import { post } from '../commands/tools.ts';
+import { openStore } from '../../src/store/open.ts';
+import { arrival, configId, notice, planned, t0 } from '../contract/store-fixtures.ts';
+import { openLoggedIn } from './browser.ts';
+import { startPages } from './tools.ts';
+
+const guid = '6f1c2d3e4a5b4c6d8e7f0a1b2c3d4e5f';
+
+test('the box finds what a number, an id or a correlation id is of, and says what it looked for', async () => {
+  const { app, login, send, page } = await startPages();
+  await login();
+  const sent = { candidateId: guid, candidateNumericalId: 4711 };
+  const { eventId } = await post(app, { ...sent, status: 'Completed' }, 'cor-first');
+  await post(app, { ...sent, status: 'Canceled' }, 'cor-both');
+  await post(app, { candidateId: 'other' }, 'cor-both');
+  const found = async (text: string) =>
+    (await send(`/find?q=${encodeURIComponent(text)}`)).headers.get('location');
+  for (const text of ['4711', '#4711', guid, guid.toUpperCase(), '6f1c2d3e…', 'other'])
+    expect(await found(text)).toBe(`/events?${new URLSearchParams({ candidate: text }).toString()}`);
+  expect(await found(` ${eventId.toUpperCase()}`)).toBe(`/events/${eventId}`);
+  expect(await found('cor-first')).toBe(`/events/${eventId}`);
+  expect(await found('cor-both')).toBe('/events?correlation=cor-both');
+  expect(await found('')).toBe('/events');
+  for (const nothing of ['4712', 'evt_nothing', 'dlv_nothing_1', '"><b>'])
+    expect(await page(`/find?q=${encodeURIComponent(nothing)}`)).toContain('Looked for: a candidate');
+});
+
+test("the box finds a delivery at its event, and says of a notice's what it is", async () => {
+  const { folder, login, send, page } = await startPages();
+  await login();
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  const came = arrival({}, { deliveries: [planned(), planned()] });
+  await store.accept(came);
+  const told = notice();
+  await store.raise({ notice: told, configId, deliveries: [planned({ sink: 'ops' })], quietMs: 1 });
+  await store.close();
+  const { id } = came.event;
+  const second = `dlv_${id.slice(4)}_2`;
+  expect((await send(`/find?q=${second}`)).headers.get('location')).toBe(`/events/${id}#${second}`);
+  expect(await page(`/find?q=dlv_${told.id.slice(4)}_1`)).toMatch(/It goes to ops, and is\s+pending\./);
+});
+
+test('an event leads to those beside it in the list somebody came from', async () => {
+  const { app, login, page } = await startPages();
+  await login();
+  const ids: string[] = [];
+  for (const testId of [1, 2, 1])
+    ids.push((await post(app, { candidateId: `of ${testId} ${ids.length}`, testId })).eventId);
+  const [, row = ''] = /href="([^"]+)">of 1 2</.exec(await page('/events?test=1')) ?? [];
+  expect(row).toBe(`/events/${ids[2]}?test=1`);
+  const beside = (text: string) =>
+    Array.from(text.matchAll(/rel="(prev|next)"[^>]*\shref="([^"]+)"/g), ([, rel, path]) => [rel, path]);
+  expect(beside(await page(row))).toEqual([['next', `/events/${ids[0]}?test=1`]]);
+  expect(beside(await page(`/events/${ids[1]}`))).toEqual([
+    ['prev', `/events/${ids[2]}`],
+    ['next', `/events/${ids[0]}`],
+  ]);
+});
+
+test('the list says how many there are, as far as they are counted, and which are shown', async () => {
+  const { folder, login, page } = await startPages();
+  await login();
+  expect(await page('/events')).toContain('No events yet');
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  const take = (many: number, testId: number) =>
+    Promise.all(Array.from({ length: many }, () => store.accept(arrival({ testId }, { deliveries: [] }))));
+  await take(60, 1);
+  expect(await page('/events')).toContain('1 to 50 of 60 events');
+  const [, older = ''] = /rel="next" href="([^"]+)"/.exec(await page('/events')) ?? [];
+  expect(await page(older.replaceAll('&amp;', '&'))).toContain('51 to 60 of 60 events');
+  expect(await page('/events?test=2')).toContain('No event is like that');
+  await take(1000, 2);
+  await store.close();
+  expect(await page('/events')).toContain('1 to 50 of 1,000+ events');
+  expect(await page('/events?test=2')).toContain('1 to 50 of 1,000 events');
+});
+
+test('while somebody reads, rows stay where they are; what became of them is seen all the same', async () => {
+  const { app } = await startPages();
+  const { eventId } = await post(app, { candidateId: guid, candidateNumericalId: 4711 });
+  const page = await openLoggedIn(`${app.adminUrl}/events`);
+  const row = page.locator(`#${eventId}`);
+  await row.hover();
+  const { y } = (await row.boundingBox())!;
+  const later = await post(app, { candidateId: 'later' });
+  await post(app, { candidateId: guid, candidateNumericalId: 4711 });
+  await page.getByText('Paused while you read: 1 new').waitFor();
+  await row.getByText('repeated 1×').waitFor();
+  expect([(await row.boundingBox())!.y, await page.locator(`#${later.eventId}`).count()]).toEqual([y, 0]);
+  await page.getByRole('button', { name: 'Show' }).click();
+  await page.locator(`#${later.eventId}`).waitFor();
+  await page.locator('.live[data-is=live]').waitFor();
+  await row.getByRole('button', { name: 'Copy the candidate id' }).click();
+  await page.locator('.copy.done').waitFor();
+  await page.locator('#find').focus();
+  await page.keyboard.press('Control+V');
+  expect(await page.locator('#find').inputValue()).toBe(guid);
+});
+
+test('keys lead through the pages, are shown by "?", and can be switched off', async () => {
+  const { app } = await startPages();
+  const { eventId } = await post(app, { candidateId: guid, candidateNumericalId: 4711 });
+  const page = await openLoggedIn(app.adminUrl);
+  await page.waitForLoadState();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog').getByText('g then e').waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.type('ge');
+  await page.waitForURL('**/events');
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`**/events/${eventId}`);
+  await page.keyboard.press('/');
+  await page.keyboard.type('4711?\n');
+  await page.getByText('Nothing here has “4711?”').waitFor();
+  await page.getByRole('button', { name: 'Keys' }).click();
+  await page.getByLabel('Use them').uncheck();
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.keyboard.type('ge/gr');
+  expect(await page.locator('#find').inputValue()).toBe('4711?');
+});
