@@ -7,14 +7,14 @@ import { systemClock } from './support/clock.ts';
 import { alertsLease, Replicas, retentionLease } from './ops/replicas.ts';
 import type { Config } from './config/config.ts';
 import { LiveConfig } from './config/live/live-config.ts';
-import { markOf, reloadConfig, watchConfig } from './config/live/reload.ts';
+import { changedOf, markOf, reloadConfig, watchConfig } from './config/live/reload.ts';
 import { readText } from './config/text/files.ts';
 import { parseConfig, textOf } from './config/load.ts';
 import { tooShort } from './config/settings.ts';
 import { compilePlan, Plans } from './config/live/stored-plans.ts';
 import { Deciding, withLookupSinks } from './lookups/deciding.ts';
 import { lookupConnector } from './model.ts';
-import { ConnectedSinks } from './deliveries/connected-sinks.ts';
+import { checkSecrets, ConnectedSinks } from './deliveries/connected-sinks.ts';
 import { observeAttempts } from './deliveries/call.ts';
 import { Worker } from './deliveries/worker.ts';
 import { eventIds, noticeIds } from './support/ids.ts';
@@ -310,7 +310,9 @@ async function beginDeliveries(listening: Listening, undo: Undo) {
 /** Reloads the config when its file changes, and tells people when the connector needs them. */
 async function watchOverIt(listening: Listening, announcer: Announcer, undo: Undo) {
   const { file, env, read, text, live, config, adopt } = listening;
-  const { store, log, metrics, clock, replicas, worker, whole, wake } = listening;
+  const { store, log, metrics, clock, replicas, sinks, worker, whole, wake } = listening;
+  const closing = new AbortController();
+  undo.defer(() => closing.abort());
   let textRead = text.inForce;
   const watch = watchConfig(file, {
     inForce: markOf(read),
@@ -320,14 +322,14 @@ async function watchOverIt(listening: Listening, announcer: Announcer, undo: Und
       return reloadConfig(changed, file, { env, connectors, thread: reloadThread, signal });
     },
     onLoaded: async (next) => {
-      const before = config();
+      const [before, sinksBefore] = [config(), whole().sinks];
       await adopt(next);
       text.inForce = textRead;
       void announcer.say();
-      const changedFiles = [...next.files.keys()].filter(
-        (path) => before.files.has(path) && before.files.get(path) !== next.files.get(path),
-      );
+      const changedFiles = changedOf(before.files, next.files);
       log.info({ file, ...(changedFiles.length > 0 && { changedFiles }) }, 'config reloaded');
+      const changed = sinks.adopt(sinksBefore, whole().sinks, clock.now());
+      void checkSecrets({ clock, sinks, shutdown: closing.signal, mask: next.mask, log }, changed);
     },
     onFailed: (error) => {
       live.failed(error);

@@ -66,8 +66,8 @@ export async function attemptAll(
     });
   }
   return ready.map(({ claimed, prepared }, index) => {
-    const ending = endings[index]!;
-    const { outcome } = ending;
+    const outcome = sinks.judged(config.name, endings[index]!.outcome);
+    const ending = { ...endings[index]!, outcome };
     if (prepared.note === undefined || outcome.outcome !== 'delivered') return { claimed, prepared, ending };
     const noted = { ...outcome, note: sentences(prepared.note, outcome.note) };
     const missed = prepared.missed && { missed: prepared.missed };

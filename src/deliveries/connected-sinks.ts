@@ -1,12 +1,22 @@
+import type { Logger } from 'pino';
 import { type Clock, suspendedSince } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { type LiveCheck, type RefreshTokens, type Sink, unknown, type Usage } from '../connector.ts';
-import type { Mask } from '../support/secret.ts';
+import type { Outcome, Reason } from '../model.ts';
+import { findSecrets, type Mask } from '../support/secret.ts';
 import type { Holding } from './leases.ts';
 import type { Ending } from './settle.ts';
 
 // oxlint-disable-next-line no-explicit-any -- sinks of every connector's message pass through here
 type AnySink = Sink<any>;
+
+type SinkConfigs = ReadonlyMap<string, SinkConfig>;
+
+const secretsOf = ({ options }: SinkConfig): string =>
+  JSON.stringify(Array.from(findSecrets(options), ({ value }) => value));
+
+/** Of a tool that looked at the message: it took the secrets. */
+const pastTheLogin: ReadonlySet<Reason> = new Set(['invalid', 'not_found']);
 
 interface Connection {
   readonly config: SinkConfig;
@@ -25,6 +35,8 @@ export class ConnectedSinks {
   readonly #refreshTokens: RefreshTokens | undefined;
   /** What tools have counted since it was last taken, by the name of the sink. */
   readonly #usage = new Map<string, Usage>();
+  /** When a reload gave a sink other secrets (ms), until one of its calls shows that they are right. In memory. */
+  readonly #newSecrets = new Map<string, { readonly at: number; areRefused: boolean }>();
 
   constructor(refreshTokens?: RefreshTokens) {
     this.#refreshTokens = refreshTokens;
@@ -41,6 +53,35 @@ export class ConnectedSinks {
       connection.users -= 1;
       this.#closeIfUnused(connection);
     }
+  }
+
+  /** Of a config that was loaded: returns the sinks that have other secrets than before. */
+  adopt(before: SinkConfigs, after: SinkConfigs, at: number): SinkConfig[] {
+    const changed = [...after.values()].filter((sink) => {
+      const known = before.get(sink.name);
+      return known !== undefined && secretsOf(known) !== secretsOf(sink);
+    });
+    for (const { name } of changed) this.#newSecrets.set(name, { at, areRefused: false });
+    return changed;
+  }
+
+  /** What an attempt says of new secrets: that they are right, or, in its detail, that they were refused from the beginning. */
+  judged<Told extends Outcome>(name: string, outcome: Told): Told {
+    const secrets = this.#newSecrets.get(name);
+    if (!secrets) return outcome;
+    if (outcome.outcome === 'delivered' || pastTheLogin.has(outcome.reason)) this.#newSecrets.delete(name);
+    else if (outcome.reason === 'auth') {
+      secrets.areRefused = true;
+      return { ...outcome, detail: this.refusedSince(name, outcome.detail) };
+    }
+    return outcome;
+  }
+
+  /** Why a sink fails, with since when its secrets were refused, if they were. */
+  refusedSince(name: string, detail: string): string {
+    const { at, areRefused = false } = this.#newSecrets.get(name) ?? {};
+    if (at === undefined || !areRefused) return detail;
+    return `${detail} Its secrets were changed at ${new Date(at).toISOString()}, and it has been refused since.`;
   }
 
   /** What the tool has counted for a sink since this was last asked; null where it counts nothing at all. */
@@ -178,6 +219,19 @@ interface CheckParts extends Omit<Deadline<never>, 'abandoned' | 'timeoutMs'> {
   readonly mask: Mask;
 }
 
+/** Asks the tools of sinks that have new secrets whether these work, before the next message is at stake. Never throws. */
+export async function checkSecrets(
+  { log, ...parts }: Omit<CheckParts, 'holding'> & { readonly log: Logger },
+  changed: readonly SinkConfig[],
+): Promise<void> {
+  const check = async (sink: SinkConfig) => {
+    const detail = await faultOf({ ...parts, holding: { until: Infinity } }, sink);
+    if (detail !== null && !parts.shutdown.aborted)
+      log.error({ sink: sink.name, detail }, 'the changed secrets of a sink do not work');
+  };
+  await Promise.all(changed.map(check));
+}
+
 /** Asks a tool whether it works, and sends nothing. Returns what is wrong; null if nothing is. Never throws. */
 export async function faultOf(
   { sinks, mask, ...parts }: CheckParts,
@@ -189,7 +243,9 @@ export async function faultOf(
       sinks.use(sink, (connected) => connected.check([], signal)),
     );
     const failed = checks.find(({ ok }) => !ok);
-    return failed ? mask(`${failed.what}: ${failed.detail} ${failed.advice ?? ''}`.trim()) : null;
+    if (!failed) return null;
+    const said = `${failed.what}: ${failed.detail} ${failed.advice ?? ''}`.trim();
+    return mask(sinks.refusedSince(sink.name, said));
   } catch (error) {
     return mask(`The sink could not be connected: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -66,7 +66,7 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
     if (closed.aborted) return;
     const read = await readText(file, { onlyRegular: true });
     const marksNow = new Map([...files().keys()].map((path) => [path, markOfFile(path)]));
-    if (why === 'changed' && markOf(read) === mark && !differ(marksNow, marks)) return;
+    if (why === 'changed' && markOf(read) === mark && changedOf(marks, marksNow).length === 0) return;
     mark = markOf(read);
     marks = marksNow;
     if (why !== 'again') {
@@ -119,8 +119,9 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
   };
 }
 
-const differ = (some: FileMarks, others: FileMarks): boolean =>
-  some.size !== others.size || [...some].some(([path, mark]) => others.get(path) !== mark);
+/** The files that both have, and that changed. */
+export const changedOf = (before: FileMarks, after: FileMarks): string[] =>
+  [...after.keys()].filter((path) => before.has(path) && before.get(path) !== after.get(path));
 
 /** Returns what ends it. */
 function watchPath(file: string, changed: () => void, pollMs: number): () => void {
