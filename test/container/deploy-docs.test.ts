@@ -86,8 +86,8 @@ const namesOf = (list: { name: string }[]) => list.map(({ name }) => name);
 const problemsOf = (config: string) =>
   parseConfig(config, 'config.yaml', {
     connectors,
-    env: { ADMIN_PASSWORD: 'a-password' },
-    readFile: () => 'a-secret',
+    env: { ADMIN_PASSWORD: 'a-password', METRICS_PASSWORD: 'another-one' },
+    readFile: (path) => `the secret of ${path}`,
   }).warnings;
 
 describe('docs/deploy.md', () => {

@@ -40,6 +40,9 @@ test('the Prometheus Operator finds the metrics, and calls the job as the alerts
     `${relabelings[0].targetLabel}=~"${relabelings[0].replacement}.*"`,
   );
   expect(basicAuth.password.name).toBe(deployment.spec.volumes[1].secret.secretName);
+  // The one for the metrics alone: whoever reads Prometheus' secrets may change nothing.
+  const { admin } = parse(read('deploy/kubernetes/config.yaml'));
+  expect(admin.metrics).toBe(`\${file:/run/secrets/connector/${basicAuth.password.key}}`);
 });
 
 test('the backups of Kubernetes are beside the connector, on its volume, and no pod of its Service', () => {
