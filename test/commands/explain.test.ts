@@ -224,6 +224,7 @@ describe('explain --json', () => {
         status: 'Completed',
         receivedAt: '2026-11-21T22:00:00.000Z',
         correlationId: null,
+        traceId: '00000000000000000000000000000000',
       },
       rules: [
         { rule: 'completed', matched: true, because: 'status is Completed' },

@@ -171,7 +171,7 @@ describe('an event with a look-up', () => {
     for (let n = 0; n < 20; n += 1) ids.push(await accept(`candidate-${n}`));
     expect(new Set(await told(20))).toEqual(new Set([' ']));
     expect(changes).toEqual(['lookup:candidate paused']);
-    expect(givenUp).toEqual(ids.map(() => 'candidate'));
+    expect(new Set(givenUp)).toEqual(new Set(['candidate']));
     expect(await factsAbout(ids[19]!)).toMatchObject({
       candidate: { state: 'unknown', reason: expect.stringContaining('503') },
     });

@@ -38,7 +38,7 @@ describe('it bites', () => {
     ['no intent', 1],
     ['no find', 2],
     ['no transaction', 6],
-    ['no pauses', 8],
+    ['no pauses', 35],
     ['no order', 1],
   ])('%s is found out', async (sabotage, first) => {
     for (const seed of [first, ...seeds]) {

@@ -82,9 +82,10 @@ rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
   sender.stop();
   await sending;
 
-  const rows = await sql(standby.url(), 'select candidate_id from events');
+  const rows = await sql(standby.url(), 'select candidate_id, test_id from events');
   const stored = rows.map((row) => String(row['candidate_id']));
-  expect(sender.accepted.filter((id) => !stored.includes(id))).toEqual([]);
+  const whole = new Set(rows.map((row) => `${String(row['candidate_id'])} ${String(row['test_id'])}`));
+  expect(sender.accepted.filter((one) => !whole.has(one))).toEqual([]);
   expect(new Set(stored).size).toBe(stored.length);
   const arrived = () => new Set(tool.calls.map(({ body }) => (JSON.parse(body) as Body).data.candidateId));
   await vi.waitFor(() => expect(stored.filter((id) => !arrived().has(id))).toEqual([]), 80_000);
