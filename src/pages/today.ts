@@ -6,8 +6,8 @@ import { count } from '../support/text.ts';
 import { sinkChip, sinkRate, troubleItems } from './attention.ts';
 import { type Chart, chartFigure, delaysOf } from './frame/charts.ts';
 import { noEvents } from './events.ts';
-import { chip, seen } from './frame/fragments.ts';
-import { html, type Html } from '../support/html.ts';
+import { amount, chip, seen, toolOf } from './frame/fragments.ts';
+import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
 import { duration, type Times } from './frame/times.ts';
 
@@ -125,16 +125,16 @@ function figures(status: Status, counts: readonly DayCount[], times: Times): Htm
   const delivered = total(today, ({ what }) => what === 'delivered');
   const pending = status.sinks.reduce((sum, one) => sum + one.pending, 0);
   const [delay] = delaysOf(today, [0.5]);
-  const figure = (name: string, value: Html | string | number, more: Html | string) =>
+  const figure = (name: string, value: string, more: Html | string) =>
     html`<div class="figure">
       <dt>${name}</dt>
       <dd>${value}<small>${more}</small></dd>
     </div>`;
   return html`<dl class="figures">
-    ${figure('Events today', events, html`the last ${times.relative(status.lastEventAt!)}`)}
-    ${figure('Messages delivered today', delivered, delay === null || delay === undefined ? 'none yet' : `half of them within ${duration(delay)}`)}
-    ${status.undecided > 0 && figure('To be decided', status.undecided, 'events that wait for look-ups')}
-    ${figure('Waiting', pending, status.oldestPendingAt === null ? 'nothing' : html`the oldest came ${times.relative(status.oldestPendingAt)}`)}
+    ${figure('Events today', amount(events), html`the last ${times.relative(status.lastEventAt!)}`)}
+    ${figure('Messages delivered today', amount(delivered), delay === null || delay === undefined ? 'none yet' : `half of them within ${duration(delay)}`)}
+    ${status.undecided > 0 && figure('To be decided', amount(status.undecided), 'events that wait for look-ups')}
+    ${figure('Waiting', amount(pending), status.oldestPendingAt === null ? 'nothing' : html`the oldest came ${times.relative(status.oldestPendingAt)}`)}
   </dl>`;
 }
 
@@ -184,6 +184,10 @@ function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
   return html`<div class="grid">${all.map(chartFigure)}</div>`;
 }
 
+/** How many, with where they are; of none there is nothing to see. */
+const linked = (many: number, path: string, query: Readonly<Record<string, string>>): Html | string =>
+  many === 0 ? '0' : html`<a href="${pathWith(path, query)}">${amount(many)}</a>`;
+
 function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times): Html {
   if (sinks.length === 0)
     return html`<section class="card empty">
@@ -194,15 +198,19 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
     return html`<tr>
       <th scope="row">
         <a href="/sinks/${one.sink}">${seen(one.sink)}</a>
-        <span class="muted">${one.connector ?? 'not in the config any more'}</span>
+        <span class="muted"
+          >${one.connector === null ? 'not in the config any more' : toolOf(one.sink, one.connector)}</span
+        >
       </th>
       <td>
         ${sinkChip(one)}
         <span class="small muted">${sinkRate(one, times)}</span>
       </td>
-      <td class="number">${total(counts, ({ sink, what }) => sink === one.sink && what === 'delivered')}</td>
-      <td class="number"><a href="/events?sink=${one.sink}&state=pending">${one.pending}</a></td>
-      <td class="number"><a href="/attention?sink=${one.sink}">${one.dead + one.held}</a></td>
+      <td class="number">
+        ${amount(total(counts, ({ sink, what }) => sink === one.sink && what === 'delivered'))}
+      </td>
+      <td class="number">${linked(one.pending, '/events', { sink: one.sink, state: 'pending' })}</td>
+      <td class="number">${linked(one.dead + one.held, '/attention', { sink: one.sink })}</td>
     </tr>`;
   });
   return html`<section class="card">

@@ -48,3 +48,18 @@ test('a time zone from outside counts on the pages and by the API, too', async (
   const { receiver } = JSON.parse(await page('/api/status'));
   expect(receiver.eventsToday).toBe(begin < ofUtc ? 1 : 0);
 });
+
+test('figures have separators, and what there is none of leads nowhere', async () => {
+  const sinks = 'sinks: { slack: { connector: slack, token: xoxb-1 } }\nrules: []\n';
+  const { folder, login, page } = await startPages(sinks);
+  await login();
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  const came = Array.from({ length: 1001 }, () => arrival({ receivedAt: Date.now() }, { deliveries: [] }));
+  await Promise.all(came.map((one) => store.accept(one)));
+  await store.close();
+  const today = await page('/');
+  expect(today).toContain('<dd>1,001<small>');
+  expect(today).toContain('<td class="number">0</td>');
+  expect(today).not.toMatch(/href="\/(attention|events)\?sink=slack/);
+});
