@@ -84,8 +84,8 @@ rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
     sender.stop();
     await sending;
 
-    const rows = await sql(url, 'select candidate_id from events');
-    const stored = new Set(rows.map((row) => String(row['candidate_id'])));
+    const rows = await sql(url, 'select candidate_id, test_id from events');
+    const stored = new Set(rows.map((row) => `${String(row['candidate_id'])} ${String(row['test_id'])}`));
     expect(sender.accepted.filter((id) => !stored.has(id))).toEqual([]);
     const left = `select count(*)::int as n from deliveries where state <> 'delivered'`;
     await vi.waitFor(async () => expect(await sql(url, left)).toEqual([{ n: 0 }]), 120_000);
