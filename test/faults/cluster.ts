@@ -5,6 +5,8 @@ import { PostgresProxy, PostgresServer, sql } from '../fixtures/postgres.ts';
 /** The servers behind the URL of a round's store. */
 export interface Cluster {
   readonly url: string;
+  /** Each of its servers, without what is in between; the one that takes over first. */
+  readonly servers: readonly string[];
   /** Whether what was answered last may be missing after a failure. */
   readonly losesCommits: boolean;
   /** It crashes and comes back, or its standby takes its place. */
@@ -26,7 +28,14 @@ export async function clusterOf(
   random: () => number,
 ): Promise<Cluster> {
   if (seed % 3 === 0)
-    return { url: server.url(), losesCommits: false, fail: () => crash(server), calm() {}, remove: done };
+    return {
+      url: server.url(),
+      servers: [server.url()],
+      losesCommits: false,
+      fail: () => crash(server),
+      calm() {},
+      remove: done,
+    };
   return withStandby(seed % 3 === 1, random);
 }
 
@@ -51,6 +60,7 @@ async function withStandby(synchronous: boolean, random: () => number): Promise<
   let isPromoted = false;
   return {
     url: primary.url().replace(new URL(primary.url()).host, hosts),
+    servers: [standby.url(), primary.url()],
     losesCommits: !synchronous,
     async fail() {
       if (isPromoted) return crash(standby);

@@ -4,8 +4,15 @@ import type { EventStory } from '../../src/store/store.ts';
 /** Of this test, candidates are looked up before anybody is told. */
 export const lookedUp = 0;
 
-/** Each event is decided in its turn, with what was looked up or without. `apartMs`: how far clocks may be apart. */
-export function lookupBreaches(stories: readonly EventStory[], apartMs: number): string[] {
+/**
+ * Each event is decided in its turn, with what was looked up or without. `apartMs`: how far clocks may be apart. `stored`: ids
+ * in the order in which events were stored; where a commit has to be made again, ids have another.
+ */
+export function lookupBreaches(
+  stories: readonly EventStory[],
+  apartMs: number,
+  stored: readonly string[],
+): string[] {
   const asked = stories.filter(({ event }) => event.testId === lookedUp);
   const wrong = stories.filter(
     ({ event, decided, lookups }) => !decided || lookups.length !== (event.testId === lookedUp ? 1 : 0),
@@ -13,17 +20,22 @@ export function lookupBreaches(stories: readonly EventStory[], apartMs: number):
   const states = asked.map(({ lookups }) => foundBy(lookups)['candidate']?.state);
   return [
     ...wrong.map(({ event }) => `${event.id} is not decided, or not looked up once`),
-    ...overtaking(stories, asked, apartMs),
+    ...overtaking(stories, asked, apartMs, new Map(stored.map((id, place) => [id, place]))),
     ...(states.includes('answered') ? [] : ['nobody was found by the look-up']),
   ];
 }
 
 /** Nobody is told of an event before what was asked about an earlier one of its candidate has ended. */
-function overtaking(stories: readonly EventStory[], asked: readonly EventStory[], apartMs: number): string[] {
+function overtaking(
+  stories: readonly EventStory[],
+  asked: readonly EventStory[],
+  apartMs: number,
+  places: ReadonlyMap<string, number>,
+): string[] {
   const askedFirst = new Map(asked.map((story) => [story.event.candidateId, story]));
   return stories.flatMap(({ event, deliveries }) => {
     const first = askedFirst.get(event.candidateId);
-    if (!first || first.event.id >= event.id) return [];
+    if (!first || places.get(first.event.id)! >= places.get(event.id)!) return [];
     const endedAt = foundBy(first.lookups)['candidate']?.at ?? 0;
     return deliveries
       .filter(({ firstAttemptAt }) => (firstAttemptAt ?? Infinity) < endedAt - apartMs)

@@ -9,7 +9,7 @@ import type { Call, Fault } from '../../sandbox/faults.ts';
 import { TestingService } from '../../sandbox/testing-service.ts';
 import type { PostedMessage } from '../../sandbox/slack.ts';
 import { startTools, type Tools } from '../../sandbox/tools.ts';
-import type { PostgresServer } from '../fixtures/postgres.ts';
+import { type PostgresServer, sql } from '../fixtures/postgres.ts';
 import { clusterOf } from './cluster.ts';
 import { ConnectorProcess } from './connector-process.ts';
 import { lookedUp, lookupBreaches } from './lookups.ts';
@@ -99,7 +99,7 @@ export async function runRound(
       ...findBreaches(stories, sender.accepted, tools),
       ...(stories.length < all.length ? [] : ['what came ten days ago was deleted']),
       ...boardBreaches(stories, tools, notes),
-      ...lookupBreaches(stories, 0),
+      ...lookupBreaches(stories, 0, stories.map(({ event }) => event.id).toSorted()),
       ...personBreaches(person, notes),
       ...(code === 0 ? [] : [`SIGTERM gave exit code ${code}`]),
     ];
@@ -201,7 +201,7 @@ export async function runRoundOfCopies(
         cluster.losesCommits,
       ),
       ...boardBreaches(stories, tools, []),
-      ...lookupBreaches(stories, clocksApartMs),
+      ...lookupBreaches(stories, clocksApartMs, await storedOrder(cluster.servers, seed)),
       ...codes.filter((code) => code !== 0).map((code) => `SIGTERM gave exit code ${code}`),
     ];
     const repeated = { mail: repeats(tools.received.mail()), webhook: repeats(tools.received.webhook()) };
@@ -348,6 +348,15 @@ async function isDrained(store: Store): Promise<boolean> {
   const counts = await store.counts();
   if ((await store.eventCounts()).undecided > 0) return false;
   return counts.length > 0 && counts.every(({ states }) => states.pending + states.sending === 0);
+}
+
+/** The ids of events, as a server has them that lives. */
+async function storedOrder(servers: readonly string[], seed: number): Promise<string[]> {
+  for (const url of servers) {
+    const rows = await sql(url, `select id from round_${seed}.events order by seq`).catch(() => []);
+    if (rows.length > 0) return rows.map(({ id }) => String(id));
+  }
+  throw new Error('no server can be asked for the order of events');
 }
 
 function notStored(stories: readonly EventStory[], accepted: readonly string[]): string[] {
