@@ -7,7 +7,7 @@ import type { DayCount, Reads, SinkAttempt } from '../store/store.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
 import { sinkChip, sinkRate } from './attention.ts';
 import { pause, resume, tryNow } from './changes.ts';
-import { type Chart, chartFigure, delaysOf } from './frame/charts.ts';
+import { type Chart, chartFigure, delayChart, delaysOf } from './frame/charts.ts';
 import { amount, chip, pausedBy, seen } from './frame/fragments.ts';
 import { duration, type Times } from './frame/times.ts';
 import {
@@ -214,15 +214,7 @@ function charts(counts: readonly DayCount[], labels: readonly string[]): Chart[]
         },
       ],
     },
-    {
-      title: 'From the event to the message',
-      kind: 'durations',
-      labels,
-      series: [
-        { name: 'half within', colour: 'accent', values: delays.map(([half]) => half ?? null) },
-        { name: '95 % within', colour: 'grey', values: delays.map(([, most]) => most ?? null) },
-      ],
-    },
+    delayChart(labels, delays),
   ];
 }
 

@@ -4,7 +4,7 @@ import { needsOf, readStatus, rejectedWords, type Status, stuckNotices } from '.
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { sinkChip, sinkRate, troubleItems } from './attention.ts';
-import { type Chart, chartFigure, delaysOf } from './frame/charts.ts';
+import { type Chart, chartFigure, delayChart, delaysOf } from './frame/charts.ts';
 import { noEvents } from './events.ts';
 import { amount, chip, seen, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
@@ -171,15 +171,7 @@ function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
         { name: 'held', colour: 'wait', values: ofSinks('held') },
       ],
     },
-    {
-      title: 'From the event to the message',
-      kind: 'durations',
-      labels,
-      series: [
-        { name: 'half within', colour: 'accent', values: delays.map(([half]) => half ?? null) },
-        { name: '95 % within', colour: 'grey', values: delays.map(([, most]) => most ?? null) },
-      ],
-    },
+    delayChart(labels, delays),
   ];
   return html`<div class="grid">${all.map(chartFigure)}</div>`;
 }

@@ -20,6 +20,20 @@ export interface Chart {
   readonly none?: string;
 }
 
+/** How soon messages were delivered. `delays`: for each label its median and what 95 % took at most (ms). */
+export const delayChart = (
+  labels: readonly string[],
+  delays: readonly (readonly (number | null)[])[],
+): Chart => ({
+  title: 'From the event to the message',
+  kind: 'durations',
+  labels,
+  series: [
+    { name: 'half took at most', colour: 'accent', values: delays.map(([half]) => half ?? null) },
+    { name: 'all but the slowest 5 %', colour: 'grey', values: delays.map(([, most]) => most ?? null) },
+  ],
+});
+
 export function chartFigure(chart: Chart): Html {
   const { title, labels, series, none = 'Nothing yet.' } = chart;
   const hasValues = series.some(({ values }) => values.some((value) => (value ?? 0) > 0));
