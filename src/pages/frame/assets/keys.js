@@ -3,7 +3,9 @@ let before = '';
 addEventListener('keydown', (event) => {
   const { key, target } = event;
   if (event.ctrlKey || event.metaKey || event.altKey || key.length > 1) return;
-  if (target.matches('input, select, textarea') || document.querySelector('dialog[open]')) return;
+  // A tick box takes no letters; the one of a dialog keeps the focus for a moment after it closed.
+  const isWriting = target.matches('input:not([type=checkbox]), select, textarea');
+  if (isWriting || document.querySelector('dialog[open]')) return;
   const isOff = localStorage.getItem('keys') === 'off';
   const named = before === '' ? key : `${before} ${key}`;
   before = key === 'g' && !isOff ? key : '';
