@@ -39,8 +39,11 @@ export async function launchBrowser(more: readonly string[] = []): Promise<Brows
     });
 }
 
-/** A connector as it looks after two weeks of work, with the rules of config.example.yaml and the sandbox of the tools. */
-export async function startShowcase(more: Readonly<Record<string, string>> = {}) {
+/**
+ * A connector with the rules of config.example.yaml and the sandbox of the tools, as it looks after two weeks of work; or on
+ * its first day, before anything came.
+ */
+export async function startShowcase(more: Readonly<Record<string, string>> = {}, isFirstDay = false) {
   const folder = await mkdtemp(join(tmpdir(), 'showcase-'));
   // One channel is missing, so that somebody is needed.
   const tools = await startTools({ slack: { channels: ['hiring', 'hiring-backend'] } });
@@ -53,9 +56,9 @@ export async function startShowcase(more: Readonly<Record<string, string>> = {})
   // It stores the config; while it runs, it would carry out what is stored here.
   await (await startApp(file, env)).stop();
   const store = await openStore(storeUrl, { serve: false });
-  await fillTwoWeeks(store);
+  if (!isFirstDay) await fillTwoWeeks(store);
   const app = await startApp(file, env);
-  await postToday(app, store);
+  if (!isFirstDay) await postToday(app, store);
   return {
     app,
     tools,
@@ -117,7 +120,7 @@ async function fillTwoWeeks(store: Store): Promise<void> {
 }
 
 function eventOf(id: string, n: number, receivedAt: number): Event {
-  const candidateId = (n * 7_919 + receivedAt).toString(16).padStart(32, '6f1c2d3e4b5a69788796a5b4');
+  const candidateId = (n * 7_919 + receivedAt).toString(16).padEnd(32, '6f1c2d3e4b5a69788796a5b4');
   const status: Status = n % 4 === 0 ? statuses[1 + (n % 3 === 0 ? 1 : 0)]! : 'Completed';
   const sent = {
     candidateId,

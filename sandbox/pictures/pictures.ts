@@ -3,16 +3,16 @@ import { mkdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { connectors } from '../connectors/index.ts';
-import { parseConfig } from '../src/config/load.ts';
-import { noticesFor } from '../src/ops/alerts/conditions.ts';
-import { type About, prepare } from '../src/deliveries/prepare.ts';
-import type { Event, Json, Status } from '../src/model.ts';
-import type { Action } from '../src/rules/plan.ts';
-import { sampleEvent } from '../src/templates/data.ts';
+import { connectors } from '../../connectors/index.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { noticesFor } from '../../src/ops/alerts/conditions.ts';
+import { type About, prepare } from '../../src/deliveries/prepare.ts';
+import type { Event, Json, Status } from '../../src/model.ts';
+import type { Action } from '../../src/rules/plan.ts';
+import { sampleEvent } from '../../src/templates/data.ts';
 import type { Browser, Page } from 'playwright-core';
-import { launchBrowser, startShowcase } from './showcase.ts';
-import { pageOf } from './slack/preview.ts';
+import { launchBrowser, startShowcase } from '../showcase.ts';
+import { pageOf } from '../slack/preview.ts';
 
 /**
  * `npm run pictures`, or some by name as in `npm run pictures -- today event`: makes the pictures in docs/pictures: of default messages, the mail as it is sent and Slack's blocks as
@@ -20,7 +20,7 @@ import { pageOf } from './slack/preview.ts';
  * needed.
  */
 
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '../..');
 const folder = join(root, 'docs/pictures');
 const cache = join(root, 'node_modules/.cache/pictures');
 const packages = [
