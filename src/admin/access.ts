@@ -10,6 +10,9 @@ import { FailureLog, Guesses } from './guesses.ts';
 import { namedByProxy, passwordOf, type PasswordRole, type Role, roleWith } from './roles.ts';
 import { localPath, randomToken, sessionCookie, Sessions } from './sessions.ts';
 
+/** Who logged in without a name. */
+export const unnamed = 'somebody who logged in';
+
 /** Who sent a request. */
 export interface Person {
   readonly who: string;
@@ -96,7 +99,7 @@ export class Access {
         res.set(tooMany.headers);
         return next();
       }
-      const who = (name ?? '').trim().slice(0, longestName) || 'somebody who logged in';
+      const who = (name ?? '').trim().slice(0, longestName) || unnamed;
       const id = this.#sessions.start({ who, role, host: hostOf(req) }, password, Date.now());
       res.set('set-cookie', sessionCookie(id, isHttps(req)));
     }

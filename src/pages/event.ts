@@ -6,7 +6,16 @@ import { type Pauses, pausesNow } from '../ops/pauses.ts';
 import type { DeliveryStory, EventDetail } from '../store/store.ts';
 import { changeList, choiceForm } from './changes.ts';
 import { isSearch, searched, searchOf } from './events.ts';
-import { chip, copiedId, seen, shortId, stateChip, testName, toolOf, waitsFor } from './frame/fragments.ts';
+import {
+  candidateName,
+  chip,
+  copiedId,
+  seen,
+  stateChip,
+  testName,
+  toolOf,
+  waitsFor,
+} from './frame/fragments.ts';
 import { html, type Html, pathWith, safeUrl } from '../support/html.ts';
 import { printableLines } from '../support/text.ts';
 import { type PageRequest, type Page, type Parts, storyFor } from './page.ts';
@@ -29,7 +38,7 @@ export const eventPage: Page = {
     ]);
     const { event, deliveries } = shown;
     return {
-      title: `Candidate ${event.candidateNumericalId ?? shortId(event.candidateId)}: ${event.status}, ${testName(parts.config(), event.testId)}`,
+      title: `Candidate ${candidateName(event)}: ${event.status}, ${testName(parts.config(), event.testId)}`,
       beside: besideLinks(beside, asked),
       body: html`<div class="story">
         <div class="stack">

@@ -12,13 +12,11 @@ export function loginPage(next: string, refused?: keyof typeof refusals): PageCo
     title: 'Log in',
     body: html`<form class="card stack" method="post" action="/login">
       ${refused && html`<p class="notice bad" role="alert">${refusals[refused]}</p>`}
-      <input type="hidden" name="next" value="${next}" />
       <label
         >Password
         <input type="password" name="password" autocomplete="current-password" required autofocus />
         <span class="hint"
-          >The one of <code>admin.password</code> in the config, or of <code>admin.viewer</code> to look
-          only.</span
+          ><code>admin.password</code> in the config; with <code>admin.viewer</code> you only look.</span
         >
       </label>
       <label
@@ -26,6 +24,7 @@ export function loginPage(next: string, refused?: keyof typeof refusals): PageCo
         <input name="name" autocomplete="name" maxlength="60" />
       </label>
       <button>Log in</button>
+      <input type="hidden" name="next" value="${next}" />
     </form>`,
   };
 }

@@ -8,7 +8,7 @@ import { html, type Html, safeUrl } from '../support/html.ts';
 import { sinkChip, sinkRate } from './attention.ts';
 import { pause, resume, tryNow } from './changes.ts';
 import { type Chart, chartFigure, delayChart, delaysOf } from './frame/charts.ts';
-import { amount, chip, pausedBy, seen } from './frame/fragments.ts';
+import { amount, candidateName, chip, pausedBy, seen } from './frame/fragments.ts';
 import { duration, type Times } from './frame/times.ts';
 import {
   actionsForm,
@@ -46,13 +46,17 @@ export const sinkPage: Page = {
       title: seen(sink),
       body: html`<div class="stack">
         ${stateCard(found, asked)}
-        <div class="grid">
-          ${charts(
-            counts.filter((one) => one.sink === sink),
-            labels,
-          ).map(chartFigure)}
-        </div>
-        ${waitingCard(found, waiting, times)} ${attemptsCard(attempts, times)}
+        ${
+          found.figures !== null &&
+          html`<div class="grid">
+            ${charts(
+              counts.filter((one) => one.sink === sink),
+              labels,
+            ).map(chartFigure)}
+          </div>`
+        }
+        ${found.pending > 0 && waitingCard(found, waiting, times)}
+        ${attempts.length > 0 && attemptsCard(attempts, times)}
       </div>`,
     };
   },
@@ -234,7 +238,7 @@ function waitingCard(
 ): Html {
   const more = pending - waiting.length;
   return html`<section class="card">
-    <h2>Waiting <small>${pending === 0 ? 'nothing' : amount(pending)}</small></h2>
+    <h2>Waiting <small>${amount(pending)}</small></h2>
     ${
       waiting.length > 0 &&
       html`<ul class="plain spaced">
@@ -243,10 +247,8 @@ function waitingCard(
             html`<li class="break">
               ${
                 event
-                  ? html`<a href="/events/${event.id}"
-                        >${event.candidateNumericalId ?? seen(event.candidateId)}</a
-                      >
-                      ${event.status}, ${times.short(event.receivedAt)}`
+                  ? html`<a href="/events/${event.id}">${candidateName(event)}</a> ${event.status},
+                      ${times.short(event.receivedAt)}`
                   : html`a notice`
               }
               <span class="muted small"
@@ -266,27 +268,23 @@ const outcomeTones = { delivered: 'good', retry: 'wait', unknown: 'wait', reject
 function attemptsCard(attempts: readonly SinkAttempt[], times: Times): Html {
   return html`<section class="card">
     <h2>Last attempts</h2>
-    ${
-      attempts.length === 0
-        ? html`<p class="muted">None among the newest messages.</p>`
-        : html`<ul class="plain spaced">
-            ${attempts.map(
-              ({ eventId, candidateId, candidateNumericalId, number, startedAt, endedAt, outcome }) =>
-                html`<li class="break">
-                  ${chip(outcomeTones[outcome.outcome], outcome.outcome)}
-                  <a href="/events/${eventId}">${candidateNumericalId ?? seen(candidateId)}</a>
-                  <span class="muted small"
-                    >${number > 1 && `attempt ${number}, `}${times.short(endedAt)}, took
-                    ${duration(Math.max(0, endedAt - startedAt))}</span
-                  >
-                  ${
-                    outcome.outcome === 'delivered'
-                      ? outcome.note && html`<div class="small">${seen(outcome.note)}</div>`
-                      : html`<div class="small">${seen(outcome.detail)}</div>`
-                  }
-                </li>`,
-            )}
-          </ul>`
-    }
+    <ul class="plain spaced">
+      ${attempts.map(
+        ({ eventId, number, startedAt, endedAt, outcome, ...candidate }) =>
+          html`<li class="break">
+            ${chip(outcomeTones[outcome.outcome], outcome.outcome)}
+            <a href="/events/${eventId}">${candidateName(candidate)}</a>
+            <span class="muted small"
+              >${number > 1 && `attempt ${number}, `}${times.short(endedAt)}, took
+              ${duration(Math.max(0, endedAt - startedAt))}</span
+            >
+            ${
+              outcome.outcome === 'delivered'
+                ? outcome.note && html`<div class="small">${seen(outcome.note)}</div>`
+                : html`<div class="small">${seen(outcome.detail)}</div>`
+            }
+          </li>`,
+      )}
+    </ul>
   </section>`;
 }

@@ -1,6 +1,6 @@
 import { catalogName } from '../../config/catalog.ts';
 import type { Config } from '../../config/config.ts';
-import type { Delivery, DeliveryState } from '../../model.ts';
+import type { Delivery, DeliveryState, Event } from '../../model.ts';
 import type { Pause, Pauses } from '../../ops/pauses.ts';
 import type { EventStory } from '../../store/store.ts';
 import { valueAt } from '../../support/json.ts';
@@ -76,6 +76,10 @@ export const shortId = (id: string): string => {
   const characters = Array.from(id);
   return seen(characters.length <= wholeId ? id : `${characters.slice(0, 8).join('')}…`);
 };
+
+/** What a candidate is called: by number where there is one. */
+export const candidateName = (of: Pick<Event, 'candidateId' | 'candidateNumericalId'>): string =>
+  of.candidateNumericalId === null ? shortId(of.candidateId) : String(of.candidateNumericalId);
 
 /** An id as far as people need to see it, with a button that copies all of it. */
 export const copiedId = (id: string, name: string, shown: Html | string = shortId(id)): Html =>

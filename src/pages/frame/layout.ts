@@ -1,4 +1,5 @@
 import { assetLinks, iconUrl } from './assets.ts';
+import { unnamed } from '../../admin/access.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { csrfField, type PageRequest, type Page, type PageContent } from '../page.ts';
 
@@ -35,7 +36,7 @@ export function wholePage(
               type="search"
               name="q"
               maxlength="500"
-              placeholder="Number, id, correlation id"
+              placeholder="A number or an id"
               data-key="/"
               data-does="Search"
               value="${asked.path === '/find' && asked.query['q']}"
@@ -44,7 +45,11 @@ export function wholePage(
           ${
             asked.person.hasSession &&
             html`<form class="who" method="post" action="/logout">
-              ${csrfField(asked)}<span>${asked.person.who}</span><button class="quiet">Log out</button>
+              ${csrfField(asked)}${asked.person.who !== unnamed && html`<span>${asked.person.who}</span>`}<button
+                class="quiet"
+              >
+                Log out
+              </button>
             </form>`
           }
         </div>
