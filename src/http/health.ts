@@ -4,6 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 export interface ReadinessPart {
   readonly part: string;
   readonly ok: boolean;
+  /** Requests are still served. */
+  readonly serves?: boolean;
   /** For people, and public: no paths, no secrets, no versions. */
   readonly detail?: string;
   /** Why it is not, for the log only. */
@@ -28,8 +30,8 @@ export function health(readiness: Readiness): (req: IncomingMessage, res: Server
 }
 
 function answerReadiness(res: ServerResponse, parts: readonly ReadinessPart[]): void {
-  const ready = parts.every((part) => part.ok);
-  const shown = parts.map(({ cause: _, ...part }) => part);
+  const ready = parts.every(({ ok, serves = ok }) => serves);
+  const shown = parts.map(({ cause: _cause, serves: _serves, ...part }) => part);
   answer(res, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', parts: shown });
 }
 

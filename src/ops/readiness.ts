@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Readiness, ReadinessPart } from '../http/health.ts';
-import { type Store, StoreUnavailable } from '../store/store.ts';
+import { NoRoom, type Store, StoreUnavailable } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 
 const everyMs = 10_000;
@@ -56,7 +56,11 @@ export async function storeReadiness(store: Pick<Store, 'probe'>): Promise<Readi
     return { part: 'store', ok: true };
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
-    return { part: 'store', ok: false, detail: 'It cannot be written just now; the log says why.', cause };
+    const down = { part: 'store', ok: false, cause };
+    // An event that may be stored is better answered 503 than sent to where nobody is.
+    if (error instanceof NoRoom)
+      return { ...down, serves: true, detail: 'Its disk is full: a few events still find room.' };
+    return { ...down, detail: 'It cannot be written just now; the log says why.' };
   }
 }
 

@@ -73,6 +73,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     // Only the server knows its files.
     traces: async () => null,
     tidy: async () => {},
+    seeRoom: async () => {},
     bytes: async () => (await read(() => get(tableBytes)))?.bytes ?? 0,
     async close() {
       await commit.close(closed());

@@ -15,6 +15,7 @@ import {
   makeFolder,
   refuseOthers,
   resolveLinks,
+  seeRoom,
   tryTo,
 } from './sqlite/files.ts';
 import { migrate } from './sqlite/migrate.ts';
@@ -146,6 +147,8 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
     },
     now: async () => Date.now(),
     oldestTransactionMs: async () => null,
+    // A WAL is written over from its start, so that small writes find room in it on a full disk, too.
+    seeRoom: () => seeRoom(file),
     bytes: async () => bytesOf(file) + bytesOf(`${file}-wal`),
     async close() {
       clearInterval(guard);

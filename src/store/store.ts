@@ -86,6 +86,9 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
+/** Its disk is full. What it has of the disk already takes some more for a while. */
+export class NoRoom extends StoreUnavailable {}
+
 /** Where a store is, of what a copy of it has another one. */
 export interface Home {
   /** Whether it is where it was when this was kept. */
@@ -117,6 +120,8 @@ export interface Driver {
   readonly now: () => Promise<number>;
   /** What the store takes on its disk. */
   bytes(): Promise<number>;
+  /** Throws NoRoom where its disk is known to be full. */
+  seeRoom(): Promise<void>;
   /** For how long the oldest transaction in its database has been open (ms); null where it has no such thing. */
   oldestTransactionMs(): Promise<number | null>;
   /**
@@ -194,8 +199,6 @@ const writes = {
   pruneRefused: refusedEvents.pruneRefused,
   putAwayRefused: refusedEvents.putAwayRefused,
   pauseByPerson: sinks.pauseByPerson,
-  /** Resolves if the store can write. Otherwise throws StoreUnavailable with the reason. */
-  probe: housekeeping.writeProbe,
   resumeByPerson: sinks.resumeByPerson,
   takePause: sinks.takePause,
   takeRetry: sinks.takeRetry,
@@ -367,6 +370,12 @@ export function storeOn(driver: Driver) {
 
     /** See the operation. */
     keepReplicaState: (state: ReplicaState) => write(() => keepReplicaState(state, shared)),
+
+    /** Resolves if the store can write, and goes on to. Otherwise throws StoreUnavailable with the reason. */
+    async probe(): Promise<void> {
+      await write(housekeeping.writeProbe);
+      await driver.seeRoom();
+    },
 
     /** See the operation. `bytes` and `oldestTransactionMs` are the driver's. */
     vitals: async (now: number) => ({

@@ -1,7 +1,7 @@
 import { query } from '../operation.ts';
 import { type OpenOptions, StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
-import { failureKind, unavailable, unsynced } from './failures.ts';
+import { failureKind, isReadOnly, unavailable, unsynced } from './failures.ts';
 import { bytesOf, inodeOf, tryTo, refuseOtherWal } from './files.ts';
 import { refuseForeign } from './migrate.ts';
 import { rescue } from './rescue.ts';
@@ -122,7 +122,7 @@ export class Connection {
       const now = inodeOf(file);
       if (now !== inode) throw this.#end(db, file, now === undefined ? 'removed' : 'replaced');
     }
-    const pages = db.get(extentOfWal)?.log ?? 0;
+    const pages = this.#pagesOfWal(db);
     const cut = this.#lock && this.#cutShort(db, pages);
     if (cut) throw this.#end(db, cut, 'cut short');
     if (this.#unsaved) this.#repaired();
@@ -130,6 +130,16 @@ export class Connection {
     this.#lookedAt = performance.now();
     if (this.#unsynced) this.#syncByCheckpoint(db);
     else if (pages >= checkpointFromPages) tryTo(() => db.get(checkpoint));
+  }
+
+  /** Of a disk that is read-only now nobody can ask. What has the lock must know, others can read on. */
+  #pagesOfWal(db: Database): number {
+    try {
+      return db.get(extentOfWal)?.log ?? 0;
+    } catch (error) {
+      if (this.#lock !== null || !isReadOnly(error)) throw error;
+      return 0;
+    }
   }
 
   /** Gives up the connection, unless only another process keeps it waiting. Returns the failure in plain words. */

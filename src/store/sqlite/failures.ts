@@ -1,5 +1,6 @@
+import { closeSync, openSync } from 'node:fs';
 import { StoreUnavailable } from '../store.ts';
-import { codeOf } from './files.ts';
+import { codeOf, diskFull } from './files.ts';
 
 /** What a SQLite error means for the caller: wait for another process, refuse for now, or a bug to fix. */
 export type FailureKind = 'busy' | 'unavailable' | 'fault';
@@ -7,13 +8,19 @@ export type FailureKind = 'busy' | 'unavailable' | 'fault';
 // Result codes: https://www.sqlite.org/rescode.html. The low byte is the primary one.
 const busyCodes = new Set([5, 6]);
 
+const readOnly = 8;
+const diskFailed = 10;
+
 const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
   [3, (path: string) => `The system does not permit access to ${path}.`],
   [7, () => 'There is not enough memory.'],
-  [8, (path: string) => `${path} cannot be written: the file, its folder or its file system is read-only.`],
-  [10, (path: string) => `The disk reported an error on ${path}.`],
+  [
+    readOnly,
+    (path: string) => `${path} cannot be written: the file, its folder or its file system is read-only.`,
+  ],
+  [diskFailed, (path: string) => `The disk reported an error on ${path}.`],
   [11, (path: string) => `${path} is damaged. Restore it from a backup.`],
-  [13, (path: string) => `The disk that holds ${path} is full.`],
+  [13, diskFull],
   [
     14,
     (path: string) =>
@@ -34,14 +41,31 @@ export function failureKind(error: unknown): FailureKind {
 /** The failure in plain words. Only if failureKind says busy or unavailable. */
 export function unavailable(error: unknown, path: string): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error;
-  const explain = explanations.get(primaryCode(error)) ?? (() => `Another process keeps ${path} locked.`);
+  const code = primaryCode(error);
+  // A file system that has faults is made read-only by the system.
+  const found = code === diskFailed && isOnReadOnlyDisk(path) ? readOnly : code;
+  const explain = explanations.get(found) ?? (() => `Another process keeps ${path} locked.`);
   return new StoreUnavailable(explain(path), { cause: error });
+}
+
+export const isReadOnly = (error: unknown): boolean => primaryCode(error) === readOnly;
+
+/** Asked of the file beside it: to close one that SQLite has open would drop this process's locks. */
+function isOnReadOnlyDisk(path: string): boolean {
+  try {
+    closeSync(openSync(`${path}.serving-by`, 'r+'));
+    return false;
+  } catch (error) {
+    return codeOf(error) === 'EROFS';
+  }
 }
 
 /** Of a sync that failed. */
 export function unsynced(error: unknown, path: string): StoreUnavailable {
+  const code = codeOf(error);
+  const why = code === 'EROFS' ? `${code}: its file system is read-only` : code;
   return new StoreUnavailable(
-    `The disk could not write ${path}-wal (${codeOf(error)}). Whether the last changes were stored is not known. Nothing more is stored until all that is in it is in ${path}, which is tried each second.`,
+    `The disk could not write ${path}-wal (${why}). Whether the last changes were stored is not known. Nothing more is stored until all that is in it is in ${path}, which is tried each second.`,
     { cause: error },
   );
 }

@@ -9,9 +9,9 @@ import {
   realpathSync,
   statSync,
 } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, statfs } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { StoreUnavailable } from '../store.ts';
+import { NoRoom, StoreUnavailable } from '../store.ts';
 
 /** The identity of the file at a path, or undefined. No other file can get it while the file is open. */
 export function inodeOf(path: string): number | undefined {
@@ -29,6 +29,16 @@ export function identityOf(path: string): string {
 
 /** 0 where there is no file. */
 export const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+
+const leastRoomBytes = 2 ** 20;
+
+export async function seeRoom(path: string): Promise<void> {
+  const { blocks, bavail, bsize } = await statfs(dirname(path));
+  // Some file systems do not know how large they are.
+  if (blocks > 0 && bavail * bsize < leastRoomBytes) throw new NoRoom(diskFull(path));
+}
+
+export const diskFull = (path: string): string => `The disk that holds ${path} is full.`;
 
 /** What this process may have open: to close a file drops all locks that the process has on it. */
 const lookedInto = new Set<string>();
