@@ -75,13 +75,23 @@ export interface NoticeData {
   readonly missed: boolean;
 }
 
+export interface TextFile {
+  readonly name: string;
+  readonly text: string;
+}
+
 /**
  * What a message is about. A digest has its events in order of acceptance. `facts`: what was looked up of each, without
- * what says who the candidate is; only where the config has look-ups.
+ * what says who the candidate is; only where the config has look-ups. `csv`: the events as a table, the same each time.
  */
 export type Subject =
   | { readonly kind: 'event'; readonly event: EventData; readonly facts?: ToldFacts }
-  | { readonly kind: 'digest'; readonly events: readonly EventData[]; readonly facts?: readonly ToldFacts[] }
+  | {
+      readonly kind: 'digest';
+      readonly events: readonly EventData[];
+      readonly facts?: readonly ToldFacts[];
+      readonly csv: () => TextFile;
+    }
   | { readonly kind: 'notice'; readonly notice: NoticeData };
 
 export interface DeliveryContext {
@@ -196,6 +206,8 @@ export interface Preview {
   /** The channel, the tab and so on. */
   readonly where: string;
   readonly title?: string;
+  /** The files that go with it. */
+  readonly attached?: string;
   /** The message itself, in the page's styles for a `.preview`. */
   readonly body: Html;
   /** The message as a whole HTML document, for a frame in which it can do nothing; in place of `body` where there is one. */
@@ -287,6 +299,8 @@ export interface Connector<
   readonly placeKeys?: readonly (keyof z.infer<Action> & string)[];
   /** The keys that no action with a digest may have. */
   readonly ofOneEvent?: readonly (keyof z.infer<Action> & string)[];
+  /** The keys that only an action with a digest may have. */
+  readonly ofDigest?: readonly (keyof z.infer<Action> & string)[];
   /** Who gets a message, from these of its rendered fields. By default, what `laneKeys` and `placeKeys` say. */
   readonly audience?: {
     readonly keys: readonly (keyof z.infer<Action> & string)[];

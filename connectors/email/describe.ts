@@ -31,9 +31,13 @@ export const describe: Description<{ readonly url: MailServer }> = {
   },
   unit: 'mail',
   preview(message) {
+    const attached = listAt(message, 'attachments').map((one) => textAt(one, 'filename'));
+    // Of the keys of an action it is not known yet.
+    const files = attached.join(', ') || (textAt(message, 'attach') && 'the list as CSV');
     return {
       where: `To ${people(message, 'to') || people(message, 'cc') || people(message, 'bcc')}`,
       title: textAt(message, 'subject'),
+      ...(files !== '' && { attached: files }),
       body: html`<pre tabindex="0">${printableLines(textAt(message, 'text'))}</pre>`,
       document: textAt(message, 'html'),
     };

@@ -167,6 +167,10 @@ const action = z
       ),
     threadBy: z.string().optional().describe('Mails with the same key are shown as one conversation.'),
     headers: z.record(headerName, z.string()).optional(),
+    attach: z
+      .enum(['csv'])
+      .optional()
+      .describe('With `digest`. `csv`: its events are attached as a table, too.'),
   })
   .refine(({ text, html }) => text !== undefined || html !== undefined, {
     error: 'expected "text", "html" or both',
@@ -198,13 +202,14 @@ export const email = defineConnector({
   },
   defaults: { concurrency: 5, timeoutMs: 60_000 },
   defaultFields,
+  ofDigest: ['attach'],
   placeKeys: ['to', 'cc', 'bcc', 'replyTo', 'threadBy'],
   audience: {
     keys: ['to', 'cc', 'bcc'],
     of: ({ to, cc = [], bcc = [] }) => audienceOf([to, cc, bcc].flat()),
     named: { key: 'to', read: recipientNamed },
   },
-  compose: (fields, context, { from }) => compose(fields, context.deliveryId, from),
+  compose: (fields, context, { from }) => compose(fields, context, from),
   connect: async ({ url, from, name, auth: given, requireTls, proxy }, refreshTokens) => {
     const { connectMail } = await import('./deliver.ts');
     const login = given?.user === undefined ? url.login : { user: given.user, password: null };

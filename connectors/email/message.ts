@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
-import { type ComposeResult, firstListed, oneLine, rejected } from '../../src/connector.ts';
+import {
+  type ComposeResult,
+  type DeliveryContext,
+  firstListed,
+  oneLine,
+  rejected,
+  type TextFile,
+} from '../../src/connector.ts';
 import type { Rejected } from '../../src/model.ts';
 import { type Address, domainOf, parseAddresses } from './addresses.ts';
 
@@ -19,7 +26,15 @@ export interface Mail {
   readonly references?: string;
   readonly inReplyTo?: string;
   readonly headers: { readonly [name: string]: string };
+  readonly attachments?: readonly Attachment[];
 }
+
+/** As nodemailer takes it. A type, as it has to be Json. */
+type Attachment = {
+  readonly filename: string;
+  readonly contentType: string;
+  readonly content: string;
+};
 
 type AddressList = string | string[];
 
@@ -34,10 +49,15 @@ export interface MailFields {
   readonly html?: string | undefined;
   readonly threadBy?: string | undefined;
   readonly headers?: { readonly [name: string]: string } | undefined;
+  readonly attach?: 'csv' | undefined;
 }
 
 /** Pure. One bad address must not block the others: it is left out, and the note says so. */
-export function compose(fields: MailFields, deliveryId: string, from: Address): ComposeResult<Mail> {
+export function compose(
+  fields: MailFields,
+  { deliveryId, subject: about }: DeliveryContext,
+  from: Address,
+): ComposeResult<Mail> {
   const invalid: string[] = [];
   const read = (list: AddressList = []): readonly Address[] => {
     const parsed = parseAddresses(list);
@@ -68,10 +88,17 @@ export function compose(fields: MailFields, deliveryId: string, from: Address): 
     ...(html !== undefined && { html }),
     ...(threadBy !== '' && { references: root, inReplyTo: root }),
     headers: { 'Auto-Submitted': 'auto-generated', ...Object.fromEntries(headers) },
+    ...(fields.attach && about.kind === 'digest' && { attachments: [tableOf(about.csv())] }),
   };
   if (invalid.length === 0) return { message };
   return { message, missed: true, note: `Left out, as they are no email addresses: ${quote(invalid)}.` };
 }
+
+const tableOf = ({ name, text }: TextFile): Attachment => ({
+  filename: name,
+  contentType: 'text/csv; charset=utf-8; header=present',
+  content: text,
+});
 
 /** Mail programs that show HTML need no more of it, and turning more into text would hold up others. */
 const longestTurned = 100_000;

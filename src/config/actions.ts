@@ -118,11 +118,11 @@ function readAction(raw: Json, path: Path, list: List, reading: ActionReading) {
   const schema = about === 'notice' ? alertActionSchema(connector) : actionSchema(connector);
   const textOf = (key: string) => (key in connector.templates ? interpolateTemplate : interpolateText);
   const part = { schema, raw: { ...unsaid, ...written }, path, textOf };
-  for (const key of about === 'digest' ? (connector.ofOneEvent ?? []) : [])
-    if (written[key] !== undefined)
-      reading.report(
-        error([...path, key], 'this is about one event, and a digest has many; remove one of the two'),
-      );
+  const [others = [], why] =
+    about === 'digest'
+      ? [connector.ofOneEvent, 'this is about one event, and a digest has many; remove one of the two']
+      : [connector.ofDigest, withoutDigest[about]];
+  for (const key of others) if (written[key] !== undefined) reading.report(error([...path, key], why));
   /** With the default fields. Undefined if the schema refused it. */
   const value = validate(part, reading) as
     | (JsonMap & { readonly sink: string; readonly hours?: string })
@@ -133,6 +133,11 @@ function readAction(raw: Json, path: Path, list: List, reading: ActionReading) {
   const setting = hours ? { ...reading.setting, timeZone: hours.timeZone } : reading.setting;
   return { list, connector, about, written, unsaid, value, digest, hours, setting } as const;
 }
+
+const withoutDigest = {
+  event: 'only a digest has a list; add one, as in digest: { at: "09:00" }, or remove this',
+  notice: 'only a digest has a list, and an alert has no digest; remove this',
+};
 
 /** Whether all fields that a digest goes by exist. Reports the others. */
 function isKnownBy({ by }: ReadDigest, path: Path, { lookups, report }: ActionReading): boolean {

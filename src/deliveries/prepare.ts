@@ -15,6 +15,8 @@ import {
   type ToldFacts,
   toldFacts,
 } from '../model.ts';
+import { digestCsv } from '../ops/printed.ts';
+import { textAt } from '../support/json.ts';
 import { traceparentFor } from '../support/trace.ts';
 import { foundBy } from '../lookups/facts.ts';
 import { openFrom } from '../rules/decide.ts';
@@ -186,12 +188,18 @@ export function prepare(
   }
   const { events, notice } = about;
   const [first] = events;
+  const timeZone = action.hours?.timeZone ?? plan.timeZone;
   const facts =
     plan.lookups.size === 0 ? null : events.map((event) => publicFacts(factsOf(about, event), plan));
   const subject: Subject = notice
     ? { kind: 'notice', notice: noticeFields(notice) }
     : action.digest || !first
-      ? { kind: 'digest', events: events.map(eventData), ...(facts && { facts }) }
+      ? {
+          kind: 'digest',
+          events: events.map(eventData),
+          ...(facts && { facts }),
+          csv: () => digestCsv(events, (id) => textAt(plan.test(id), 'name'), action.rule, timeZone),
+        }
       : { kind: 'event', event: eventData(first), ...(facts && { facts: facts[0]! }) };
   const composed = connector.compose(rendered.fields, { deliveryId, subject }, options);
   if ('rejected' in composed) return composed.rejected;

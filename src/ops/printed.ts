@@ -15,6 +15,7 @@ import {
   told,
   toldFacts,
 } from '../model.ts';
+import type { TextFile } from '../connector.ts';
 import { foundBy, hidingPersonal } from '../lookups/facts.ts';
 import type { Verdict } from '../rules/plan.ts';
 import { eventOf } from '../rules/policies/policy.ts';
@@ -30,7 +31,7 @@ import type {
 } from '../store/store.ts';
 import { traceIdOf } from '../support/trace.ts';
 import { maskTexts } from '../support/secret.ts';
-import { csvLine } from '../support/text.ts';
+import { csvLine, csvMark } from '../support/text.ts';
 
 /** The shapes that `--json` prints; the contract fixes their names. Times are ISO 8601 in UTC. */
 
@@ -130,34 +131,70 @@ function deliveryDetailFields(delivery: DeliveryStory) {
   };
 }
 
-/** What a line of CSV has of an event, in the order that is fixed; further fields come last. */
-const inCsv = [...new Set(['id', 'receivedAt', ...shownOfEvent] as const)];
-
+type EventField = (typeof shownOfEvent)[number];
 type Cell = string | number | null;
 
+/** What a line of CSV has of an event, in the order that is fixed; further fields come last. */
+const inCsv = [...new Set<EventField>(['id', 'receivedAt', ...shownOfEvent])];
+
+/** The same in a message: what messages say of an event. */
+const inMessage = inCsv.filter((field) => field === 'receivedAt' || 'sent' in eventSpec[field]);
+
 /** A line of CSV of a list of events. `test`, the name in the catalog, stands after its id. */
-const line = (values: Record<(typeof inCsv)[number], Cell>, test: string, ...more: Cell[]): string =>
+const line = (
+  fields: readonly EventField[],
+  values: Record<EventField, Cell>,
+  test: string,
+  ...more: Cell[]
+): string =>
   csvLine([
-    ...inCsv.flatMap((field) => (field === 'testId' ? [values[field], test] : [values[field]])),
+    ...fields.flatMap((field) => (field === 'testId' ? [values[field], test] : [values[field]])),
     ...more,
   ]);
 
+const names = Object.fromEntries(shownOfEvent.map((field) => [field, field])) as Record<EventField, string>;
+
 /** The first line. Lines end with CR LF. */
-export const eventsCsvHeader = line(
-  Object.fromEntries(inCsv.map((field) => [field, field])) as Record<(typeof inCsv)[number], string>,
-  'test',
-  'duplicates',
-  'deliveries',
-);
+export const eventsCsvHeader = line(inCsv, names, 'test', 'duplicates', 'deliveries');
 
 /** `testName`: of the catalog, or nothing. */
 export const eventCsv = ({ event, duplicates, deliveries }: EventStory, testName: string): string =>
   line(
+    inCsv,
     eventFields(event),
     testName,
     duplicates,
     deliveries.map(({ sink, state }) => `${sink}: ${state}`).join(', '),
   );
+
+/**
+ * The events of a digest as a file, named by its rule and by when the last of them came. Nothing that was looked up is in
+ * it: people pass files on, and look-ups are kept for a time only.
+ */
+export function digestCsv(
+  events: readonly Event[],
+  testName: (testId: number) => string,
+  rule: string,
+  timeZone: string,
+): TextFile {
+  const last = new Date(Math.max(...events.map(({ receivedAt }) => receivedAt)));
+  const when = last.toTemporalInstant().toZonedDateTimeISO(timeZone).toPlainDateTime();
+  const time = when.toString({ smallestUnit: 'minute' }).replace('T', '-').replace(':', '');
+  const lines = [
+    line(inMessage, names, 'test'),
+    ...events.map((event) => line(inMessage, eventFields(event), testName(event.testId))),
+  ];
+  return {
+    name: `${fileName(rule)}-${time}.csv`,
+    text: csvMark + lines.map((one) => `${one}\r\n`).join(''),
+  };
+}
+
+const fileName = (text: string): string =>
+  text
+    .slice(0, 60)
+    .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, '-')
+    .replaceAll(/^-|-$/g, '') || 'events';
 
 /** As `routes --json` has it. */
 export function routeFields({ cell: { testId, test, status }, heardBy, ...route }: Route) {

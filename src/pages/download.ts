@@ -5,6 +5,7 @@ import type { RequestHandler } from 'express';
 import { eventCsv, eventsCsvHeader } from '../ops/printed.ts';
 import type { EventSearch, FoundEvents } from '../store/store.ts';
 import { searchOf } from './events.ts';
+import { csvMark } from '../support/text.ts';
 import type { PageRequest, Parts } from './page.ts';
 
 const pageSize = 200;
@@ -26,12 +27,9 @@ export const download =
     });
   };
 
-/** Programs for tables know by the mark at the beginning that this is UTF-8. */
-const mark = '\u{feff}';
-
 async function* linesOf(parts: Parts, wanted: EventSearch, first: FoundEvents): AsyncGenerator<string> {
   const { planSource } = parts.config();
-  yield `${mark}${eventsCsvHeader}\r\n`;
+  yield `${csvMark}${eventsCsvHeader}\r\n`;
   for (let page = first; ; page = await parts.reads.search({ ...wanted, after: page.after })) {
     yield page.stories
       .map((story) => `${eventCsv(story, catalogName(planSource, story.event.testId))}\r\n`)

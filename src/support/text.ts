@@ -162,6 +162,9 @@ export function csvLine(values: readonly (string | number | null)[]): string {
   return fields.join(',');
 }
 
+/** Programs for tables know by this mark at the beginning of a file that it is UTF-8. */
+export const csvMark = '\u{feff}';
+
 /** Of ASCII only: it keeps the length, and takes no sign for a letter that only looks like it, such as U+212A for K. */
 export const lowerAscii = (text: string): string =>
   /[^\0-\x7f]/.test(text) ? text.replaceAll(/[A-Z]+/g, (upper) => upper.toLowerCase()) : text.toLowerCase();

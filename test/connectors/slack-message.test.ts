@@ -251,7 +251,7 @@ describe('the text of notifications', () => {
   });
 
   test.each<[Subject, string]>([
-    [{ kind: 'digest', events: [event, event] }, 'Candidates: 2'],
+    [{ kind: 'digest', events: [event, event], csv: () => ({ name: '', text: '' }) }, 'Candidates: 2'],
     [{ kind: 'notice', notice: { ...notice, detail: 'mail <is> down' } }, 'mail &lt;is&gt; down'],
   ])('says in short what a digest or a notice is about where the blocks have no words', (subject, text) => {
     const fields = slack.action.parse({ channel: 'a', blocks: [{ type: 'divider' }] });

@@ -27,10 +27,11 @@ export function preview(
   parts: Pick<Parts, 'connectors'>,
   eventId: string | null,
 ): Html {
-  const { where, title, body, document } = previewOf(shown, parts);
+  const { where, title, attached, body, document } = previewOf(shown, parts);
   return html`<div class="preview">
     <div class="where">${printable(where)}</div>
     ${title !== undefined && html`<div class="subject">${printable(title)}</div>`}
+    ${attached !== undefined && html`<div class="where">Attached: ${printable(attached)}</div>`}
     ${
       document && eventId !== null
         ? html`<iframe
