@@ -311,6 +311,12 @@ export function byHand(bench: () => Bench): void {
     ]);
     await prune(store, t0 + 2 * day);
     expect((await store.personPauses()).map(({ since }) => since)).toEqual([t0 + 2 * day, t0 + 2 * day]);
+    // One that began by a clock far ahead and was ended hides none that a person begins now.
+    await store.pauseByPerson('slack', null, t0 + day, person);
+    await store.pauseByPerson('slack', t0 + 9 * day, t0 + day + minute, ana);
+    expect(await inForceAt(t0 + day + minute)).toContainEqual([t0 + day, t0 + 9 * day, 'asked', 'ana']);
+    expect(await store.resumeByPerson('slack', t0 + day + minute, ana)).toBe(true);
+    expect((await inForceAt(t0 + day + minute)).map(([since]) => since)).toEqual([t0 + 2 * day]);
   });
 
   test.each(['replay', 'resend', 'apply'] as const)(

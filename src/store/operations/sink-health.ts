@@ -3,17 +3,7 @@ import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, noteSink } from './audit.ts';
 import { apply, change, type FoundRow, foundColumns } from './deliveries.ts';
-import {
-  all,
-  get,
-  lock,
-  query,
-  run,
-  type Statement,
-  together,
-  type Operation,
-  type Value,
-} from '../operation.ts';
+import { all, lock, query, run, type Statement, together, type Operation, type Value } from '../operation.ts';
 import { waits } from '../rows.ts';
 
 /** A sink that fails for all deliveries, and is only probed. */
@@ -121,8 +111,6 @@ export const sql = {
   select sink, since, probe_at as "probeAt", probes, reason, detail from pauses order by sink`),
   personPauses: query<PersonPause>(`
   select sink, since, until, phase, who, note from person_pauses order by since`),
-  newestPause: query<PersonPause>(`
-  select sink, since, until, phase, who, note from person_pauses where sink = $1 order by since desc limit 1`),
   /** One that lasts is changed. */
   pause: `
   insert into person_pauses (sink, since, until, phase, who, note) values ($1, $2, $3, 'asked', $4, $5)
@@ -194,9 +182,8 @@ export function personPauses(): Operation<PersonPause[]> {
 /** `until`: null where only a person ends it. One that lasts goes on, until then and with this note. */
 export function* pauseByPerson(sink: string, until: number | null, now: number, by: By): Operation<void> {
   yield* lock(`pause ${sink}`);
-  const known = yield* get(sql.newestPause, sink);
-  const since = known && isInForce(known, now) ? known.since : now;
-  yield* run(sql.pause, sink, since, until, by.who, by.note);
+  const known = inForce(yield* personPauses(), now).get(sink);
+  yield* run(sql.pause, sink, known?.since ?? now, until, by.who, by.note);
   yield* noteSink('pause', sink, now, by);
 }
 
@@ -208,8 +195,8 @@ export function takePause({ sink, since }: Pick<PersonPause, 'sink' | 'since'>):
 /** Returns whether a person had paused it. */
 export function* resumeByPerson(sink: string, now: number, by: By): Operation<boolean> {
   yield* lock(`pause ${sink}`);
-  const known = yield* get(sql.newestPause, sink);
-  if (!known || !isInForce(known, now)) return false;
+  const known = inForce(yield* personPauses(), now).get(sink);
+  if (!known) return false;
   yield* run(sql.resume, sink, known.since, now);
   yield* noteSink('resume', sink, now, by);
   return true;
