@@ -1,15 +1,14 @@
 import { program } from '../support/invocation.ts';
-import { nameOf, refusals, sinkStates, stateWord } from '../ops/needs.ts';
-import { inLastHour, needsOf, readStatus, type SinkStatus, type Status, troubleOf } from '../ops/status.ts';
+import { needsOf, readStatus, type SinkStatus, type Status } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
-import { changeList, type Chosen, choiceForm, retryButton, seenButton } from './changes.ts';
-import { chip, pausedBy, seen } from './frame/fragments.ts';
+import { changeList, type Chosen, choiceForm } from './changes.ts';
+import { chip, seen } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
 import { refusedCard } from './refused.ts';
-import type { Times } from './frame/times.ts';
+import { rejectedNotice, troubleItems } from './frame/troubles.ts';
 
 /** Of the causes, those that most deliveries have. */
 const shownGroups = 40;
@@ -59,7 +58,7 @@ async function overview(
   const { times } = asked;
   const { missed } = status;
   const changes = await reads.audit({ limit: shownChanges });
-  const isEmpty = needsOf(status).length + missed.length === 0;
+  const isEmpty = needsOf(status).length + missed.length + status.rejectedToday === 0;
   return html`${
     isEmpty
       ? html`<section class="card empty">
@@ -70,7 +69,7 @@ async function overview(
           ${troubleItems(status, asked)}
         </ul>`
   }
-  ${cards}
+  ${rejectedNotice(status)} ${cards}
   ${
     missed.length > 0 &&
     html`<section class="card">
@@ -149,99 +148,6 @@ async function listOf(reads: Reads, group: Group, asked: PageRequest): Promise<H
 }
 
 const queryOf = ({ sink, state, cause }: Group) => ({ sink, state, cause });
-
-/** What is wrong with the connector itself and with its sinks, as items of a list. */
-export const troubleItems = (status: Status, asked: PageRequest): (Html | false | null)[] => [
-  status.unwritable !== null &&
-    html`<li>
-      <b>The store cannot be written</b>: ${seen(status.unwritable)}
-      <div class="small muted">Until it can, no event is taken: the service is told to send it again.</div>
-    </li>`,
-  status.unwritable === null &&
-    status.replicas.length === 0 &&
-    html`<li><b>No connector has said for a while that it serves the store</b></li>`,
-  ...refusals(status.refused).map(
-    ({ reason, what, advice, first, last, count: many }) =>
-      html`<li>
-        <b>${seen(what)}</b>, ${many > 1 && html`first ${asked.times.short(first)}, last`}
-        ${asked.times.short(last)}
-        <div class="small muted">${advice}</div>
-        ${seenButton(reason, asked)}
-      </li>`,
-  ),
-  ...status.replicas.map(
-    ({ config: { file, refused, waiting } }) =>
-      html`${
-        refused &&
-        html`<li>
-          <b>The changed config was refused</b> ${asked.times.short(refused.since)}:
-          ${seen(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
-          <div class="small muted">
-            The one before stays in force. <code>${program} check --config ${file}</code> shows all that is
-            wrong.
-          </div>
-        </li>`
-      }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}`,
-  ),
-  ...[...status.sinks, ...status.lookups].map((one) => sinkTrouble(one, asked)),
-  ...status.failing.map(
-    ({ sink, count: many, firstAt, reason }) =>
-      html`<li>
-        <b>${count(many, 'message')} to ${seen(sink)} ${many === 1 ? 'has' : 'have'} failed for an hour</b>,
-        while others go out; first ${asked.times.short(firstAt)}: ${seen(reason)}
-        <div class="small muted">
-          <code>${program} events --state pending --sink ${sink}</code> lists them.
-        </div>
-      </li>`,
-  ),
-];
-
-function sinkTrouble(one: SinkStatus, asked: PageRequest): Html | false | null {
-  const { times } = asked;
-  const { sink, connector, state, pause, nextTryAt } = one;
-  const trouble = troubleOf(one);
-  if (trouble === null || connector === null) return null;
-  if (pause?.by === 'person')
-    return (
-      pause.isForgotten &&
-      html`<li>
-        <b><a href="/sinks/${sink}">${seen(sink)}</a> is still paused</b> ${pausedBy(pause, times)}
-        <div class="small muted">
-          What comes for it waits, and none is lost. Resume it, or give it an end.
-        </div>
-      </li>`
-    );
-  const next = pause
-    ? html`It is tried again ${nextTryAt === null ? 'with the next message' : times.relative(nextTryAt)}.
-      Nothing is lost meanwhile.`
-    : sinkRate(one, times);
-  return html`<li>
-    <b>${seen(nameOf(sink))} is ${sinkStates[state]}</b> since
-    ${times.short(trouble.since)}${trouble.because && `: ${seen(trouble.because.detail)}`}
-    <div class="small muted">${next}</div>
-    ${retryButton(sink, asked)}
-  </li>`;
-}
-
-const stateTones = { unused: 'idle', working: 'good', failing: 'bad', paused: 'bad' } as const;
-
-/** A sink's state as a chip, with who paused it. */
-export function sinkChip(one: SinkStatus): Html {
-  if (one.connector === null && one.pause?.by !== 'person') return chip('idle', 'gone');
-  const word = stateWord(one.state, one.figures);
-  const isUnsure = word !== sinkStates[one.state];
-  if (one.pause?.by === 'person') return chip('wait', `paused by ${seen(one.pause.who)}`);
-  return chip(isUnsure ? 'wait' : stateTones[one.state], word);
-}
-
-/** When it worked last, and how it did in the last hour; null if it was never called. */
-export function sinkRate({ figures }: SinkStatus, times: Times): Html | null {
-  if (figures === null) return null;
-  const { lastSuccessAt } = figures;
-  const worked = lastSuccessAt !== null && html`last success ${times.relative(lastSuccessAt)}`;
-  const tried = inLastHour(figures).join('');
-  return html`${worked}${worked && tried && ', '}${tried}`;
-}
 
 function sinkCard(
   { sink, connector, dead, held }: SinkStatus,

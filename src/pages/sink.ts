@@ -3,13 +3,13 @@ import { lookupOf } from '../model.ts';
 import { isDown } from '../ops/needs.ts';
 import { readStatus, type SinkStatus, troubleOf } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
-import type { DayCount, Reads, SinkAttempt } from '../store/store.ts';
+import type { Reads, SinkAttempt } from '../store/store.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
-import { sinkChip, sinkRate } from './attention.ts';
 import { pause, resume, tryNow } from './changes.ts';
-import { type Chart, chartFigure, delayChart, delaysOf } from './frame/charts.ts';
+import { arrivedChart, chartFigure, delayChart } from './frame/charts.ts';
 import { amount, candidateName, chip, pausedBy, seen } from './frame/fragments.ts';
 import { duration, type Times } from './frame/times.ts';
+import { sinkChip, sinkRate } from './frame/troubles.ts';
 import {
   actionsForm,
   csrfField,
@@ -42,6 +42,7 @@ export const sinkPage: Page = {
       waitingFor(parts.reads, found),
     ]);
     const labels = starts.slice(0, days).map((start) => times.weekday(start));
+    const ofSink = counts.filter((one) => one.sink === sink);
     return {
       title: seen(sink),
       body: html`<div class="stack">
@@ -49,10 +50,7 @@ export const sinkPage: Page = {
         ${
           found.figures !== null &&
           html`<div class="grid">
-            ${charts(
-              counts.filter((one) => one.sink === sink),
-              labels,
-            ).map(chartFigure)}
+            ${[arrivedChart, delayChart].map((chart) => chartFigure(chart(labels, ofSink)))}
           </div>`
         }
         ${found.pending > 0 && waitingCard(found, waiting, times)}
@@ -195,31 +193,6 @@ function confirmPage(action: Action, sink: string, asked: FormRequest): PageCont
       </p>
     </form>`,
   };
-}
-
-function charts(counts: readonly DayCount[], labels: readonly string[]): Chart[] {
-  const ofDay = (day: number) => counts.filter((one) => one.day === day);
-  const ended = (day: number, isMeant: (what: string) => boolean = () => true) =>
-    ofDay(day).reduce((sum, one) => (isMeant(one.what) ? sum + one.count : sum), 0);
-  const byDay = <Value>(value: (day: number) => Value) => labels.map((_, day) => value(day));
-  const delays = byDay((day) => delaysOf(ofDay(day), [0.5, 0.95]));
-  return [
-    {
-      title: 'Messages that arrived',
-      kind: 'rates',
-      labels,
-      series: [
-        {
-          name: 'of those that ended',
-          colour: 'good',
-          values: byDay((day) =>
-            ended(day) === 0 ? null : ended(day, (what) => what === 'delivered') / ended(day),
-          ),
-        },
-      ],
-    },
-    delayChart(labels, delays),
-  ];
 }
 
 async function waitingFor(reads: Reads, { sink, pending }: SinkStatus) {

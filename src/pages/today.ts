@@ -1,15 +1,22 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
-import { needsOf, readStatus, rejectedWords, type Status, stuckNotices } from '../ops/status.ts';
+import { needsOf, readStatus, type Status, stuckNotices } from '../ops/status.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
-import { count } from '../support/text.ts';
-import { sinkChip, sinkRate, troubleItems } from './attention.ts';
-import { type Chart, chartFigure, delayChart, delaysOf } from './frame/charts.ts';
+import {
+  arrivedChart,
+  arrivedOf,
+  type Chart,
+  chartFigure,
+  delayChart,
+  delaysOf,
+  rate,
+} from './frame/charts.ts';
 import { noEvents } from './events.ts';
-import { amount, chip, seen, toolOf } from './frame/fragments.ts';
+import { amount, chip, counted, seen, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
 import { duration, type Times } from './frame/times.ts';
+import { rejectedNotice, sinkChip, sinkRate, troubleItems } from './frame/troubles.ts';
 
 /** What needs a person, first; then how it went in the last two weeks. */
 
@@ -31,13 +38,7 @@ export const todayPage: Page = {
     return {
       title: 'Today',
       body: html`<div class="stack">
-        ${needs(status, asked)}
-        ${
-          status.rejectedToday > 0 &&
-          html`<p class="notice wait">
-            ${rejectedWords(status)}. <code>${program} events --rejected</code> says why.
-          </p>`
-        }
+        ${needs(status, asked)} ${rejectedNotice(status)}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, counts, times)}
         ${!isNew && charts(counts, shownDays)} ${sinksCard(status, counts, times)}
         ${
@@ -76,10 +77,9 @@ export async function countsOfDays(
   return counts;
 }
 
-function needs(status: Status, asked: PageRequest): Html {
+function needs(status: Status, asked: PageRequest): Html | false {
   const { times } = asked;
-  if (needsOf(status).length === 0)
-    return html`<p class="notice good"><b>Nothing needs a person.</b> Events are delivered by the rules.</p>`;
+  if (needsOf(status).length === 0) return status.rejectedToday === 0 && allRight(status);
   const lost = stuckNotices(status, 'dead') + stuckNotices(status, 'held');
   return html`<section class="notice bad">
     <h2>A person is needed</h2>
@@ -89,13 +89,25 @@ function needs(status: Status, asked: PageRequest): Html {
       ${
         lost > 0 &&
         html`<li>
-          <b>${count(lost, 'message').replace('1 message', 'One message')} about the connector itself</b>
+          <b>${lost === 1 ? 'One message' : counted(lost, 'message')} about the connector itself</b>
           ${lost === 1 ? 'was' : 'were'} not delivered
           <div class="small"><a href="/attention">See what helps</a></div>
         </li>`
       }
     </ul>
   </section>`;
+}
+
+/** Nothing needs a person; it says no more than is true. */
+function allRight({ sinks, missed }: Status): Html {
+  const waiting = sinks.filter(({ pause }) => pause?.by === 'person').map(({ sink }) => seen(sink));
+  const leftOut = missed.reduce((sum, one) => sum + one.count, 0);
+  const isQuiet = sinks.length > 0 && waiting.length + leftOut === 0;
+  return html`<p class="notice ${leftOut > 0 ? 'wait' : 'good'}">
+    <b>Nothing needs a person.</b> ${isQuiet && 'Events are delivered by the rules.'}
+    ${waiting.length > 0 && `What comes for ${waiting.join(', ')} waits, as somebody paused it.`}
+    ${leftOut > 0 && html`${counted(leftOut, 'message')} did not reach everybody: <a href="/attention">who was left out</a>.`}
+  </p>`;
 }
 
 /** The causes that most deliveries have. */
@@ -108,9 +120,10 @@ function stuck(causes: readonly StuckCount[], what: string, times: Times): Html[
     .map(
       (one) =>
         html`<li>
-          <b>${count(one.count, 'message').replace('1 message', 'One message')} to ${seen(one.sink)}</b>
-          ${what}, first ${times.short(one.firstAt)}: ${seen(one.reason)}
-          <div class="small"><a href="/attention">See what helps</a></div>
+          <b>${one.count === 1 ? 'One message' : counted(one.count, 'message')} to ${seen(one.sink)}</b>
+          ${one.count === 1 ? 'was' : 'were'} ${what}
+          (${one.count > 1 && 'first '}${times.short(one.firstAt)}): ${seen(one.reason)}
+          <div class="small"><a href="/attention?sink=${one.sink}">See what helps</a></div>
         </li>`,
     );
 }
@@ -141,15 +154,6 @@ function figures(status: Status, counts: readonly DayCount[], times: Times): Htm
 function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
   const perDay = (wanted: (one: DayCount) => boolean) =>
     labels.map((_, day) => total(counts, (one) => one.day === day && wanted(one)));
-  const sinks = [...new Set(counts.flatMap(({ sink }) => sink ?? []))];
-  const ofSinks = (what: string) =>
-    sinks.map((sink) => total(counts, (one) => one.sink === sink && one.what === what));
-  const delays = labels.map((_, day) =>
-    delaysOf(
-      counts.filter((one) => one.day === day),
-      [0.5, 0.95],
-    ),
-  );
   const all: readonly Chart[] = [
     {
       title: 'Events by day',
@@ -161,17 +165,8 @@ function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
         values: perDay(({ sink, what }) => sink === null && what === status),
       })),
     },
-    {
-      title: 'Deliveries by sink',
-      kind: 'bars',
-      labels: sinks.map(seen),
-      series: [
-        { name: 'delivered', colour: 'good', values: ofSinks('delivered') },
-        { name: 'dead', colour: 'bad', values: ofSinks('dead') },
-        { name: 'held', colour: 'wait', values: ofSinks('held') },
-      ],
-    },
-    delayChart(labels, delays),
+    arrivedChart(labels, counts),
+    delayChart(labels, counts),
   ];
   return html`<div class="grid">${all.map(chartFigure)}</div>`;
 }
@@ -187,6 +182,7 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
       <p>The config names none, so nobody is told anything. <code>${program} init</code> writes one.</p>
     </section>`;
   const rows = sinks.map((one) => {
+    const { arrived, ended } = arrivedOf(counts.filter(({ sink }) => sink === one.sink));
     return html`<tr>
       <th scope="row">
         <a href="/sinks/${one.sink}">${seen(one.sink)}</a>
@@ -198,22 +194,33 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
         ${sinkChip(one)}
         <span class="small muted">${sinkRate(one, times)}</span>
       </td>
-      <td class="number">
-        ${amount(total(counts, ({ sink, what }) => sink === one.sink && what === 'delivered'))}
+      <td class="number" data-name="arrived">
+        ${
+          ended === 0
+            ? '–'
+            : html`<span class="small muted"
+                  >${amount(arrived)}${arrived < ended && ` of ${amount(ended)}`}</span
+                >
+                ${rate(arrived / ended)}`
+        }
       </td>
-      <td class="number">${linked(one.pending, '/events', { sink: one.sink, state: 'pending' })}</td>
-      <td class="number">${linked(one.dead + one.held, '/attention', { sink: one.sink })}</td>
+      <td class="number" data-name="waiting">
+        ${linked(one.pending, '/events', { sink: one.sink, state: 'pending' })}
+      </td>
+      <td class="number" data-name="need a person">
+        ${linked(one.dead + one.held, '/attention', { sink: one.sink })}
+      </td>
     </tr>`;
   });
   return html`<section class="card">
     <h2>Sinks</h2>
     <div class="table" tabindex="0">
-      <table>
+      <table class="sinks">
         <thead>
           <tr>
             <th scope="col">Sink</th>
             <th scope="col">State</th>
-            <th scope="col" class="number">Delivered in ${days} days</th>
+            <th scope="col" class="number">Arrived in ${days} days</th>
             <th scope="col" class="number">Waiting</th>
             <th scope="col" class="number">Need a person</th>
           </tr>

@@ -1,9 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
+import about from '../../package.json' with { type: 'json' };
 import { countsOfDays } from '../../src/pages/today.ts';
 import { Times } from '../../src/pages/frame/times.ts';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, t0 } from '../contract/store-fixtures.ts';
-import { workplace } from '../commands/tools.ts';
+import { chartFigure } from '../../src/pages/frame/charts.ts';
+import { endpoint, post, settled, tellAll, workplace } from '../commands/tools.ts';
 import { startPages } from './tools.ts';
 
 test('the days are those of the config, also where the clocks change', async () => {
@@ -62,4 +64,54 @@ test('figures have separators, and what there is none of leads nowhere', async (
   expect(today).toContain('<dd>1,001<small>');
   expect(today).toContain('<td class="number">0</td>');
   expect(today).not.toMatch(/href="\/(attention|events)\?sink=slack/);
+});
+
+test('a message that was given up is seen among many that arrived', async () => {
+  const { text } = chartFigure({
+    title: 'Messages that arrived',
+    kind: 'rates',
+    labels: ['Sun 22', 'Mon 23'],
+    series: [{ name: 'sent', colour: 'good', values: [1, 0.9996] }],
+  });
+  expect(text).toMatch(/<span>99 %<\/span>.*<span>100 %<\/span>.*<td class="number">99.9 %<\/td>/s);
+
+  const ats = await endpoint();
+  const { app, file, login, page } = await startPages(
+    `sinks: { ats: { connector: webhook, url: '${ats.url}', allowPrivate: true } }\n${tellAll}`,
+    {},
+    true,
+    'title: Hiring EU',
+  );
+  await login();
+  for (const candidateId of ['Dana', 'Robin', 'Kim']) {
+    if (candidateId === 'Kim') ats.faults.decide = () => ({ kind: 'status', status: 410 });
+    await post(app, { candidateId });
+    await settled(file);
+  }
+  const today = await page('/');
+  expect(today).toMatch(/2 of 3<\/span\s*>\s*66\.7 %/);
+  expect(today).toContain('href="/attention?sink=ats"');
+  expect(today).toContain(`Hiring EU, Candidate Connector ${about.version}.`);
+});
+
+test('nothing is called all right beside what was refused or waits', async () => {
+  const ats = await endpoint();
+  const { app, login, page, csrf, send } = await startPages(
+    `sinks: { ats: { connector: webhook, url: '${ats.url}', allowPrivate: true } }\n${tellAll}`,
+  );
+  await login();
+  expect(await page('/')).toContain('Events are delivered by the rules.');
+  await send('/sinks/ats/pause', { form: { csrf: await csrf(), confirmed: 'yes' } });
+  const paused = await page('/');
+  expect(paused).toContain('What comes for ats waits, as somebody paused it.');
+  expect(paused).not.toContain('Events are delivered');
+  expect((await post(app, { candidateId: 'Dana', status: 'Lost' })).status).toBe(422);
+  for (const [path, right] of [
+    ['/', 'Nothing needs a person'],
+    ['/attention', 'Nothing needs you'],
+  ] as const) {
+    const text = await page(path);
+    expect(text).toContain('<b>1 request today was no event</b>');
+    expect(text).not.toContain(right);
+  }
 });

@@ -20,23 +20,52 @@ export interface Chart {
   readonly none?: string;
 }
 
-/** How soon messages were delivered. `delays`: for each label its median and what 95 % took at most (ms). */
-export const delayChart = (
-  labels: readonly string[],
-  delays: readonly (readonly (number | null)[])[],
-): Chart => ({
-  title: 'From the event to the message',
-  kind: 'durations',
+/** How many of the messages that ended arrived. */
+export function arrivedOf(counts: readonly DayCount[]): { readonly arrived: number; readonly ended: number } {
+  const ended = counts.filter(({ sink }) => sink !== null);
+  const sum = (all: readonly DayCount[]) => all.reduce((total, one) => total + one.count, 0);
+  return { arrived: sum(ended.filter(({ what }) => what === 'delivered')), ended: sum(ended) };
+}
+
+/** Day by day, for each label one. */
+export const arrivedChart = (labels: readonly string[], counts: readonly DayCount[]): Chart => ({
+  title: 'Messages that arrived',
+  kind: 'rates',
   labels,
   series: [
-    { name: 'half took at most', colour: 'accent', values: delays.map(([half]) => half ?? null) },
-    { name: 'all but the slowest 5 %', colour: 'grey', values: delays.map(([, most]) => most ?? null) },
+    {
+      name: 'of those sent or given up',
+      colour: 'good',
+      values: byDay(labels, counts).map((ofDay) => {
+        const { arrived, ended } = arrivedOf(ofDay);
+        return ended === 0 ? null : arrived / ended;
+      }),
+    },
   ],
 });
 
+/** How soon messages were delivered, day by day. */
+export function delayChart(labels: readonly string[], counts: readonly DayCount[]): Chart {
+  const delays = byDay(labels, counts).map((ofDay) => delaysOf(ofDay, [0.5, 0.95]));
+  return {
+    title: 'From the event to the message',
+    kind: 'durations',
+    labels,
+    series: [
+      { name: 'half took at most', colour: 'accent', values: delays.map(([half]) => half ?? null) },
+      { name: 'all but the slowest 5 %', colour: 'grey', values: delays.map(([, most]) => most ?? null) },
+    ],
+  };
+}
+
+const byDay = (labels: readonly string[], counts: readonly DayCount[]): DayCount[][] =>
+  labels.map((_, at) => counts.filter(({ day }) => day === at));
+
 export function chartFigure(chart: Chart): Html {
   const { title, labels, series, none = 'Nothing yet.' } = chart;
-  const hasValues = series.some(({ values }) => values.some((value) => (value ?? 0) > 0));
+  const hasValues = series.some(({ values }) =>
+    values.some((value) => value !== null && (value > 0 || chart.kind === 'rates')),
+  );
   const key = series.map(({ name, colour }) => html`<span class="key ${colour}">${name}</span>`);
   return html`<figure class="card chart">
     <figcaption>
@@ -76,7 +105,7 @@ function shown(value: number | null, { kind }: Pick<Chart, 'kind'>): string {
 }
 
 /** `99.3 %`. Only what is all is 100 %, and only what is nothing 0 %. */
-function rate(part: number): string {
+export function rate(part: number): string {
   const tenths = Math.round(part * 1000);
   const fair = part < 1 ? Math.min(tenths, 999) : tenths;
   return `${(part > 0 ? Math.max(fair, 1) : fair) / 10} %`;
@@ -157,7 +186,11 @@ function scaleOf({ kind, labels, series }: Chart): {
   marks: number[];
   heightOf: (value: number) => number;
 } {
-  if (kind === 'rates') return { marks: [0, 0.5, 1], heightOf: (value) => value };
+  if (kind === 'rates') {
+    const least = Math.min(...series.flatMap(({ values }) => values.filter((value) => value !== null)));
+    const low = lowestRates.findLast((mark) => mark <= least) ?? 0;
+    return { marks: [low, (low + 1) / 2, 1], heightOf: (value) => (value - low) / (1 - low) };
+  }
   if (kind === 'bars') {
     const sums = labels.map((_, at) => series.reduce((sum, { values }) => sum + (values[at] ?? 0), 0));
     const most = Math.max(...sums, 1);
@@ -193,6 +226,9 @@ function scaleOf({ kind, labels, series }: Chart): {
   };
   return { marks, heightOf };
 }
+
+/** Where an axis of rates may begin: one message of many that did not arrive is to be seen. */
+const lowestRates = [0, 0.5, 0.9, 0.99];
 
 const [secondMs, minuteMs, hourMs] = [1000, 60_000, 3_600_000];
 const roundTimes = [1, 10, 100, secondMs, 10 * secondMs, minuteMs, 10 * minuteMs, hourMs].concat(

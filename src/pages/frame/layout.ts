@@ -1,3 +1,4 @@
+import about from '../../../package.json' with { type: 'json' };
 import { assetLinks, iconUrl } from './assets.ts';
 import { unnamed } from '../../admin/access.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
@@ -62,7 +63,8 @@ export function wholePage(
         ${shown.body}
       </main>
       <footer>
-        Times are those of ${asked.times.timeZone}.
+        ${asked.site !== product && html`${asked.site}, `}${product} ${about.version}. Times are those of
+        ${asked.times.timeZone}.
         ${
           asked.person.role === 'open' &&
           html`To change something here, set <code>admin.password</code>: without one, these pages only show.`
