@@ -147,6 +147,9 @@ async function openTheStore(base: Base, undo: Undo) {
         'these keys wait for a restart; until then the old values stay in force',
       );
   };
+  await live.tokens.resume(store, (err) =>
+    log.debug({ err }, 'what is known of receiver.token could not be stored'),
+  );
   await adopt(config());
   const plan = (id: string) => plans.get(id);
   return { ...base, store, storeLost: storeLost.promise, refused, replicas, clock, metrics, plan, adopt };

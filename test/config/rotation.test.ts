@@ -1,8 +1,10 @@
-import { mkdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startSlack } from '../../sandbox/slack.ts';
-import { jsonLines, loud, post, run, serve, workplace } from '../commands/tools.ts';
+import { startApp } from '../../src/app.ts';
+import { base, jsonLines, loud, nothing, post, run, serve, workplace } from '../commands/tools.ts';
 
 test('a rotated secret is taken over where Kubernetes swaps its folder; one that the tool refuses is told at once, and with since when by each attempt and by status', async () => {
   const slack = await startSlack({ token: 'xoxb-first-of-them' });
@@ -54,4 +56,30 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
   await connector.stop();
   expect(refused()).toHaveLength(1);
   expect(connector.lines.join('\n')).not.toContain('of-them');
+});
+
+test('a receiver.token that was changed with a restart stays valid until the new one has come, and none is in the store', async () => {
+  const { folder, write } = await workplace();
+  const events = async (token: string, ...given: string[]) => {
+    const text = base(folder).replace('allowFrom: any', `allowFrom: any, token: ${token}`);
+    const app = await startApp(await write('config.yaml', text + nothing), {});
+    const answers = [];
+    for (const one of given)
+      answers.push(
+        (await post(app, { candidateId: randomUUID() }, undefined, { authorization: `Bearer ${one}` }))
+          .status,
+      );
+    await app.stop();
+    return answers;
+  };
+  expect(await events('the-first-token', 'the-first-token')).toEqual([202]);
+  expect(await events('the-second-token', 'the-first-token', 'another')).toEqual([202, 401]);
+  expect(await events('the-second-token', 'the-first-token', 'the-second-token')).toEqual([202, 202]);
+  expect(await events('the-second-token', 'the-first-token')).toEqual([401]);
+  // Its use is remembered, too.
+  expect(await events('[the-third-token, the-second-token]', 'the-second-token')).toEqual([202]);
+  expect(await events('the-second-token', 'the-third-token', 'the-first-token')).toEqual([401, 401]);
+  const files = (await readdir(folder)).filter((name) => name.startsWith('connector.db'));
+  const bytes = await Promise.all(files.map((name) => readFile(join(folder, name), 'latin1')));
+  expect(bytes.join()).not.toContain('-token');
 });

@@ -1,14 +1,19 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import type { Store } from '../../store/store.ts';
 import type { Secret } from '../../support/secret.ts';
 
-/** How long a token that a reload took out of the config stays valid, unless the new one is used before. */
+/** How long a token that was taken out of the config stays valid, unless the new one is used before. */
 const formerForMs = 24 * 3_600_000;
 
-/** What a caller's token is: one of the config, one from before a reload, or neither. */
+/** Among the tokens of the store, whose other ids are digests. */
+const keptAs = 'receiver.token';
+
+/** What a caller's token is: one of the config, one from before it was changed, or neither. */
 export type TokenVerdict = 'valid' | 'wrong' | { readonly formerUntil: number };
 
 interface Known {
-  readonly token: Secret;
+  /** Null for one that only an earlier process has seen. */
+  readonly token: Secret | null;
   readonly digest: Buffer;
   /** Infinity for those of the config. */
   until: number;
@@ -18,11 +23,13 @@ interface Known {
 const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer');
 
 /**
- * The tokens that callers may send: any of the config; and what a reload took out of it until one of those that stand there
- * now was used, since nobody can change the service and the connector at the same time. In memory: a restart forgets them.
+ * The tokens that callers may send: any of the config; and what was taken out of it, by a reload or with a restart, until one
+ * of those that stand there now was used, since nobody can change the service and the connector at the same time.
  */
 export class CallerTokens {
   #known: readonly Known[];
+  #kept = '[]';
+  #keep: (kept: string) => void = () => {};
 
   constructor(tokens: readonly Secret[]) {
     this.#known = tokens.map(asKnown);
@@ -30,7 +37,15 @@ export class CallerTokens {
 
   /** Those from before a reload. */
   get former(): readonly Secret[] {
-    return this.#known.filter(({ until }) => until < Infinity).map(({ token }) => token);
+    return this.#known.flatMap(({ token, until }) => (token !== null && until < Infinity ? [token] : []));
+  }
+
+  /** With what an earlier process has kept in the store, before the config is adopted. No token is in that. */
+  async resume(store: Pick<Store, 'keepToken' | 'token'>, failed: (error: unknown) => void): Promise<void> {
+    this.#keep = (sealed) => void store.keepToken({ id: keptAs, sealed, keptAt: Date.now() }).catch(failed);
+    const kept = await store.token(keptAs);
+    if (kept !== null) this.#known = (JSON.parse(kept) as KeptToken[]).map(fromKept);
+    this.#kept = kept ?? this.#kept;
   }
 
   /** Those of a config that was loaded. Returns until when others stay valid at most; null if none does. */
@@ -38,14 +53,15 @@ export class CallerTokens {
     const before = this.#known;
     const next = tokens.map((token) => {
       const one = asKnown(token);
-      return before.find(({ until, digest }) => until === Infinity && digest.equals(one.digest)) ?? one;
+      const same = before.find(({ until, digest }) => until === Infinity && digest.equals(one.digest));
+      return { ...one, used: same?.used ?? false };
     });
     const isOver = next.length === 0 || next.some(({ used }) => used);
     const isFormer = ({ digest, until }: Known) =>
       !isOver && until > now && !next.some((one) => one.digest.equals(digest));
     const former = before.filter(isFormer);
     for (const one of former) one.until = Math.min(one.until, now + formerForMs);
-    this.#known = [...next, ...former];
+    this.#know([...next, ...former]);
     return former.length === 0 ? null : Math.max(...former.map(({ until }) => until));
   }
 
@@ -62,11 +78,38 @@ export class CallerTokens {
     if (current === undefined) return { formerUntil: valid[0]!.until };
     if (!current.used) {
       current.used = true;
-      this.#known = this.#known.filter(({ until }) => until === Infinity);
+      this.#know(this.#known.filter(({ until }) => until === Infinity));
     }
     return 'valid';
   }
+
+  #know(known: readonly Known[]): void {
+    this.#known = known;
+    const kept = JSON.stringify(known.map(asKept));
+    if (kept === this.#kept) return;
+    this.#kept = kept;
+    this.#keep(kept);
+  }
 }
+
+interface KeptToken {
+  readonly sha256: string;
+  readonly until: number | null;
+  readonly used: boolean;
+}
+
+const asKept = ({ digest, until, used }: Known): KeptToken => ({
+  sha256: digest.toString('hex'),
+  until: until === Infinity ? null : until,
+  used,
+});
+
+const fromKept = ({ sha256, until, used }: KeptToken): Known => ({
+  token: null,
+  digest: Buffer.from(sha256, 'hex'),
+  until: until ?? Infinity,
+  used,
+});
 
 const asKnown = (token: Secret): Known => ({
   token,

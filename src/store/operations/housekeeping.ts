@@ -10,7 +10,7 @@ export interface SavedConfig {
   readonly savedAt: number;
 }
 
-/** See keptRefreshTokens. */
+/** See keptRefreshTokens, and CallerTokens, whose `sealed` has only digests. */
 export interface KeptToken {
   readonly id: string;
   readonly sealed: string;
