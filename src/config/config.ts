@@ -33,6 +33,7 @@ export interface Config extends Settings {
   /** The files that its references and its catalog named. */
   readonly files: FileMarks;
   readonly warnings: readonly Problem[];
+  readonly policies: readonly ConfigPolicy[];
   /** Replaces every secret of this config in a text by `***`. */
   readonly mask: Mask;
 }
@@ -42,7 +43,6 @@ export interface CheckedConfig extends Config {
   /** Where a value, or its key, is in the file. */
   readonly at: (path: Path, what?: 'value' | 'key') => Position;
   readonly scenarios: readonly Scenario[];
-  readonly policies: readonly ConfigPolicy[];
 }
 
 export type ReceiverConfig = Settings['receiver'];

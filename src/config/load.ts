@@ -127,8 +127,7 @@ export function textOf(read: ReadText, file: string): string {
 /** loadConfig without reading the file; `file` is only for messages. */
 export function parseConfig(text: string, file: string, options: LoadOptions): CheckedConfig {
   const { checked, warnings, at } = checkText(text, file, options);
-  const { scenarios, policies } = checked;
-  return Object.freeze({ ...toConfig(file, checked, warnings), at, scenarios, policies });
+  return Object.freeze({ ...toConfig(file, checked, warnings), at, scenarios: checked.scenarios });
 }
 
 /** A text's value, and what is made of it. Throws a ConfigError with everything that is wrong with it. */
@@ -240,11 +239,18 @@ export function compileConfig(
   const report: Report = ({ severity, path, message }) => {
     if (severity === 'error') throw new Error(`${pathText(path)}: ${message}`);
   };
-  return toConfig(file, readParts(value, file, new Values(options), report, options), warnings);
+  const parts = readParts(value, file, new Values(options), report, options);
+  const { config, source, reading, sinks } = parts;
+  const policies = readPolicies(config, source, { ...reading, sinks, unset: [] });
+  return toConfig(file, { ...parts, policies }, warnings);
 }
 
-function toConfig(file: string, parts: ReturnType<typeof readParts>, warnings: readonly Problem[]): Config {
-  const { settings, sinks, lookups, source, plan, values } = parts;
+function toConfig(
+  file: string,
+  parts: ReturnType<typeof readParts> & Pick<Config, 'policies'>,
+  warnings: readonly Problem[],
+): Config {
+  const { settings, sinks, lookups, source, plan, policies, values } = parts;
   if (plan === null) throw new Error('a config without errors has a plan');
   const planSource = source as Json;
   const { mask } = values;
@@ -257,6 +263,7 @@ function toConfig(file: string, parts: ReturnType<typeof readParts>, warnings: r
     planSource,
     files: values.files,
     warnings,
+    policies,
     mask,
   });
 }

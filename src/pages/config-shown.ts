@@ -1,7 +1,9 @@
 import { setImmediate as otherWork, setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { Source } from '../config/text/problems.ts';
-import { routeFields } from '../ops/printed.ts';
+import type { Json } from '../model.ts';
+import { policyFields, routeFields } from '../ops/printed.ts';
+import { prove } from '../rules/policies/prove.ts';
 import { routesOf } from '../rules/routes.ts';
 import { maskTexts } from '../support/secret.ts';
 
@@ -28,6 +30,7 @@ async function inSlices<From, To>(
 }
 
 const known = new WeakMap<Config['plan'], Promise<RouteFields[]>>();
+const proven = new WeakMap<Config['policies'], Promise<unknown[]>>();
 
 /** The routes of the config in force, worked out once. */
 export function routesIn({ plan, mask }: Config): Promise<RouteFields[]> {
@@ -35,6 +38,14 @@ export function routesIn({ plan, mask }: Config): Promise<RouteFields[]> {
     inSlices(routesOf(plan), (route) => maskTexts(routeFields(route), mask) as unknown as RouteFields),
   );
 }
+
+/** Whether the policies of the config in force hold, worked out once. */
+export const policiesIn = ({ plan, policies, mask }: Config): Promise<unknown[]> =>
+  proven.getOrInsertComputed(policies, () =>
+    inSlices(policies, (policy) =>
+      maskTexts(policyFields(policy.written, prove(plan, [policy])[0]!) as unknown as Json, mask),
+    ),
+  );
 
 /** Null where a page would come too late; it goes on being worked out. */
 export const routesSoon = (config: Config): Promise<RouteFields[] | null> =>

@@ -17,6 +17,7 @@ async function startApi() {
     `catalog: { 1234567: { name: Backend } }
 sinks: { ats: { connector: webhook, url: '\${ATS_URL}', allowPrivate: true } }
 rules: [ { name: all, when: {}, then: [ { sink: ats } ] } ]
+policies: [ { never: { sink: ats, when: {} } }, { always: { sink: ats, when: {} } } ]
 `,
     { ATS_URL: http.url },
   );

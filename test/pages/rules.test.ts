@@ -158,11 +158,20 @@ unmatched: silent
   });
 });
 
-test('/api/routes has the routes that `routes --json` prints', async () => {
-  const { app, file } = await started();
-  const answer = await fetch(`${app.adminUrl}/api/routes`, { headers: basic() });
+test('/api/routes has what `routes --json` prints, with the policies, also after a reload', async () => {
+  const { app, file, text } = await started();
+  const answered = async () =>
+    (await fetch(`${app.adminUrl}/api/routes`, { headers: basic() })).json() as Promise<
+      Record<string, unknown>
+    >;
+  expect((await answered())['policies']).toEqual([]);
+  const always = '{ always: { sink: ats, when: { status: Completed } } }';
+  const never = '{ never: { sink: crm, when: { candidateId: "${CRM_TOKEN}" } } }';
+  await writeFile(file, `${text}policies: [ ${always}, ${never} ]\n`);
+  await expect.poll(async () => (await answered())['policies'], { timeout: 20_000 }).toHaveLength(2);
   const [printed] = jsonLines(await run(['routes', '--json', '--config', file], env));
-  expect(await answer.json()).toEqual({ routes: printed!['routes'] });
+  expect(await answered()).toEqual(printed);
+  expect(printed!['policies']).toMatchObject([{ holds: true }, { holds: true }]);
 });
 
 test('a config that is being tried is given up when the connector stops: the next one need not wait for it', async () => {

@@ -15,12 +15,13 @@ import { printable } from '../../support/text.ts';
 import { carryOut, isCalled, pause, resume, tryNow } from '../changes.ts';
 import { byOf, type Parts, storyFor } from '../page.ts';
 import { keptRefused } from '../refused.ts';
-import { routesIn } from '../config-shown.ts';
+import { policiesIn, routesIn } from '../config-shown.ts';
 import { type DescribedRoute, openApi } from './openapi.ts';
 import {
   detail,
   json,
   pausedSink,
+  policy,
   refused,
   refusedEvent,
   route,
@@ -332,9 +333,12 @@ export const apiRoutes: readonly ApiRoute[] = [
   {
     method: 'get',
     path: '/routes',
-    summary: 'Who hears of which test and status.',
-    answer: z.object({ routes: z.array(route) }),
-    handle: async ({ config }) => ({ routes: await routesIn(config()) }),
+    summary: 'Who hears of which test and status, and whether the policies hold.',
+    answer: z.object({ routes: z.array(route), policies: z.array(policy) }),
+    async handle({ config }) {
+      const inForce = config();
+      return { routes: await routesIn(inForce), policies: await policiesIn(inForce) };
+    },
   },
   {
     method: 'get',

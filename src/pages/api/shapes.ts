@@ -228,3 +228,17 @@ export const route = z.object({
   meant: z.boolean(),
   twice: z.boolean(),
 });
+
+export const policy = z.object({
+  policy: json.describe('As the config has it.'),
+  holds: z.boolean().nullable().describe('null: it could not be proven.'),
+  example: z
+    .object({
+      at: time,
+      event: z.record(z.string(), json).describe('As a scenario has it.'),
+      messages: z.array(z.object({ rule: z.string(), action: z.int(), sink: z.string() })),
+    })
+    .nullable()
+    .describe('An event that breaks it.'),
+  why: z.string().nullable().describe('What is in the way of a proof.'),
+});
