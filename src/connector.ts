@@ -3,7 +3,8 @@ import type { RefreshTokens } from './connector/credentials.ts';
 import type { CandidateFields } from './connector/default-wording.ts';
 import type { LiveCheck } from './connector/outcomes.ts';
 import type { Outline } from './connector/outline.ts';
-import type { EventData, Json, JsonMap, Outcome, Receipt, Rejected, Retry, ToldFacts } from './model.ts';
+import type { EventData, Json, JsonMap, ToldFacts } from './model.ts';
+import type { Outcome, Receipt, Rejected, Retry } from './model/outcomes.ts';
 
 export type { EventData };
 import type { Html } from './support/html.ts';

@@ -1,4 +1,4 @@
-/** The types that all parts share. This file imports nothing. */
+/** Events and deliveries, as all parts share them. This file imports nothing. */
 
 /** The final states that the service reports. */
 export const statuses = ['Completed', 'DidNotTake', 'Canceled'] as const;
@@ -40,7 +40,7 @@ type ValueOf<Spec extends FieldSpec> =
   | (Spec extends { readonly values: readonly (infer Text)[] } ? Text : Kinds[Spec['kind']])
   | (Spec extends { readonly nullable: true } ? null : never);
 
-type RecordOf<List extends FieldList> = { readonly [field in keyof List]: ValueOf<List[field]> };
+export type RecordOf<List extends FieldList> = { readonly [field in keyof List]: ValueOf<List[field]> };
 
 /** A record as it is told outside of the code: times as ISO 8601 in UTC. */
 export type JsonOf<List extends FieldList, Field extends keyof List> = {
@@ -67,7 +67,7 @@ type ShownIn<List extends FieldList, Where> = {
 }[keyof List] &
   string;
 
-function shownIn<List extends FieldList, Where extends string>(list: List, where: Where) {
+export function shownIn<List extends FieldList, Where extends string>(list: List, where: Where) {
   return Object.keys(list).filter((field) => list[field]!.shown === where) as ShownIn<List, Where>[];
 }
 
@@ -161,79 +161,6 @@ export interface EventWithFacts {
   readonly facts: Facts;
 }
 
-/** A notice as stored. Its id is `ntc_…`. */
-export interface RaisedNotice extends Notice {
-  readonly id: string;
-  readonly raisedAt: number;
-}
-
-/** What alerts tell of: deliveries given up, or held for a person; a sink that is paused; a config or events refused; no event for long. */
-export const alertKinds = ['dead', 'held', 'paused', 'config', 'refused', 'silence'] as const;
-export type AlertKind = (typeof alertKinds)[number];
-/** The alerts of deliveries in the state of the same name. */
-export type StuckState = Extract<AlertKind, DeliveryState>;
-
-/** How the cause of what was delivered, but not to all whom it was for, begins; which action missed somebody follows. */
-export const missedCause = 'missed in';
-
-/** Why an event was not taken: the store could not write, its sender's address is not allowed, or its token was wrong. */
-export const refusalReasons = ['store', 'address', 'token'] as const;
-
-/** Events that were refused for one reason, from one source. */
-export interface RefusedEvents {
-  readonly reason: (typeof refusalReasons)[number];
-  /** The sender's address, or the network of an IPv6 one. */
-  readonly from: string;
-  readonly count: number;
-  /** When the first and the last of them came (ms). */
-  readonly first: number;
-  readonly last: number;
-}
-
-/** Of a valid event that was refused for who sent it, and is kept until a person takes it in or puts it away. */
-export const refusedEventSpec = {
-  id: { kind: 'text', shown: 'list' },
-  /** When it came first. */
-  at: { kind: 'time', shown: 'list' },
-  from: { kind: 'text', shown: 'list', about: 'An address; of IPv6 a network.' },
-  reason: { kind: 'text', values: ['address', 'token'], shown: 'list' },
-  candidateId: { kind: 'text', shown: 'list' },
-  candidateNumericalId: { kind: 'number', nullable: true },
-  testId: { kind: 'number', shown: 'list' },
-  status: { kind: 'text', values: statuses, shown: 'list' },
-  correlationId: { kind: 'text', nullable: true, shown: 'list' },
-  attempts: { kind: 'number', shown: 'list', about: 'How often it was refused.' },
-} as const satisfies FieldList;
-
-export type RefusedEvent = RecordOf<typeof refusedEventSpec>;
-export const shownOfRefused = shownIn(refusedEventSpec, 'list');
-
-/** With its payload, as JSON. */
-export interface WholeRefusedEvent extends RefusedEvent {
-  readonly raw: string;
-}
-
-/** What an alert, or the weekly summary, says about the connector. */
-export interface Notice {
-  readonly alert: AlertKind | 'summary';
-  /** The same for each notice about the same trouble. At most one an hour is raised for each cause. */
-  readonly cause: string;
-  /** The sink in trouble, if it is about one. */
-  readonly sink: string | null;
-  /** Of refused events: which senders they came from. */
-  readonly from?: string;
-  /** How many deliveries it is about; of refused ones and of a summary, how many events. */
-  readonly count: number;
-  /** When it began (ms). */
-  readonly since: number;
-  /** What is wrong. */
-  readonly detail: string;
-  /** What to do about it. */
-  readonly advice: string;
-  /** It says that the trouble of an earlier notice is over. */
-  readonly recovered: boolean;
-}
-
 /** An action of a config: the rule's name and the action's index in its `then`. */
 export interface ActionRef {
   readonly rule: string;
@@ -325,90 +252,3 @@ export type PlannedDelivery = Pick<
   Delivery,
   keyof ActionRef | 'sink' | 'connector' | 'lane' | 'dueAt' | 'group' | 'groupMax'
 >;
-
-/** Why an attempt did not deliver. A closed list: metrics and logs use it as it is. */
-export const reasons = [
-  'timeout',
-  'network',
-  'rate_limited',
-  'server',
-  'auth',
-  'invalid',
-  'not_found',
-  'unexpected',
-] as const;
-export type Reason = (typeof reasons)[number];
-
-/** The tool's proof of a delivery: the place and time of a message, the range of a row, a server's reply. */
-export type Receipt = { readonly [key: string]: Json };
-
-export interface Delivered {
-  readonly outcome: 'delivered';
-  readonly receipt: Receipt;
-  /** What people should know about a flawed success: a refused recipient, a shortened text. */
-  readonly note?: string;
-  /** Somebody did not get it, or it stands elsewhere than meant: a person has to know, and the note says what. */
-  readonly missed?: true;
-}
-
-/** It did not arrive, or only perhaps where `perhapsDone` says so, and trying again may help. */
-export interface Retry {
-  readonly outcome: 'retry';
-  readonly reason: Reason;
-  readonly detail: string;
-  /** The delay that the tool or the connector asks for. It replaces the backoff. */
-  readonly retryAfterMs?: number;
-  /**
-   * True if every message to the sink would fail. `perhaps` if that is not known: many such failures in a row count as
-   * one of the sink.
-   */
-  readonly sinkWide?: boolean | 'perhaps';
-  /** The tool, or what stands before it, may have answered so after the work was done. */
-  readonly perhapsDone?: true;
-  /** What this attempt did in part, for the next one. */
-  readonly progress?: Json;
-}
-
-/** It certainly did not arrive, and trying again cannot help until somebody changes something. */
-export interface Rejected {
-  readonly outcome: 'rejected';
-  readonly reason: Reason;
-  readonly detail: string;
-  /** The fix to try. */
-  readonly advice: string;
-}
-
-/** It may have arrived. */
-export interface Unknown {
-  readonly outcome: 'unknown';
-  readonly reason: Reason;
-  readonly detail: string;
-  /** What the next attempt needs to know of this one; handed to it. */
-  readonly progress?: Json;
-}
-
-export type Outcome = Delivered | Retry | Rejected | Unknown;
-
-/** Whether nobody knows if the message arrived. */
-export const mayHaveArrived = (outcome: Outcome): boolean =>
-  outcome.outcome === 'unknown' || (outcome.outcome === 'retry' && outcome.perhapsDone === true);
-
-/** What an attempt that failed says of why. */
-export type Failure = Pick<Retry, 'reason' | 'detail'>;
-
-/** A record, so that none can be missing. */
-const outcomes: { readonly [kind in Outcome['outcome']]: true } = {
-  delivered: true,
-  retry: true,
-  rejected: true,
-  unknown: true,
-};
-export const outcomeKinds: readonly string[] = Object.keys(outcomes);
-
-/** One try at a delivery, as stored. */
-export interface Attempt {
-  readonly number: number;
-  readonly startedAt: number;
-  readonly endedAt: number;
-  readonly outcome: Outcome;
-}

@@ -9,7 +9,8 @@ import { TestingService } from '../sandbox/testing-service.ts';
 import { base, post, run, serving, workplace } from './commands/tools.ts';
 import { parseConfig } from '../src/config/load.ts';
 import { prepare } from '../src/deliveries/prepare.ts';
-import type { Json, RaisedNotice } from '../src/model.ts';
+import type { Json } from '../src/model.ts';
+import type { RaisedNotice } from '../src/model/notices.ts';
 import { serve } from './connectors/raw-server.ts';
 import { attemptAt, eventWith } from './fixtures/event.ts';
 

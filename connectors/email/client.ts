@@ -3,7 +3,7 @@ import { createTransport } from 'nodemailer';
 import type { NodemailerError, SendMailOptions, SMTPSentMessageInfo } from 'nodemailer';
 import { AccessTokens, masker, statedDelayMs, WatchedFetch } from '../../src/connector.ts';
 import type { OAuth2Options, PostForm, Proxy, RefreshTokens, Secret } from '../../src/connector.ts';
-import type { Retry } from '../../src/model.ts';
+import type { Retry } from '../../src/model/outcomes.ts';
 import type { Address } from './addresses.ts';
 
 /** A mail server, as its URL names it. */

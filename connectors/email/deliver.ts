@@ -1,6 +1,6 @@
 import { delivered, rejected, retry, sinkWide } from '../../src/connector.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import { bare } from './addresses.ts';
 import { checkMailServer } from './check.ts';
 import { loginMasker, SmtpClient, smtpSettings, tokenCommand, TokenLogin } from './client.ts';

@@ -8,7 +8,7 @@ import {
   rejected,
   type TextFile,
 } from '../../src/connector.ts';
-import type { Rejected } from '../../src/model.ts';
+import type { Rejected } from '../../src/model/outcomes.ts';
 import { type Address, domainOf, parseAddresses } from './addresses.ts';
 
 /** A mail without what only an attempt knows: its date, and who is still to get it. */

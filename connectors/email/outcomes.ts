@@ -1,5 +1,5 @@
 import { perhapsSinkWide, rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
-import type { Delivered, Outcome, Reason, Rejected } from '../../src/model.ts';
+import type { Delivered, Outcome, Reason, Rejected } from '../../src/model/outcomes.ts';
 import { tokenCommand, wordsOf } from './client.ts';
 import type { SmtpError } from './client.ts';
 

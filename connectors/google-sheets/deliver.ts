@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { delivered } from '../../src/connector.ts';
-import type { Outcome, Retry } from '../../src/model.ts';
+import type { Outcome, Retry } from '../../src/model/outcomes.ts';
 import type { Failure } from './client.ts';
 import { deliveryHeader } from './message.ts';
 import type { RowRequest, WrittenRow } from './message.ts';

@@ -9,7 +9,7 @@ import {
   unknown,
   withoutEffect,
 } from '../../src/connector.ts';
-import type { Outcome, Rejected, Retry, Unknown } from '../../src/model.ts';
+import type { Outcome, Rejected, Retry, Unknown } from '../../src/model/outcomes.ts';
 import type { ApiError, Failure } from './client.ts';
 import type { RowRequest, WrittenRow } from './message.ts';
 

@@ -1,5 +1,5 @@
 import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
-import type { Receipt } from '../../src/model.ts';
+import type { Receipt } from '../../src/model/outcomes.ts';
 import type { Answer, Call, Failure } from './client.ts';
 import { dated, hasDates, knownZone } from './message.ts';
 import type { Cell, Format, Row, RowRequest } from './message.ts';

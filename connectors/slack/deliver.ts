@@ -1,6 +1,6 @@
 import { delivered, retry, withoutEffect } from '../../src/connector.ts';
 import type { AttemptRequest } from '../../src/connector.ts';
-import type { Outcome, Receipt } from '../../src/model.ts';
+import type { Outcome, Receipt } from '../../src/model/outcomes.ts';
 import type { Call, Places } from './client.ts';
 import type { SlackMessage } from './message.ts';
 import { outcomeOf } from './outcomes.ts';

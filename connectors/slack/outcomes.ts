@@ -1,5 +1,5 @@
 import { askAgain, rejected, retry, sinkWide, unansweredOutcome, unknown } from '../../src/connector.ts';
-import type { Reason, Rejected, Retry, Unknown } from '../../src/model.ts';
+import type { Reason, Rejected, Retry, Unknown } from '../../src/model/outcomes.ts';
 import { type Failure, isPerson } from './client.ts';
 
 const slack = {

@@ -8,7 +8,8 @@ import {
   tokenCheck,
 } from '../../src/connector.ts';
 import type { LiveCheck, PostForm, RefreshTokens, Secret } from '../../src/connector.ts';
-import type { Json, Outcome, Retry } from '../../src/model.ts';
+import type { Json } from '../../src/model.ts';
+import type { Outcome, Retry } from '../../src/model/outcomes.ts';
 import { type Exchange, exchange, type Headers, type Request, Route } from './client.ts';
 import type { Endpoint, HttpOptions } from './http-options.ts';
 import { PrivateAddressError } from './public-addresses.ts';

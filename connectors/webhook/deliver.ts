@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { AttemptRequest, RefreshTokens, Sink } from '../../src/connector.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import { Caller, utf8, waitForBody } from './caller.ts';
 import { checkReceiver } from './check.ts';
 import { type Headers, targetOf } from './client.ts';

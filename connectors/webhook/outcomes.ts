@@ -9,7 +9,8 @@ import {
   unknown,
 } from '../../src/connector.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { isMap, type Json, type Outcome, type Retry } from '../../src/model.ts';
+import { isMap, type Json } from '../../src/model.ts';
+import type { Outcome, Retry } from '../../src/model/outcomes.ts';
 import type { Answer, Exchange } from './client.ts';
 import type { WebhookOptions } from './options.ts';
 import { PrivateAddressError } from './public-addresses.ts';

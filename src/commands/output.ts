@@ -4,16 +4,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { stringify } from 'yaml';
 import {
-  type Attempt,
   type CandidateEvent,
   type Delivery,
   type DeliveryState,
   type Event,
   type Json,
-  type RaisedNotice,
-  type RefusedEvent,
   replayableStates,
 } from '../model.ts';
+import type { RaisedNotice, RefusedEvent } from '../model/notices.ts';
+import type { Attempt } from '../model/outcomes.ts';
 import { windowEnd } from '../rules/calendar.ts';
 import type { Action, Verdict } from '../rules/plan.ts';
 import { type Pause, type Pauses, pausesNow } from '../ops/pauses.ts';

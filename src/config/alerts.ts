@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { alertKinds, type AlertKind, isMap, type Json } from '../model.ts';
+import { isMap, type Json } from '../model.ts';
+import { alertKinds, type AlertKind } from '../model/notices.ts';
 import { type Alert, alertRule, type Plan, type Summary, summaryRule } from '../rules/plan.ts';
 import { valueAt } from '../support/json.ts';
 import { type ActionReading, readActions } from './actions.ts';

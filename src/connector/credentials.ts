@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { z } from 'zod';
 import { masker } from '../support/masker.ts';
 import { type Mask, Secret } from '../support/secret.ts';
-import type { Retry } from '../model.ts';
+import type { Retry } from '../model/outcomes.ts';
 import type { CallFailure, CallResult } from './calls.ts';
 import { askAgain, sinkWide, unansweredOutcome } from './outcomes.ts';
 

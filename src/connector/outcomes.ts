@@ -1,4 +1,4 @@
-import type { Delivered, Reason, Receipt, Rejected, Retry, Unknown } from '../model.ts';
+import type { Delivered, Reason, Receipt, Rejected, Retry, Unknown } from '../model/outcomes.ts';
 import type { CallFailure } from './calls.ts';
 
 export const delivered = (receipt: Receipt, note?: string): Delivered =>

@@ -9,15 +9,8 @@ import {
   sinkWide,
   unknown,
 } from '../connector.ts';
-import {
-  type Delivered,
-  type Json,
-  lookupConnector,
-  mayHaveArrived,
-  type Outcome,
-  outcomeKinds,
-  type Retry,
-} from '../model.ts';
+import { type Json, lookupConnector } from '../model.ts';
+import { type Delivered, mayHaveArrived, type Outcome, outcomeKinds, type Retry } from '../model/outcomes.ts';
 import type { Holding } from './leases.ts';
 import { type AttemptEnd, messageOf, type ReadyDelivery } from './prepare.ts';
 import type { Ending } from './settle.ts';

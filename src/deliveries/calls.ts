@@ -1,5 +1,6 @@
 import type { SinkConfig } from '../config/config.ts';
-import type { Outcome, PlannedDelivery } from '../model.ts';
+import type { PlannedDelivery } from '../model.ts';
+import type { Outcome } from '../model/outcomes.ts';
 import type { AcceptedArrival, Arrival, Claim, Lease } from '../store/store.ts';
 import { type CallParts, makeCall } from './call.ts';
 import type { DueLanes } from './due-lanes.ts';

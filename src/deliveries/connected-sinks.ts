@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { type Clock, suspendedSince } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { type LiveCheck, type RefreshTokens, type Sink, unknown, type Usage } from '../connector.ts';
-import type { Outcome, Reason } from '../model.ts';
+import type { Outcome, Reason } from '../model/outcomes.ts';
 import { findSecrets, type Mask } from '../support/secret.ts';
 import type { Holding } from './leases.ts';
 import type { Ending } from './settle.ts';

@@ -9,12 +9,11 @@ import {
   lookupConnector,
   lookupOf,
   noFacts,
-  type Outcome,
-  type RaisedNotice,
-  type Reason,
   type ToldFacts,
   toldFacts,
 } from '../model.ts';
+import type { RaisedNotice } from '../model/notices.ts';
+import type { Outcome, Reason } from '../model/outcomes.ts';
 import { digestCsv } from '../ops/printed.ts';
 import { textAt } from '../support/json.ts';
 import { traceparentFor } from '../support/trace.ts';

@@ -1,13 +1,6 @@
 import type { RetryPolicy } from '../config/config.ts';
-import {
-  type Delivery,
-  type DeliveryState,
-  type Json,
-  mayHaveArrived,
-  type Outcome,
-  type Retry,
-  type Unknown,
-} from '../model.ts';
+import type { Delivery, DeliveryState, Json } from '../model.ts';
+import { mayHaveArrived, type Outcome, type Retry, type Unknown } from '../model/outcomes.ts';
 
 /** How an attempt ended. */
 export interface Ending {

@@ -1,6 +1,6 @@
 import type { SinkConfig } from '../config/config.ts';
 import type { Usage } from '../connector.ts';
-import type { Failure, Outcome } from '../model.ts';
+import type { Failure, Outcome } from '../model/outcomes.ts';
 import {
   Breaker,
   longestBetweenProbesMs,

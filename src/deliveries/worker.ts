@@ -1,5 +1,6 @@
 import type { SinkConfig } from '../config/config.ts';
-import type { Failure, Outcome, PlannedDelivery } from '../model.ts';
+import type { PlannedDelivery } from '../model.ts';
+import type { Failure, Outcome } from '../model/outcomes.ts';
 import { ClockJumps, leastSetMs } from '../support/clock.ts';
 import type { LaneHead, Lease } from '../store/store.ts';
 import { StoredPauses, type SinkChange } from './limits/breaker.ts';

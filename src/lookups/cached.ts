@@ -1,5 +1,6 @@
 import type { AnyConnector, AttemptRequest, Sink } from '../connector.ts';
-import type { Json, Outcome } from '../model.ts';
+import type { Json } from '../model.ts';
+import type { Outcome } from '../model/outcomes.ts';
 
 interface Kept {
   readonly outcome: Outcome;

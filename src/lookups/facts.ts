@@ -6,8 +6,8 @@ import {
   lookupConnector,
   type LookupFacts,
   lookupOf,
-  type Outcome,
 } from '../model.ts';
+import type { Outcome } from '../model/outcomes.ts';
 import type { Lookup } from '../rules/plan.ts';
 import type { AttemptResult, EventDetail, GivenUp } from '../store/store.ts';
 import { masker } from '../support/masker.ts';

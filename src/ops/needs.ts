@@ -1,5 +1,6 @@
 import { program } from '../support/invocation.ts';
-import { lookupOf, type RefusedEvents } from '../model.ts';
+import { lookupOf } from '../model.ts';
+import type { RefusedEvents } from '../model/notices.ts';
 import type { Reads, SinkFigures, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { english, type Wording } from '../words/wording.ts';

@@ -1,20 +1,17 @@
 import {
-  type Attempt,
   type Delivery,
   deliverySpec,
   type Event,
   eventSpec,
   type Json,
-  type RaisedNotice,
-  type RefusedEvent,
-  refusedEventSpec,
   shownInDetail,
   shownOfDelivery,
   shownOfEvent,
-  shownOfRefused,
   told,
   toldFacts,
 } from '../model.ts';
+import { type RaisedNotice, type RefusedEvent, refusedEventSpec, shownOfRefused } from '../model/notices.ts';
+import type { Attempt } from '../model/outcomes.ts';
 import type { TextFile } from '../connector.ts';
 import { foundBy, hidingPersonal } from '../lookups/facts.ts';
 import type { Verdict } from '../rules/plan.ts';

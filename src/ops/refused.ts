@@ -1,4 +1,4 @@
-import type { RefusedEvents, WholeRefusedEvent } from '../model.ts';
+import type { RefusedEvents, WholeRefusedEvent } from '../model/notices.ts';
 import { keptOf, mostKept } from '../store/operations/refused/events.ts';
 import { addRefused } from '../store/operations/refused/figures.ts';
 import type { Store } from '../store/store.ts';

@@ -3,7 +3,9 @@ import { failingAlone, needsOf as needsOfAll, sinkState } from './needs.ts';
 import { type Pause, pausesNow } from './pauses.ts';
 import { tooShort } from '../config/settings.ts';
 import type { LiveConfig } from '../config/live/live-config.ts';
-import { type Failure, lookupOf, type RefusedEvents } from '../model.ts';
+import { lookupOf } from '../model.ts';
+import type { RefusedEvents } from '../model/notices.ts';
+import type { Failure } from '../model/outcomes.ts';
 import { keptRejected } from '../store/operations/receiving.ts';
 import { addRefused } from '../store/operations/refused/figures.ts';
 import {

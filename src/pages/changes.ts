@@ -10,14 +10,8 @@ import {
   selected,
 } from '../deliveries/by-hand.ts';
 import type { SinkCondition } from '../ops/needs.ts';
-import {
-  type Delivery,
-  type DeliveryState,
-  openStates,
-  type RefusedEvents,
-  refusalReasons,
-  replayableStates,
-} from '../model.ts';
+import { type Delivery, type DeliveryState, openStates, replayableStates } from '../model.ts';
+import { type RefusedEvents, refusalReasons } from '../model/notices.ts';
 import { inParts } from '../store/paging.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
 import { chip, seen, tones } from './frame/fragments.ts';

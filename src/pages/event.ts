@@ -1,7 +1,8 @@
 import { type Verdicts, verdictsOf } from '../config/live/stored-plans.ts';
 import { foundBy } from '../lookups/facts.ts';
 import { traceIdOf } from '../support/trace.ts';
-import { type Attempt, lookupOf, replayableStates } from '../model.ts';
+import { lookupOf, replayableStates } from '../model.ts';
+import type { Attempt } from '../model/outcomes.ts';
 import { type Pauses, pausesNow } from '../ops/pauses.ts';
 import type { DeliveryStory, EventDetail } from '../store/store.ts';
 import { changeList, choiceForm } from './changes.ts';

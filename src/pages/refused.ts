@@ -1,5 +1,5 @@
 import { acceptRefused } from '../intake.ts';
-import type { RefusedEvent } from '../model.ts';
+import type { RefusedEvent } from '../model/notices.ts';
 import { html, type Html } from '../support/html.ts';
 import { program } from '../support/invocation.ts';
 import { count } from '../support/text.ts';

@@ -1,4 +1,5 @@
-import { type Event, type Facts, noFacts, type PlannedDelivery, type RaisedNotice } from '../model.ts';
+import { type Event, type Facts, noFacts, type PlannedDelivery } from '../model.ts';
+import type { RaisedNotice } from '../model/notices.ts';
 import { noticeData, templateData, testWith } from '../templates/data.ts';
 import { nextOpen, windowEnd } from './calendar.ts';
 import type { ConditionInput } from './fields.ts';

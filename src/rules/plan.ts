@@ -1,5 +1,6 @@
 import type { Week } from './calendar.ts';
-import type { ActionRef, AlertKind, Json, JsonMap, PlannedDelivery, Status } from '../model.ts';
+import type { ActionRef, Json, JsonMap, PlannedDelivery, Status } from '../model.ts';
+import type { AlertKind } from '../model/notices.ts';
 import type { Audience } from '../connector.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { RenderResult } from '../templates/template.ts';

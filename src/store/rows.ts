@@ -1,5 +1,4 @@
 import {
-  type Attempt,
   type Delivery,
   deliverySpec,
   type Event,
@@ -8,11 +7,14 @@ import {
   type Json,
   lookupConnector,
   type PlannedDelivery,
+} from '../model.ts';
+import {
   type RaisedNotice,
   type RefusedEvent,
   refusedEventSpec,
   type WholeRefusedEvent,
-} from '../model.ts';
+} from '../model/notices.ts';
+import type { Attempt } from '../model/outcomes.ts';
 import { deliveryId } from '../support/ids.ts';
 import type { Value } from './operation.ts';
 

@@ -1,4 +1,5 @@
-import type { DeliveryState, Failure, Outcome } from '../model.ts';
+import type { DeliveryState } from '../model.ts';
+import type { Failure, Outcome } from '../model/outcomes.ts';
 
 /** `planned` counts a sink's deliveries independently of their states, so that the two can be compared. */
 export type CountedState = DeliveryState | 'planned';

@@ -9,13 +9,12 @@ import {
   isMap,
   type Json,
   type JsonMap,
-  missedCause,
   noFacts,
-  type Notice,
   statuses,
   told,
   unknownOfEvent,
 } from '../model.ts';
+import { missedCause, type Notice } from '../model/notices.ts';
 import { english, type Wording } from '../words/wording.ts';
 
 export type { EventData, NoticeData };

@@ -3,14 +3,8 @@ import { connectors } from '../../connectors/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { prepare, type About } from '../../src/deliveries/prepare.ts';
-import {
-  type Event,
-  type Json,
-  type Notice,
-  type RaisedNotice,
-  type Status,
-  statuses,
-} from '../../src/model.ts';
+import { type Event, type Json, type Status, statuses } from '../../src/model.ts';
+import type { Notice, RaisedNotice } from '../../src/model/notices.ts';
 import type { Action } from '../../src/rules/plan.ts';
 import { eventWith } from '../fixtures/event.ts';
 import { checkBlocks } from '../../sandbox/slack/blocks.ts';

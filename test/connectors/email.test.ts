@@ -13,7 +13,7 @@ import type { Json } from '../../src/model.ts';
 import { selfSigned } from '../../sandbox/certificate.ts';
 import { SmtpSandbox } from '../../sandbox/smtp.ts';
 import type { SmtpSandboxOptions } from '../../sandbox/smtp.ts';
-import type { Retry } from '../../src/model.ts';
+import type { Retry } from '../../src/model/outcomes.ts';
 import { attemptAt } from '../fixtures/event.ts';
 import { compose, fields, from, mailOf, request } from './email-fixtures.ts';
 

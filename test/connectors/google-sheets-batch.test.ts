@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RowRequest, SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { Sink } from '../../src/connector.ts';
-import type { Json, Outcome } from '../../src/model.ts';
+import type { Json } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import { runs } from '../fixtures/runs.ts';
 import {
   connect,

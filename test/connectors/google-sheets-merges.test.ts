@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RowRequest } from '../../connectors/google-sheets/message.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import type { Grid } from '../../sandbox/sheets/grid.ts';
 import { runs } from '../fixtures/runs.ts';
 import {

@@ -4,7 +4,7 @@ import { slack } from '../../connectors/slack/index.ts';
 import type { SlackFields, SlackMessage } from '../../connectors/slack/message.ts';
 import { refusals } from '../../connectors/slack/outcomes.ts';
 import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
-import type { Receipt } from '../../src/model.ts';
+import type { Receipt } from '../../src/model/outcomes.ts';
 import { attemptAt } from '../fixtures/event.ts';
 import { startSlack } from '../../sandbox/slack.ts';
 import { elsewhere, endlessJson, serve } from './raw-server.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { Outcome } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import type { ConnectorBench } from './connector-bench.ts';
 
 const newIds = (count: number): string[] => Array.from({ length: count }, () => randomUUID());

@@ -9,8 +9,9 @@ import type {
   Finding,
   Sink,
 } from '../../src/connector.ts';
-import { reasons } from '../../src/model.ts';
-import type { Json, Outcome } from '../../src/model.ts';
+import { reasons } from '../../src/model/outcomes.ts';
+import type { Json } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import { attemptAt, eventDataWith } from '../fixtures/event.ts';
 import type { Fault, Faults } from '../../sandbox/faults.ts';
 

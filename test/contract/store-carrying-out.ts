@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Delivery, Outcome } from '../../src/model.ts';
+import type { Delivery } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,

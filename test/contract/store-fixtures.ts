@@ -1,14 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import { deliveryId } from '../../src/support/ids.ts';
-import {
-  lookupSink,
-  type Delivered,
-  type Event,
-  type Outcome,
-  type PlannedDelivery,
-  type RaisedNotice,
-  type Rejected,
-} from '../../src/model.ts';
+import { lookupSink, type Event, type PlannedDelivery } from '../../src/model.ts';
+import type { RaisedNotice } from '../../src/model/notices.ts';
+import type { Delivered, Outcome, Rejected } from '../../src/model/outcomes.ts';
 import { eventWith } from '../fixtures/event.ts';
 import type { Acceptance, Arrival, AttemptResult, By, Claim, Decider, Store } from '../../src/store/store.ts';
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Outcome, PlannedDelivery } from '../../src/model.ts';
+import type { PlannedDelivery } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import { mentionsOf } from '../../src/support/candidate-traces.ts';
 import type { Bench } from './store.ts';
 import {

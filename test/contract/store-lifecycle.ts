@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Attempt, PlannedDelivery } from '../../src/model.ts';
+import type { PlannedDelivery } from '../../src/model.ts';
+import type { Attempt } from '../../src/model/outcomes.ts';
 import type { Claim, Store } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {

@@ -1,5 +1,6 @@
 import { deliveryId } from '../../src/support/ids.ts';
-import type { Attempt, Delivery, Event, Json, PlannedDelivery } from '../../src/model.ts';
+import type { Delivery, Event, Json, PlannedDelivery } from '../../src/model.ts';
+import type { Attempt } from '../../src/model/outcomes.ts';
 import type {
   Acceptance,
   Arrival,

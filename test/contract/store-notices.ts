@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Outcome, PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
+import type { PlannedDelivery } from '../../src/model.ts';
+import type { RaisedNotice } from '../../src/model/notices.ts';
+import type { Outcome, Rejected } from '../../src/model/outcomes.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,

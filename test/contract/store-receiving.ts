@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { deliveryId } from '../../src/support/ids.ts';
 import { candidateKey } from '../../src/store/rows.ts';
-import type { RefusedEvents, WholeRefusedEvent } from '../../src/model.ts';
+import type { RefusedEvents, WholeRefusedEvent } from '../../src/model/notices.ts';
 import type { Acceptance } from '../../src/store/store.ts';
 import { seeded } from '../faults/random.ts';
 import type { Bench } from './store.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { LeaseKeeper, type Holding, type LeaseParts, type Leases } from '../../src/deliveries/leases.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { type Lease, type LeaseStore, type Store, StoreUnavailable } from '../../src/store/store.ts';
 import { systemClock } from '../../src/support/clock.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { Outcome } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import type { WorkerParts } from '../../src/deliveries/worker.ts';
 import { type Clock, systemClock } from '../../src/support/clock.ts';
 import { StoreUnavailable, type Store } from '../../src/store/store.ts';

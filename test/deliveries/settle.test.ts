@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { backoffMs, type Ending, settle } from '../../src/deliveries/settle.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 
 const now = 1_800_000_000_000;
 const policy = { minDelayMs: 1000, maxDelayMs: 60_000, giveUpAfterMs: 3_600_000 };

@@ -5,7 +5,7 @@ import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
 import { RateLimiter } from '../../src/deliveries/limits/rates.ts';
 import { Slots } from '../../src/deliveries/limits/slots.ts';
 import { Traffic } from '../../src/deliveries/traffic.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import { configFor, ScriptedTool } from './scripted.ts';
 
 const sink = configFor(new ScriptedTool()).sinks.get('tool')!;

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { ClockJumps, systemClock } from '../../src/support/clock.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { masker } from '../../src/support/masker.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import { person } from '../contract/store-fixtures.ts';
 import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
 

@@ -8,7 +8,8 @@ import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
 import { foundBy } from '../../src/lookups/facts.ts';
 import { noticesFor } from '../../src/ops/alerts/conditions.ts';
 import { createIntake } from '../../src/intake.ts';
-import type { JsonMap, Outcome } from '../../src/model.ts';
+import type { JsonMap } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { bench, ScriptedTool } from '../deliveries/scripted.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Refusal } from '../../src/ops/alerts/conditions.ts';
 import { watchAlerts } from '../../src/ops/alerts/watch.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import type { Failure, Outcome } from '../../src/model.ts';
+import type { Failure, Outcome } from '../../src/model/outcomes.ts';
 import { openStore } from '../../src/store/open.ts';
 import {
   arrival,

@@ -1,6 +1,6 @@
 import { lookup } from '../../connectors/webhook/lookup/index.ts';
 import { type AnyConnector, type AttemptRequest, rejected, retry, sinkWide } from '../../src/connector.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import type { Clock } from '../../src/support/clock.ts';
 
 type Question = AttemptRequest<{ readonly path: string }>;

@@ -6,7 +6,7 @@ import {
   type AttemptRequest,
   type Finding,
 } from '../../src/connector.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Outcome } from '../../src/model/outcomes.ts';
 import type { Clock } from '../../src/support/clock.ts';
 
 interface Message {

@@ -3,7 +3,8 @@ import { connectors } from '../../connectors/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { type About, prepare } from '../../src/deliveries/prepare.ts';
-import { alertKinds, type Event, type RaisedNotice, statuses } from '../../src/model.ts';
+import { type Event, statuses } from '../../src/model.ts';
+import { alertKinds, type RaisedNotice } from '../../src/model/notices.ts';
 import { allActions } from '../../src/rules/plan.ts';
 import {
   isPlural,

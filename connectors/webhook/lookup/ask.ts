@@ -1,6 +1,7 @@
 import { passed } from '../../../src/connector.ts';
 import type { LiveCheck, RefreshTokens, Sink } from '../../../src/connector.ts';
-import { isMap, type Json, type Outcome } from '../../../src/model.ts';
+import { isMap, type Json } from '../../../src/model.ts';
+import type { Outcome } from '../../../src/model/outcomes.ts';
 import { Caller, waitForBody } from '../caller.ts';
 import type { LookupOptions, Question } from './options.ts';
 import { mostAnswerBytes, outcomeOf } from './outcomes.ts';

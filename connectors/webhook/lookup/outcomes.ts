@@ -7,7 +7,8 @@ import {
   sinkWide,
   statedDelayMs,
 } from '../../../src/connector.ts';
-import type { Json, LookupFacts, Outcome, Retry } from '../../../src/model.ts';
+import type { Json, LookupFacts } from '../../../src/model.ts';
+import type { Outcome, Retry } from '../../../src/model/outcomes.ts';
 import type { Answer, Exchange } from '../client.ts';
 import { PrivateAddressError } from '../public-addresses.ts';
 import { nothingFound, readAnswer, type Wanted } from './answer.ts';

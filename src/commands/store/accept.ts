@@ -1,6 +1,6 @@
 import type { PlanningConfig } from '../../config/load.ts';
 import { accepting, acceptRefused, asReceived } from '../../intake.ts';
-import type { RefusedEvent } from '../../model.ts';
+import type { RefusedEvent } from '../../model/notices.ts';
 import type { Store } from '../../store/store.ts';
 import { eventIds } from '../../support/ids.ts';
 import { count, printable } from '../../support/text.ts';

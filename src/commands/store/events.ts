@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { InvalidArgumentError } from 'commander';
-import { type DeliveryState, deliveryStates, type RefusedEvent } from '../../model.ts';
+import { type DeliveryState, deliveryStates } from '../../model.ts';
+import type { RefusedEvent } from '../../model/notices.ts';
 import {
   type Change,
   type EventSearch,

@@ -1,4 +1,4 @@
-import { refusalReasons } from '../../model.ts';
+import { refusalReasons } from '../../model/notices.ts';
 import { refusals } from '../../ops/needs.ts';
 import { count, printable } from '../../support/text.ts';
 import { choiceOption, command, flag, note, sourceOption, storeOptions, TypedArgument } from '../command.ts';

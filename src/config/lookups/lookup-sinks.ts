@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type AnyConnector, type ComposeResult, rejected } from '../../connector.ts';
 import { cached } from '../../lookups/cached.ts';
-import { isMap, type Json, lookupSink, type Rejected } from '../../model.ts';
+import { isMap, type Json, lookupSink } from '../../model.ts';
+import type { Rejected } from '../../model/outcomes.ts';
 import { sampleEvent, type TemplateData, templateData } from '../../templates/data.ts';
 import { compileFields } from '../../templates/template.ts';
 import { bareReferences, templateFaults } from '../actions.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../support/clock.ts';
-import type { Failure } from '../../model.ts';
+import type { Failure } from '../../model/outcomes.ts';
 import type { Store } from '../../store/store.ts';
 import { backoffMs, type BackoffPolicy } from '../settle.ts';
 

@@ -1,15 +1,14 @@
 import { program, shellWord } from '../../support/invocation.ts';
+import { lookupOf } from '../../model.ts';
 import {
   type AlertKind,
-  type Failure,
-  lookupOf,
   missedCause,
   type Notice,
-  type Reason,
   type RaisedNotice,
   type RefusedEvents,
   type StuckState,
-} from '../../model.ts';
+} from '../../model/notices.ts';
+import type { Failure, Reason } from '../../model/outcomes.ts';
 import { refusals } from '../needs.ts';
 import type { StuckCount } from '../../store/store.ts';
 import { english, type Wording } from '../../words/wording.ts';

@@ -1,5 +1,6 @@
 import { program } from '../../support/invocation.ts';
-import type { DeliveryState, Notice, Status } from '../../model.ts';
+import type { DeliveryState, Status } from '../../model.ts';
+import type { Notice } from '../../model/notices.ts';
 import { lastOf, type Week } from '../../rules/calendar.ts';
 import type { Need } from '../needs.ts';
 import type { Store, Tally } from '../../store/store.ts';

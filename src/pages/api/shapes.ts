@@ -1,19 +1,15 @@
 import { z } from 'zod';
 import {
-  alertKinds,
   deliverySpec,
   eventSpec,
   type FieldList,
-  outcomeKinds,
-  reasons,
-  refusalReasons,
-  refusedEventSpec,
   shownInDetail,
   shownOfDelivery,
   shownOfEvent,
-  shownOfRefused,
   statuses,
 } from '../../model.ts';
+import { alertKinds, refusalReasons, refusedEventSpec, shownOfRefused } from '../../model/notices.ts';
+import { outcomeKinds, reasons } from '../../model/outcomes.ts';
 import { type SinkState, sinkStates } from '../../ops/needs.ts';
 
 /** What the API answers. A test compares it with the answers of a real server. */

@@ -1,5 +1,6 @@
 import type { Preview } from '../../connector.ts';
-import { isMap, type Json, type Receipt } from '../../model.ts';
+import { isMap, type Json } from '../../model.ts';
+import type { Receipt } from '../../model/outcomes.ts';
 import { html, type Html } from '../../support/html.ts';
 import { printable, printableLines } from '../../support/text.ts';
 import type { Parts } from '../page.ts';

@@ -1,13 +1,5 @@
-import {
-  type Attempt,
-  type DeliveryState,
-  type Json,
-  lookupConnector,
-  lookupOf,
-  mayHaveArrived,
-  type Outcome,
-  type Receipt,
-} from '../../model.ts';
+import { type DeliveryState, type Json, lookupConnector, lookupOf } from '../../model.ts';
+import { type Attempt, mayHaveArrived, type Outcome, type Receipt } from '../../model/outcomes.ts';
 import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, type ClaimedRow, find, foundColumns, type FoundRow } from './deliveries.ts';

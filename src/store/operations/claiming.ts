@@ -1,4 +1,5 @@
-import type { Delivery, Event, PlannedDelivery, RaisedNotice } from '../../model.ts';
+import type { Delivery, Event, PlannedDelivery } from '../../model.ts';
+import type { RaisedNotice } from '../../model/notices.ts';
 import { deliveryId } from '../../support/ids.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, type ClaimedRow, seqOfNew } from './deliveries.ts';

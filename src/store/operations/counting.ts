@@ -1,4 +1,5 @@
-import { deliveryStates, type DeliveryState, missedCause, type Status } from '../../model.ts';
+import { deliveryStates, type DeliveryState, type Status } from '../../model.ts';
+import { missedCause } from '../../model/notices.ts';
 import type { CountedState } from '../tallies.ts';
 import { all, get, query, together, type Operation } from '../operation.ts';
 import {

@@ -1,13 +1,6 @@
-import {
-  type AlertKind,
-  type Attempt,
-  type Delivery,
-  type DeliveryState,
-  type Event,
-  type Json,
-  lookupConnector,
-  type RaisedNotice,
-} from '../../model.ts';
+import { type Delivery, type DeliveryState, type Event, type Json, lookupConnector } from '../../model.ts';
+import type { AlertKind, RaisedNotice } from '../../model/notices.ts';
+import type { Attempt } from '../../model/outcomes.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
 import { find } from './deliveries.ts';
 import { all, get, query, together, type Operation, type Query, type Value } from '../operation.ts';

@@ -1,4 +1,5 @@
-import type { CandidateEvent, ChangeKind, Event, PlannedDelivery, RaisedNotice } from '../../model.ts';
+import type { CandidateEvent, ChangeKind, Event, PlannedDelivery } from '../../model.ts';
+import type { RaisedNotice } from '../../model/notices.ts';
 import { RecentCorrelations } from '../recent-correlations.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, noteMade } from './audit.ts';

@@ -1,4 +1,4 @@
-import type { Failure, Reason } from '../../model.ts';
+import type { Failure, Reason } from '../../model/outcomes.ts';
 import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, noteSink } from './audit.ts';

@@ -1,4 +1,5 @@
-import type { ChangeKind, RefusedEvent, RefusedEvents, WholeRefusedEvent } from '../../../model.ts';
+import type { ChangeKind } from '../../../model.ts';
+import type { RefusedEvent, RefusedEvents, WholeRefusedEvent } from '../../../model/notices.ts';
 import { type By, sql as audit } from '../audit.ts';
 import { all, get, insert, lock, query, run, together, type Operation } from '../../operation.ts';
 import { places, refusedEvent as ofListed, type RowOf, wholeRefusedEvent as ofWhole } from '../../rows.ts';

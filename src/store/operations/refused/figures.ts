@@ -1,4 +1,4 @@
-import type { RefusedEvents } from '../../../model.ts';
+import type { RefusedEvents } from '../../../model/notices.ts';
 import { all, lock, query, run, together, type Operation } from '../../operation.ts';
 
 const sql = {

@@ -1,0 +1,76 @@
+import { type DeliveryState, type FieldList, type RecordOf, shownIn, statuses } from '../model.ts';
+
+/** What the connector tells of itself, and what it did not take. */
+
+/** A notice as stored. Its id is `ntc_…`. */
+export interface RaisedNotice extends Notice {
+  readonly id: string;
+  readonly raisedAt: number;
+}
+
+/** What alerts tell of: deliveries given up, or held for a person; a sink that is paused; a config or events refused; no event for long. */
+export const alertKinds = ['dead', 'held', 'paused', 'config', 'refused', 'silence'] as const;
+export type AlertKind = (typeof alertKinds)[number];
+/** The alerts of deliveries in the state of the same name. */
+export type StuckState = Extract<AlertKind, DeliveryState>;
+
+/** How the cause of what was delivered, but not to all whom it was for, begins; which action missed somebody follows. */
+export const missedCause = 'missed in';
+
+/** Why an event was not taken: the store could not write, its sender's address is not allowed, or its token was wrong. */
+export const refusalReasons = ['store', 'address', 'token'] as const;
+
+/** Events that were refused for one reason, from one source. */
+export interface RefusedEvents {
+  readonly reason: (typeof refusalReasons)[number];
+  /** The sender's address, or the network of an IPv6 one. */
+  readonly from: string;
+  readonly count: number;
+  /** When the first and the last of them came (ms). */
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Of a valid event that was refused for who sent it, and is kept until a person takes it in or puts it away. */
+export const refusedEventSpec = {
+  id: { kind: 'text', shown: 'list' },
+  /** When it came first. */
+  at: { kind: 'time', shown: 'list' },
+  from: { kind: 'text', shown: 'list', about: 'An address; of IPv6 a network.' },
+  reason: { kind: 'text', values: ['address', 'token'], shown: 'list' },
+  candidateId: { kind: 'text', shown: 'list' },
+  candidateNumericalId: { kind: 'number', nullable: true },
+  testId: { kind: 'number', shown: 'list' },
+  status: { kind: 'text', values: statuses, shown: 'list' },
+  correlationId: { kind: 'text', nullable: true, shown: 'list' },
+  attempts: { kind: 'number', shown: 'list', about: 'How often it was refused.' },
+} as const satisfies FieldList;
+
+export type RefusedEvent = RecordOf<typeof refusedEventSpec>;
+export const shownOfRefused = shownIn(refusedEventSpec, 'list');
+
+/** With its payload, as JSON. */
+export interface WholeRefusedEvent extends RefusedEvent {
+  readonly raw: string;
+}
+
+/** What an alert, or the weekly summary, says about the connector. */
+export interface Notice {
+  readonly alert: AlertKind | 'summary';
+  /** The same for each notice about the same trouble. At most one an hour is raised for each cause. */
+  readonly cause: string;
+  /** The sink in trouble, if it is about one. */
+  readonly sink: string | null;
+  /** Of refused events: which senders they came from. */
+  readonly from?: string;
+  /** How many deliveries it is about; of refused ones and of a summary, how many events. */
+  readonly count: number;
+  /** When it began (ms). */
+  readonly since: number;
+  /** What is wrong. */
+  readonly detail: string;
+  /** What to do about it. */
+  readonly advice: string;
+  /** It says that the trouble of an earlier notice is over. */
+  readonly recovered: boolean;
+}
