@@ -7,7 +7,7 @@ import type { Statement } from '../operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { optionsFault, parseHostUrl, urlsOfHosts } from '../../support/store-url.ts';
 import { explained, failureKind, type StoreAddress, readOnlyCode } from './failures.ts';
-import { send } from './pipeline.ts';
+import { type Keeping, send } from './pipeline.ts';
 
 export interface ConnectionLimits {
   /** Connections for transactions. They are apart, so that no page that reads much keeps an event waiting. */
@@ -25,6 +25,8 @@ export interface ConnectionLimits {
   readonly answerMs: number;
   /** How long to wait for a server that restarts, before what waits is refused. */
   readonly patientForMs: number;
+  /** What a connection to a server itself keeps prepared. */
+  readonly keeps: Keeping;
 }
 
 const defaultLimits: ConnectionLimits = {
@@ -36,6 +38,7 @@ const defaultLimits: ConnectionLimits = {
   standstillMs: 5000,
   answerMs: 15_000,
   patientForMs: 5000,
+  keeps: 'inserts',
 };
 
 const firstRetryMs = 10;
@@ -128,7 +131,7 @@ export class Connections {
   }
 
   #send(client: PoolClient, statements: readonly Statement[], answerMs = this.limits.answerMs) {
-    return send(client, statements, answerMs, this.#direct.has(client));
+    return send(client, statements, answerMs, this.#direct.has(client) ? this.limits.keeps : 'none');
   }
 
   /** Repeats what others were in the way of, and what the server went away from. Throws StoreUnavailable, and faults. */

@@ -51,16 +51,22 @@ const int8 = 20;
 const numeric = new Set([21, 23, int8, 701, 1700]);
 
 /**
+ * `inserts`, and others that are asked for nothing: PostgreSQL goes about them in one way whatever their values. `all`: also
+ * those that it may go about in a way that is wrong once the tables have grown.
+ */
+export type Keeping = 'none' | 'inserts' | 'all';
+
+/**
  * Sends statements in one round trip. Those with the same text are run together, in the order given, and texts in the
  * order of their first statement. Resolves to what each statement wants. If one fails, those after it do not run, and it
- * rejects with PostgreSQL's error. Gives up the connection if there is no answer in time. `keeps`: inserts, and others that
- * are asked for nothing, stay prepared on this connection, since PostgreSQL goes about them in one way whatever their values.
+ * rejects with PostgreSQL's error. Gives up the connection if there is no answer in time. `keeps`: what stays
+ * prepared on this connection.
  */
 export function send(
   client: Client,
   statements: readonly Statement[],
   timeoutMs: number,
-  keeps = false,
+  keeps: Keeping = 'none',
 ): Promise<readonly unknown[]> {
   const pipeline = new Pipeline(statements, keeps);
   // Whatever waits for an answer then fails.
@@ -78,7 +84,7 @@ const keptOf = new WeakMap<Connection, Map<string, Kept>>();
  */
 class Pipeline implements Submittable {
   readonly #statements: readonly Statement[];
-  readonly #keeps: boolean;
+  readonly #keeps: Keeping;
   readonly #groups: readonly Group[];
   /** In the order of their answers. */
   readonly #executions: readonly Execution[];
@@ -88,7 +94,7 @@ class Pipeline implements Submittable {
   readonly #prepared = new Map<string, { readonly name: string; readonly group: Group }>();
   #answered = 0;
 
-  constructor(statements: readonly Statement[], keeps: boolean) {
+  constructor(statements: readonly Statement[], keeps: Keeping) {
     this.#statements = statements;
     this.#keeps = keeps;
     const places = Map.groupBy(statements.keys(), (place) => textOf(statements[place]!));
@@ -142,7 +148,8 @@ class Pipeline implements Submittable {
   /** Returns its name, which is empty for one that is not kept. */
   #prepare(wire: Wire, group: Group, types: readonly number[]): string {
     const { text, first } = group;
-    const keeps = this.#keeps && (first.wants === 'nothing' || first.wants === 'seq');
+    const isInsert = first.wants === 'nothing' || first.wants === 'seq';
+    const keeps = this.#keeps === 'all' || (this.#keeps === 'inserts' && isInsert);
     const all = keptOf.getOrInsertComputed(this.#connection!, () => new Map<string, Kept>());
     const key = `${types.join(' ')} ${text}`;
     const kept = keeps ? all.get(key) : undefined;

@@ -96,7 +96,7 @@ describe('a pipeline', () => {
   });
 
   test('keeps inserts prepared, until something fails: also where the server lost them', async () => {
-    const keeping = (...statements: Statement[]) => send(client, statements, timeoutMs, true);
+    const keeping = (...statements: Statement[]) => send(client, statements, timeoutMs, 'inserts');
     const note = (n: number, text: string): Statement => ({ ...changes(insert, n, text), wants: 'nothing' });
     const notes = rows('select n from notes order by n');
     await keeping(note(1, 'one'), notes, changes('update notes set n = $1 where n = $1', 1));
