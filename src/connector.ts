@@ -117,6 +117,8 @@ export interface AttemptRequest<Message> {
   readonly earlier: () => Promise<Receipt | null>;
   /** What earlier attempts kept for this one: what they achieved in part, or what they wrote over. */
   readonly progress: Json | null;
+  /** The sink is paused since it failed, also before a restart: this attempt tells whether it works again. */
+  readonly isProbe: boolean;
   /** The header of W3C Trace Context, for one call. */
   readonly traceparent: () => string;
   /** Hides the config's secrets, for what a connector cuts. What it returns is masked once more. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { copyFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { takeHandedOver } from '../src/http/listen.ts';
 import { activated, answersOver, heldAt, post, rules } from './activated.ts';
 import { startApp } from '../src/app.ts';
@@ -20,6 +20,7 @@ import {
   settled,
   workplace,
 } from './commands/tools.ts';
+import { SmtpSandbox } from '../sandbox/smtp.ts';
 import { arrival, configId } from './contract/store-fixtures.ts';
 
 describe('a socket that is handed over', () => {
@@ -121,4 +122,44 @@ test('what came by a clock that was ahead refuses no event, also after a restart
     expect(await postEvent(app, { candidateId })).toMatchObject({ status: 202 });
     await app.stop();
   }
+});
+
+test('a restart while a mail server refuses all mails in words of its own costs no mail', async () => {
+  const server = await new SmtpSandbox().start();
+  onTestFinished(() => server.close());
+  let refusals = 0;
+  server.faults.only = ['DATA'];
+  server.faults.decide = () => {
+    refusals += 1;
+    return { kind: 'status', status: 550, body: '5.7.1 Not just now' };
+  };
+  const { folder, write } = await workplace();
+  const file = await write(
+    'config.yaml',
+    `${base(folder)}
+sinks: { mail: { connector: email, url: 'smtp://127.0.0.1:${server.port}', from: a@example.com, concurrency: 1, retry: { minDelay: 10ms, maxDelay: 20ms } } }
+rules: [ { name: told, when: {}, then: [ { sink: mail, to: [b@example.com] } ] } ]
+`,
+  );
+  const states = async () => {
+    const events = jsonLines<{ deliveries: { state: string }[] }>(
+      await run(['events', '--json', '--config', file]),
+    );
+    return events.map(({ deliveries: [mail] }) => String(mail?.state)).toSorted();
+  };
+  const others = Array.from({ length: 7 }, () => 'pending');
+  for (const candidates of [['Ana', 'Ben', 'Cleo', 'Dana', 'Eva', 'Finn', 'Gus', 'Hana'], [], []]) {
+    const app = await startApp(file, {});
+    for (const candidateId of candidates) await postEvent(app, { candidateId });
+    const before = refusals;
+    await vi.waitFor(() => expect(refusals).toBeGreaterThan(before + 10), 20_000);
+    await app.stop();
+    // The first one could be about that mail alone.
+    expect(await states()).toEqual(['dead', ...others]);
+  }
+  server.faults.clear();
+  const app = await startApp(file, {});
+  await settled(file);
+  await app.stop();
+  expect(server.mails).toHaveLength(7);
 });

@@ -60,7 +60,7 @@ interface Connection {
 
 async function deliver(
   { client, policyRefusals, mailRefusals, mask, tokens }: Connection,
-  { message, progress, now, signal }: AttemptRequest<Mail>,
+  { message, progress, now, isProbe, signal }: AttemptRequest<Mail>,
 ): Promise<Outcome> {
   // The store gives back what `outcomeOfRecipients` made.
   const earlier = progress === null ? noProgress : (progress as never as Progress);
@@ -85,7 +85,7 @@ async function deliver(
     // The server asks for the mail's text only after it accepted a recipient.
     if (error.command === 'DATA') policyRefusals.clear();
     const isRepeated = (words: string) => mailRefusals.isRepeated(message.messageId, words);
-    return outcomeOf(error, client.wentOut(message), signal.aborted, isRepeated);
+    return outcomeOf(error, client.wentOut(message), { aborted: signal.aborted, isProbe, isRepeated });
   } finally {
     client.forget(message);
   }

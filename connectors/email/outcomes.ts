@@ -5,17 +5,19 @@ import type { SmtpError } from './client.ts';
 
 type Failed = Exclude<Outcome, Delivered>;
 
+interface Attempt {
+  readonly aborted: boolean;
+  readonly isProbe: boolean;
+  /** Whether another mail was refused in the same words. */
+  readonly isRepeated: (words: string) => boolean;
+}
+
 /**
- * How an attempt ended that failed. `wentOut`: the whole mail was sent, so the server may have taken it. `isRepeated`:
- * another mail was refused in the same words.
+ * How an attempt ended that failed. `wentOut`: the whole mail was sent, so the server may have taken it.
  */
-export function outcomeOf(
-  error: SmtpError,
-  wentOut: boolean,
-  aborted: boolean,
-  isRepeated: (words: string) => boolean,
-): Failed {
-  if (isReply(error)) return outcomeOfReply(error, isRepeated);
+export function outcomeOf(error: SmtpError, wentOut: boolean, attempt: Attempt): Failed {
+  if (isReply(error)) return outcomeOfReply(error, attempt);
+  const { aborted } = attempt;
   const reason = aborted || error.code === 'ETIMEDOUT' ? 'timeout' : 'network';
   if (wentOut) {
     const missing =
@@ -43,15 +45,16 @@ const buildErrors = new Set([
   'EURLACCESS',
 ]);
 
-function outcomeOfReply(error: SmtpError, isRepeated: (words: string) => boolean): Failed {
+function outcomeOfReply(error: SmtpError, { isProbe, isRepeated }: Attempt): Failed {
   if (isLoginFault(error)) return sinkWide('auth', detailWithAdvice(error));
   const detail = isRate(error) ? detailWithAdvice(error) : explain(error).detail;
   if (isAboutTheMail(error) && !isAboutTheSender(error)) {
     if (!isPermanent(error)) return retryFor(error)(temporaryReason(error), detail);
     if (isUnexplained(error)) return perhapsSinkWide('auth', `${detail} ${checkAccount}`);
-    return !isTooLarge(error) && isRepeated(comparable(error))
-      ? sinkWide('auth', `${detail} ${ofAllMails}`)
-      : refusal(error, detail);
+    if (isTooLarge(error)) return refusal(error, detail);
+    if (isRepeated(comparable(error))) return sinkWide('auth', `${detail} ${ofAllMails}`);
+    // The mails before it may have been refused in these words, by what a process before this one has seen.
+    return isProbe ? perhapsSinkWide('auth', `${detail} ${checkAccount}`) : refusal(error, detail);
   }
   // Every mail of this sink would get the same reply.
   if (isPermanent(error)) {

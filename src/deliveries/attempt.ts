@@ -14,11 +14,18 @@ import { type Delivered, mayHaveArrived, type Outcome, outcomeKinds, type Retry 
 import type { Holding } from './leases.ts';
 import { type AttemptEnd, messageOf, type ReadyDelivery } from './prepare.ts';
 import type { Ending } from './settle.ts';
+import type { Ticket } from './traffic.ts';
 import { type ConnectedSinks, withDeadline } from './connected-sinks.ts';
 
 export interface AttemptParts {
   readonly sinks: ConnectedSinks;
   readonly clock: Clock;
+}
+
+/** What a call is made by. `holding`: of the sink, while this replica has it. */
+export interface Permission {
+  readonly holding: Pick<Holding, 'until'>;
+  readonly ticket: Pick<Ticket, 'probe'>;
 }
 
 /** One delivery of a call. */
@@ -35,7 +42,7 @@ export async function attemptAll(
   { sinks, clock }: AttemptParts,
   ready: readonly ReadyDelivery[],
   config: SinkConfig,
-  holding: Pick<Holding, 'until'>,
+  { holding, ticket }: Permission,
   shutdown: AbortSignal,
 ): Promise<AttemptEnd[]> {
   if (ready.length === 0) return [];
@@ -45,7 +52,7 @@ export async function attemptAll(
     const deadline = { clock, holding, timeoutMs: config.timeoutMs, shutdown, abandoned };
     endings = await withDeadline(deadline, (signal) => {
       const items = ready.map(({ claimed: { delivery }, request }) => ({
-        request: { ...request, signal },
+        request: { ...request, isProbe: ticket.probe, signal },
         // Asking twice does no harm.
         uncertain: delivery.uncertain && delivery.connector !== lookupConnector,
         // Whoever replayed it knew that it may have arrived.

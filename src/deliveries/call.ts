@@ -7,8 +7,7 @@ import type { RaisedNotice } from '../model/notices.ts';
 import type { Outcome } from '../model/outcomes.ts';
 import type { AttemptResult, Claim } from '../store/store.ts';
 import { traceIdOf } from '../support/trace.ts';
-import { attemptAll, type AttemptParts } from './attempt.ts';
-import type { Holding } from './leases.ts';
+import { attemptAll, type AttemptParts, type Permission } from './attempt.ts';
 import { nothingSent, prepareAttempt, type PrepareParts, sinkMissing, tracedBy } from './prepare.ts';
 import { defer, recordAll, type RecordParts, type AttemptRecord, maskAttempt } from './record.ts';
 import type { DeliveryOutcome } from './traffic.ts';
@@ -34,13 +33,13 @@ export interface AttemptReport {
 
 /**
  * Carries out one call for claimed deliveries: prepare, ask and send, mask, record, report. Returns the outcomes of those
- * for which the tool was called. `holding`: of the sink, while this replica has it. Never throws.
+ * for which the tool was called. Never throws.
  */
 export async function makeCall(
   parts: CallParts,
   call: readonly Claim[],
   sink: SinkConfig | undefined,
-  holding: Pick<Holding, 'until'>,
+  permission: Permission,
   shutdown: AbortSignal,
 ): Promise<DeliveryOutcome[]> {
   const startedAt = parts.clock.now();
@@ -54,7 +53,7 @@ export async function makeCall(
   const outsideHours = prepared.filter((one) => 'until' in one);
 
   await defer(parts, outsideHours, startedAt, shutdown);
-  const ended = [...unsent, ...(sink ? await attemptAll(parts, ready, sink, holding, shutdown) : [])];
+  const ended = [...unsent, ...(sink ? await attemptAll(parts, ready, sink, permission, shutdown) : [])];
   const attempted = await ofEach(ended, (one) => maskAttempt(parts, one));
   const endedAt = parts.clock.now();
   const settled = await recordAll(parts, attempted, { sink, startedAt, endedAt, shutdown });

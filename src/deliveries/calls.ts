@@ -103,16 +103,19 @@ export class Calls {
    * Carries out one call and learns from its outcomes. If a bug keeps an outcome from being recorded, the delivery stays
    * `sending` until the next start rescues it. Ending the process instead would disturb all other attempts.
    */
-  async carryOut(call: readonly Claim[], { sink, ticket, holding }: Permitted): Promise<void> {
+  async carryOut(call: readonly Claim[], permitted: Permitted): Promise<void> {
+    const { sink, ticket } = permitted;
     const { traffic, strays, shutdown, sinkChanged, wake } = this.#parts;
     const { clock, callFailed, sinks } = this.#parts.call;
     for (const { delivery } of call) strays.begun(delivery.id);
     const waitMs = ticket.startAt - clock.elapsed();
     if (waitMs > 0) await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
-    const ended = await makeCall(this.#parts.call, call, sink, holding, shutdown).catch((error: unknown) => {
-      callFailed(error);
-      return [];
-    });
+    const ended = await makeCall(this.#parts.call, call, sink, permitted, shutdown).catch(
+      (error: unknown) => {
+        callFailed(error);
+        return [];
+      },
+    );
     // Outcomes of aborted attempts say nothing about the sink.
     const conclusive = shutdown.aborted ? [] : ended;
     const usage = sinks.takeUsage(ticket.key.sink);

@@ -64,7 +64,7 @@ export interface Postponement {
 export interface ReadyDelivery {
   readonly claimed: Claim;
   readonly prepared: PreparedMessage;
-  readonly request: Omit<AttemptRequest<Json>, 'signal'>;
+  readonly request: Omit<AttemptRequest<Json>, 'isProbe' | 'signal'>;
 }
 
 /** Composes the message of a claimed delivery by the plan it was made by. `config`: its sink, today. Never throws. */
