@@ -25,6 +25,7 @@ import {
 } from './sinks.ts';
 import { checkLiteralSecrets, findSlips, literalSecrets } from './slips.ts';
 import { withCatalogOf } from './text/catalog-table.ts';
+import { hiddenMark } from './text/editable.ts';
 import { readText, type ReadText } from './text/files.ts';
 import {
   configError,
@@ -48,6 +49,8 @@ export interface LoadOptions extends Surroundings {
   readonly lenientKeys?: readonly string[];
   /** The catalog that stands in for a table, which is not read then. */
   readonly catalogInForce?: Json;
+  /** Nothing is wrong with a value that a page hid. */
+  readonly mayBeHidden?: true;
 }
 
 /** Reads, checks and compiles a config file. Throws a ConfigError with everything that is wrong with it. */
@@ -82,7 +85,14 @@ export function parseToTry(
   const readFile = (): string => {
     throw new Error('it is not looked at');
   };
-  return parseConfig(text, file, { env: {}, connectors, readFile, lenientKeys: topKeys, catalogInForce });
+  return parseConfig(text, file, {
+    env: {},
+    connectors,
+    readFile,
+    lenientKeys: topKeys,
+    catalogInForce,
+    mayBeHidden: true,
+  });
 }
 
 /**
@@ -192,7 +202,9 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
   const values = new Values(options);
   const missing = referenceFaults(value, values, options.lenientKeys);
   const faults = missing.filter(({ severity }) => severity === 'error');
-  const unresolved = new Set(missing.map(({ path }) => path.join('\0')));
+  const hidden = strings(value, [], (text) => text.includes(hiddenMark));
+  if (!options.mayBeHidden) faults.push(...hidden.map(({ path }) => error(path, isHidden)));
+  const unresolved = new Set([...missing, ...hidden].map(({ path }) => path.join('\0')));
   // Other faults of a value whose reference is at fault are consequences.
   const report: Report = (fault) => void (unresolved.has(fault.path.join('\0')) || faults.push(fault));
   const parts = readParts(value, file, values, report, options);
@@ -224,6 +236,8 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
     report(fault);
   return { ...parts, scenarios, policies, faults };
 }
+
+const isHidden = 'this is what the page Rules shows in place of a secret; write the value itself, or ${NAME}';
 
 /** Whether a value says which rules apply, rather than what is sent. */
 const decides = ([top, , key]: Path): boolean =>

@@ -61,6 +61,8 @@ export interface PageContent {
   readonly beside?: Html;
   /** Default: 200. */
   readonly status?: number;
+  /** Only the body is sent, for a script of ours. */
+  readonly isPart?: true;
   /** A whole document of somebody else, to be shown in a frame instead of all this. */
   readonly foreign?: string;
 }

@@ -16,7 +16,7 @@ import { lonePage, product, wholePage } from './frame/layout.ts';
 import { loginPage } from './login.ts';
 import { byOf, type PageRequest, type Form, type Page, type Parts, type PageContent } from './page.ts';
 import { refusedForm } from './refused.ts';
-import { rulesPage, trialForm } from './rules.ts';
+import { checkForm, rulesPage, trialForm } from './rules/rules.ts';
 import { sinkForms, sinkPage } from './sink.ts';
 import { Times } from './frame/times.ts';
 import { todayPage } from './today.ts';
@@ -38,6 +38,7 @@ const all: readonly (Page | Form)[] = [
   refusedForm,
   rulesPage,
   trialForm,
+  checkForm,
 ];
 const pages = all.filter((one) => 'show' in one);
 const forms = all.filter((one) => 'carryOut' in one);
@@ -99,6 +100,7 @@ async function send(res: Response, shown: PageContent, asked: PageRequest, parts
       .set('cache-control', 'no-store')
       .type('html')
       .send(shown.foreign);
+  if (shown.isPart) return sendPage(res, shown.status ?? 200, shown.body);
   const counts = await parts.reads.counts().catch(() => []);
   const needs = counts.reduce((sum, { states }) => sum + states.dead + states.held, 0);
   sendPage(res, shown.status ?? 200, wholePage(shown, asked, needs, pages));

@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import { editableText, hiddenMark, withMarksOf } from '../../src/config/text/editable.ts';
 import { Source } from '../../src/config/text/problems.ts';
-import { failure, load } from './tools.ts';
+import { failure, load, problems } from './tools.ts';
 import { runs } from '../fixtures/runs.ts';
 
 /** A credential of two words, so that it can be written over two lines. */
@@ -43,6 +44,7 @@ describe('a credential is hidden in the lines of a config', () => {
         const written = write(one, two);
         for (const text of [
           `sinks:\n  ats:\n    key: ${written}\n    loud: visible\n`,
+          `sinks:\n  ats:\n    token: ${written}\n    loud: visible\n`,
           `sinks:\n  ats:\n    headers:\n      X-Custom: ${written.replaceAll('\n', '\n  ')}\n    loud: visible\n`,
           // It stands elsewhere, and is used as a credential.
           `parts:\n  some:\n    other: &it ${written.replace('&the ', '')}\nsinks: { ats: { token: *it, loud: visible } }\n`,
@@ -54,10 +56,23 @@ describe('a credential is hidden in the lines of a config', () => {
           expect(lines.split('\n').map(({ length }) => length)).toEqual(
             text.split('\n').map((line) => line.replace(/\r$/, '').length),
           );
+          // And to edit, it is the same config with marks for them.
+          const source = new Source(text);
+          const editable = editableText(source, (part) => part)!;
+          const edited = JSON.stringify(new Source(editable.text).parsed.tree?.value);
+          expect(edited).toContain('visible');
+          for (const hidden of [one, two]) expect(editable.text).not.toContain(hidden);
+          expect(JSON.stringify(withMarksOf(editable, source.parsed.tree!.value))).toBe(edited);
         }
       }),
       runs(20),
     );
+  });
+
+  test('and its mark in a page is no value for the file', () => {
+    expect(problems(`sinks: { page: { connector: pager, token: ${hiddenMark} } }`)).toEqual([
+      '1:43 this is what the page Rules shows in place of a secret; write the value itself, or ${NAME}',
+    ]);
   });
 
   test.each([

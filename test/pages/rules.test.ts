@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { readable } from '../../src/pages/config-shown.ts';
+import { readable } from '../../src/pages/rules/config-shown.ts';
 import { load } from '../config/tools.ts';
 import { endpoint, jsonLines, post, run, settled } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from './browser.ts';
@@ -32,9 +32,30 @@ rules:
 
 const env = { CRM_TOKEN: 'secret-from-the-environment' };
 
-async function started() {
+/** Credentials that are written in the file, of which each has to be as it should. */
+const literals = (url: string) => `
+sinks:
+  ats: { connector: webhook, url: '${url}', allowPrivate: true, auth: { basic: { user: u, password: 'literal-secret-1' } },
+    headers: { X-Custom: "first-line-\\
+      second-line" } }
+  slack: { connector: slack, token: xoxb-literal-secret-3 }
+rules:
+  - name: told
+    when: { status: Completed }
+    then:
+      - { sink: ats, headers: { X-Api-Key: literal-secret-2 }, body: { who: '{{ event.candidateId }}' } }
+  - { name: quiet, when: { not: { status: Completed } }, then: [ { sink: slack, channel: '#hiring' } ] }
+`;
+
+const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
+
+/** As a browser has it in the editor. */
+const textIn = (page: string): string =>
+  /<textarea[^>]*>\n?([^<]*)</.exec(page)![1]!.replaceAll(/&(.*?);/g, (_, name: string) => entities[name]!);
+
+async function started(written = rules) {
   const http = await endpoint();
-  const pages = await startPages(rules(http.url), env);
+  const pages = await startPages(written(http.url), env);
   await pages.login();
   const token = await pages.csrf();
   const tryConfig = async (config: string) => {
@@ -116,7 +137,7 @@ unmatched: silent
     const broken = await tryConfig(text.replace('name: told', `nme: told${hostile}`));
     expect(broken.status).toBe(200);
     expect(broken.text).toContain('this config would be refused');
-    expect(broken.text).toMatch(/line 17, column\s+5: unknown key/);
+    expect(broken.text).toMatch(/line 17, column 5<\/a\s*>: unknown key/);
     expect(broken.text).not.toContain('<img src=x');
 
     const probing = text
@@ -149,6 +170,40 @@ unmatched: silent
     const forged = await send('/rules/try', { form: { config: text } });
     expect(forged.status).toBe(403);
     expect(http.calls).toHaveLength(1);
+  });
+
+  test('the editor begins with the config in force: what it hides is compared as what it is, and can be had in no way', async () => {
+    const { app, file, page, tryConfig } = await started(literals);
+    await post(app, { candidateId: 'Dana' });
+    await settled(file);
+    const begun = textIn(await page('/rules'));
+    expect(begun).toContain('X-Api-Key: ••hidden•• }');
+    const same = await tryConfig(begun.replace('connector.db"', '$&, secretKey: ••hidden••'));
+    expect(same.text).toContain('this config is good');
+    expect(same.text).toContain('1 event compared: everything would be delivered as it was decided');
+    expect(textIn(same.text)).toContain('secretKey: ••hidden••');
+    const other = await tryConfig(begun.replace("body: { who: '", "body: { key: ••hidden••, whom: '"));
+    expect(other.text).toContain('1 event compared: 1 would be delivered differently');
+    const moved = await tryConfig(begun.replace('X-Api-Key: ••hidden••', 'X-Api-Key: another'));
+    expect(moved.text).toContain('1 would be delivered differently');
+    for (const { text } of [same, other, moved]) expect(text).not.toMatch(/literal-secret|first-line/);
+  });
+
+  test('checks what is written, but not while a config is tried: that goes first', async () => {
+    const { text, token, send, tryConfig } = await started();
+    const check = async (config: string) => {
+      const answer = await send('/rules/check', { form: { csrf: token, config } });
+      return { status: answer.status, text: await answer.text() };
+    };
+    const wrong = await check(text.replace('name: told', 'nme: told'));
+    expect(wrong.status).toBe(200);
+    expect(wrong.text).toMatch(/^<div id="checked">[^]*data-line="17" data-column="5"/);
+    expect(wrong.text).not.toContain('compared');
+    expect((await check('x'.repeat(300_000))).status).toBe(413);
+    const [first, second] = await Promise.all([check(text), check(text)]);
+    expect(new Set([first.status, second.status])).toEqual(new Set([200, 503]));
+    const [checked, tried] = await Promise.all([check(text), tryConfig(text)]);
+    expect([checked.status, tried.status]).toEqual([503, 200]);
   });
 
   test('tries one config at a time', async () => {
@@ -209,10 +264,48 @@ test('in a browser an event and a config are tried, in light on a desktop and in
   await page.getByRole('heading', { name: 'Would be sent' }).waitFor();
   expect(await barriersOf(page)).toEqual([]);
 
-  await page.getByLabel('A whole config').fill(text.replace('status: Completed', 'status: Complete'));
+  const editor = page.getByLabel('A whole config');
+  await editor.fill(text.replace('status: Completed', 'status: Complete'));
   await page.getByRole('button', { name: 'Check it' }).click();
   await page.getByText('this config would be refused').waitFor();
   expect(await barriersOf(page)).toEqual([]);
+});
+
+test('while somebody writes, what is wrong is said of what stands there, and leads to it', async () => {
+  const { app } = await started();
+  const page = await openLoggedIn(`${app.adminUrl}/rules`);
+  const editor = page.getByLabel('A whole config');
+  const begun = await editor.inputValue();
+  expect(begun).toContain('X-Api-Key: ••hidden••');
+  const layer = `Array.from(document.querySelector('.editor pre').children, (line) => line.textContent).join('\\n')`;
+  expect(await page.evaluate(layer)).toBe(begun);
+  // An answer that comes late says nothing of what has been written meanwhile.
+  const late = Promise.withResolvers<void>();
+  let asked = 0;
+  await page.route('**/rules/check', async (route) => {
+    asked += 1;
+    if (asked === 1) await late.promise;
+    await route.continue();
+  });
+  await editor.fill(begun.replace('name: told', 'nme: told'));
+  await expect.poll(() => asked).toBe(1);
+  await editor.fill(begun.replace('status: Completed', 'status: Complete'));
+  late.resolve();
+  const problem = page.getByRole('link', { name: /^line/ });
+  await problem.and(page.locator('[data-severity=error]')).waitFor();
+  expect(asked).toBe(2);
+  expect(await problem.first().textContent()).toBe('line 18, column 21');
+  await page.getByRole('status').getByText('1 error: this config would be refused.').waitFor();
+  expect(await page.locator('.editor pre .error').textContent()).toContain('status: Complete ');
+  expect(await barriersOf(page)).toEqual([]);
+  await problem.first().press('Enter');
+  await page.keyboard.press('Shift+End');
+  const chosen =
+    'const area = document.activeElement; area.value.slice(area.selectionStart, area.selectionEnd)';
+  expect(await page.evaluate(chosen)).toBe('Complete }');
+  await page.keyboard.type('Completed }');
+  await page.getByRole('status').getByText('can be used').waitFor();
+  expect(await problem.and(page.locator('[data-severity=error]')).count()).toBe(0);
 });
 
 test('no line is shown of a text that cannot be parsed, or is too long', async () => {

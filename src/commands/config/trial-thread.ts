@@ -11,8 +11,8 @@ import type { Trial, TrialQuestion } from '../../config/live/trials.ts';
 import { lookOver, verdict } from './check.ts';
 
 /**
- * The thread in which a pasted config is tried. It has no environment and reads no file: a reference stays as it is
- * written, in the pasted config and in those that decided the events, so that the two can be compared.
+ * The thread in which a config of the page is tried. It has no environment and reads no file: a reference stays as it is
+ * written, in that config and in those that decided the events, so that the two can be compared.
  */
 
 async function tried(question: TrialQuestion): Promise<Trial> {
@@ -40,12 +40,12 @@ async function tried(question: TrialQuestion): Promise<Trial> {
 /** Or why the two cannot be compared. */
 async function backtested({ events, plans }: TrialQuestion, source: Json): Promise<BacktestReport | string> {
   // No config in a store has this id.
-  const pasted = '';
+  const itself = '';
   const known = new Plans(
-    async (id) => (id === pasted ? source : (plans.get(id) ?? null)),
+    async (id) => (id === itself ? source : (plans.get(id) ?? null)),
     (one) => compilePlan(one, asWritten(one)),
   );
-  const next = wholly(await known.get(pasted));
+  const next = wholly(await known.get(itself));
   if ('fault' in next) return next.fault;
   const summary = new Backtest(next, connectors);
   for (const { event, facts, configId } of events) summary.add(event, facts, await known.get(configId));

@@ -1,11 +1,12 @@
 import type { BacktestReport } from '../../backtest/backtest.ts';
 import { ConfigError, type Problem } from '../config.ts';
+import { type EditableText, hiddenMark, withMarksOf } from '../text/editable.ts';
 import { foundBy } from '../../lookups/facts.ts';
 import type { EventWithFacts, Json } from '../../model.ts';
 import { askThread } from './reload.ts';
 import type { Reads } from '../../store/store.ts';
 
-/** A config that somebody pastes into a page: what `check` and `backtest` say of it, without a file or a value from outside. */
+/** A config that somebody writes in a page: what `check` and `backtest` say of it, without a file or a value from outside. */
 
 /** What is asked of the other thread. */
 export interface TrialQuestion {
@@ -34,7 +35,7 @@ export interface Trial {
   readonly backtest: BacktestReport | null;
 }
 
-const name = 'pasted config';
+const name = 'this config';
 const deadlineMs = 15_000;
 const backtestedForMs = 30 * 86_400_000;
 const mostEvents = 1000;
@@ -47,7 +48,7 @@ export class Trials {
   readonly #thread: URL;
   readonly #catalog: () => Json;
   readonly #closing: AbortSignal;
-  #isBusy = false;
+  #running: { readonly isCheck: boolean; readonly end: AbortController } | null = null;
 
   /** `closing`: ends the one under way, which would keep the process from its end. */
   constructor(
@@ -62,33 +63,40 @@ export class Trials {
     this.#closing = closing;
   }
 
-  /** Null while another one is tried, and when it was ended. */
-  async try(text: string, now: number): Promise<Trial | null> {
-    if (this.#isBusy) return null;
-    this.#isBusy = true;
+  /** `shown`: what somebody began with. Null while another one is tried, and when it was ended. */
+  async try(text: string, shown: EditableText | null, now: number): Promise<Trial | null> {
+    return this.#inTurn(text, false, async () => this.#recent(text.includes(hiddenMark) ? shown : null, now));
+  }
+
+  /** As `try`, without events. It ends when somebody tries a config: it is asked for again and again, while one writes. */
+  async check(text: string): Promise<Trial | null> {
+    return this.#inTurn(text, true, async () => ({ events: [], plans: new Map() }));
+  }
+
+  async #inTurn(
+    text: string,
+    isCheck: boolean,
+    recent: () => Promise<Pick<TrialQuestion, 'events' | 'plans'>>,
+  ): Promise<Trial | null> {
+    if (this.#running && (isCheck || !this.#running.isCheck)) return null;
+    this.#running?.end.abort();
+    const mine = { isCheck, end: new AbortController() };
+    this.#running = mine;
+    const signal = AbortSignal.any([this.#closing, mine.end.signal]);
     try {
-      const question: TrialQuestion = {
-        text,
-        name,
-        catalogInForce: this.#catalog(),
-        ...(await this.#recent(now)),
-      };
-      return await askThread<Trial>(this.#thread, question, {
-        file: name,
-        deadlineMs,
-        signal: this.#closing,
-      });
+      const question: TrialQuestion = { text, name, catalogInForce: this.#catalog(), ...(await recent()) };
+      return await askThread<Trial>(this.#thread, question, { file: name, deadlineMs, signal });
     } catch (error) {
-      if (this.#closing.aborted) return null;
+      if (signal.aborted) return null;
       if (!(error instanceof ConfigError)) throw error;
       return { problems: error.problems, summary: null, left: [], backtest: null };
     } finally {
-      this.#isBusy = false;
+      if (this.#running === mine) this.#running = null;
     }
   }
 
   /** The newest events, as many as are shown to be enough and no more. */
-  async #recent(now: number): Promise<Pick<TrialQuestion, 'events' | 'plans'>> {
+  async #recent(shown: EditableText | null, now: number): Promise<Pick<TrialQuestion, 'events' | 'plans'>> {
     const stories = await this.#reads.events({ since: now - backtestedForMs, limit: mostEvents });
     const events: TrialEvent[] = [];
     const plans = new Map<string, Json>();
@@ -98,7 +106,9 @@ export class Trials {
       bytes += JSON.stringify([event.raw, facts]).length;
       if (bytes > mostEventBytes) break;
       events.push({ event, facts, configId });
-      if (!plans.has(configId)) plans.set(configId, await this.#reads.config(configId));
+      if (plans.has(configId)) continue;
+      const plan = await this.#reads.config(configId);
+      plans.set(configId, shown ? withMarksOf(shown, plan) : plan);
     }
     return { events, plans };
   }

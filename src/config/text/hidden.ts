@@ -254,6 +254,10 @@ const longWord = 16;
 
 const hide = (_all: string, before: string, value: string): string => before + starsAlone(value);
 
-/** Punctuation of YAML around a value stays. */
+/** Punctuation of YAML around a value stays, and in a list. */
 const starsAlone = (value: string): string =>
-  value.includes('{{') ? value : value.replace(/(?<=^["'[]?)[^"'[].*?(?=["'\]]?$)/s, stars);
+  value.includes('{{')
+    ? value
+    : value.startsWith('[')
+      ? value.replaceAll(/[^,"'[\]]+/g, stars)
+      : value.replace(/(?<=^["']?)[^"'].*?(?=["'\]]?$)/s, stars);

@@ -15,7 +15,7 @@ import { printable } from '../../support/text.ts';
 import { carryOut, isCalled, pause, resume, tryNow } from '../changes.ts';
 import { byOf, type Parts, storyFor } from '../page.ts';
 import { keptRefused } from '../refused.ts';
-import { policiesIn, routesIn } from '../config-shown.ts';
+import { policiesIn, routesIn } from '../rules/config-shown.ts';
 import { type DescribedRoute, openApi } from './openapi.ts';
 import {
   detail,

@@ -21,6 +21,7 @@ const assets = {
     new URL('./assets/pages.css', import.meta.url),
     new URL('./assets/lists.css', import.meta.url),
     new URL('./assets/charts.css', import.meta.url),
+    new URL('./assets/editor.css', import.meta.url),
   ),
   script: asset(
     'page.js',
@@ -28,6 +29,7 @@ const assets = {
     new URL('./assets/page.js', import.meta.url),
     new URL('./assets/live.js', import.meta.url),
     new URL('./assets/keys.js', import.meta.url),
+    new URL('./assets/editor.js', import.meta.url),
   ),
   icon: asset('icon.svg', 'svg', new URL('./assets/icon.svg', import.meta.url)),
 };

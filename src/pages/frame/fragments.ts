@@ -40,6 +40,8 @@ export const stateChip = (state: DeliveryState): Html => chip(tones[state], stat
 /** The tool of a sink, unless its name says it. */
 export const toolOf = (sink: string, connector: string): string => (sink === connector ? '' : connector);
 
+export const badNotice = (text: string): Html => html`<p class="notice bad">${text}</p>`;
+
 /** What a pending delivery waits for. */
 export function waitsFor(delivery: Delivery, pauses: Pauses, times: Times): Html | null {
   if (delivery.state !== 'pending') return null;

@@ -1,11 +1,12 @@
 import { setImmediate as otherWork, setTimeout as sleep } from 'node:timers/promises';
-import type { Config } from '../config/config.ts';
-import { Source } from '../config/text/problems.ts';
-import type { Json } from '../model.ts';
-import { policyFields, routeFields } from '../ops/printed.ts';
-import { prove } from '../rules/policies/prove.ts';
-import { routesOf } from '../rules/routes.ts';
-import { maskTexts } from '../support/secret.ts';
+import type { Config } from '../../config/config.ts';
+import { editableText, type EditableText } from '../../config/text/editable.ts';
+import { Source } from '../../config/text/problems.ts';
+import type { Json } from '../../model.ts';
+import { policyFields, routeFields } from '../../ops/printed.ts';
+import { prove } from '../../rules/policies/prove.ts';
+import { routesOf } from '../../rules/routes.ts';
+import { maskTexts } from '../../support/secret.ts';
 
 /** Who hears of what by a config, and where it says so. */
 
@@ -60,6 +61,8 @@ export interface ReadableConfig {
   readonly lineCount: number;
   /** The line of each rule, from 1 on. */
   readonly rules: ReadonlyMap<string, number>;
+  /** Null where it is not to be begun with: it is too long, or cannot be told without its secrets. */
+  readonly editable: EditableText | null;
 }
 
 /** Of a longer text no page shows the lines, and it would take seconds to find the rules in it. */
@@ -75,7 +78,7 @@ export function readable(text: string, config: Config): Promise<ReadableConfig> 
 
 async function read(text: string, { plan, mask }: Config): Promise<ReadableConfig> {
   const lineCount = text.split('\n').length;
-  const none = { lines: null, lineCount, rules: new Map() };
+  const none = { lines: null, lineCount, rules: new Map(), editable: null };
   if (text.length > mostParsed) return none;
   const source = new Source(text);
   const { tree, isParsed } = source.parsed;
@@ -86,6 +89,7 @@ async function read(text: string, { plan, mask }: Config): Promise<ReadableConfi
   return {
     lines: await inSlices(lines, mask),
     lineCount,
+    editable: editableText(source, mask),
     rules: new Map(await inSlices(plan.rules.names, (name, index) => [name, lineOf(index)] as const)),
   };
 }

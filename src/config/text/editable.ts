@@ -1,0 +1,73 @@
+import { isMap, type Json } from '../../model.ts';
+import type { Mask } from '../../support/secret.ts';
+import { Source } from './problems.ts';
+
+/**
+ * A config's text that somebody may edit without seeing its secrets: a mark stands for each. They are nowhere put back, as
+ * whoever edits could then write what shows them. What they would be compared with gets the same marks instead.
+ */
+export interface EditableText {
+  readonly text: string;
+  /** What stands for a hidden value, by its key and itself. */
+  readonly marked: ReadonlyMap<string, Json>;
+}
+
+export const hiddenMark = '••hidden••';
+
+/** Null where the text with marks is not the same config otherwise, as where a part of its syntax looks like a secret. */
+export function editableText(source: Source, mask: Mask): EditableText | null {
+  const written = source.text.split('\n');
+  const lines = source.shown(mask).map((line, at) => withMarks(line, written[at]!, mask));
+  const { tree, isParsed } = source.parsed;
+  const edited = new Source(lines.join('\n'));
+  if (!tree || !isParsed || !edited.parsed.tree || !edited.parsed.isParsed) return null;
+  const marked = new Map<string, Json>();
+  return collect(tree.value, edited.parsed.tree.value, '', marked) ? { text: edited.text, marked } : null;
+}
+
+/** Stars that were written stay, and what begins a comment. */
+function withMarks(line: string, written: string, mask: Mask): string {
+  const marked = line.replaceAll(/\*+(?: +\*+)*/g, (stars, at: number) =>
+    written.startsWith(stars, at)
+      ? stars
+      : `${/\s#/.test(written.slice(at - 1, at + 1)) ? '# ' : ''}${hiddenMark}`,
+  );
+  const masked = mask(marked);
+  return masked === marked ? marked : masked.replaceAll('***', hiddenMark);
+}
+
+/** Whether both have the same shape, but for what a mark stands for. */
+function collect(value: Json, shown: Json, key: string, marked: Map<string, Json>): boolean {
+  if (typeof shown === 'string' && shown !== value) {
+    marked.set(placed(key, value), shown);
+    return shown.includes(hiddenMark);
+  }
+  if (Array.isArray(value))
+    return (
+      Array.isArray(shown) &&
+      value.length === shown.length &&
+      value.every((one: Json, at) => collect(one, (shown as readonly Json[])[at]!, key, marked))
+    );
+  if (isMap(value)) {
+    if (!isMap(shown)) return false;
+    const keys = Object.keys(value);
+    return (
+      keys.join('\n') === Object.keys(shown).join('\n') &&
+      keys.every((one) => collect(value[one]!, shown[one]!, one, marked))
+    );
+  }
+  return value === shown;
+}
+
+const placed = (key: string, value: unknown): string => JSON.stringify([key, value]);
+
+/** What was compiled from such a config, with the marks of its text. */
+export function withMarksOf({ marked }: Pick<EditableText, 'marked'>, source: Json, key = ''): Json {
+  const mark = marked.get(placed(key, source));
+  if (mark !== undefined) return mark;
+  if (Array.isArray(source)) return source.map((one: Json) => withMarksOf({ marked }, one, key));
+  if (!isMap(source)) return source;
+  return Object.fromEntries(
+    Object.entries(source).map(([name, one]) => [name, withMarksOf({ marked }, one, name)]),
+  );
+}
