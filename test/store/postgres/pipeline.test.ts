@@ -120,6 +120,15 @@ describe('a pipeline', () => {
     expect(await ask(notes)).toEqual([[1, 2, 3, 4].map((n) => ({ n }))]);
   });
 
+  test('keeps also what reads prepared where it is told to', async () => {
+    const notes = rows('select n from notes where n = $1', 1);
+    for (const kept of [[], [{ statement: notes.sql }]]) {
+      const asked = client.query('select statement from pg_prepared_statements');
+      expect((await asked).rows).toEqual(kept);
+      expect(await send(client, [notes], timeoutMs, 'all')).toEqual([[]]);
+    }
+  });
+
   test('undoes all of a pipeline in which one statement fails, and the connection goes on', async () => {
     const failing = ask(
       changes(insert, 1, 'one'),
