@@ -42,6 +42,11 @@ describe('the repository', () => {
     expect(release).toMatch(/^\.ci\/image ".*:\$\{GITHUB_REF_NAME#v\}" \S+ linux\/amd64,linux\/arm64 >> /m);
   });
 
+  test('installs and starts by what any shell has, that of Windows, too', () => {
+    for (const name of ['prepare', 'start', 'demo'])
+      expect(scripts[name]).toMatch(/^node [\w./-]+\.[jt]s[\w ./-]*( && node [\w ./-]+)*$/);
+  });
+
   test('names in its pages only files and scripts that there are', () => {
     for (const page of ['CONTRIBUTING.md', 'SECURITY.md', 'README.md']) {
       const text = read(page);
