@@ -261,3 +261,7 @@ export function fieldsOf(req: Request): { readonly [name: string]: string | unde
     Object.entries(body).filter((pair): pair is [string, string] => typeof pair[1] === 'string'),
   );
 }
+
+/** Of a form's field that may come several times. */
+export const idsOf = (req: Request): readonly string[] =>
+  [(req.body as { readonly id?: unknown } | undefined)?.id].flat().filter((id) => typeof id === 'string');

@@ -185,6 +185,9 @@ export interface Refusals extends RefusedEvents {
   readonly words: string;
   /** A sentence without its full stop. */
   readonly what: string;
+  /** What to put right. */
+  readonly fix: string;
+  /** The same, with what to do about those that are kept. */
   readonly advice: string;
   /** The command that puts them away. */
   readonly command: string;
@@ -214,6 +217,7 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
       const from = more > 0 ? wording.say('andMore', { list, count: more }) : list;
       const total = alike.reduce((sum, one) => sum + one.count, 0);
       const { short, why, advice } = refusalTexts[reason];
+      const fix = wording.say(advice);
       return {
         reason,
         from,
@@ -222,7 +226,8 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
         last: Math.max(...alike.map(({ last }) => last)),
         words: `${count(total, 'event')} ${total === 1 ? 'was' : 'were'} ${short}`,
         what: wording.say('refusedDetail', { count: total, from, why: wording.say(why) }),
-        advice: reason === 'store' ? wording.say(advice) : `${wording.say(advice)} ${takeIn}`,
+        fix,
+        advice: reason === 'store' ? fix : `${fix} ${takeIn}`,
         command: `${program} ignore --reason ${reason}`,
       };
     },

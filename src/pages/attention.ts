@@ -3,10 +3,11 @@ import { needsOf, readStatus, type SinkStatus, type Status } from '../ops/status
 import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
-import { changeList, type Chosen, choiceForm } from './changes.ts';
-import { chip, seen } from './frame/fragments.ts';
+import { changeList, type Chosen, choiceForm, tickForm } from './changes.ts';
+import { tickBox } from './frame/asking.ts';
+import { candidateName, chip, seen, testName, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
-import type { PageRequest, Page } from './page.ts';
+import type { PageRequest, Page, Parts } from './page.ts';
 import { refusedCard } from './refused.ts';
 import { rejectedNotice, troubleItems } from './frame/troubles.ts';
 
@@ -36,7 +37,7 @@ export const attentionPage: Page = {
     const parts: GroupView[] = [];
     // One after the other: each may have to look for its cause among thousands.
     for (const group of shown)
-      parts.push({ ...group, list: isListed ? await listOf(reads, group, asked) : null });
+      parts.push({ ...group, list: isListed ? await listOf(all, group, asked) : null });
     const isLeft = state === undefined || groups.length > 0;
     const stuck = status.sinks.filter((one) => one.dead + one.held > 0 && (sink ?? one.sink) === one.sink);
     const cards = isLeft ? stuck.map((one) => sinkCard(one, groups, parts, asked)) : [];
@@ -66,7 +67,7 @@ async function overview(
           <p>What a tool refuses, or nobody can tell about, shows up here with its cause and what to do.</p>
         </section>`
       : html`<ul class="plain stack troubles">
-          ${troubleItems(status, asked)}
+          ${troubleItems(status, asked, true)}
         </ul>`
   }
   ${rejectedNotice(status)} ${cards}
@@ -107,7 +108,7 @@ interface GroupView extends Group {
   readonly list: Html | null;
 }
 
-async function listOf(reads: Reads, group: Group, asked: PageRequest): Promise<Html> {
+async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest): Promise<Html> {
   const { state, sink, cause } = group;
   const { after } = asked.query;
   const found = await reads.deliveries({
@@ -121,30 +122,40 @@ async function listOf(reads: Reads, group: Group, asked: PageRequest): Promise<H
   const stories = await inParts(shown, async ({ eventId }) =>
     eventId === null ? null : reads.event(eventId),
   );
+  const canTick = group.count > 1 && asked.person.role === 'full';
   const items = shown.map(({ id, rule, attempts }, place) => {
     const event = stories[place]?.event;
+    const more = [ofRule(cause) === null && `rule ${seen(rule)}`, attempts > 1 && count(attempts, 'attempt')]
+      .filter(Boolean)
+      .join(', ');
     return html`<li>
+      ${canTick && tickBox(id, event ? `Candidate ${candidateName(event)}` : id)}
       <p class="break">
         ${
           event
-            ? html`<a href="/events/${event.id}">${event.candidateNumericalId ?? seen(event.candidateId)}</a>
-                ${event.status}, test ${event.testId}, ${asked.times.short(event.receivedAt)}`
+            ? html`<a href="/events/${event.id}">${candidateName(event)}</a> ${event.status},
+                ${testName(config(), event.testId)}, ${asked.times.short(event.receivedAt)}`
             : html`<span class="id">${id}</span>`
         }
-        <br /><span class="muted small">rule ${seen(rule)}, ${count(attempts, 'attempt')}, </span
-        ><span class="id muted">${id}</span>
+        ${more && html`<br /><span class="muted small">${more}</span>`}
       </p>
-      ${choiceForm({ id, states: [], sink, count: 1 }, '', asked)}
     </li>`;
   });
+  const list = html`<ul class="plain items">
+    ${items}
+  </ul>`;
   const next =
     found.length > shown.length
       ? pathWith('/attention', { ...queryOf(group), after: shown.at(-1)!.id })
       : null;
-  return html`<ul class="plain items">
-      ${items}
-    </ul>
-    ${next && html`<p><a href="${next}">The next ${shownDeliveries}</a></p>`}`;
+  return html`${canTick ? tickForm(sink, list, asked) : list}
+  ${next && html`<p><a href="${next}">The next ${shownDeliveries}</a></p>`}`;
+}
+
+/** The action whose messages the tool refuses, in words; null where that is not the cause. */
+function ofRule(cause: string): string | null {
+  const [, rule, action] = / in (.*) (\d+)$/s.exec(cause) ?? [];
+  return rule === undefined ? null : `rule ${seen(rule)}, action ${Number(action) + 1}`;
 }
 
 const queryOf = ({ sink, state, cause }: Group) => ({ sink, state, cause });
@@ -158,14 +169,14 @@ function sinkCard(
   const states = [...(dead > 0 ? (['dead'] as const) : []), ...(held > 0 ? (['held'] as const) : [])];
   const ofSink = groups.filter((group) => group.sink === sink);
   const shown = parts.filter((part) => part.sink === sink);
-  const all: Chosen = { states, sink, count: dead + held };
+  const all: Chosen = { ids: [], states, sink, count: dead + held };
   const isWhole = asked.query['state'] === undefined;
   const ofNotices = isWhole ? all.count - ofSink.reduce((sum, group) => sum + group.count, 0) : 0;
   const others = ofSink.length - shown.length;
   return html`<section class="card">
     <h2>
-      <span class="break">${sink}</span>
-      <small>${connector ?? 'not in the config any more'}</small>
+      <a class="break" href="/sinks/${sink}">${sink}</a>
+      <small>${connector === null ? 'not in the config any more' : toolOf(sink, connector)}</small>
     </h2>
     <div class="parts">
       ${shown.map((part) => groupPart(part, asked))}
@@ -192,15 +203,18 @@ function sinkCard(
 
 function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
   const { state, sink, cause, reason, firstAt } = group;
-  const chosen: Chosen = { states: [state], sink, count: group.count, ...(state === 'dead' && { cause }) };
-  const [, rule, action] = / in (.*) (\d+)$/s.exec(cause) ?? [];
+  const chosen: Chosen = {
+    ids: [],
+    states: [state],
+    sink,
+    count: group.count,
+    ...(state === 'dead' && { cause }),
+  };
+  const rule = ofRule(cause);
   return html`<section>
     <h3>
       ${chip('bad', `${group.count} ${state === 'dead' ? 'given up' : 'held'}`)}
-      <span class="muted small"
-        >${rule !== undefined && `rule ${seen(rule)}, action ${Number(action) + 1},`} since
-        ${asked.times.short(firstAt)}</span
-      >
+      <span class="muted small">${rule !== null && `${rule},`} since ${asked.times.short(firstAt)}</span>
     </h3>
     <p class="break">${seen(reason)}</p>
     <p class="muted">${fixFor(group)}</p>
@@ -208,10 +222,12 @@ function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
     ${
       list === null
         ? html`<p><a href="${pathWith('/attention', queryOf(group))}">Which</a></p>`
-        : html`<details ${asked.query['state'] !== undefined && html`open`}>
-            <summary>Which</summary>
-            ${list}
-          </details>`
+        : group.count === 1
+          ? list
+          : html`<details ${asked.query['state'] !== undefined && html`open`}>
+              <summary>Which</summary>
+              ${list}
+            </details>`
     }
   </section>`;
 }
@@ -220,8 +236,8 @@ function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
 function fixFor({ state, cause }: Group): string {
   if (state === 'held')
     return 'Nobody can ask this tool what arrived. Look there: replay what is missing, discard what came.';
-  if (cause.includes(' in '))
-    return 'The tool refuses this message. Change the config or the tool, then replay: that follows the config in force.';
+  if (ofRule(cause) !== null)
+    return 'The tool refuses this message. Put that right there or in the config, then replay: it goes by the config in force.';
   if (cause === 'auth') return 'The credentials were refused. Give it new ones, then replay.';
   return 'The tool did not work. When it does again (check --live asks it), replay.';
 }

@@ -16,26 +16,18 @@ import { inParts } from '../store/paging.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
 import { chip, seen, tones } from './frame/fragments.ts';
 import type { Config } from '../config/config.ts';
-import { html, type Html, safeUrl } from '../support/html.ts';
+import { html, type Html } from '../support/html.ts';
 import { count } from '../support/text.ts';
-import {
-  actionsForm,
-  type PageRequest,
-  csrfField,
-  type Form,
-  type Page,
-  type Parts,
-  type FormRequest,
-  type PageContent,
-} from './page.ts';
+import { type Asking, askingForm, askingPage, type Choice } from './frame/asking.ts';
+import { actionsForm, type PageRequest, type Form, type Page, type Parts, type PageContent } from './page.ts';
 import type { Times } from './frame/times.ts';
 
 /** What people do to deliveries on the pages: forms that ask first, and pages that show how far it is. */
 
 /** Which deliveries a form is about. */
 export interface Chosen {
-  /** One alone. Else those in these states, to this sink, for this cause. */
-  readonly id?: string | undefined;
+  /** These alone. Else, where it is empty, those in these states, to this sink, for this cause. */
+  readonly ids: readonly string[];
   readonly states: readonly ('dead' | 'held')[];
   readonly sink: string;
   readonly cause?: string | undefined;
@@ -57,59 +49,49 @@ const actions = {
 };
 type Action = keyof typeof actions;
 
-const questionOf = (action: Action, { count: many, sink }: Chosen): string =>
-  actions[action].question(`${many === 1 ? 'this delivery' : `these ${many} deliveries`} to ${sink}`);
+const askingOf = ({ ids, states, sink, cause, count: many }: Chosen): Asking => ({
+  path: '/attention/change',
+  about: { id: ids, states: states.join(' '), sink, cause, count: many },
+});
+
+/** `which`: in the question. */
+const choiceOf = (action: Action, which: string, many = '', label?: string): Choice => ({
+  action,
+  button: `${actions[action].button} ${many}`.trim(),
+  question: actions[action].question(which),
+  label,
+});
+const allActions: readonly Action[] = ['replay', 'discard'];
+
+const whichOf = ({ count: many, sink }: Chosen): string =>
+  `${many === 1 ? 'this delivery' : `these ${many} deliveries`} to ${sink}`;
 
 /** Two buttons for the same deliveries; `many`: what the buttons say besides. */
 export function choiceForm(chosen: Chosen, many: string, asked: PageRequest): Html {
-  const button = (action: Action) =>
-    html`<button
-      ${(action === 'discard' || chosen.id !== undefined) && html`class="quiet"`}
-      name="action"
-      value="${action}"
-      aria-label="${[actions[action].button, many, chosen.id].filter(Boolean).join(' ')}"
-      data-confirm="${questionOf(action, chosen)}"
-    >
-      ${actions[action].button} ${many}
-    </button>`;
-  const inside = html`${choiceFields(chosen)} ${chosen.id === undefined && noteField} ${button('replay')}
-  ${button('discard')}`;
-  return actionsForm('/attention/change', inside, asked);
+  const [alone] = chosen.ids;
+  const choices = allActions.map((action) => choiceOf(action, whichOf(chosen), many, alone));
+  return askingForm(askingOf(chosen), choices, asked, { isQuiet: alone !== undefined });
 }
 
-export const noteField = html`<label class="note"
-  ><span class="hidden">Why</span><input name="note" maxlength="500" placeholder="Why (others see it)"
-/></label>`;
-
-const choiceFields = ({ id, states, sink, cause, count: many }: Chosen): Html =>
-  html`${id !== undefined && html`<input type="hidden" name="id" value="${id}" />`}
-    <input type="hidden" name="states" value="${states.join(' ')}" />
-    <input type="hidden" name="sink" value="${sink}" />
-    ${cause !== undefined && html`<input type="hidden" name="cause" value="${cause}" />`}
-    <input type="hidden" name="count" value="${many}" />`;
+/** The same for those that are ticked of some. */
+export function tickForm(sink: string, boxes: Html, asked: PageRequest): Html {
+  const choices = allActions.map((action) =>
+    choiceOf(action, `the selected deliveries to ${sink} ({count})`, 'selected'),
+  );
+  return askingForm(askingOf({ ids: [], states: [], sink, count: 0 }), choices, asked, { boxes });
+}
 
 export const changeForm: Form = {
   path: '/attention/change',
   async carryOut(sent, parts) {
-    const { action, id, states = '', sink = '', cause, count: many, confirmed } = sent.form;
+    const { ids } = sent;
+    const { action, states = '', sink = '', cause, count: many, confirmed } = sent.form;
     const named = states.split(' ').filter((state) => state === 'dead' || state === 'held');
     if (action !== 'replay' && action !== 'discard') return notUnderstood;
-    if (id === undefined && (named.length === 0 || sink === '')) return notUnderstood;
-    const chosen: Chosen = {
-      states: named,
-      sink,
-      count: Number(many) || 0,
-      id,
-      cause,
-    };
-    if (confirmed !== 'yes') {
-      const { button } = actions[action];
-      const question = questionOf(action, chosen);
-      return confirmPage(
-        { path: changeForm.path, action, button, question, fields: choiceFields(chosen) },
-        sent,
-      );
-    }
+    if (ids.length === 0 && (named.length === 0 || sink === '')) return notUnderstood;
+    const chosen: Chosen = { ids, states: named, sink, cause, count: ids.length || Number(many) || 0 };
+    if (confirmed !== 'yes')
+      return askingPage(askingOf(chosen), choiceOf(action, whichOf(chosen)), '/attention', sent);
     return `/attention/changes/${await start(parts, action, chosen, sent.by)}`;
   },
 };
@@ -122,36 +104,6 @@ export const notUnderstood: PageContent = {
   title: 'This form is not understood',
   body: html`<p>Nothing was changed. <a href="/attention">Back to what needs a person</a></p>`,
 };
-
-interface Asking {
-  /** Of the form. */
-  readonly path: string;
-  readonly action: string;
-  readonly button: string;
-  readonly question: string;
-  /** What the action is about. */
-  readonly fields: Html;
-}
-
-/** For browsers without scripts; the others ask in a dialog. */
-export function confirmPage(
-  { path, action, button, question, fields }: Asking,
-  asked: FormRequest,
-): PageContent {
-  return {
-    title: `${button}?`,
-    body: html`<form class="card" method="post" action="${safeUrl(path)}">
-      <p>${question}</p>
-      ${csrfField(asked)} ${fields}
-      <input type="hidden" name="confirmed" value="yes" />
-      <label>Why <input name="note" maxlength="500" value="${asked.by.note}" /></label>
-      <p class="actions">
-        <button name="action" value="${action}">${button}</button>
-        <a class="button quiet" href="/attention">Cancel</a>
-      </p>
-    </form>`,
-  };
-}
 
 export const changePage: Page = {
   path: '/attention/changes/:id',
@@ -230,15 +182,15 @@ const runs = new WeakMap<Parts, Map<string, Run>>();
 const runsOf = (parts: Parts): Map<string, Run> => runs.getOrInsertComputed(parts, () => new Map());
 
 /** Resolves to its id when it is done, or when most are. */
-async function start(parts: Parts, action: Action, { id, ...rest }: Chosen, by: By): Promise<string> {
-  const run: Run = { action, sink: rest.sink, states: new Map(), refused: [], fault: null, isDone: false };
+async function start(parts: Parts, action: Action, chosen: Chosen, by: By): Promise<string> {
+  const run: Run = { action, sink: chosen.sink, states: new Map(), refused: [], fault: null, isDone: false };
   const all = runsOf(parts);
   const runId = randomUUID();
   all.set(runId, run);
   const [oldest = ''] = all.keys();
   if (all.size > keptRuns) all.delete(oldest);
   const go = async () => {
-    for await (const page of selected(parts.reads, { ...rest, ids: id === undefined ? [] : [id] }))
+    for await (const page of selected(parts.reads, chosen))
       for (const one of await carryOut(parts, action, page, by)) {
         if (one.ok) run.states.set(one.id, action === 'replay' ? 'pending' : 'discarded');
         else run.refused.push(one);
@@ -257,18 +209,17 @@ async function start(parts: Parts, action: Action, { id, ...rest }: Chosen, by: 
 
 /** Puts away what was said of refused events, as far as it was seen. */
 export const seenButton = (reason: RefusedEvents['reason'], asked: PageRequest): Html =>
-  actionsForm(
-    '/attention/seen',
-    html`<input type="hidden" name="until" value="${asked.now}" />
-      <button
-        class="quiet"
-        name="reason"
-        value="${reason}"
-        ${reason !== 'store' && html`data-confirm="Put this away? Events of it that are kept cannot be taken in any more."`}
-      >
-        Seen
-      </button>`,
+  askingForm(
+    { path: '/attention/seen', about: { reason, until: asked.now } },
+    [
+      {
+        action: 'seen',
+        button: 'Seen',
+        question: `Put this away?${reason === 'store' ? '' : ' Events of it that are kept cannot be taken in any more.'}`,
+      },
+    ],
     asked,
+    { isQuiet: true },
   );
 
 /** For a paused or failing sink. */

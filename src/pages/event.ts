@@ -205,7 +205,7 @@ function deliveryCard(
     }
     ${
       replayableStates.includes(one.state) &&
-      choiceForm({ id: one.id, states: [], sink: one.sink, count: 1 }, '', asked)
+      choiceForm({ ids: [one.id], states: [], sink: one.sink, count: 1 }, '', asked)
     }
     ${one.resendOf !== null && html`<p class="muted small">Sent again by hand, as ${one.resendOf} was before.</p>`}
     ${inDigest && !carrier && html`<p class="muted small">It went out in the digest ${one.carrier}.</p>`}

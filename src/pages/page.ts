@@ -79,6 +79,8 @@ export interface Page {
 /** A form that was sent from one of our pages: that is known by then. */
 export interface FormRequest extends PageRequest {
   readonly form: { readonly [name: string]: string | undefined };
+  /** What was ticked: `id`, which may come several times. */
+  readonly ids: readonly string[];
   /** Who changes something, for the audit. */
   readonly by: By;
 }

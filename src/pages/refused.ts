@@ -3,9 +3,10 @@ import type { RefusedEvent } from '../model/notices.ts';
 import { html, type Html } from '../support/html.ts';
 import { program } from '../support/invocation.ts';
 import { count } from '../support/text.ts';
-import { confirmPage, noteField, notUnderstood } from './changes.ts';
-import { chip, seen, testName } from './frame/fragments.ts';
-import { actionsForm, type Form, type PageRequest, type Parts } from './page.ts';
+import { notUnderstood } from './changes.ts';
+import { type Asking, askingForm, askingPage, type Choice, tickBox } from './frame/asking.ts';
+import { candidateName, chip, seen, testName } from './frame/fragments.ts';
+import type { Form, PageRequest, Parts } from './page.ts';
 
 /** Events that were refused for who sent them, and are kept for a person to take in. */
 
@@ -29,7 +30,7 @@ export async function refusedCard(parts: Parts, asked: PageRequest): Promise<Htm
     <h2>Refused, and kept</h2>
     <p>
       Valid events from an address or with a token that is not allowed. Take in what the service sent, as if
-      it came now; what came meanwhile is not told again.
+      it came now; what came meanwhile is not told again. Look there for who is not here.
     </p>
     <div class="parts">
       ${sources.slice(0, shownSources).map(([from, events]) => sourcePart(from, events, parts, asked))}
@@ -52,85 +53,90 @@ function sourcePart(
   { config }: Parts,
   asked: PageRequest,
 ): Html {
-  const many = events.length === 1 ? '' : `${events.length}`;
-  const about = html`<input type="hidden" name="from" value="${from}" />
-    <input type="hidden" name="until" value="${asked.now}" />`;
+  const many = events.length;
+  const list = (isTicked: boolean) =>
+    html`<ul class="plain items">
+      ${events.map((one) => {
+        const { id, at, status, testId, reason, attempts } = one;
+        const name = candidateName(one);
+        return html`<li>
+          ${isTicked && tickBox(id, `Candidate ${name}`)}
+          <p class="break">
+            ${name} ${status}, ${testName(config(), testId)}, ${asked.times.short(at)}
+            <br /><span class="muted small"
+              >refused for the ${reason}${attempts > 1 && ` ${attempts}×`}, candidate
+              ${seen(one.candidateId)}</span
+            >
+          </p>
+        </li>`;
+      })}
+    </ul>`;
+  const canTick = many > 1 && asked.person.role === 'full';
   return html`<section>
-    <h3>${chip('bad', `${events.length} kept`)} <span class="break">${seen(from)}</span></h3>
-    ${buttons(about, many, from, html`${noteField}`, asked)}
-    <details ${events.length === 1 && html`open`}>
+    <h3>${chip('bad', `${many} kept`)} <span class="break">${seen(from)}</span></h3>
+    ${askingForm(
+      askingOf({ from, until: asked.now }),
+      allActions.map((action) => choiceOf(action, `from ${seen(from)}`, many > 1 ? `all ${many}` : '')),
+      asked,
+    )}
+    <details ${many === 1 && html`open`}>
       <summary>Which</summary>
-      <ul class="plain items">
-        ${events.map((one) => {
-          const { id, at, candidateId, candidateNumericalId, status, testId, reason, attempts } = one;
-          return html`<li>
-            <p class="break">
-              ${candidateNumericalId ?? seen(candidateId)} ${status}, ${testName(config(), testId)},
-              ${asked.times.short(at)}
-              <br /><span class="muted small"
-                >refused for the ${reason}${attempts > 1 && ` ${attempts}×`}, candidate
-                ${seen(candidateId)}</span
-              >
-            </p>
-            ${
-              events.length > 1 &&
-              buttons(html`<input type="hidden" name="id" value="${id}" />`, '', id, null, asked)
-            }
-          </li>`;
-        })}
-      </ul>
+      ${
+        canTick
+          ? askingForm(
+              askingOf({}),
+              allActions.map((action) => choiceOf(action, '({count} selected)', 'selected')),
+              asked,
+              { boxes: list(true) },
+            )
+          : list(false)
+      }
     </details>
   </section>`;
 }
 
 const actions = {
-  accept: { button: 'Accept', question: 'Take this in, as if it came now?' },
-  ignore: { button: 'Ignore', question: 'Put this away? It cannot be taken in any more.' },
+  accept: {
+    button: 'Accept',
+    question: (which: string) => `Take in what is kept ${which}, as if it came now?`,
+  },
+  ignore: {
+    button: 'Ignore',
+    question: (which: string) => `Put away what is kept ${which}? It cannot be taken in any more.`,
+  },
 };
+type Action = keyof typeof actions;
+const allActions: readonly Action[] = ['accept', 'ignore'];
 
-/** `about`: the fields that say which events; `what`: the same in words. */
-function buttons(about: Html, many: string, what: string, more: Html | null, asked: PageRequest): Html {
-  const button = (action: keyof typeof actions) =>
-    html`<button
-      ${(action === 'ignore' || more === null) && html`class="quiet"`}
-      name="action"
-      value="${action}"
-      aria-label="${actions[action].button} ${what}"
-      data-confirm="${actions[action].question}"
-    >
-      ${actions[action].button} ${many}
-    </button>`;
-  return actionsForm(
-    '/attention/refused',
-    html`${about} ${more} ${button('accept')} ${button('ignore')}`,
-    asked,
-  );
-}
+const askingOf = (about: NonNullable<Asking['about']>): Asking => ({ path: '/attention/refused', about });
+
+/** `which`: in the question. */
+const choiceOf = (action: Action, which: string, many = ''): Choice => ({
+  action,
+  button: `${actions[action].button} ${many}`.trim(),
+  question: actions[action].question(which),
+});
 
 export const refusedForm: Form = {
   path: '/attention/refused',
   async carryOut(sent, parts) {
-    const { action, id, from, until: untilText, confirmed } = sent.form;
+    const { ids } = sent;
+    const { action, from, until: untilText, confirmed } = sent.form;
     const until = Number(untilText);
-    if ((action !== 'accept' && action !== 'ignore') || (id === undefined) === (from === undefined))
+    if ((action !== 'accept' && action !== 'ignore') || (ids.length === 0) === (from === undefined))
       return notUnderstood;
     if (from !== undefined && !Number.isSafeInteger(until)) return notUnderstood;
-    const fields = Object.entries({ id, from, until: untilText }).map(
-      ([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}" />`,
-    );
-    if (confirmed !== 'yes')
-      return confirmPage(
-        { path: refusedForm.path, action, ...actions[action], fields: html`${fields}` },
-        sent,
-      );
+    if (confirmed !== 'yes') {
+      const which = from === undefined ? `(${ids.length} selected)` : `from ${seen(from)}`;
+      const asking = askingOf({ id: ids, from, until: untilText });
+      return askingPage(asking, choiceOf(action, which), '/attention', sent);
+    }
     const { store } = parts;
-    const ids =
-      from === undefined
-        ? [id!]
-        : (await store.refusedEvents({ from, until })).map((one) => one.id).toReversed();
-    if (action === 'ignore') await store.putAwayRefused(ids, { action, at: sent.now, by: sent.by });
-    // In their order: a candidate's later event may follow from an earlier one.
-    else for (const one of ids) await acceptRefused(one, sent.by, parts);
+    const meant = from === undefined ? ids : (await store.refusedEvents({ from, until })).map(({ id }) => id);
+    // Their ids are in the order in which they came; a candidate's later event may follow from an earlier one.
+    const inOrder = meant.toSorted();
+    if (action === 'ignore') await store.putAwayRefused(inOrder, { action, at: sent.now, by: sent.by });
+    else for (const one of inOrder) await acceptRefused(one, sent.by, parts);
     return '/attention';
   },
 };

@@ -4,21 +4,14 @@ import { isDown } from '../ops/needs.ts';
 import { readStatus, type SinkStatus, troubleOf } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, SinkAttempt } from '../store/store.ts';
-import { html, type Html, safeUrl } from '../support/html.ts';
+import { html, type Html } from '../support/html.ts';
 import { pause, resume, tryNow } from './changes.ts';
+import { type Asking, askingForm, askingPage, type Choice } from './frame/asking.ts';
 import { arrivedChart, chartFigure, delayChart } from './frame/charts.ts';
 import { amount, candidateName, chip, pausedBy, seen } from './frame/fragments.ts';
 import { duration, type Times } from './frame/times.ts';
 import { sinkChip, sinkRate } from './frame/troubles.ts';
-import {
-  actionsForm,
-  csrfField,
-  type Form,
-  type FormRequest,
-  type Page,
-  type PageContent,
-  type PageRequest,
-} from './page.ts';
+import type { Form, FormRequest, Page, PageRequest } from './page.ts';
 import { countsOfDays } from './today.ts';
 
 /** One sink: how it fares, what the tool answered lately, what waits for it; and to pause it for a while. */
@@ -110,18 +103,6 @@ const actions = {
 } as const;
 type Action = keyof typeof actions;
 
-/** Asked for in the dialog; on the page that asks where there are no scripts. */
-const fieldsOf = (action: Action): Html =>
-  html`${
-      action === 'pause' &&
-      html`<label
-        >For how long
-        <select name="for">
-          ${lengths.map(([value, words]) => html`<option value="${value}">${words}</option>`)}
-        </select></label
-      >`
-    }<label>Why (others see it) <input name="note" maxlength="500" /></label>`;
-
 const lengths = [
   ['2h', '2 hours'],
   ['30m', '30 minutes'],
@@ -131,22 +112,31 @@ const lengths = [
   ['', 'until somebody resumes it'],
 ] as const;
 
+const askingOf = (sink: string, action: Action): Asking => ({
+  path: pathOf(sink, action),
+  ...(action === 'pause' && {
+    fields: html`<label
+      >For how long
+      <select name="for">
+        ${lengths.map(([value, words]) => html`<option value="${value}">${words}</option>`)}
+      </select></label
+    >`,
+  }),
+});
+
+const choiceOf = (sink: string, action: Action): Choice => ({
+  action,
+  button: actions[action].button,
+  question: actions[action].question(sink),
+});
+
 function buttons(one: SinkStatus, asked: PageRequest): Html {
   const { sink } = one;
   const offered: readonly Action[] =
     one.pause?.by === 'person' ? ['resume'] : isDown(one) ? ['retry', 'pause'] : ['pause'];
   return html`<div class="actions">
     ${offered.map((action) =>
-      actionsForm(
-        pathOf(sink, action),
-        html`<button
-            class="${action === 'pause' && 'quiet'}"
-            data-confirm="${actions[action].question(sink)}"
-          >
-            ${actions[action].button}</button
-          ><template>${fieldsOf(action)}</template>`,
-        asked,
-      ),
+      askingForm(askingOf(sink, action), [choiceOf(sink, action)], asked, { isQuiet: action === 'pause' }),
     )}
   </div>`;
 }
@@ -164,7 +154,8 @@ function formOf(
       const sink = sent.params['sink'] ?? '';
       // What is not in the config any more may still be paused.
       if (action !== 'resume' && !parts.config().sinks.has(sink)) return null;
-      if (sent.form['confirmed'] !== 'yes') return confirmPage(action, sink, sent);
+      if (sent.form['confirmed'] !== 'yes')
+        return askingPage(askingOf(sink, action), choiceOf(sink, action), pathOf(sink), sent);
       await carryOut(sent, parts, sink);
       return pathOf(sink);
     },
@@ -179,21 +170,6 @@ export const sinkForms: readonly Form[] = [
   }),
   formOf('resume', (sent, parts, sink) => resume(parts, sink, sent.by)),
 ];
-
-function confirmPage(action: Action, sink: string, asked: FormRequest): PageContent {
-  return {
-    title: `${actions[action].button}?`,
-    body: html`<form class="card" method="post" action="${safeUrl(pathOf(sink, action))}">
-      <p>${actions[action].question(sink)}</p>
-      ${csrfField(asked)} ${fieldsOf(action)}
-      <input type="hidden" name="confirmed" value="yes" />
-      <p class="actions">
-        <button>${actions[action].button}</button>
-        <a class="button quiet" href="/sinks/${sink}">Cancel</a>
-      </p>
-    </form>`,
-  };
-}
 
 async function waitingFor(reads: Reads, { sink, pending }: SinkStatus) {
   const found =

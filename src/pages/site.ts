@@ -1,5 +1,5 @@
 import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express';
-import { fieldsOf, personOf, refusedLogin } from '../admin/access.ts';
+import { fieldsOf, idsOf, personOf, refusedLogin } from '../admin/access.ts';
 import type { Site } from '../admin/requests.ts';
 import { answerProblem } from '../http/problem.ts';
 import { StoreUnavailable } from '../store/store.ts';
@@ -72,7 +72,7 @@ function insideRouter(parts: Parts): Router {
     );
   for (const form of forms) {
     const handler = showing(parts, (asked, req) =>
-      form.carryOut({ ...asked, form: fieldsOf(req), by: byOf(req, 'the page') }, parts),
+      form.carryOut({ ...asked, form: fieldsOf(req), ids: idsOf(req), by: byOf(req, 'the page') }, parts),
     );
     router.post(form.path, handler);
   }

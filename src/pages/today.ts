@@ -16,7 +16,7 @@ import { amount, chip, counted, seen, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
 import { duration, type Times } from './frame/times.ts';
-import { rejectedNotice, sinkChip, sinkRate, troubleItems } from './frame/troubles.ts';
+import { helpLink, rejectedNotice, sinkChip, sinkRate, troubleItems } from './frame/troubles.ts';
 
 /** What needs a person, first; then how it went in the last two weeks. */
 
@@ -84,14 +84,13 @@ function needs(status: Status, asked: PageRequest): Html | false {
   return html`<section class="notice bad">
     <h2>A person is needed</h2>
     <ul class="plain spaced">
-      ${troubleItems(status, asked)} ${stuck(status.dead, 'given up', times)}
+      ${troubleItems(status, asked, false)} ${stuck(status.dead, 'given up', times)}
       ${stuck(status.held, 'held, since it may have arrived', times)}
       ${
         lost > 0 &&
         html`<li>
           <b>${lost === 1 ? 'One message' : counted(lost, 'message')} about the connector itself</b>
-          ${lost === 1 ? 'was' : 'were'} not delivered
-          <div class="small"><a href="/attention">See what helps</a></div>
+          ${lost === 1 ? 'was' : 'were'} not delivered ${helpLink('/attention')}
         </li>`
       }
     </ul>
@@ -123,7 +122,7 @@ function stuck(causes: readonly StuckCount[], what: string, times: Times): Html[
           <b>${one.count === 1 ? 'One message' : counted(one.count, 'message')} to ${seen(one.sink)}</b>
           ${one.count === 1 ? 'was' : 'were'} ${what}
           (${one.count > 1 && 'first '}${times.short(one.firstAt)}): ${seen(one.reason)}
-          <div class="small"><a href="/attention?sink=${one.sink}">See what helps</a></div>
+          ${helpLink('/attention', { sink: one.sink })}
         </li>`,
     );
 }
@@ -144,7 +143,7 @@ function figures(status: Status, counts: readonly DayCount[], times: Times): Htm
       <dd>${value}<small>${more}</small></dd>
     </div>`;
   return html`<dl class="figures">
-    ${figure('Events today', amount(events), html`the last ${times.relative(status.lastEventAt!)}`)}
+    ${figure('Events today', amount(events), html`the last came ${times.relative(status.lastEventAt!)}`)}
     ${figure('Messages delivered today', amount(delivered), delay === null || delay === undefined ? 'none yet' : `half of them within ${duration(delay)}`)}
     ${status.undecided > 0 && figure('To be decided', amount(status.undecided), 'events that wait for look-ups')}
     ${figure('Waiting', amount(pending), status.oldestPendingAt === null ? 'nothing' : html`the oldest came ${times.relative(status.oldestPendingAt)}`)}

@@ -192,18 +192,18 @@ test('the page lists what is kept by sender, asks first, takes in and puts away;
   expect(text).toContain('&lt;img src=x onerror=alert(1)&gt; &quot;&#39;&amp; =1+1 \\u{202e}');
   expect(text).not.toMatch(/<img src=x|<script>alert/);
 
-  const submit = (form: Record<string, string>, login = basic()) =>
+  const submit = (form: Record<string, string> | URLSearchParams, login = basic()) =>
     fetch(`${app.adminUrl}/attention/refused`, {
       method: 'POST',
       redirect: 'manual',
       headers: login,
-      body: new URLSearchParams({ until: `${Date.now()}`, ...form }),
+      body: form instanceof URLSearchParams ? form : new URLSearchParams({ until: `${Date.now()}`, ...form }),
     });
   const all = { action: 'accept', from: unheardOf, confirmed: 'yes', note: 'theirs' };
   expect((await submit(all, basic('kim', 'only to look at'))).status).toBe(403);
   const asked = await submit({ ...all, confirmed: '' });
   expect(await asked.text()).toMatch(
-    /Take this in, as if it came now\?.*name="from" value="203\.0\.113\.9"/s,
+    /Take in what is kept from 203\.0\.113\.9, as if it came now\?.*name="from" value="203\.0\.113\.9"/s,
   );
   expect((await submit({ ...all, until: 'x' })).status).toBe(400);
   expect((await api('/refused')).items).toHaveLength(3);
@@ -215,6 +215,8 @@ test('the page lists what is kept by sender, asks first, takes in and puts away;
   await vi.waitFor(() => expect(told()).toHaveLength(2), 10_000);
   const { items } = await api('/refused');
   expect(items.map(({ from }: any) => from)).toEqual(['2001:db8:1:2::/64', '<script>alert(1)</script>']);
-  for (const { id } of items) await submit({ action: 'ignore', id, confirmed: 'yes', until: '' });
+  const ticked = new URLSearchParams({ action: 'ignore', confirmed: 'yes' });
+  for (const { id } of items) ticked.append('id', id);
+  await submit(ticked);
   expect(await page()).toContain('Nothing needs you');
 });

@@ -27,10 +27,12 @@ async function withDead(candidates: readonly string[], more = '') {
   await pages.login();
   const token = await pages.csrf();
   /** As a browser without scripts sends it. */
-  const submit = (form: Record<string, string>, confirmed = true) =>
-    pages.send('/attention/change', {
-      form: { csrf: token, ...form, ...(confirmed && { confirmed: 'yes' }) },
-    });
+  const submit = (form: Record<string, string> | [string, string][], confirmed = true) => {
+    const fields = Array.isArray(form) ? form : Object.entries(form);
+    const all: [string, string][] = [...fields, ['csrf', token]];
+    if (confirmed) all.push(['confirmed', 'yes']);
+    return pages.send('/attention/change', { form: all });
+  };
   const audit = async () => jsonLines(await run(['events', '--audit', '--json', '--config', pages.file]));
   return { ...pages, ats, events, submit, audit, delivery: (n: number) => `dlv_${events[n]!.slice(4)}_1` };
 }
@@ -44,8 +46,24 @@ describe('what needs a person', () => {
     expect(text).toContain('2 given up');
     expect(text).toContain('The tool refuses this message.');
     expect(text).toContain(`href="/events/${events[0]}"`);
-    expect(text).toContain('&lt;img src=x onerror=alert(1)&gt; &quot;&#39;&amp; =1+1 \\u{202e}');
+    expect(text).toMatch(/>&lt;img src…<\/a>\s+Completed,\s+Test 1234567,/);
     expect(text).not.toContain('<img src=x');
+  });
+
+  test('is done to those that were ticked, after a question; to none where none was', async () => {
+    const { page, submit, ats, delivery, audit } = await withDead(['Dana', 'Robin', 'Kim']);
+    const [dana, kim] = [delivery(0), delivery(2)];
+    const form = { action: 'replay', sink: 'ats', states: '', count: '0' };
+    const ticked: [string, string][] = [['id', dana], ['id', kim], ...Object.entries(form)];
+    const question = await (await submit(ticked, false)).text();
+    expect(question).toContain('Send these 2 deliveries to ats again');
+    for (const id of [dana, kim])
+      expect(question).toContain(`<input type="hidden" name="id" value="${id}" />`);
+    expect((await submit(form)).status).toBe(400);
+    const place = (await submit(ticked)).headers.get('location') ?? '';
+    await vi.waitFor(async () => expect(await page(place)).toContain('2 delivered'), 10_000);
+    expect(ats.calls.map(({ deliveryId }) => deliveryId).toSorted()).toEqual([dana, kim]);
+    expect(await audit()).toMatchObject([{ action: 'replay', deliveries: [dana, kim] }]);
   });
 
   test('is asked about before it goes, then goes, and what became of it is shown', async () => {
@@ -319,13 +337,13 @@ describe('in a browser', () => {
       expect(await page.getByText('The changed config was refused').count()).toBe(0);
     }, 20_000);
 
-    await page.getByPlaceholder('Why').fill('the token is new');
     await page.getByRole('button', { name: 'Replay' }).first().click();
     await page.getByRole('dialog').getByText('Send this delivery to ats again').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     expect(ats.calls).toHaveLength(0);
     await page.getByRole('button', { name: 'Replay' }).first().click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
+    await page.getByRole('dialog').getByLabel('Why').fill('the token is new');
+    await page.keyboard.press('Enter');
     // It comes by itself, without a reload.
     await page.getByText('1 delivered').waitFor();
     expect(ats.calls.map(({ headers }) => headers.authorization)).toEqual(['Bearer two']);
@@ -343,6 +361,17 @@ describe('in a browser', () => {
     const page = await openLoggedIn(`${app.adminUrl}/attention`);
     await page.getByText('Which').click();
     expect(await barriersOf(page)).toEqual([]);
+    const selected = page.getByRole('button', { name: 'Discard selected' });
+    expect(await selected.isVisible()).toBe(false);
+    await page.getByRole('checkbox').first().check();
+    expect(await barriersOf(page)).toEqual([]);
+    await selected.click();
+    await page
+      .getByRole('dialog')
+      .getByText('Give up the selected deliveries to ats (1) for good?')
+      .waitFor();
+    expect(await barriersOf(page)).toEqual([]);
+    await page.keyboard.press('Escape');
     const done = await submit({ ...group, action: 'discard' });
     await page.goto(app.adminUrl + (done.headers.get('location') ?? ''));
     expect(await barriersOf(page)).toEqual([]);

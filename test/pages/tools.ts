@@ -28,7 +28,7 @@ export async function startPages(
 interface Sending {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly form?: Readonly<Record<string, string>>;
+  readonly form?: Readonly<Record<string, string>> | readonly [string, string][];
 }
 
 /** Requests as a browser makes them: for pages, with a cookie, following no redirect. */
@@ -38,7 +38,7 @@ function asBrowser({ adminUrl }: App) {
     const response = await fetch(adminUrl + path, {
       redirect: 'manual',
       headers: { accept: 'text/html', ...(cookie !== '' && { cookie }), ...headers },
-      ...(form && { method: 'POST', body: new URLSearchParams(form) }),
+      ...(form && { method: 'POST', body: new URLSearchParams(form as Record<string, string>) }),
       ...rest,
     });
     const [set] = response.headers.getSetCookie();

@@ -33,6 +33,7 @@ export class Times {
   relative(time: number): Html {
     const ms = time - this.now;
     const [unitMs, unit] = units.find(([least]) => Math.abs(ms) >= least) ?? [secondMs, 'second'];
+    if (ms <= 0 && ms > -secondMs) return this.#tagged(time, 'just now');
     return this.#tagged(time, relativeFormat.format(Math.trunc(ms / unitMs), unit));
   }
 

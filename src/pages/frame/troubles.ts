@@ -1,6 +1,6 @@
 import { nameOf, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
 import { inLastHour, rejectedWords, type SinkStatus, type Status, troubleOf } from '../../ops/status.ts';
-import { html, type Html } from '../../support/html.ts';
+import { html, type Html, pathWith } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count } from '../../support/text.ts';
 import { retryButton, seenButton } from '../changes.ts';
@@ -10,8 +10,12 @@ import type { Times } from './times.ts';
 
 /** How the connector and its sinks are, in the words of the pages. */
 
-/** What is wrong with the connector itself and with its sinks, as items of a list. */
-export const troubleItems = (status: Status, asked: PageRequest): (Html | false | null)[] => [
+/** What is wrong with the connector itself and with its sinks, as items of a list; `isHere`: with what can be done. */
+export const troubleItems = (
+  status: Status,
+  asked: PageRequest,
+  isHere: boolean,
+): (Html | false | null)[] => [
   status.unwritable !== null &&
     html`<li>
       <b>The store cannot be written</b>: ${seen(status.unwritable)}
@@ -21,12 +25,12 @@ export const troubleItems = (status: Status, asked: PageRequest): (Html | false 
     status.replicas.length === 0 &&
     html`<li><b>No connector has said for a while that it serves the store</b></li>`,
   ...refusals(status.refused).map(
-    ({ reason, what, advice, first, last, count: many }) =>
+    ({ reason, what, fix, first, last, count: many }) =>
       html`<li>
         <b>${seen(what)}</b>, ${many > 1 && html`first ${asked.times.short(first)}, last`}
         ${asked.times.short(last)}
-        <div class="small muted">${advice}</div>
-        ${seenButton(reason, asked)}
+        <div class="small muted">${fix}</div>
+        ${isHere ? seenButton(reason, asked) : helpLink('/attention')}
       </li>`,
   ),
   ...status.replicas.map(
@@ -46,7 +50,7 @@ export const troubleItems = (status: Status, asked: PageRequest): (Html | false 
         html`<li><b>The admin port of a replica lets nobody in</b>: ${seen(closed)}</li>`
       }`,
   ),
-  ...[...status.sinks, ...status.lookups].map((one) => sinkTrouble(one, asked)),
+  ...[...status.sinks, ...status.lookups].map((one) => sinkTrouble(one, asked, isHere)),
   ...status.failing.map(
     ({ sink, count: many, firstAt, reason }) =>
       html`<li>
@@ -59,7 +63,7 @@ export const troubleItems = (status: Status, asked: PageRequest): (Html | false 
   ),
 ];
 
-function sinkTrouble(one: SinkStatus, asked: PageRequest): Html | false | null {
+function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html | false | null {
   const { times } = asked;
   const { sink, connector, state, pause, nextTryAt } = one;
   const trouble = troubleOf(one);
@@ -82,9 +86,12 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest): Html | false | null {
     <b>${seen(nameOf(sink))} is ${sinkStates[state]}</b> since
     ${times.short(trouble.since)}${trouble.because && `: ${seen(trouble.because.detail)}`}
     <div class="small muted">${next}</div>
-    ${retryButton(sink, asked)}
+    ${isHere ? retryButton(sink, asked) : helpLink('/attention')}
   </li>`;
 }
+
+export const helpLink = (path: string, query: Readonly<Record<string, string>> = {}): Html =>
+  html`<div class="small"><a href="${pathWith(path, query)}">See what helps</a></div>`;
 
 const stateTones = { unused: 'idle', working: 'good', failing: 'bad', paused: 'bad' } as const;
 

@@ -8,7 +8,9 @@ document.addEventListener('submit', async (event) => {
   if (question === undefined || form.dataset.confirmed === 'yes') return;
   event.preventDefault();
   const fields = fieldsOf(form);
-  if (!(await ask(question, event.submitter?.textContent.trim() || 'Go on', fields))) return;
+  const ticked = form.querySelectorAll('input:checked').length;
+  const asked = question.replace('{count}', ticked);
+  if (!(await ask(asked, event.submitter?.textContent.trim() || 'Go on', fields))) return;
   form.dataset.confirmed = 'yes';
   form.append(confirmed(), fields);
   form.requestSubmit(event.submitter);
@@ -38,11 +40,14 @@ function openDialog(heading, content, answers) {
   const dialog = document.createElement('dialog');
   heading.id = 'question';
   dialog.setAttribute('aria-labelledby', heading.id);
-  const actions = document.createElement('form');
-  actions.method = 'dialog';
-  actions.className = 'actions';
-  actions.append(...answers.map(([text, value], at) => button(text, value, at > 0 ? 'quiet' : '')));
-  dialog.append(heading, ...content, actions);
+  const form = document.createElement('form');
+  form.method = 'dialog';
+  const buttons = document.createElement('div');
+  buttons.className = 'actions';
+  buttons.append(...answers.map(([text, value], at) => button(text, value, at > 0 ? 'quiet' : '')));
+  // Enter in one of its fields is the first answer.
+  form.append(...content, buttons);
+  dialog.append(heading, form);
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((resolve) => {
