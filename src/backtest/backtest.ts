@@ -153,9 +153,11 @@ export class Backtest {
       compared,
       differing,
       headline:
-        differing === 0
-          ? `${total}: everything would be delivered as it was decided.`
-          : `${total}: ${differing} would be delivered differently.`,
+        compared === 0 && this.#lost.size > 0
+          ? 'No event could be compared.'
+          : differing === 0
+            ? `${total}: everything would be delivered as it was decided.`
+            : `${total}: ${differing} would be delivered differently.`,
       sentences: this.#effects.sentences(),
       groups: [...this.#groups.values()].toSorted((a, b) => b.count - a.count),
       examples: this.#examples,

@@ -69,6 +69,11 @@ describe('a credential is hidden in the lines of a config', () => {
     );
   });
 
+  test('and to edit, a hidden comment is one still', () => {
+    const editable = editableText(new Source('token: ${T} # of **all**\nname: "**" # x'), (part) => part);
+    expect(editable?.text).toBe('token: ${T} # ••hidden••\nname: "**" # x');
+  });
+
   test('and its mark in a page is no value for the file', () => {
     expect(problems(`sinks: { page: { connector: pager, token: ${hiddenMark} } }`)).toEqual([
       '1:43 this is what the page Rules shows in place of a secret; write the value itself, or ${NAME}',

@@ -52,6 +52,7 @@ test('a viewer reads everything, and whatever it sends is 403 and in no audit', 
     '/attention/seen',
     '/sinks/ats/pause',
     '/rules/try',
+    '/rules/check',
     '/nowhere',
   ];
   for (const path of [...changing.map((one) => one.replaceAll(/\{.*?\}/g, 'x')), ...forms]) {

@@ -44,7 +44,7 @@ rules:
     when: { status: Completed }
     then:
       - { sink: ats, headers: { X-Api-Key: literal-secret-2 }, body: { who: '{{ event.candidateId }}' } }
-  - { name: quiet, when: { not: { status: Completed } }, then: [ { sink: slack, channel: '#hiring' } ] }
+  - { name: quiet, when: { not: { status: Completed } }, then: [ { sink: slack, channel: '#hiring', digest: { every: '\${EVERY:-1h}' } } ] }
 `;
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
@@ -179,7 +179,7 @@ unmatched: silent
     const begun = textIn(await page('/rules'));
     expect(begun).toContain('X-Api-Key: ••hidden•• }');
     const same = await tryConfig(begun.replace('connector.db"', '$&, secretKey: ••hidden••'));
-    expect(same.text).toContain('this config is good');
+    expect(same.text).toContain('This config is good');
     expect(same.text).toContain('1 event compared: everything would be delivered as it was decided');
     expect(textIn(same.text)).toContain('secretKey: ••hidden••');
     const other = await tryConfig(begun.replace("body: { who: '", "body: { key: ••hidden••, whom: '"));
@@ -257,6 +257,11 @@ test('in a browser an event and a config are tried, in light on a desktop and in
   await page.getByRole('link', { name: 'told' }).first().click();
   await page.locator('.config span:target').getByText('name: told').waitFor();
   expect(await barriersOf(page)).toEqual([]);
+
+  await page.setViewportSize({ width: 390, height: 700 });
+  const cut = `Array.from(document.querySelectorAll('.routes td, .table:has(.routes)')).filter((one) =>
+    one.scrollWidth > one.clientWidth || one.getBoundingClientRect().right > innerWidth).length`;
+  expect(await page.evaluate(cut)).toBe(0);
 
   await page.getByLabel('Test id').fill('1234567');
   await page.getByLabel('When it comes').fill('2026-05-01T08:00');

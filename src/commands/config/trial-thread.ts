@@ -52,9 +52,9 @@ async function backtested({ events, plans }: TrialQuestion, source: Json): Promi
   return summary.report();
 }
 
-/** Each reference stands for itself. */
+/** Each reference stands for itself, unless it says what else it is: a duration, say, has to be one. */
 function asWritten(source: Json) {
-  const names = JSON.stringify(source).matchAll(/\$\{([A-Za-z_]\w*)/g);
+  const names = JSON.stringify(source).matchAll(/\$\{([A-Za-z_]\w*)(?!\w|:-)/g);
   const env = Object.fromEntries(Array.from(names, ([, name = '']) => [name, `\${${name}}`]));
   return { env, connectors, readFile: (path: string) => `\${file:${path}}` };
 }

@@ -35,7 +35,7 @@ export interface Trial {
   readonly backtest: BacktestReport | null;
 }
 
-const name = 'this config';
+const name = 'This config';
 const deadlineMs = 15_000;
 const backtestedForMs = 30 * 86_400_000;
 const mostEvents = 1000;

@@ -53,7 +53,7 @@ function parsed(text) {
   });
 }
 
-const code = /(?<held>•+hidden•+)|(?<code>\$\{[^}]*\}?|\{\{.*?\}\}|\{%.*?%\})/g;
+const code = /(?<held>•+hidden•+)|(?<code>\$\{[^}]*\}?|\{\{.{0,500}?\}\}|\{%.{0,500}?%\})/g;
 const yaml = new RegExp(
   [
     /(?<note>(?<=^|\s)#.*)/,
