@@ -26,6 +26,9 @@ const testId = 'testId';
 export class Audiences {
   readonly #plan: Plan;
   readonly #memories = new Map<Action, Memory>();
+  /** What any of the templates has read. */
+  readonly #read = new Set<string>();
+  #watching: Watching | null = null;
 
   constructor(plan: Plan) {
     this.#plan = plan;
@@ -33,66 +36,90 @@ export class Audiences {
 
   of(action: Action, cell: Cell): CellAudience {
     const memory = this.#memories.getOrInsertComputed(action, () => ({ read: new Set(), known: new Map() }));
-    const found = memory.known.get(idOf(memory, cell));
+    const found = memory.known.get(idOf(memory.read, cell));
     if (found) return found;
     const before = memory.read.size;
     const made = this.#render(action, cell, memory.read);
     // What was made before did not read all of it.
     if (memory.read.size > before) memory.known.clear();
-    memory.known.set(idOf(memory, cell), made);
+    memory.known.set(idOf(memory.read, cell), made);
+    for (const name of memory.read) this.#read.add(name);
     return made;
   }
 
+  /** Where two cells have the same one, who was told of one would be told of the other. Changes with what is read. */
+  idOf(cell: Cell): string {
+    return idOf(this.#read, cell);
+  }
+
   #render(action: Action, cell: Cell, read: Set<string>): CellAudience {
-    const { lookups } = this.#plan;
-    const { test } = cell;
-    let isSure = true;
-    /** A copy that tells what is read of it. */
-    const watched = <T extends object>(all: T, note: (key: string) => void): T => {
-      const getters = Object.entries(all).map(([key, value]) => {
-        const get = () => {
-          note(key);
-          return value as unknown;
-        };
-        return [key, { enumerable: true, get }] as const;
-      });
-      return Object.defineProperties({}, Object.fromEntries(getters)) as T;
-    };
-    const isAny = cell.testId === null;
-    const noteEvent = (key: string): void => {
-      if (key === status || key === testId) read.add(key);
-      isSure &&= key === status || (key === testId && !isAny);
-    };
-    const isLookedUp = (key: string) => lookups.get('test')?.fields.has(key) === true && test[key] === null;
-    const noteTest = (key: string): void => {
-      read.add(`test.${key}`);
-      isSure &&= key === 'id' ? !isAny : !isLookedUp(key);
-    };
-    const facts = Array.from(lookups, ([name, { fields }]) => [
-      name,
-      Object.fromEntries(Array.from(fields.keys(), (key) => [key, null])),
-    ]);
-    const data: TemplateData = {
-      ...Object.fromEntries(facts),
-      event: watched({ ...sampleData, status: cell.status, testId: cell.testId ?? sample.testId }, noteEvent),
-      test: watched(test, noteTest),
-      rule: { name: action.rule },
-      now: '',
-    };
-    const rendered = action.audience(
-      watched(data, (key) => {
-        // Whether a look-up was made at all is not the cell's either.
-        isSure &&= ['event', 'test', 'rule'].includes(key);
-      }),
-    );
-    if (isSure && rendered) return { audience: rendered, isSure };
+    if (this.#watching?.cell !== cell) this.#watching = new Watching(this.#plan, cell);
+    const watching = this.#watching;
+    const rendered = action.audience(watching.dataFor(action, read));
+    if (watching.isSure && rendered) return { audience: rendered, isSure: true };
     const written = action.audience(null) ?? { place: '', members: [], places: [] };
     return { audience: written, isSure: false };
   }
 }
 
-/** What an action's templates read of a cell. */
-function idOf({ read }: Memory, cell: Cell): string {
+/** The data of templates for a cell. It is made once, and tells what one after the other reads of it. */
+class Watching {
+  readonly cell: Cell;
+  /** Nothing was read that differs among the cell's events. */
+  isSure = true;
+  #read = new Set<string>();
+  readonly #data: Omit<TemplateData, 'rule'>;
+
+  constructor({ lookups }: Plan, cell: Cell) {
+    this.cell = cell;
+    const { test } = cell;
+    const isAny = cell.testId === null;
+    const noteEvent = (key: string): void => {
+      if (key === status || key === testId) this.#read.add(key);
+      this.isSure &&= key === status || (key === testId && !isAny);
+    };
+    const isLookedUp = (key: string) => lookups.get('test')?.fields.has(key) === true && test[key] === null;
+    const noteTest = (key: string): void => {
+      this.#read.add(`test.${key}`);
+      this.isSure &&= key === 'id' ? !isAny : !isLookedUp(key);
+    };
+    const facts = Array.from(lookups, ([name, { fields }]) => [
+      name,
+      Object.fromEntries(Array.from(fields.keys(), (key) => [key, null])),
+    ]);
+    this.#data = {
+      ...Object.fromEntries(facts),
+      event: watched({ ...sampleData, status: cell.status, testId: cell.testId ?? sample.testId }, noteEvent),
+      test: watched(test, noteTest),
+      now: '',
+    };
+  }
+
+  /** `read`: gets what is read. */
+  dataFor({ rule }: Action, read: Set<string>): TemplateData {
+    this.isSure = true;
+    this.#read = read;
+    return watched({ ...this.#data, rule: { name: rule } }, (key) => {
+      // Whether a look-up was made at all is not the cell's either.
+      this.isSure &&= ['event', 'test', 'rule'].includes(key);
+    });
+  }
+}
+
+/** A copy that tells what is read of it. */
+function watched<T extends object>(all: T, note: (key: string) => void): T {
+  const getters = Object.entries(all).map(([key, value]) => {
+    const get = () => {
+      note(key);
+      return value as unknown;
+    };
+    return [key, { enumerable: true, get }] as const;
+  });
+  return Object.defineProperties({}, Object.fromEntries(getters)) as T;
+}
+
+/** What templates read of a cell. */
+function idOf(read: ReadonlySet<string>, cell: Cell): string {
   if (read.size === 0) return '[]';
   const values = Array.from(read, (name): Json => {
     if (name === status || name === testId) return cell[name];

@@ -52,6 +52,7 @@ function fieldTest(field: Field, condition: Condition): CompiledCondition {
     given: (cell) => compiled.given(cell),
     words: `${field.name} ${clauses.map(({ says }) => says).join(' and ')}`,
     asks: [ask],
+    id: idOf(field, condition),
   }));
   const compiled: CompiledCondition = {
     holds(subject) {
@@ -71,6 +72,8 @@ function fieldTest(field: Field, condition: Condition): CompiledCondition {
   };
   return compiled;
 }
+
+const idOf = ({ name }: Field, condition: Condition): string => `${name} ${JSON.stringify(condition)}`;
 
 /** Whether events of a cell differ in a field. */
 function isOpen({ of }: Field, { testId, isCatalogUnknown }: Cell): boolean {
@@ -114,6 +117,7 @@ function factTest(field: Field, condition: Condition): CompiledCondition {
     given: (cell) => compiled.given(cell),
     words: `${name} ${says}`,
     asks: [ask],
+    id: idOf(field, condition),
   }));
   const compiled: CompiledCondition = {
     holds: (subject) => truth(field.read(subject)),
@@ -200,10 +204,19 @@ function joined(tests: readonly Pick<Rest, 'given'>[], cell: Cell, word: 'and' |
     get asks() {
       return rests.flatMap(({ asks }) => asks);
     },
+    get id() {
+      return `(${rests.map(({ id }) => id).join(` ${word} `)})`;
+    },
   };
 }
 
-const nobodyKnows: Rest = { holds: () => null, given: () => null, words: 'something is unknown', asks: [] };
+const nobodyKnows: Rest = {
+  holds: () => null,
+  given: () => null,
+  words: 'something is unknown',
+  asks: [],
+  id: 'unknown',
+};
 
 function anyOf(tests: readonly CompiledCondition[]): CompiledCondition {
   return {
@@ -254,6 +267,9 @@ function opposite(given: Truth | Rest): Truth | Rest {
     },
     get asks() {
       return given.asks;
+    },
+    get id() {
+      return `not (${given.id})`;
     },
   };
 }

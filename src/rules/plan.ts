@@ -49,6 +49,8 @@ export interface Rest {
   readonly words: string;
   /** What decides it. */
   readonly asks: readonly Ask[];
+  /** The same for the same condition on the same fields. */
+  readonly id: string;
 }
 
 /** A field, and what it is compared with. */

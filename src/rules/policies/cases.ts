@@ -15,7 +15,7 @@ export interface Case {
 }
 
 /**
- * All values that a field can have, by what conditions ask of it. Null if they cannot be told. `taken`: test ids that are
+ * All values that a field can have, by what conditions ask of it: those without one first, the others in their order. Null if they cannot be told. `taken`: test ids that are
  * cells of their own.
  */
 export function casesOf(field: Field, asks: readonly Ask[], taken: ReadonlySet<number>): Case[] | null {
@@ -31,7 +31,9 @@ export function casesOf(field: Field, asks: readonly Ask[], taken: ReadonlySet<n
     type === 'whole' || type === 'number'
       ? numbers(compared, type === 'whole' ? wholes(field.of === 'testId' ? taken : new Set()) : reals)
       : texts(compared, kinds[type]);
-  return values && [...missing, ...values];
+  // In their order, so that neighbours are told apart by what names one of them.
+  const sorted = values?.toSorted((a, b) => (a.value! < b.value! ? -1 : 1));
+  return sorted ? [...missing, ...sorted] : null;
 }
 
 type Compared = Pick<Ask, 'named' | 'bounds'>;

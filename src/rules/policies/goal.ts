@@ -3,19 +3,11 @@ import { sampleEvent } from '../../templates/data.ts';
 import type { Cells } from '../cells.ts';
 import { lookedUpFor } from '../decide.ts';
 import { variableOf } from '../fields.ts';
-import type { Action, Ask, Cell, Known, Plan, Possible, Rest, Truth } from '../plan.ts';
+import type { Ask, Cell, Known, Plan, Rest, Truth } from '../plan.ts';
 import { type Case, casesOf } from './cases.ts';
+import type { Crowd, Hit } from './crowds.ts';
 import { excludeEachOther } from './patterns.ts';
 import { type Example, judged, type Policy, sampleTime } from './policy.ts';
-
-/** A message that may be one of those in question. */
-export interface Hit {
-  readonly action: Action;
-  /** The rule's place in what is reached, or Infinity: it follows if no rule matches. */
-  readonly at: number;
-  /** Null: it may go to another place. */
-  readonly is: true | null;
-}
 
 /** Where conditions stand after some of what they ask is known. */
 type Given = Truth | Rest;
@@ -23,6 +15,9 @@ export const isOpen = (given: Given): given is Rest => typeof given === 'object'
 
 /** What one event costs that the rules are asked about. */
 const stepsOfEvent = 50;
+const stepsOfMessage = 20;
+/** Rules that are counted in the time that it takes to ask one condition. */
+const rulesOfStep = 50;
 
 interface Ears {
   /** False where it is over. */
@@ -31,65 +26,77 @@ interface Ears {
   unclear(why: string): void;
 }
 
+/** What an open condition asks next, and all that this may be: together, all events of the cell. */
+interface Split {
+  readonly variable: string;
+  readonly values: readonly Known[];
+}
+
+/** Where conditions stand, and which of them may stand otherwise by now. */
+interface Standing {
+  readonly given: Given[];
+  readonly stale: Set<number>;
+}
+
 /** Looks in one cell for an event of which too many of the messages follow, or none. */
 export class Goal {
   readonly #plan: Plan;
   readonly #policy: Policy;
   readonly #cell: Cell;
-  readonly #hits: readonly Hit[];
+  readonly #crowd: Crowd;
   readonly #cells: Cells;
-  /** The rules that decide it: those of the messages, and final ones before; all of them where none may match. */
-  readonly #rules: readonly (Possible & { readonly at: number; readonly hits: readonly Hit[] })[];
-  readonly #ifNone: readonly Hit[];
   readonly #cases = new Map<string, readonly Case[] | null>();
   #asks: Map<string, Ask[]> | null = null;
+  readonly #asking = new Map<string, Asking>();
 
-  constructor(
-    plan: Plan,
-    policy: Policy,
-    cell: Cell,
-    reached: readonly Possible[],
-    hits: readonly Hit[],
-    cells: Cells,
-  ) {
+  constructor(plan: Plan, policy: Policy, cell: Cell, crowd: Crowd, cells: Cells) {
     this.#plan = plan;
     this.#policy = policy;
     this.#cell = cell;
-    this.#hits = hits;
+    this.#crowd = crowd;
     this.#cells = cells;
-    const byRule = Map.groupBy(hits, ({ at }) => at);
-    const last = Math.max(-1, ...byRule.keys());
-    this.#ifNone = byRule.get(Infinity) ?? [];
-    this.#rules = reached.flatMap((one, at) => {
-      const own = byRule.get(at) ?? [];
-      const counts = own.length > 0 || (one.final && at < last) || last === Infinity;
-      return counts ? [{ ...one, at, hits: own }] : [];
-    });
   }
 
   search(ears: Ears): void {
-    const rules = this.#rules.map(({ rest }) => rest ?? true);
-    if (this.#isBroken(rules) !== false)
-      this.#explore(new Map(), this.#policy.when.given(this.#cell), rules, ears);
+    const { rests } = this.#crowd;
+    if (this.#isBroken(rests) !== false)
+      this.#explore(new Map(), this.#policy.when.given(this.#cell), rests, ears);
   }
 
-  /** `when`, `before`: where the conditions stand by what was known before. */
-  #explore(known: ReadonlyMap<string, Known>, when: Given, before: readonly Given[], ears: Ears): void {
+  /** `when`, `given`: where the conditions stand by what is known; those of the rules, if `when` is met. */
+  #explore(known: ReadonlyMap<string, Known>, when: Given, given: readonly Given[], ears: Ears): void {
+    const verdict = when === true ? this.#isBroken(given) : null;
+    if (verdict === false || !ears.step(1 + this.#crowd.rules.length / rulesOfStep)) return;
     const cell = { ...this.#cell, known };
-    const now = (given: Given): Given => (isOpen(given) ? given.given(cell) : given);
-    const met = now(when);
-    if (met === false || met === null || !ears.step(1)) return;
-    // Most of what does not meet `when` is never looked at.
-    const rules = met === true ? before.map(now) : before;
-    const verdict = met === true ? this.#isBroken(rules) : null;
-    if (verdict === false || !ears.step(rules.length)) return;
-    const next = met === true ? (verdict === null ? this.#mostTelling(rules) : null) : met;
-    if (next === null) this.#ask(cell, known, rules, ears);
-    else for (const more of this.#refined(next, cell, known, ears)) this.#explore(more, met, rules, ears);
+    const next = when === true ? (verdict === null ? this.#mostTelling(given) : null) : (when as Rest);
+    if (next === null) return this.#ask(cell, known, given, ears);
+    const { variable, values } = this.#split(next, cell, ears);
+    let standing: Standing | undefined;
+    for (const value of values) {
+      const more = new Map(known).set(variable, value);
+      const here = { ...cell, known: more };
+      const now = (one: Given): Given => (isOpen(one) ? one.given(here) : one);
+      const met = now(when);
+      const changed = this.#changedBy(variable, value);
+      for (const place of changed) standing?.stale.add(place);
+      if (!ears.step(1)) return;
+      if (met === false || met === null) continue;
+      // Most of what does not meet `when` is never looked at.
+      if (met !== true) {
+        this.#explore(more, met, given, ears);
+        continue;
+      }
+      // Of neighbouring values, few conditions tell one from the other.
+      const last: Standing = standing ?? { given: [...given], stale: new Set(given.keys()) };
+      for (const place of last.stale) last.given[place] = now(given[place]!);
+      standing = { given: last.given, stale: new Set(changed) };
+      if (!ears.step(last.stale.size)) return;
+      this.#explore(more, met, standing.given, ears);
+    }
   }
 
   /** Whether the policy is broken; null where that depends on more. */
-  #isBroken(rules: readonly Given[]): Truth {
+  #isBroken(given: readonly Given[]): Truth {
     let [sure, possible] = [0, 0];
     /** Whether rules are looked at, and whether none has matched. */
     let [looked, none]: [Truth, Truth] = [true, true];
@@ -98,58 +105,64 @@ export class Goal {
       possible += hits.length;
       if (follows) for (const { is } of hits) sure += Number(is === true);
     };
-    for (const [index, { hits, final }] of this.#rules.entries()) {
-      const given = rules[index]!;
-      const matches: Truth = isOpen(given) ? null : (given ?? false);
-      const here = both(looked, matches);
-      count(hits, here);
+    for (const { hits, final, rest } of this.#crowd.rules) {
+      const matches = matchOf(rest, given);
+      if (matches === false) continue;
+      count(hits, both(looked, matches));
       none = both(none, opposite(matches));
       if (final) looked = both(looked, opposite(matches));
       if (looked === false) break;
     }
-    count(this.#ifNone, none);
+    count(this.#crowd.ifNone, none);
     const { wants, most } = this.#policy;
     if (wants === 'always') return sure > 0 ? false : possible > 0 ? null : true;
     return possible <= most ? false : sure > most ? true : null;
   }
 
   /** A condition that is still open: of a rule that has the messages, before those of others. */
-  #mostTelling(rules: readonly Given[]): Rest | null {
-    const of = (isOwn: boolean) =>
-      rules.find((given, index) => isOpen(given) && this.#rules[index]!.hits.length > 0 === isOwn);
-    return (of(true) ?? of(false) ?? null) as Rest | null;
+  #mostTelling(given: readonly Given[]): Rest | null {
+    const of = (isOwn: boolean): Rest | null => {
+      for (const { rest, hits } of this.#crowd.rules) {
+        const one = rest === null || hits.length > 0 !== isOwn ? true : given[rest]!;
+        if (isOpen(one)) return one;
+      }
+      return null;
+    };
+    return of(true) ?? of(false);
   }
 
-  /** What may be known besides, of something that a condition asks: all cases together. */
-  *#refined(
-    rest: Rest,
-    cell: Cell,
-    known: ReadonlyMap<string, Known>,
-    ears: Ears,
-  ): Generator<ReadonlyMap<string, Known>> {
+  /** What may be known besides, of something that a condition asks. */
+  #split(rest: Rest, cell: Cell, ears: Ears): Split {
+    const known = cell.known!;
     const { field, patterns } = rest.asks.find((ask) => isUndecided(ask, known))!;
     const variable = variableOf(field);
     const now = known.get(variable);
-    const having = (one: Known) => new Map(known).set(variable, one);
     if (now) {
       const pattern = patterns.find((one) => now.found?.has(one) === false)!;
-      for (const is of [true, false]) {
-        const found = new Map(now.found).set(pattern, is);
-        if (!excludeEachOther(found)) yield having({ ...now, found });
-      }
-      return;
+      const founds = [true, false].map((is) => new Map(now.found).set(pattern, is));
+      const possible = founds.filter((found) => !excludeEachOther(found));
+      return { variable, values: possible.map((found) => ({ value: now.value, found })) };
     }
-    if (field.fact) {
-      // What nothing else uses is not looked up: if the policy holds whatever it is, it holds.
-      const made = this.#plan.lookups.get(field.fact.lookup)?.given(cell) ?? true;
-      if (isOpen(made)) yield* this.#refined(made, cell, known, ears);
-      else if (!made) yield having({ value: undefined });
-      if (made !== true) return;
-    }
+    // What nothing else uses is not looked up: if the policy holds whatever it is, it holds.
+    const made = (field.fact && this.#plan.lookups.get(field.fact.lookup)?.given(cell)) ?? true;
+    if (isOpen(made)) return this.#split(made, cell, ears);
+    if (!made) return { variable, values: [{ value: undefined }] };
     const cases = this.#casesOf(variable);
     if (cases === null) ears.unclear(`the values of ${field.name} lie too close together`);
-    for (const one of cases ?? [])
-      yield having({ value: one.value, ...(one.isOpen && { found: new Map() }) });
+    const values = (cases ?? []).map((one): Known =>
+      one.isOpen ? { value: one.value, found: new Map() } : { value: one.value },
+    );
+    return { variable, values };
+  }
+
+  /** Conditions that may not say of a value what they say of its neighbours. */
+  #changedBy(variable: string, { value }: Known): readonly number[] {
+    const { all, always, byValue } = this.#asking.getOrInsertComputed(variable, () =>
+      askingOf(variable, this.#crowd.rests, this.#cases.get(variable) ?? []),
+    );
+    if (value === null || value === undefined) return all;
+    const own = byValue.get(value) ?? [];
+    return always.length === 0 ? own : [...always, ...own];
   }
 
   #casesOf(variable: string): readonly Case[] | null {
@@ -164,29 +177,29 @@ export class Goal {
   #allAsks(): Map<string, Ask[]> {
     const given = [
       this.#policy.when.given(this.#cell),
-      ...this.#rules.map(({ rest }) => rest),
+      ...this.#crowd.rests,
       ...Array.from(this.#plan.lookups.values(), (lookup) => lookup.given(this.#cell)),
     ];
     return Map.groupBy(
-      given.flatMap((one) => (one !== null && isOpen(one) ? one.asks : [])),
+      given.flatMap((one) => (isOpen(one) ? one.asks : [])),
       ({ field }) => variableOf(field),
     );
   }
 
   /** Asks the rules about an event of this kind. */
-  #ask(cell: Cell, known: ReadonlyMap<string, Known>, rules: readonly Given[], ears: Ears): void {
-    if (!ears.step(stepsOfEvent + this.#plan.rules.names.length / 10)) return;
+  #ask(cell: Cell, known: ReadonlyMap<string, Known>, given: readonly Given[], ears: Ears): void {
+    const { rules, ifNone, reached } = this.#crowd;
+    const mayFollow = rules.flatMap(({ rest, hits }) => (matchOf(rest, given) === false ? [] : hits));
+    const hits = [...mayFollow, ...ifNone];
+    if (!ears.step(stepsOfEvent + reached / 3 + hits.length * stepsOfMessage)) return;
     const made = this.#make(cell, known);
     const example = made && judged(this.#plan, this.#policy, made.event, made.facts);
     if (example) return ears.broken(example);
-    ears.unclear(this.#whyUnclear(rules));
+    ears.unclear(this.#whyUnclear(hits));
   }
 
-  #whyUnclear(rules: readonly Given[]): string {
-    const unsure = this.#hits.find(({ is, at }) => {
-      const index = this.#rules.findIndex((rule) => rule.at === at);
-      return is === null && rules[index] !== false;
-    });
+  #whyUnclear(hits: readonly Hit[]): string {
+    const unsure = hits.find(({ is }) => is === null);
     if (unsure) return `only an event shows where rule "${unsure.action.rule}" sends it to`;
     const missing = this.#policy.lookups.find((name) => !this.#plan.lookups.has(name));
     if (missing !== undefined)
@@ -212,6 +225,35 @@ export class Goal {
     const facts = factsWith(values, this.#plan);
     return facts && { event, facts: lookedUpFor(this.#plan, event, facts) };
   }
+}
+
+/** Which conditions ask for a variable, as places in a list. */
+interface Asking {
+  readonly all: readonly number[];
+  /** They have a pattern, or a bound that is no value of the variable. */
+  readonly always: readonly number[];
+  /** By what they compare it with. */
+  readonly byValue: ReadonlyMap<Json, readonly number[]>;
+}
+
+function askingOf(variable: string, rests: readonly Rest[], cases: readonly Case[]): Asking {
+  const values = new Set<Json | undefined>(cases.map(({ value }) => value));
+  const [all, always] = [new Set<number>(), new Set<number>()];
+  const byValue = new Map<Json, number[]>();
+  for (const [place, { asks }] of rests.entries())
+    for (const { field, named, bounds, patterns } of asks) {
+      if (variableOf(field) !== variable) continue;
+      all.add(place);
+      if (patterns.length > 0 || !bounds.every((one) => values.has(one))) always.add(place);
+      for (const value of [...named, ...bounds]) byValue.getOrInsertComputed(value, () => []).push(place);
+    }
+  return { all: [...all], always: [...always], byValue };
+}
+
+/** Whether a rule matches, by where its condition stands. */
+function matchOf(rest: number | null, given: readonly Given[]): Truth {
+  const one = rest === null ? true : given[rest]!;
+  return isOpen(one) ? null : (one ?? false);
 }
 
 const both = (a: Truth, b: Truth): Truth => (a === false || b === false ? false : a === null ? null : b);
