@@ -11,12 +11,15 @@ export class AskedFor {
   readonly #bySink = new Map<string, number>();
   /** Look-ups are made for these before they are decided. */
   #undecided = 0;
+  #overtaken = 0;
 
   constructor(plan: Plan) {
     this.#plan = plan;
   }
 
-  add({ event, ...received }: ReceivedEvent): void {
+  /** `isOvertaken`: a later event of the same candidate and test has come. */
+  add({ event, ...received }: ReceivedEvent, isOvertaken: boolean): void {
+    if (isOvertaken) this.#overtaken += 1;
     const subject = { ...unknownOfEvent, id: 'evt_', ...event, ...received };
     if ((lookupsOf(this.#plan, subject)?.asked.length ?? 0) > 0) this.#undecided += 1;
     else
@@ -24,15 +27,15 @@ export class AskedFor {
         this.#bySink.set(sink, (this.#bySink.get(sink) ?? 0) + 1);
   }
 
-  /** A sentence. */
+  /** Sentences. */
   get words(): string {
     const sinks = Array.from(this.#bySink, ([sink, many]) => `${many} to ${sink}`);
     const what =
       sinks.length === 0 ? 'Rules ask for no deliveries' : `Rules ask for ${firstListed(sinks, 10)}`;
-    return printable(
-      this.#undecided === 0
-        ? `${what}.`
-        : `${what}; ${count(this.#undecided, 'event')} will be looked up first.`,
-    );
+    const first = this.#undecided === 0 ? '' : `; ${count(this.#undecided, 'event')} will be looked up first`;
+    return printable(`${what}${first}.${this.#overtaken === 0 ? '' : `\n${overtaken(this.#overtaken)}`}`);
   }
 }
+
+const overtaken = (many: number): string =>
+  `${count(many, 'event')} ${many === 1 ? 'is' : 'are'} older than what came of the same candidate and test: a message with \`updateBy\` and a row with a \`key\` will show the older status.`;

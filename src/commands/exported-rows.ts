@@ -24,6 +24,8 @@ export interface ExportOptions {
 /** A row that says that a candidate reached a final status. */
 export interface ExportedRow extends Content {
   readonly line: number;
+  /** When (ms); where the export does not say it, later than all. */
+  readonly at: number;
 }
 
 /** What is counted of a read. */
@@ -80,7 +82,7 @@ export async function* exportedRows(
       figures.others.set(one, (figures.others.get(one) ?? 0) + 1);
       continue;
     }
-    const at = places.at === null ? Infinity : timeOf(textAt(places.at), timeZone);
+    const at = places.at === null ? Number.MAX_SAFE_INTEGER : timeOf(textAt(places.at), timeZone);
     if (at === null) {
       refuse(`${options.at}: expected a time such as 2026-11-21 14:05, got "${textAt(places.at!)}"`);
       continue;
@@ -96,7 +98,7 @@ export async function* exportedRows(
     } else if (at < from) figures.older += 1;
     else {
       figures.final += 1;
-      yield { line, candidateId: parsed.event.candidateId, testId: parsed.event.testId, status };
+      yield { line, at, candidateId: parsed.event.candidateId, testId: parsed.event.testId, status };
     }
   }
   if (places === null) throw new CommandError(`${name} is empty; expected a table with a row of names`);

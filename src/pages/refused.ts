@@ -23,8 +23,11 @@ export async function keptRefused({
 
 /** By source; null where none are kept. */
 export async function refusedCard(parts: Parts, asked: PageRequest): Promise<Html | null> {
-  const sources = [...Map.groupBy(await keptRefused(parts), ({ from }) => from)];
-  if (sources.length === 0) return null;
+  const kept = await keptRefused(parts);
+  if (kept.length === 0) return null;
+  const areOvertaken = await parts.reads.haveFollowers(kept);
+  const overtaken = new Set(kept.filter((_, place) => areOvertaken[place]));
+  const sources = [...Map.groupBy(kept, ({ from }) => from)];
   const others = sources.length - shownSources;
   return html`<section class="card">
     <h2>Refused, and kept</h2>
@@ -33,7 +36,7 @@ export async function refusedCard(parts: Parts, asked: PageRequest): Promise<Htm
       it came now; what came meanwhile is not told again. Look there for who is not here.
     </p>
     <div class="parts">
-      ${sources.slice(0, shownSources).map(([from, events]) => sourcePart(from, events, parts, asked))}
+      ${sources.slice(0, shownSources).map(([from, events]) => sourcePart(from, events, overtaken, parts, asked))}
       ${
         others > 0 &&
         html`<section>
@@ -50,6 +53,7 @@ export async function refusedCard(parts: Parts, asked: PageRequest): Promise<Htm
 function sourcePart(
   from: string,
   events: readonly RefusedEvent[],
+  overtaken: ReadonlySet<RefusedEvent>,
   { config }: Parts,
   asked: PageRequest,
 ): Html {
@@ -67,6 +71,11 @@ function sourcePart(
               >refused for the ${reason}${attempts > 1 && ` ${attempts}×`}, candidate
               ${seen(one.candidateId)}</span
             >
+            ${
+              overtaken.has(one) &&
+              html`<br />Older than what came of this candidate and test: taken in, a row or message that is
+                kept up to date will show it instead.`
+            }
           </p>
         </li>`;
       })}

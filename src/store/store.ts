@@ -155,6 +155,7 @@ export const reads = {
   eventCounts: deciding.eventCounts,
   events,
   haveCome: receiving.haveCome,
+  haveFollowers: receiving.haveFollowers,
   failingSince: counting.failingSince,
   heldSince: counting.heldSince,
   lanes: carrying.lanes,

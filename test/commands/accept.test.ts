@@ -127,6 +127,20 @@ test('what came meanwhile by an allowed address, however long ago, is not told a
   expect((await command('events', '--audit')).out).toMatch(/^\S+ \S+ UTC {2}accept, by /);
 });
 
+test('who takes in an event that is older than what came of the candidate is told before', async () => {
+  const { app, post, command } = await refusing();
+  const page = async () => (await fetch(`${app.adminUrl}/attention`, { headers: basic() })).text();
+  for (const status of ['DidNotTake', 'Completed']) await post(unheardOf, { candidateId: 'dana', status });
+  const dry = async () => (await command('accept', '--from', unheardOf, '--dry-run')).out;
+  expect(await page()).not.toContain('Older than what came');
+  expect(await dry()).not.toContain('older');
+  await post(allowed, { candidateId: 'dana' });
+  // Another test of the same candidate.
+  await post(allowed, { candidateId: 'dana', testId: 8, status: 'Canceled' });
+  expect((await page()).split('Older than what came')).toHaveLength(2);
+  expect(await dry()).toContain('1 event is older than what came of the same candidate and test: ');
+});
+
 test('the API takes in and puts away, and a viewer may do neither', async () => {
   const { post, api, told, command } = await refusing();
   expect((await post(allowed, { candidateId: 'dana' }, 'c-1', 'old')).status).toBe(401);

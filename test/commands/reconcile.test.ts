@@ -106,6 +106,24 @@ Nothing was taken in.
     });
   });
 
+  test('is taken in in the order in which it happened, and what is older than what came is told before', async () => {
+    const { reconcile, command, app } = await withExport();
+    await post(app, { candidateId: 'Kim', testId: 1, status: 'Completed' });
+    const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+    const table = `Id,Test,State,When
+Dana,1,Completed,${daysAgo(1)}
+Kim,1,Canceled,${daysAgo(1)}
+Dana,1,DidNotTake,${daysAgo(2)}
+Dana,1,Canceled,${daysAgo(3)}
+`;
+    const taken = await reconcile(table, ...mine, '--accept', '--yes');
+    expect(taken.out).toContain('1 event is older than what came of the same candidate and test: ');
+    expect(taken.out).toContain('Taken in: 4 events.');
+    const events = jsonLines<{ status: string }>(await command('events', '--candidate', 'Dana', '--json'));
+    // The newest first.
+    expect(events.map(({ status }) => status)).toEqual(['Completed', 'DidNotTake', 'Canceled']);
+  });
+
   test('is nothing that came within the retention, however short the window against repeats is', async () => {
     const { reconcile, app, done, http, folder } = await withExport({
       rules: `idempotency: { window: 1s }\n${tellAll}`,

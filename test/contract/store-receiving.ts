@@ -80,6 +80,13 @@ export function receiving(bench: () => Bench): void {
     );
     expect(taken.filter(({ duplicate }) => duplicate)).toHaveLength(2);
     expect(await store.haveCome([content, { ...content, status: 'Canceled' }])).toEqual([true, false]);
+    const [canceled, last] = [{ ...content, status: 'Canceled' } as const, Number.MAX_SAFE_INTEGER];
+    const older = [
+      { ...content, at: 0 },
+      { ...canceled, at: 0 },
+      { ...canceled, at: last },
+    ];
+    expect(await store.haveFollowers(older)).toEqual([false, true, false]);
     const { eventId } = taken[0]!;
     expect((await store.event(eventId))?.duplicates).toEqual([]);
     expect(await store.audit({ about: eventId })).toMatchObject([

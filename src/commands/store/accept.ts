@@ -57,9 +57,10 @@ export const accept = command({
       }
       const asked = new AskedFor(config.plan);
       const receivedAt = await store.now();
-      for (const { id } of meant) {
+      const areOvertaken = await store.haveFollowers(meant);
+      for (const [place, { id }] of meant.entries()) {
         const whole = await store.refusedEvent(id);
-        if (whole) asked.add(asReceived(whole, receivedAt));
+        if (whole) asked.add(asReceived(whole, receivedAt), areOvertaken[place]!);
       }
       io.out(asked.words);
       const answer =

@@ -199,7 +199,8 @@ async function list(at: Surroundings, from: number, figures: ExportFigures): Pro
     if (figures.unread <= mostUnread) io.err(printable(`${name}:${line} ${why}`));
   };
   for await (const page of missingRows(at, from, figures, unread)) {
-    for (const one of page) {
+    const areOvertaken = await store.haveFollowers(page);
+    for (const [place, one] of page.entries()) {
       const { line, candidateId, testId, status, isUnknown } = one;
       const key = `${testId} ${status} ${candidateId}`;
       if (seen.has(key)) continue;
@@ -213,7 +214,7 @@ async function list(at: Surroundings, from: number, figures: ExportFigures): Pro
           : `  line ${line}  ${status}  test ${testId}  candidate ${printable(candidateId)}${why}`,
       );
       if (isUnknown) found.unknown += 1;
-      else found.asked.add(receivedOf(one, now));
+      else found.asked.add(receivedOf(one, now), areOvertaken[place]!);
     }
     await io.drained();
   }
@@ -281,16 +282,20 @@ async function takeIn(at: Surroundings, from: number): Promise<number> {
   const accept = accepting({ store, config: () => config, nextId: eventIds({ after: newest?.event.id }) });
   // However old one is.
   const byHand = { action: 'reconcile' as const, by: byUser({}, io), windowMs: Infinity };
-  let taken = 0;
-  for await (const page of missingRows(at, from, new ExportFigures(), () => {})) {
-    const now = await store.now();
-    const accepted = await inParts(
-      page.filter(({ isUnknown }) => !isUnknown),
-      (one) => accept(receivedOf(one, now), byHand),
-    );
-    taken += accepted.filter(({ duplicate }) => !duplicate).length;
-  }
-  return taken;
+  const pages = await Array.fromAsync(missingRows(at, from, new ExportFigures(), () => {}));
+  // A candidate's later event may follow from an earlier one, and exports have the newest first.
+  const meant = pages.flat().filter(({ isUnknown }) => !isUnknown);
+  const ofCandidates = Map.groupBy(
+    meant.toSorted((one, other) => one.at - other.at),
+    ({ candidateId }) => candidateId,
+  );
+  const taken = await inParts([...ofCandidates.values()], async (rows) => {
+    let many = 0;
+    for (const one of rows)
+      if (!(await accept(receivedOf(one, await store.now()), byHand)).duplicate) many += 1;
+    return many;
+  });
+  return taken.reduce((sum, many) => sum + many, 0);
 }
 
 async function idsIn(name: string): Promise<ReadonlySet<string>> {

@@ -112,6 +112,9 @@ export const sql = {
   latestWithContent: query<StoredContent>(`
   select seq, id, coalesce(content, seq) as content, received_at from events
   where candidate_key = $1 and candidate_id = $2 and test_id = $3 and status = $4 order by seq desc limit 1`),
+  followed: query<object>(`
+  select 1 from events where candidate_key = $1 and candidate_id = $2 and test_id = $3 and status <> $4
+    and received_at > $5 limit 1`),
   /** The event of this content with the correlation id, or whose duplicate had it. */
   eventOfCorrelation: query<StoredEvent>(`
   select seq, id from events where seq = $1 and correlation_id = $2
@@ -224,6 +227,18 @@ export function* haveCome(contents: readonly Content[]): Operation<boolean[]> {
   const found = yield* together(
     contents.map(({ candidateId, testId, status }) =>
       get(sql.latestWithContent, candidateKey(candidateId), candidateId, testId, status),
+    ),
+  );
+  return found.map((one) => one !== undefined);
+}
+
+/** Which of these are older than what came of their candidate and test with another status. `at`: when they came (ms). */
+export function* haveFollowers(
+  contents: readonly (Content & { readonly at: number })[],
+): Operation<boolean[]> {
+  const found = yield* together(
+    contents.map(({ candidateId, testId, status, at }) =>
+      get(sql.followed, candidateKey(candidateId), candidateId, testId, status, at),
     ),
   );
   return found.map((one) => one !== undefined);
