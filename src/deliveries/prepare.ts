@@ -50,10 +50,10 @@ export interface AttemptEnd {
   readonly lookups?: readonly Delivery[];
 }
 
-/** How long after the tool was asked about an earlier message a later one looks whether it has answered. */
-const afterEarlierMs = 200;
+/** How long after the tool was asked about a message another one looks whether it has answered. */
+const afterAskedMs = 200;
 
-/** A delivery that has to wait for its action's hours, or for what became of an earlier one. Nothing was attempted. */
+/** A delivery that has to wait for its action's hours, or for what became of another one. Nothing was attempted. */
 export interface Postponement {
   readonly claimed: Claim;
   /** Until then (ms). */
@@ -104,8 +104,10 @@ export async function prepareAttempt(
     const told = thread === null ? null : await parts.store.threadOf(delivery.sink, thread);
     const overtaken = told !== null && told.seq > claimed.row.seq;
     if (prepared.replaces && !overtaken) {
-      const askedAt = await parts.store.uncertainBefore(delivery.lane, claimed.row.seq);
-      if (askedAt !== null) return { claimed, until: Math.max(askedAt, now) + afterEarlierMs };
+      // What has to be asked about itself waits for earlier ones only: of two, neither would ever be asked.
+      const before = delivery.uncertain ? claimed.row.seq : Number.MAX_SAFE_INTEGER;
+      const askedAt = await parts.store.uncertainBefore(delivery.lane, before);
+      if (askedAt !== null) return { claimed, until: Math.max(askedAt, now) + afterAskedMs };
     }
     const of = { threadOf: told?.receipt ?? null, overtaken };
     const request = { ...requestFor(parts, claimed, prepared.message, now), ...of };

@@ -1,0 +1,33 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { startSlack } from '../../sandbox/slack.ts';
+import { base, post, serving, settled, workplace } from '../commands/tools.ts';
+
+test('an earlier event that is tried again waits while a later one of its lane may have arrived: one message tells of both', async () => {
+  const { folder, write } = await workplace();
+  const slack = await startSlack();
+  onTestFinished(() => slack.close());
+  const file = await write(
+    'config.yaml',
+    `${base(folder)}
+sinks:
+  slack:
+    connector: slack
+    token: xoxb-sandbox-token
+    apiUrl: '${slack.url}'
+    timeout: 2s
+    retry: { minDelay: 300ms, maxDelay: 300ms }
+rules:
+  - { name: told, when: {}, then: [{ sink: slack, channel: '#hiring', updateBy: x, text: '{{ event.status }}' }] }
+`,
+  );
+  const app = await serving(file);
+  slack.faults.only = ['chat.postMessage'];
+  // Certainly not posted; posted, and nobody knows.
+  slack.faults.once({ kind: 'status', status: 425 }, { kind: 'drop', commit: true });
+  for (const [count, status] of ['DidNotTake', 'Completed'].entries()) {
+    await post(app, { candidateId: 'dana', status });
+    await vi.waitFor(() => expect(slack.calls.length).toBeGreaterThan(count), 10_000);
+  }
+  await settled(file);
+  expect(slack.messages.map(({ text }) => text)).toEqual(['Completed']);
+});
