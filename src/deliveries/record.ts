@@ -1,6 +1,6 @@
 import type { Clock, ClockJumps } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
-import { maskTexts, type Mask } from '../support/secret.ts';
+import { maskedJson, maskTexts, type Mask } from '../support/secret.ts';
 import { lazily } from '../support/text.ts';
 import { hidingPersonal, lookupResult } from '../lookups/facts.ts';
 import { lookupConnector, lookupOf } from '../model.ts';
@@ -185,7 +185,7 @@ export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Pr
           };
     return {
       claimed,
-      message: prepared && JSON.stringify(maskTexts(prepared.message, mask)),
+      message: prepared && maskedJson(prepared.message, mask),
       thread: prepared?.thread ?? null,
       ending: { ...ending, outcome: masked },
     };

@@ -43,8 +43,8 @@ interface Form {
   readonly anyCase: boolean;
   /** Matches only where no character of this kind is next to it. */
   readonly alone: RegExp | null;
-  /** Its beginning counts, too, where the text breaks off in it. */
-  readonly mayBeCut: boolean;
+  /** What is looked for: all of it, or its beginning where that counts, too, if the text breaks off in it. */
+  readonly head: string;
 }
 
 function formsOf(secret: string, whole: boolean): Form[] {
@@ -74,7 +74,8 @@ function formsOf(secret: string, whole: boolean): Form[] {
       const anyCase = text.length >= 16 || (text.length >= 8 && /[^a-z]/i.test(text));
       // An address has its host in front; its secret parts are forms, too.
       const mayBeCut = !whole && text.length > shortestCut && !/^\w+:\/\//.test(text);
-      return { text: anyCase ? lowerAscii(text) : text, anyCase, alone, mayBeCut };
+      const form = anyCase ? lowerAscii(text) : text;
+      return { text: form, anyCase, alone, head: mayBeCut ? form.slice(0, shortestCut) : form };
     }),
     ...base64Forms(trimmed),
   ];
@@ -87,16 +88,15 @@ const base64Forms = (secret: string): Form[] =>
       text: one,
       anyCase: false,
       alone: null,
-      mayBeCut: false,
+      head: one,
     })),
   );
 
 function findIn(text: string, forms: readonly Form[]): Range[] {
   const lower = lazily(() => lowerAscii(text));
   const found: Range[] = [];
-  for (const { text: form, anyCase, alone, mayBeCut } of forms) {
+  for (const { text: form, anyCase, alone, head } of forms) {
     const within = anyCase ? lower() : text;
-    const head = mayBeCut ? form.slice(0, shortestCut) : form;
     for (let start = within.indexOf(head); start >= 0; start = within.indexOf(head, start + 1)) {
       const end = endOf(form, within, start);
       if (end === null || alone?.test(text[start - 1] ?? '') || alone?.test(text[end] ?? '')) continue;

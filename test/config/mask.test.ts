@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { masker } from '../../src/support/masker.ts';
+import { maskedJson, maskTexts } from '../../src/support/secret.ts';
 import { around, env, failure, load, pagers } from './tools.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -18,6 +19,30 @@ const quotedPrintable = (text: string): string =>
       return at === 5 ? `=\r\n${shown}` : shown;
     })
     .join('');
+
+test('a message is masked as JSON as each of its texts is', () => {
+  const long = 'sk_live_51H8-of-a-payment';
+  const mask = masker([long, 'pass1', '4711', 'p"ss\\w0rd']);
+  const texts = [
+    `${long} first`,
+    `last ${long}`,
+    `cut off: ${long.slice(0, 20)}`,
+    `${long.slice(0, 18)}…`,
+    long.toUpperCase(),
+    'p"ss\\w0rd',
+    'p%22ss%5Cw0rd',
+    '4711',
+    'no. 47110',
+    '\npass1',
+    // Only the text itself begins a word there: in JSON an `n` stands before it.
+    '\n=70ass1',
+    'nothing',
+  ];
+  const values = [...texts, 4711, { pass1: 'nothing' }, { texts }];
+  for (const value of values) expect(maskedJson(value, mask)).toBe(JSON.stringify(maskTexts(value, mask)));
+  expect(maskedJson(values, mask)).toBe(JSON.stringify(maskTexts(values, mask)));
+  expect(maskedJson('\n=70ass1', mask)).toBe(String.raw`"\n***"`);
+});
 
 describe('a secret is masked', () => {
   const secret = `p@ss+x "word"/é&'1`;
