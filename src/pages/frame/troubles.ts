@@ -19,7 +19,9 @@ export const troubleItems = (
   status.unwritable !== null &&
     html`<li>
       <b>The store cannot be written</b>: ${seen(status.unwritable)}
-      <div class="small muted">Until it can, no event is taken: the service is told to send it again.</div>
+      <div class="small muted">
+        Until it can, events are refused, or soon will be: the service sends each of them once more.
+      </div>
     </li>`,
   status.unwritable === null &&
     status.replicas.length === 0 &&
