@@ -43,7 +43,7 @@ rules:
   - name: told
     when: { status: Completed }
     then:
-      - { sink: ats, headers: { X-Api-Key: literal-secret-2 }, body: { who: '{{ event.candidateId }}' } }
+      - { sink: ats, headers: { X-Api-Key: literal-secret-2 }, body: { who: '{{ event.candidateId }}', apiKey: literal-secret-4 } }
   - { name: quiet, when: { not: { status: Completed } }, then: [ { sink: slack, channel: '#hiring', digest: { every: '\${EVERY:-1h}' } } ] }
 `;
 
@@ -173,7 +173,7 @@ unmatched: silent
   });
 
   test('the editor begins with the config in force: what it hides is compared as what it is, and can be had in no way', async () => {
-    const { app, file, page, tryConfig } = await started(literals);
+    const { app, file, text: written, page, tryConfig } = await started(literals);
     await post(app, { candidateId: 'Dana' });
     await settled(file);
     const begun = textIn(await page('/rules'));
@@ -186,7 +186,15 @@ unmatched: silent
     expect(other.text).toContain('1 event compared: 1 would be delivered differently');
     const moved = await tryConfig(begun.replace('X-Api-Key: ••hidden••', 'X-Api-Key: another'));
     expect(moved.text).toContain('1 would be delivered differently');
-    for (const { text } of [same, other, moved]) expect(text).not.toMatch(/literal-secret|first-line/);
+    // Of what decided the events, too, if that is another one.
+    await writeFile(
+      file,
+      written.replaceAll('literal-secret', 'rotated-secret').replace('name: quiet', 'name: rotated'),
+    );
+    await vi.waitFor(async () => expect(await page('/rules')).toContain('rotated'), 20_000);
+    const rotated = await tryConfig(textIn(await page('/rules')).replace('name: told', '$&-anew'));
+    expect(rotated.text).toContain('1 would be delivered differently');
+    for (const { text } of [same, other, moved, rotated]) expect(text).not.toMatch(/-secret-|first-line/);
   });
 
   test('checks what is written, but not while a config is tried: that goes first', async () => {
