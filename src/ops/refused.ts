@@ -66,7 +66,8 @@ export class RefusedFigures {
     if (!known && this.#characters + event.raw.length > mostCharacters) return;
     if (!known) this.#characters += event.raw.length;
     const attempts = event.attempts + (known?.attempts ?? 0);
-    this.#events.set(key, { ...(known ?? event), reason: event.reason, attempts });
+    const at = Math.max(event.at, known?.at ?? 0);
+    this.#events.set(key, { ...(known ?? event), at, reason: event.reason, attempts });
     // Now and then: it looks at all.
     if (this.#events.size >= 2 * mostKept) this.#trim();
   }

@@ -146,14 +146,14 @@ export function receiving(bench: () => Bench): void {
     await store.keepRefusedEvents([first, second]);
     // The sender tries again, by then with another token.
     await Promise.all([
-      other.keepRefusedEvents([{ ...first, id: 'rej_z', reason: 'token', attempts: 2 }]),
+      other.keepRefusedEvents([{ ...first, id: 'rej_z', at: t0 + 5, reason: 'token', attempts: 2 }]),
       store.keepRefusedEvents([keptFrom('b', { at: t0 + 9 })]),
     ]);
     const { raw: _, ...listed } = second;
     expect(await store.refusedEvents({ reason: 'address', until: t0 })).toEqual([listed]);
     expect(await store.refusedEvents({ from: 'a' })).toMatchObject([
       { id: second.id, attempts: 1 },
-      { id: first.id, attempts: 3, reason: 'token' },
+      { id: first.id, at: t0 + 5, attempts: 3, reason: 'token' },
     ]);
     expect(await store.refusedEvent(second.id)).toEqual(second);
     expect(await store.refusedEvent('rej_z')).toBeNull();
@@ -165,7 +165,7 @@ export function receiving(bench: () => Bench): void {
     expect(await store.ignoreRefused({ from: 'b' }, t0, person)).toEqual({ totals: [], events: 1 });
     expect(await store.refused()).toMatchObject([{ count: 3 }, { from: 'others', count: 1 }]);
     expect(await store.audit({})).toHaveLength(2);
-    await store.pruneRefused(t0 + 1);
+    await store.pruneRefused(t0 + 6);
     expect(await store.refusedEvents({})).toEqual([]);
   });
 

@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { accepting, acceptRefused } from '../../src/intake.ts';
 import { RefusedFigures } from '../../src/ops/refused.ts';
 import { openStore } from '../../src/store/open.ts';
 import { basic, password } from '../pages/tools.ts';
-import { endpoint, loud, nothing, post, run, serve, workplace } from '../commands/tools.ts';
+import { base, endpoint, loud, nothing, post, run, serve, workplace } from '../commands/tools.ts';
 
 /** As on a full disk; Linux also lets it be undone. */
 const limitFiles = (pid: number | undefined, bytes: string) =>
@@ -104,4 +107,26 @@ test('a flood from 5,000 addresses, while nothing can be written, leaves memory 
   expect(totals.reduce((sum, { count }) => sum + count, 0)).toBe(flood + 2);
   await figures.write();
   expect(await store.refusedEvents({})).toEqual(kept);
+});
+
+test('what is refused again long after the same had come is another event, and no repeat of that one', async () => {
+  const { folder } = await workplace();
+  const config = parseConfig(`${base(folder)}sinks: {}\nrules: []\n`, 'config.yaml', { env: {}, connectors });
+  const store = await openStore(config.store.url, { serve: true });
+  onTestFinished(() => store.close());
+  await store.saveConfig({ id: config.plan.id, source: {}, savedAt: 0 });
+  const day = 86_400_000;
+  const long = (await store.now()) - 30 * day;
+  const event = { candidateId: 'dana', candidateNumericalId: null, testId: 7, status: 'Completed' } as const;
+  const refused = (at: number) =>
+    ({ ...event, at, from: 'a', reason: 'address', correlationId: null }) as const;
+  const accept = accepting({ store, config: () => config });
+  // The service's second try came from an address that is allowed. Weeks later the candidate takes the test again.
+  await accept({ event, raw: {}, correlationId: null, traceparent: null, receivedAt: long + 60_000 });
+  for (const at of [long, long + 20 * day])
+    await store.keepRefusedEvents([{ ...refused(at), id: `rej_${at}`, attempts: 1, raw: '{}' }]);
+  const [one] = await store.refusedEvents({});
+  const by = { who: 'dana', from: 'a test', note: null };
+  const taken = await acceptRefused(one!.id, by, { store, config: () => config, accept });
+  expect(taken).toMatchObject({ duplicate: false });
 });

@@ -29,7 +29,8 @@ const sql = {
   keep: `
   insert into refused_events (${ofWhole.written.join(', ')}) values (${places(ofWhole.written)})
   on conflict (origin, candidate_id, test_id, status)
-    do update set attempts = refused_events.attempts + excluded.attempts, reason = excluded.reason`,
+    do update set attempts = refused_events.attempts + excluded.attempts, reason = excluded.reason,
+      came_at = case when excluded.came_at > refused_events.came_at then excluded.came_at else refused_events.came_at end`,
   whole: query<RowOf<WholeRefusedEvent>>(`select ${ofWhole.columns} from refused_events f where f.id = $1`),
   one: query<RowOf<RefusedEvent>>(`select ${ofListed.columns} from refused_events f where f.id = $1`),
   delete: `delete from refused_events where id = $1`,
@@ -60,7 +61,7 @@ export function keptOf<One extends Pick<Source, 'from'>>(listed: readonly One[])
   return new Set(kept.slice(0, mostKept).map(({ one }) => one));
 }
 
-/** Adds events that were refused. One that is there already was tried again. */
+/** Adds events that were refused. One that is there already was tried again, or happened again: then its time counts. */
 export function* keepRefusedEvents(events: readonly WholeRefusedEvent[]): Operation<void> {
   yield* lock('refused');
   yield* together(events.map((one) => run(sql.keep, ...ofWhole.values(one))));
