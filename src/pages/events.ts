@@ -27,10 +27,8 @@ export const eventsPage: Page = {
   async show(asked, parts) {
     const wanted = await searchOf(asked, parts);
     const { after: last, at } = asked.query;
-    const [{ stories, after }, matches] = await Promise.all([
-      parts.reads.search({ ...wanted, after: last, limit: pageSize }),
-      parts.reads.matches(wanted, mostCounted),
-    ]);
+    const { stories, after } = await parts.reads.search({ ...wanted, after: last, limit: pageSize });
+    const matches = stories.length > 0 && (await parts.reads.matches(wanted, mostCounted));
     const isFirst = last === undefined;
     if (isFirst && stories.length === 0 && !isSearch(asked.query))
       return { title: 'Events', body: html`<section class="card">${noEvents(parts)}</section>` };
@@ -44,7 +42,7 @@ export const eventsPage: Page = {
           ${isFirst && html`<p class="live" role="status"></p>`}
           <div id="found" ${isFirst && html`data-refresh="2000" data-rows`}>
             <p class="shown">
-              ${rows.length > 0 && html`<span>${shownOf(before, rows.length, matches)}</span>`}
+              ${matches && html`<span>${shownOf(before, rows.length, matches)}</span>`}
               <a href="${pathWith('/events.csv', searched(asked.query))}">Download as a table (CSV)</a>
             </p>
             ${rows.length === 0 ? none(asked) : table(rows)}

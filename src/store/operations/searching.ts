@@ -44,12 +44,16 @@ export function* events(asked: EventSearch): Operation<EventStory[]> {
 /** A sender that gives all of its events one id is no reason to read them all. */
 const mostCorrelated = 100;
 
-/** Those of a table whose row has this correlation id, newest first: each block of the index is asked. */
-const correlated = (table: 'events' | 'duplicates', seq: string) =>
-  query<{ readonly seq: number }>(`
+/** The blocks of a table, newest first. Indexes that begin with them cost little, as they are appended to; each block is asked. */
+const blocksOf = (table: 'events' | 'duplicates'): string => `
   with recursive blocks (n) as (
     select max(seq) / 256 from ${table}
-    union all select n - 1 from blocks where n > (select min(seq) / 256 from ${table}))
+    union all select n - 1 from blocks where n > (select min(seq) / 256 from ${table}))`;
+
+/** Those of a table whose row has this correlation id, newest first. */
+const correlated = (table: 'events' | 'duplicates', seq: string) =>
+  query<{ readonly seq: number }>(`
+  ${blocksOf(table)}
   select ${seq} as seq from blocks cross join ${table} t where t.seq / 256 = n and t.correlation_id = $1
   limit ${mostCorrelated}`);
 const correlatedEvents = correlated('events', 't.seq');
@@ -222,13 +226,16 @@ const begins = (beginning: string): [length: number, beginning: string] => [
 /** With more candidates than these, a search goes through the events instead of looking up each. */
 const mostIds = 100;
 const shortestBeginning = 6;
+const lastCharacter = '\u{10FFFF}';
 
-// They read all events: a million take some 80 ms on SQLite. An index would cost each event that is accepted.
-const numbered = query<{ readonly id: string }>(`
-  select distinct candidate_id as id from events where candidate_numerical_id = $1 limit ${mostIds}`);
-const begun = query<{ readonly id: string }>(`
-  select distinct candidate_id as id from events where substr(candidate_id, 1, cast($1 as integer)) = $2
-  limit ${mostIds + 1}`);
+const candidatesWhere = (condition: string, most: number) =>
+  query<{ readonly id: string }>(`
+  ${blocksOf('events')}
+  select distinct e.candidate_id as id from blocks cross join events e where e.seq / 256 = n and ${condition} limit ${most}`);
+export const candidatesBy = {
+  number: candidatesWhere('e.candidate_numerical_id = $1', mostIds),
+  beginning: candidatesWhere('e.candidate_id >= $1 and e.candidate_id < $2', mostIds + 1),
+};
 const withId = query<{ readonly id: string }>(`
   select candidate_id as id from events where candidate_key = $1 and candidate_id = $2 limit 1`);
 
@@ -241,20 +248,20 @@ export function* candidatesMeant(text: string, orBegins = true): Operation<Candi
   for (const one of new Set([written, id]))
     if (yield* get(withId, candidateKey(one), one)) return { ids: [one] };
   const number = /^-?\d{1,16}$/.test(id) ? Number(id) : Number.NaN;
-  const ofNumber = Number.isSafeInteger(number) ? yield* all(numbered, number) : [];
+  const ofNumber = Number.isSafeInteger(number) ? yield* all(candidatesBy.number, number) : [];
   if (ofNumber.length > 0) return { ids: ofNumber.map((one) => one.id) };
-  const [length, beginning] = begins(id);
-  const isSearched = orBegins && length >= shortestBeginning;
-  let found = isSearched ? yield* all(begun, length, beginning) : [];
+  const isSearched = orBegins && Array.from(id).length >= shortestBeginning;
+  const beginningWith = (start: string) => all(candidatesBy.beginning, start, start + lastCharacter);
+  let found = isSearched ? yield* beginningWith(id) : [];
   // Of a GUID, written in capitals; others' ids may have them.
-  const small = beginning.toLowerCase();
-  if (isSearched && found.length === 0 && small !== beginning && /^[0-9a-f]+$/.test(small))
-    found = yield* all(begun, length, small);
-  if (found.length > mostIds) return { beginning };
+  const small = id.toLowerCase();
+  if (isSearched && found.length === 0 && small !== id && /^[0-9a-f]+$/.test(small))
+    found = yield* beginningWith(small);
+  if (found.length > mostIds) return { beginning: id };
   return found.length === 0 ? { ids: [id] } : { ids: found.map((one) => one.id) };
 }
 
-/** Which candidates have these numbers as their ids, or else are known by them. It reads all events, as above. */
+/** Which candidates have these numbers as their ids, or else are known by them. It reads all events. */
 export function* candidatesNumbered(numbers: readonly number[]): Operation<Map<number, string[]>> {
   const ids = new Map<number, string[]>();
   const exact = yield* together(numbers.map((one) => get(withId, candidateKey(`${one}`), `${one}`)));

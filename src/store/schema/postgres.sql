@@ -319,3 +319,6 @@ alter table audit add column sink text collate "C";
 
 -- step 22
 create index deliveries_uncertain on deliveries (lane, seq) where uncertain = 1 and state = 'pending';
+
+-- step 23
+create index events_candidate on events ((seq / 256), candidate_id, candidate_numerical_id);

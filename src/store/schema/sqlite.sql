@@ -364,3 +364,7 @@ alter table audit add column sink text;
 -- step 22
 -- What may have arrived, which few are: later ones that take its place wait for it.
 create index deliveries_uncertain on deliveries (lane, seq) where uncertain = 1 and state = 'pending';
+
+-- step 23
+-- Candidates by their number and by the beginning of their id: as events_correlation, it is appended to.
+create index events_candidate on events (seq / 256, candidate_id, candidate_numerical_id);

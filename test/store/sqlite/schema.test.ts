@@ -8,7 +8,7 @@ import { sql as carryingOut } from '../../../src/store/operations/carrying-out.t
 import { sql as housekeeping } from '../../../src/store/operations/housekeeping.ts';
 import { query, run } from '../../../src/store/operation.ts';
 import { deliveriesIn, eventsWhere, joined, sql as reading } from '../../../src/store/operations/reading.ts';
-import { conditionsOf, type EventSearch } from '../../../src/store/operations/searching.ts';
+import { candidatesBy, conditionsOf, type EventSearch } from '../../../src/store/operations/searching.ts';
 import { sql as sinksSql } from '../../../src/store/operations/sink-health.ts';
 import { sql as counting } from '../../../src/store/operations/counting.ts';
 import { stateSql } from '../../../src/store/operations/leases.ts';
@@ -146,6 +146,12 @@ describe('the cost of a statement does not grow with what is stored', () => {
   test('a rare status is found by an index of its own', () => {
     const { eventsOfStatus } = statements;
     expect(planOf(eventsOfStatus).join('\n')).toContain('events_status (status=? AND received_at<?)');
+  });
+
+  test('a number and the beginning of an id are looked for in the index of candidates', () => {
+    expect(planOf(candidatesBy.number).join('\n')).toContain('COVERING INDEX events_candidate (<expr>=?)');
+    const beginning = planOf(candidatesBy.beginning).join('\n');
+    expect(beginning).toContain('events_candidate (<expr>=? AND candidate_id>? AND candidate_id<?)');
   });
 
   test('the newest events come first without sorting all of them', () => {
