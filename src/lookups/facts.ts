@@ -19,7 +19,8 @@ export interface KeptFacts extends LookupFacts {
   readonly personal: readonly string[];
 }
 
-const isOpen = ({ state }: Delivery): boolean => state === 'pending' || state === 'sending';
+/** It is asked, or will be. */
+export const isOpen = ({ state }: Delivery): boolean => state === 'pending' || state === 'sending';
 const keptIn = (progress: Json): KeptFacts | null =>
   isMap(progress) && isMap(progress['fields']) ? (progress as unknown as KeptFacts) : null;
 

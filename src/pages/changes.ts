@@ -6,6 +6,7 @@ import {
   type ChangeResult,
   NotThere,
   pauseSink,
+  planLookups,
   retrySink,
   selected,
 } from '../deliveries/by-hand.ts';
@@ -13,7 +14,7 @@ import type { SinkCondition } from '../ops/needs.ts';
 import { type Delivery, type DeliveryState, openStates, replayableStates } from '../model.ts';
 import { type RefusedEvents, refusalReasons } from '../model/notices.ts';
 import { inParts } from '../store/paging.ts';
-import { type By, type Change, StoreUnavailable } from '../store/store.ts';
+import { type By, type Change, type EventDetail, StoreUnavailable } from '../store/store.ts';
 import { chip, seen, tones } from './frame/fragments.ts';
 import type { Config } from '../config/config.ts';
 import { html, type Html } from '../support/html.ts';
@@ -226,7 +227,7 @@ export const seenButton = (reason: RefusedEvents['reason'], asked: PageRequest):
 export const retryButton = (sink: string, asked: PageRequest): Html =>
   actionsForm(
     '/attention/retry',
-    html`<button class="quiet" name="sink" value="${sink}" aria-label="Try ${sink} now">Try now</button>`,
+    html`<button class="quiet" name="sink" value="${sink}" aria-label="Try now: ${sink}">Try now</button>`,
     asked,
   );
 
@@ -248,6 +249,16 @@ export async function tryNow(parts: Parts, sink: string, by: By): Promise<SinkCo
   const found = await retrySink(parts.reads, parts.store, sink, by);
   parts.wake();
   return found;
+}
+
+/** The look-ups of an event, made again by the config in force: their ids, none where they are under way; or why not. */
+export async function lookUpAgain({ store, config, wake }: Parts, story: EventDetail, by: By) {
+  const now = await store.now();
+  const planned = planLookups(config().plan, story, now);
+  if ('fault' in planned) return planned;
+  const deliveries = await store.lookUp([planned], now, by);
+  wake();
+  return { deliveries };
 }
 
 /** Resolves to when the pause ends; null where somebody has to end it. */

@@ -1,8 +1,6 @@
 import { type Verdicts, verdictsOf } from '../config/live/stored-plans.ts';
-import { foundBy } from '../lookups/facts.ts';
 import { traceIdOf } from '../support/trace.ts';
-import { lookupOf, replayableStates } from '../model.ts';
-import type { Attempt } from '../model/outcomes.ts';
+import { replayableStates } from '../model.ts';
 import { type Pauses, pausesNow } from '../ops/pauses.ts';
 import type { DeliveryStory, EventDetail } from '../store/store.ts';
 import { changeList, choiceForm } from './changes.ts';
@@ -20,8 +18,9 @@ import {
 import { html, type Html, pathWith, safeUrl } from '../support/html.ts';
 import { printableLines } from '../support/text.ts';
 import { type PageRequest, type Page, type Parts, storyFor } from './page.ts';
+import { attempts } from './frame/attempts.ts';
+import { lookupsCard } from './frame/lookups.ts';
 import { preview, previewOf } from './frame/previews.ts';
-import { duration, type Times } from './frame/times.ts';
 
 /** One event's whole story: what came, why who was told, and what the tools answered. */
 
@@ -56,7 +55,7 @@ export const eventPage: Page = {
           }
         </div>
         <div class="stack">
-          ${factsCard(shown, asked)} ${lookupsCard(shown, asked)} ${rulesCard(verdictsOf(plan, story))}
+          ${factsCard(shown, asked)} ${lookupsCard(shown, asked, parts)} ${rulesCard(verdictsOf(plan, story))}
           <section class="card">
             <details>
               <summary>Payload as it came</summary>
@@ -118,37 +117,6 @@ function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest): 
       <a href="/events?candidate=${event.candidateId}">All events of this candidate</a>
     </p>
   </section>`;
-}
-
-const lookupTones = { answered: 'good', waiting: 'wait', unknown: 'bad', absent: 'idle' } as const;
-
-/** What was asked about it, and what came of that; never the answers themselves. */
-function lookupsCard({ lookups }: EventDetail, { times }: PageRequest): Html | false {
-  const found = Object.entries(foundBy(lookups));
-  return (
-    found.length > 0 &&
-    html`<section class="card">
-      <h2>What was looked up</h2>
-      ${found.map(
-        ([name, { state, at, reason, fields }]) =>
-          html`<h3>
-              ${seen(name)} ${chip(lookupTones[state], state)}
-              ${at !== null && html`<span class="muted small">${times.exact(at)}</span>`}
-            </h3>
-            ${reason !== null && html`<p class="small">${seen(reason)}</p>`}
-            <dl class="facts">
-              ${Object.entries(fields).map(
-                ([field, value]) =>
-                  html`<dt>${seen(field)}</dt>
-                    <dd>${value === null ? html`<span class="muted">none</span>` : seen(String(value))}</dd>`,
-              )}
-            </dl>
-            ${lookups
-              .filter(({ sink, history }) => lookupOf(sink) === name && history.length > 0)
-              .map(({ history }) => attempts(history, times))}`,
-      )}
-    </section>`
-  );
 }
 
 function rulesCard(rules: Verdicts): Html {
@@ -228,30 +196,6 @@ function deliveryCard(
     ${one.history.length > 0 && attempts(one.history, times)}
     <p class="muted small id">${one.id}</p>
   </article>`;
-}
-
-function attempts(history: readonly Attempt[], times: Times): Html {
-  const rows = history.map(
-    ({ number, startedAt, endedAt, outcome }) =>
-      html`<li class="small">
-        <b>Attempt ${number}</b>: ${outcome.outcome}
-        <span class="muted"
-          >${times.exact(startedAt)}, took ${duration(Math.max(0, endedAt - startedAt))}</span
-        >
-        ${
-          outcome.outcome === 'delivered'
-            ? outcome.note && html`<div>${seen(outcome.note)}</div>`
-            : html`<div>${seen(outcome.detail)}</div>`
-        }
-      </li>`,
-  );
-  const last = history.at(-1)!.outcome.outcome;
-  return html`<details ${last !== 'delivered' && html`open`}>
-    <summary class="small">${history.length === 1 ? '1 attempt' : `${history.length} attempts`}</summary>
-    <ul class="plain spaced">
-      ${rows}
-    </ul>
-  </details>`;
 }
 
 /** A message that is a whole document, for the frame on the page of its event: it is somebody else's, and can do nothing there. */

@@ -12,6 +12,7 @@ import { eventPage, messagePage } from './event.ts';
 import { eventsPage } from './events.ts';
 import { findPage } from './find.ts';
 import { html, type Html } from '../support/html.ts';
+import { lookupForm } from './frame/lookups.ts';
 import { lonePage, product, wholePage } from './frame/layout.ts';
 import { loginPage } from './login.ts';
 import { byOf, type PageRequest, type Form, type Page, type Parts, type PageContent } from './page.ts';
@@ -28,6 +29,7 @@ const all: readonly (Page | Form)[] = [
   findPage,
   eventPage,
   messagePage,
+  lookupForm,
   attentionPage,
   changePage,
   changeForm,

@@ -198,7 +198,7 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
           ended === 0
             ? '–'
             : html`<span class="small muted"
-                  >${amount(arrived)}${arrived < ended && ` of ${amount(ended)}`}</span
+                  >${amount(arrived)}${arrived < ended && ` of ${amount(ended)}`} ·</span
                 >
                 ${rate(arrived / ended)}`
         }

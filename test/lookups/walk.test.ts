@@ -3,6 +3,8 @@ import { SmtpSandbox } from '../../sandbox/smtp.ts';
 import { TestingService } from '../../sandbox/testing-service.ts';
 import type { Facts } from '../../src/model.ts';
 import { post, telling } from '../commands/tools.ts';
+import { barriersOf, openLoggedIn } from '../pages/browser.ts';
+import { basic, password as full } from '../pages/tools.ts';
 
 interface Told {
   readonly decided: boolean;
@@ -166,6 +168,42 @@ test('what was looked up can be asked for again: that sends nothing, and a resen
   expect((await command('resend', `${eventId.replace('evt', 'dlv')}_2`)).code).toBe(0);
   await vi.waitFor(() => expect(told()).toHaveLength(2), { timeout: 10_000 });
   expect(told()[1]).toBe("none of Eva O'Neill");
+});
+
+test('the page of an event has its look-ups made again, after a question, and shows what came of it', async () => {
+  const { api, about, told, app } = await asking({
+    waitFor: '300ms',
+    admin: `{ port: 0, password: ${full}, viewer: only-look }`,
+  });
+  api.version = ({ name }) => ({ name });
+  const { eventId } = await about('ana');
+  api.version = (answer) => answer;
+  const send = (id: string, form?: Record<string, string>, given?: string) =>
+    fetch(`${app.adminUrl}/events/${id}${form ? '/lookup' : ''}`, {
+      headers: { accept: 'text/html', ...basic('dana', given) },
+      ...(form && { method: 'POST', body: new URLSearchParams(form) }),
+    });
+  expect(await (await send(eventId, {})).text()).toContain('name="confirmed" value="yes"');
+  expect((await send('evt_unknown', { confirmed: 'yes' })).status).toBe(404);
+  const viewed = await (await send(eventId, undefined, 'only-look')).text();
+  expect(viewed).toContain('What was looked up');
+  expect(viewed).not.toContain('Look up again');
+  const asked = api.calls.length;
+
+  const page = await openLoggedIn(`${app.adminUrl}/events/${eventId}`, 'Dana');
+  api.faults.once({ kind: 'slow', ms: 1000 });
+  await page.getByRole('button', { name: 'Look up again' }).click();
+  await page.getByRole('dialog').getByLabel('Why').fill('it was late');
+  expect(await barriersOf(page)).toEqual([]);
+  expect(api.calls).toHaveLength(asked);
+  await page.keyboard.press('Enter');
+  await page.getByText('It is asked for again just now.').waitFor();
+  // It comes by itself.
+  await page.locator('#lookups').getByText('94', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Look up again' }).waitFor();
+  await page.getByText('“it was late”').waitFor();
+  expect(await barriersOf(page)).toEqual([]);
+  expect(told()).toHaveLength(1);
 });
 
 test('an API that is down pauses its look-up: status and page say so, and a person may have it tried', async () => {

@@ -89,7 +89,7 @@ test('a message that was given up is seen among many that arrived', async () => 
     await settled(file);
   }
   const today = await page('/');
-  expect(today).toMatch(/2 of 3<\/span\s*>\s*66\.7 %/);
+  expect(today).toMatch(/2 of 3 ·<\/span\s*>\s*66\.7 %/);
   expect(today).toContain('href="/attention?sink=ats"');
   expect(today).toContain(`Hiring EU, Candidate Connector ${about.version}.`);
 });

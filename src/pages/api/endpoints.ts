@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { personOf } from '../../admin/access.ts';
 import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { wording } from '../../config/text/wording.ts';
-import { NotThere, pauseLength, planLookups, selected, type Selection } from '../../deliveries/by-hand.ts';
+import { NotThere, pauseLength, selected, type Selection } from '../../deliveries/by-hand.ts';
 import type { Refusal } from '../../http/problem.ts';
 import { acceptRefused } from '../../intake.ts';
 import { deliveryStates, replayableStates, statuses } from '../../model.ts';
@@ -12,7 +12,7 @@ import { noRetry } from '../../ops/needs.ts';
 import { pauseJson, readStatus, refusedJson, refusedOf, statusJson } from '../../ops/status.ts';
 import { pausesNow } from '../../ops/pauses.ts';
 import { printable } from '../../support/text.ts';
-import { carryOut, isCalled, pause, resume, tryNow } from '../changes.ts';
+import { carryOut, isCalled, lookUpAgain, pause, resume, tryNow } from '../changes.ts';
 import { byOf, type Parts, storyFor } from '../page.ts';
 import { keptRefused } from '../refused.ts';
 import { policiesIn, routesIn } from '../rules/config-shown.ts';
@@ -281,13 +281,10 @@ export const apiRoutes: readonly ApiRoute[] = [
     async handle(parts, req) {
       const came = await parts.reads.event(String(req.params['id']));
       if (!came) throw new NotPossible({ status: 404, detail: 'There is no such event.' });
-      const now = await parts.store.now();
-      const planned = planLookups(parts.config().plan, came, now);
-      if ('fault' in planned)
-        throw new NotPossible({ status: 409, detail: `It cannot be asked: ${planned.fault}.` });
-      const deliveries = await parts.store.lookUp([planned], now, byOf(req, 'the API'));
-      parts.wake();
-      return { deliveries };
+      const made = await lookUpAgain(parts, came, byOf(req, 'the API'));
+      if ('fault' in made)
+        throw new NotPossible({ status: 409, detail: `It cannot be asked: ${made.fault}.` });
+      return made;
     },
   },
   {

@@ -1,0 +1,29 @@
+import type { Attempt } from '../../model/outcomes.ts';
+import { html, type Html } from '../../support/html.ts';
+import { seen } from './fragments.ts';
+import { duration, type Times } from './times.ts';
+
+/** What a tool answered, one attempt after the other. */
+export function attempts(history: readonly Attempt[], times: Times): Html {
+  const rows = history.map(
+    ({ number, startedAt, endedAt, outcome }) =>
+      html`<li class="small">
+        <b>Attempt ${number}</b>: ${outcome.outcome}
+        <span class="muted"
+          >${times.exact(startedAt)}, took ${duration(Math.max(0, endedAt - startedAt))}</span
+        >
+        ${
+          outcome.outcome === 'delivered'
+            ? outcome.note && html`<div>${seen(outcome.note)}</div>`
+            : html`<div>${seen(outcome.detail)}</div>`
+        }
+      </li>`,
+  );
+  const last = history.at(-1)!.outcome.outcome;
+  return html`<details ${last !== 'delivered' && html`open`}>
+    <summary class="small">${history.length === 1 ? '1 attempt' : `${history.length} attempts`}</summary>
+    <ul class="plain spaced">
+      ${rows}
+    </ul>
+  </details>`;
+}

@@ -1,0 +1,75 @@
+import { planLookups } from '../../deliveries/by-hand.ts';
+import { foundBy, isOpen } from '../../lookups/facts.ts';
+import { lookupOf } from '../../model.ts';
+import type { EventDetail } from '../../store/store.ts';
+import { html, type Html } from '../../support/html.ts';
+import { lookUpAgain } from '../changes.ts';
+import type { Form, PageRequest, Parts } from '../page.ts';
+import { type Asking, askingForm, askingPage, type Choice } from './asking.ts';
+import { attempts } from './attempts.ts';
+import { chip, seen } from './fragments.ts';
+
+/** The part of an event's page about its look-ups, and the form that has them made again. */
+
+const tones = { answered: 'good', waiting: 'wait', unknown: 'bad', absent: 'idle' } as const;
+
+const again: Choice = {
+  action: 'lookup',
+  button: 'Look up again',
+  question: 'Ask again what this event is about? Nothing is sent; what is sent again by hand then shows it.',
+};
+const askingOf = (id: string): Asking => ({ path: `${pathOf(id)}/lookup` });
+const pathOf = (id: string): string => `/events/${encodeURIComponent(id)}`;
+
+/** What was asked about it, and what came of that; never the answers themselves. */
+export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts): Html | false {
+  const { event, decided, lookups } = shown;
+  const found = Object.entries(foundBy(lookups));
+  const isUnderWay = lookups.some(isOpen);
+  const canAsk = !isUnderWay && !('fault' in planLookups(parts.config().plan, shown, asked.now));
+  return (
+    found.length > 0 &&
+    html`<section class="card" id="lookups" ${decided && isUnderWay && html`data-refresh="1000"`}>
+      <h2>What was looked up</h2>
+      ${decided && isUnderWay && html`<p class="muted small">It is asked for again just now.</p>`}
+      ${found.map(
+        ([name, { state, at, reason, fields }]) =>
+          html`<h3>
+              ${seen(name)} ${chip(tones[state], state)}
+              ${at !== null && html`<span class="muted small">${asked.times.exact(at)}</span>`}
+            </h3>
+            ${reason !== null && html`<p class="small">${seen(reason)}</p>`}
+            <dl class="facts">
+              ${Object.entries(fields).map(
+                ([field, value]) =>
+                  html`<dt>${seen(field)}</dt>
+                    <dd>${value === null ? html`<span class="muted">none</span>` : seen(String(value))}</dd>`,
+              )}
+            </dl>
+            ${lookups
+              .filter(({ sink, history }) => lookupOf(sink) === name && history.length > 0)
+              .map(({ history }) => attempts(history, asked.times))}`,
+      )}
+      ${canAsk && askingForm(askingOf(event.id), [again], asked, { isQuiet: true })}
+    </section>`
+  );
+}
+
+export const lookupForm: Form = {
+  path: '/events/:id/lookup',
+  async carryOut(sent, parts) {
+    const story = await parts.reads.event(sent.params['id'] ?? '');
+    if (story === null) return null;
+    const { id } = story.event;
+    if (sent.form['confirmed'] !== 'yes') return askingPage(askingOf(id), again, pathOf(id), sent);
+    const made = await lookUpAgain(parts, story, sent.by);
+    if ('fault' in made)
+      return {
+        status: 409,
+        title: 'It cannot be looked up again',
+        body: html`<p class="break">${seen(made.fault)}</p>
+          <p><a href="/events/${id}">Back to the event</a></p>`,
+      };
+    return pathOf(id);
+  },
+};
