@@ -30,10 +30,13 @@ export class AskedFor {
   /** Sentences. */
   get words(): string {
     const sinks = Array.from(this.#bySink, ([sink, many]) => `${many} to ${sink}`);
-    const what =
-      sinks.length === 0 ? 'Rules ask for no deliveries' : `Rules ask for ${firstListed(sinks, 10)}`;
-    const first = this.#undecided === 0 ? '' : `; ${count(this.#undecided, 'event')} will be looked up first`;
-    return printable(`${what}${first}.${this.#overtaken === 0 ? '' : `\n${overtaken(this.#overtaken)}`}`);
+    const asked = sinks.length === 0 ? 'no deliveries' : firstListed(sinks, 10);
+    const later = `${count(this.#undecided, 'event')} will be looked up first: what rules ask for is known then.`;
+    return [
+      ...(sinks.length > 0 || this.#undecided === 0 ? [printable(`Rules ask for ${asked}.`)] : []),
+      ...(this.#undecided > 0 ? [later] : []),
+      ...(this.#overtaken > 0 ? [overtaken(this.#overtaken)] : []),
+    ].join('\n');
   }
 }
 

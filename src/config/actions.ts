@@ -120,7 +120,10 @@ function readAction(raw: Json, path: Path, list: List, reading: ActionReading) {
   const part = { schema, raw: { ...unsaid, ...written }, path, textOf };
   const [others = [], why] =
     about === 'digest'
-      ? [connector.ofOneEvent, 'this is about one event, and a digest has many; remove one of the two']
+      ? [
+          connector.ofOneEvent,
+          'this is about one event, and a `digest` has many: remove this or the `digest`',
+        ]
       : [connector.ofDigest, withoutDigest[about]];
   for (const key of others) if (written[key] !== undefined) reading.report(error([...path, key], why));
   /** With the default fields. Undefined if the schema refused it. */
@@ -242,7 +245,12 @@ function digestWarnings(
   if (!digest || typeof subject !== 'object') return [];
   const agreed = new Set([...listOf(digest.by), ...(list.fixed ?? [])]);
   const words = { ...vocabulary, subject: { ...subject, agreed } };
-  return templateFaults(written, connector.templates, words, ({ path }) => warning(path, ofFirstEvent));
+  // Of these, an error says already that a digest has none.
+  const refused = new Set<string>(connector.ofOneEvent);
+  const own = Object.entries(written).filter(([key]) => !refused.has(key));
+  return templateFaults(Object.fromEntries(own), connector.templates, words, ({ path }) =>
+    warning(path, ofFirstEvent),
+  );
 }
 
 /** Warns where a message has a gap if a fact is not known. */

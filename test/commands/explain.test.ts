@@ -288,7 +288,12 @@ rules:
     expect((await of('candidate.score=absent')).out).toContain(
       '✗ strong: not matched: candidate.score is absent, the rule wants at least 80',
     );
-    expect((await of()).out).toContain('candidate.score is unknown');
+    const { out: without } = await of();
+    expect(without).toContain('candidate.score is unknown');
+    expect(without).toContain(
+      '  candidate: not asked here, so its facts are unknown; give some, as in --fact',
+    );
+    expect(out).not.toContain('not asked here');
     expect(
       await explain(['--status', 'Canceled', '--test', '7', '--fact', 'candidate.score=87'], config),
     ).toMatchObject({

@@ -62,6 +62,10 @@ const mistakes = {
     'rules:\n  - name: a\n    when:\n      status:Completed\n    then: []\n    silent: true\n',
   'a missing space after the first key of an action':
     "rules:\n  - name: a\n    when: {}\n    then:\n      - sink:slack\n        channel: '#a'\n",
+  'conditions beside when':
+    'rules:\n  - name: a\n    when:\n    status: Completed\n    test.team: core\n    then: []\n    silent: true\n',
+  'a key indented less than the first one of its entry':
+    'rules:\n  - name: a\n   when: {}\n    then: []\n    silent: true\n',
   'then as a map': "rules: [{ name: a, when: {}, then: { sink: slack, channel: '#a', text: t } }]\n",
   'a test by its name': rule('{ test: Backend Engineer }'),
   "a candidate's name": rule('{}', "{ sink: slack, channel: '#a', text: '{{ event.candidateName }}' }"),
@@ -88,6 +92,7 @@ const mistakes = {
   'several addresses without quotes': mail('dana@example.com, robin@example.com'),
   'an apostrophe in single quotes': posting("        channel: '#a'\n        text: 'Don't panic'\n"),
   'an apostrophe in the name of a rule': "rules:\n  - name: 'Don't'\n    when: {}\n",
+  'an edit in a digest': posts("digest: { at: '09:00' }, updateBy: '{{ event.candidateId }}'"),
   'how often, as a word': posts('digest: daily'),
   'how often, with a space': posts('digest: { every: 2 hours }'),
   'a time of day as people say it': posts('digest: { at: 9am }'),

@@ -51,6 +51,11 @@ describe('a look-up is refused', () => {
     ['3:10', lookup({ url: '"http://tests.example.com/{{ event.candidateId }}"' }), 'expected https://'],
     [
       '3:10',
+      lookup({ url: '"http://127.0.0.1/{{ event.candidateId }}"' }),
+      'this address is not on the internet',
+    ],
+    [
+      '3:10',
       lookup({ url: '"https://127.0.0.1/{{ event.candidateId }}"' }),
       'this address is not on the internet',
     ],

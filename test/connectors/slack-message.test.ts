@@ -394,7 +394,7 @@ describe('an action with updateBy', () => {
   test.each([
     [
       'digest: 1h, updateBy: k',
-      '4:105 this is about one event, and a digest has many; remove one of the two',
+      '4:105 this is about one event, and a `digest` has many: remove this or the `digest`',
     ],
     ['updates: thread', '4:92 this says how updateBy tells of later messages; give updateBy, too'],
     ['updateBy: k, threadBy: k', '4:106 updateBy keeps one message for a key'],

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { factFields } from '../../../src/connector.ts';
 import { endpointOf, headerName, headerValue, httpOptions, withRules } from '../http-options.ts';
+import { isPrivateLiteral } from '../public-addresses.ts';
 
 /** What is asked: what follows the host in the url. */
 export interface Question {
@@ -25,6 +26,8 @@ const url = z
   .describe('What to ask: a template whose values are percent-encoded.');
 
 const isPlain = (address: string): boolean => /^http:/i.test(address);
+/** Whether it is told of that already, with the same advice. */
+const isPrivate = (address: string): boolean => isPrivateLiteral(URL.parse(address)?.hostname ?? '');
 const notEncrypted =
   'expected https://, because answers are about people; with allowPrivate: true it may be http://';
 
@@ -40,13 +43,19 @@ export const options = withRules(
     ...httpOptions,
   }),
 )
-  .refine(({ url: { origin }, allowPrivate }) => allowPrivate || !isPlain(origin), {
+  .refine(({ url: { origin }, allowPrivate }) => allowPrivate || !isPlain(origin) || isPrivate(origin), {
     path: ['url'],
     error: notEncrypted,
   })
-  .refine(({ auth, allowPrivate }) => allowPrivate || !isPlain(auth?.oauth2?.tokenUrl ?? ''), {
-    path: ['auth', 'oauth2', 'tokenUrl'],
-    error: notEncrypted,
-  });
+  .refine(
+    ({ auth, allowPrivate }) => {
+      const tokenUrl = auth?.oauth2?.tokenUrl ?? '';
+      return allowPrivate || !isPlain(tokenUrl) || isPrivate(tokenUrl);
+    },
+    {
+      path: ['auth', 'oauth2', 'tokenUrl'],
+      error: notEncrypted,
+    },
+  );
 
 export type LookupOptions = z.output<typeof options>;

@@ -4,6 +4,7 @@ import { loadToShow } from '../../config/load.ts';
 import { factsWritten } from '../../config/lookups/given.ts';
 import { type Foresight, type ExplainedDelivery, explained } from '../../deliveries/explained.ts';
 import { eventFields } from '../../ops/printed.ts';
+import type { Lookup } from '../../rules/plan.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import {
   readCandidateId,
@@ -56,13 +57,17 @@ export const explain = command({
     const given = factsWritten(fact, config.plan.lookups, now);
     if ('fault' in given) throw new CommandError(`--fact: ${printable(given.fault)}`, exit.usage);
     const found = explained(config, fields, now, given.facts);
-    for (const name of new Set(fact.map((one) => one.split('.', 1)[0]!)))
+    const said = new Set(fact.map((one) => one.split('.', 1)[0]!));
+    for (const name of said)
       if (!found.facts[name]) io.err(`${name} is not looked up for this event, so its facts are unknown`);
     const { event, rules, deliveries } = found;
+    const unsaid = [...config.plan.lookups.values()].filter(
+      ({ name }) => found.facts[name] && !said.has(name),
+    );
     io.out(
       json
         ? jsonLine({ event: eventFields(event), rules, deliveries: deliveries.map(deliveryFields) })
-        : explainedText(found, io),
+        : explainedText(found, unsaid, io),
     );
     return exit.ok;
   },
@@ -79,11 +84,16 @@ function deliveryFields({ planned, action: _, ...said }: ExplainedDelivery) {
   return { rule, action, sink, connector, dueAt: new Date(dueAt).toISOString(), group, ...said };
 }
 
-function explainedText({ event, rules, deliveries }: Foresight, io: Io): string {
+function explainedText({ event, rules, deliveries }: Foresight, unsaid: readonly Lookup[], io: Io): string {
   const shown = deliveries.flatMap((one) => shownText(one, event.receivedAt, io));
   const heading = (title: string) => paint(io, 'bold', title);
   return [
     `${heading(event.status)}  test ${event.testId}  candidate ${printable(event.candidateId)}  at ${when(event.receivedAt)}`,
+    ...(unsaid.length === 0 ? [] : [heading('Look-ups')]),
+    ...unsaid.map(({ name, fields }) => {
+      const [field = ''] = fields.keys();
+      return `  ${name}: not asked here, so its facts are unknown; give some, as in --fact ${name}.${field}=…`;
+    }),
     heading('Rules'),
     ...rules.map((verdict) => verdictText(verdict, io)),
     heading('Would be sent'),

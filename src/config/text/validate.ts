@@ -162,10 +162,14 @@ const spaceMissing = (text: string): string | null =>
 /** Where an unknown key belongs, as the end of a sentence, or null. */
 function misplaced(path: Path, key: string): string | null {
   const place = path.join('/');
-  const found = misplacedKeys.find(({ in: where, keys }) => where.test(place) && keys.includes(key));
+  const found = misplacedKeys.find(
+    ({ in: where, keys }) => where.test(place) && keys.includes(key.includes('.') ? dotted : key),
+  );
   return found?.belongs ?? null;
 }
 
+/** Any key such as `test.team` or `candidate.score`. */
+const dotted = '*.*';
 const ofDigest = ['every', 'at', 'by', 'max'];
 
 const misplacedKeys = [
@@ -174,6 +178,11 @@ const misplacedKeys = [
     keys: ['test'],
     belongs:
       'name the test by its id, as testId: 1234567, or by a key of its catalog entry, as test.name: Backend',
+  },
+  {
+    in: /^rules\/\d+$/,
+    keys: ['status', 'testId', 'candidateId', 'candidateNumericalId', 'all', 'any', 'not', dotted],
+    belongs: 'it is a condition: indent it below "when"',
   },
   {
     in: /^(alerts|summary)\//,

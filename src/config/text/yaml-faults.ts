@@ -146,7 +146,10 @@ const ambiguous: readonly (readonly [RegExp, string])[] = [
   [/^Missing closing "quote/, 'the text that begins with " has no " at its end'],
   [/^Missing closing 'quote/, "the text that begins with ' has no ' at its end"],
   [/^Implicit map keys need to be followed/, 'expected ":" and a value after this key'],
-  [/^Sequence item without - indicator/, 'every entry of this list needs a "-" before it'],
+  [
+    /^Sequence item without - indicator/,
+    'this is indented less than the entry above it: indent it as that one\'s keys, or put the "- " of an entry before it',
+  ],
   [/^Missing , /, 'a comma is missing before this'],
   [
     /^Comments must be separated/,
