@@ -318,7 +318,7 @@ export interface Connector<
   thread?(message: Message): string | null;
   /**
    * Whether a message takes the place of the one before it with its thread key. It waits while it is not known what became
-   * of an earlier one in its lane.
+   * of another one in its lane.
    */
   replaces?(message: Message): boolean;
   /** Builds exactly what will be sent from the rendered keys. Pure. The options' secrets must not go in. */

@@ -33,6 +33,8 @@ interface CallItem {
   readonly request: AttemptRequest<Json>;
   /** An earlier attempt may have arrived. */
   readonly uncertain: boolean;
+  /** See ReadyDelivery. */
+  readonly asksOnly: boolean;
   /** What to do if it cannot be known. */
   readonly onUnknown: SinkConfig['onUnknown'];
 }
@@ -51,7 +53,8 @@ export async function attemptAll(
   try {
     const deadline = { clock, holding, timeoutMs: config.timeoutMs, shutdown, abandoned };
     endings = await withDeadline(deadline, (signal) => {
-      const items = ready.map(({ claimed: { delivery }, request }) => ({
+      const items = ready.map(({ claimed: { delivery }, request, asksOnly }) => ({
+        asksOnly,
         request: { ...request, isProbe: ticket.probe, signal },
         // Asking twice does no harm.
         uncertain: delivery.uncertain && delivery.connector !== lookupConnector,
@@ -98,7 +101,7 @@ async function attempt(sink: Sink<Json>, items: readonly CallItem[]): Promise<En
     const knowledgeOf = (item: CallItem): Knowledge => known.get(item) ?? { kind: 'absent' };
     const toSend = items.filter((item) => {
       const { kind } = knowledgeOf(item);
-      return kind === 'absent' || (kind === 'unsure' && item.onUnknown === 'resend');
+      return (kind === 'absent' && !item.asksOnly) || (kind === 'unsure' && item.onUnknown === 'resend');
     });
     const outcomes = await send(
       sink,
@@ -109,13 +112,18 @@ async function attempt(sink: Sink<Json>, items: readonly CallItem[]): Promise<En
       const knowledge = knowledgeOf(item);
       if (sentItems.has(item)) return sent(sink, item, sentItems.get(item), knowledge);
       if (knowledge.kind === 'known') return { outcome: knowledge.outcome };
-      const detail = knowledge.kind === 'unsure' ? knowledge.detail : '';
-      return { outcome: unknown('unexpected', detail), hold: true, unsent: true };
+      if (knowledge.kind === 'absent') return { outcome: laterMayHaveArrived, confirmedAbsent: true };
+      return { outcome: unknown('unexpected', knowledge.detail), hold: true, unsent: true };
     });
   } catch (error) {
     return items.map((item) => sent(sink, item, failed(String(error)), { kind: 'unsure', detail: '' }));
   }
 }
+
+const laterMayHaveArrived = retry(
+  'unexpected',
+  'No earlier attempt had arrived. Nothing was sent: a later message may have taken its place, which is asked for first.',
+);
 
 /** Asks the tool what has become of earlier attempts, in the order of the items. */
 async function ask(sink: Sink<Json>, items: readonly CallItem[]): Promise<Knowledge[]> {

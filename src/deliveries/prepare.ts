@@ -51,7 +51,7 @@ export interface AttemptEnd {
 }
 
 /** How long after the tool was asked about a message another one looks whether it has answered. */
-const afterAskedMs = 200;
+const afterAskingMs = 200;
 
 /** A delivery that has to wait for its action's hours, or for what became of another one. Nothing was attempted. */
 export interface Postponement {
@@ -65,6 +65,8 @@ export interface ReadyDelivery {
   readonly claimed: Claim;
   readonly prepared: PreparedMessage;
   readonly request: Omit<AttemptRequest<Json>, 'isProbe' | 'signal'>;
+  /** The tool is asked whether an earlier attempt arrived; if none did, nothing is sent yet. */
+  readonly asksOnly: boolean;
 }
 
 /** Composes the message of a claimed delivery by the plan it was made by. `config`: its sink, today. Never throws. */
@@ -103,15 +105,16 @@ export async function prepareAttempt(
     const thread = prepared.thread === null ? null : parts.config().mask(prepared.thread);
     const told = thread === null ? null : await parts.store.threadOf(delivery.sink, thread);
     const overtaken = told !== null && told.seq > claimed.row.seq;
+    let asksOnly = false;
     if (prepared.replaces && !overtaken) {
-      // What has to be asked about itself waits for earlier ones only: of two, neither would ever be asked.
-      const before = delivery.uncertain ? claimed.row.seq : Number.MAX_SAFE_INTEGER;
-      const askedAt = await parts.store.uncertainBefore(delivery.lane, before);
-      if (askedAt !== null) return { claimed, until: Math.max(askedAt, now) + afterAskedMs };
+      const beside = await parts.store.uncertainBeside(delivery.lane, claimed.row.seq);
+      // Of two that may have arrived, the earlier one is asked about first.
+      asksOnly = beside !== null && delivery.uncertain && beside.seq > claimed.row.seq;
+      if (beside && !asksOnly) return { claimed, until: Math.max(beside.askedAt, now) + afterAskingMs };
     }
     const of = { threadOf: told?.receipt ?? null, overtaken };
     const request = { ...requestFor(parts, claimed, prepared.message, now), ...of };
-    return { claimed, prepared: { ...prepared, thread, lookups: found.flat() }, request };
+    return { claimed, prepared: { ...prepared, thread, lookups: found.flat() }, request, asksOnly };
   } catch (error) {
     // The store could not be read, or composing the message hit a bug.
     return nothingSent(claimed, retry('unexpected', `The attempt could not begin: ${messageOf(error)}`));
@@ -150,7 +153,8 @@ function prepareLookup(parts: PrepareParts, claimed: Claim, now: number): ReadyD
   const composed = lookup.compose(templateData(event, plan.test(event.testId), noFacts, delivery.rule, now));
   if ('rejected' in composed) return nothingSent(claimed, composed.rejected);
   const prepared = { message: composed.message, thread: null, note: undefined, missed: undefined };
-  return { claimed, prepared, request: requestFor(parts, claimed, composed.message, now) };
+  const request = requestFor(parts, claimed, composed.message, now);
+  return { claimed, prepared, request, asksOnly: false };
 }
 
 /** A message as the connector will send it. */

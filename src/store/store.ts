@@ -182,7 +182,7 @@ export const reads = {
   sinkFigures: sinks.sinkFigures,
   tally: counting.tally,
   threadOf: carrying.threadOf,
-  uncertainBefore: carrying.uncertainBefore,
+  uncertainBeside: carrying.uncertainBeside,
   token: housekeeping.token,
   waiting: counting.waiting,
 };

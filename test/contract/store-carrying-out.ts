@@ -413,7 +413,7 @@ export function carryingOut(bench: () => Bench): void {
     expect(await store.threadOf('mail', 'candidate 1')).toBeNull();
   });
 
-  test('knows when a lane has an earlier delivery that may have arrived', async () => {
+  test('knows which other delivery of a lane may have arrived', async () => {
     const { store } = bench();
     await accept({}, {}, {});
     const [a, b, c] = await claimDue(store);
@@ -422,9 +422,11 @@ export function carryingOut(bench: () => Bench): void {
       resultOf(b!, unknown, { state: 'pending', uncertain: true, dueAt: t0 + 9 }),
     ]);
     const { lane } = c!.delivery;
-    expect(await store.uncertainBefore(lane, c!.row.seq)).toBe(t0 + 9);
-    expect(await store.uncertainBefore(lane, b!.row.seq)).toBeNull();
-    expect(await store.uncertainBefore('other', c!.row.seq)).toBeNull();
+    const uncertain = { seq: b!.row.seq, askedAt: t0 + 9 };
+    expect(await store.uncertainBeside(lane, c!.row.seq)).toEqual(uncertain);
+    expect(await store.uncertainBeside(lane, a!.row.seq)).toEqual(uncertain);
+    expect(await store.uncertainBeside(lane, b!.row.seq)).toBeNull();
+    expect(await store.uncertainBeside('other', c!.row.seq)).toBeNull();
   });
 
   test("finds the newest receipt of a lane, and no other lane's", async () => {

@@ -50,6 +50,8 @@ export class ScriptedTool {
   check: () => LiveCheck[] = () => [];
   /** Whether each place is its own lane. */
   lanes = false;
+  /** Whether a message takes the place of the one before it in its thread. */
+  replaces = false;
   /** The most messages of one call, if it takes several. `batches` has the size of each call. */
   batch: number | null = null;
   readonly batches: number[] = [];
@@ -72,6 +74,7 @@ export class ScriptedTool {
       ...(this.lanes && { laneKeys: ['place'] as const, lane: ({ place = '' }) => place }),
       ...(this.batch !== null && { batch: { max: this.batch } }),
       thread: ({ thread = null }) => thread,
+      ...(this.replaces && { replaces: () => true }),
       compose: ({ text, thread }) =>
         text === ''
           ? {

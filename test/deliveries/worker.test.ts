@@ -285,6 +285,60 @@ test('after a crash the tool is asked about deliveries in flight before anything
   expect(tool.sent).toEqual([]);
 });
 
+describe('a message that takes the place of the one before', () => {
+  /** Posts, or edits what an earlier delivery posted. `answers` are given though it has posted. */
+  function board(...answers: ((posted: boolean) => Outcome)[]) {
+    const posts: { by: string; text: string }[] = [];
+    const tool = new ScriptedTool();
+    tool.lanes = true;
+    tool.replaces = true;
+    tool.deliver = ({ deliveryId, message, threadOf, overtaken }) => {
+      const answer = answers.shift();
+      if (answer?.(false).outcome === 'retry') return answer(false);
+      const done: Outcome = { outcome: 'delivered', receipt: threadOf ?? { by: deliveryId } };
+      if (!threadOf) posts.push({ by: deliveryId, text: message.text });
+      else if (!overtaken) posts.find(({ by }) => by === threadOf['by'])!.text = message.text;
+      return answer?.(true) ?? done;
+    };
+    tool.find = ({ deliveryId }) => ({
+      found: posts.some(({ by }) => by === deliveryId) ? { by: deliveryId } : null,
+    });
+    return { tool, texts: () => posts.map(({ text }) => text) };
+  }
+  const thread = 'text: "{{ event.candidateId }}", place: here, thread: all';
+
+  test('waits while a later one that went first may have arrived', async () => {
+    const { tool, texts } = board(
+      () => failed,
+      () => unclear,
+    );
+    const on = await bench(configFor(tool, 'timeout: 100ms', thread));
+    const [ann, bob] = [await on.accept('ann'), await on.accept('bob')];
+    await reaches(on, ann, 'delivered');
+    await reaches(on, bob, 'delivered');
+    expect(texts()).toEqual(['bob']);
+  });
+
+  test('is not sent before it is known of each whether it arrived', async () => {
+    const { tool, texts } = board();
+    const on = await bench(configFor(tool, '', thread));
+    await on.worker.stop(0);
+    const [ann, bob] = [await on.accept('ann'), await on.accept('bob')];
+    const [head] = await on.store.lanes();
+    const claims = await on.store.claim({ lane: head!.lane, now: Date.now(), limit: 2 });
+    // As a failover leaves them: of the earlier one nothing is there, of the later one its answer was lost.
+    await tool.deliver({
+      deliveryId: claims[1]!.delivery.id,
+      message: { text: 'bob' },
+      threadOf: null,
+    } as never);
+    await on.restart().start();
+    await reaches(on, ann, 'delivered');
+    await reaches(on, bob, 'delivered');
+    expect(texts()).toEqual(['bob']);
+  });
+});
+
 test("what is sending and in nobody's hands is found while it runs, and asked for", async () => {
   const tool = new ScriptedTool();
   tool.find = () => ({ found: { place: 'there' } });

@@ -131,9 +131,9 @@ export const sql = {
   receiptOfThread: query<{ readonly receipt: string; readonly seq: number }>(`
   select receipt, seq from deliveries where sink = $1 and thread = $2 and state = 'delivered'
   order by seq desc limit 1`),
-  uncertainBefore: query<{ readonly due_at: number }>(`
-  select due_at from deliveries where lane = $1 and uncertain = 1 and state = 'pending' and seq < $2
-  order by seq desc limit 1`),
+  uncertainBeside: query<{ readonly due_at: number; readonly seq: number }>(`
+  select due_at, seq from deliveries where lane = $1 and uncertain = 1 and state = 'pending' and seq <> $2
+  order by seq limit 1`),
   /** No index serves this, so only the newest $2 deliveries are looked at. */
   newestReceipt: query<{ readonly receipt: string }>(`
   select receipt from (select lane, state, receipt from deliveries order by seq desc limit $2) as newest
@@ -317,10 +317,15 @@ export function* threadOf(sink: string, thread: string): Operation<Told | null> 
   return row ? { receipt: JSON.parse(row.receipt) as Receipt, seq: row.seq } : null;
 }
 
-/** When the tool is asked about a delivery of this lane that stands before `seq` and may have arrived. Null: there is none. */
-export function* uncertainBefore(lane: string, seq: number): Operation<number | null> {
-  const row = yield* get(sql.uncertainBefore, lane, seq);
-  return row?.due_at ?? null;
+/** The first other delivery of this lane that may have arrived, and when the tool is asked about it. Null: there is none. */
+export function* uncertainBeside(lane: string, seq: number): Operation<Uncertain | null> {
+  const row = yield* get(sql.uncertainBeside, lane, seq);
+  return row ? { seq: row.seq, askedAt: row.due_at } : null;
+}
+
+export interface Uncertain {
+  readonly seq: number;
+  readonly askedAt: number;
 }
 
 /** The receipt of the newest delivered message in this lane, if it is among the store's newest deliveries. */
