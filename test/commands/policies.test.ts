@@ -68,6 +68,26 @@ test('what nobody can tell is a warning, and fails with --strict', async () => {
   expect((await run(['check', '--strict', await fileOf(policy)], env)).code).toBe(1);
 });
 
+test('a message that edits the one before counts for its own event, and only for that', async () => {
+  const { write } = await workplace();
+  const [once, twice] = [1, 2].map((count) => ({
+    sinks: { slack: { connector: 'slack', token: 'x' } },
+    rules: Array.from({ length: count }, (_, at) => ({
+      name: `r${at}`,
+      when: {},
+      ['then']: [{ sink: 'slack', channel: '#hiring', text: 'x', updateBy: '{{ event.candidateId }}' }],
+    })),
+    policies: [{ atMost: { messages: 1, when: {} } }],
+  }));
+  const errors = [once, twice].map(async (one, at) => {
+    const ran = await run(['check', '--json', await write(`${at}.yaml`, JSON.stringify(one))], env);
+    return jsonLines<Found>(ran)[0]!.errors.map(({ message }) => message);
+  });
+  const [held, broken] = await Promise.all(errors);
+  expect(held).toEqual([]);
+  expect(broken).toEqual([expect.stringMatching(/^this does not hold: slack #?hiring hears 2 times/)]);
+});
+
 test('routes says of each policy whether it holds, also without credentials', async () => {
   const file = await fileOf(
     'always: { sink: mail, to: legal@example.com, when: { status: Canceled } }',
