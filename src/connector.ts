@@ -292,6 +292,8 @@ export interface Connector<
   readonly inherited?: readonly (keyof z.infer<Options> & keyof z.infer<Action> & string)[];
   /** Whether a message with these keys has all that was looked up, as `subject.facts`. */
   hasFacts?(fields: z.infer<Action>): boolean;
+  /** Where an action has the key by which messages share a thread, a row or one message, if it has one. */
+  sharedBy?(fields: z.infer<Action>): readonly (readonly string[])[];
   /** How many messages one call may carry; see Sink.deliverMany. */
   readonly batch?: { readonly max: number };
   /** The lane of a delivery, from the rendered fields that name its place. */

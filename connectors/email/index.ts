@@ -203,6 +203,7 @@ export const email = defineConnector({
   defaults: { concurrency: 5, timeoutMs: 60_000 },
   defaultFields,
   ofDigest: ['attach'],
+  sharedBy: () => [['threadBy']],
   placeKeys: ['to', 'cc', 'bcc', 'replyTo', 'threadBy'],
   audience: {
     keys: ['to', 'cc', 'bcc'],

@@ -118,6 +118,7 @@ export const slack = defineConnector({
   laneKeys: ['channel'],
   placeKeys: ['channel', 'threadBy'],
   ofOneEvent: ['updateBy', 'updates'],
+  sharedBy: () => [['updateBy'], ['threadBy']],
   audience: {
     keys: ['channel'],
     of: ({ channel }) => ({ place: channel, members: [channelName(channel)], places: placesOf(channel) }),

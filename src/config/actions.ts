@@ -172,6 +172,7 @@ function compileAction(action: ReadAction, path: Path, index: number, reading: A
       ...digestWarnings(action, words),
       ...factWarnings(action, words, reading),
       ...addressWarnings(written, templates),
+      ...keyWarnings(written, connector),
     ];
   else if (bare.length === 0) {
     faults = templateFaults(written, templates, words);
@@ -339,6 +340,20 @@ function addressWarnings(action: JsonMap, media: Media): Fault[] {
       inside: { index: index + found.length - part.length, length: part.length },
     })),
   );
+}
+
+/** The candidate's number, which not every event has, without something in its place. */
+const bareNumber = /\{\{-?\s*event\.candidateNumericalId\b(?![^{}]*\|\s*default\b)/;
+
+/** Keys that all candidates without a number would have in common: each would take the place of the one before. */
+function keyWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
+  const message =
+    'candidates without a number, which the service does not always send, would all share this; take event.candidateId, or add `| default: event.candidateId`';
+  return (connector.sharedBy?.(action) ?? []).flatMap((path) => {
+    const text = valueAt(action, path);
+    const isShared = typeof text === 'string' && bareNumber.test(text) && !text.includes('event.candidateId');
+    return isShared ? [warning(path, message)] : [];
+  });
 }
 
 /**

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
 import type { Config } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import { compilePlan } from '../../src/config/live/stored-plans.ts';
 import { prepare } from '../../src/deliveries/prepare.ts';
 import type { Event, Json } from '../../src/model.ts';
@@ -171,4 +173,37 @@ test('the plan carries them: a delivery is carried out as its day said, or not a
 test('a config without them keeps the identity of its plan', () => {
   const id = (yaml: string) => load(yaml).plan.id;
   expect(new Set([id(''), id('timezone: Europe/Zagreb'), id('locale: hr')]).size).toBe(3);
+});
+
+test('a key that candidates without a number would share gets a warning', () => {
+  const keyed = (key: string) =>
+    parseConfig(
+      `sinks:
+  slack: { connector: slack, token: '\${TOKEN}' }
+  mail: { connector: email, url: 'smtp://127.0.0.1', from: a@example.com }
+  sheet: { connector: google-sheets, spreadsheetId: a, credentials: '\${TOKEN}' }
+rules:
+  - name: all
+    when: {}
+    then:
+      - { sink: slack, channel: '#a', updateBy: '${key}' }
+      - { sink: slack, channel: '#b', threadBy: '${key}', text: '{{ event.candidateNumericalId }}' }
+      - { sink: mail, to: b@example.com, threadBy: '${key}' }
+      - { sink: sheet, tab: A, key: Id, row: { Id: '${key}', Number: '{{ event.candidateNumericalId }}' } }
+`,
+      'config.yaml',
+      { env: { TOKEN: 'xoxb-1' }, connectors },
+    ).warnings.map(({ line, message }) => [line, message]);
+  const shared = expect.stringContaining('candidates without a number');
+  for (const key of [
+    '{{ event.candidateNumericalId }}-{{ event.testId }}',
+    'c{{event.candidateNumericalId | abs}}',
+  ])
+    expect(keyed(key)).toEqual([9, 10, 11, 12].map((line) => [line, shared]));
+  for (const key of [
+    '{{ event.candidateId }}',
+    '{{ event.candidateNumericalId | default: event.candidateId }}',
+    '{{ event.candidateNumericalId }} {{ event.candidateId }}',
+  ])
+    expect(keyed(key)).toEqual([]);
 });
