@@ -132,7 +132,7 @@ export const de = {
     'Die geänderte Konfiguration wurde abgelehnt. {problem} Was vor {time} geladen wurde, gilt weiter.',
   moreProblems: { one: 'Es gibt noch einen Fehler.', other: 'Es gibt noch {count} weitere Fehler.' },
   configAdvice:
-    'Die Datei berichtigen: Sie wird von selbst geladen, wenn sie sich ändert. Vorher nicht neu starten, denn der Start würde misslingen. Alle Fehler zeigt: {command}',
+    'Die Datei berichtigen: Sie wird von selbst geladen, wenn sie sich ändert. Vorher nicht neu starten: Der Start würde misslingen oder die Datei so in Kraft setzen, wie sie ist. Alle Fehler zeigt: {command}',
   refusedDetail: {
     one: '{count} Ereignis von {from} wurde abgelehnt: {why}',
     other: '{count} Ereignisse von {from} wurden abgelehnt: {why}',

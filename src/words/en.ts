@@ -138,7 +138,7 @@ export const en = {
   configDetail: 'The changed config was refused. {problem} What was loaded {time} ago stays in force.',
   moreProblems: { one: 'There is one more problem.', other: 'There are {count} more problems.' },
   configAdvice:
-    'Correct the file: it is loaded by itself when it changes. Do not restart before, for it would not start. All problems are shown by: {command}',
+    'Correct the file: it is loaded by itself when it changes. Do not restart before: it would not start, or would take the file as it is. All problems are shown by: {command}',
   refusedDetail: {
     one: '{count} event from {from} was refused: {why}',
     other: '{count} events from {from} were refused: {why}',

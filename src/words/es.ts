@@ -129,7 +129,7 @@ export const es = {
     'La configuración modificada fue rechazada. {problem} La que se cargó hace {time} sigue en vigor.',
   moreProblems: { one: 'Hay un error más.', other: 'Hay {count} errores más.' },
   configAdvice:
-    'Corrige el archivo: se carga solo cuando cambia. No reinicies antes, porque no arrancaría. Todos los errores se ven con: {command}',
+    'Corrige el archivo: se carga solo cuando cambia. No reinicies antes: no arrancaría, o aplicaría el archivo tal como está. Todos los errores se ven con: {command}',
   refusedDetail: {
     one: '{count} evento de {from} fue rechazado: {why}',
     other: '{count} eventos de {from} fueron rechazados: {why}',

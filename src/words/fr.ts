@@ -133,7 +133,7 @@ export const fr = {
     'La configuration modifiée a été refusée. {problem} Celle qui a été chargée il y a {time} reste en vigueur.',
   moreProblems: { one: 'Il y a une autre erreur.', other: 'Il y a {count} autres erreurs.' },
   configAdvice:
-    'Corrigez le fichier : il est rechargé dès qu’il change. Ne redémarrez pas avant, le démarrage échouerait. Toutes les erreurs s’affichent avec : {command}',
+    'Corrigez le fichier : il est rechargé dès qu’il change. Ne redémarrez pas avant : le démarrage échouerait, ou appliquerait le fichier tel quel. Toutes les erreurs s’affichent avec : {command}',
   refusedDetail: {
     one: '{count} événement de {from} a été refusé : {why}',
     other: '{count} événements de {from} ont été refusés : {why}',

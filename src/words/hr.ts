@@ -147,7 +147,7 @@ export const hr = {
     other: 'Postoji još {count} pogrešaka.',
   },
   configAdvice:
-    'Ispravite datoteku: učitava se sama kad se promijeni. Dotad ne pokrećite ponovno, jer pokretanje ne bi uspjelo. Sve pogreške pokazuje: {command}',
+    'Ispravite datoteku: učitava se sama kad se promijeni. Dotad ne pokrećite ponovno: pokretanje ne bi uspjelo ili bi primijenilo datoteku kakva jest. Sve pogreške pokazuje: {command}',
   refusedDetail: {
     one: 'Odbijen je {count} događaj s adrese {from}: {why}',
     few: 'Odbijena su {count} događaja s adrese {from}: {why}',

@@ -132,7 +132,7 @@ export const it = {
     'La configurazione modificata è stata rifiutata. {problem} Quella caricata {time} fa resta in vigore.',
   moreProblems: { one: 'C’è un altro errore.', other: 'Ci sono altri {count} errori.' },
   configAdvice:
-    'Correggi il file: viene caricato da solo quando cambia. Non riavviare prima, perché l’avvio fallirebbe. Tutti gli errori si vedono con: {command}',
+    'Correggi il file: viene caricato da solo quando cambia. Non riavviare prima: l’avvio fallirebbe, oppure applicherebbe il file così com’è. Tutti gli errori si vedono con: {command}',
   refusedDetail: {
     one: '{count} evento da {from} è stato rifiutato: {why}',
     other: '{count} eventi da {from} sono stati rifiutati: {why}',

@@ -130,7 +130,7 @@ export const nl = {
     'De gewijzigde configuratie is geweigerd. {problem} Wat {time} geleden is geladen, blijft van kracht.',
   moreProblems: { one: 'Er is nog een fout.', other: 'Er zijn nog {count} fouten.' },
   configAdvice:
-    'Verbeter het bestand: het wordt vanzelf geladen als het verandert. Start niet eerder opnieuw, want dat zou mislukken. Alle fouten toont: {command}',
+    'Verbeter het bestand: het wordt vanzelf geladen als het verandert. Start niet eerder opnieuw: dat zou mislukken, of het bestand toepassen zoals het is. Alle fouten toont: {command}',
   refusedDetail: {
     one: '{count} gebeurtenis van {from} is geweigerd: {why}',
     other: '{count} gebeurtenissen van {from} zijn geweigerd: {why}',

@@ -169,7 +169,7 @@ export const pl = {
     other: 'Jest jeszcze {count} błędu.',
   },
   configAdvice:
-    'Popraw plik: po zmianie wczyta się sam. Nie uruchamiaj wcześniej ponownie, bo start się nie uda. Wszystkie błędy pokazuje: {command}',
+    'Popraw plik: po zmianie wczyta się sam. Nie uruchamiaj wcześniej ponownie: start się nie uda albo zastosuje plik taki, jaki jest. Wszystkie błędy pokazuje: {command}',
   refusedDetail: {
     one: 'Odrzucono {count} zdarzenie od {from}: {why}',
     few: 'Odrzucono {count} zdarzenia od {from}: {why}',

@@ -128,7 +128,7 @@ export const pt = {
     'A configuração alterada foi recusada. {problem} A que foi carregada há {time} continua em vigor.',
   moreProblems: { one: 'Há mais {count} erro.', other: 'Há mais {count} erros.' },
   configAdvice:
-    'Corrija o arquivo: ele é carregado sozinho quando muda. Não reinicie antes, pois não iniciaria. Todos os erros aparecem com: {command}',
+    'Corrija o arquivo: ele é carregado sozinho quando muda. Não reinicie antes: não iniciaria, ou aplicaria o arquivo como está. Todos os erros aparecem com: {command}',
   refusedDetail: {
     one: '{count} evento de {from} foi recusado: {why}',
     other: '{count} eventos de {from} foram recusados: {why}',
