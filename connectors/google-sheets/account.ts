@@ -21,7 +21,7 @@ export class Unusable extends Error {
 }
 
 /** An answer that has no token. `data`: its body, if that is JSON. */
-export class Refusal extends Error {
+export class NoToken extends Error {
   readonly data: unknown;
 
   constructor(data: unknown) {
@@ -45,14 +45,14 @@ async function askForToken(
 ): Promise<Token> {
   const answer = await fetch(url, { ...(body && { method: 'POST', body }), headers });
   const data = jsonMap(await answer.text());
-  if (!answer.ok) throw new Refusal(data);
+  if (!answer.ok) throw new NoToken(data);
   return tokenIn(data);
 }
 
 /** The token of an answer. Google's service for impersonation has names of its own in it. */
 function tokenIn(data: { readonly [key: string]: unknown }): Token {
   const { access_token, accessToken: token = access_token, expires_in, expireTime } = data;
-  if (typeof token !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(token)) throw new Refusal(data);
+  if (typeof token !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(token)) throw new NoToken(data);
   const lifeS = typeof expireTime === 'string' ? (Date.parse(expireTime) - Date.now()) / 1000 : expires_in;
   return { token, untilMs: usableUntil(lifeS) };
 }
@@ -236,7 +236,7 @@ const machineAccount: Account = {
     try {
       return await askForToken(fetch, url.href, undefined, { 'metadata-flavor': 'Google' });
     } catch (error) {
-      if (error instanceof Refusal) throw error;
+      if (error instanceof NoToken) throw error;
       throw new Unusable(
         'there are no application default credentials',
         'set GOOGLE_APPLICATION_CREDENTIALS to the path of a file, or run where Google provides an account',

@@ -1,7 +1,7 @@
 import type { MethodOptions, sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import { httpFailure, masker, oneLine, WatchedFetch } from '../../src/connector.ts';
 import type { CallFailure, CallResult, HttpFailure, Proxy } from '../../src/connector.ts';
-import { isOfTheMachine, Refusal, Unusable } from './account.ts';
+import { isOfTheMachine, NoToken, Unusable } from './account.ts';
 import type { Account, Library, Token } from './account.ts';
 
 /** Why a call of the Sheets API gave no result. */
@@ -153,7 +153,7 @@ class Tokens {
       if (this.#asked === null) throw error;
       const { host, watched, mask } = this.#asked;
       const refusal =
-        error instanceof Refusal ? error : (error as { response?: { data?: unknown } }).response;
+        error instanceof NoToken ? error : (error as { response?: { data?: unknown } }).response;
       if (refusal && watched.answered) {
         // OAuth's code with its description, or what Google's other services say.
         const { error: code, error_description: description } = Object(refusal.data) as {

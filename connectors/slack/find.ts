@@ -2,7 +2,7 @@ import type { AttemptRequest, Finding } from '../../src/connector.ts';
 import { type Call, type Failure, noChannelId, type Places } from './client.ts';
 import { eventType } from './message.ts';
 import type { SlackMessage } from './message.ts';
-import { findFailure, refusals } from './outcomes.ts';
+import { errorMeanings, findFailure } from './outcomes.ts';
 import { type Post, postOf, receiptOf, rootOf } from './deliver.ts';
 
 /** Slack's clock and ours may differ by this much. Looking back too far costs a page or two. */
@@ -104,7 +104,7 @@ async function searchPlace(
         method === 'conversations.replies' && failure.kind === 'refused' ? failure.error : null;
       // The message that began it was deleted. What answered it later stands in the channel.
       if (ofThread === 'thread_not_found') return { found: null };
-      if (ofThread === null || refusals.get(ofThread)?.means === 'again')
+      if (ofThread === null || errorMeanings.get(ofThread)?.means === 'again')
         return cannotAsk(failure, message.channel);
       return impossible(`Slack cannot be asked about the thread in ${message.channel} (${ofThread}).`);
     }
@@ -133,7 +133,7 @@ function cannotAsk(failure: Failure, channel: string): Finding {
     const scope = data.needed ?? 'channels:history or groups:history';
     return impossible(`Slack cannot be asked about ${channel}: the app lacks the scope ${scope}.`);
   }
-  const lasting = refusals.get(error)?.means ?? 'never';
+  const lasting = errorMeanings.get(error)?.means ?? 'never';
   if (lasting === 'never') return impossible(`Slack cannot be asked about ${channel} (${error}).`);
   return { found: 'failed', failure: findFailure(failure, channel) };
 }

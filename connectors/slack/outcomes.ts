@@ -14,7 +14,7 @@ export function outcomeOf(failure: Failure, channel: string): Retry | Rejected |
   if (failure.kind !== 'refused') return unansweredOutcome(failure, slack);
   const { error, data } = failure;
   const isNobody = error === 'channel_not_found' && isPerson(channel);
-  const { means, reason, what, advice } = isNobody ? nobody : (refusals.get(error) ?? otherRefusal);
+  const { means, reason, what, advice } = isNobody ? nobody : (errorMeanings.get(error) ?? otherError);
   const { needed, provided, response_metadata } = data;
   const scopes = needed ? [`needed: ${needed}`, `granted: ${provided ?? ''}`] : [];
   const said = [...scopes, ...(response_metadata?.messages ?? [])];
@@ -56,7 +56,7 @@ function outcomeOfStatus(status: number, retryAfterMs: number | null): Retry | R
  * the token's, the app's or the workspace's, so deliveries wait until it is fixed. `never`: the fault is this message's
  * or its channel's. `perhaps`: Slack says that part of the call may have been carried out.
  */
-export interface Refusal {
+interface ErrorMeaning {
   readonly means: 'again' | 'sink' | 'never' | 'perhaps';
   readonly reason: Reason;
   /** `{channel}` stands for the message's channel. */
@@ -72,20 +72,25 @@ export const withoutRotation =
   "Slack turns token rotation off for no app: make a new app without it, from README's manifest, and put its bot token (xoxb-…) into the sink's token.";
 const later = 'Nothing to do: it will be tried again.';
 const admin = 'Ask an administrator of the workspace to allow it, or choose another channel, then replay.';
-const bot = (what: string): Refusal => ({ means: 'sink', reason: 'auth', what, advice: newToken });
-const app = (what: string): Refusal => ({ means: 'sink', reason: 'auth', what, advice: appAdvice });
-const wait = (what: string): Refusal => ({ means: 'sink', reason: 'server', what, advice: later });
-const limited = (what: string): Refusal => ({ means: 'again', reason: 'rate_limited', what, advice: later });
-const forbidden = (what: string): Refusal => ({ means: 'never', reason: 'auth', what, advice: admin });
-const malformed = (what: string, advice: string): Refusal => ({
+const bot = (what: string): ErrorMeaning => ({ means: 'sink', reason: 'auth', what, advice: newToken });
+const app = (what: string): ErrorMeaning => ({ means: 'sink', reason: 'auth', what, advice: appAdvice });
+const wait = (what: string): ErrorMeaning => ({ means: 'sink', reason: 'server', what, advice: later });
+const limited = (what: string): ErrorMeaning => ({
+  means: 'again',
+  reason: 'rate_limited',
+  what,
+  advice: later,
+});
+const forbidden = (what: string): ErrorMeaning => ({ means: 'never', reason: 'auth', what, advice: admin });
+const malformed = (what: string, advice: string): ErrorMeaning => ({
   means: 'never',
   reason: 'invalid',
   what,
   advice,
 });
-const perhaps = (what: string): Refusal => ({ means: 'perhaps', reason: 'server', what, advice: later });
+const perhaps = (what: string): ErrorMeaning => ({ means: 'perhaps', reason: 'server', what, advice: later });
 
-const mangled: Refusal = {
+const mangled: ErrorMeaning = {
   means: 'sink',
   reason: 'invalid',
   what: 'the call came in another form than it was sent',
@@ -94,14 +99,14 @@ const mangled: Refusal = {
 
 const tooLong = 'Make the text or the blocks shorter, then replay.';
 const blocksAdvice = "Try the blocks in Slack's Block Kit Builder, fix them in the config, then replay.";
-const threadGone: Refusal = {
+const threadGone: ErrorMeaning = {
   means: 'never',
   reason: 'not_found',
   what: 'the message that this one should answer in {channel} takes no more answers',
   advice: 'Change or remove threadBy, then replay.',
 };
 
-const nobody: Refusal = {
+const nobody: ErrorMeaning = {
   means: 'never',
   reason: 'not_found',
   what: 'nobody that the app can write to is {channel}',
@@ -112,7 +117,7 @@ const nobody: Refusal = {
  * By error code, as the references of chat.postMessage, users.lookupByEmail and conversations.open list them, and those
  * that are common to all methods.
  */
-const byCode: { readonly [error: string]: Refusal } = {
+const byCode: { readonly [error: string]: ErrorMeaning } = {
   channel_not_found: {
     means: 'never',
     reason: 'not_found',
@@ -225,10 +230,10 @@ const byCode: { readonly [error: string]: Refusal } = {
 };
 
 /** A map, since the codes come from outside: one may be `constructor`. */
-export const refusals: ReadonlyMap<string, Refusal> = new Map(Object.entries(byCode));
+export const errorMeanings: ReadonlyMap<string, ErrorMeaning> = new Map(Object.entries(byCode));
 
 /** For a code that the table lacks: Slack did not do what was asked, and would not do it a second time. */
-const otherRefusal: Refusal = malformed(
+const otherError: ErrorMeaning = malformed(
   'it does not take this message',
   "Look the code up in Slack's reference of chat.postMessage, fix the config, then replay.",
 );

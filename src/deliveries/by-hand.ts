@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { duration } from '../config/text/units.ts';
 import { lookupsOf } from '../lookups/deciding.ts';
-import { foundBy } from '../lookups/facts.ts';
+import { foundBy } from '../lookups/kept-facts.ts';
 import { type About, dataOf } from './prepare.ts';
 import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
 import { isDown, type SinkCondition, sinkState } from '../ops/needs.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { SinkConfig } from '../config/config.ts';
 import { delivered } from '../connector.ts';
-import { isAnswer } from '../lookups/facts.ts';
+import { isAnswer } from '../lookups/kept-facts.ts';
 import { type Delivery, type Event, lookupOf } from '../model.ts';
 import type { RaisedNotice } from '../model/notices.ts';
 import type { Outcome } from '../model/outcomes.ts';

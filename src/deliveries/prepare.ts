@@ -17,7 +17,7 @@ import type { Outcome, Reason } from '../model/outcomes.ts';
 import { digestCsv } from '../ops/printed.ts';
 import { textAt } from '../support/json.ts';
 import { traceparentFor } from '../support/trace.ts';
-import { foundBy } from '../lookups/facts.ts';
+import { foundBy } from '../lookups/kept-facts.ts';
 import { openFrom } from '../rules/decide.ts';
 import { type Action, allActions, type Plan } from '../rules/plan.ts';
 import type { Claim, Store } from '../store/store.ts';

@@ -2,7 +2,7 @@ import type { Clock, ClockJumps } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { maskedJson, maskTexts, type Mask } from '../support/secret.ts';
 import { lazily } from '../support/text.ts';
-import { hidingPersonal, lookupResult } from '../lookups/facts.ts';
+import { hidingPersonal, lookupResult } from '../lookups/kept-facts.ts';
 import { lookupConnector, lookupOf } from '../model.ts';
 import type { Outcome, Receipt } from '../model/outcomes.ts';
 import { StoreUnavailable, type AttemptResult, type Claim, type Deferral } from '../store/store.ts';

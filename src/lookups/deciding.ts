@@ -5,7 +5,7 @@ import { decide } from '../rules/decide.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { Decided, DueEvent, Lookups, Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
-import { foundBy, givenUp } from './facts.ts';
+import { foundBy, givenUp } from './kept-facts.ts';
 
 /** What has to be found out before an event is decided. Undefined: the plan has no look-ups, so that nobody waits. */
 export function lookupsOf(plan: Plan, event: Event): Lookups | undefined {

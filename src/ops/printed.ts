@@ -13,7 +13,7 @@ import {
 import { type RaisedNotice, type RefusedEvent, refusedEventSpec, shownOfRefused } from '../model/notices.ts';
 import type { Attempt } from '../model/outcomes.ts';
 import type { TextFile } from '../connector.ts';
-import { foundBy, hidingPersonal } from '../lookups/facts.ts';
+import { foundBy, hidingPersonal } from '../lookups/kept-facts.ts';
 import type { Verdict } from '../rules/plan.ts';
 import { eventOf } from '../rules/policies/policy.ts';
 import type { Proof } from '../rules/policies/prove.ts';

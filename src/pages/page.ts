@@ -7,7 +7,7 @@ import { fieldsOf, type Person, personOf } from '../admin/access.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { RefusedFigures } from '../ops/refused.ts';
 import type { Accept } from '../intake.ts';
-import { withoutPersonal } from '../lookups/facts.ts';
+import { withoutPersonal } from '../lookups/kept-facts.ts';
 import type { By, EventDetail, Reads, Store } from '../store/store.ts';
 import type { Trials } from '../config/live/trials.ts';
 import type { Clock } from '../support/clock.ts';

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
 import type { SlackFields, SlackMessage } from '../../connectors/slack/message.ts';
-import { refusals } from '../../connectors/slack/outcomes.ts';
+import { errorMeanings } from '../../connectors/slack/outcomes.ts';
 import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
 import type { Receipt } from '../../src/model/outcomes.ts';
 import { attemptAt } from '../fixtures/event.ts';
@@ -278,12 +278,12 @@ describe('a refusal by Slack', () => {
     });
   });
 
-  test.for([...refusals.keys()])('with the code %s is explained', async (code) => {
+  test.for([...errorMeanings.keys()])('with the code %s is explained', async (code) => {
     refuseWith(code);
     const outcome = await sink.deliver(requestFor());
     const expected = { again: 'retry', sink: 'retry', never: 'rejected', perhaps: 'unknown' };
     expect(outcome).toMatchObject({
-      outcome: expected[refusals.get(code)!.means],
+      outcome: expected[errorMeanings.get(code)!.means],
       detail: expect.stringMatching(new RegExp(`^Slack refused it: .*\\(${code}\\)\\.`)),
     });
     expect(JSON.stringify(outcome)).not.toContain('{channel}');

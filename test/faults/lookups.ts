@@ -1,4 +1,4 @@
-import { foundBy } from '../../src/lookups/facts.ts';
+import { foundBy } from '../../src/lookups/kept-facts.ts';
 import type { EventStory } from '../../src/store/store.ts';
 
 /** Of this test, candidates are looked up before anybody is told. */

@@ -5,7 +5,7 @@ import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { rejected, retry, sinkWide, type AttemptRequest } from '../../src/connector.ts';
 import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
-import { foundBy } from '../../src/lookups/facts.ts';
+import { foundBy } from '../../src/lookups/kept-facts.ts';
 import { noticesFor } from '../../src/ops/alerts/conditions.ts';
 import { createIntake } from '../../src/intake.ts';
 import type { JsonMap } from '../../src/model.ts';

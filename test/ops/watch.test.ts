@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Refusal } from '../../src/ops/alerts/conditions.ts';
+import type { RefusedConfig } from '../../src/ops/alerts/conditions.ts';
 import { watchAlerts } from '../../src/ops/alerts/watch.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { Failure, Outcome } from '../../src/model/outcomes.ts';
@@ -75,7 +75,7 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[], mo
   let failures = 0;
   let wakes = 0;
   let isMine = true;
-  let refused: Refusal | null = null;
+  let refused: RefusedConfig | null = null;
   let alarm = Promise.withResolvers<() => void>();
   const begin = () => {
     alarm = Promise.withResolvers();
@@ -141,7 +141,7 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[], mo
       stop = begin();
     },
     adopt: (next: typeof config) => void (inForce = next),
-    refuse: (next: Refusal | null) => void (refused = next),
+    refuse: (next: RefusedConfig | null) => void (refused = next),
     setBack: (ms: number) => (now -= ms),
     async event(sink = 'tool', outcome: Outcome = rejected, at = now, event = {}): Promise<void> {
       const deliveries = [planned({ sink, lane: sink, dueAt: at })];

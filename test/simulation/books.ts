@@ -1,5 +1,5 @@
 import type { EventStory, SinkCount } from '../../src/store/store.ts';
-import { foundBy } from '../../src/lookups/facts.ts';
+import { foundBy } from '../../src/lookups/kept-facts.ts';
 import { scoreOf } from './api.ts';
 import { nameOf } from './arrivals.ts';
 import type { ModelTool } from './tool.ts';

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { connectors } from '../../../connectors/index.ts';
 import { Backtest } from '../../backtest/backtest.ts';
 import { differencesJson } from '../../backtest/differences.ts';
-import { foundBy } from '../../lookups/facts.ts';
+import { foundBy } from '../../lookups/kept-facts.ts';
 import { storiesOf } from '../../store/paging.ts';
 import type { Mask } from '../../support/secret.ts';
 import { jsonLine, printable } from '../../support/text.ts';

@@ -1,6 +1,6 @@
 import { planLate } from '../../deliveries/by-hand.ts';
 import { actionOf, dataOf } from '../../deliveries/prepare.ts';
-import { foundBy } from '../../lookups/facts.ts';
+import { foundBy } from '../../lookups/kept-facts.ts';
 import type { PlannedDelivery } from '../../model.ts';
 import type { Plan } from '../../rules/plan.ts';
 import { inParts, pageSize, storiesOf } from '../../store/paging.ts';

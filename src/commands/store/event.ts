@@ -18,7 +18,7 @@ import {
   when,
 } from '../output.ts';
 import { byLocalClock, storedPlans, testNames, withStore } from '../with-store.ts';
-import { foundBy } from '../../lookups/facts.ts';
+import { foundBy } from '../../lookups/kept-facts.ts';
 import { lookupOf } from '../../model.ts';
 import { storyText } from './events.ts';
 

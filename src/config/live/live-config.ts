@@ -1,4 +1,4 @@
-import type { Refusal } from '../../ops/alerts/conditions.ts';
+import type { RefusedConfig } from '../../ops/alerts/conditions.ts';
 import { type Config, ConfigError } from '../config.ts';
 import { adminPasswords } from '../settings.ts';
 import type { ReadinessPart } from '../../http/health.ts';
@@ -36,7 +36,7 @@ export class LiveConfig {
   /** Those of the config in force and of the ones before it, newest first. */
   #masks: readonly Mask[];
   #waiting: readonly string[] = [];
-  #refused: Omit<Refusal, 'loadedAt'> | null = null;
+  #refused: Omit<RefusedConfig, 'loadedAt'> | null = null;
   #loadedAt = Date.now();
   readonly tokens: CallerTokens;
 
@@ -93,7 +93,7 @@ export class LiveConfig {
   }
 
   /** Why the file is not in force as it is; null if it is. */
-  get refused(): Refusal | null {
+  get refused(): RefusedConfig | null {
     return this.#refused && { ...this.#refused, loadedAt: this.#loadedAt };
   }
 

@@ -1,4 +1,4 @@
-import { foundBy } from '../../lookups/facts.ts';
+import { foundBy } from '../../lookups/kept-facts.ts';
 import type { Json } from '../../model.ts';
 import { explain } from '../../rules/decide.ts';
 import {

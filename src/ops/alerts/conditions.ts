@@ -35,7 +35,7 @@ export interface Situation {
   /** The same for held ones. */
   readonly held: readonly StuckCount[];
   /** Null if the config's file is in force as it is. */
-  readonly refused: Refusal | null;
+  readonly refused: RefusedConfig | null;
   /** Events that were refused and not put away; see `newlyRefused`. */
   readonly refusedEvents: readonly RefusedEvents[];
   /** When the newest event came; without any, when the connector started (ms). */
@@ -43,7 +43,7 @@ export interface Situation {
 }
 
 /** A changed config that was refused. */
-export interface Refusal {
+export interface RefusedConfig {
   /** Since when the file was refused at each change (ms). */
   readonly since: number;
   /** Where the first problem is, and what it is. */
@@ -267,7 +267,7 @@ interface State {
   /** All paused sinks, also those that no delivery waits for. */
   readonly down: ReadonlySet<string>;
   readonly lastSuccessAt: ReadonlyMap<string, number | null>;
-  readonly refused: Refusal | null;
+  readonly refused: RefusedConfig | null;
 }
 
 /** Which of the troubles that people were told of are over. */

@@ -14,7 +14,7 @@ import {
   newlyRefused,
   noticesFor,
   quietMs,
-  type Refusal,
+  type RefusedConfig,
   Recoveries,
   type Situation,
   StuckDeliveries,
@@ -33,7 +33,7 @@ export interface AlertParts {
   readonly mine: () => boolean;
   readonly paused: () => Promise<readonly Outage[]>;
   /** Null if the config's file is in force as it is. */
-  readonly refused: () => Refusal | null;
+  readonly refused: () => RefusedConfig | null;
   /** Whether changed keys wait for a restart. */
   readonly isWaiting: () => boolean;
   /** Called when a notice has been stored with its deliveries. */

@@ -1,5 +1,5 @@
 import { planLookups } from '../../deliveries/by-hand.ts';
-import { foundBy, isOpen } from '../../lookups/facts.ts';
+import { foundBy, isOpen } from '../../lookups/kept-facts.ts';
 import { lookupOf } from '../../model.ts';
 import type { EventDetail } from '../../store/store.ts';
 import { html, type Html } from '../../support/html.ts';

@@ -57,7 +57,7 @@ export interface ReplicaState {
     readonly file: string;
     /** When it was loaded (ms). */
     readonly since: number;
-    /** Null if the file is in force as it is; see Refusal. */
+    /** Null if the file is in force as it is; see RefusedConfig. */
     readonly refused: {
       readonly since: number;
       readonly problem: string;
