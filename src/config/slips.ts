@@ -168,6 +168,10 @@ export function literalSecrets(config: JsonMap, source: PlanSource): FoundSecret
   });
 }
 
+/** Those in the actions of a stored config; an earlier one may have had others than the one in force. */
+export const writtenSecrets = (source: Json | null): string[] =>
+  isMap(source ?? undefined) ? literalSecrets({}, source as PlanSource).map(({ value }) => value) : [];
+
 /** The whole text, or under the names of credentials in a body that is text: JSON, or a form. */
 function inText(text: string, path: Path): string[] {
   const name = String(path.findLast((key) => typeof key === 'string'));

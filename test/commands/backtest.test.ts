@@ -135,6 +135,26 @@ describe('backtest', () => {
     }
   });
 
+  test('never shows a secret that only a config before the one in force had written in it', async () => {
+    const { folder, write } = await workplace();
+    const ats = `ats: { connector: webhook, url: 'http://127.0.0.1:1/', allowPrivate: true }`;
+    const text = (action: string) =>
+      base(folder) + rulesText(action, '').replace('sinks:', `sinks:\n  ${ats}`);
+    const file = await write('config.yaml', text(`{ sink: ats, path: /in?api_key=k93kd02jf83Qx7 }`));
+    await post(await serving(file, env), { candidateId: 'Dana' });
+    await write('config.yaml', text('{ sink: ats }'));
+    const next = await write('next.yaml', text('{ sink: ats, path: /other }'));
+    const html = join(folder, 'backtest.html');
+    const shown = [];
+    for (const argv of [['--html', html], ['--json']])
+      shown.push((await run(['backtest', next, '--config', file, ...argv], env)).out);
+    shown.push(await readFile(html, 'utf8'));
+    for (const one of shown) {
+      expect(one).toContain('api_key=***');
+      expect(one).not.toContain('k93kd02jf83Qx7');
+    }
+  });
+
   test('--json stays JSON where a secret looks like a number', async () => {
     const { backtest } = await stored();
     const ats = `ats: { connector: webhook, url: 'http://127.0.0.1:1/', headers: { X-Api-Key: '1234567' }, allowPrivate: true }`;

@@ -5,6 +5,8 @@ import { Backtest } from '../../backtest/backtest.ts';
 import { differencesJson } from '../../backtest/differences.ts';
 import { foundBy } from '../../lookups/kept-facts.ts';
 import { storiesOf } from '../../store/paging.ts';
+import { writtenSecrets } from '../../config/slips.ts';
+import { masker } from '../../support/masker.ts';
 import type { Mask } from '../../support/secret.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { ago, command, flag, readOption, textOption, TypedArgument } from '../command.ts';
@@ -39,8 +41,20 @@ export const backtest = command({
     if (html !== undefined) await checkPlace(html);
     const next = await planningConfig({ config: file }, io);
     return withStoreAndConfig(options, io, async (store, config) => {
-      const mask: Mask = (text) => next.mask(config.mask(text));
-      const plans = storedPlans(store, io);
+      const earlier = new Set<string>();
+      let maskEarlier = masker(earlier);
+      const mask: Mask = (text) => next.mask(config.mask(maskEarlier(text)));
+      const plans = storedPlans(
+        {
+          async config(id) {
+            const source = await store.config(id);
+            for (const secret of writtenSecrets(source)) earlier.add(secret);
+            maskEarlier = masker(earlier);
+            return source;
+          },
+        },
+        io,
+      );
       const summary = new Backtest(next.plan, connectors);
       for await (const { event, lookups, configId } of storiesOf(
         store,

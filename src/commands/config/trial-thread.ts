@@ -6,9 +6,8 @@ import { ConfigError } from '../../config/config.ts';
 import { parseToTry } from '../../config/load.ts';
 import { inOrder } from '../../config/text/problems.ts';
 import { compilePlan, Plans } from '../../config/live/stored-plans.ts';
-import type { PlanSource } from '../../config/plan-source.ts';
-import { literalSecrets } from '../../config/slips.ts';
-import { isMap, type Json } from '../../model.ts';
+import { writtenSecrets } from '../../config/slips.ts';
+import type { Json } from '../../model.ts';
 import { masker } from '../../support/masker.ts';
 import type { Trial, TrialQuestion } from '../../config/live/trials.ts';
 import { lookOver, verdict } from './check.ts';
@@ -54,10 +53,6 @@ async function backtested({ events, plans }: TrialQuestion, source: Json): Promi
   for (const { event, facts, configId } of events) summary.add(event, facts, await known.get(configId));
   return summary.report(masker([source, ...plans.values()].flatMap(writtenSecrets)));
 }
-
-/** Those of the config in force are known; an earlier one may have had others. */
-const writtenSecrets = (source: Json): string[] =>
-  isMap(source) ? literalSecrets({}, source as PlanSource).map(({ value }) => value) : [];
 
 /** Each reference stands for itself, unless it says what else it is: a duration, say, has to be one. */
 function asWritten(source: Json) {
