@@ -219,7 +219,7 @@ test('names and scores are asked for and told as their recipe says', async () =>
   await vi.waitFor(() => expect(slack.messages).toHaveLength(2), { timeout: 20_000 });
   expect(slack.messages.map(({ text: said }) => said).toSorted()).toEqual([
     "*Eva O'Neill: 94 %* in Backend Engineer, TypeScript",
-    expect.stringContaining("Eva O'Neill completed Backend Engineer, TypeScript: 94 %"),
+    expect.stringContaining("Eva O'Neill completed Backend Engineer, TypeScript: 94%"),
   ]);
 });
 

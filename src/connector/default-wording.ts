@@ -79,7 +79,7 @@ export function ifKnown(
   return `{% if ${value} %}${known(value)}${otherwise && `{% else %}${otherwise}`}{% endif %}`;
 }
 
-/** What is said, and the score where it is known: `…: 87 %`. */
+/** What is said, and the score where it is known: `…: 87%`. */
 function withScore(around: Around, message: string): string {
   const type = around.fields.get('score')?.type;
   if (type === undefined) return message;
@@ -133,11 +133,11 @@ export const wholeIds = said('ids', {
 
 const status = '{{ event.status | words }}';
 
-/** `Ana Kovač completed Backend Engineer: 87 %`. */
+/** `Ana Kovač completed Backend Engineer: 87%`. */
 export const sentence = (around: Around, who: string): string =>
   withScore(around, saidOfStatus('person', { name: who, test: testName(around) }));
 
-/** `Candidate 4711 completed the test: 87 %`. */
+/** `Candidate 4711 completed the test: 87%`. */
 export const whatHappened = (around: Around, who: string): string =>
   withScore(around, saidOfStatus('candidate', { candidate: who, status }));
 
@@ -192,17 +192,20 @@ export const digestInShort = (around: Around): string =>
     '{% endif %}{% endfor %}',
   ].join('');
 
-/** What a reader may do about the events of a digest. */
-export const whatNextOfDigest = [
-  '{% assign done = events | where: "status", "Completed" %}',
-  `{% if done.size > 0 %}${said('nextResults')}{% endif %}`,
-  '{% if done.size > 0 and done.size < events.size %} {% endif %}',
-  `{% if done.size < events.size %}${said('nextNoResults')}{% endif %}`,
-].join('');
-
 /** What is said of a digest's only event, or of several. */
 export const ofOneOrMore = (one: string, more: string): string =>
   `{% if events.size == 1 %}{% for event in events %}${one}{% endfor %}{% else %}${more}{% endif %}`;
+
+/** What a reader may do about the events of a digest. */
+export const whatNextOfDigest = ofOneOrMore(
+  whatNext,
+  [
+    '{% assign done = events | where: "status", "Completed" %}',
+    `{% if done.size > 0 %}${said('nextResults')}{% endif %}`,
+    '{% if done.size > 0 and done.size < events.size %} {% endif %}',
+    `{% if done.size < events.size %}${said('nextNoResults')}{% endif %}`,
+  ].join(''),
+);
 
 /** When an event came, where that was long before this is said: it waited for its hours, or a tool was down. */
 export const receivedEarlier = [

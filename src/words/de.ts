@@ -60,7 +60,7 @@ export const de = {
   noticeTitle: 'Candidate Connector: {notice}',
   badgeTrouble: 'Candidate Connector braucht Hilfe',
   badgeRecovered: 'Candidate Connector läuft wieder',
-  badgeSummary: 'Candidate Connector, jede Woche',
+  badgeSummary: 'Candidate Connector, Wochenübersicht',
   noticeDead: {
     one: '{count} Zustellung an {sink} aufgegeben',
     other: '{count} Zustellungen an {sink} aufgegeben',
@@ -80,7 +80,7 @@ export const de = {
     other: '{count} Ereignisse abgelehnt, von {from}',
   },
   noticeSilence: 'kein Ereignis seit {time}',
-  noticeSummary: { one: 'die Woche: {count} Ereignis', other: 'die Woche: {count} Ereignisse' },
+  noticeSummary: { one: 'Wochenübersicht: {count} Ereignis', other: 'Wochenübersicht: {count} Ereignisse' },
   noticeWorks: '{sink} funktioniert wieder',
   noticeInForce: 'Die geänderte Konfiguration gilt',
   since: 'Seit {time}',

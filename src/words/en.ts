@@ -29,7 +29,7 @@ export const en = {
   personCompleted: '{name} completed {test}',
   personDidNotTake: '{name} did not take {test}',
   personCanceled: '{name}: {test}, test canceled',
-  withPercent: '{message}: {score} %',
+  withPercent: '{message}: {score}%',
   withScore: '{message}: {score}',
   ids: 'Candidate id {candidate} | Test id {test}',
   received: 'Received {time}',

@@ -59,7 +59,7 @@ export const nl = {
   noticeTitle: 'Candidate Connector: {notice}',
   badgeTrouble: 'Candidate Connector heeft iemand nodig',
   badgeRecovered: 'Candidate Connector werkt weer',
-  badgeSummary: 'Candidate Connector, elke week',
+  badgeSummary: 'Candidate Connector, weekoverzicht',
   noticeDead: {
     one: '{count} levering aan {sink} opgegeven',
     other: '{count} leveringen aan {sink} opgegeven',
@@ -79,7 +79,10 @@ export const nl = {
     other: '{count} gebeurtenissen geweigerd, van {from}',
   },
   noticeSilence: 'geen gebeurtenis sinds {time}',
-  noticeSummary: { one: 'de week: {count} gebeurtenis', other: 'de week: {count} gebeurtenissen' },
+  noticeSummary: {
+    one: 'weekoverzicht: {count} gebeurtenis',
+    other: 'weekoverzicht: {count} gebeurtenissen',
+  },
   noticeWorks: '{sink} werkt weer',
   noticeInForce: 'de gewijzigde configuratie is van kracht',
   since: 'Sinds {time}',
@@ -117,7 +120,7 @@ export const nl = {
     'Berichten aan {sink} mislukken al {time} telkens weer, en er is al {last} niets uitgegaan.',
   lookupDetail: 'De opvraging {lookup} krijgt al {time} geen antwoord.',
   messagesWait: 'De berichten wachten, en er gaat er geen verloren.',
-  eventsWait: 'Gebeurtenissen wachten erop; is hun waitFor voorbij, dan wordt zonder haar beslist.',
+  eventsWait: 'Gebeurtenissen wachten erop; is hun waitFor voorbij, dan wordt zonder antwoord beslist.',
   pausedAdvice:
     'Herstel dit, of stuur dit door aan iemand die dat kan. {afterwards} Of het werkt, toont: {check}. Om het meteen te proberen: {retry}',
   forgottenDetail:
@@ -125,7 +128,7 @@ export const nl = {
   forgottenAdvice: 'Om door te gaan: {resume}. Een pauze met een einde stopt vanzelf: {pause}',
   messagesGoOn:
     'De berichten gaan dan vanzelf uit, behalve die langer dan retry.giveUpAfter zijn mislukt: die moeten opnieuw worden verstuurd.',
-  eventsGoOn: 'Wat dan wacht, wordt beslist met wat ze vindt.',
+  eventsGoOn: 'Wat dan wacht, wordt beslist met het antwoord.',
   configDetail:
     'De gewijzigde configuratie is geweigerd. {problem} Wat {time} geleden is geladen, blijft van kracht.',
   moreProblems: { one: 'Er is nog een fout.', other: 'Er zijn nog {count} fouten.' },
@@ -145,7 +148,7 @@ export const nl = {
     'Is dat de dienst, voeg het adres dan toe aan receiver.allowFrom; is het een eigen proxy, stel dan receiver.trustProxy in.',
   adviceToken: 'Vergelijk receiver.token met de ‘Webhook URL’ in het account van de dienst.',
   takeIn: 'Wat ervan is bewaard, toont {list}, en {accept} neemt het op; kijk in de dienst wie er ontbreekt.',
-  refusedOnce: 'Ze kwam {time} geleden.',
+  refusedOnce: 'Die kwam {time} geleden.',
   refusedOften: 'De eerste kwam {first} geleden, de laatste {last} geleden.',
   putAway: 'Als dat gedaan is: {command}',
   silenceDetail: 'Er is al {time} geen gebeurtenis binnengekomen.',
@@ -155,7 +158,7 @@ export const nl = {
   worksAdvice: 'Daarvoor hoeft niets te gebeuren. Wat intussen is opgegeven, toont: {command}',
   lookupWorksDetail: 'De opvraging {lookup} werkt weer, na {time}. Wat erop wachtte gaat door.',
   lookupWorksAdvice:
-    'Er hoeft niets te gebeuren. Een gebeurtenis waarover intussen zonder haar is beslist, kan opnieuw worden opgevraagd: {command}',
+    'Er hoeft niets te gebeuren. Een gebeurtenis waarover intussen zonder antwoord is beslist, kan opnieuw worden opgevraagd: {command}',
   inForceDetail: 'De gewijzigde configuratie is nu van kracht, na {time}.',
   nothingToDo: 'Er hoeft niets te gebeuren.',
 

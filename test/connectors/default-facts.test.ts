@@ -48,9 +48,9 @@ const blocksOf = (...given: Parameters<typeof said>) => JSON.stringify(said(...g
 
 describe('what a message says of facts where its action says nothing', () => {
   test.each<[Status, string]>([
-    ['Completed', 'Ana <Kovač> completed Backend Engineer: 87.5 %'],
-    ['DidNotTake', 'Ana <Kovač> did not take Backend Engineer: 87.5 %'],
-    ['Canceled', 'Ana <Kovač>: Backend Engineer, test canceled: 87.5 %'],
+    ['Completed', 'Ana <Kovač> completed Backend Engineer: 87.5%'],
+    ['DidNotTake', 'Ana <Kovač> did not take Backend Engineer: 87.5%'],
+    ['Canceled', 'Ana <Kovač>: Backend Engineer, test canceled: 87.5%'],
   ])('%s: the name, the test and the score, in the subject of a mail', (status, subject) => {
     expect(said(email, [ana], 'event', status)['subject']).toBe(subject);
   });
@@ -65,14 +65,14 @@ describe('what a message says of facts where its action says nothing', () => {
 
   test('Slack has them in the headline, and the report below', () => {
     expect(said(slack, [ana], 'event')['text']).toBe(
-      ':checkered_flag: Ana &lt;Kovač&gt; completed Backend Engineer: 87.5 %',
+      ':checkered_flag: Ana &lt;Kovač&gt; completed Backend Engineer: 87.5%',
     );
     expect(blocksOf(slack, [ana], 'event')).toContain(
-      ':checkered_flag: <https://tests.example.com/c/1|Ana &lt;Kovač&gt;> completed Backend Engineer: 87.5 % | <https://tests.example.com/r?a=1&amp;b=2|Open report>"',
+      ':checkered_flag: <https://tests.example.com/c/1|Ana &lt;Kovač&gt;> completed Backend Engineer: 87.5% | <https://tests.example.com/r?a=1&amp;b=2|Open report>"',
     );
     const blocks = blocksOf(slack, [ana], 'event', 'Completed', { style: 'full' });
     expect(blocks).toContain(
-      ':checkered_flag: *<https://tests.example.com/c/1|Ana &lt;Kovač&gt;> completed Backend Engineer: 87.5 %*\\n',
+      ':checkered_flag: *<https://tests.example.com/c/1|Ana &lt;Kovač&gt;> completed Backend Engineer: 87.5%*\\n',
     );
     expect(blocks).toContain('\\n<https://tests.example.com/r?a=1&amp;b=2|Open report>');
     expect(blocks).toContain('Test id 7 | ana@example.com');
@@ -92,7 +92,7 @@ describe('what a message says of facts where its action says nothing', () => {
 
   test('a digest lists names and scores', () => {
     expect(blocksOf(slack, [ana, noFacts], 'digest')).toMatch(
-      /\|Ana &lt;Kovač&gt;> completed the test: 87.5 %, [^\\]*\\n.*\|4711> completed the test, /,
+      /\|Ana &lt;Kovač&gt;> completed the test: 87.5%, [^\\]*\\n.*\|4711> completed the test, /,
     );
   });
 

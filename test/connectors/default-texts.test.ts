@@ -398,9 +398,19 @@ Received Fri, Nov 20, 2026, 12:05 PM UTC
 
 Candidate id a | Test id 7
 
-What next: Look at the results in the testing service.
+What next: Look at the result in the testing service.
 `,
     });
+  });
+
+  test.each([
+    ['DidNotTake', 'There is no result. Decide whether to invite the candidate again.'],
+    ['Canceled', 'There will be no result. If that was not meant, invite the candidate again.'],
+  ] as const)('of its only event, %s, it says what next as a message of its own does', (status, next) => {
+    const only = [eventOf('a', status)];
+    expect(tell(mail, only)['text']).toMatch(new RegExp(`What next: ${next.replaceAll('.', '\\.')}\n$`));
+    for (const by of [config, full])
+      expect(wordsOf(tell(by.plan.then[1]![0], only, by)).at(-1)).toContain(next);
   });
 
   test.each([

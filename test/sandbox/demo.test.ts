@@ -18,7 +18,7 @@ test('`npm run demo -- --once` shows what each tool received, and exits 0', asyn
   const answers = [...out.matchAll(/^ {2}(\d{3}) \{/gm)].map(([, status]) => Number(status));
   expect(answers).toEqual([202, 202, 202, 202, 200, 200, 422]);
   expect(out).toMatch(
-    /^Slack has 1 message\n {2}#hiring-backend\n {4}🏁 Ana Kovač completed Backend Engineer, TypeScript: 52 % \| Open report\n/m,
+    /^Slack has 1 message\n {2}#hiring-backend\n {4}🏁 Ana Kovač completed Backend Engineer, TypeScript: 52% \| Open report\n/m,
   );
   expect(out).toMatch(
     /^Google Sheets has 1 row\n {2}.* \| Backend Engineer, TypeScript \| .* \| Completed .* \| Ana Kovač \| 52 \| https:/m,

@@ -159,6 +159,19 @@ describe.each(codes)('%s', (code) => {
   });
 });
 
+// A comma or a colon between who did something and what they did is a mistake there.
+test.each([
+  ['de', 'Test 7: Kandidat/in 4711 hat den Test abgeschlossen'],
+  ['fr', 'Test 7 : candidat(e) 4711 a terminé le test'],
+  ['es', 'Test 7: candidato/a 4711 completó la prueba'],
+  ['it', 'Test 7: candidato/a 4711 ha completato il test'],
+  ['pt', 'Test 7: candidato(a) 4711 concluiu o teste'],
+] as const)('%s says who did what in one sentence', (code, sentence) => {
+  const wording = new Wording(code);
+  const status = wording.say('completed');
+  expect(wording.say('shortCompleted', { test: 'Test 7', candidate: '4711', status })).toBe(sentence);
+});
+
 test('German speaks German, with dates and numbers as they are written there', () => {
   const { plan, sinks } = configIn('language: de');
   const of = (action: number, rule: number, events: readonly Event[]) => {
