@@ -316,12 +316,12 @@ export interface Connector<
       read(text: string): Place | { readonly fault: string };
     };
   };
-  /** The thread key of a message; see AttemptRequest.threadOf. */
-  thread?(message: Message): string | null;
   /**
-   * Whether a message takes the place of the one before it with its thread key. It waits while it is not known what became
-   * of another one in its lane.
+   * The thread key of a message; see AttemptRequest.threadOf. The first message waits while it is not known what became of
+   * another one with this key.
    */
+  thread?(message: Message): string | null;
+  /** Whether a message takes the place of the one before it with its thread key. Then each one waits so. */
   replaces?(message: Message): boolean;
   /** Builds exactly what will be sent from the rendered keys. Pure. The options' secrets must not go in. */
   compose(

@@ -106,8 +106,9 @@ export async function prepareAttempt(
     const told = thread === null ? null : await parts.store.threadOf(delivery.sink, thread);
     const overtaken = told !== null && told.seq > claimed.row.seq;
     let asksOnly = false;
-    if (prepared.replaces && !overtaken) {
-      const beside = await parts.store.uncertainBeside(delivery.lane, claimed.row.seq);
+    // Of those that may begin a thread only one does.
+    if (thread !== null && (prepared.replaces ? !overtaken : told === null)) {
+      const beside = await parts.store.uncertainBeside(delivery.lane, claimed.row.seq, thread);
       // Of two that may have arrived, the earlier one is asked about first.
       asksOnly = beside !== null && delivery.uncertain && beside.seq > claimed.row.seq;
       if (beside && !asksOnly) return { claimed, until: Math.max(beside.askedAt, now) + afterAskingMs };

@@ -419,14 +419,19 @@ export function carryingOut(bench: () => Bench): void {
     const [a, b, c] = await claimDue(store);
     await store.record([
       resultOf(a!, retry, { dueAt: t0 + 3 }),
-      resultOf(b!, unknown, { state: 'pending', uncertain: true, dueAt: t0 + 9 }),
+      resultOf(b!, unknown, { state: 'pending', uncertain: true, dueAt: t0 + 9, thread: 'key' }),
     ]);
     const { lane } = c!.delivery;
     const uncertain = { seq: b!.row.seq, askedAt: t0 + 9 };
-    expect(await store.uncertainBeside(lane, c!.row.seq)).toEqual(uncertain);
-    expect(await store.uncertainBeside(lane, a!.row.seq)).toEqual(uncertain);
-    expect(await store.uncertainBeside(lane, b!.row.seq)).toBeNull();
-    expect(await store.uncertainBeside('other', c!.row.seq)).toBeNull();
+    expect(await store.uncertainBeside(lane, c!.row.seq, 'key')).toEqual(uncertain);
+    expect(await store.uncertainBeside(lane, a!.row.seq, 'key')).toEqual(uncertain);
+    expect(await store.uncertainBeside(lane, a!.row.seq, 'other')).toBeNull();
+    expect(await store.uncertainBeside(lane, b!.row.seq, 'key')).toBeNull();
+    expect(await store.uncertainBeside('other', c!.row.seq, 'key')).toBeNull();
+    // Nobody knows the key of one whose attempt was cut off.
+    await store.rescue(t0 + 9, 0);
+    const cutOff = { seq: c!.row.seq, askedAt: t0 + 9 };
+    expect(await store.uncertainBeside(lane, a!.row.seq, 'other')).toEqual(cutOff);
   });
 
   test("finds the newest receipt of a lane, and no other lane's", async () => {

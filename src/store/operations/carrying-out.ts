@@ -133,7 +133,7 @@ export const sql = {
   order by seq desc limit 1`),
   uncertainBeside: query<{ readonly due_at: number; readonly seq: number }>(`
   select due_at, seq from deliveries where lane = $1 and uncertain = 1 and state = 'pending' and seq <> $2
-  order by seq limit 1`),
+    and (thread is null or thread = $3) order by seq limit 1`),
   /** No index serves this, so only the newest $2 deliveries are looked at. */
   newestReceipt: query<{ readonly receipt: string }>(`
   select receipt from (select lane, state, receipt from deliveries order by seq desc limit $2) as newest
@@ -317,9 +317,12 @@ export function* threadOf(sink: string, thread: string): Operation<Told | null> 
   return row ? { receipt: JSON.parse(row.receipt) as Receipt, seq: row.seq } : null;
 }
 
-/** The first other delivery of this lane that may have arrived, and when the tool is asked about it. Null: there is none. */
-export function* uncertainBeside(lane: string, seq: number): Operation<Uncertain | null> {
-  const row = yield* get(sql.uncertainBeside, lane, seq);
+/**
+ * The first other delivery of this lane that may have arrived with this thread key, and when the tool is asked about it.
+ * Null: there is none.
+ */
+export function* uncertainBeside(lane: string, seq: number, thread: string): Operation<Uncertain | null> {
+  const row = yield* get(sql.uncertainBeside, lane, seq, thread);
   return row ? { seq: row.seq, askedAt: row.due_at } : null;
 }
 
