@@ -226,18 +226,18 @@ export function attemptText({ number, startedAt, outcome }: Attempt, io: Io): st
   return `${head}: ${printable(JSON.stringify(outcome.receipt))}${note}`;
 }
 
-/** A message as YAML, which reads best, and is what the config is written in. */
-export function messageLines(message: Json): string[] {
-  const lines = stringify(mapLeaves(message, shortened), { lineWidth: 0 }).trimEnd().split('\n');
-  return lines.map((one) => `    ${printable(one)}`);
-}
-
 /** Longer texts, such as a mail's HTML, would hide the rest. */
 const longestShown = 1000;
 
-function shortened(leaf: unknown): Json {
-  if (typeof leaf !== 'string' || leaf.length <= longestShown) return leaf as Json;
-  return `${leaf.slice(0, 200).trimEnd()}\n… (${leaf.length} characters; --json shows them all)`;
+/** A message as YAML, which reads best, and is what the config is written in. */
+export function messageLines(message: Json): string[] {
+  const shown = mapLeaves(message, (leaf) =>
+    typeof leaf === 'string' && leaf.length > longestShown
+      ? `${leaf.slice(0, 200).trimEnd()}\n… (${leaf.length} characters; --json shows them all)`
+      : (leaf as Json),
+  );
+  const lines = stringify(shown, { lineWidth: 0 }).trimEnd().split('\n');
+  return lines.map((one) => `    ${printable(one)}`);
 }
 
 /** Who did what, from where and why, on one line. */

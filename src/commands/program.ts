@@ -53,7 +53,10 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     })
     .showHelpAfterError('(add --help for the options and examples)')
     .addHelpText('after', `\nEach command has --help with examples. Begin with:\n  $ ${thisProgram} init`);
-  for (const load of named(argv)) add(await load(), program, io, done);
+  // The command that the words name, or all where there is to choose.
+  const [first = '', , completed = '', ...more] = argv;
+  const named = commands[first === 'complete' && more.length > 0 ? completed : first];
+  for (const load of named ? [named] : Object.values(commands)) add(await load(), program, io, done);
   program
     .command('complete', { hidden: true })
     .argument('[words...]')
@@ -66,12 +69,6 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     return explainFailure(error, io);
   }
-}
-
-/** The command that these words name, or all where there is to choose. */
-function named([first = '', , completed = '', ...more]: readonly string[]) {
-  const load = commands[first === 'complete' && more.length > 0 ? completed : first];
-  return load ? [load] : Object.values(commands);
 }
 
 function add(

@@ -60,7 +60,9 @@ function linesOf({ kind, before, after, edits, unread }: ExampleDifference): str
     ];
   const { fields = {}, fault = null } = after ?? before ?? {};
   const lines = Object.entries(fields).flatMap(([key, value]) =>
-    isLong(value) ? [`${key}:`].concat(indented(value)) : [`${key}: ${shown(value)}`],
+    isLong(value)
+      ? [`${key}:`].concat(linesIn(value).map((line) => `  ${line}`))
+      : [`${key}: ${shown(value)}`],
   );
   return fault === null ? lines : [...lines, `cannot be made: ${fault}`];
 }
@@ -85,5 +87,4 @@ function alike(a: readonly string[], b: readonly string[]): number {
 const isLong = (value: Json): value is string => typeof value === 'string' && value.trimEnd().includes('\n');
 const linesIn = (value: Json): string[] =>
   typeof value === 'string' ? value.trimEnd().split('\n') : value === null ? [] : [shown(value)];
-const indented = (text: string): string[] => linesIn(text).map((line) => `  ${line}`);
 const shown = (value: Json): string => (value === null ? 'nothing' : JSON.stringify(value));

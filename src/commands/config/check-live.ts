@@ -3,7 +3,7 @@ import type { LookupSink } from '../../config/lookups/lookup-sinks.ts';
 import { failedCheck, type LiveCheck, mayRotate, type RefreshTokens } from '../../connector.ts';
 import { prepare } from '../../deliveries/prepare.ts';
 import { type Json, noFacts } from '../../model.ts';
-import type { Notice, RaisedNotice } from '../../model/notices.ts';
+import type { RaisedNotice } from '../../model/notices.ts';
 import { isDown, sinkState, sinkStates } from '../../ops/needs.ts';
 import { pausesNow } from '../../ops/pauses.ts';
 import { inLastHour } from '../../ops/status.ts';
@@ -133,9 +133,12 @@ function sampleMessages({ plan, sinks }: Config, sinkName: string, now: number):
     })),
   );
   const told = [...plan.alerts, ...(plan.summary ? [{ ...plan.summary, kind: 'summary' as const }] : [])];
-  const ofAlerts = told.flatMap(({ kind, actions }) =>
-    actions.map((action) => ({ action, about: { events: [], notice: sampleNotice(kind, now) } })),
-  );
+  const words = { detail: 'Something is wrong.', advice: 'Look at it.', recovered: false };
+  const common = { id: 'ntc_sample', raisedAt: now, sink: null, count: 1, since: now, ...words };
+  const ofAlerts = told.flatMap(({ kind, actions }) => {
+    const notice: RaisedNotice = Object.assign({ alert: kind, cause: kind }, common);
+    return actions.map((action) => ({ action, about: { events: [], notice } }));
+  });
   const messages = new Map<string, Json>();
   for (const { action, about } of [...ofEvents, ...ofAlerts]) {
     if (action.sink !== sinkName) continue;
@@ -144,9 +147,4 @@ function sampleMessages({ plan, sinks }: Config, sinkName: string, now: number):
     if ('message' in prepared) messages.set(JSON.stringify(prepared.message), prepared.message);
   }
   return [...messages.values()];
-}
-
-function sampleNotice(alert: Notice['alert'], now: number): RaisedNotice {
-  const words = { detail: 'Something is wrong.', advice: 'Look at it.', recovered: false };
-  return { id: 'ntc_sample', raisedAt: now, alert, cause: alert, sink: null, count: 1, since: now, ...words };
 }

@@ -85,7 +85,13 @@ function deliveryFields({ planned, action: _, ...said }: ExplainedDelivery) {
 }
 
 function explainedText({ event, rules, deliveries }: Foresight, unsaid: readonly Lookup[], io: Io): string {
-  const shown = deliveries.flatMap((one) => shownText(one, event.receivedAt, io));
+  const shown = deliveries.flatMap(({ action, planned, message, problem }) => {
+    const { rule, sink, connector, dueAt } = planned;
+    const due = dueText(action, dueAt, event.receivedAt);
+    const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${printable(rule)}) ${due}`;
+    if (problem !== undefined) return [head, `    ${paint(io, 'red', printable(problem))}`];
+    return [head].concat(messageLines(message));
+  });
   const heading = (title: string) => paint(io, 'bold', title);
   return [
     `${heading(event.status)}  test ${event.testId}  candidate ${printable(event.candidateId)}  at ${when(event.receivedAt)}`,
@@ -99,11 +105,4 @@ function explainedText({ event, rules, deliveries }: Foresight, unsaid: readonly
     heading('Would be sent'),
     ...(shown.length === 0 ? ['  nothing'] : shown),
   ].join('\n');
-}
-
-function shownText({ action, planned, message, problem }: ExplainedDelivery, now: number, io: Io): string {
-  const { rule, sink, connector, dueAt } = planned;
-  const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${printable(rule)}) ${dueText(action, dueAt, now)}`;
-  if (problem !== undefined) return `${head}\n    ${paint(io, 'red', printable(problem))}`;
-  return [head, ...messageLines(message)].join('\n');
 }

@@ -62,7 +62,10 @@ export const init = command({
   options: declared,
   async run(given, io) {
     const file = given.out ?? given.config;
-    const text = schemaLine(io.env) + configText(await wishesOf(given, io));
+    // For editors: where the JSON Schema of this version is, which whoever built the image knows.
+    const { CONNECTOR_SCHEMA: schema } = io.env;
+    const schemaLine = schema ? `# yaml-language-server: $schema=${schema}\n` : '';
+    const text = schemaLine + configText(await wishesOf(given, io));
     // Nothing is written that `check` would refuse, such as an address that is none.
     // Values from outside that are not set yet stand in the file nowhere: there they would hide that one is missing.
     const env: Record<string, string> = Object.assign({}, ...tools.map((tool) => tool.env));
@@ -163,11 +166,6 @@ const withAnswer = (tool: Tool, answer?: string): WantedTool => ({
 
 /** An action, and what a scenario expects of it. */
 const written = ({ sink, keys }: WantedTool): string => `{ sink: ${sink}${keys === '' ? '' : `, ${keys}`} }`;
-
-/** For editors: where the JSON Schema of this version is, which whoever built the image knows. */
-function schemaLine({ CONNECTOR_SCHEMA: url }: Io['env']): string {
-  return url ? `# yaml-language-server: $schema=${url}\n` : '';
-}
 
 function configText({ tools: wanted, tests }: Awaited<ReturnType<typeof wishesOf>>): string {
   const sinks = wanted.map(({ sink, name, options }) =>

@@ -5,7 +5,7 @@ import { brokenBy, flow, lineOf } from '../../config/policies/problems.ts';
 import { policyFields, routeFields } from '../../ops/printed.ts';
 import type { Action } from '../../rules/plan.ts';
 import { type Proof, prove } from '../../rules/policies/prove.ts';
-import { type RoutedAction, type Route, routesOf } from '../../rules/routes.ts';
+import { type Route, routesOf } from '../../rules/routes.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { command, configFile, flag } from '../command.ts';
 import { exit, type Io, paint } from '../output.ts';
@@ -67,21 +67,20 @@ function linesOf({ heardBy, twice, nobody, otherwiseNobody, nobodyIf, unheard }:
   const isTwice = new Set(twice.flatMap(({ first, second }) => [first, second]));
   const meant = unheard === null ? ', as the config says' : '';
   const none = (text: string) => `    ${unheard === null ? text : paint(io, 'red', text)}${meant}`;
-  const heard = heardBy.map((one) => heardLine(one, isTwice.has(one.action), io));
   if (nobody) return [none('nobody')];
+  const heard = heardBy.map(({ action, audience, rest }) => {
+    const { sink, rule, hours, digest } = action;
+    const { place } = audience();
+    const details = [
+      `rule ${printable(rule)}`,
+      ...(digest ? ['digest'] : []),
+      ...(hours ? [`hours ${printable(hours.name)}`] : []),
+      ...(rest ? [`if ${printable(rest.words)}`] : []),
+    ].join(', ');
+    const where = place === '' ? sink : `${sink} ${printable(place)}`;
+    const mark = isTwice.has(action) ? paint(io, 'yellow', '  twice') : '';
+    return `    ${paint(io, 'cyan', where)}  (${details})${mark}`;
+  });
   const otherwise = nobodyIf === null ? 'otherwise nobody' : `nobody if ${printable(nobodyIf)}`;
   return otherwiseNobody ? [...heard, none(otherwise)] : heard;
-}
-
-function heardLine({ action, audience, rest }: RoutedAction, isTwice: boolean, io: Io): string {
-  const { sink, rule, hours, digest } = action;
-  const { place } = audience();
-  const details = [
-    `rule ${printable(rule)}`,
-    ...(digest ? ['digest'] : []),
-    ...(hours ? [`hours ${printable(hours.name)}`] : []),
-    ...(rest ? [`if ${printable(rest.words)}`] : []),
-  ].join(', ');
-  const where = place === '' ? sink : `${sink} ${printable(place)}`;
-  return `    ${paint(io, 'cyan', where)}  (${details})${isTwice ? paint(io, 'yellow', '  twice') : ''}`;
 }

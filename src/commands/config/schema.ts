@@ -31,8 +31,11 @@ const aboutTable = 'A table (CSV) in place of entries, as in tests.csv, relative
 
 /** The whole config as one schema. Loading uses its parts: which keys an action may have depends on its sink. */
 function configSchema(all: readonly AnyConnector[]) {
-  const actions = z.array(anyOf(all.map(publishedAction)));
-  const alertActions = z.array(anyOf(all.map(publishedAlertAction)));
+  const ofEvents = all.map((one) => named(withoutDefaults(actionSchema(one), one, 'event'), one, 'action'));
+  const ofNotices = all.map((one) =>
+    named(withoutDefaults(alertActionSchema(one), one, 'notice'), one, 'alert'),
+  );
+  const [actions, alertActions] = [z.array(anyOf(ofEvents)), z.array(anyOf(ofNotices))];
   const sinks = all.map((connector) => named(sinkSchema(connector), connector, 'sink'));
   const asking = lookupConnector(all);
   const lookups = asking ? [named(lookupSchema(asking), asking, 'options')] : [];
@@ -81,12 +84,6 @@ function configSchema(all: readonly AnyConnector[]) {
       .describe('What must hold for every event that could come; `check` proves it.'),
   });
 }
-
-const publishedAction = (connector: AnyConnector): z.ZodObject =>
-  named(withoutDefaults(actionSchema(connector), connector, 'event'), connector, 'action');
-
-const publishedAlertAction = (connector: AnyConnector): z.ZodObject =>
-  named(withoutDefaults(alertActionSchema(connector), connector, 'notice'), connector, 'alert');
 
 /** The keys that say something by default may be left out. */
 function withoutDefaults(

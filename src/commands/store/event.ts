@@ -1,6 +1,6 @@
 import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { detailJson, noticeJson, storyJson } from '../../ops/printed.ts';
-import type { Change, EventDetail, EventStory, Store } from '../../store/store.ts';
+import type { Change, EventDetail, Store } from '../../store/store.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { traceIdOf } from '../../support/trace.ts';
 import { command, flag, storeOptions, TypedArgument } from '../command.ts';
@@ -38,7 +38,10 @@ export const event = command({
   run: (options, io, given) =>
     withStore(options, io, async (store) => {
       const local = await byLocalClock(store, io);
-      const same = isId.test(given) ? [] : await withCorrelation(given, store);
+      // Those that came under a correlation id, or were repeated under it.
+      const { stories: same } = isId.test(given)
+        ? { stories: [] }
+        : await store.search({ correlation: given.trim() });
       if (same.length > 1) {
         const [nameOf, pauses] = [await testNames(store), await pausesOf(store)];
         for (const story of same)
@@ -70,10 +73,6 @@ export const event = command({
 });
 
 const isId = /^(?:evt|dlv|ntc)_/;
-
-/** The events that came under a correlation id, or were repeated under it. */
-const withCorrelation = async (correlation: string, store: Store): Promise<readonly EventStory[]> =>
-  (await store.search({ correlation: correlation.trim() })).stories;
 
 /** The event or notice that an id leads to: its own, or that of one of its deliveries, which is what the tools know. */
 async function subjectOf(id: string, store: Store): Promise<string> {

@@ -49,7 +49,17 @@ export const reconcile = command({
   options: declared,
   argument: new TypedArgument<string>('<file>', 'a CSV file (UTF-8) whose first row names the columns'),
   async run(options, io, name) {
-    if (options.accept) refuseUnsure(options, io);
+    const { accept, at, since, yes } = options;
+    if (accept && at === undefined && since === undefined)
+      throw new CommandError(
+        '--accept needs --at, the column that says when; or --since, with your word (--yes) that all rows are younger than that',
+        exit.usage,
+      );
+    if (accept && !yes && !io.ask)
+      throw new CommandError(
+        'nobody can be asked here: leave --accept out to look, or give --yes',
+        exit.usage,
+      );
     const except = options.except === undefined ? new Set<string>() : await idsIn(options.except);
     const file = await open(name).catch((error: Error) => unreadable(name, error));
     try {
@@ -70,16 +80,6 @@ interface Surroundings {
   readonly store: Store;
   readonly config: PlanningConfig;
   readonly io: Io;
-}
-
-function refuseUnsure({ at, since, yes }: Options, io: Io): void {
-  if (at === undefined && since === undefined)
-    throw new CommandError(
-      '--accept needs --at, the column that says when; or --since, with your word (--yes) that all rows are younger than that',
-      exit.usage,
-    );
-  if (!yes && !io.ask)
-    throw new CommandError('nobody can be asked here: leave --accept out to look, or give --yes', exit.usage);
 }
 
 async function compare(at: Surroundings): Promise<number> {
