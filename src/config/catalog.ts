@@ -68,7 +68,9 @@ export function checkCatalogUse(
   further: readonly { readonly when: Json; readonly path: Path }[] = [],
 ): Fault[] {
   const { catalog, rules } = source;
-  const looked = lookedUpOfTests(source);
+  // What the look-up `test` says of tests, besides the catalog.
+  const fields = valueAt(source.lookups ?? null, ['test', 'fields']);
+  const looked = isMap(fields) ? Object.keys(fields) : [];
   const digestFields = ruleActions(source).flatMap(({ action, path }) =>
     strings(valueAt(action, ['digest', 'by']) ?? null, [...path, 'digest', 'by']),
   );
@@ -106,12 +108,6 @@ export function checkCatalogUse(
   );
   return [...ofConditions, ...digestFields.flatMap(({ text, path }) => unknownKey(text, path, 'value'))];
 }
-
-/** What the look-up `test` says of tests, besides the catalog. */
-const lookedUpOfTests = ({ lookups = null }: PlanSource): string[] => {
-  const fields = valueAt(lookups, ['test', 'fields']);
-  return isMap(fields) ? Object.keys(fields) : [];
-};
 
 const testKeyOf = (field: string): string | null => /^test\.(.+)$/.exec(field)?.[1] ?? null;
 

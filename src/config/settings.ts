@@ -90,21 +90,18 @@ const path = z
   });
 
 const storeUrl = z.string().superRefine((url, context) => {
-  const fault = storeUrlFault(url);
-  if (fault !== null) context.addIssue(fault);
-});
-
-function storeUrlFault(url: string): string | null {
   if (isPostgres(url)) {
     const urls = urlsOfHosts(url).map((one) => parseHostUrl(one));
-    if (urls.includes(null))
-      return 'expected a URL such as postgres://user:${PG_PASSWORD}@host:5432/database';
-    return optionsFault(urls[0]!.searchParams);
-  }
-  if (url === 'sqlite::memory:') return 'a store must outlive the process: name a file';
-  if (/^sqlite:.+/.test(url)) return null;
-  return 'expected sqlite: and a file, as in sqlite:./data/connector.db, or postgres://user@host/database';
-}
+    const fault = urls.includes(null)
+      ? 'expected a URL such as postgres://user:${PG_PASSWORD}@host:5432/database'
+      : optionsFault(urls[0]!.searchParams);
+    if (fault !== null) context.addIssue(fault);
+  } else if (url === 'sqlite::memory:') context.addIssue('a store must outlive the process: name a file');
+  else if (!/^sqlite:.+/.test(url))
+    context.addIssue(
+      'expected sqlite: and a file, as in sqlite:./data/connector.db, or postgres://user@host/database',
+    );
+});
 
 /** Each section of the settings. */
 export const settingSchemas = {

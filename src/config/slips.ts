@@ -17,15 +17,15 @@ export function findSlips(
   sinks: ReadonlyMap<string, Pick<SinkConfig, 'connector'>>,
 ): Fault[] {
   return [
-    ...strings(config, [], isInCurlyQuotes).map(({ path }) => warning(path, curlyQuotes)),
-    ...strings(config, [], hasOddSpace).flatMap(oddSpaces),
+    ...strings(config, [], (text) => inCurlyQuotes.test(text)).map(({ path }) => warning(path, curlyQuotes)),
+    ...strings(config, [], (text) => oddCharacter.test(text)).flatMap(oddSpaces),
     ...oddKeys(config, []),
     ...actionsOf(source).flatMap((action) => ofMessages(action, sinks)),
     ...domainSlips(config),
   ];
 }
 
-const isInCurlyQuotes = (text: string): boolean => /^[“”„‘’‚][^“”„]*[“”‘’]$/u.test(text);
+const inCurlyQuotes = /^[“”„‘’‚][^“”„]*[“”‘’]$/u;
 const curlyQuotes = `these quotes are a part of the value: YAML knows only ' and "`;
 
 /** Keys whose values name something for a program. In what people read, such a space is typography. */
@@ -49,7 +49,6 @@ function oddSpaces({ text, path }: PlacedText): Fault[] {
   return [{ ...warning(path, oddSpaceIn(found[0])), inside: { index: found.index, length: 1 } }];
 }
 
-const hasOddSpace = (text: string): boolean => oddCharacter.test(text);
 const oddSpaceIn = (found: string): string =>
   `${oddName(found)} is in this name; type a plain space, or nothing`;
 

@@ -125,23 +125,19 @@ export const changedOf = (before: FileMarks, after: FileMarks): string[] =>
 
 /** Returns what ends it. */
 function watchPath(file: string, changed: () => void, pollMs: number): () => void {
-  const folder = watchFolder(dirname(file), changed);
+  let folder: FSWatcher | null = null;
+  try {
+    const watcher = watch(dirname(file), { persistent: false }, changed);
+    watcher.on('error', () => watcher.close());
+    folder = watcher;
+  } catch {
+    // The folder cannot be watched, as when the system has no more watches. Polling goes on.
+  }
   watchFile(file, { persistent: false, interval: pollMs }, changed);
   return () => {
     folder?.close();
     unwatchFile(file, changed);
   };
-}
-
-/** Null if the folder cannot be watched, as when the system has no more watches. Polling goes on. */
-function watchFolder(folder: string, changed: () => void): FSWatcher | null {
-  try {
-    const watcher = watch(folder, { persistent: false }, changed);
-    watcher.on('error', () => watcher.close());
-    return watcher;
-  } catch {
-    return null;
-  }
 }
 
 /** Compares two reads of a file without keeping the text. */

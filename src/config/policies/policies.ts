@@ -22,20 +22,15 @@ type Connectors = ReadonlyMap<string, AnyConnector>;
 
 const namedPlace = ({ audience }: AnyConnector) => audience?.named;
 
-/** What policies may name of a message besides its sink: what any of the connectors calls a place. */
-const placeKeys = (connectors: Connectors): string[] => [
-  ...new Set([...connectors.values()].flatMap((one) => namedPlace(one)?.key ?? [])),
-];
-
-const aboutPlace = (key: string): string =>
-  ({ to: 'An address that is among the recipients.' })[key] ?? `The ${key} that it goes to.`;
-
 /** The schema of one policy. `when`: as a rule's. */
 export function policySchema(connectors: Connectors, when: z.ZodType<When> = whenSchema) {
   const meets = when.describe('Which events it is about, as the `when` of a rule; `{}` is all of them.');
-  const places = placeKeys(connectors).map(
-    (key) => [key, z.string().min(1).optional().describe(aboutPlace(key))] as const,
-  );
+  // Besides its sink, what any of the connectors calls a place.
+  const keys = new Set([...connectors.values()].flatMap((one) => namedPlace(one)?.key ?? []));
+  const places = Array.from(keys, (key) => {
+    const about = key === 'to' ? 'An address that is among the recipients.' : `The ${key} that it goes to.`;
+    return [key, z.string().min(1).optional().describe(about)] as const;
+  });
   const target = z.strictObject({
     sink: z.string().min(1).describe('The sink of the messages, by its name under `sinks`.'),
     ...Object.fromEntries(places),

@@ -1,7 +1,7 @@
-import { isMap, type Json, type JsonMap } from '../../model.ts';
+import { isMap, type Json } from '../../model.ts';
 import type { Action, Plan } from '../../rules/plan.ts';
 import { type Example, eventOf } from '../../rules/policies/policy.ts';
-import { type Proof, prove } from '../../rules/policies/prove.ts';
+import { prove } from '../../rules/policies/prove.ts';
 import { firstListed } from '../../support/text.ts';
 import type { CheckedConfig } from '../config.ts';
 import { pathOf } from '../plan-source.ts';
@@ -14,22 +14,15 @@ type Checked = Pick<CheckedConfig, 'plan' | 'policies' | 'at' | 'mask'>;
 export function policyProblems({ plan, policies, at, mask }: Checked): Problem[] {
   const proofs = prove(plan, policies);
   return policies.flatMap((policy, index): Problem[] => {
-    const fault = faultOf(policy, proofs[index]!, plan, at);
-    if (!fault) return [];
-    const [severity, message] = fault;
-    return [{ severity, ...at(policy.path), message: mask(message) }];
+    const { example, why, isIdle } = proofs[index]!;
+    const problem = (severity: Problem['severity'], message: string): Problem[] => [
+      { severity, ...at(policy.path), message: mask(message) },
+    ];
+    if (example)
+      return problem('error', `this does not hold: ${brokenBy(policy, example, lineOf(plan, at))}`);
+    if (why !== null) return problem('warning', `nobody knows whether this holds: ${why}`);
+    return isIdle ? problem('warning', 'no event meets its "when", so nothing is promised') : [];
   });
-}
-
-function faultOf(
-  policy: ConfigPolicy,
-  { example, why, isIdle }: Proof,
-  plan: Plan,
-  at: CheckedConfig['at'],
-): [Problem['severity'], string] | null {
-  if (example) return ['error', `this does not hold: ${brokenBy(policy, example, lineOf(plan, at))}`];
-  if (why !== null) return ['warning', `nobody knows whether this holds: ${why}`];
-  return isIdle ? ['warning', 'no event meets its "when", so nothing is promised'] : null;
 }
 
 /** Names an action's rule, with its line. */
@@ -63,8 +56,7 @@ export function brokenBy(
 
 /** As YAML has it on one line. */
 export function flow(value: Json): string {
-  if (isMap(value) && Object.keys(value).length > 0) return `{ ${pairs(value).join(', ')} }`;
+  const pairs = isMap(value) ? Object.entries(value).map(([key, inner]) => `${key}: ${flow(inner)}`) : [];
+  if (pairs.length > 0) return `{ ${pairs.join(', ')} }`;
   return typeof value === 'string' && /^[A-Za-z][\w-]*$/.test(value) ? value : JSON.stringify(value);
 }
-
-const pairs = (map: JsonMap): string[] => Object.entries(map).map(([key, value]) => `${key}: ${flow(value)}`);

@@ -73,17 +73,11 @@ const shape = Object.fromEntries(
 
 export const ownTexts = z.strictObject(shape).superRefine((given, context) => {
   for (const { text: written, path } of strings(given as JsonMap)) {
-    const message = textFault(path[0] as TextName, written);
-    if (message !== null) context.addIssue({ code: 'custom', path: [...path], message });
+    const known = placeholdersOf(path[0] as TextName);
+    const has = known.length === 0 ? 'nothing' : orList(known.map((key) => `{${key}}`));
+    const refuse = (message: string) => context.addIssue({ code: 'custom', path: [...path], message });
+    const unknown = Array.from(written.matchAll(placeholder)).find(([, key = '']) => !known.includes(key));
+    if (/\{[{%]/.test(written)) refuse(`this is no template: what can be filled in here is ${has}`);
+    else if (unknown) refuse(`there is no ${unknown[0]} here: what can be filled in is ${has}`);
   }
 });
-
-/** What a text cannot be filled by. */
-function textFault(name: TextName, written: string): string | null {
-  const known = placeholdersOf(name);
-  const has = known.length === 0 ? 'nothing' : orList(known.map((key) => `{${key}}`));
-  if (/\{[{%]/.test(written)) return `this is no template: what can be filled in here is ${has}`;
-  const unknown = Array.from(written.matchAll(placeholder)).find(([, key = '']) => !known.includes(key));
-  if (!unknown) return null;
-  return `there is no ${unknown[0]} here: what can be filled in is ${has}`;
-}

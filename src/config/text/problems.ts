@@ -65,7 +65,7 @@ export const warning = faultOf('warning');
 export function formatProblem(file: string, problem: Problem): string {
   const { severity, line, column, message, excerpt } = problem;
   const where = problem.file ?? file;
-  const shown = excerpt === '' ? '' : `\n${indent(excerpt)}`;
+  const shown = excerpt === '' ? '' : `\n${excerpt.replaceAll(/^/gm, '  ')}`;
   return `${where}:${line}:${column}: ${severity}: ${message}${shown}`;
 }
 
@@ -93,6 +93,7 @@ export function wholeFileError(file: string, message: string, mayPass: boolean):
 
 /** Sorted by place, those of a table first, as others follow from them; without duplicates: an alias repeats a mistake. */
 export function inOrder(problems: readonly Problem[]): Problem[] {
+  const keyOf = ({ file, line, column, message }: Problem) => JSON.stringify([file, line, column, message]);
   const unique = new Map(problems.map((problem) => [keyOf(problem), problem]));
   const fileOf = (problem: Problem): string => problem.file ?? '';
   return [...unique.values()].toSorted(
@@ -103,10 +104,6 @@ export function inOrder(problems: readonly Problem[]): Problem[] {
 export function maskProblem(problem: Problem, mask: (text: string) => string): Problem {
   return { ...problem, message: mask(problem.message), excerpt: mask(problem.excerpt) };
 }
-
-const indent = (text: string): string => text.replaceAll(/^/gm, '  ');
-const keyOf = ({ file, line, column, message }: Problem): string =>
-  JSON.stringify([file, line, column, message]);
 
 /** A fault with its place in the file. */
 export function problemOf(fault: Fault, tree: Tree, source: Source, mask: Mask): Problem {

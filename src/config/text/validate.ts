@@ -119,7 +119,10 @@ function toFault(issue: Issue, { raw, path: base, schema }: Section): Fault {
 
 /** The message for an unknown key: where it belongs, or what was probably meant, or which keys there are. */
 export function unknownKey(key: string, known: readonly string[], path: Path): string {
-  const elsewhere = misplaced(path, key) ?? spaceMissing(key);
+  const place = path.join('/');
+  const name = key.includes('.') ? dotted : key;
+  const moved = misplacedKeys.find(({ in: where, keys }) => where.test(place) && keys.includes(name));
+  const elsewhere = moved?.belongs ?? spaceMissing(key);
   const meant = elsewhere === null ? didYouMeanOneOf(key, known, 'there are no keys here') : `: ${elsewhere}`;
   return `unknown key "${key}"${meant}`;
 }
@@ -159,19 +162,11 @@ function show(value: Json | undefined): string {
 const spaceMissing = (text: string): string | null =>
   /^[a-z][\w.-]*:[^\s/]/i.test(text) ? 'a space is missing after its ":"' : null;
 
-/** Where an unknown key belongs, as the end of a sentence, or null. */
-function misplaced(path: Path, key: string): string | null {
-  const place = path.join('/');
-  const found = misplacedKeys.find(
-    ({ in: where, keys }) => where.test(place) && keys.includes(key.includes('.') ? dotted : key),
-  );
-  return found?.belongs ?? null;
-}
-
 /** Any key such as `test.team` or `candidate.score`. */
 const dotted = '*.*';
 const ofDigest = ['every', 'at', 'by', 'max'];
 
+/** Where unknown keys belong, as the end of a sentence. */
 const misplacedKeys = [
   {
     in: /^rules\/\d+\/when(\/|$)/,
