@@ -85,9 +85,12 @@ export type Windows = { readonly timeZone: string } & (
  */
 export function windowEnd(windows: Windows, now: number): number {
   const moment = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(windows.timeZone);
-  return 'everyMs' in windows
-    ? nextMultiple(windows.everyMs, moment)
-    : nextTimeOfDay(windows.atMinutes, moment);
+  if ('everyMs' in windows) return nextMultiple(windows.everyMs, moment);
+  const today = moment.toPlainDate();
+  const ends = [0, 1, 2].flatMap((days) =>
+    windows.atMinutes.map((minute) => firstShowing(today.add({ days }), minute, windows.timeZone)),
+  );
+  return Math.min(...ends.filter((end) => end > now));
 }
 
 /** 1970-01-05. */
@@ -106,14 +109,6 @@ function nextMultiple(everyMs: number, moment: Temporal.ZonedDateTime): number {
 /** What the wall clock shows, as milliseconds since midnight on a Monday. */
 const wallMs = ({ epochMilliseconds, offsetNanoseconds }: Temporal.ZonedDateTime): number =>
   epochMilliseconds + offsetNanoseconds / 1e6 - firstMondayMs;
-
-function nextTimeOfDay(minutes: readonly number[], moment: Temporal.ZonedDateTime): number {
-  const today = moment.toPlainDate();
-  const ends = [0, 1, 2].flatMap((days) =>
-    minutes.map((minute) => firstShowing(today.add({ days }), minute, moment.timeZoneId)),
-  );
-  return Math.min(...ends.filter((end) => end > moment.epochMilliseconds));
-}
 
 /** The first moment of a day at which the clock shows a time, or has jumped over it. */
 function firstShowing(day: Temporal.PlainDate, minute: number, timeZone: string): number {

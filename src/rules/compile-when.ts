@@ -30,18 +30,17 @@ const theException = 'the exception';
 const maxReasons = 3;
 
 export function compileWhen(when: When, lookups: LookupFields): CompiledCondition {
-  const tests = Object.entries(when).map(([key, operand]) => compileKey(key, operand, lookups));
+  const inner = (one: When) => compileWhen(one, lookups);
+  const tests = Object.entries(when).map(([key, operand]): CompiledCondition => {
+    if (key === 'all') return allOf((operand as When[]).map(inner));
+    if (key === 'any') return anyOf((operand as When[]).map(inner));
+    if (key === 'not') return noneOf(inner(operand as When));
+    const field = fieldOf(key, lookups);
+    const condition = operand as Condition;
+    return field.of === 'fact' ? factTest(field, condition) : fieldTest(field, condition);
+  });
   const [only] = tests;
   return only !== undefined && tests.length === 1 ? only : allOf(tests);
-}
-
-function compileKey(key: string, operand: unknown, lookups: LookupFields): CompiledCondition {
-  const inner = (when: When) => compileWhen(when, lookups);
-  if (key === 'all') return allOf((operand as When[]).map(inner));
-  if (key === 'any') return anyOf((operand as When[]).map(inner));
-  if (key === 'not') return noneOf(inner(operand as When));
-  const field = fieldOf(key, lookups);
-  return field.of === 'fact' ? factTest(field, operand as Condition) : fieldTest(field, operand as Condition);
 }
 
 function fieldTest(field: Field, condition: Condition): CompiledCondition {

@@ -4,8 +4,9 @@ import { sampleEvent } from '../templates/data.ts';
 import { firstOnes, lazily } from '../support/text.ts';
 import { Audiences } from './audiences.ts';
 import { type Cells, cellsOf, reachedIn } from './cells.ts';
+import { wordOf } from './conditions.ts';
 import type { Field, ConditionInput } from './fields.ts';
-import type { Action, Ask, Cell, Plan, Possible, Rest } from './plan.ts';
+import type { Action, Cell, Plan, Possible, Rest } from './plan.ts';
 
 /** Who hears of the events of a cell, as the rules say it before any event has come. */
 export interface Route {
@@ -68,13 +69,15 @@ function routeOf(plan: Plan, cell: Cell, { known, others, audiences }: Around): 
   }));
   const silent = cases.filter(({ heard }) => heard.length === 0);
   const pairs = cases.flatMap(({ heard }) => pairsOf(heard));
+  const idOf = ({ first, second, place }: Twice): string =>
+    JSON.stringify([first.rule, first.action, second.rule, second.action, place]);
   return {
     cell,
     heardBy,
     nobody: heardBy.length === 0,
     otherwiseNobody: heardBy.length > 0 && silent.length > 0,
     nobodyIf: heardBy.length > 0 ? missingIn(silent.map(({ missing }) => missing)) : null,
-    twice: [...new Map(pairs.map((pair) => [keyOf(pair), pair])).values()],
+    twice: [...new Map(pairs.map((pair) => [idOf(pair), pair])).values()],
     unheard: silent.map(({ event }) => unheardOf(plan, reached, event)).find((one) => one !== null) ?? null,
     reached: reached.map(({ rule }) => rule),
     taken:
@@ -129,12 +132,6 @@ interface Shown {
   readonly value: Json;
 }
 
-const shownBy = ({ field, named, bounds, patterns }: Ask): Shown[] => {
-  const found = patterns.map((pattern) => pattern.replaceAll(/\\[a-z]|\W/gi, ''));
-  const all = [...(field.fact ? [null] : []), ...named, ...bounds, ...found];
-  return all.map((value) => ({ field, value }));
-};
-
 /** With so many kinds of facts, further ones are left out. */
 const mostFacts = 100;
 
@@ -154,7 +151,10 @@ function factsOf(values: readonly Shown[]): FactsCase[] {
   let cases: FactsCase[] = [{ facts: noFacts, missing: new Map() }];
   for (const [name, same] of asked) {
     const { field } = same[0]!;
-    const known = same.flatMap(({ value }) => aroundFact(value)).filter((value) => canBe(field, value));
+    const schemas = [field.value, ...(field.bound ? [field.bound] : [])];
+    const known = same
+      .flatMap(({ value }) => aroundFact(value))
+      .filter((value) => schemas.some((schema) => schema.safeParse(value).success));
     cases = cases
       .flatMap(({ facts, missing }) => [
         ...[...new Set(known)]
@@ -176,9 +176,6 @@ function aroundFact(value: Json): Fact[] {
   if (typeof value === 'string') return [value, `${value}~`, '-'];
   return typeof value === 'boolean' ? [value, !value] : [0, '-', true, '0001-01-01', '9999-12-31'];
 }
-
-const canBe = ({ value, bound }: Field, fact: Fact): boolean =>
-  value.safeParse(fact).success || bound?.safeParse(fact).success === true;
 
 function having(facts: Facts, { fact }: Field, value: Fact): Facts {
   const { lookup, key } = fact!;
@@ -203,7 +200,11 @@ function samplesOf(
   known: ReadonlySet<number>,
   others: readonly number[],
 ): { readonly event: ConditionInput; readonly missing: FactsCase['missing'] }[] {
-  const values = reached.flatMap(({ rest }) => rest?.asks ?? []).flatMap(shownBy);
+  const asks = reached.flatMap(({ rest }) => rest?.asks ?? []);
+  const values = asks.flatMap(({ field, named, bounds, patterns }): Shown[] => {
+    const all = [...(field.fact ? [null] : []), ...named, ...bounds, ...patterns.map(wordOf)];
+    return all.map((value) => ({ field, value }));
+  });
   const of = (isIt: (field: Field) => boolean) =>
     values.flatMap(({ field, value }) => (isIt(field) ? [value] : []));
   /** The values of a field and their neighbours. */
@@ -272,6 +273,3 @@ function pairsOf(heard: readonly RoutedAction[]): Twice[] {
     });
   });
 }
-
-const keyOf = ({ first, second, place }: Twice): string =>
-  JSON.stringify([first.rule, first.action, second.rule, second.action, place]);

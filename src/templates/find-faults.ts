@@ -118,7 +118,10 @@ class Checker {
     const [value = unknown] = argumentsOf(template, loop !== null).map((argument) => this.#read(argument));
     const fact = factOf(value);
     if (template instanceof Output && fact !== undefined && !this.#asked.includes(fact))
-      this.#report(template.token, nothingIsSaid(fact));
+      this.#report(
+        template.token,
+        `nothing is printed where \`${fact}\` is unknown or absent; say what to print then, as in \`{{ ${fact} | default: "not known" }}\``,
+      );
     const outer = this.#asked;
     if (conditions.has((template.token as { name?: string }).name ?? ''))
       this.#asked = [...outer, ...this.#facts.slice(read)];
@@ -154,7 +157,8 @@ class Checker {
     if (initial.postfix.length === 1 && filters.length === 0) return only;
     let untrusted = values.some((value) => value.untrusted);
     for (const filter of filters) untrusted = this.#readFilter(filter, untrusted);
-    const fact = initial.postfix.length === 1 && !filters.some(isDefault) ? factOf(only) : undefined;
+    const hasDefault = filters.some((filter) => tokenOf(filter).name === 'default');
+    const fact = initial.postfix.length === 1 && !hasDefault ? factOf(only) : undefined;
     return { ...unknown, shape: fact === undefined ? any : { kind: 'any', fact }, untrusted };
   }
 
@@ -233,9 +237,6 @@ const factOf = ({ shape }: ValueInfo): string | undefined => ('fact' in shape ? 
 /** Tags that say when what is in them is printed. */
 const conditions = new Set(['if', 'unless', 'case']);
 
-const nothingIsSaid = (fact: string): string =>
-  `nothing is printed where \`${fact}\` is unknown or absent; say what to print then, as in \`{{ ${fact} | default: "not known" }}\``;
-
 /** Untrusted although it is escaped, because a filter may undo the escaping. */
 const captured: ValueInfo = { shape: text, untrusted: true, raw: false };
 
@@ -267,8 +268,6 @@ function loopNames(
 
 /** In list entries a filter is a token. Elsewhere it is an object with a private token. */
 const tokenOf = (filter: unknown) => ((filter as { token?: unknown }).token ?? filter) as FilterToken;
-
-const isDefault = (filter: unknown): boolean => tokenOf(filter).name === 'default';
 
 type FilterToken = Token & {
   readonly name: string;

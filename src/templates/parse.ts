@@ -89,7 +89,12 @@ const wordings: readonly Wording[] = [
     words: ([, tag, name]) => `\`${tag}\` is not closed; \`{% end${name} %}\` is missing`,
   },
   { pattern: /^expected "\|" before filter/, words: (_, text) => unexpectedText(text), back: 1 },
-  { pattern: /^expected filter name/, words: (_, text) => missingFilterName(text), back: 1 },
+  {
+    pattern: /^expected filter name/,
+    words: (_, text) =>
+      text.startsWith('||') ? 'expected `or` instead of `||`' : 'expected a filter after `|`',
+    back: 1,
+  },
   { pattern: tooManyCalls, words: () => tooDeep },
   { pattern: /^invalid value expression/, words: () => 'expected a value' },
   { pattern: /^illegal tag/, words: (_, text) => `expected \`{% for entry in list %}\`, got \`${text}\`` },
@@ -107,8 +112,4 @@ function unexpectedText(text: string): string {
   if (/^=(?!=)/.test(rest)) return 'expected `==` to compare; a single `=` is only for `assign`';
   if (rest.startsWith('&&')) return 'expected `and` instead of `&&`';
   return `unexpected \`${rest}\`; expected \`|\` and a filter, or an operator such as \`==\``;
-}
-
-function missingFilterName(text: string): string {
-  return text.startsWith('||') ? 'expected `or` instead of `||`' : 'expected a filter after `|`';
 }

@@ -1,6 +1,6 @@
 import type { Json } from '../../model.ts';
 import { readCandidateId } from '../../support/ids.ts';
-import { compilePattern, type Found, type Scalar } from '../conditions.ts';
+import { compilePattern, type Found, type Scalar, wordOf } from '../conditions.ts';
 import type { Field } from '../fields.ts';
 import type { Ask } from '../plan.ts';
 
@@ -215,6 +215,3 @@ function* poolOf(kind: TextKind, low: string | undefined, most: number, found: F
   for (let count = 0; count <= most; count += 1)
     for (const text of [...words, ...kind.samples]) yield text + String(count);
 }
-
-/** What a pattern may well be found in. */
-const wordOf = (pattern: string): string => pattern.replaceAll(/\\[a-z]|\W/gi, '');

@@ -18,15 +18,14 @@ export function excludeEachOther(found: Found): boolean {
   const present = patterns.flatMap(({ is, plain }) => (is && plain ? [plain] : []));
   const missing = patterns.flatMap(({ is, plain }) => (!is && plain ? [plain] : []));
   const whole = present.find(({ isStart, isEnd }) => isStart && isEnd);
-  if (whole) return patterns.some(({ source, is }) => isFound(source, whole.text) !== is);
+  if (whole)
+    return patterns.some(({ source, is }) => {
+      const pattern = compilePattern(source);
+      return ('found' in pattern && pattern.found(whole.text)) !== is;
+    });
   return present.some(
     (one) => missing.some((other) => implies(one, other)) || present.some((other) => clash(one, other)),
   );
-}
-
-function isFound(source: string, text: string): boolean {
-  const pattern = compilePattern(source);
-  return 'found' in pattern && pattern.found(text);
 }
 
 /** Whether what has one has the other. */

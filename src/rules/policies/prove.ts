@@ -1,6 +1,6 @@
 import { Audiences } from '../audiences.ts';
 import { type Cells, cellsOf, reachedIn } from '../cells.ts';
-import type { Cell, Plan, Rest, Truth } from '../plan.ts';
+import type { Cell, Plan } from '../plan.ts';
 import { type Crowd, Crowds } from './crowds.ts';
 import { Goal, isOpen } from './goal.ts';
 import type { Example, Policy } from './policy.ts';
@@ -41,8 +41,6 @@ export function prove(plan: Plan, policies: readonly Policy[]): Proof[] {
 /** So many conditions are looked at for one policy. */
 const mostSteps = 300_000;
 
-const idOf = (given: Truth | Rest): string => (isOpen(given) ? given.id : `${given}`);
-
 class Search {
   readonly #plan: Plan;
   readonly #policy: Policy;
@@ -76,7 +74,10 @@ class Search {
 
   look(cell: Cell, crowds: Crowds): void {
     this.#isIdle = false;
-    const around = [this.#policy.when, ...this.#plan.lookups.values()].map((one) => idOf(one.given(cell)));
+    const around = [this.#policy.when, ...this.#plan.lookups.values()].map((one) => {
+      const given = one.given(cell);
+      return isOpen(given) ? given.id : `${given}`;
+    });
     const kept = this.#kept.getOrInsertComputed(around.join('\n'), () => new Set());
     for (const crowd of crowds.of(this.#policy)) {
       if (this.#isOver) return;
