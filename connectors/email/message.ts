@@ -6,7 +6,6 @@ import {
   firstListed,
   oneLine,
   rejected,
-  type TextFile,
 } from '../../src/connector.ts';
 import type { Rejected } from '../../src/model/outcomes.ts';
 import { type Address, domainOf, parseAddresses } from './addresses.ts';
@@ -76,6 +75,7 @@ export function compose(
   // A hash, as the key may have a secret in it, or what no Message-ID may have.
   const thread = createHash('sha256').update(threadBy).digest('hex').slice(0, 32);
   const root = `<thread-${thread}@${domainOf(from)}>`;
+  const table = fields.attach && about.kind === 'digest' ? about.csv() : null;
   const message: Mail = {
     messageId: `<${deliveryId}@${domainOf(from)}>`,
     from,
@@ -88,17 +88,19 @@ export function compose(
     ...(html !== undefined && { html }),
     ...(threadBy !== '' && { references: root, inReplyTo: root }),
     headers: { 'Auto-Submitted': 'auto-generated', ...Object.fromEntries(headers) },
-    ...(fields.attach && about.kind === 'digest' && { attachments: [tableOf(about.csv())] }),
+    ...(table && {
+      attachments: [
+        {
+          filename: table.name,
+          contentType: 'text/csv; charset=utf-8; header=present',
+          content: table.text,
+        },
+      ],
+    }),
   };
   if (invalid.length === 0) return { message };
   return { message, missed: true, note: `Left out, as they are no email addresses: ${quote(invalid)}.` };
 }
-
-const tableOf = ({ name, text }: TextFile): Attachment => ({
-  filename: name,
-  contentType: 'text/csv; charset=utf-8; header=present',
-  content: text,
-});
 
 /** Mail programs that show HTML need no more of it, and turning more into text would hold up others. */
 const longestTurned = 100_000;

@@ -85,7 +85,7 @@ export class Access {
     if (!wantsPage(req)) return refuse(res);
     // A browser keeps the session to itself when another site links here; not when this one sends it on.
     if (req.headers['sec-fetch-site'] === 'cross-site') return void res.set('refresh', '0').send('');
-    res.redirect(303, loginPath(isSafe(req) ? req.originalUrl : refererOf(req)));
+    res.redirect(303, loginPath(req));
   };
 
   /** The body of a form has been read. Goes on to the login's page if the password is not taken. */
@@ -132,7 +132,8 @@ export class Access {
     if (named !== null) {
       const who = named.who.slice(0, longestName);
       // A program sends no form. Browsers say of all that may change something where it comes from.
-      const csrf = isSafe(req) || isFromBrowser(req) ? hash('sha256', this.#csrf + named.who) : null;
+      const isFromBrowser = 'origin' in req.headers || 'sec-fetch-site' in req.headers;
+      const csrf = isSafe(req) || isFromBrowser ? hash('sha256', this.#csrf + named.who) : null;
       return { who, from, csrf, hasSession: false, role: named.role };
     }
     const current = (role: PasswordRole) => passwordOf(admin, role);
@@ -230,8 +231,6 @@ function hostname(req: Request): string {
 const cameThroughProxy = ({ headers }: Request): boolean =>
   ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'].some((name) => name in headers);
 
-const isFromBrowser = ({ headers }: Request): boolean => 'origin' in headers || 'sec-fetch-site' in headers;
-
 /** Browsers say where a form comes from; programs need not. */
 function isFromElsewhere(req: Request): boolean {
   const { origin, 'sec-fetch-site': site = 'none' } = req.headers;
@@ -244,13 +243,11 @@ const isHttps = (req: Request): boolean => (req.get('x-forwarded-proto') ?? '').
 const wantsPage = (req: Request): boolean =>
   req.accepts(['json', 'html']) === 'html' && !req.path.startsWith('/api/') && req.path !== '/metrics';
 
-function refererOf(req: Request): string {
-  const url = URL.parse(req.get('referer') ?? '');
-  return url?.host === hostOf(req) ? `${url.pathname}${url.search}` : '/';
-}
-
-function loginPath(next: string): string {
-  const local = localPath(next);
+/** With where the browser wanted to go; of a form, the page that it stood on. */
+function loginPath(req: Request): string {
+  const referer = URL.parse(req.get('referer') ?? '');
+  const from = referer?.host === hostOf(req) ? `${referer.pathname}${referer.search}` : '/';
+  const local = localPath(isSafe(req) ? req.originalUrl : from);
   return local === '/' ? '/login' : `/login?${new URLSearchParams({ next: local }).toString()}`;
 }
 

@@ -14,10 +14,9 @@ export type Pauses = ReadonlyMap<string, Pause>;
 export async function pausesNow(reads: Pick<Store, 'pauses' | 'personPauses'>, now: number): Promise<Pauses> {
   const own = (await reads.pauses()).map((one) => [one.sink, { ...one, by: 'connector' } as const] as const);
   const byPeople = inForce(await reads.personPauses(), now).values();
-  return new Map<string, Pause>([...own, ...byPeople.map((one) => [one.sink, ofPerson(one, now)] as const)]);
-}
-
-function ofPerson({ phase: _, ...pause }: PersonPause, now: number): Pause {
-  const isForgotten = pause.until === null && now - pause.since >= forgottenAfterMs;
-  return { ...pause, by: 'person', isForgotten };
+  const ofPeople = byPeople.map(({ phase: _, ...pause }) => {
+    const isForgotten = pause.until === null && now - pause.since >= forgottenAfterMs;
+    return [pause.sink, { ...pause, by: 'person', isForgotten } as const] as const;
+  });
+  return new Map<string, Pause>([...own, ...ofPeople]);
 }

@@ -92,7 +92,7 @@ export class Replicas implements Leases {
       clock: systemClock,
       replica: this.id,
       configId: () => config().plan.id,
-      names: () => namesOf(config()),
+      names: () => [...Array.from(config().sinks.keys(), leaseOfSink), alertsLease, retentionLease],
       extra: () => Array.from(worker.sinksWithDeliveries, leaseOfSink),
       ...handing(parts),
       replicas: (replicas) => this.#are(replicas, parts),
@@ -176,13 +176,6 @@ function handing({ worker, log, metrics }: Parts): Pick<LeaseParts, 'taken' | 'l
     },
   };
 }
-
-/** What a replica with this config can do. */
-const namesOf = ({ sinks }: Config): string[] => [
-  ...Array.from(sinks.keys(), leaseOfSink),
-  alertsLease,
-  retentionLease,
-];
 
 function sinkOf(lease: string): string | null {
   return lease.startsWith('sink ') ? lease.slice('sink '.length) : null;

@@ -51,11 +51,7 @@ async function backtested({ events, plans }: TrialQuestion, source: Json): Promi
   if ('fault' in next) return next.fault;
   const summary = new Backtest(next, connectors);
   for (const { event, facts, configId } of events) summary.add(event, facts, await known.get(configId));
-  // Those of the config in force are known; an earlier one may have had others.
-  const secrets = [source, ...plans.values()].flatMap((one) =>
-    isMap(one) ? literalSecrets({}, one as PlanSource).map(({ value }) => value) : [],
-  );
-  return summary.report(masker(secrets));
+  return summary.report(masker([source, ...plans.values()].flatMap(writtenSecrets)));
 }
 
 /** Each reference stands for itself, unless it says what else it is: a duration, say, has to be one. */

@@ -291,26 +291,21 @@ export class Recoveries {
   }
 }
 
-function recoveryWords(sink: string, time: string, wording: Wording): Pick<Notice, 'detail' | 'advice'> {
-  const lookup = lookupOf(sink);
-  return lookup === null
-    ? {
-        detail: wording.say('worksDetail', { sink, time }),
-        advice: wording.say('worksAdvice', { command: `${program} events --state dead --sink ${sink}` }),
-      }
-    : {
-        detail: wording.say('lookupWorksDetail', { lookup, time }),
-        advice: wording.say('lookupWorksAdvice', { command: `${program} lookup EVENT` }),
-      };
-}
-
 function recovery({ id, alert, sink, since }: RaisedNotice, time: string, wording: Wording): Notice {
-  const words =
-    sink === null
-      ? { detail: wording.say('inForceDetail', { time }), advice: wording.say('nothingToDo') }
-      : recoveryWords(sink, time, wording);
   // Told once for each notice.
-  return { alert, cause: `${alert} over: ${id}`, sink, count: 0, since, ...words, recovered: true };
+  const common = { alert, cause: `${alert} over: ${id}`, sink, count: 0, since, recovered: true };
+  if (sink === null) {
+    const detail = wording.say('inForceDetail', { time });
+    return { ...common, detail, advice: wording.say('nothingToDo') };
+  }
+  const lookup = lookupOf(sink);
+  if (lookup !== null) {
+    const advice = wording.say('lookupWorksAdvice', { command: `${program} lookup EVENT` });
+    return { ...common, detail: wording.say('lookupWorksDetail', { lookup, time }), advice };
+  }
+  const command = `${program} events --state dead --sink ${sink}`;
+  const advice = wording.say('worksAdvice', { command });
+  return { ...common, detail: wording.say('worksDetail', { sink, time }), advice };
 }
 
 /** How much later than its end an attempt may be recorded. */

@@ -206,22 +206,19 @@ export function conditionsOf(asked: EventSearch, order = newestFirst): Condition
 }
 
 function ofCandidates(candidates: Candidates): Condition {
-  if ('beginning' in candidates)
+  if ('beginning' in candidates) {
+    const { beginning } = candidates;
     return {
       text: `substr(e.candidate_id, 1, cast(? as integer)) = ?`,
-      values: begins(candidates.beginning),
+      values: [Array.from(beginning).length, beginning],
     };
+  }
   const { ids } = candidates;
   return {
     text: `(${ids.map(() => 'e.candidate_key = ? and e.candidate_id = ?').join(' or ')})`,
     values: ids.flatMap((id) => [candidateKey(id), id]),
   };
 }
-
-const begins = (beginning: string): [length: number, beginning: string] => [
-  Array.from(beginning).length,
-  beginning,
-];
 
 /** With more candidates than these, a search goes through the events instead of looking up each. */
 const mostIds = 100;

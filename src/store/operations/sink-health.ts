@@ -32,12 +32,11 @@ export interface PersonPause {
 }
 
 /** Those in which the sink is paused now, by sink. */
-export const inForce = (ofPeople: readonly PersonPause[], now: number): ReadonlyMap<string, PersonPause> =>
-  new Map(ofPeople.filter((one) => isInForce(one, now)).map((one) => [one.sink, one]));
-
-// One that was ended stays so where the clock is set back.
-const isInForce = ({ phase, until }: PersonPause, now: number): boolean =>
-  phase !== 'ended' && (until === null || until > now);
+export function inForce(ofPeople: readonly PersonPause[], now: number): ReadonlyMap<string, PersonPause> {
+  // One that was ended stays so where the clock is set back.
+  const found = ofPeople.filter(({ phase, until }) => phase !== 'ended' && (until === null || until > now));
+  return new Map(found.map((one) => [one.sink, one]));
+}
 
 /** How the calls to a sink fare: the same for all replicas, and after a restart. */
 export interface SinkFigures {
