@@ -39,20 +39,26 @@ export async function launchBrowser(more: readonly string[] = []): Promise<Brows
     });
 }
 
-/**
- * A connector with the rules of config.example.yaml and the sandbox of the tools, as it looks after two weeks of work; or on
- * its first day, before anything came.
- */
-export async function startShowcase(more: Readonly<Record<string, string>> = {}, isFirstDay = false) {
+export interface ShowcaseOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Before anything came; else it looks as after two weeks of work. */
+  readonly isFirstDay?: boolean;
+  /** Changes the config before it starts. */
+  readonly configure?: (text: string) => string;
+}
+
+/** A connector with the rules of config.example.yaml and the sandbox of the tools. */
+export async function startShowcase(options: ShowcaseOptions = {}) {
+  const { env: given, isFirstDay = false, configure = (text) => text } = options;
   const folder = await mkdtemp(join(tmpdir(), 'showcase-'));
   // One channel is missing, so that somebody is needed.
   const tools = await startTools({ slack: { channels: ['hiring', 'hiring-backend'] } });
   const storeUrl = `sqlite:${folder}/connector.db`;
-  const env = { ...tools.env, ...surroundings, STORE_URL: storeUrl, ...more };
+  const env = { ...tools.env, ...surroundings, STORE_URL: storeUrl, ...given };
   const example = await readFile(join(import.meta.dirname, '../config.example.yaml'), 'utf8');
   const file = join(folder, 'config.example.yaml');
   // Nobody looks on while a second row waits for its turn.
-  await writeFile(file, example.replace('connector: google-sheets', '$&\n    rate: 60/s'));
+  await writeFile(file, configure(example.replace('connector: google-sheets', '$&\n    rate: 60/s')));
   // It stores the config; while it runs, it would carry out what is stored here.
   await (await startApp(file, env)).stop();
   const store = await openStore(storeUrl, { serve: false });

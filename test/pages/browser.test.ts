@@ -8,7 +8,7 @@ let show: Awaited<ReturnType<typeof startShowcase>>;
 let paths: string[];
 
 beforeAll(async () => {
-  show = await startShowcase({ ADMIN_PASSWORD: password });
+  show = await startShowcase({ env: { ADMIN_PASSWORD: password } });
   const idOf = async (asked: Parameters<typeof show.store.search>[0]) =>
     (await show.store.search({ ...asked, limit: 1 })).stories[0]!.event.id;
   const ids = await Promise.all([
@@ -67,6 +67,10 @@ test('no page is large, shifts while it loads, or loads anything from elsewhere'
       .observe({ type: 'layout-shift', buffered: true });`);
   await page.goto(show.app.adminUrl);
   await logIn(page);
+  // A page comes in pieces then.
+  const network = await page.context().newCDPSession(page);
+  const slow = { offline: false, latency: 0, downloadThroughput: 60_000, uploadThroughput: 60_000 };
+  await network.send('Network.emulateNetworkConditions', slow);
   for (const path of paths) {
     await page.goto(show.app.adminUrl + path, { waitUntil: 'load' });
     const html = await page.content();

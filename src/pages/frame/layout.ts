@@ -91,6 +91,7 @@ export function lonePage(shown: PageContent): Html {
 /** What it is called where the config has no `admin.title`. */
 export const product = 'Candidate Connector';
 
+/** It is shown when all of it is there: columns would move with what comes later. */
 const documentOf = ({ title }: PageContent, site: string, body: Html): Html =>
   html`<!doctype html>
     <html lang="en">
@@ -99,10 +100,12 @@ const documentOf = ({ title }: PageContent, site: string, body: Html): Html =>
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${title} · ${site}</title>
+        <link rel="expect" href="#end" blocking="render" />
         ${assetLinks()}
       </head>
       <body>
         <a class="skip" href="#content">Skip to the content</a>
         ${body}
+        <span id="end" hidden></span>
       </body>
     </html>`;
