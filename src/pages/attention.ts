@@ -5,7 +5,7 @@ import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, tickForm } from './changes.ts';
 import { tickBox } from './frame/asking.ts';
-import { candidateName, chip, seen, testName, toolOf } from './frame/fragments.ts';
+import { candidateName, chip, seen, statusNames, testName, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page, Parts } from './page.ts';
 import { refusedCard } from './refused.ts';
@@ -133,7 +133,7 @@ async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest
       <p class="break">
         ${
           event
-            ? html`<a href="/events/${event.id}">${candidateName(event)}</a> ${event.status},
+            ? html`<a href="/events/${event.id}">${candidateName(event)}</a> ${statusNames[event.status]},
                 ${testName(config(), event.testId)}, ${asked.times.short(event.receivedAt)}`
             : html`<span class="id">${id}</span>`
         }

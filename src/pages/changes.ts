@@ -15,7 +15,7 @@ import { type Delivery, type DeliveryState, openStates, replayableStates } from 
 import { type RefusedEvents, refusalReasons } from '../model/notices.ts';
 import { inParts } from '../store/paging.ts';
 import { type By, type Change, type EventDetail, StoreUnavailable } from '../store/store.ts';
-import { chip, seen, tones } from './frame/fragments.ts';
+import { chip, seen, stateNames, tones } from './frame/fragments.ts';
 import type { Config } from '../config/config.ts';
 import { html, type Html } from '../support/html.ts';
 import { count } from '../support/text.ts';
@@ -138,7 +138,7 @@ function progress({ action, isDone, states, refused, fault }: Run): Html {
       ${
         action === 'replay' &&
         html`<ul class="chips plain">
-          ${byState.map(([state, all]) => html`<li>${chip(tones[state], `${all.length} ${state}`)}</li>`)}
+          ${byState.map(([state, all]) => html`<li>${chip(tones[state], `${all.length} ${stateNames[state]}`)}</li>`)}
         </ul>`
       }
       ${fault !== null && html`<p class="notice bad">${fault}</p>`}

@@ -11,6 +11,7 @@ import {
   copiedId,
   seen,
   stateChip,
+  statusNames,
   testName,
   toolOf,
   waitsFor,
@@ -38,7 +39,7 @@ export const eventPage: Page = {
     ]);
     const { event, deliveries } = shown;
     return {
-      title: `Candidate ${candidateName(event)}: ${event.status}, ${testName(parts.config(), event.testId)}`,
+      title: `Candidate ${candidateName(event)}: ${statusNames[event.status]}, ${testName(parts.config(), event.testId)}`,
       beside: besideLinks(beside, asked),
       body: html`<div class="story">
         <div class="stack">
@@ -55,10 +56,12 @@ export const eventPage: Page = {
           }
         </div>
         <div class="stack">
-          ${factsCard(shown, asked)} ${lookupsCard(shown, asked, parts)} ${rulesCard(verdictsOf(plan, story))}
+          ${factsCard(shown, asked, parts)} ${lookupsCard(shown, asked, parts)}
+          ${rulesCard(verdictsOf(plan, story))}
           <section class="card">
             <details>
-              <summary>Payload as it came</summary>
+              <summary>Ids, and the payload as it came</summary>
+              ${idsOf(shown)}
               <pre tabindex="0">${printableLines(JSON.stringify(event.raw, null, 2))}</pre>
             </details>
           </section>
@@ -91,32 +94,38 @@ function besideLinks(
   </nav>`;
 }
 
-function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest): Html {
-  const fact = (name: string, value: Html | string) =>
-    html`<dt>${name}</dt>
-      <dd>${value}</dd>`;
+const fact = (name: string, value: Html | string): Html =>
+  html`<dt>${name}</dt>
+    <dd>${value}</dd>`;
+
+function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest, parts: Parts): Html {
+  const { candidateId, candidateNumericalId, testId } = event;
+  const test = testName(parts.config(), testId);
   return html`<section class="card">
     <h2>What came</h2>
     <dl class="facts">
-      ${fact('Candidate', copiedId(event.candidateId, 'candidate id', seen(event.candidateId)))}
-      ${event.candidateNumericalId !== null && fact('Number', String(event.candidateNumericalId))}
-      ${fact('Test', String(event.testId))} ${fact('Status', event.status)}
-      ${fact('Received', times.exact(event.receivedAt))}
-      ${fact('Correlation id', event.correlationId === null ? 'none' : copiedId(event.correlationId, 'correlation id', seen(event.correlationId)))}
-      ${fact('Trace id', html`<span class="id">${traceIdOf(event)}</span>`)}
-      ${fact('Event id', copiedId(event.id, 'event id', event.id))}
-      ${duplicates.map((one) =>
-        fact(
-          'Repeated',
-          html`${times.exact(one.receivedAt)}, correlation id
-            <span class="id">${seen(one.correlationId ?? 'none')}</span>`,
-        ),
-      )}
+      ${candidateNumericalId !== null && fact('Candidate', String(candidateNumericalId))}
+      ${fact('Candidate id', copiedId(candidateId, 'candidate id', seen(candidateId)))}
+      ${fact('Test', test.includes(String(testId)) ? test : `${test} (${testId})`)}
+      ${fact('Status', statusNames[event.status])} ${fact('Received', times.exact(event.receivedAt))}
+      ${duplicates.map((one) => fact('Repeated', times.exact(one.receivedAt)))}
     </dl>
     <p class="actions">
-      <a href="/events?candidate=${event.candidateId}">All events of this candidate</a>
+      <a href="/events?candidate=${candidateId}">All events of this candidate</a>
     </p>
   </section>`;
+}
+
+/** What leads to it in logs, and in the service. */
+function idsOf({ event, duplicates }: EventDetail): Html {
+  const correlation = (id: string | null) =>
+    id === null ? 'none' : copiedId(id, 'correlation id', seen(id));
+  return html`<dl class="facts">
+    ${fact('Event id', copiedId(event.id, 'event id', event.id))}
+    ${fact('Correlation id', correlation(event.correlationId))}
+    ${duplicates.map((one) => fact('Of the repeat', correlation(one.correlationId)))}
+    ${fact('Trace id', html`<span class="id">${traceIdOf(event)}</span>`)}
+  </dl>`;
 }
 
 function rulesCard(rules: Verdicts): Html {
@@ -157,6 +166,7 @@ function deliveryCard(
   const receipt = Object.entries(one.receipt ?? {}).map(
     ([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
+  const id = html`<p class="muted small id">${one.id}</p>`;
   return html`<article class="card delivery" id="${one.id}">
     <h3>
       <a href="/sinks/${one.sink}">${seen(one.sink)}</a>
@@ -184,17 +194,17 @@ function deliveryCard(
       asked.person.role === 'viewer' &&
       html`<p class="muted small">Viewers do not see messages that may say who a candidate is.</p>`
     }
+    ${link && html`<p class="small"><a href="${safeUrl(link.url)}" rel="noreferrer" target="_blank">${link.name}</a></p>`}
     ${
-      one.receipt &&
-      html`<p class="small">
-        ${link && html`<a href="${safeUrl(link.url)}" rel="noreferrer" target="_blank">${link.name}</a> · `}<span
-          class="muted break"
-          >Receipt: ${seen(receipt.join(', '))}</span
-        >
-      </p>`
+      one.history.length === 0
+        ? id
+        : attempts(
+            one.history,
+            times,
+            html`${receipt.length > 0 && html`<p class="muted small break">Receipt: ${seen(receipt.join(', '))}</p>`}
+            ${id}`,
+          )
     }
-    ${one.history.length > 0 && attempts(one.history, times)}
-    <p class="muted small id">${one.id}</p>
   </article>`;
 }
 

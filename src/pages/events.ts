@@ -8,6 +8,8 @@ import {
   deliveryLine,
   seen,
   shortId,
+  stateNames,
+  statusNames,
   testName,
   testsOf,
 } from './frame/fragments.ts';
@@ -84,7 +86,7 @@ function eventRow(story: EventStory, { query, times }: PageRequest, parts: Parts
     <td class="of">
       ${copiedId(candidateId, 'candidate id', candidateNumericalId === null ? link(shortId(candidateId)) : undefined)}
     </td>
-    <td>${event.status}</td>
+    <td>${statusNames[event.status]}</td>
     <td class="test" title="${test}">${test}</td>
     <td class="told">
       <div>
@@ -159,9 +161,11 @@ function filters({ query }: PageRequest, parts: Parts): Html {
     <details>
       <summary>Filters${chosen > 0 && ` (${chosen})`}</summary>
       <div class="fields">
-        ${choice('state', 'Delivery state', deliveryStates)} ${choice('sink', 'Sink', [...sinks.keys()])}
+        ${choice('state', 'Delivery', deliveryStates, (state) => nameIn(stateNames, state))}
+        ${choice('sink', 'Sink', [...sinks.keys()])}
         ${choice('test', 'Test', [...tests.keys()], (id) => tests.get(id) ?? id)}
-        ${choice('rule', 'Rule', plan.rules.names)} ${choice('status', 'Test status', statuses)}
+        ${choice('rule', 'Rule', plan.rules.names)}
+        ${choice('status', 'Status', statuses, (status) => nameIn(statusNames, status))}
         ${day('from', 'From day')} ${day('to', 'To day')}
         <div class="go">
           <button>Filter</button
@@ -171,6 +175,9 @@ function filters({ query }: PageRequest, parts: Parts): Html {
     </details>
   </form>`;
 }
+
+/** What somebody wrote into the address may have no name. */
+const nameIn = (names: { readonly [key: string]: string }, key: string): string => names[key] ?? seen(key);
 
 const folded = ['state', 'sink', 'test', 'rule', 'status', 'from', 'to'] as const;
 
@@ -212,7 +219,7 @@ function none({ query }: PageRequest): Html {
 export function noEvents(parts: Parts): Html {
   return html`<div class="empty">
     <h2>No events yet</h2>
-    <p>This sends one, as the testing service would:</p>
+    <p>What the testing service sends is shown here. This sends one to try it, as the service would:</p>
     <pre tabindex="0">${program} send --url ${parts.receiverUrl()}</pre>
   </div>`;
 }

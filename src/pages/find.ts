@@ -1,7 +1,8 @@
+import type { DeliveryState } from '../model.ts';
 import { program } from '../support/invocation.ts';
 import { html, pathWith } from '../support/html.ts';
 import { parseDeliveryId } from '../support/ids.ts';
-import { seen } from './frame/fragments.ts';
+import { seen, stateNames } from './frame/fragments.ts';
 import type { Page, PageContent } from './page.ts';
 
 /** Where the search box of every page leads: to what a number or an id is of. */
@@ -29,12 +30,13 @@ export const findPage: Page = {
   },
 };
 
-const ofNotice = (id: string, sink: string, state: string): PageContent => ({
+const ofNotice = (id: string, sink: string, state: DeliveryState): PageContent => ({
   title: 'A message about the connector itself',
   body: html`<section class="card">
     <p class="break"><span class="id">${id}</span> is no event's. It tells people how the connector is.</p>
     <p>
-      It goes to ${seen(sink)}, and is ${state}. <code>${program} events --notices</code> says what is in it.
+      It goes to ${seen(sink)}, and is ${stateNames[state]}. <code>${program} events --notices</code> says
+      what is in it.
     </p>
   </section>`,
 });
@@ -45,7 +47,7 @@ const nothing = (text: string): PageContent => ({
     <h2 class="break">Nothing here has “${seen(text)}”</h2>
     <p>
       Looked for: a candidate's number or id, the beginning of that id (6 characters or more), a correlation
-      id, and the id of an event or a delivery.
+      id, and the id of an event or a delivery. Names cannot be searched for.
     </p>
     <p><a href="/events">All events</a></p>
   </section>`,

@@ -8,7 +8,7 @@ import { html, type Html } from '../support/html.ts';
 import { pause, resume, tryNow } from './changes.ts';
 import { type Asking, askingForm, askingPage, type Choice } from './frame/asking.ts';
 import { arrivedChart, chartFigure, delayChart } from './frame/charts.ts';
-import { amount, candidateName, chip, pausedBy, seen } from './frame/fragments.ts';
+import { amount, candidateName, chip, pausedBy, seen, statusNames } from './frame/fragments.ts';
 import { duration, type Times } from './frame/times.ts';
 import { sinkChip, sinkRate } from './frame/troubles.ts';
 import type { Form, FormRequest, Page, PageRequest } from './page.ts';
@@ -196,8 +196,8 @@ function waitingCard(
             html`<li class="break">
               ${
                 event
-                  ? html`<a href="/events/${event.id}">${candidateName(event)}</a> ${event.status},
-                      ${times.short(event.receivedAt)}`
+                  ? html`<a href="/events/${event.id}">${candidateName(event)}</a>
+                      ${statusNames[event.status]}, ${times.short(event.receivedAt)}`
                   : html`a notice`
               }
               <span class="muted small"

@@ -12,7 +12,7 @@ import {
   rate,
 } from './frame/charts.ts';
 import { noEvents } from './events.ts';
-import { amount, chip, counted, seen, toolOf } from './frame/fragments.ts';
+import { amount, chip, counted, seen, statusNames, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
 import { duration, type Times } from './frame/times.ts';
@@ -159,7 +159,7 @@ function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
       kind: 'bars',
       labels,
       series: statuses.map((status, at) => ({
-        name: status,
+        name: statusNames[status],
         colour: (['accent', 'accent-soft', 'grey'] as const)[at]!,
         values: perDay(({ sink, what }) => sink === null && what === status),
       })),
@@ -206,7 +206,7 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
       <td class="number" data-name="waiting">
         ${linked(one.pending, '/events', { sink: one.sink, state: 'pending' })}
       </td>
-      <td class="number" data-name="need a person">
+      <td class="number" data-name="${one.dead + one.held === 1 ? 'needs a person' : 'need a person'}">
         ${linked(one.dead + one.held, '/attention', { sink: one.sink })}
       </td>
     </tr>`;

@@ -118,7 +118,7 @@ test('what comes from outside is text, wherever it stands', async () => {
   }
   await page.goto(app.adminUrl + search);
   await page.locator('.events a').click();
-  expect(await page.locator('.facts').textContent()).toContain(hostile);
+  expect(await page.locator('.facts').first().textContent()).toContain(hostile);
   const missing = await page.request.get(`${app.adminUrl}/events/${encodeURIComponent(hostile)}`);
   expect([missing.status(), await missing.text()]).toEqual([404, expect.not.stringContaining('<img src=x')]);
 });
@@ -154,6 +154,23 @@ test('an event is seen as it arrives, and what became of it', async () => {
   await page.goto(`${app.adminUrl}/events`);
   await page.context().clearCookies();
   await page.getByText('Not live just now.').waitFor();
+});
+
+test('the list and an event speak as people do, and keep ids and receipts for whoever opens them', async () => {
+  const { app } = show;
+  const page = await openLoggedIn(`${app.adminUrl}/events?state=dead&sink=slack`);
+  const row = page.locator('.events tr.bad').first();
+  await row.getByText('slack: given up').waitFor();
+  await row.getByRole('link').click();
+  const facts = page.locator('.facts').first();
+  expect(await facts.textContent()).toMatch(/Test\s+Product Designer \(2345678\)/);
+  const sheet = page.locator('.delivery', { hasText: 'google-sheets' });
+  expect(await sheet.getByText('Receipt:').isVisible()).toBe(false);
+  await sheet.getByText('1 attempt').click();
+  await sheet.getByText('Receipt:').waitFor();
+  expect(await page.getByText('Trace id').isVisible()).toBe(false);
+  await page.goto(`${app.adminUrl}/events?status=DidNotTake`);
+  expect(await page.locator('.events tbody tr td').nth(2).textContent()).toBe('Did not take');
 });
 
 test('charts are drawn in a browser of any locale, and have their numbers as tables', async () => {

@@ -23,7 +23,7 @@ test('the box finds what a number, an id or a correlation id is of, and says wha
   expect(await found('cor-both')).toBe('/events?correlation=cor-both');
   expect(await found('')).toBe('/events');
   for (const nothing of ['4712', 'evt_nothing', 'dlv_nothing_1', '"><b>'])
-    expect(await page(`/find?q=${encodeURIComponent(nothing)}`)).toContain('Looked for: a candidate');
+    expect(await page(`/find?q=${encodeURIComponent(nothing)}`)).toContain('Names cannot be searched for.');
 });
 
 test("the box finds a delivery at its event, and says of a notice's what it is", async () => {
@@ -39,7 +39,7 @@ test("the box finds a delivery at its event, and says of a notice's what it is",
   const { id } = came.event;
   const second = `dlv_${id.slice(4)}_2`;
   expect((await send(`/find?q=${second}`)).headers.get('location')).toBe(`/events/${id}#${second}`);
-  expect(await page(`/find?q=dlv_${told.id.slice(4)}_1`)).toMatch(/It goes to ops, and is\s+pending\./);
+  expect(await page(`/find?q=dlv_${told.id.slice(4)}_1`)).toMatch(/It goes to ops, and is\s+waiting\./);
 });
 
 test('an event leads to those beside it in the list somebody came from', async () => {
@@ -116,7 +116,7 @@ test('keys lead through the pages, are shown by "?", and can be switched off', a
   await page.keyboard.press('/');
   await page.keyboard.type('4711?\n');
   await page.getByText('Nothing here has “4711?”').waitFor();
-  await page.getByRole('button', { name: 'Keys' }).click();
+  await page.getByRole('button', { name: 'Keyboard' }).click();
   await page.getByLabel('Use them').uncheck();
   await page.getByRole('button', { name: 'Close' }).click();
   await page.keyboard.type('ge/gr');

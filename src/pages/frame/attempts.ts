@@ -3,8 +3,8 @@ import { html, type Html } from '../../support/html.ts';
 import { seen } from './fragments.ts';
 import { duration, type Times } from './times.ts';
 
-/** What a tool answered, one attempt after the other. */
-export function attempts(history: readonly Attempt[], times: Times): Html {
+/** What a tool answered, one attempt after the other, and what else whoever looks closer needs. */
+export function attempts(history: readonly Attempt[], times: Times, more?: Html): Html {
   const rows = history.map(
     ({ number, startedAt, endedAt, outcome }) =>
       html`<li class="small">
@@ -25,5 +25,6 @@ export function attempts(history: readonly Attempt[], times: Times): Html {
     <ul class="plain spaced">
       ${rows}
     </ul>
+    ${more}
   </details>`;
 }

@@ -1,6 +1,6 @@
 import { catalogName } from '../../config/catalog.ts';
 import type { Config } from '../../config/config.ts';
-import type { Delivery, DeliveryState, Event } from '../../model.ts';
+import type { Delivery, DeliveryState, Event, Status } from '../../model.ts';
 import type { Pause, Pauses } from '../../ops/pauses.ts';
 import type { EventStory } from '../../store/store.ts';
 import { valueAt } from '../../support/json.ts';
@@ -35,7 +35,24 @@ export const tones: { readonly [state in DeliveryState]: Tone } = {
   discarded: 'idle',
 };
 
-export const stateChip = (state: DeliveryState): Html => chip(tones[state], state);
+/** What people call a state: a sink that is "dead" sounds as if the tool were. */
+export const stateNames: { readonly [state in DeliveryState]: string } = {
+  pending: 'waiting',
+  sending: 'under way',
+  delivered: 'delivered',
+  dead: 'given up',
+  held: 'held',
+  discarded: 'discarded',
+};
+
+export const stateChip = (state: DeliveryState): Html => chip(tones[state], stateNames[state]);
+
+/** What people call what became of a test. */
+export const statusNames: { readonly [status in Status]: string } = {
+  Completed: 'Completed',
+  DidNotTake: 'Did not take',
+  Canceled: 'Canceled',
+};
 
 /** The tool of a sink, unless its name says it. */
 export const toolOf = (sink: string, connector: string): string => (sink === connector ? '' : connector);
@@ -110,7 +127,7 @@ export function deliveryLine({ decided, deliveries }: Pick<EventStory, 'decided'
     ...times(deliveries.filter((one) => one.state === state).map(({ sink }) => sink)),
   ];
   const loud = (['dead', 'held', 'sending', 'pending', 'discarded'] as const).flatMap((state) =>
-    inState(state).map((sink) => chip(tones[state], `${sink} ${state}`)),
+    inState(state).map((sink) => chip(tones[state], `${sink}: ${stateNames[state]}`)),
   );
   const delivered = inState('delivered');
   return html`${loud}${

@@ -31,13 +31,13 @@ export function wholePage(
           <a class="brand" href="/"><img src="${iconUrl}" alt="" width="28" height="28" />${asked.site}</a>
           <nav aria-label="Pages">${links}</nav>
           <form class="find" action="/find" role="search">
-            <label class="hidden" for="find">Search for a number or an id</label>
+            <label class="hidden" for="find">Search for a candidate's number or an id</label>
             <input
               id="find"
               type="search"
               name="q"
               maxlength="500"
-              placeholder="A number or an id"
+              placeholder="Candidate's number or id"
               data-key="/"
               data-does="Search"
               value="${asked.path === '/find' && asked.query['q']}"
@@ -69,7 +69,7 @@ export function wholePage(
           asked.person.role === 'open' &&
           html`To change something here, set <code>admin.password</code>: without one, these pages only show.`
         }
-        <button type="button" class="link" data-keys>Keys</button>
+        <button type="button" class="link" data-keys>Keyboard</button>
         ${asked.person.role === 'viewer' && html`You are a viewer here: these pages only show.`}
       </footer>`,
   );

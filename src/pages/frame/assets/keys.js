@@ -44,6 +44,6 @@ document.querySelector('[data-keys]')?.addEventListener('click', () => {
   box.addEventListener('change', () => localStorage.setItem('keys', box.checked ? 'on' : 'off'));
   label.append(box, ' Use them');
   const title = document.createElement('h2');
-  title.textContent = 'Keys';
+  title.textContent = 'Keyboard';
   void openDialog(title, [list, label], [['Close', '']]);
 });
