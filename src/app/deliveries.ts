@@ -1,0 +1,94 @@
+import { ConnectedSinks } from '../deliveries/connected-sinks.ts';
+import { observeAttempts } from '../deliveries/call.ts';
+import { Worker } from '../deliveries/worker.ts';
+import { accepting, createIntake } from '../intake.ts';
+import { Deciding, withLookupSinks } from '../lookups/deciding.ts';
+import { lookupConnector } from '../model.ts';
+import { createAnnouncer } from '../ops/status.ts';
+import { keptRefreshTokens } from '../store/refresh-tokens.ts';
+import { eventIds } from '../support/ids.ts';
+import type { Trusted, Undo } from './config-and-store.ts';
+
+/** Docker kills 10 s after SIGTERM. First the attempts under way have to finish in that time, then the requests. */
+export const attemptsGraceMs = 5000;
+
+export async function prepareDeliveries(trusted: Trusted) {
+  const { store, refused, config, plan, clock, clockDoubted, log, metrics, replicas } = trusted;
+  const refreshTokens = keptRefreshTokens(store, config().store.secretKey, (message, error) =>
+    log.error({ err: error }, message),
+  );
+  const sinks = new ConnectedSinks(refreshTokens);
+  const deciding: Deciding = new Deciding({
+    store,
+    clock,
+    config,
+    plan,
+    gaveUp: (lookup) => metrics.lookups(lookup, 'given_up'),
+    wake: () => worker.wake(),
+    failed: (error) => log.error({ err: error }, 'an event could not be decided; trying again'),
+  });
+  const observed = observeAttempts(log, metrics);
+  const whole = () => withLookupSinks(config());
+  const worker = new Worker({
+    store,
+    sinks,
+    config: whole,
+    plan,
+    clock,
+    clockDoubted,
+    leases: replicas,
+    random: Math.random,
+    observe(report) {
+      observed(report);
+      if (report.delivery.connector === lookupConnector) deciding.wake();
+    },
+    sinkChanged(sink, change, because) {
+      metrics.sinkPaused(sink, change === 'paused');
+      if (change === 'resumed') log.info({ sink }, 'sink resumed');
+      else if (because) log.warn({ sink, because }, 'sink paused: it fails for all deliveries; it is probed');
+      else log.warn({ sink }, 'sink still paused from before the start; it is probed');
+    },
+    pulledIn: (aheadMs, deliveries) =>
+      log.warn(
+        { aheadSeconds: Math.round(aheadMs / 1000), deliveries },
+        'the clock was set back: deliveries that it had put off while it was ahead are due sooner',
+      ),
+    storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
+    callFailed: (error) => log.error({ err: error }, 'an attempt failed because of a bug in the connector'),
+  });
+  const wake = () => worker.wake();
+  const [newest] = await store.events({ limit: 1 });
+  const nextId = eventIds({ after: newest?.event.id });
+  const undecided = () => deciding.wake();
+  const mayWait = () => deciding.mayWait;
+  const intake = { store, refused, config, worker, undecided, mayWait, log, nextId };
+  const accept = accepting(intake);
+  const inbox = createIntake(intake, accept);
+  return { ...trusted, sinks, worker, deciding, whole, wake, accept, inbox };
+}
+export type Working = Awaited<ReturnType<typeof prepareDeliveries>>;
+
+/** Says first that it serves the store, and at a stop when all has ended. */
+export async function beginDeliveries(working: Working, undo: Undo) {
+  const { store, live, log, metrics, clock, replicas, sinks, worker, deciding, whole, seenAt } = working;
+  const { config } = working;
+  const announcer = createAnnouncer({
+    store,
+    clock,
+    live,
+    id: replicas.id,
+    failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
+  });
+  undo.defer(() => announcer.stop());
+  undo.adopt(sinks, (it) => it.close());
+  undo.defer(async () => {
+    await Promise.all([worker.stop(attemptsGraceMs), replicas.leave(config().shutdown.delayMs)]);
+    await deciding.stop();
+  });
+  // Before the worker looks at the clock.
+  await replicas.join({ store, config: whole, worker, log, metrics });
+  const rescued = await worker.start(seenAt);
+  deciding.wake();
+  await announcer.say();
+  return { announcer, rescued };
+}

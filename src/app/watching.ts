@@ -1,0 +1,63 @@
+import { connectors } from '../../connectors/index.ts';
+import { changedOf, markOf, reloadConfig, watchConfig } from '../config/live/reload.ts';
+import { checkSecrets } from '../deliveries/connected-sinks.ts';
+import { watchAlerts } from '../ops/alerts/watch.ts';
+import { alertsLease } from '../ops/replicas.ts';
+import type { Announcer } from '../ops/status.ts';
+import { noticeIds } from '../support/ids.ts';
+import type { Undo } from './config-and-store.ts';
+import type { Working } from './deliveries.ts';
+
+const reloadThread = new URL('../config/live/reload-worker.ts', import.meta.url);
+
+/** Reloads the config when its file changes, and tells people when the connector needs them. */
+export async function watchOverIt(working: Working, announcer: Announcer, undo: Undo) {
+  const { file, env, read, text, live, config, adopt } = working;
+  const { store, log, metrics, clock, replicas, sinks, worker, whole, wake } = working;
+  const closing = new AbortController();
+  undo.defer(() => closing.abort());
+  let textRead = text.inForce;
+  const watch = watchConfig(file, {
+    inForce: markOf(read),
+    files: () => config().files,
+    load: (changed, signal) => {
+      textRead = changed;
+      return reloadConfig(changed, file, { env, connectors, thread: reloadThread, signal });
+    },
+    onLoaded: async (next) => {
+      const [before, sinksBefore] = [config(), whole().sinks];
+      await adopt(next);
+      text.inForce = textRead;
+      void announcer.say();
+      const changedFiles = changedOf(before.files, next.files);
+      log.info({ file, ...(changedFiles.length > 0 && { changedFiles }) }, 'config reloaded');
+      const changed = sinks.adopt(sinksBefore, whole().sinks, clock.now());
+      void checkSecrets({ clock, sinks, shutdown: closing.signal, mask: next.mask, log }, changed);
+    },
+    onFailed: (error) => {
+      live.failed(error);
+      void announcer.say();
+      metrics.configReloadFailed();
+      log.error({ file, err: error }, 'config not reloaded: the old one stays');
+    },
+  });
+  undo.defer(() => watch.close());
+  const [newest] = await store.notices({ limit: 1 });
+  const stopAlerts = watchAlerts({
+    nextId: noticeIds({ after: newest?.notice.id }),
+    store,
+    clock,
+    config: whole,
+    wake,
+    mine: () => replicas.holding(alertsLease) !== null,
+    paused: () => worker.pauses(),
+    refused: () => live.refused,
+    isWaiting: () => live.waiting.length > 0,
+    raised: (notice) => log.warn({ notice }, 'alert raised'),
+    cannotSend: (notice) =>
+      log.error({ notice }, 'alert cannot be sent: all its actions use the sink in trouble'),
+    failed: (error) =>
+      log.error({ err: error }, 'the conditions for alerts could not be checked; trying again'),
+  });
+  undo.defer(stopAlerts);
+}
