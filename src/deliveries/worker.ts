@@ -1,14 +1,13 @@
-import type { SinkConfig } from '../config/config.ts';
 import type { PlannedDelivery } from '../model.ts';
 import type { Failure, Outcome } from '../model/outcomes.ts';
-import { ClockJumps, leastSetMs } from '../support/clock.ts';
+import { ClockJumps, leastSetMs, type Moment } from '../support/clock.ts';
 import type { LaneHead, Lease } from '../store/store.ts';
+import { Asking } from './limits/asking.ts';
 import { StoredPauses, type SinkChange } from './limits/breaker.ts';
 import { PersonPauses } from './limits/by-people.ts';
 import type { CallParts } from './call.ts';
 import { Calls, type Reservation } from './calls.ts';
 import { DueLanes } from './due-lanes.ts';
-import { faultOf } from './connected-sinks.ts';
 import { leaseOfSink, soleReplica, type Holding, type Leases } from './leases.ts';
 import { storeRetryMs } from './record.ts';
 import { Strays } from './strays.ts';
@@ -51,9 +50,8 @@ export class Worker {
   readonly #byPeople: PersonPauses;
   readonly #leases: Leases;
   readonly #aborted = new AbortController();
-  /** Sinks of which a claim may have been stored without an answer. */
-  readonly #unclear = new Set<string>();
-  readonly #strays = new Strays();
+  readonly #strays: Strays;
+  readonly #asking: Asking;
   readonly #calls: Calls;
   readonly #dueLanes: DueLanes;
   #running: Promise<void> | null = null;
@@ -62,8 +60,6 @@ export class Worker {
   sinksWithDeliveries: ReadonlySet<string> = new Set();
   /** Those with deliveries due now or soon. */
   #sinksWithWork: ReadonlySet<string> = new Set();
-  /** Sinks that a person wants to be tried. */
-  readonly #askedFor = new Set<string>();
   #lookForWishesAt = -Infinity;
   #started = false;
   #stopping = false;
@@ -79,6 +75,22 @@ export class Worker {
     this.#dueLanes = new DueLanes(parts.store, parts.clock);
     this.#storedPauses = new StoredPauses(parts);
     this.#byPeople = new PersonPauses(parts);
+    this.#strays = new Strays({
+      ...parts,
+      everyMs: pollsBetweenStrays * (parts.pollMs ?? defaultPollMs),
+      serving: (sink) => this.#serving(sink),
+      idle: (sink) => this.#traffic.idle(sink),
+      rescue: (sink, lease) => this.#rescue(sink, lease),
+      isStopping: () => this.#stopping,
+      wake: () => this.wake(),
+    });
+    this.#asking = new Asking({
+      ...parts,
+      traffic: this.#traffic,
+      shutdown: this.#aborted.signal,
+      holding: (sink) => this.#holding(sink),
+      wake: () => this.wake(),
+    });
     this.#calls = new Calls({
       call: {
         ...parts,
@@ -95,7 +107,7 @@ export class Worker {
       holding: (sink) => this.#holding(sink),
       isLooking: () => this.#running !== null,
       wake: () => this.wake(),
-      clearUp: (sink, lease) => void this.#clearUp(sink, lease),
+      clearUp: (sink, lease) => void this.#strays.clearUp(sink, lease),
     });
   }
 
@@ -227,14 +239,14 @@ export class Worker {
     try {
       await this.#savePauses();
       await this.#followClock(moment);
-      await this.#clearUpStrays(elapsed);
+      await this.#strays.look(elapsed);
       await this.#takeWishes(moment);
       const heads = await this.#dueLanes.look();
       this.sinksWithDeliveries = new Set(heads.map(({ sink }) => sink));
       this.#sinksWithWork = new Set(
         heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink),
       );
-      this.#askIdle(heads, moment);
+      this.#asking.askIdle(heads, moment);
       const due = heads.filter(({ sink, dueAt }) => dueAt <= now && this.#holding(sink) !== null);
       this.#dueLanes.keepCrowded(due);
       const claims = this.#dueLanes.inTurn(due).map((head) => this.#claimLane(head, moment));
@@ -259,16 +271,6 @@ export class Worker {
     this.#offsetMs = now - elapsed;
   }
 
-  async #clearUpStrays(elapsed: number): Promise<void> {
-    const { store, pollMs = defaultPollMs } = this.#parts;
-    if (!this.#strays.areDue(elapsed, pollsBetweenStrays * pollMs)) return;
-    const sending = await store.deliveries({ states: ['sending'], lookups: true });
-    for (const sink of this.#strays.sinksWith(sending)) {
-      const holding = this.#serving(sink);
-      if (holding !== null) void this.#clearUp(sink, holding.lease);
-    }
-  }
-
   /** What people asked for by `pause`, and by `retry`: what failed before is due now, and nothing holds the sink back. */
   async #takeWishes({ now, elapsed }: Moment): Promise<void> {
     const { store, config, pollMs = defaultPollMs } = this.#parts;
@@ -281,33 +283,8 @@ export class Worker {
       await store.takeRetry(sink, now, config().sinks.get(sink)?.timeoutMs ?? 0);
       this.#dueLanes.forget();
       this.#traffic.tryNow(sink, elapsed);
-      this.#askedFor.add(sink);
+      this.#asking.wish(sink);
     }
-  }
-
-  /**
-   * A sink that is paused, with nothing waiting for it, is asked whether it answers, which sends nothing: people see why it
-   * does not, and else the next message is tried at once. Also before what waits is due, where a person wants to know.
-   */
-  #askIdle(heads: readonly LaneHead[], { now, elapsed }: Moment): void {
-    const { clock, sinks, config } = this.#parts;
-    const shutdown = this.#aborted.signal;
-    const ask = async (sink: SinkConfig, holding: Holding): Promise<void> => {
-      this.#traffic.beginAsking(sink.name);
-      const fault = await faultOf({ clock, sinks, holding, shutdown, mask: config().mask }, sink);
-      if (!shutdown.aborted) this.#traffic.asked(sink, fault, clock.elapsed());
-      this.#traffic.endAsking(sink.name);
-      this.wake();
-    };
-    for (const name of this.#traffic.pauses().keys()) {
-      const isAskedFor = this.#askedFor.delete(name);
-      const sink = config().sinks.get(name);
-      const holding = this.#holding(name);
-      const isTried = heads.some((head) => head.sink === name && (!isAskedFor || head.dueAt <= now));
-      if (sink && holding && !isTried && this.#traffic.mayAsk(name, isAskedFor, elapsed))
-        void ask(sink, holding);
-    }
-    this.#askedFor.clear();
   }
 
   /** Starts as many calls as the lane permits. Returns when to look at it again. */
@@ -344,7 +321,7 @@ export class Worker {
         started += 1;
       }
     } catch (error) {
-      if (holding.lease) void this.#clearUp(head.sink, holding.lease);
+      if (holding.lease) void this.#strays.clearUp(head.sink, holding.lease);
       throw error;
     } finally {
       this.#traffic.giveBack(head, calls - started, probe);
@@ -361,34 +338,6 @@ export class Worker {
   /** Whether this replica has to see to a sink. */
   #serving(sink: string): Holding | null {
     if (!this.#started || this.#stopping) return null;
-    return this.#unclear.has(sink) ? null : this.#leases.holding(leaseOfSink(sink));
+    return this.#strays.isUnclear(sink) ? null : this.#leases.holding(leaseOfSink(sink));
   }
-
-  /**
-   * A server that went away during a claim may have stored it: nobody would carry out those deliveries. Once no call of
-   * the sink is in flight, whatever is `sending` is such a one. If another replica has taken it over, that one has seen to it.
-   */
-  async #clearUp(sink: string, lease: Lease | undefined): Promise<void> {
-    if (this.#unclear.has(sink)) return;
-    this.#unclear.add(sink);
-    const { clock, storeFailed } = this.#parts;
-    while (!this.#stopping) {
-      await this.#traffic.idle(sink);
-      try {
-        await this.#rescue(sink, lease);
-        break;
-      } catch (error) {
-        storeFailed(error);
-        await new Promise<void>((resolve) => void clock.after(storeRetryMs, resolve));
-      }
-    }
-    this.#unclear.delete(sink);
-    this.wake();
-  }
-}
-
-/** One instant on both scales of Clock (ms). */
-interface Moment {
-  readonly now: number;
-  readonly elapsed: number;
 }

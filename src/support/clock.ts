@@ -8,6 +8,12 @@ export interface Clock {
   after(delayMs: number, run: () => void): () => void;
 }
 
+/** One instant on both scales of Clock (ms). */
+export interface Moment {
+  readonly now: number;
+  readonly elapsed: number;
+}
+
 /** Beyond what keeps a clock right little by little. */
 const partedMs = 2000;
 

@@ -1,0 +1,54 @@
+import type { Config, SinkConfig } from '../../config/config.ts';
+import type { LaneHead } from '../../store/store.ts';
+import type { Moment } from '../../support/clock.ts';
+import { faultOf } from '../connected-sinks.ts';
+import type { Holding } from '../leases.ts';
+import type { Traffic } from '../traffic.ts';
+
+interface AskingParts extends Omit<Parameters<typeof faultOf>[0], 'holding' | 'mask'> {
+  readonly config: () => Pick<Config, 'sinks' | 'mask'>;
+  readonly traffic: Traffic;
+  /** Null where no call to the sink may begin. */
+  readonly holding: (sink: string) => Holding | null;
+  readonly wake: () => void;
+}
+
+/**
+ * A sink that is paused, with nothing waiting for it, is asked whether it answers, which sends nothing: people see why it
+ * does not, and else the next message is tried at once. Also before what waits is due, where a person wants to know.
+ */
+export class Asking {
+  readonly #parts: AskingParts;
+  /** Sinks that a person wants to be tried. */
+  readonly #wished = new Set<string>();
+
+  constructor(parts: AskingParts) {
+    this.#parts = parts;
+  }
+
+  wish(sink: string): void {
+    this.#wished.add(sink);
+  }
+
+  askIdle(heads: readonly LaneHead[], { now, elapsed }: Moment): void {
+    const { traffic, config, holding: holdingOf } = this.#parts;
+    for (const name of traffic.pauses().keys()) {
+      const isWished = this.#wished.delete(name);
+      const sink = config().sinks.get(name);
+      const holding = holdingOf(name);
+      const isTried = heads.some((head) => head.sink === name && (!isWished || head.dueAt <= now));
+      if (sink && holding && !isTried && traffic.mayAsk(name, isWished, elapsed))
+        void this.#ask(sink, holding);
+    }
+    this.#wished.clear();
+  }
+
+  async #ask(sink: SinkConfig, holding: Holding): Promise<void> {
+    const { traffic, clock, config, shutdown, wake } = this.#parts;
+    traffic.beginAsking(sink.name);
+    const fault = await faultOf({ ...this.#parts, holding, mask: config().mask }, sink);
+    if (!shutdown.aborted) traffic.asked(sink, fault, clock.elapsed());
+    traffic.endAsking(sink.name);
+    wake();
+  }
+}
