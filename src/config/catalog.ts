@@ -65,7 +65,7 @@ export function testLookup({
 /** `further`: conditions besides those of rules. Conditions that never hold, and digest fields without effect, because the catalog has no such test or key. */
 export function checkCatalogUse(
   source: PlanSource,
-  further: readonly { readonly when: Json; readonly path: Path }[] = [],
+  further: readonly { readonly when: Json; readonly path: Path }[],
 ): Fault[] {
   const { catalog, rules } = source;
   // What the look-up `test` says of tests, besides the catalog.

@@ -153,9 +153,9 @@ export const headline = (around: Around, otherwise: string): string =>
 export const eventInShort = (around: Around = ofMessage()): string =>
   headline(around, inShort(around, candidateNumber));
 
-/** What differs by status, such as a colour. `status`: where it is. */
-export function perStatus(values: { readonly [status in Status]: string }, of = 'event.status'): string {
-  return `{% case ${of} %}{% when "Completed" %}${values.Completed}{% when "DidNotTake" %}${values.DidNotTake}{% else %}${values.Canceled}{% endcase %}`;
+/** What differs by status, such as a colour. */
+export function perStatus(values: { readonly [status in Status]: string }): string {
+  return `{% case event.status %}{% when "Completed" %}${values.Completed}{% when "DidNotTake" %}${values.DidNotTake}{% else %}${values.Canceled}{% endcase %}`;
 }
 
 export const eventTitle = saidOfStatus('title');

@@ -44,10 +44,9 @@ export const firstNoticeSeq = 2 ** 36;
 export const deliveries = `
   deliveries d left join events e on e.seq = d.seq / ${seqsPerEvent} left join notices n on n.seq = d.seq / ${seqsPerEvent}`;
 
-/** A delivery's seq from its id: the id of its event or notice, and its n. */
-export const seqOf = (eventId: string, noticeId: string, n: string): string =>
-  `coalesce((select seq from events where id = ${eventId}), (select seq from notices where id = ${noticeId}))
-    * ${seqsPerEvent} + ${n}`;
+/** A delivery's seq from its id: $1 or $2 is the id of its event or notice, $3 its n. */
+export const seqById = `coalesce((select seq from events where id = $1), (select seq from notices where id = $2))
+    * ${seqsPerEvent} + $3`;
 
 /** A delivery's id from the id of its event or notice, and its seq. See `deliveryId`. */
 export const idOf = (subject: string, seq: string): string =>

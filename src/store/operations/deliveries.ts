@@ -11,7 +11,7 @@ import {
   type Operation,
   type Value,
 } from '../operation.ts';
-import { planned, seqOf, seqsPerEvent } from '../rows.ts';
+import { planned, seqById, seqsPerEvent } from '../rows.ts';
 
 /** What a change to a delivery needs to know about it. */
 export interface FoundRow {
@@ -57,7 +57,7 @@ export const sql = {
     ...planned.types,
   }),
   findDelivery: query<FoundRow>(`
-  select ${foundColumns} from deliveries d where d.seq = ${seqOf('$1', '$2', '$3')}`),
+  select ${foundColumns} from deliveries d where d.seq = ${seqById}`),
 };
 
 /** `seq`: that of their event or notice. `begins`: for each delivery, when it is begun, if it is. `before`: how many it has. */

@@ -19,7 +19,7 @@ import {
   places,
   rareState,
   type RowOf,
-  seqOf,
+  seqById,
   seqsPerEvent,
   waits,
 } from '../rows.ts';
@@ -211,7 +211,7 @@ export const sql = {
   from (${triedSeqs}) as tried join deliveries d on d.seq = tried.seq join events e on e.seq = d.seq / ${seqsPerEvent}
     join attempts a on a.delivery_seq = d.seq order by a.ended_at desc, d.seq desc limit $4`),
   deliveryById: query<RowOf<Delivery>>(`
-  select ${ofDelivery.columns} from ${deliveriesTable} where d.seq = ${seqOf('$1', '$2', '$3')}`),
+  select ${ofDelivery.columns} from ${deliveriesTable} where d.seq = ${seqById}`),
 };
 
 /** Reads share the connection and the thread with writes, so every read is bounded. */
