@@ -33,7 +33,7 @@ describe('a reload', () => {
   test('gives what reading the text in this thread would give', async () => {
     const { write } = await workplace();
     const text = withToken(`\${file:${await write('token', 'from-a-file\n')}}`);
-    const { at, scenarios, policies, ...expected } = parseConfig(text, 'config.yaml', {
+    const { at, scenarios, ...expected } = parseConfig(text, 'config.yaml', {
       env,
       connectors,
     });
