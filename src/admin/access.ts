@@ -115,7 +115,7 @@ export class Access {
   readonly requireToken: RequestHandler = (req, res, next) => {
     const { csrf, role, hasSession } = personOf(req);
     if (isSafe(req)) return next();
-    if (role === 'open' && req.path !== changesNothing) return answerProblem(res, onlyReads);
+    if (role === 'open' && !changeNothing.has(req.path)) return answerProblem(res, onlyReads);
     if (role === 'viewer' && !(hasSession && req.path === '/logout')) return answerProblem(res, onlyViews);
     const given = fieldsOf(req)['csrf'] ?? req.get('x-csrf-token') ?? '';
     if (csrf === null || sameText(given, csrf)) return next();
@@ -169,8 +169,8 @@ export class Access {
 
 const addressOf = ({ socket }: Request): string => socket.remoteAddress ?? '';
 
-/** Where a config is tried. */
-const changesNothing = '/rules/try';
+/** Where a config is tried, and checked while somebody writes it. */
+const changeNothing = new Set(['/rules/try', '/rules/check']);
 
 const longestName = 60;
 

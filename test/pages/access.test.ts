@@ -167,7 +167,8 @@ rules: [{ name: told, when: {}, then: [{ sink: ats }] }]
     expect(shown).not.toContain('method="post"');
     expect(shown).toContain('without one, these pages only show');
     const csrf = /name="csrf" value="([^"]+)"/.exec(await page('/rules'))?.[1] ?? '';
-    expect((await send('/rules/try', { form: { csrf, config: 'x' } })).status).toBe(200);
+    for (const path of ['/rules/try', '/rules/check'])
+      expect((await send(path, { form: { csrf, config: 'x' } })).status).toBe(200);
     const form = { csrf, action: 'discard', states: 'dead', sink: 'a', confirmed: 'yes' };
     expect((await send('/attention/change', { form })).status).toBe(403);
     const { paths } = (await (await send('/api/openapi.json')).json()) as { paths: Record<string, object> };
