@@ -255,8 +255,11 @@ export function changeLine({ at, who, from, action, note, sink, deliveries }: Ch
 }
 
 /** A notice in a list, on one line. */
-export const noticeHead = ({ raisedAt, cause }: RaisedNotice, io: Io): string =>
-  `${when(raisedAt, io)}  ${paint(io, 'bold', printable(cause))}`;
+export function noticeHead({ raisedAt, cause, recovered, alert, sink }: RaisedNotice, io: Io): string {
+  // The cause of one that tells of an end has the id of the notice before.
+  const what = recovered ? ['over:', alert, ...(sink === null ? [] : [sink])].join(' ') : cause;
+  return `${when(raisedAt, io)}  ${paint(io, 'bold', printable(what))}`;
+}
 
 /** One rule's verdict, on one line. */
 export function verdictText({ rule, matched, because }: Verdict, io: Io): string {

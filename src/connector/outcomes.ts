@@ -75,8 +75,8 @@ export interface LiveCheck {
 export const passed = (what: string, detail: string): LiveCheck => ({ ok: true, what, detail });
 
 export function failedCheck(what: string, outcome: Retry | Rejected | Unknown): LiveCheck {
-  const advice = outcome.outcome === 'rejected' ? outcome.advice : 'Fix that, then check again.';
-  return { ok: false, what, detail: outcome.detail, advice };
+  const { detail } = outcome;
+  return { ok: false, what, detail, ...(outcome.outcome === 'rejected' && { advice: outcome.advice }) };
 }
 
 /** Of the token that a sink's calls need, once it was asked for. `way`: how it came. */

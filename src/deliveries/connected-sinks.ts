@@ -244,7 +244,7 @@ export async function faultOf(
     );
     const failed = checks.find(({ ok }) => !ok);
     if (!failed) return null;
-    const said = `${failed.what}: ${failed.detail} ${failed.advice ?? ''}`.trim();
+    const said = `The check "${failed.what}" failed: ${failed.detail} ${failed.advice ?? ''}`.trim();
     return mask(sinks.refusedSince(sink.name, said));
   } catch (error) {
     return mask(`The sink could not be connected: ${error instanceof Error ? error.message : String(error)}`);

@@ -64,7 +64,9 @@ export function noRetry(sink: string, found: SinkCondition): string | null {
   const { state, pause } = found;
   return pause?.by === 'person'
     ? `${nameOf(sink)} is paused by ${pause.who}; \`resume ${sink}\` ends that`
-    : `${nameOf(sink)} is ${sinkStates[state]}: there is nothing to try`;
+    : state === 'working'
+      ? `${nameOf(sink)} is neither paused nor failing: what waits for it is tried as usual`
+      : `${nameOf(sink)} is ${sinkStates[state]}: there is nothing to try`;
 }
 
 /** Paused by a person who may have forgotten it. */
@@ -217,7 +219,7 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
       const from = more > 0 ? wording.say('andMore', { list, count: more }) : list;
       const total = alike.reduce((sum, one) => sum + one.count, 0);
       const { short, why, advice } = refusalTexts[reason];
-      const fix = wording.say(advice);
+      const fix = wording.say(advice, { command: `${program} reconcile` });
       return {
         reason,
         from,

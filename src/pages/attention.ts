@@ -232,6 +232,9 @@ function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
   </section>`;
 }
 
+/** Causes that pass by themselves: the tool is away, or has too much to do. */
+const passing: ReadonlySet<string> = new Set(['network', 'rate_limited', 'server', 'timeout']);
+
 /** What to try, by why it is stuck. The tool's own words stand above it. */
 function fixFor({ state, cause }: Group): string {
   if (state === 'held')
@@ -239,5 +242,6 @@ function fixFor({ state, cause }: Group): string {
   if (ofRule(cause) !== null)
     return 'The tool refuses this message. Put that right there or in the config, then replay: it goes by the config in force.';
   if (cause === 'auth') return 'The credentials were refused. Give it new ones, then replay.';
-  return 'The tool did not work. When it does again (check --live asks it), replay.';
+  if (passing.has(cause)) return 'The tool did not work. When it does again (check --live asks it), replay.';
+  return 'Put right what it says, there or in the config, then replay: it goes by the config in force.';
 }

@@ -215,23 +215,24 @@ function waitingCard(
 const outcomeTones = { delivered: 'good', retry: 'wait', unknown: 'wait', rejected: 'bad' } as const;
 
 function attemptsCard(attempts: readonly SinkAttempt[], times: Times): Html {
+  const words = attempts.map(({ outcome }) =>
+    outcome.outcome === 'delivered' ? outcome.note : outcome.detail,
+  );
+  // A tool that is down says one thing many times.
+  const isSame = (place: number) => words[place] !== undefined && words[place] === words[place - 1];
   return html`<section class="card">
     <h2>Last attempts</h2>
     <ul class="plain spaced">
       ${attempts.map(
-        ({ eventId, number, startedAt, endedAt, outcome, ...candidate }) =>
+        ({ eventId, number, startedAt, endedAt, outcome, ...candidate }, place) =>
           html`<li class="break">
             ${chip(outcomeTones[outcome.outcome], outcome.outcome)}
             <a href="/events/${eventId}">${candidateName(candidate)}</a>
             <span class="muted small"
               >${number > 1 && `attempt ${number}, `}${times.short(endedAt)}, took
-              ${duration(Math.max(0, endedAt - startedAt))}</span
+              ${duration(Math.max(0, endedAt - startedAt))}${isSame(place) && ', the same'}</span
             >
-            ${
-              outcome.outcome === 'delivered'
-                ? outcome.note && html`<div class="small">${seen(outcome.note)}</div>`
-                : html`<div class="small">${seen(outcome.detail)}</div>`
-            }
+            ${words[place] && !isSame(place) && html`<div class="small">${seen(words[place])}</div>`}
           </li>`,
       )}
     </ul>

@@ -142,7 +142,7 @@ export const de = {
   whyAddress: 'In receiver.allowFrom fehlt diese Adresse',
   whyToken: 'Der Token fehlte oder war falsch',
   adviceStore:
-    'Der Dienst sendet ein Ereignis noch einmal und dann nie wieder: dort nachsehen, wer inzwischen fertig wurde, und im Log die Ursache suchen.',
+    'Der Dienst sendet ein Ereignis noch einmal und dann nie wieder: dort nachsehen, wer inzwischen fertig wurde, und im Log die Ursache suchen. Mit einem Export von dort findet {command} sie.',
   adviceAddress:
     'Ist das der Dienst, gehört seine Adresse in receiver.allowFrom; ist es ein eigener Proxy, fehlt receiver.trustProxy.',
   adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',

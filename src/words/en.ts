@@ -148,7 +148,7 @@ export const en = {
   whyAddress: 'receiver.allowFrom does not have that address',
   whyToken: 'the token was missing or wrong',
   adviceStore:
-    'The service sends an event once more, and never again: look there for who finished meanwhile, and in the log for the cause.',
+    'The service sends an event once more, and never again: look there for who finished meanwhile, and in the log for the cause. With an export of it, {command} finds them.',
   adviceAddress:
     'If that is the service, add its address to receiver.allowFrom; if it is a proxy of yours, set receiver.trustProxy.',
   adviceToken: "Compare receiver.token with the Webhook URL in the service's account.",

@@ -139,7 +139,7 @@ export const es = {
   whyAddress: 'receiver.allowFrom no contiene esa dirección',
   whyToken: 'el token faltaba o era incorrecto',
   adviceStore:
-    'El servicio envía un evento una vez más y nunca otra: mira allí quién ha terminado entretanto, y busca la causa en el registro.',
+    'El servicio envía un evento una vez más y nunca otra: mira allí quién ha terminado entretanto, y busca la causa en el registro. Con una exportación de allí, {command} los encuentra.',
   adviceAddress:
     'Si es el servicio, añade su dirección a receiver.allowFrom; si es un proxy propio, configura receiver.trustProxy.',
   adviceToken: 'Compara receiver.token con la «Webhook URL» de la cuenta del servicio.',

@@ -143,7 +143,7 @@ export const fr = {
   whyAddress: 'receiver.allowFrom ne contient pas cette adresse',
   whyToken: 'le jeton manquait ou était faux',
   adviceStore:
-    'Le service renvoie un événement une seule fois, puis plus jamais : regardez-y qui a fini entre-temps, et cherchez la cause dans le journal.',
+    'Le service renvoie un événement une seule fois, puis plus jamais : regardez-y qui a fini entre-temps, et cherchez la cause dans le journal. Avec un export de celui-ci, {command} les trouve.',
   adviceAddress:
     'Si c’est le service, ajoutez son adresse à receiver.allowFrom ; si c’est l’un de vos proxys, réglez receiver.trustProxy.',
   adviceToken: 'Comparez receiver.token avec la « Webhook URL » du compte du service.',

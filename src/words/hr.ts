@@ -158,7 +158,7 @@ export const hr = {
   whyAddress: 'receiver.allowFrom ne sadrži tu adresu',
   whyToken: 'token nedostaje ili je pogrešan',
   adviceStore:
-    'Servis događaj šalje još jednom i više nikad: ondje pogledajte tko je u međuvremenu završio, a uzrok potražite u logu.',
+    'Servis događaj šalje još jednom i više nikad: ondje pogledajte tko je u međuvremenu završio, a uzrok potražite u logu. S njegovim izvozom {command} ih pronalazi.',
   adviceAddress:
     'Ako je to servis, dodajte njegovu adresu u receiver.allowFrom; ako je to vaš proxy, postavite receiver.trustProxy.',
   adviceToken: 'Usporedite receiver.token s „Webhook URL” na računu servisa.',

@@ -142,7 +142,7 @@ export const it = {
   whyAddress: 'receiver.allowFrom non contiene questo indirizzo',
   whyToken: 'il token mancava o era sbagliato',
   adviceStore:
-    'Il servizio invia un evento ancora una volta e poi mai più: guarda lì chi ha finito nel frattempo, e cerca la causa nel log.',
+    'Il servizio invia un evento ancora una volta e poi mai più: guarda lì chi ha finito nel frattempo, e cerca la causa nel log. Con una sua esportazione, {command} li trova.',
   adviceAddress:
     'Se è il servizio, aggiungi il suo indirizzo a receiver.allowFrom; se è un tuo proxy, imposta receiver.trustProxy.',
   adviceToken: 'Confronta receiver.token con la «Webhook URL» dell’account del servizio.',

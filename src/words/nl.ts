@@ -143,7 +143,7 @@ export const nl = {
   whyAddress: 'receiver.allowFrom bevat dat adres niet',
   whyToken: 'het token ontbrak of was onjuist',
   adviceStore:
-    'De dienst stuurt een gebeurtenis nog één keer en daarna nooit meer: kijk daar wie intussen klaar is, en zoek de oorzaak in het logboek.',
+    'De dienst stuurt een gebeurtenis nog één keer en daarna nooit meer: kijk daar wie intussen klaar is, en zoek de oorzaak in het logboek. Met een export ervan vindt {command} ze.',
   adviceAddress:
     'Is dat de dienst, voeg het adres dan toe aan receiver.allowFrom; is het een eigen proxy, stel dan receiver.trustProxy in.',
   adviceToken: 'Vergelijk receiver.token met de ‘Webhook URL’ in het account van de dienst.',

@@ -181,7 +181,7 @@ export const pl = {
   whyAddress: 'receiver.allowFrom nie zawiera tego adresu',
   whyToken: 'brak tokenu lub token jest błędny',
   adviceStore:
-    'Serwis wysyła zdarzenie jeszcze raz i nigdy więcej: sprawdź tam, kto w tym czasie skończył, a przyczyny szukaj w dzienniku.',
+    'Serwis wysyła zdarzenie jeszcze raz i nigdy więcej: sprawdź tam, kto w tym czasie skończył, a przyczyny szukaj w dzienniku. Z jego eksportem {command} ich znajdzie.',
   adviceAddress:
     'Jeśli to serwis, dodaj jego adres do receiver.allowFrom; jeśli to twoje proxy, ustaw receiver.trustProxy.',
   adviceToken: 'Porównaj receiver.token z „Webhook URL” na koncie serwisu.',

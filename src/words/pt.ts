@@ -138,7 +138,7 @@ export const pt = {
   whyAddress: 'receiver.allowFrom não contém esse endereço',
   whyToken: 'o token faltava ou estava errado',
   adviceStore:
-    'O serviço envia um evento mais uma vez e nunca mais: veja lá quem terminou nesse meio-tempo, e procure a causa no log.',
+    'O serviço envia um evento mais uma vez e nunca mais: veja lá quem terminou nesse meio-tempo, e procure a causa no log. Com uma exportação dele, {command} encontra-os.',
   adviceAddress:
     'Se for o serviço, adicione o endereço dele a receiver.allowFrom; se for um proxy seu, configure receiver.trustProxy.',
   adviceToken: 'Compare receiver.token com a “Webhook URL” na conta do serviço.',

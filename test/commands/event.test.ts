@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite';
 import { eventWith } from '../fixtures/event.ts';
 import { expect, test } from 'vitest';
 import { decide, planNotice } from '../../src/rules/decide.ts';
@@ -92,5 +93,8 @@ alerts: { silence: { after: 1d, then: [ { sink: ats } ] } }
   expect(text).toMatch(/ats {2}pending.* dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1/);
   const line = { id: notice.id, advice: 'Look there.', deliveries: [{ sink: 'ats', lastError: null }] };
   expect(jsonLines(await list('--json'))).toMatchObject([line]);
+  using db = new DatabaseSync(`${folder}/connector.db`);
+  db.exec(`update notices set recovered = 1, cause = 'silence over: ${notice.id}'`);
+  expect((await list()).out).toMatch(/ UTC {2}over: silence\n/);
   expect((await list('--since', '1h')).out).toBe('No notices.\n');
 });

@@ -52,7 +52,7 @@ describe('a sink that a person pauses', () => {
     expect({ code, out }).toEqual({
       code: 0,
       out: expect.stringMatching(
-        /^Nothing needs.*ats \(webhook\)  paused by \S+ since [^,]* UTC: it is being moved, 1 waiting\n/s,
+        /^Nothing needs.*ats \(webhook\)  paused by \S+ since [^,]* UTC: it is being moved, 1 waiting\n +to let it go on: candidate-connector resume ats\n/s,
       ),
     });
     const waits = /pending, waits: the sink is paused by \S+ since .* UTC: it is being moved/;

@@ -1,4 +1,4 @@
-import { passed } from '../../../src/connector.ts';
+import { failedCheck, passed } from '../../../src/connector.ts';
 import type { LiveCheck, RefreshTokens, Sink } from '../../../src/connector.ts';
 import { isMap, type Json } from '../../../src/model.ts';
 import type { Outcome } from '../../../src/model/outcomes.ts';
@@ -53,9 +53,7 @@ function checkOf(outcome: Outcome, { fields }: Pick<LookupOptions, 'fields'>): L
       ? outcome.receipt['facts']
       : outcome.outcome === 'retry' && outcome.progress;
   if (!so || !isMap(so)) {
-    const { detail } = outcome as { detail: string };
-    const advice = outcome.outcome === 'rejected' ? outcome.advice : 'Fix that, then check again.';
-    return { ok: false, what, detail, advice };
+    return failedCheck(what, outcome as Exclude<Outcome, { outcome: 'delivered' }>);
   }
   const found = isMap(so['fields']) ? so['fields'] : {};
   const words = Object.entries(fields).map(([name, { type }]) => `${name}: ${stateOf(found[name], type)}`);

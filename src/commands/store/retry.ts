@@ -25,7 +25,7 @@ export const retry = command({
       io.out(
         waits
           ? `${was}, and is tried ${when}. \`${program} status\` says how that went.`
-          : `${was}, and nothing waits for it. The next message shows whether it works: \`replay\` one, or \`send\` an event.`,
+          : `${was}, and nothing waits for it. The next message shows whether it works: \`replay\` one, or \`send\` an event, which people get like any other.`,
       );
       return exit.ok;
     }),

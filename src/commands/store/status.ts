@@ -1,4 +1,4 @@
-import { isForgotten, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
+import { isDown, isForgotten, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
 import {
   inLastHour,
   needsOf,
@@ -40,7 +40,13 @@ function statusText(found: Status, timeZone: string, io: Io): string {
   const pending = found.sinks.reduce((total, sink) => total + sink.pending, 0);
   const sections: { readonly [title: string]: readonly string[] } = {
     Config: configLines(found, io),
-    Store: found.unwritable === null ? [] : [printable(found.unwritable)],
+    Store:
+      found.unwritable === null
+        ? []
+        : [
+            printable(found.unwritable),
+            '  events are refused meanwhile; once it can be written, all goes on without a restart',
+          ],
     Receiver: [
       found.lastEventAt === null
         ? `no event yet; \`${program} send\` sends one`
@@ -51,8 +57,8 @@ function statusText(found: Status, timeZone: string, io: Io): string {
       printable(`${what}; the first at ${when(first, io)}, the last at ${when(last, io)}`),
       `  ${advice} When that is done: ${ignoring}`,
     ]),
-    Sinks: found.sinks.map((sink) => sinkText(sink, isRunning, io)),
-    'Look-ups': found.lookups.map((lookup) => sinkText(lookup, isRunning, io)),
+    Sinks: found.sinks.flatMap((sink) => sinkLines(sink, isRunning, io)),
+    'Look-ups': found.lookups.flatMap((lookup) => sinkLines(lookup, isRunning, io)),
     Waiting: [
       ...(found.undecided > 0
         ? [`${count(found.undecided, 'event')} to be decided, when look-ups have ended`]
@@ -120,8 +126,8 @@ function replicaLines(
   return lines;
 }
 
-/** How a sink fares, when it worked last, and how it did in the last hour. */
-function sinkText(one: SinkStatus, isRunning: boolean, io: Io): string {
+/** How a sink fares, when it worked last, how it did in the last hour, and what helps. */
+function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[] {
   const { sink, connector, pending, figures } = one;
   const lastSuccessAt = figures?.lastSuccessAt ?? null;
   const parts = [
@@ -131,7 +137,11 @@ function sinkText(one: SinkStatus, isRunning: boolean, io: Io): string {
     ...(figures === null ? [] : inLastHour(figures)),
   ];
   const name = lookupOf(sink) ?? (connector === null ? sink : `${sink} (${connector})`);
-  return `${printable(name)}  ${parts.join(', ')}`;
+  const line = `${printable(name)}  ${parts.join(', ')}`;
+  if (!isRunning || connector === null) return [line];
+  const word = printable(shellWord(sink));
+  if (isDown(one)) return [line, `  fix that, then: ${program} retry ${word}`];
+  return one.pause === null ? [line] : [line, `  to let it go on: ${program} resume ${word}`];
 }
 
 function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
@@ -144,8 +154,14 @@ function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
   if (byPerson) return paint(io, isForgotten(one) ? 'red' : 'yellow', byPerson);
   const trouble = troubleOf(one);
   const word = stateWord(state, figures);
-  if (trouble === null) return word === sinkStates.working ? paint(io, 'green', word) : word;
-  const why = trouble.because === null ? '' : `: ${printable(trouble.because.detail).replace(/\.$/, '')}`;
+  const because = trouble === null ? figures?.because : trouble.because;
+  const why = because ? `: ${printable(because.detail).replace(/\.$/, '')}` : '';
+  if (trouble === null)
+    return word === sinkStates[state]
+      ? state === 'working'
+        ? paint(io, 'green', word)
+        : word
+      : `${word}${why}`;
   const since = `${paint(io, 'red', word)} since ${when(trouble.since, io)}${why}`;
   if (pause === null) return since;
   return `${since}; next probe ${nextTryAt === null ? 'with the next message' : when(nextTryAt, io)}`;
@@ -162,7 +178,9 @@ function stuckLines(found: Status, state: 'dead' | 'held', io: Io): string[] {
   const ofNotices = stuckNotices(found, state);
   return [
     ...found[state].flatMap((stuck) => [causeText(stuck, io), `  ${printable(help[state](stuck))}`]),
-    ...(ofNotices > 0 ? [`${ofNotices} of notices: ${program} events --notices`] : []),
+    ...(ofNotices > 0
+      ? [`${ofNotices} of notices: ${program} events --notices lists them; replay or discard takes their ids`]
+      : []),
   ];
 }
 

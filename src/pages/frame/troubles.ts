@@ -20,7 +20,8 @@ export const troubleItems = (
     html`<li>
       <b>The store cannot be written</b>: ${seen(status.unwritable)}
       <div class="small muted">
-        Until it can, events are refused, or soon will be: the service sends each of them once more.
+        Until it can, events are refused, or soon will be: the service sends each of them once more. Once it
+        can, all goes on without a restart.
       </div>
     </li>`,
   status.unwritable === null &&
@@ -67,7 +68,7 @@ export const troubleItems = (
 
 function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html | false | null {
   const { times } = asked;
-  const { sink, connector, state, pause, nextTryAt } = one;
+  const { sink, connector, state, pause, pending, nextTryAt } = one;
   const trouble = troubleOf(one);
   if (trouble === null || connector === null) return null;
   if (pause?.by === 'person')
@@ -80,10 +81,9 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
         </div>
       </li>`
     );
-  const next = pause
-    ? html`It is tried again ${nextTryAt === null ? 'with the next message' : times.relative(nextTryAt)}; what
-      waits for it goes out then.`
-    : sinkRate(one, times);
+  const then = pending > 0 ? '; what waits for it goes out then.' : '.';
+  const nextTry = nextTryAt === null ? 'with the next message' : times.relative(nextTryAt);
+  const next = pause ? html`It is tried again ${nextTry}${then}` : sinkRate(one, times);
   return html`<li>
     <b>${seen(nameOf(sink))} is ${sinkStates[state]}</b> since
     ${times.short(trouble.since)}${trouble.because && `: ${seen(trouble.because.detail)}`}
