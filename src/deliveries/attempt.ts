@@ -112,7 +112,8 @@ async function attempt(sink: Sink<Json>, items: readonly CallItem[]): Promise<En
       const knowledge = knowledgeOf(item);
       if (sentItems.has(item)) return sent(sink, item, sentItems.get(item), knowledge);
       if (knowledge.kind === 'known') return { outcome: knowledge.outcome };
-      if (knowledge.kind === 'absent') return { outcome: laterMayHaveArrived, confirmedAbsent: true };
+      if (knowledge.kind === 'absent')
+        return { outcome: anotherMayHaveArrived, confirmedAbsent: true, unsent: true };
       return { outcome: unknown('unexpected', knowledge.detail), hold: true, unsent: true };
     });
   } catch (error) {
@@ -120,9 +121,9 @@ async function attempt(sink: Sink<Json>, items: readonly CallItem[]): Promise<En
   }
 }
 
-const laterMayHaveArrived = retry(
+const anotherMayHaveArrived = retry(
   'unexpected',
-  'No earlier attempt had arrived. Nothing was sent: a later message may have taken its place, which is asked for first.',
+  'No earlier attempt had arrived. Nothing was sent: another message may have taken its place, which is asked for first.',
 );
 
 /** Asks the tool what has become of earlier attempts, in the order of the items. */

@@ -108,10 +108,11 @@ export async function prepareAttempt(
     let asksOnly = false;
     // Of those that may begin a thread only one does.
     if (thread !== null && (prepared.replaces ? !overtaken : told === null)) {
-      const beside = await parts.store.uncertainBeside(delivery.lane, claimed.row.seq, thread);
-      // Of two that may have arrived, the earlier one is asked about first.
-      asksOnly = beside !== null && delivery.uncertain && beside.seq > claimed.row.seq;
-      if (beside && !asksOnly) return { claimed, until: Math.max(beside.askedAt, now) + afterAskingMs };
+      const askedAt = await parts.store.uncertainBeside(delivery.lane, claimed.row.seq, thread);
+      if (askedAt !== null && !delivery.uncertain)
+        return { claimed, until: Math.max(askedAt, now) + afterAskingMs };
+      // Of several that may have arrived, each is asked about before one is sent.
+      asksOnly = askedAt !== null;
     }
     const of = { threadOf: told?.receipt ?? null, overtaken };
     const request = { ...requestFor(parts, claimed, prepared.message, now), ...of };

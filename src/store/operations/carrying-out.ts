@@ -131,9 +131,9 @@ export const sql = {
   receiptOfThread: query<{ readonly receipt: string; readonly seq: number }>(`
   select receipt, seq from deliveries where sink = $1 and thread = $2 and state = 'delivered'
   order by seq desc limit 1`),
-  uncertainBeside: query<{ readonly due_at: number; readonly seq: number }>(`
-  select due_at, seq from deliveries where lane = $1 and uncertain = 1 and state = 'pending' and seq <> $2
-    and (thread is null or thread = $3) order by seq limit 1`),
+  uncertainBeside: query<{ readonly due_at: number }>(`
+  select due_at from deliveries where lane = $1 and uncertain = 1 and state = 'pending' and seq <> $2
+    and (thread is null or thread = $3) order by due_at desc limit 1`),
   /** No index serves this, so only the newest $2 deliveries are looked at. */
   newestReceipt: query<{ readonly receipt: string }>(`
   select receipt from (select lane, state, receipt from deliveries order by seq desc limit $2) as newest
@@ -318,17 +318,12 @@ export function* threadOf(sink: string, thread: string): Operation<Told | null> 
 }
 
 /**
- * The first other delivery of this lane that may have arrived with this thread key, and when the tool is asked about it.
+ * When the tool is asked about the last of the other deliveries of this lane that may have arrived with this thread key.
  * Null: there is none.
  */
-export function* uncertainBeside(lane: string, seq: number, thread: string): Operation<Uncertain | null> {
+export function* uncertainBeside(lane: string, seq: number, thread: string): Operation<number | null> {
   const row = yield* get(sql.uncertainBeside, lane, seq, thread);
-  return row ? { seq: row.seq, askedAt: row.due_at } : null;
-}
-
-export interface Uncertain {
-  readonly seq: number;
-  readonly askedAt: number;
+  return row?.due_at ?? null;
 }
 
 /** The receipt of the newest delivered message in this lane, if it is among the store's newest deliveries. */
