@@ -1,4 +1,5 @@
 import { connectors } from '../../connectors/index.ts';
+import { proveAtStart } from '../config/live/prove-at-start.ts';
 import { changedOf, markOf, reloadConfig, watchConfig } from '../config/live/reload.ts';
 import { checkSecrets } from '../deliveries/connected-sinks.ts';
 import { watchAlerts } from '../ops/alerts/watch.ts';
@@ -16,13 +17,18 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
   const { store, log, metrics, clock, replicas, sinks, worker, whole, wake } = working;
   const closing = new AbortController();
   undo.defer(() => closing.abort());
+  const asked = { env, connectors, thread: reloadThread, signal: closing.signal };
+  const tellProblems = () => {
+    void announcer.say();
+    metrics.configReloadFailed();
+  };
   let textRead = text.inForce;
   const watch = watchConfig(file, {
     inForce: markOf(read),
     files: () => config().files,
     load: (changed, signal) => {
       textRead = changed;
-      return reloadConfig(changed, file, { env, connectors, thread: reloadThread, signal });
+      return reloadConfig(changed, file, { ...asked, signal });
     },
     onLoaded: async (next) => {
       const [before, sinksBefore] = [config(), whole().sinks];
@@ -36,12 +42,13 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
     },
     onFailed: (error) => {
       live.failed(error);
-      void announcer.say();
-      metrics.configReloadFailed();
+      tellProblems();
       log.error({ file, err: error }, 'config not reloaded: the old one stays');
     },
   });
   undo.defer(() => watch.close());
+  let isProven = false;
+  void proveAtStart(live, textRead, { ...asked, log, broken: tellProblems }).finally(() => (isProven = true));
   const [newest] = await store.notices({ limit: 1 });
   const stopAlerts = watchAlerts({
     nextId: noticeIds({ after: newest?.notice.id }),
@@ -49,7 +56,8 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
     clock,
     config: whole,
     wake,
-    mine: () => replicas.holding(alertsLease) !== null,
+    // Before, a policy that does not hold would look as if it did.
+    mine: () => isProven && replicas.holding(alertsLease) !== null,
     paused: () => worker.pauses(),
     refused: () => live.refused,
     isWaiting: () => live.waiting.length > 0,

@@ -29,8 +29,9 @@ const alerts: { readonly [kind in AlertKind]: AlertKeys } = {
     after: duration({ min: '1s' }).prefault('15m').describe('How long a sink has to be down.'),
   },
   config: {
-    description: 'A changed config was refused; the one before it stays in force.',
-    after: duration().prefault('0s').describe('How long it has to stay refused.'),
+    description:
+      'A changed config was refused, and the one before it stays in force; or the one in force breaks a policy.',
+    after: duration().prefault('0s').describe('How long that has to last.'),
   },
   refused: {
     description: 'Events were refused: the store could not take them, or for the address or the token.',

@@ -86,8 +86,8 @@ export interface Troubles {
   /** Why the store cannot be written; null if it can. */
   readonly unwritable: string | null;
   readonly refused: readonly RefusedEvents[];
-  /** The changed config was refused. */
-  readonly isRefused: boolean;
+  /** The configs whose file is not in force as it is, or breaks a policy. */
+  readonly refusedConfigs: readonly { readonly isInForce?: boolean }[];
   /** Changed keys wait for a restart. */
   readonly isWaiting: boolean;
   /** Nobody is let in on the admin port. */
@@ -112,7 +112,7 @@ export interface Need {
  * Pure.
  */
 export function needsOf(
-  { isServed, unwritable, refused, isRefused, isWaiting, isClosed, sinks, failing, stuck }: Troubles,
+  { isServed, unwritable, refused, refusedConfigs, isWaiting, isClosed, sinks, failing, stuck }: Troubles,
   wording = english,
 ): Need[] {
   const down = sinks.filter(isDown);
@@ -130,7 +130,12 @@ export function needsOf(
       command: 'status',
     },
     ...refusals(refused, wording).map(({ words, what }) => ({ words, sentence: what, command: 'status' })),
-    isRefused && {
+    refusedConfigs.some(({ isInForce }) => isInForce) && {
+      words: 'the config in force breaks a policy',
+      sentence: wording.say('needBroken'),
+      command: 'check',
+    },
+    refusedConfigs.some(({ isInForce }) => !isInForce) && {
       words: 'the changed config was refused',
       sentence: wording.say('needConfig'),
       command: 'check',

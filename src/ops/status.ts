@@ -58,7 +58,12 @@ export function createAnnouncer({ store, clock, live, id, failed }: AnnouncerPar
           id: plan.id,
           file,
           since,
-          refused: refused && { since: refused.since, problem: refused.problem, others: refused.others },
+          refused: refused && {
+            since: refused.since,
+            problem: refused.problem,
+            others: refused.others,
+            isInForce: refused.isInForce,
+          },
           waiting,
           closed: tooShort(admin)?.message ?? null,
         },
@@ -232,7 +237,7 @@ export function needsOf({ replicas, sinks, lookups, unwritable, refused, failing
     isServed: replicas.length > 0 || unwritable !== null,
     unwritable,
     refused,
-    isRefused: replicas.some(({ config }) => config.refused !== null),
+    refusedConfigs: replicas.flatMap(({ config }) => config.refused ?? []),
     isWaiting: replicas.some(({ config }) => config.waiting.length > 0),
     isClosed: replicas.some(({ config }) => typeof config.closed === 'string'),
     sinks: [...sinks, ...lookups].filter(({ connector }) => connector !== null),
@@ -323,7 +328,12 @@ function configJson(replica: ReplicaState | undefined) {
   return {
     file,
     since: iso(since),
-    refused: refused && { ...refused, since: iso(refused.since) },
+    refused: refused && {
+      since: iso(refused.since),
+      problem: refused.problem,
+      others: refused.others,
+      inForce: refused.isInForce ?? false,
+    },
     waitsForRestart: waiting,
     adminClosed: closed,
   };

@@ -74,7 +74,7 @@ export const de = {
     other: '{count} Zustellungen an {sink} warten auf eine Entscheidung',
   },
   noticePaused: 'Nachrichten an {sink} gehen nicht hinaus',
-  noticeConfig: 'Die geänderte Konfiguration wurde abgelehnt',
+  noticeConfig: 'Die Konfiguration hat einen Fehler',
   noticeRefused: {
     one: '{count} Ereignis abgelehnt, von {from}',
     other: '{count} Ereignisse abgelehnt, von {from}',
@@ -179,6 +179,7 @@ export const de = {
   needServed: 'Kein Connector bedient den Speicher',
   needUnwritable: 'Der Speicher ist nicht beschreibbar: {why}',
   needConfig: 'Die geänderte Konfiguration ist abgelehnt',
+  needBroken: 'Die geltende Konfiguration verletzt eine Policy',
   needRestart: 'Geänderte Schlüssel warten auf einen Neustart',
   needClosed: 'Der Admin-Port lässt niemanden ein, weil sein Passwort zu kurz ist',
   needDown: 'Zurzeit gestört: {sinks}',

@@ -73,7 +73,7 @@ export const es = {
     other: '{count} entregas a {sink} esperan una decisión',
   },
   noticePaused: 'los mensajes a {sink} no salen',
-  noticeConfig: 'la configuración modificada fue rechazada',
+  noticeConfig: 'la configuración tiene un error',
   noticeRefused: {
     one: '{count} evento rechazado, de {from}',
     other: '{count} eventos rechazados, de {from}',
@@ -175,6 +175,7 @@ export const es = {
   needServed: 'Ningún conector atiende el almacenamiento',
   needUnwritable: 'No se puede escribir en el almacenamiento: {why}',
   needConfig: 'La configuración modificada está rechazada',
+  needBroken: 'La configuración en vigor incumple una política',
   needRestart: 'Hay claves modificadas que esperan un reinicio',
   needClosed: 'El puerto de administración no deja entrar a nadie, porque su contraseña es demasiado corta',
   needDown: 'Ahora no funcionan: {sinks}',

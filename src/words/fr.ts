@@ -76,7 +76,7 @@ export const fr = {
     other: '{count} envois vers {sink} attendent une décision',
   },
   noticePaused: 'les messages vers {sink} ne partent pas',
-  noticeConfig: 'la configuration modifiée a été refusée',
+  noticeConfig: 'la configuration comporte une erreur',
   noticeRefused: {
     one: '{count} événement refusé, de {from}',
     other: '{count} événements refusés, de {from}',
@@ -180,6 +180,7 @@ export const fr = {
   needServed: 'Aucun connecteur ne sert le stockage',
   needUnwritable: 'Le stockage n’accepte pas l’écriture : {why}',
   needConfig: 'La configuration modifiée est refusée',
+  needBroken: 'La configuration en vigueur enfreint une règle de policies',
   needRestart: 'Des clés modifiées attendent un redémarrage',
   needClosed: 'Le port d’administration ne laisse entrer personne, car son mot de passe est trop court',
   needDown: 'En panne : {sinks}',

@@ -80,7 +80,7 @@ export const hr = {
     other: '{count} isporuka za {sink} čeka odluku',
   },
   noticePaused: 'poruke za {sink} ne odlaze',
-  noticeConfig: 'promijenjena konfiguracija je odbijena',
+  noticeConfig: 'konfiguracija ima pogrešku',
   noticeRefused: {
     one: '{count} događaj odbijen, s adrese {from}',
     few: '{count} događaja odbijena, s adrese {from}',
@@ -202,6 +202,7 @@ export const hr = {
   needServed: 'Nijedan konektor ne poslužuje spremište',
   needUnwritable: 'U spremište se ne može pisati: {why}',
   needConfig: 'Promijenjena konfiguracija je odbijena',
+  needBroken: 'Konfiguracija na snazi krši pravilo iz policies',
   needRestart: 'Promijenjeni ključevi čekaju ponovno pokretanje',
   needClosed: 'Administracijski port ne pušta nikoga, jer mu je lozinka prekratka',
   needDown: 'Trenutačno ne radi: {sinks}',

@@ -76,7 +76,7 @@ export const it = {
     other: '{count} consegne a {sink} attendono una decisione',
   },
   noticePaused: 'i messaggi a {sink} non partono',
-  noticeConfig: 'la configurazione modificata è stata rifiutata',
+  noticeConfig: 'la configurazione ha un errore',
   noticeRefused: {
     one: '{count} evento rifiutato, da {from}',
     other: '{count} eventi rifiutati, da {from}',
@@ -180,6 +180,7 @@ export const it = {
   needServed: 'Nessun connettore serve l’archivio',
   needUnwritable: 'Non è possibile scrivere nell’archivio: {why}',
   needConfig: 'La configurazione modificata è rifiutata',
+  needBroken: 'La configurazione in vigore viola una policy',
   needRestart: 'Alcune chiavi modificate attendono un riavvio',
   needClosed: 'La porta di amministrazione non fa entrare nessuno, perché la sua password è troppo corta',
   needDown: 'Ora non funzionano: {sinks}',

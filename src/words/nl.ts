@@ -73,7 +73,7 @@ export const nl = {
     other: '{count} leveringen aan {sink} wachten op een beslissing',
   },
   noticePaused: 'berichten aan {sink} gaan niet uit',
-  noticeConfig: 'de gewijzigde configuratie is geweigerd',
+  noticeConfig: 'de configuratie heeft een fout',
   noticeRefused: {
     one: '{count} gebeurtenis geweigerd, van {from}',
     other: '{count} gebeurtenissen geweigerd, van {from}',
@@ -178,6 +178,7 @@ export const nl = {
   needServed: 'Geen connector bedient de opslag',
   needUnwritable: 'Er kan niet naar de opslag worden geschreven: {why}',
   needConfig: 'De gewijzigde configuratie is geweigerd',
+  needBroken: 'De geldende configuratie schendt een policy',
   needRestart: 'Gewijzigde sleutels wachten op een herstart',
   needClosed: 'De beheerpoort laat niemand binnen, omdat het wachtwoord te kort is',
   needDown: 'Nu buiten werking: {sinks}',

@@ -95,7 +95,7 @@ export const pl = {
     other: '{count} wysyłki do {sink} czeka na decyzję',
   },
   noticePaused: 'wiadomości do {sink} nie wychodzą',
-  noticeConfig: 'zmieniona konfiguracja została odrzucona',
+  noticeConfig: 'konfiguracja zawiera błąd',
   noticeRefused: {
     one: 'odrzucono {count} zdarzenie, od {from}',
     few: 'odrzucono {count} zdarzenia, od {from}',
@@ -256,6 +256,7 @@ export const pl = {
   needServed: 'Żaden konektor nie obsługuje magazynu danych',
   needUnwritable: 'Nie można zapisać danych: {why}',
   needConfig: 'Zmieniona konfiguracja jest odrzucona',
+  needBroken: 'Obowiązująca konfiguracja łamie zasadę z policies',
   needRestart: 'Zmienione klucze czekają na ponowne uruchomienie',
   needClosed: 'Port administracyjny nikogo nie wpuszcza, bo jego hasło jest za krótkie',
   needDown: 'Obecnie nie działa: {sinks}',

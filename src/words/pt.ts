@@ -74,7 +74,7 @@ export const pt = {
     other: '{count} entregas para {sink} esperam uma decisão',
   },
   noticePaused: 'as mensagens para {sink} não saem',
-  noticeConfig: 'a configuração alterada foi recusada',
+  noticeConfig: 'a configuração tem um erro',
   noticeRefused: {
     one: '{count} evento recusado, de {from}',
     other: '{count} eventos recusados, de {from}',
@@ -176,6 +176,7 @@ export const pt = {
   needServed: 'Nenhum conector atende o armazenamento',
   needUnwritable: 'Não é possível gravar no armazenamento: {why}',
   needConfig: 'A configuração alterada está recusada',
+  needBroken: 'A configuração em vigor viola uma política',
   needRestart: 'Chaves alteradas esperam uma reinicialização',
   needClosed: 'A porta de administração não deixa ninguém entrar, porque a senha dela é curta demais',
   needDown: 'Fora do ar agora: {sinks}',

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { jsonLines, run, workplace } from './tools.ts';
+import { writeFile } from 'node:fs/promises';
+import { expect, test, vi } from 'vitest';
+import { jsonLines, loud, run, serve, workplace } from './tools.ts';
 
 const config = `sinks:
   slack: { connector: slack, token: '\${SLACK}' }
@@ -134,4 +135,42 @@ test.each([
   expect(errors).toEqual([
     expect.objectContaining({ line: 14, column, message: expect.stringMatching(message) }),
   ]);
+});
+
+test('a config that a start took although a policy does not hold needs a person, until it holds', async () => {
+  const { folder, write } = await workplace();
+  const text = (channel: string) =>
+    `${loud(folder)}sinks: { ats: { connector: slack, token: xoxb-1 } }
+rules: [ { name: all, when: {}, then: [ { sink: ats, channel: '${channel}', text: x } ] } ]
+policies: [ { never: { sink: ats, channel: '#hiring', when: {} } } ]\n`;
+  const file = await write('config.yaml', text('#hiring'));
+  const { lines } = await serve(file);
+  const breaks = 'this does not hold: ats #hiring hears of { status: ';
+  const warned = () => lines().filter(({ msg }) => msg.startsWith('the config in force breaks a policy'));
+  await vi.waitFor(() => expect(warned()).toHaveLength(1), 20_000);
+  expect(warned()[0]).toMatchObject({ file, line: 8, msg: expect.stringContaining(breaks) });
+  const status = () => run(['status', '--config', file]);
+  await vi.waitFor(async () => expect((await status()).code).toBe(4), 20_000);
+  const { out } = await status();
+  expect(out).toMatch(/^A person is needed: the config in force breaks a policy\.\n/);
+  expect(out).toContain(`it breaks a policy: ${file}:8:13: ${breaks}`);
+  const { admin } = lines().find(({ msg }) => msg === 'ready')!;
+  const read = async (path: string) => (await fetch(`${admin}${path}`)).text();
+  expect(JSON.parse(await read('/api/status'))).toMatchObject({
+    needs: ['the config in force breaks a policy'],
+    config: { refused: { inForce: true, problem: expect.stringContaining(breaks), others: 0 } },
+  });
+  for (const path of ['/', '/attention'])
+    expect(await read(path)).toMatch(
+      /The config in force breaks a policy<\/b>:\s+\S+:8:13: this does not hold/,
+    );
+  expect(await read('/metrics')).toContain('config_reload_failed 1');
+  // The file as it is, once more: it is still in force.
+  await writeFile(file, `${text('#hiring')}# \n`);
+  const refused = () => lines().filter(({ msg }) => msg.startsWith('config not reloaded'));
+  await vi.waitFor(() => expect(refused()).toHaveLength(1), 20_000);
+  expect((await status()).out).toMatch(/^A person is needed: the config in force breaks a policy\.\n/);
+  await writeFile(file, text('#other'));
+  await vi.waitFor(async () => expect((await status()).code).toBe(0), 20_000);
+  expect(warned()).toHaveLength(1);
 });

@@ -485,7 +485,7 @@ describe('what a notice says where its action says nothing', () => {
     ],
     ['held', { count: 2 }, '2 deliveries to ats & co held for a person to decide'],
     ['paused', {}, 'messages to ats & co do not go out'],
-    ['config', {}, 'the changed config was refused'],
+    ['config', {}, 'the config has a problem'],
     ['silence', {}, 'no event since Fri, Nov 20, 2026, 12:00 PM UTC'],
   ] as const)('%s %j: in short, in detail, and what to do', (kind, over, short) => {
     const escaped = short.replace('&', '&amp;');

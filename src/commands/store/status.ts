@@ -116,8 +116,11 @@ function replicaLines(
   const lines = [`${printable(file)}, in force since ${when(since, io)}`];
   if (refused !== null) {
     const more = refused.others === 0 ? '' : ` (and ${count(refused.others, 'more problem')})`;
+    const what = refused.isInForce
+      ? 'it breaks a policy'
+      : `the file as it is now was refused at ${when(refused.since, io)}`;
     lines.push(
-      `the file as it is now was refused at ${when(refused.since, io)}: ${printable(refused.problem)}${more}`,
+      `${what}: ${printable(refused.problem)}${more}`,
       `correct it; ${program} check --config ${printable(file)} shows all that is wrong`,
     );
   }

@@ -30,13 +30,17 @@ const restartKeys = [
  */
 const earlierMasks = 3;
 
+type Problems = Pick<RefusedConfig, 'since' | 'problem' | 'others'>;
+
 /** The config in force, and whether the last reload failed. */
 export class LiveConfig {
   #config: Config;
   /** Those of the config in force and of the ones before it, newest first. */
   #masks: readonly Mask[];
   #waiting: readonly string[] = [];
-  #refused: Omit<RefusedConfig, 'loadedAt'> | null = null;
+  #refused: Problems | null = null;
+  /** Of the config in force: a start proves its policies only afterwards. */
+  #broken: Problems | null = null;
   #loadedAt = Date.now();
   readonly tokens: CallerTokens;
 
@@ -72,11 +76,21 @@ export class LiveConfig {
     this.#config = Object.freeze({ ...adopted, mask });
     this.#waiting = kept.map((name) => name.replace(/Ms$/, ''));
     this.#refused = null;
+    this.#broken = null;
     this.#loadedAt = Date.now();
     return formerUntil;
   }
 
   failed(error: Error): void {
+    this.#refused = this.#problemsOf(error, this.#refused?.since);
+  }
+
+  /** The config in force breaks policies. */
+  breaks(error: ConfigError): void {
+    this.#broken = this.#problemsOf(error);
+  }
+
+  #problemsOf(error: Error, since = Date.now()): Problems {
     const { file, mask } = this.#config;
     const errors =
       error instanceof ConfigError ? error.problems.filter(({ severity }) => severity === 'error') : [];
@@ -84,22 +98,22 @@ export class LiveConfig {
     const problem = first
       ? `${first.file ?? file}:${first.line}:${first.column}: ${first.message}`
       : error.message;
-    this.#refused = {
-      file,
-      problem: mask(problem),
-      others: Math.max(0, errors.length - 1),
-      since: this.#refused?.since ?? Date.now(),
-    };
+    return { since, problem: mask(problem), others: Math.max(0, errors.length - 1) };
   }
 
-  /** Why the file is not in force as it is; null if it is. */
+  /** Why the file is not in force as it is, or what is wrong with it all the same; null if nothing is. */
   get refused(): RefusedConfig | null {
-    return this.#refused && { ...this.#refused, loadedAt: this.#loadedAt };
+    // It is refused again where it became as it was at the start.
+    const isInForce =
+      this.#broken !== null && [undefined, this.#broken.problem].includes(this.#refused?.problem);
+    const found = isInForce ? this.#broken : this.#refused;
+    return found && { ...found, isInForce, file: this.#config.file, loadedAt: this.#loadedAt };
   }
 
   /** Ready also with the old config. This is public, so only the log says what is wrong with the new one. */
   readiness(): ReadinessPart {
     const part = { part: 'config', ok: true };
+    if (this.refused?.isInForce) return { ...part, detail: 'A policy does not hold; the log says which.' };
     if (this.#refused)
       return { ...part, detail: 'The changed file has problems; the config before it stays in force.' };
     if (this.#waiting.length === 0) return part;

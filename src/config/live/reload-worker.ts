@@ -13,6 +13,8 @@ export interface ReloadQuestion {
   readonly text: string;
   readonly file: string;
   readonly env: LoadOptions['env'];
+  /** It is in force: only what `policyProblems` says of it is asked, and answered. */
+  readonly isInForce?: true;
 }
 
 /** All that it found out: what is wrong with the text, or what it says, with the files that its references name. */
@@ -27,6 +29,12 @@ export type ReloadAnswer =
 
 /** How long the main thread may take to compile it: nobody is answered meanwhile. */
 const longestCompileMs = 1000;
+
+function prove({ text, file, env }: ReloadQuestion): Problem[] {
+  const { checked, at } = checkText(text, file, { env, connectors });
+  const { plan, policies, values } = checked;
+  return policyProblems({ plan: plan!, policies, at, mask: values.mask });
+}
 
 function check({ text, file, env }: ReloadQuestion): ReloadAnswer {
   const secretFiles = new Map<string, string>();
@@ -61,5 +69,6 @@ function computedMs(): number {
   return (user + system) / 1000;
 }
 
+const question = workerData as ReloadQuestion;
 // oxlint-disable-next-line require-post-message-target-origin -- that is of browsers
-parentPort?.postMessage(check(workerData as ReloadQuestion));
+parentPort?.postMessage(question.isInForce ? prove(question) : check(question));

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { type Config, ConfigError } from '../config.ts';
+import { type Config, ConfigError, type Problem } from '../config.ts';
 import { readFrom, readText, type ReadText } from '../text/files.ts';
 import { type FileMarks, markOfFile } from '../text/references.ts';
 import { compileConfig, type LoadOptions, textOf } from '../load.ts';
@@ -167,6 +167,16 @@ export async function reloadConfig(text: string, file: string, options: ReloadOp
   const { env, connectors } = options;
   const readFile = readFrom(secretFiles);
   return compileConfig(JSON.parse(value), file, warnings, { env, connectors, readFile });
+}
+
+/** What is wrong with the policies of the config in force: a start does not wait for that. */
+export async function provePolicies(
+  text: string,
+  file: string,
+  options: ReloadOptions,
+): Promise<readonly Problem[]> {
+  const question: ReloadQuestion = { text, file, env: { ...options.env }, isInForce: true };
+  return askThread(options.thread, question, { file, ...options });
 }
 
 interface AskOptions extends Pick<ReloadOptions, 'deadlineMs' | 'signal'> {

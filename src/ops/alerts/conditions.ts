@@ -42,8 +42,9 @@ export interface Situation {
   readonly lastEventAt: number;
 }
 
-/** A changed config that was refused. */
+/** A changed config that was refused; or the one in force, which a start took although a policy does not hold. */
 export interface RefusedConfig {
+  readonly isInForce: boolean;
   /** Since when the file was refused at each change (ms). */
   readonly since: number;
   /** Where the first problem is, and what it is. */
@@ -140,15 +141,15 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation, wording: 
     ),
   config: ({ refused, now }, wording) => {
     if (refused === null) return [];
-    const { problem, others, file, since, loadedAt } = refused;
+    const { isInForce, problem, others, file, since, loadedAt } = refused;
     const more = others === 0 ? '' : ` ${wording.say('moreProblems', { count: others })}`;
+    const what = `${asSentence(problem)}${more}`;
     return [
       noticeOf('config', since, {
         cause: `config: ${problem}`,
-        detail: wording.say('configDetail', {
-          problem: `${asSentence(problem)}${more}`,
-          time: inWords(now - loadedAt, wording),
-        }),
+        detail: isInForce
+          ? `${wording.say('needBroken')}. ${what}`
+          : wording.say('configDetail', { problem: what, time: inWords(now - loadedAt, wording) }),
         advice: wording.say('configAdvice', { command: `${program} check --config ${file}` }),
       }),
     ];

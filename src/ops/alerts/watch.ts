@@ -217,7 +217,7 @@ class AlertWatch {
       isServed: true,
       unwritable: null,
       refused: await store.refused(),
-      isRefused: refused !== null,
+      refusedConfigs: refused === null ? [] : [refused],
       isWaiting: this.#parts.isWaiting(),
       isClosed: tooShort(config().admin) !== null,
       sinks: down,

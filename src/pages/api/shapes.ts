@@ -120,7 +120,14 @@ export const pausedSink = z.object({ sink: z.string(), state: sinkState, ...paus
 const config = z.object({
   file: z.string().nullable(),
   since: time.nullable(),
-  refused: z.object({ since: time, problem: z.string(), others: count }).nullable(),
+  refused: z
+    .object({
+      since: time,
+      problem: z.string(),
+      others: count,
+      inForce: z.boolean().describe('A start took it, although a policy does not hold.'),
+    })
+    .nullable(),
   waitsForRestart: z.array(z.string()),
   adminClosed: z.string().nullable().describe('Why nobody is let in on the admin port.'),
 });

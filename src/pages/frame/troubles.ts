@@ -41,11 +41,17 @@ export const troubleItems = (
       html`${
         refused &&
         html`<li>
-          <b>The changed config was refused</b> ${asked.times.short(refused.since)}:
+          ${
+            refused.isInForce
+              ? html`<b>The config in force breaks a policy</b>:`
+              : html`<b>The changed config was refused</b> ${asked.times.short(refused.since)}:`
+          }
           ${seen(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
           <div class="small muted">
-            The one before stays in force. <code>${program} check --config ${file}</code> shows all that is
-            wrong.
+            ${!refused.isInForce && 'The one before stays in force. '}<code
+              >${program} check --config ${file}</code
+            >
+            shows all that is wrong.
           </div>
         </li>`
       }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}${

@@ -57,11 +57,12 @@ export interface ReplicaState {
     readonly file: string;
     /** When it was loaded (ms). */
     readonly since: number;
-    /** Null if the file is in force as it is; see RefusedConfig. */
+    /** Null if the file is in force as it is, and nothing is wrong with it; see RefusedConfig. */
     readonly refused: {
       readonly since: number;
       readonly problem: string;
       readonly others: number;
+      readonly isInForce?: boolean;
     } | null;
     /** The changed keys that take effect at the next start. */
     readonly waiting: readonly string[];

@@ -1,0 +1,36 @@
+import type { Logger } from 'pino';
+import { configError } from '../text/problems.ts';
+import type { LiveConfig } from './live-config.ts';
+import { provePolicies, type ReloadOptions } from './reload.ts';
+
+interface ProvingParts extends ReloadOptions {
+  readonly log: Logger;
+  /** Called where a policy does not hold. */
+  readonly broken: () => void;
+}
+
+/** Whether the policies of the config hold that a start has put in force: it does not wait for that. Never throws. */
+export async function proveAtStart(
+  live: LiveConfig,
+  text: string,
+  { log, broken, ...options }: ProvingParts,
+): Promise<void> {
+  const started = live.config;
+  const { file, policies } = started;
+  if (policies.length === 0) return;
+  try {
+    const problems = await provePolicies(text, file, options);
+    if (live.config !== started) return;
+    const errors = problems.filter(({ severity }) => severity === 'error');
+    for (const one of problems) {
+      const { line, column, message } = one;
+      const said = errors.includes(one) ? `the config in force breaks a policy: ${message}` : message;
+      log.warn({ file, line, column }, said);
+    }
+    if (errors.length === 0) return;
+    live.breaks(configError(file, errors));
+    broken();
+  } catch (err) {
+    if (!options.signal?.aborted) log.warn({ err }, 'it could not be found out whether the policies hold');
+  }
+}
