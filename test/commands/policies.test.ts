@@ -154,7 +154,7 @@ policies: [ { never: { sink: ats, channel: '#hiring', when: {} } } ]\n`;
   const { out } = await status();
   expect(out).toMatch(/^A person is needed: the config in force breaks a policy\.\n/);
   expect(out).toContain(`it breaks a policy: ${file}:8:13: ${breaks}`);
-  const { admin } = lines().find(({ msg }) => msg === 'ready')!;
+  const admin = String(lines().find(({ msg }) => msg === 'ready')!['admin']);
   const read = async (path: string) => (await fetch(`${admin}${path}`)).text();
   expect(JSON.parse(await read('/api/status'))).toMatchObject({
     needs: ['the config in force breaks a policy'],
