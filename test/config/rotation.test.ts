@@ -35,7 +35,10 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
   await rotate('xoxb-wrong-one-of-them');
   const refused = () => saying('the changed secrets of a sink do not work');
   await vi.waitFor(() => expect(refused()).toHaveLength(1), 15_000);
-  expect(refused()[0]).toMatchObject({ sink: 'slack', detail: expect.stringContaining('invalid_auth') });
+  expect(refused()[0]).toMatchObject({
+    sink: 'slack',
+    detail: expect.stringMatching(/^The check "token valid" failed: .*invalid_auth/),
+  });
   expect(saying('config reloaded')).toMatchObject([{ changedFiles: [join(secrets, 'token')] }]);
   await post(app, { candidateId: 'Ben' });
   await vi.waitFor(

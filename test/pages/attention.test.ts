@@ -218,6 +218,22 @@ rules:
     await settled(file, /^(delivered|dead|discarded)$/);
   });
 
+  test('says of a refused message what to put right, and of a tool that was away to wait for it', async () => {
+    const ats = await endpoint();
+    ats.faults.decide = ({ name }) => ({ kind: 'status', status: name === 'PUT' ? 503 : 422 });
+    const retry = 'timeout: 100ms, retry: { minDelay: 10ms, maxDelay: 10ms, giveUpAfter: 100ms }';
+    const { app, file, login, page } = await startPages(`
+sinks: { ats: { connector: webhook, url: '${ats.url}', allowPrivate: true, ${retry} } }
+rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, method: PUT } ] } ]
+`);
+    await post(app, { candidateId: 'Dana' });
+    await settled(file);
+    await login();
+    const text = await page('/attention');
+    expect(text).toMatch(/answered 422[^]*?Put right what it says, there or in the config/);
+    expect(text).toMatch(/answered 503[^]*?The tool did not work\. When it does again/);
+  });
+
   test('may be hundreds, with many causes', async () => {
     const ats = await endpoint();
     ats.faults.decide = () => ({ kind: 'status', status: 410 });
