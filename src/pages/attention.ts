@@ -240,7 +240,7 @@ function fixFor({ state, cause }: Group): string {
   if (state === 'held')
     return 'Nobody can ask this tool what arrived. Look there: replay what is missing, discard what came.';
   if (ofRule(cause) !== null)
-    return 'The tool refuses this message. Put that right there or in the config, then replay: it goes by the config in force.';
+    return 'When that is put right, there or in the config, replay: it goes by the config in force.';
   if (cause === 'auth') return 'The credentials were refused. Give it new ones, then replay.';
   if (passing.has(cause)) return 'The tool did not work. When it does again (check --live asks it), replay.';
   return 'Put right what it says, there or in the config, then replay: it goes by the config in force.';

@@ -46,6 +46,7 @@ export const eventPage: Page = {
           <h2>
             ${!story.decided ? 'Not decided yet' : deliveries.length === 0 ? 'Nobody was told' : 'Who was told'}
           </h2>
+          ${deliveries.length === 0 && html`<p class="card">${noneYet(story)}</p>`}
           ${deliveries.map((one) => deliveryCard(one, shown, pauses, asked, parts))}
           ${
             changes.length > 0 &&
@@ -57,7 +58,7 @@ export const eventPage: Page = {
         </div>
         <div class="stack">
           ${factsCard(shown, asked, parts)} ${lookupsCard(shown, asked, parts)}
-          ${rulesCard(verdictsOf(plan, story))}
+          ${story.decided && rulesCard(verdictsOf(plan, story))}
           <section class="card">
             <details>
               <summary>Ids, and the payload as it came</summary>
@@ -70,6 +71,11 @@ export const eventPage: Page = {
     };
   },
 };
+
+const noneYet = ({ decided }: EventDetail): string =>
+  decided
+    ? 'The rules asked for no message.'
+    : 'It waits for its look-ups, or for an earlier event of its candidate.';
 
 /** To the events beside it in the list that somebody came from. */
 function besideLinks(

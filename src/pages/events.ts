@@ -45,7 +45,7 @@ export const eventsPage: Page = {
           <div id="found" ${isFirst && html`data-refresh="2000" data-rows`}>
             <p class="shown">
               ${matches && html`<span>${shownOf(before, rows.length, matches)}</span>`}
-              <a href="${pathWith('/events.csv', searched(asked.query))}">Download as a table (CSV)</a>
+              <a href="${pathWith('/events.csv', searched(asked.query))}">Download (CSV)</a>
             </p>
             ${rows.length === 0 ? none(asked) : table(rows)}
             ${

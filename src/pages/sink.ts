@@ -8,7 +8,16 @@ import { html, type Html } from '../support/html.ts';
 import { pause, resume, tryNow } from './changes.ts';
 import { type Asking, askingForm, askingPage, type Choice } from './frame/asking.ts';
 import { arrivedChart, chartFigure, delayChart } from './frame/charts.ts';
-import { amount, candidateName, chip, pausedBy, seen, statusNames } from './frame/fragments.ts';
+import {
+  amount,
+  candidateName,
+  chip,
+  counted,
+  pausedBy,
+  seen,
+  statusNames,
+  toolOf,
+} from './frame/fragments.ts';
 import { duration, type Times } from './frame/times.ts';
 import { sinkChip, sinkRate } from './frame/troubles.ts';
 import type { Form, FormRequest, Page, PageRequest } from './page.ts';
@@ -60,9 +69,10 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
   const stuck = dead + held;
   return html`<section class="card">
     <p>
-      ${sinkChip(one)}
+      ${paused?.by === 'person' ? chip('wait', 'paused') : sinkChip(one)}
       <span class="muted"
-        >${connector === null ? 'not in the config any more' : connector !== sink && connector}</span
+        >${connector === null ? 'not in the config any more' : toolOf(sink, connector)}
+        ${figures?.lastSuccessAt === null && 'never worked, '}${sinkRate(one, times)}</span
       >
     </p>
     ${
@@ -79,9 +89,6 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
         ${paused && html`<br />It is tried again ${nextTryAt === null ? 'with the next message' : times.relative(nextTryAt)}.`}
       </p>`
     }
-    <p class="muted">
-      ${figures === null ? 'Nothing was sent to it yet.' : figures.lastSuccessAt === null ? html`It has never worked. ${sinkRate(one, times)}` : sinkRate(one, times)}
-    </p>
     ${stuck > 0 && html`<p><a href="/attention?sink=${sink}">${amount(stuck)} ${stuck === 1 ? 'needs' : 'need'} a person</a></p>`}
     ${lookupOf(sink) === null && buttons(one, asked)}
   </section>`;
@@ -187,7 +194,7 @@ function waitingCard(
 ): Html {
   const more = pending - waiting.length;
   return html`<section class="card">
-    <h2>Waiting <small>${amount(pending)}</small></h2>
+    <h2>Waiting <small>${counted(pending, 'message')}</small></h2>
     ${
       waiting.length > 0 &&
       html`<ul class="plain spaced">
@@ -198,7 +205,7 @@ function waitingCard(
                 event
                   ? html`<a href="/events/${event.id}">${candidateName(event)}</a>
                       ${statusNames[event.status]}, ${times.short(event.receivedAt)}`
-                  : html`a notice`
+                  : 'A notice'
               }
               <span class="muted small"
                 >due
@@ -222,13 +229,13 @@ function attemptsCard(attempts: readonly SinkAttempt[], times: Times): Html {
   const isSame = (place: number) => words[place] !== undefined && words[place] === words[place - 1];
   return html`<section class="card">
     <h2>Last attempts</h2>
-    <ul class="plain spaced">
+    <ul class="plain lines">
       ${attempts.map(
         ({ eventId, number, startedAt, endedAt, outcome, ...candidate }, place) =>
           html`<li class="break">
             ${chip(outcomeTones[outcome.outcome], outcome.outcome)}
             <a href="/events/${eventId}">${candidateName(candidate)}</a>
-            <span class="muted small"
+            <span class="muted small when"
               >${number > 1 && `attempt ${number}, `}${times.short(endedAt)}, took
               ${duration(Math.max(0, endedAt - startedAt))}${isSame(place) && ', the same'}</span
             >

@@ -44,16 +44,18 @@ export const todayPage: Page = {
         ${
           status.notices.length > 0 &&
           html`<section class="card">
-            <h2>Last notices</h2>
-            <ul class="plain spaced">
-              ${status.notices.map(
-                ({ raisedAt, detail, recovered }) =>
-                  html`<li>
-                    <span class="muted small">${times.short(raisedAt)}</span>
-                    ${recovered && chip('good', 'over')} ${seen(detail)}
-                  </li>`,
-              )}
-            </ul>
+            <details>
+              <summary>Last notices</summary>
+              <ul class="plain spaced">
+                ${status.notices.map(
+                  ({ raisedAt, detail, recovered }) =>
+                    html`<li>
+                      <span class="muted small">${times.short(raisedAt)}</span>
+                      ${recovered && chip('good', 'over')} ${seen(detail)}
+                    </li>`,
+                )}
+              </ul>
+            </details>
           </section>`
         }
       </div>`,
@@ -137,7 +139,7 @@ function figures(status: Status, counts: readonly DayCount[], times: Times): Htm
   const delivered = total(today, ({ what }) => what === 'delivered');
   const pending = status.sinks.reduce((sum, one) => sum + one.pending, 0);
   const [delay] = delaysOf(today, [0.5]);
-  const figure = (name: string, value: string, more: Html | string) =>
+  const figure = (name: string, value: string, more: Html | string | false) =>
     html`<div class="figure">
       <dt>${name}</dt>
       <dd>${value}<small>${more}</small></dd>
@@ -146,7 +148,7 @@ function figures(status: Status, counts: readonly DayCount[], times: Times): Htm
     ${figure('Events today', amount(events), html`the last came ${times.relative(status.lastEventAt!)}`)}
     ${figure('Messages delivered today', amount(delivered), delay === null || delay === undefined ? 'none yet' : `half of them within ${duration(delay)}`)}
     ${status.undecided > 0 && figure('To be decided', amount(status.undecided), 'events that wait for look-ups')}
-    ${figure('Waiting', amount(pending), status.oldestPendingAt === null ? 'nothing' : html`the oldest came ${times.relative(status.oldestPendingAt)}`)}
+    ${figure('Messages waiting', amount(pending), pending > 0 && status.oldestPendingAt !== null && html`the oldest came ${times.relative(status.oldestPendingAt)}`)}
   </dl>`;
 }
 
@@ -170,9 +172,11 @@ function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
   return html`<div class="grid">${all.map(chartFigure)}</div>`;
 }
 
+const none = (text: string): Html => html`<span class="muted none">${text}</span>`;
+
 /** How many, with where they are; of none there is nothing to see. */
-const linked = (many: number, path: string, query: Readonly<Record<string, string>>): Html | string =>
-  many === 0 ? '0' : html`<a href="${pathWith(path, query)}">${amount(many)}</a>`;
+const linked = (many: number, path: string, query: Readonly<Record<string, string>>): Html =>
+  many === 0 ? none('0') : html`<a href="${pathWith(path, query)}">${amount(many)}</a>`;
 
 function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times): Html {
   if (sinks.length === 0)
@@ -196,7 +200,7 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
       <td class="number" data-name="arrived">
         ${
           ended === 0
-            ? '–'
+            ? none('–')
             : html`<span class="small muted"
                   >${amount(arrived)}${arrived < ended && ` of ${amount(ended)}`} ·</span
                 >

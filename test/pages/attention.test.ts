@@ -44,7 +44,7 @@ describe('what needs a person', () => {
     const { page, events } = await withDead([hostile, 'Robin']);
     const text = await page('/attention');
     expect(text).toContain('2 given up');
-    expect(text).toContain('The tool refuses this message.');
+    expect(text).toContain('When that is put right');
     expect(text).toContain(`href="/events/${events[0]}"`);
     expect(text).toMatch(/>&lt;img src…<\/a>\s+Completed,\s+Test 1234567,/);
     expect(text).not.toContain('<img src=x');

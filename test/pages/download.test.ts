@@ -49,7 +49,7 @@ test('the events of a search are downloaded as a table, however many, with no fo
 
   const page = await openLoggedIn(`${app.adminUrl}/events?status=Completed`);
   const coming = page.waitForEvent('download');
-  await page.getByRole('link', { name: 'Download as a table' }).click();
+  await page.getByRole('link', { name: 'Download (CSV)' }).click();
   const file = await coming;
   expect(file.suggestedFilename()).toMatch(/^events-\d{4}-\d\d-\d\d\.csv$/);
   const chunks: string[] = [];

@@ -19,7 +19,7 @@ test('a sink is paused on its page, and what comes for it waits there until some
   await dialog.getByLabel('Why').fill('it is being moved');
   expect(await barriersOf(page)).toEqual([]);
   await dialog.getByRole('button', { name: 'Pause' }).click();
-  await page.getByText('paused by ana', { exact: true }).waitFor();
+  await page.getByText('paused', { exact: true }).waitFor();
   await page.getByText(/Paused by ana\s+since .*, until .*: “it is being moved”/).waitFor();
   const { eventId } = await post(app, { candidateId: 'Dana', candidateNumericalId: 20970 });
   await page.reload();

@@ -19,8 +19,9 @@ export function attempts(history: readonly Attempt[], times: Times, more?: Html)
         }
       </li>`,
   );
-  const last = history.at(-1)!.outcome.outcome;
-  return html`<details ${last !== 'delivered' && html`open`}>
+  // What a single one failed for stands above it.
+  const isStory = history.length > 1 && history.at(-1)!.outcome.outcome !== 'delivered';
+  return html`<details ${isStory && html`open`}>
     <summary class="small">${history.length === 1 ? '1 attempt' : `${history.length} attempts`}</summary>
     <ul class="plain spaced">
       ${rows}

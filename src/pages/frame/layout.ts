@@ -69,8 +69,8 @@ export function wholePage(
           asked.person.role === 'open' &&
           html`To change something here, set <code>admin.password</code>: without one, these pages only show.`
         }
-        <button type="button" class="link" data-keys>Keyboard</button>
         ${asked.person.role === 'viewer' && html`You are a viewer here: these pages only show.`}
+        <button type="button" class="link" data-keys>Keyboard</button>
       </footer>`,
   );
 }

@@ -39,13 +39,18 @@ export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts
               ${at !== null && html`<span class="muted small">${asked.times.exact(at)}</span>`}
             </h3>
             ${reason !== null && html`<p class="small">${seen(reason)}</p>`}
-            <dl class="facts">
-              ${Object.entries(fields).map(
-                ([field, value]) =>
-                  html`<dt>${seen(field)}</dt>
-                    <dd>${value === null ? html`<span class="muted">none</span>` : seen(String(value))}</dd>`,
-              )}
-            </dl>
+            ${
+              Object.keys(fields).length > 0 &&
+              html`<dl class="facts">
+                ${Object.entries(fields).map(
+                  ([field, value]) =>
+                    html`<dt>${seen(field)}</dt>
+                      <dd>
+                        ${value === null ? html`<span class="muted">none</span>` : seen(String(value))}
+                      </dd>`,
+                )}
+              </dl>`
+            }
             ${lookups
               .filter(({ sink, history }) => lookupOf(sink) === name && history.length > 0)
               .map(({ history }) => attempts(history, asked.times))}`,

@@ -28,9 +28,10 @@ export const troubleItems = (
     status.replicas.length === 0 &&
     html`<li><b>No connector has said for a while that it serves the store</b></li>`,
   ...refusals(status.refused).map(
-    ({ reason, what, fix, first, last, count: many }) =>
+    ({ reason, what, fix, first, last }) =>
       html`<li>
-        <b>${seen(what)}</b>, ${many > 1 && html`first ${asked.times.short(first)}, last`}
+        <b>${seen(what)}</b>,
+        ${asked.times.short(first) !== asked.times.short(last) && html`first ${asked.times.short(first)}, last`}
         ${asked.times.short(last)}
         <div class="small muted">${fix}</div>
         ${isHere ? seenButton(reason, asked) : helpLink('/attention')}
