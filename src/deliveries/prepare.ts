@@ -9,7 +9,6 @@ import {
   lookupConnector,
   lookupOf,
   noFacts,
-  type ToldFacts,
   toldFacts,
 } from '../model.ts';
 import type { RaisedNotice } from '../model/notices.ts';
@@ -196,8 +195,11 @@ export function prepare(
   const { events, notice } = about;
   const [first] = events;
   const timeZone = action.hours?.timeZone ?? plan.timeZone;
+  // Without what says who the candidate is.
+  const isPublic = (lookup: string, field: string) =>
+    plan.lookups.get(lookup)?.fields.get(field)?.personal === false;
   const facts =
-    plan.lookups.size === 0 ? null : events.map((event) => publicFacts(factsOf(about, event), plan));
+    plan.lookups.size === 0 ? null : events.map((event) => toldFacts(factsOf(about, event), isPublic));
   const subject: Subject = notice
     ? { kind: 'notice', notice: noticeFields(notice) }
     : action.digest || !first
@@ -220,10 +222,6 @@ export function prepare(
 }
 
 const factsOf = ({ facts }: About, { id }: Event): Facts => facts?.get(id) ?? noFacts;
-
-/** Without what says who the candidate is. */
-const publicFacts = (facts: Facts, { lookups }: Plan): ToldFacts =>
-  toldFacts(facts, (lookup, field) => lookups.get(lookup)?.fields.get(field)?.personal === false);
 
 /** What the templates of an action see. */
 export function dataOf(action: Action, about: About, plan: Plan, now: number): AnyTemplateData {

@@ -52,7 +52,12 @@ export function watchReadiness(readiness: Readiness, { clock, log }: { clock: Cl
 
 export async function storeReadiness(store: Pick<Store, 'probe'>): Promise<ReadinessPart> {
   try {
-    await Promise.race([store.probe(), late()]);
+    await Promise.race([
+      store.probe(),
+      sleep(longestMs, undefined, { ref: false }).then(() => {
+        throw new StoreUnavailable(`It could not be written within ${longestMs / 1000} s.`);
+      }),
+    ]);
     return { part: 'store', ok: true };
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
@@ -62,9 +67,4 @@ export async function storeReadiness(store: Pick<Store, 'probe'>): Promise<Readi
       return { ...down, serves: true, detail: 'Its disk is full: a few events still find room.' };
     return { ...down, detail: 'It cannot be written just now; the log says why.' };
   }
-}
-
-async function late(): Promise<never> {
-  await sleep(longestMs, undefined, { ref: false });
-  throw new StoreUnavailable(`It could not be written within ${longestMs / 1000} s.`);
 }

@@ -71,9 +71,13 @@ export function keepRetention(parts: Retention): RunningRetention {
     const step = await parts.store.prune({ before, limit: eventsPerStep, ...(after && { after }) });
     current.count += step.count;
     current.after = step.after;
-    if (step.after !== null) return restMs(parts);
-    endRound();
-    return betweenRoundsMs;
+    if (step.after === null) {
+      endRound();
+      return betweenRoundsMs;
+    }
+    const lastEventAt = await parts.store.lastEventAt();
+    const isBusy = lastEventAt !== null && Math.abs(clock.now() - lastEventAt) < busyForMs;
+    return isBusy ? betweenStepsWhenBusyMs : betweenStepsMs;
   }
 
   function endRound(): void {
@@ -100,12 +104,6 @@ interface Round {
   readonly before: number;
   after: PruneMark | null;
   count: number;
-}
-
-async function restMs({ store, clock }: Retention): Promise<number> {
-  const lastEventAt = await store.lastEventAt();
-  const busy = lastEventAt !== null && Math.abs(clock.now() - lastEventAt) < busyForMs;
-  return busy ? betweenStepsWhenBusyMs : betweenStepsMs;
 }
 
 /**

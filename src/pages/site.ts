@@ -47,19 +47,15 @@ const forms = all.filter((one) => 'carryOut' in one);
 
 /** The operations page: every page has its module, and what they share is here. */
 export function createSite(parts: Parts): Site {
-  return { open: openRouter(), inside: insideRouter(parts) };
-}
-
-function openRouter(): Router {
-  const router = Router();
-  router.get('/assets/:file', secure, sendAsset);
-  router.all('/login', secure, (req, res) => {
+  const open = Router();
+  open.get('/assets/:file', secure, sendAsset);
+  open.all('/login', secure, (req, res) => {
     const refused = refusedLogin(req);
     const next = refused ? fieldsOf(req)['next'] : queryOf(req)['next'];
     const status = refused ? { wrong: 401, busy: 429 }[refused] : 200;
     sendPage(res, status, lonePage(loginPage(next ?? '/', refused)));
   });
-  return router;
+  return { open, inside: insideRouter(parts) };
 }
 
 function insideRouter(parts: Parts): Router {

@@ -103,8 +103,6 @@ interface Column extends Pick<FieldSpec, 'kind'> {
   readonly isOptional?: true;
 }
 
-const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
 /**
  * A record in a table: what is selected, read and inserted derives from the list of its fields. A field's column has its
  * name in snake_case. `elsewhere`: expressions for those that have none, or another name.
@@ -116,7 +114,8 @@ function recordIn<T>(
 ) {
   const fields = Object.entries<Column>(list).map(([name, { kind, isOptional = false }]) => {
     const field = name as keyof T;
-    const sql = elsewhere[field] ?? `${table}.${snakeCase(name)}`;
+    const snakeCase = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const sql = elsewhere[field] ?? `${table}.${snakeCase}`;
     const type = kind === 'number' || kind === 'time' || kind === 'flag' ? 'bigint' : 'text';
     return { field, sql, as: `${table}.${name}`, codec: codecs[kind], isOptional, type } as const;
   });

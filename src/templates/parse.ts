@@ -36,7 +36,8 @@ export function parse(source: string): ParseResult {
     }
   }
   const faults = errors.filter((error, index) => index === 0 || !isConsequence(error)).map(faultOf);
-  return { templates, faults, namesAreComplete: errors.length < mostFaults && !failed.some(isKnownTag) };
+  const lacksTag = failed.some((token) => TypeGuards.isTagToken(token) && token.name in checking.tags);
+  return { templates, faults, namesAreComplete: errors.length < mostFaults && !lacksTag };
 }
 
 function tokensOf(source: string, errors: LiquidError[]): TopLevelToken[] {
@@ -47,9 +48,6 @@ function tokensOf(source: string, errors: LiquidError[]): TopLevelToken[] {
     return [];
   }
 }
-
-const isKnownTag = (token: TopLevelToken): boolean =>
-  TypeGuards.isTagToken(token) && token.name in checking.tags;
 
 const blockPart = /^tag "(end\w+|else|elsif|when)" not found/;
 

@@ -1,6 +1,6 @@
 import { failedCheck, passed } from '../../../src/connector.ts';
 import type { LiveCheck, RefreshTokens, Sink } from '../../../src/connector.ts';
-import { isMap, type Json } from '../../../src/model.ts';
+import { isMap } from '../../../src/model.ts';
 import type { Outcome } from '../../../src/model/outcomes.ts';
 import { Caller, waitForBody } from '../caller.ts';
 import type { LookupOptions, Question } from './options.ts';
@@ -56,13 +56,13 @@ function checkOf(outcome: Outcome, { fields }: Pick<LookupOptions, 'fields'>): L
     return failedCheck(what, outcome as Exclude<Outcome, { outcome: 'delivered' }>);
   }
   const found = isMap(so['fields']) ? so['fields'] : {};
-  const words = Object.entries(fields).map(([name, { type }]) => `${name}: ${stateOf(found[name], type)}`);
+  const words = Object.entries(fields).map(([name, { type }]) => {
+    const { [name]: value } = found;
+    return `${name}: ${value === undefined ? 'not of its type' : value === null ? 'not there' : type}`;
+  });
   const detail = `${words.join(', ')}.${typeof so['reason'] === 'string' ? ` ${so['reason']}` : ''}`;
   const isFine = Object.keys(fields).every((name) => found[name] !== undefined);
   return isFine
     ? passed(what, detail)
     : { ok: false, what, detail, advice: 'Check at and type of these fields.' };
 }
-
-const stateOf = (value: Json | undefined, type: string): string =>
-  value === undefined ? 'not of its type' : value === null ? 'not there' : type;

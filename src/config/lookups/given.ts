@@ -32,10 +32,6 @@ const orWord = (value: z.ZodType<string | number | boolean>) =>
     error: ({ input }) => `${value.safeParse(input).error?.issues[0]?.message}, or unknown or absent`,
   });
 
-/** What may be said of one look-up. */
-const givenOf = (fields: z.ZodRawShape) =>
-  z.union([word, z.strictObject({ after, ...fields })], { error: expected }).optional();
-
 /** For editors, which do not know the look-ups of a config. */
 export const anyGiven = z.union([
   word,
@@ -45,12 +41,11 @@ export const anyGiven = z.union([
 /** A key for each look-up. */
 export const givenShape = (lookups: LookupFields): z.ZodRawShape =>
   Object.fromEntries(
-    Array.from(lookups, ([name, { fields }]) => [
-      name,
-      givenOf(
-        Object.fromEntries(Array.from(fields, ([key, { type }]) => [key, orWord(values[type]).optional()])),
-      ),
-    ]),
+    Array.from(lookups, ([name, { fields }]) => {
+      const said = Array.from(fields, ([key, { type }]) => [key, orWord(values[type]).optional()]);
+      const shape = { after, ...(Object.fromEntries(said) as z.ZodRawShape) };
+      return [name, z.union([word, z.strictObject(shape)], { error: expected }).optional()];
+    }),
   );
 
 type Given = (typeof factWords)[number] | { readonly [field: string]: string | number | boolean | undefined };

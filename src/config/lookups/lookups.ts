@@ -7,8 +7,8 @@ import type { Lookup } from '../../rules/plan.ts';
 import { whenSchema } from '../../rules/when.ts';
 import { valueAt } from '../../support/json.ts';
 import { didYouMeanOneOf } from '../../support/text.ts';
-import { entries, type lookupPlanKeys } from '../plan-source.ts';
-import { error, type Fault } from '../text/problems.ts';
+import type { lookupPlanKeys } from '../plan-source.ts';
+import { error } from '../text/problems.ts';
 import { duration } from '../text/units.ts';
 import { type Reading, validate } from '../text/validate.ts';
 
@@ -48,12 +48,6 @@ export const lookupPlanShape = {
 
 const lookupPlan = z.strictObject(lookupPlanShape);
 
-/** Keeps the fields of a look-up with faults known, so that no rule which uses them is at fault, too. */
-function standIn(written: Json): z.output<typeof lookupPlan> {
-  const { data: fields = {} } = factFields.safeParse(valueAt(written, ['fields']));
-  return { fields, until: [], waitFor: 0 };
-}
-
 /** Compiles them. Reports faults; not for use then. */
 export function readLookups(raw: Json | undefined, reading: Reading): Map<string, Lookup> {
   const lookups = new Map<string, Lookup>();
@@ -67,8 +61,15 @@ export function readLookups(raw: Json | undefined, reading: Reading): Map<string
     if (!named.success)
       reading.report(error(path, `${named.error.issues[0]?.message}, got "${name}"`, 'key'));
     const read = validate({ schema: lookupPlan, raw: written, path }, withoutFacts(reading, names));
-    const { when, fields, until, waitFor, keep = null } = read ?? standIn(written);
-    for (const fault of unknownFields(until, Object.keys(fields), [...path, 'until'])) reading.report(fault);
+    // The fields of one with faults stay known, so that no rule which uses them is at fault, too.
+    const { data: ownFields = {} } = factFields.safeParse(valueAt(written, ['fields']));
+    const known: z.output<typeof lookupPlan> = read ?? { fields: ownFields, until: [], waitFor: 0 };
+    const { when, fields, until, waitFor, keep = null } = known;
+    for (const [index, field] of until.entries()) {
+      if (Object.hasOwn(fields, field)) continue;
+      const instead = didYouMeanOneOf(field, Object.keys(fields), 'name some under "fields"');
+      reading.report(error([...path, 'until', index], `there is no field "${field}"${instead}`));
+    }
     const condition = compileWhen(when ?? {}, noLookups);
     lookups.set(name, {
       name,
@@ -96,10 +97,3 @@ export function withoutFacts<R extends Reading>(reading: R, names: readonly stri
   };
   return { ...reading, report };
 }
-
-const unknownFields = (named: readonly string[], fields: readonly string[], path: string[]): Fault[] =>
-  entries(named).flatMap(([index, field]) => {
-    if (typeof field !== 'string' || fields.includes(field)) return [];
-    const instead = didYouMeanOneOf(field, fields, 'name some under "fields"');
-    return [error([...path, index], `there is no field "${field}"${instead}`)];
-  });

@@ -42,13 +42,11 @@ function alternatives(schema: z.core.$ZodType, depth: number): string[] {
   if (def.type === 'enum') return Object.values(def.entries ?? {}).map(String);
   if (def.type === 'literal') return (def.values ?? []).map(String);
   if (def.type === 'lazy' && def.getter) return alternatives(def.getter(), depth + 1);
-  const inner = def.innerType ?? (def.type === 'pipe' && isTransform(def.in) ? def.out : def.in);
+  const isAfterTransform = def.type === 'pipe' && definitionOf(def.in)?.type === 'transform';
+  const inner = def.innerType ?? (isAfterTransform ? def.out : def.in);
   if (inner) return alternatives(inner, depth + 1);
   return [def.type === 'number' && def.format ? 'a whole number' : (nouns[def.type] ?? 'a value')];
 }
-
-const isTransform = (schema: z.core.$ZodType | undefined): boolean =>
-  definitionOf(schema)?.type === 'transform';
 
 const nouns: Record<string, string> = {
   string: 'text',

@@ -60,6 +60,7 @@ export function openApi(all: readonly DescribedRoute[]) {
 }
 
 function operationOf({ path, summary, query, body, answer }: DescribedRoute) {
+  const { properties = {} } = query ? schemaOf(query, 'input') : {};
   return {
     summary,
     parameters: [
@@ -69,7 +70,7 @@ function operationOf({ path, summary, query, body, answer }: DescribedRoute) {
         required: true,
         schema: { type: 'string' },
       })),
-      ...(query ? queryParameters(query) : []),
+      ...Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema })),
     ],
     ...(body && { requestBody: { required: false, ...content('application/json', body, 'input') } }),
     responses: {
@@ -77,9 +78,4 @@ function operationOf({ path, summary, query, body, answer }: DescribedRoute) {
       default: { description: 'Why not.', ...content('application/problem+json', problem) },
     },
   };
-}
-
-function queryParameters(query: z.ZodObject) {
-  const { properties = {} } = schemaOf(query, 'input');
-  return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema }));
 }

@@ -138,9 +138,6 @@ export const eventsWhere = (where: string): Query<ListedRow> =>
     (select count(*) from duplicates where event_seq = e.seq) as duplicates, ${undecided}
   from events e ${where} order by e.received_at desc, e.seq desc limit $1`);
 
-const indexOf = (state: DeliveryState) =>
-  state === 'pending' || state === 'delivered' ? '' : `and ${rareState}`;
-
 type DeliveryRow = RowOf<Delivery> & { readonly seq: number };
 
 const deliveryColumns = `${ofDelivery.columns}, d.seq`;
@@ -151,9 +148,10 @@ const deliveryColumns = `${ofDelivery.columns}, d.seq`;
  */
 export function deliveriesIn(state: DeliveryState, cause = false, lookups = false): Query<DeliveryRow> {
   const seq = state === 'pending' ? '+d.seq' : 'd.seq';
+  const byIndex = state === 'pending' || state === 'delivered' ? '' : `and ${rareState}`;
   const ofCause = `and ${ofEvents} and (select ${causeOfDeath} from attempts a where ${isLastAttempt}) = $5`;
   return query(`
-    select ${deliveryColumns} from ${deliveriesTable} where d.state = '${state}' ${indexOf(state)} ${cause ? ofCause : ''}
+    select ${deliveryColumns} from ${deliveriesTable} where d.state = '${state}' ${byIndex} ${cause ? ofCause : ''}
       ${lookups ? '' : `and not ${isLookup}`}
       and (cast($1 as text) is null or d.sink = $1) and (cast($2 as bigint) is null or coalesce(e.received_at, n.raised_at) >= $2)
       and ${seq} > $3 order by ${seq} limit $4`);

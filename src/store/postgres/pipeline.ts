@@ -97,7 +97,10 @@ class Pipeline implements Submittable {
   constructor(statements: readonly Statement[], keeps: Keeping) {
     this.#statements = statements;
     this.#keeps = keeps;
-    const places = Map.groupBy(statements.keys(), (place) => textOf(statements[place]!));
+    const places = Map.groupBy(statements.keys(), (place) => {
+      const { sql, wants, of } = statements[place]!;
+      return of?.many ?? (wants === 'seq' ? `${sql} returning seq` : sql);
+    });
     this.#groups = Array.from(places, ([text, ofText]) => ({
       text,
       places: ofText,
@@ -219,15 +222,14 @@ class Pipeline implements Submittable {
   }
 }
 
-const textOf = ({ sql, wants, of }: Statement): string =>
-  of?.many ?? (wants === 'seq' ? `${sql} returning seq` : sql);
-
 const paramOf = (value: Value): string | null =>
   typeof value === 'string' ? storable(value) : (value?.toString() ?? null);
 
-const arrayOf = (values: readonly Value[]): string => `{${values.map(itemOf).join(',')}}`;
-
-const itemOf = (value: Value): string =>
-  typeof value === 'string'
-    ? `"${storable(value).replaceAll(/["\\]/g, '\\$&')}"`
-    : (value?.toString() ?? 'null');
+function arrayOf(values: readonly Value[]): string {
+  const items = values.map((value) =>
+    typeof value === 'string'
+      ? `"${storable(value).replaceAll(/["\\]/g, '\\$&')}"`
+      : (value?.toString() ?? 'null'),
+  );
+  return `{${items.join(',')}}`;
+}
