@@ -74,6 +74,8 @@ export type PostForm = (
 
 export type TokenResult = { readonly token: string } | { readonly outcome: Retry };
 
+/** A request for a token takes no longer, with the wait for another replica. */
+const answersWithinMs = 30_000;
 /** Renewed so long before it expires (ms). */
 const marginMs = 60_000;
 /** Access and refresh tokens that are masked: those in use and the ones before. */
@@ -147,13 +149,17 @@ export class AccessTokens {
   /** Without the tokens and the login in any spelling: what is quoted is cut before the config's secrets are masked. */
   readonly mask = (text: string): string => this.#mask(text);
 
-  get(signal: AbortSignal): Promise<TokenResult> {
-    if (this.#current && this.#current.until > performance.now())
-      return Promise.resolve({ token: this.#current.token });
-    this.#coming ??= this.#inTurn(signal).finally(() => {
+  /** The request goes on where the signal ends the waiting: its answer may have the only refresh token that still works. */
+  async get(signal: AbortSignal): Promise<TokenResult> {
+    if (this.#current && this.#current.until > performance.now()) return { token: this.#current.token };
+    const { promise: stopped, resolve: stop } = Promise.withResolvers<TokenResult>();
+    const abort = () => stop(this.#unanswered({ kind: 'stopped', sent: true }));
+    if (signal.aborted) return this.#unanswered({ kind: 'stopped', sent: false });
+    signal.addEventListener('abort', abort, { once: true });
+    this.#coming ??= this.#inTurn(AbortSignal.timeout(answersWithinMs)).finally(() => {
       this.#coming = null;
     });
-    return this.#coming;
+    return Promise.race([this.#coming, stopped]).finally(() => signal.removeEventListener('abort', abort));
   }
 
   async #inTurn(signal: AbortSignal): Promise<TokenResult> {
@@ -188,15 +194,7 @@ export class AccessTokens {
     const isUsedUp = first.ok && jsonMap(first.data.text)['error'] === 'invalid_grant';
     const newer = isUsedUp ? await this.#refreshToken() : used;
     const answer = newer === used ? first : await this.#request(newer, signal);
-    if (!answer.ok) {
-      const tool = {
-        name: `The token endpoint ${this.#host}`,
-        item: 'request for a token',
-        foreignAdvice: "so check the sink's tokenUrl and any proxy on the way.",
-      };
-      const { reason, detail } = askAgain(unansweredOutcome(answer.failure, tool));
-      return { outcome: sinkWide(reason, detail) };
-    }
+    if (!answer.ok) return this.#unanswered(answer.failure);
     const { status, text } = answer.data;
     const { access_token: token, expires_in: lifeS, refresh_token: next } = jsonMap(text);
     if (status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(token)) {
@@ -210,6 +208,16 @@ export class AccessTokens {
       await this.#refreshTokens.keep(this.#consent, given);
     this.#current = { token, until: usableUntil(lifeS) };
     return { token };
+  }
+
+  #unanswered(failure: CallFailure): { readonly outcome: Retry } {
+    const tool = {
+      name: `The token endpoint ${this.#host}`,
+      item: 'request for a token',
+      foreignAdvice: "so check the sink's tokenUrl and any proxy on the way.",
+    };
+    const { reason, detail } = askAgain(unansweredOutcome(failure, tool));
+    return { outcome: sinkWide(reason, detail) };
   }
 
   async #refreshToken(): Promise<string | undefined> {

@@ -40,11 +40,13 @@ interface Taken {
 /** Keeps what comes, and answers as told. */
 async function receiver(
   answer: (taken: Taken) => { status: number; body?: Json | string; headers?: object },
+  answersAfter?: Promise<void>,
 ) {
   const taken: Taken[] = [];
   const listener: RequestListener = async (incoming, response) => {
     const one = { headers: incoming.headers, path: incoming.url ?? '', body: await text(incoming) };
     taken.push(one);
+    await answersAfter;
     const { status, body = '', headers = {} } = answer(one);
     response.writeHead(status, { ...headers }).end(typeof body === 'string' ? body : JSON.stringify(body));
   };
@@ -361,7 +363,7 @@ describe('tokens that the config does not know', () => {
   const client = { clientId: 'app', clientSecret: 'app-secret', refreshToken: 'first-refresh-token' };
 
   /** Gives out another refresh token each time, and takes each only once. */
-  async function rotating() {
+  async function rotating(answersAfter?: Promise<void>) {
     let valid = 'first-refresh-token';
     let count = 0;
     return receiver(({ body }) => {
@@ -369,7 +371,7 @@ describe('tokens that the config does not know', () => {
         return { status: 400, body: { error: 'invalid_grant', error_description: `not ${valid}` } };
       valid = `rotated-refresh-token-${(count += 1)}`;
       return { status: 200, body: { access_token: token, refresh_token: valid, expires_in: 1 } };
-    });
+    }, answersAfter);
   }
 
   test('are used by whoever opens the sink next: the one in the config is used up', async () => {
@@ -378,6 +380,21 @@ describe('tokens that the config does not know', () => {
     const options = { url: api.url, auth: { oauth2: { tokenUrl: endpoint.url, ...client } } };
     expect(await (await connected(options)).deliver(request())).toMatchObject({ outcome: 'delivered' });
     expect(await (await connected(options)).deliver(request())).toMatchObject({ outcome: 'delivered' });
+  });
+
+  test('are kept where they come after the attempt has ended: the one before is used up', async () => {
+    const answer = Promise.withResolvers<void>();
+    const endpoint = await rotating(answer.promise);
+    const api = await receiver(ok);
+    const sink = await connected({ url: api.url, auth: { oauth2: { tokenUrl: endpoint.url, ...client } } });
+    const attempt = new AbortController();
+    const ended = sink.deliver(request({}, { signal: attempt.signal }));
+    await expect.poll(() => endpoint.taken).toHaveLength(1);
+    attempt.abort();
+    expect(await ended).toMatchObject({ outcome: 'retry', reason: 'timeout', sinkWide: true });
+    answer.resolve();
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
+    expect(endpoint.taken).toHaveLength(1);
   });
 
   test.for([
