@@ -55,9 +55,11 @@ test('erases a candidate beside a connector that serves, and names what the tool
   expect(looked.out).toContain('Nothing was erased');
   const refused = await command('forget', guid);
   expect(refused).toMatchObject({
-    code: 1,
-    err: expect.stringContaining('deliveries are pending; with --yes'),
+    code: 2,
+    err: expect.stringContaining('nobody can be asked here: give --dry-run to look, or --yes'),
   });
+  // Nothing of theirs is pending.
+  expect(await command('forget', 'Robin')).toMatchObject({ code: 2, out: '' });
   expect(await command('forget', guid, '--yes', '--note', `bye ${dashed}`)).toMatchObject({ code: 2 });
   expect((await files()).toLowerCase()).toContain(guid);
 
@@ -74,7 +76,7 @@ test('erases a candidate beside a connector that serves, and names what the tool
   expect(await post(app, { candidateId: dashed }, 'c-1')).toMatchObject({ status: 202, duplicate: false });
   await settled(file, /^(delivered|pending)$/);
   expect(ats.calls).toHaveLength(3);
-  expect((await command('forget', 'nobody-here')).out).toMatch(
+  expect((await command('forget', 'nobody-here', '--yes')).out).toMatch(
     /^The store has no event of candidate nobody-here\.\n/,
   );
 });

@@ -47,8 +47,13 @@ export const forget = command({
     '<candidate>',
     'the candidate id, or the number that messages show',
   ).argParser(readCandidateId),
-  run: (given, io, candidate) =>
-    withStore(given, io, async (store) => {
+  run(given, io, candidate) {
+    if (!given.yes && !given.dryRun && !io.ask)
+      throw new CommandError(
+        'nobody can be asked here: give --dry-run to look, or --yes to erase, which also gives up what is pending',
+        exit.usage,
+      );
+    return withStore(given, io, async (store) => {
       const meant = await store.candidatesMeant(candidate, false);
       const ids = 'ids' in meant ? meant.ids : [];
       const people = await Promise.all(ids.map(async (id) => ({ id, details: await detailsOf(store, id) })));
@@ -80,7 +85,8 @@ export const forget = command({
           'An event came less than an hour ago. If the service repeats it, it counts as a new one: run this again then.',
         );
       return exit.ok;
-    }),
+    });
+  },
 });
 
 function mentionsIn({ id, details }: Person): Mentions {
@@ -128,22 +134,14 @@ function tellWhatToolsHave(deliveries: readonly Delivery[], io: Io): void {
 }
 
 async function confirm(candidate: string, people: readonly Person[], { yes }: ForgetOptions, io: Io) {
-  if (people.length > 1 && (yes || !io.ask))
+  if (people.length > 1 && yes)
     throw new CommandError(
       `${people.length} candidates had the number ${candidate}. Name each by the candidateId; nothing was erased`,
     );
-  if (yes) return;
-  if (io.ask) {
-    const whom = people.length > 1 ? `all ${people.length} of them ` : '';
-    const answer = await io.ask(`Erase ${whom || 'this '}for good? Type ${candidate}: `);
-    if (answer.trim().toLowerCase() !== candidate.toLowerCase()) throw new CommandError('nothing was erased');
-    return;
-  }
-  const pending = people
-    .flatMap(({ details }) => deliveriesIn(details))
-    .some(({ state }) => state === 'pending');
-  if (pending)
-    throw new CommandError('deliveries are pending; with --yes they are given up. Nothing was erased');
+  if (!io.ask || yes) return;
+  const whom = people.length > 1 ? `all ${people.length} of them ` : '';
+  const answer = await io.ask(`Erase ${whom || 'this '}for good? Type ${candidate}: `);
+  if (answer.trim().toLowerCase() !== candidate.toLowerCase()) throw new CommandError('nothing was erased');
 }
 
 const patientForMs = 30_000;
