@@ -59,16 +59,13 @@ export async function findMessage(
       toSearch.push({ method: 'conversations.replies', args: { channel: id, ts } }),
     );
     // Where one place cannot be read, the message may still be in another.
-    // Nor does it matter where it was an edit, which may be made again.
-    if (finding.found === 'impossible') best = isEdit(request) ? best : finding;
-    else if (finding.found !== null) return finding;
+    if (finding.found !== 'impossible' && finding.found !== null) return finding;
+    // Nor does it matter where it was an edit, which posts none and may be made again.
+    const isEdit = threadOf !== null && message.updateBy !== undefined && message.updates !== 'thread';
+    if (finding.found === 'impossible' && !isEdit) best = finding;
   }
   return best;
 }
-
-/** Whether the delivery edits a message, and posts none. */
-const isEdit = ({ message, threadOf }: AttemptRequest<SlackMessage>): boolean =>
-  threadOf !== null && message.updateBy !== undefined && message.updates !== 'thread';
 
 interface Place {
   readonly method: 'conversations.history' | 'conversations.replies';

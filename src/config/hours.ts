@@ -212,15 +212,14 @@ const digestShape = {
     .describe('The most events of one message, at most 1000; what is beyond goes into further messages.'),
 };
 
-function mapExpected(input: unknown): string {
-  const every = typeof input === 'string' ? durationMeant(input) : null;
-  const daily = every === '24h' || every === '1d' ? ' or { at: "08:00" }' : '';
-  return `expected a map such as { every: ${every ?? '1h'} }${daily}`;
-}
-
 export const digestSchema = z
   .strictObject(digestShape, {
-    error: ({ code, input }) => (code === 'invalid_type' ? mapExpected(input) : undefined),
+    error: ({ code, input }) => {
+      if (code !== 'invalid_type') return undefined;
+      const every = typeof input === 'string' ? durationMeant(input) : null;
+      const daily = every === '24h' || every === '1d' ? ' or { at: "08:00" }' : '';
+      return `expected a map such as { every: ${every ?? '1h'} }${daily}`;
+    },
   })
   .refine(({ every, at }) => (every === undefined) !== (at === undefined), {
     error: ({ input }) =>

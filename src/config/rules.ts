@@ -68,10 +68,12 @@ export function readRules(raw: Json | undefined, reading: ActionReading): Compil
       reading.report(error([...path, 'name'], message));
     }
     names.add(name);
+    const conditions = isMap(written['when']) ? Object.entries(written['when']) : [];
     const list = {
       rule: name,
       path: [...path, 'then'],
-      fixed: fixedBy(written['when']),
+      // The fields for which it allows only one value.
+      fixed: conditions.filter(([, condition]) => typeof condition !== 'object').map(([key]) => key),
       sureFacts: rule ? [...factsKnownTo(rule.when)].filter((one) => one.includes('.')) : [],
     };
     const then = readActions(written['then'], list, reading);
@@ -91,12 +93,6 @@ function listOfRules(raw: Json): string {
   if (key === undefined) return 'expected a list of rules';
   const isRule = Object.hasOwn(ruleShape, key) || key === 'then';
   return `expected a list of rules: ${isRule ? 'put "- " before each' : `write "- name: ${key}" for "${key}:"`}, got a map`;
-}
-
-/** The fields for which a `when` allows only one value. */
-function fixedBy(when: Json | undefined): string[] {
-  const conditions = isMap(when) ? Object.entries(when) : [];
-  return conditions.filter(([, condition]) => typeof condition !== 'object').map(([key]) => key);
 }
 
 export function readUnmatched(raw: Json | undefined, reading: ActionReading): Action[] {

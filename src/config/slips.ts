@@ -206,7 +206,14 @@ export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[
     const writtenAt = ends.find((end) => typeof valueAt(config, end) === 'string');
     if (!writtenAt) return [];
     const text = valueAt(config, writtenAt) as string;
-    if (hasReference(text)) return isFallback(text, value) ? [warning(writtenAt, standsIn)] : [];
+    if (hasReference(text)) {
+      const isFallback = partsOf(text).some(
+        (part) => part.kind === 'reference' && part.reference.fallback === value,
+      );
+      // A path is no credential, and neither are short words, such as `adc`.
+      const isCredential = value.length >= 8 && !looksLikePath(value);
+      return isFallback && isCredential ? [warning(writtenAt, standsIn)] : [];
+    }
     if (!inUrl && looksLikePath(text)) return [];
     const isPart = inUrl || writtenAt.length < path.length;
     const what = isPart ? 'the credential in this URL' : 'this credential';
@@ -222,9 +229,3 @@ const otherReference = /^(?:\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|\{\{\s*[A-Z_][
 
 const standsIn =
   'the variable is not set, and the default that is written here stands in for this credential';
-
-/** A path is no credential, and neither are short words, such as `adc`. */
-function isFallback(text: string, value: string): boolean {
-  const isIt = partsOf(text).some((part) => part.kind === 'reference' && part.reference.fallback === value);
-  return isIt && value.length >= 8 && !looksLikePath(value);
-}

@@ -6,15 +6,13 @@ const typeNames = ['text', 'number', 'boolean', 'time', 'url'] as const;
 
 const pointerExpected = 'expected a JSON Pointer such as /result/score';
 
-/** What somebody meant who wrote `result.score` or `$.result.score`. */
-function pointerMeant(text: string): string {
-  const meant = `/${text.replace(/^\$\.?/, '').replaceAll(/\.|\[(\d+)\]/g, (_, index = '') => `/${index}`)}`;
-  return /^[\w.[\]$-]+$/.test(text) ? ` (write ${meant.replaceAll('//', '/')})` : '';
-}
-
 /** RFC 6901; an empty one is the answer as a whole. */
 const pointer = z.string({ error: pointerExpected }).superRefine((text, context) => {
-  if (!/^(?:\/(?:[^~/]|~[01])*)*$/.test(text)) context.addIssue(pointerExpected + pointerMeant(text));
+  if (/^(?:\/(?:[^~/]|~[01])*)*$/.test(text)) return;
+  // Somebody may have written `result.score` or `$.result.score`.
+  const meant = `/${text.replace(/^\$\.?/, '').replaceAll(/\.|\[(\d+)\]/g, (_, index = '') => `/${index}`)}`;
+  const hint = /^[\w.[\]$-]+$/.test(text) ? ` (write ${meant.replaceAll('//', '/')})` : '';
+  context.addIssue(pointerExpected + hint);
 });
 
 const factField = z.strictObject({

@@ -90,6 +90,7 @@ function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } 
 /** The metrics of attempts. */
 export interface AttemptMetrics {
   attempts(sink: string, outcome: string): void;
+  /** `answered`, `unknown` where it is over without an answer, or `retry`. */
   lookups(lookup: string, outcome: string): void;
   /** `delayS`: from acceptance to delivered, in seconds. `waited`: it was not due as soon as its event came. */
   delivered(sink: string, delayS: number, waited: boolean): void;
@@ -99,8 +100,9 @@ export interface AttemptMetrics {
 export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: AttemptReport) => void {
   return ({ delivery, events, notice, outcome, state, dueAt, startedAt, endedAt, wasPaused }) => {
     const lookup = lookupOf(delivery.sink);
-    if (lookup !== null) metrics.lookups(lookup, lookupOutcome(outcome, state));
-    else metrics.attempts(delivery.sink, outcome.outcome);
+    if (lookup === null) metrics.attempts(delivery.sink, outcome.outcome);
+    else if (outcome.outcome === 'delivered') metrics.lookups(lookup, 'answered');
+    else metrics.lookups(lookup, state === 'pending' ? 'retry' : 'unknown');
     if (state === 'delivered' && lookup === null) {
       for (const { receivedAt } of events)
         metrics.delivered(
@@ -141,7 +143,3 @@ function hasWaited({ group, since, attempts, dueAt }: Delivery, receivedAt: numb
   const wasPutOff = attempts === 1 && dueAt > receivedAt;
   return group !== null || since > receivedAt || wasPutOff;
 }
-
-/** `answered`, `unknown` where it is over without an answer, or `retry`. */
-const lookupOutcome = ({ outcome }: Outcome, state: AttemptReport['state']): string =>
-  outcome === 'delivered' ? 'answered' : state === 'pending' ? 'retry' : 'unknown';

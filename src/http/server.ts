@@ -91,7 +91,9 @@ export class HttpServer extends http.Server {
    */
   async #acceptWaiting(): Promise<void> {
     const until = performance.now() + acceptWaitingForMs;
-    if (!this.socketOutlivesIt) makeNoMore(this);
+    // Node can set the length of the queue only as it begins to listen; the handle can at any time.
+    const handle = Reflect.get(this, '_handle') as { listen?: (backlog: number) => number } | null;
+    if (!this.socketOutlivesIt) handle?.listen?.(0);
     await nextTurn();
     for (let before = -1; before < this.#accepted && performance.now() < until;) {
       before = this.#accepted;
@@ -185,12 +187,6 @@ export class HttpServer extends http.Server {
     this.#warnedAt = now;
     this.#log.warn({ connections: this.#connections.size }, message);
   }
-}
-
-/** Node can set the length of the queue only as it begins to listen; the handle can at any time. */
-function makeNoMore(server: HttpServer): void {
-  const handle = Reflect.get(server, '_handle') as { listen?: (backlog: number) => number } | null;
-  handle?.listen?.(0);
 }
 
 export const nothingHere: Refusal = { status: 404, detail: 'There is nothing here.' };

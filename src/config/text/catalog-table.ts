@@ -85,7 +85,7 @@ function readCatalogTable(text: string, file: string): { entries: JsonMap; fault
   for (const row of rows) {
     const id = row[idAt]?.text ?? '';
     const place = row[idAt] ?? row[0]!;
-    if (!isTestId(id)) {
+    if (!/^(0|-?[1-9]\d*)$/.test(id) || !Number.isSafeInteger(Number(id))) {
       report('error', place, `expected a test id: a whole number, got "${id}"`);
       continue;
     }
@@ -100,9 +100,6 @@ function readCatalogTable(text: string, file: string): { entries: JsonMap; fault
   }
   return { entries: Object.fromEntries(entries), faults: found };
 }
-
-const isTestId = (text: string): boolean =>
-  /^(0|-?[1-9]\d*)$/.test(text) && Number.isSafeInteger(Number(text));
 
 /** Whether a column has numbers only; with a zero in front, one is a text such as a code. */
 function isNumeric(rows: readonly (readonly TableCell[])[], index: number): boolean {

@@ -139,7 +139,10 @@ class AlertWatch {
     };
     for (const { kind, afterMs, actions } of alerts) {
       for (const notice of noticesFor(kind, afterMs, situation, wording)) {
-        if (!isNew(notice, lastNotice(notified, notice.cause), now)) continue;
+        const notifiedAt = lastNotice(notified, notice.cause);
+        // One each time that a condition begins, and none within the quiet time. Refused events are all new.
+        const begins = notifiedAt === undefined || notice.alert === 'refused' || notice.since > notifiedAt;
+        if (!begins || !mayNotify(notifiedAt, now)) continue;
         await this.#notify(notice, actions, now, notified).catch(this.#parts.failed);
       }
     }
@@ -263,12 +266,6 @@ class AlertWatch {
     raised(raisedNotice);
     wake();
   }
-}
-
-/** One notice each time that a condition begins, and none within the quiet time. Refused events are all new. */
-function isNew({ alert, since }: Notice, notifiedAt: number | undefined, now: number): boolean {
-  const begins = notifiedAt === undefined || alert === 'refused' || since > notifiedAt;
-  return mayNotify(notifiedAt, now) && begins;
 }
 
 const troubleOf = ({ alert, sink }: Notice): string => `${alert} ${sink}`;

@@ -7,14 +7,14 @@ interface Plain {
   readonly isEnd: boolean;
 }
 
-function plainOf(pattern: string): Plain | null {
-  const [, start, text, end] = /^(\^)?([^\\^$.|?*+()[\]{}]+)(\$)?$/.exec(pattern) ?? [];
-  return text === undefined ? null : { text, isStart: start !== undefined, isEnd: end !== undefined };
-}
-
 /** Whether no text has what is said of these patterns. False where that cannot be told. */
 export function excludeEachOther(found: Found): boolean {
-  const patterns = Array.from(found, ([source, is]) => ({ source, is, plain: plainOf(source) }));
+  const patterns = Array.from(found, ([source, is]) => {
+    const [, start, text, end] = /^(\^)?([^\\^$.|?*+()[\]{}]+)(\$)?$/.exec(source) ?? [];
+    const plain: Plain | null =
+      text === undefined ? null : { text, isStart: start !== undefined, isEnd: end !== undefined };
+    return { source, is, plain };
+  });
   const present = patterns.flatMap(({ is, plain }) => (is && plain ? [plain] : []));
   const missing = patterns.flatMap(({ is, plain }) => (!is && plain ? [plain] : []));
   const whole = present.find(({ isStart, isEnd }) => isStart && isEnd);
