@@ -158,6 +158,7 @@ lookups:
       show.tools.http.faults.decide = () => ({ kind: 'status', status: 410, body: '<h1>Gone</h1>' });
       for (let n = 0; n < 6; n += 1) await post(show, n);
       await until(async () => (await show.store.deliveries({ states: ['dead'] })).length > 5);
+      await until(async () => (await show.store.pauses()).length > 0);
       return {
         today: '/',
         events: '/events',

@@ -67,12 +67,12 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
   const { sink, connector, pause: paused, figures, nextTryAt, dead, held } = one;
   const trouble = paused?.by === 'person' ? null : troubleOf(one);
   const stuck = dead + held;
+  const tool = connector === null ? 'not in the config any more' : toolOf(sink, connector);
   return html`<section class="card">
     <p>
       ${paused?.by === 'person' ? chip('wait', 'paused') : sinkChip(one)}
       <span class="muted"
-        >${connector === null ? 'not in the config any more' : toolOf(sink, connector)}
-        ${figures?.lastSuccessAt === null && 'never worked, '}${sinkRate(one, times)}</span
+        >${tool}${tool !== '' && figures !== null && ', '}${figures?.lastSuccessAt === null && 'never worked, '}${sinkRate(one, times)}</span
       >
     </p>
     ${
@@ -90,7 +90,7 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
       </p>`
     }
     ${stuck > 0 && html`<p><a href="/attention?sink=${sink}">${amount(stuck)} ${stuck === 1 ? 'needs' : 'need'} a person</a></p>`}
-    ${lookupOf(sink) === null && buttons(one, asked)}
+    ${lookupOf(sink) === null && asked.person.role === 'full' && buttons(one, asked)}
   </section>`;
 }
 

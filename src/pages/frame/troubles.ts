@@ -30,8 +30,7 @@ export const troubleItems = (
   ...refusals(status.refused).map(
     ({ reason, what, fix, first, last }) =>
       html`<li>
-        <b>${seen(what)}</b>,
-        ${asked.times.short(first) !== asked.times.short(last) && html`first ${asked.times.short(first)}, last`}
+        <b>${seen(what)}</b>, ${last - first >= 60_000 && html`first ${asked.times.short(first)}, last`}
         ${asked.times.short(last)}
         <div class="small muted">${fix}</div>
         ${isHere ? seenButton(reason, asked) : helpLink('/attention')}
