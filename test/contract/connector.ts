@@ -304,16 +304,14 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
       expect(await bench.subject.received()).toEqual(before);
     });
 
-    test('says in a live check what is wrong and what to try', async () => {
+    test('says in a live check what is wrong', async () => {
       await bench.withSink('nowhere.invalid:4', async (other) => {
         const lines = await other.check([], new AbortController().signal);
         bench.expectNoSecret(lines);
-        expect(lines).toContainEqual({
-          ok: false,
-          what: expect.any(String),
-          detail: expect.any(String),
-          advice: expect.any(String),
-        });
+        // With advice where there is any but to put that right.
+        expect(lines).toContainEqual(
+          expect.objectContaining({ ok: false, what: expect.any(String), detail: expect.any(String) }),
+        );
       });
     });
 
