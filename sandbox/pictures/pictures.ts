@@ -195,8 +195,8 @@ async function* takePages(browser: Browser): AsyncGenerator<{ name: string; pict
       limit: 1,
     });
     const shots = [
-      { name: 'today', path: '/', colorScheme: 'light', height: 1180 },
-      { name: 'today-dark', path: '/', colorScheme: 'dark', height: 1180 },
+      { name: 'today', path: '/', colorScheme: 'light', height: 1160 },
+      { name: 'today-dark', path: '/', colorScheme: 'dark', height: 1160 },
       { name: 'event', path: `/events/${stories[0]!.event.id}`, colorScheme: 'light', height: 740 },
     ] as const;
     for (const { name, path, colorScheme, height } of shots.filter(isWanted)) {
