@@ -466,7 +466,7 @@ describe('a sink is paused', () => {
       const on = await idle(tool);
       const { deliver } = tool;
       tool.deliver = () => down;
-      const because = { reason: 'timeout', detail: 'token: revoked Make one.' };
+      const because = { reason: 'timeout', detail: 'The check "token" failed: revoked Make one.' };
       await vi.waitFor(() => expect(asked).toBe(3));
       for (let look = 0; look < 3; look += 1) {
         on.worker.wake();
