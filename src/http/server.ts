@@ -149,9 +149,7 @@ export class HttpServer extends http.Server {
     if (!connection || connection.ending) return;
     this.#connections.began(req.socket, connection, res);
     if (this.#retiring) res.setHeader('connection', 'close');
-    // What follows is meant for another protocol, which nobody here speaks (RFC 9110, 7.8).
-    if (req.headers.upgrade !== undefined || connection.unfinished === maxUnfinished)
-      this.#makeLast(res, connection);
+    if (isOpenEnded(req) || connection.unfinished === maxUnfinished) this.#makeLast(res, connection);
     if (connection.unfinished === maxUnfinished && req.socket.writableLength > 0)
       return void req.socket.destroy();
     const fault = hostFault(req);
@@ -218,6 +216,13 @@ function refusalFor({ code }: NodeJS.ErrnoException): Refusal {
       return { status: 400, detail: 'This is not an HTTP request.' };
   }
 }
+
+/**
+ * Whether what follows may be no request: it is meant for another protocol, which nobody here speaks (RFC 9110, 7.8), or a
+ * proxy that knows no chunks may take their end for another place (RFC 9112, 6.1).
+ */
+const isOpenEnded = ({ headers, httpVersion }: IncomingMessage): boolean =>
+  headers.upgrade !== undefined || (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined);
 
 /** With two of them, a proxy and we could see different hosts (RFC 9112, 3.2). */
 function hostFault({ headers, rawHeaders, httpVersion }: IncomingMessage): string | null {

@@ -86,10 +86,12 @@ describe.each(servers)('the server of the %s', (_name, start) => {
     ]);
   });
 
-  test('takes nothing after an Upgrade for a request, and ends the connection', async () => {
+  test.each([
+    ['an Upgrade', '1.1\r\nconnection: upgrade\r\nupgrade: h2c', ''],
+    ['chunks by HTTP/1.0', '1.0\r\nconnection: keep-alive\r\ntransfer-encoding: chunked', '0\r\n\r\n'],
+  ])('takes nothing after %s for a request, and ends the connection', async (_, version, body) => {
     const wire = await Wire.open((await start()).port);
-    const upgrade = question.replace('\r\n\r\n', '\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n');
-    wire.send(upgrade + question);
+    wire.send(question.replace('1.1', version) + body + question);
     expect(await wire.answer()).toMatchObject({ status: 200, headers: { connection: 'close' } });
     expect(await wire.answer()).toBeNull();
   });
