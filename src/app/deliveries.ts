@@ -77,6 +77,7 @@ export async function beginDeliveries(working: Working, undo: Undo) {
     clock,
     live,
     id: replicas.id,
+    secretFaults: () => sinks.secretFaults(),
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
   });
   undo.defer(() => announcer.stop());

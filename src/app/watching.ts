@@ -38,7 +38,8 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
       const changedFiles = changedOf(before.files, next.files);
       log.info({ file, ...(changedFiles.length > 0 && { changedFiles }) }, 'config reloaded');
       const changed = sinks.adopt(sinksBefore, whole().sinks, clock.now());
-      void checkSecrets({ clock, sinks, shutdown: closing.signal, mask: next.mask, log }, changed);
+      const checking = { clock, sinks, shutdown: closing.signal, mask: next.mask, log };
+      void checkSecrets(checking, changed).then(() => announcer.say());
     },
     onFailed: (error) => {
       live.failed(error);

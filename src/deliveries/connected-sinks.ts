@@ -18,6 +18,12 @@ const secretsOf = ({ options }: SinkConfig): string =>
 /** Of a tool that looked at the message: it took the secrets. */
 const pastTheLogin: ReadonlySet<Reason> = new Set(['invalid', 'not_found']);
 
+export interface SecretFault {
+  readonly sink: string;
+  readonly since: number;
+  readonly detail: string;
+}
+
 interface Connection {
   readonly config: SinkConfig;
   readonly sink: Promise<AnySink>;
@@ -36,7 +42,10 @@ export class ConnectedSinks {
   /** What tools have counted since it was last taken, by the name of the sink. */
   readonly #usage = new Map<string, Usage>();
   /** When a reload gave a sink other secrets (ms), until one of its calls shows that they are right. In memory. */
-  readonly #newSecrets = new Map<string, { readonly at: number; areRefused: boolean }>();
+  readonly #newSecrets = new Map<
+    string,
+    { readonly at: number; areRefused: boolean; fault: string | null }
+  >();
 
   constructor(refreshTokens?: RefreshTokens) {
     this.#refreshTokens = refreshTokens;
@@ -61,7 +70,7 @@ export class ConnectedSinks {
       const known = before.get(sink.name);
       return known !== undefined && secretsOf(known) !== secretsOf(sink);
     });
-    for (const { name } of changed) this.#newSecrets.set(name, { at, areRefused: false });
+    for (const { name } of changed) this.#newSecrets.set(name, { at, areRefused: false, fault: null });
     return changed;
   }
 
@@ -75,6 +84,19 @@ export class ConnectedSinks {
       return { ...outcome, detail: this.refusedSince(name, outcome.detail) };
     }
     return outcome;
+  }
+
+  /** What a check found out. */
+  checked(name: string, fault: string | null): void {
+    const secrets = this.#newSecrets.get(name);
+    if (secrets) secrets.fault = fault;
+  }
+
+  /** The sinks whose changed secrets are known not to work, with since when. */
+  secretFaults(): SecretFault[] {
+    return Array.from(this.#newSecrets, ([sink, { at: since, fault }]) => ({ sink, since, fault })).flatMap(
+      ({ fault: detail, ...one }) => (detail === null ? [] : [{ ...one, detail }]),
+    );
   }
 
   /** Why a sink fails, with since when its secrets were refused, if they were. */
@@ -226,8 +248,9 @@ export async function checkSecrets(
 ): Promise<void> {
   const check = async (sink: SinkConfig) => {
     const detail = await faultOf({ ...parts, holding: { until: Infinity } }, sink);
-    if (detail !== null && !parts.shutdown.aborted)
-      log.error({ sink: sink.name, detail }, 'the changed secrets of a sink do not work');
+    if (parts.shutdown.aborted) return;
+    parts.sinks.checked(sink.name, detail);
+    if (detail !== null) log.error({ sink: sink.name, detail }, 'the changed secrets of a sink do not work');
   };
   await Promise.all(changed.map(check));
 }

@@ -92,7 +92,10 @@ export interface Troubles {
   readonly isWaiting: boolean;
   /** Nobody is let in on the admin port. */
   readonly isClosed: boolean;
-  readonly sinks: readonly (SinkCondition & { readonly sink: string })[];
+  readonly sinks: readonly (SinkCondition & {
+    readonly sink: string;
+    readonly secretFault?: object | null;
+  })[];
   /** See `failingAlone`. */
   readonly failing: readonly { readonly sink: string; readonly count: number }[];
   readonly stuck: readonly { readonly sink: string; readonly dead: number; readonly held: number }[];
@@ -116,6 +119,8 @@ export function needsOf(
   wording = english,
 ): Need[] {
   const down = sinks.filter(isDown);
+  const locked = sinks.filter((one) => one.secretFault && one.pause === null && !isDown(one));
+  const lockedNames = locked.map(({ sink }) => sink);
   const forgotten = sinks.filter(isForgotten).map(({ sink }) => sink);
   const names = (all: readonly string[], by = wording) => all.map((sink) => nameOf(sink, by)).join(', ');
   const needs: (Need | false)[] = [
@@ -153,6 +158,11 @@ export function needsOf(
     down.length > 0 && {
       words: down.map(({ sink, state }) => `${nameOf(sink)} is ${sinkStates[state]}`).join(', '),
       sentence: wording.say('needDown', { sinks: names(down.map(({ sink }) => sink)) }),
+      command: 'check --live',
+    },
+    locked.length > 0 && {
+      words: `the changed secrets of ${names(lockedNames, english)} do not work`,
+      sentence: wording.say('needSecrets', { sinks: names(lockedNames) }),
       command: 'check --live',
     },
     forgotten.length > 0 && {

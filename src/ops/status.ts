@@ -34,13 +34,15 @@ interface AnnouncerParts {
   readonly live: LiveConfig;
   /** Of this replica. */
   readonly id: string;
+  /** The sinks whose changed secrets do not work. */
+  readonly secretFaults: () => readonly (Pick<Pause, 'sink' | 'since'> & { readonly detail: string })[];
   readonly failed: (error: unknown) => void;
 }
 
 export type Announcer = ReturnType<typeof createAnnouncer>;
 
 /** Says in the store every few seconds that this replica serves it, and by which config. */
-export function createAnnouncer({ store, clock, live, id, failed }: AnnouncerParts) {
+export function createAnnouncer({ store, clock, live, id, secretFaults, failed }: AnnouncerParts) {
   /** Whether it could be stored the last time. */
   let last = Promise.resolve(false);
   let cancel = () => {};
@@ -71,6 +73,7 @@ export function createAnnouncer({ store, clock, live, id, failed }: AnnouncerPar
           name,
           connector: connector.name,
         })),
+        secretFaults: secretFaults(),
       });
       return true;
     } catch (error) {
@@ -186,6 +189,7 @@ async function readSinks(
   const known = new Map(
     replicas.flatMap(({ sinks }) => sinks.map(({ name, connector }) => [name, connector] as const)),
   );
+  const faults = replicas.flatMap(({ secretFaults = [] }) => secretFaults);
   const countOf = new Map(counts.map(({ sink, states }) => [sink, states]));
   const paused = pauses.values().flatMap(({ sink, by }) => (by === 'person' ? [sink] : []));
   const all = [...new Set([...known.keys(), ...countOf.keys(), ...paused])]
@@ -200,6 +204,9 @@ async function readSinks(
         /** Null if no running replica has the sink in its config. */
         connector: known.get(sink) ?? null,
         state: sinkState(figures, pause !== null),
+        /** Its changed secrets do not work, and no call has shown anything else since. */
+        secretFault:
+          faults.find((one) => one.sink === sink && one.since >= (figures?.lastSuccessAt ?? 0)) ?? null,
         pause,
         /** When one that the connector paused is tried again (ms); null if only the next message tells. */
         nextTryAt: pause?.by === 'connector' ? tryAt(pause, sending > 0 ? [now] : dueAt, now) : null,
@@ -277,7 +284,17 @@ export function statusJson(status: Status) {
     storeProblem: status.unwritable,
     refused: refusedJson(status.refused),
     sinks: status.sinks.map((one) => {
-      const { pause, nextTryAt, figures, sink, connector, state, sending: _, ...counts } = one;
+      const {
+        pause,
+        nextTryAt,
+        figures,
+        sink,
+        connector,
+        state,
+        sending: _,
+        secretFault: __,
+        ...counts
+      } = one;
       const trouble = troubleOf(one);
       return {
         sink,
@@ -339,14 +356,16 @@ function configJson(replica: ReplicaState | undefined) {
   };
 }
 
-/** Since when, and why, it is paused or failing. */
+/** Since when, and why, it is paused or failing, or its changed secrets do not work. */
 export function troubleOf({
   state,
   pause,
   figures,
+  secretFault,
 }: SinkStatus): { since: number; because: Failure | null } | null {
   if (pause !== null) return { because: null, ...pause };
-  return state === 'failing' ? { since: figures!.firstFailedAt!, because: figures!.because } : null;
+  if (state === 'failing') return { since: figures!.firstFailedAt!, because: figures!.because };
+  return secretFault && { since: secretFault.since, because: { reason: 'auth', detail: secretFault.detail } };
 }
 
 /** How a sink did in the last hour, in words; empty where it did nothing. */

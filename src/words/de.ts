@@ -180,6 +180,7 @@ export const de = {
   needUnwritable: 'Der Speicher ist nicht beschreibbar: {why}',
   needConfig: 'Die geänderte Konfiguration ist abgelehnt',
   needBroken: 'Die geltende Konfiguration verletzt eine Policy',
+  needSecrets: 'Die geänderten Zugangsdaten von {sinks} funktionieren nicht',
   needRestart: 'Geänderte Schlüssel warten auf einen Neustart',
   needClosed: 'Der Admin-Port lässt niemanden ein, weil sein Passwort zu kurz ist',
   needDown: 'Zurzeit gestört: {sinks}',

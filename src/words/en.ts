@@ -186,6 +186,7 @@ export const en = {
   needUnwritable: 'The store cannot be written: {why}',
   needConfig: 'The changed config is refused',
   needBroken: 'The config in force breaks a policy',
+  needSecrets: 'The changed secrets of {sinks} do not work',
   needRestart: 'Changed keys wait for a restart',
   needClosed: 'The admin port lets nobody in, since its password is too short',
   needDown: 'Down now: {sinks}',

@@ -176,6 +176,7 @@ export const es = {
   needUnwritable: 'No se puede escribir en el almacenamiento: {why}',
   needConfig: 'La configuración modificada está rechazada',
   needBroken: 'La configuración en vigor incumple una política',
+  needSecrets: 'Las credenciales cambiadas de {sinks} no funcionan',
   needRestart: 'Hay claves modificadas que esperan un reinicio',
   needClosed: 'El puerto de administración no deja entrar a nadie, porque su contraseña es demasiado corta',
   needDown: 'Ahora no funcionan: {sinks}',

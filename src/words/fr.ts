@@ -181,6 +181,7 @@ export const fr = {
   needUnwritable: 'Le stockage n’accepte pas l’écriture : {why}',
   needConfig: 'La configuration modifiée est refusée',
   needBroken: 'La configuration en vigueur enfreint une règle de policies',
+  needSecrets: 'Les nouveaux identifiants de {sinks} ne fonctionnent pas',
   needRestart: 'Des clés modifiées attendent un redémarrage',
   needClosed: 'Le port d’administration ne laisse entrer personne, car son mot de passe est trop court',
   needDown: 'En panne : {sinks}',

@@ -203,6 +203,7 @@ export const hr = {
   needUnwritable: 'U spremište se ne može pisati: {why}',
   needConfig: 'Promijenjena konfiguracija je odbijena',
   needBroken: 'Konfiguracija na snazi krši pravilo iz policies',
+  needSecrets: 'Promijenjeni pristupni podaci za {sinks} ne rade',
   needRestart: 'Promijenjeni ključevi čekaju ponovno pokretanje',
   needClosed: 'Administracijski port ne pušta nikoga, jer mu je lozinka prekratka',
   needDown: 'Trenutačno ne radi: {sinks}',

@@ -181,6 +181,7 @@ export const it = {
   needUnwritable: 'Non è possibile scrivere nell’archivio: {why}',
   needConfig: 'La configurazione modificata è rifiutata',
   needBroken: 'La configurazione in vigore viola una policy',
+  needSecrets: 'Le credenziali modificate di {sinks} non funzionano',
   needRestart: 'Alcune chiavi modificate attendono un riavvio',
   needClosed: 'La porta di amministrazione non fa entrare nessuno, perché la sua password è troppo corta',
   needDown: 'Ora non funzionano: {sinks}',

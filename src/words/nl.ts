@@ -179,6 +179,7 @@ export const nl = {
   needUnwritable: 'Er kan niet naar de opslag worden geschreven: {why}',
   needConfig: 'De gewijzigde configuratie is geweigerd',
   needBroken: 'De geldende configuratie schendt een policy',
+  needSecrets: 'De gewijzigde inloggegevens van {sinks} werken niet',
   needRestart: 'Gewijzigde sleutels wachten op een herstart',
   needClosed: 'De beheerpoort laat niemand binnen, omdat het wachtwoord te kort is',
   needDown: 'Nu buiten werking: {sinks}',

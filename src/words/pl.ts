@@ -257,6 +257,7 @@ export const pl = {
   needUnwritable: 'Nie można zapisać danych: {why}',
   needConfig: 'Zmieniona konfiguracja jest odrzucona',
   needBroken: 'Obowiązująca konfiguracja łamie zasadę z policies',
+  needSecrets: 'Zmienione dane dostępowe dla {sinks} nie działają',
   needRestart: 'Zmienione klucze czekają na ponowne uruchomienie',
   needClosed: 'Port administracyjny nikogo nie wpuszcza, bo jego hasło jest za krótkie',
   needDown: 'Obecnie nie działa: {sinks}',

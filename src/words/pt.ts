@@ -177,6 +177,7 @@ export const pt = {
   needUnwritable: 'Não é possível gravar no armazenamento: {why}',
   needConfig: 'A configuração alterada está recusada',
   needBroken: 'A configuração em vigor viola uma política',
+  needSecrets: 'As credenciais alteradas de {sinks} não funcionam',
   needRestart: 'Chaves alteradas esperam uma reinicialização',
   needClosed: 'A porta de administração não deixa ninguém entrar, porque a senha dela é curta demais',
   needDown: 'Fora do ar agora: {sinks}',

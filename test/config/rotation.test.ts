@@ -40,6 +40,13 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
     detail: expect.stringMatching(/^The check "token valid" failed: .*invalid_auth/),
   });
   expect(saying('config reloaded')).toMatchObject([{ changedFiles: [join(secrets, 'token')] }]);
+  const sinkText = async () => (await run(['status', '--config', file])).out;
+  await vi.waitFor(
+    async () =>
+      expect(await sinkText()).toMatch(/^A person is needed: the changed secrets of slack do not work\.\n/),
+    15_000,
+  );
+  expect(await sinkText()).toMatch(/slack \(slack\) +its changed secrets do not work since .*invalid_auth/);
   await post(app, { candidateId: 'Ben' });
   await vi.waitFor(
     () => expect(saying('sink paused: it fails for all deliveries; it is probed')).toHaveLength(1),

@@ -91,8 +91,14 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
   const nextTry = nextTryAt === null ? 'with the next message' : times.relative(nextTryAt);
   const next = pause ? html`It is tried again ${nextTry}${then}` : sinkRate(one, times);
   return html`<li>
-    <b>${seen(nameOf(sink))} is ${sinkStates[state]}</b> since
-    ${times.short(trouble.since)}${trouble.because && `: ${seen(trouble.because.detail)}`}
+    <b
+      >${
+        pause === null && state !== 'failing'
+          ? `The changed secrets of ${seen(nameOf(sink))} do not work`
+          : `${seen(nameOf(sink))} is ${sinkStates[state]}`
+      }</b
+    >
+    since ${times.short(trouble.since)}${trouble.because && `: ${seen(trouble.because.detail)}`}
     <div class="small muted">${next}</div>
     ${isHere ? retryButton(sink, asked) : helpLink('/attention')}
   </li>`;

@@ -70,6 +70,12 @@ export interface ReplicaState {
     readonly closed?: string | null;
   };
   readonly sinks: readonly { readonly name: string; readonly connector: string }[];
+  /** The sinks whose changed secrets do not work. */
+  readonly secretFaults?: readonly {
+    readonly sink: string;
+    readonly since: number;
+    readonly detail: string;
+  }[];
 }
 
 /** Milliseconds by PostgreSQL's clock, which all replicas share. */
