@@ -60,6 +60,7 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
     // Before, a policy that does not hold would look as if it did.
     mine: () => isProven && replicas.holding(alertsLease) !== null,
     paused: () => worker.pauses(),
+    secretFaults: () => sinks.secretFaults(),
     refused: () => live.refused,
     isWaiting: () => live.waiting.length > 0,
     raised: (notice) => log.warn({ notice }, 'alert raised'),

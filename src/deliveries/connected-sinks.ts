@@ -94,8 +94,8 @@ export class ConnectedSinks {
 
   /** The sinks whose changed secrets are known not to work, with since when. */
   secretFaults(): SecretFault[] {
-    return Array.from(this.#newSecrets, ([sink, { at: since, fault }]) => ({ sink, since, fault })).flatMap(
-      ({ fault: detail, ...one }) => (detail === null ? [] : [{ ...one, detail }]),
+    return [...this.#newSecrets].flatMap(([sink, { at: since, fault: detail }]) =>
+      detail === null ? [] : [{ sink, since, detail }],
     );
   }
 

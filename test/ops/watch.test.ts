@@ -75,6 +75,7 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[], mo
   let failures = 0;
   let wakes = 0;
   let isMine = true;
+  const secretFaults: { sink: string; since: number; detail: string }[] = [];
   let refused: RefusedConfig | null = null;
   let alarm = Promise.withResolvers<() => void>();
   const begin = () => {
@@ -103,6 +104,7 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[], mo
           hasWork: true,
           ...(typeof one === 'string' ? { sink: one } : one),
         })),
+      secretFaults: () => secretFaults,
       refused: () => refused,
       isWaiting: () => false,
       wake: () => (wakes += 1),
@@ -120,6 +122,7 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[], mo
     store,
     configId,
     notSent,
+    secretFaults,
     get wakes() {
       return wakes;
     },
@@ -409,6 +412,23 @@ test('a config that is refused is reported with its first problem, each other on
     },
     { detail: expect.stringContaining('config.yaml:9:1: "sinks" is missing. What was loaded') },
     { recovered: true, detail: 'The changed config is in force now, after 3 minutes.' },
+  ]);
+});
+
+test('a changed secret that does not work is reported though nothing waits, and that the sink works again', async () => {
+  const watch = await watching();
+  watch.secretFaults.push({ sink: 'tool', since: start, detail: 'token: The tool refuses it.' });
+  await watch.look(minute, minute);
+  await watch.event('tool', delivered);
+  await watch.look(minute, hour);
+  expect(await watch.notices()).toMatchObject([
+    {
+      alert: 'paused',
+      sink: 'tool',
+      since: start,
+      detail: 'The changed secrets of tool do not work. token: The tool refuses it.',
+    },
+    { recovered: true, sink: 'tool' },
   ]);
 });
 

@@ -156,8 +156,7 @@ function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
   if (connector === null) return 'not in the config any more';
   if (byPerson) return paint(io, isForgotten(one) ? 'red' : 'yellow', byPerson);
   const trouble = troubleOf(one);
-  const isLocked = state !== 'failing' && pause === null && one.secretFault !== null;
-  const word = isLocked ? 'its changed secrets do not work' : stateWord(state, figures);
+  const word = one.secretFault ? 'its changed secrets do not work' : stateWord(state, figures);
   const because = trouble === null ? figures?.because : trouble.because;
   const why = because ? `: ${printable(because.detail).replace(/\.$/, '')}` : '';
   if (trouble === null)

@@ -9,7 +9,7 @@ import {
   type StuckState,
 } from '../../model/notices.ts';
 import type { Failure, Reason } from '../../model/outcomes.ts';
-import { refusals } from '../needs.ts';
+import { nameOf, refusals } from '../needs.ts';
 import type { StuckCount } from '../../store/store.ts';
 import { english, type Wording } from '../../words/wording.ts';
 
@@ -27,6 +27,8 @@ export interface Situation {
     readonly failures?: number;
     /** Of a flapping one, after `since`. */
     readonly lastSuccessAt: number | null;
+    /** Only its changed secrets are known not to work. */
+    readonly areSecrets?: boolean;
     /** The person who paused it, and seems to have forgotten that. */
     readonly who?: string;
   }[];
@@ -189,9 +191,11 @@ function outage(
 ): Pick<Notice, 'detail' | 'advice'> {
   const isLookup = lookupOf(down.sink) !== null;
   const detail = [
-    downFor(down, now, wording),
+    down.areSecrets
+      ? `${wording.say('needSecrets', { sinks: nameOf(down.sink, wording) })}.`
+      : downFor(down, now, wording),
     ...(because ? [asSentence(because.detail)] : []),
-    wording.say(isLookup ? 'eventsWait' : 'messagesWait'),
+    ...(down.areSecrets ? [] : [wording.say(isLookup ? 'eventsWait' : 'messagesWait')]),
   ];
   const advice = wording.say('pausedAdvice', {
     afterwards: wording.say(isLookup ? 'eventsGoOn' : 'messagesGoOn'),

@@ -32,6 +32,8 @@ export interface AlertParts {
   /** Whether this replica has to look. */
   readonly mine: () => boolean;
   readonly paused: () => Promise<readonly Outage[]>;
+  /** The sinks whose changed secrets do not work. */
+  readonly secretFaults: () => readonly (Pick<Outage, 'sink' | 'since'> & Pick<Failure, 'detail'>)[];
   /** Null if the config's file is in force as it is. */
   readonly refused: () => RefusedConfig | null;
   /** Whether changed keys wait for a restart. */
@@ -126,9 +128,22 @@ class AlertWatch {
         .filter((pause) => isForgotten({ pause }))
         .map((one) => Object.assign({ because: null, lastSuccessAt: null }, one)),
     );
+    const known = new Set([...allPaused, ...failing, ...byPeople].map(({ sink }) => sink));
+    // Nothing may wait for these yet.
+    const locked = this.#parts
+      .secretFaults()
+      .map(({ detail, sink, since }) => ({
+        sink,
+        since,
+        because: { reason: 'auth' as const, detail },
+        lastSuccessAt: lastSuccessAt.get(sink) ?? null,
+        areSecrets: true,
+        hasWork: true,
+      }))
+      .filter((one) => !known.has(one.sink) && one.since >= (one.lastSuccessAt ?? 0));
     const situation: Situation = {
       now,
-      paused: [...allPaused, ...failing, ...forgotten].filter(
+      paused: [...allPaused, ...failing, ...forgotten, ...locked].filter(
         ({ sink, hasWork }) => hasWork && config().sinks.has(sink),
       ),
       dead: isWanted('dead') ? await this.#dead.look(now, notified) : [],
@@ -151,14 +166,14 @@ class AlertWatch {
       ...byPeople.map((pause) => ({ sink: pause.sink, state: 'paused' as const, pause })),
       ...failing.map(({ sink }) => ({ sink, state: 'failing' as const, pause: null })),
     ];
-    const known = [...told.values()].filter(({ sink }) => sink === null || config().sinks.has(sink));
+    const open = [...told.values()].filter(({ sink }) => sink === null || config().sinks.has(sink));
     const state = {
       ...situation,
       elapsed: clock.elapsed(),
       down: new Set(down.map(({ sink }) => sink)),
       lastSuccessAt,
     };
-    for (const notice of this.#recoveries.look(known, state, wording)) {
+    for (const notice of this.#recoveries.look(open, state, wording)) {
       const alert = alerts.find(({ kind }) => kind === notice.alert);
       if (alert) await this.#notify(notice, alert.actions, now, notified).catch(this.#parts.failed);
     }

@@ -115,6 +115,8 @@ export function sinkChip(one: SinkStatus): Html {
   const word = stateWord(one.state, one.figures);
   const isUnsure = word !== sinkStates[one.state];
   if (one.pause?.by === 'person') return chip('wait', `paused by ${seen(one.pause.who)}`);
+  if (one.secretFault && one.state !== 'failing' && one.pause === null)
+    return chip('bad', 'new secrets do not work');
   return chip(isUnsure ? 'wait' : stateTones[one.state], word);
 }
 
