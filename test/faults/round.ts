@@ -33,7 +33,7 @@ export interface RoundReport {
   readonly breaches: readonly string[];
 }
 
-const drainForMs = 240_000;
+const drainForMs = 480_000;
 /** Beyond the retention, so that a clock that is believed deletes what is delivered. */
 const jumpMs = 400 * 86_400_000;
 /** Two rounds of it, by timers that run fast. */
@@ -94,12 +94,14 @@ export async function runRound(
     const stories = all.filter(({ event }) => event.id !== past);
     const notes = await notesOf(storeUrl, stories);
     const code = await connector.stop();
+    const stored = stories.map(({ event }) => event.id).toSorted();
     const breaches = [
       ...unseen,
       ...findBreaches(stories, sender.accepted, tools),
+      ...lastBreaches(stories, tools, stored),
       ...(stories.length < all.length ? [] : ['what came ten days ago was deleted']),
       ...boardBreaches(stories, tools, notes),
-      ...lookupBreaches(stories, 0, stories.map(({ event }) => event.id).toSorted()),
+      ...lookupBreaches(stories, 0, stored),
       ...personBreaches(person, notes),
       ...(code === 0 ? [] : [`SIGTERM gave exit code ${code}`]),
     ];
@@ -192,6 +194,7 @@ export async function runRoundOfCopies(
     cluster.calm();
     const stories = await drained(storeUrl, 0);
     const codes = await Promise.all(replicas.map((replica) => replica.stop()));
+    const stored = await storedOrder(cluster.servers, seed);
     const lost = cluster.losesCommits ? notStored(stories, sender.accepted) : [];
     const breaches = [
       ...findBreaches(
@@ -200,8 +203,9 @@ export async function runRoundOfCopies(
         tools,
         cluster.losesCommits,
       ),
+      ...lastBreaches(stories, tools, stored, cluster.losesCommits),
       ...boardBreaches(stories, tools, []),
-      ...lookupBreaches(stories, clocksApartMs, await storedOrder(cluster.servers, seed)),
+      ...lookupBreaches(stories, clocksApartMs, stored),
       ...codes.filter((code) => code !== 0).map((code) => `SIGTERM gave exit code ${code}`),
     ];
     const repeated = { mail: repeats(tools.received.mail()), webhook: repeats(tools.received.webhook()) };
@@ -383,7 +387,6 @@ function findBreaches(
     ...deliveries
       .filter(({ state }) => state !== 'delivered')
       .map(({ id, state, lastError }) => `${id} is ${state}: ${lastError}`),
-    ...lastBreaches(stories, tools, losesEvents),
     ...wrongCounts('slack', postedOnce(tools), (count) => count === 1),
     ...wrongCounts('sheet', addedIds(tools), (count) => count === 1),
     ...wrongCounts('mail', tools.received.mail(), (count) => count >= 1),
@@ -421,11 +424,21 @@ const postedOnce = ({ slack }: Tools): string[] =>
     .filter((message) => !isLast(message))
     .map(({ metadata }) => String(metadata?.event_payload['delivery_id']));
 
-/** Each channel has one message that says which event was the last. A new one is right where its receipt was lost. */
-function lastBreaches(stories: readonly EventStory[], { slack }: Tools, losesEvents: boolean): string[] {
+/**
+ * Each channel has one message that says which event was stored last: while a server is away, replicas keep what has its id
+ * already. A new message is right where its receipt was lost.
+ */
+function lastBreaches(
+  stories: readonly EventStory[],
+  { slack }: Tools,
+  stored: readonly string[],
+  losesEvents = false,
+): string[] {
+  const places = new Map(stored.map((id, place) => [id, place]));
+  const placeOf = ({ event }: EventStory): number => places.get(event.id)!;
   const byChannel = Map.groupBy(stories, ({ event }) => `team-${event.testId}`);
   return [...byChannel].flatMap(([channel, of]) => {
-    const { event } = of.toSorted((a, b) => (a.event.id < b.event.id ? 1 : -1))[0]!;
+    const { event } = of.toSorted((a, b) => placeOf(b) - placeOf(a))[0]!;
     const messages = slack.messages.filter((one) => one.channelName === channel && isLast(one));
     const isOne = messages.length === 1 || (losesEvents && messages.length > 1);
     const isRight = isOne && messages.at(-1)!.text === event.candidateId;
