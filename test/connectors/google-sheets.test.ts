@@ -881,9 +881,7 @@ describe('a live check', () => {
   ] as const)('as %s fails at "%s"', async ([role, what, words]) => {
     await connected({ role });
     const failed = (await sink.check([], signal)).filter(({ ok }) => !ok);
-    expect(failed).toMatchObject([
-      { what, detail: expect.stringContaining(words), advice: expect.any(String) },
-    ]);
+    expect(failed).toMatchObject([{ what, detail: expect.stringContaining(words) }]);
   });
 
   test('finds a header that is not in its row', async () => {

@@ -159,7 +159,7 @@ test("a replica whose clock is ahead goes by PostgreSQL's before the first event
   expect(resent).toMatchObject({ code: 0, err: '' });
   expect(await delivered()).toHaveLength(3);
   expect(await run(['status', ...of])).toMatchObject({ code: 0 });
-  expect(await one.page()).toMatch(/the last <time[^>]*>(?:now|\d+ seconds? ago)</);
+  expect(await one.page()).toMatch(/the last came <time[^>]*>(?:just now|\d+ seconds? ago)</);
   const { write } = await workplace();
   const text = await readFile(one.file, 'utf8');
   const later = await write(
