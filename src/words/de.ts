@@ -144,7 +144,7 @@ export const de = {
   adviceStore:
     'Der Dienst sendet ein Ereignis noch einmal und dann nie wieder: dort nachsehen, wer inzwischen fertig wurde, und im Log die Ursache suchen. Mit einem Export von dort findet {command} sie.',
   adviceAddress:
-    'Ist das der Dienst, gehört seine Adresse in receiver.allowFrom; ist es ein eigener Proxy, fehlt receiver.trustProxy.',
+    'Ist das der Dienst, gehört seine Adresse in receiver.allowFrom ([published, …]); ist es ein eigener Proxy, fehlt receiver.trustProxy.',
   adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',
   takeIn:
     'Was davon aufbewahrt ist, listet {list}, und {accept} nimmt es auf; wer dort fehlt, steht im Dienst.',

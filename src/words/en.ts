@@ -150,7 +150,7 @@ export const en = {
   adviceStore:
     'The service sends an event once more, and never again: look there for who finished meanwhile, and in the log for the cause. With an export of it, {command} finds them.',
   adviceAddress:
-    'If that is the service, add its address to receiver.allowFrom; if it is a proxy of yours, set receiver.trustProxy.',
+    'If that is the service, add its address to receiver.allowFrom ([published, …]); if it is a proxy of yours, set receiver.trustProxy.',
   adviceToken: "Compare receiver.token with the Webhook URL in the service's account.",
   takeIn:
     'What is kept of it is listed by {list}, and taken in by {accept}; look in the service for who is not there.',

@@ -141,7 +141,7 @@ export const es = {
   adviceStore:
     'El servicio envía un evento una vez más y nunca otra: mira allí quién ha terminado entretanto, y busca la causa en el registro. Con una exportación de allí, {command} los encuentra.',
   adviceAddress:
-    'Si es el servicio, añade su dirección a receiver.allowFrom; si es un proxy propio, configura receiver.trustProxy.',
+    'Si es el servicio, añade su dirección a receiver.allowFrom ([published, …]); si es un proxy propio, configura receiver.trustProxy.',
   adviceToken: 'Compara receiver.token con la «Webhook URL» de la cuenta del servicio.',
   takeIn:
     'Lo que se conserva de ello se ve con {list} y se incorpora con {accept}; mira en el servicio quién falta ahí.',

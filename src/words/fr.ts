@@ -145,7 +145,7 @@ export const fr = {
   adviceStore:
     'Le service renvoie un événement une seule fois, puis plus jamais : regardez-y qui a fini entre-temps, et cherchez la cause dans le journal. Avec un export de celui-ci, {command} les trouve.',
   adviceAddress:
-    'Si c’est le service, ajoutez son adresse à receiver.allowFrom ; si c’est l’un de vos proxys, réglez receiver.trustProxy.',
+    'Si c’est le service, ajoutez son adresse à receiver.allowFrom ([published, …]) ; si c’est l’un de vos proxys, réglez receiver.trustProxy.',
   adviceToken: 'Comparez receiver.token avec la « Webhook URL » du compte du service.',
   takeIn:
     'Ce qui en est conservé est listé par {list} et repris par {accept} ; cherchez dans le service qui n’y figure pas.',

@@ -160,7 +160,7 @@ export const hr = {
   adviceStore:
     'Servis događaj šalje još jednom i više nikad: ondje pogledajte tko je u međuvremenu završio, a uzrok potražite u logu. S njegovim izvozom {command} ih pronalazi.',
   adviceAddress:
-    'Ako je to servis, dodajte njegovu adresu u receiver.allowFrom; ako je to vaš proxy, postavite receiver.trustProxy.',
+    'Ako je to servis, dodajte njegovu adresu u receiver.allowFrom ([published, …]); ako je to vaš proxy, postavite receiver.trustProxy.',
   adviceToken: 'Usporedite receiver.token s „Webhook URL” na računu servisa.',
   takeIn:
     'Što je od toga sačuvano navodi {list}, a preuzima {accept}; u servisu pogledajte tko ondje nedostaje.',

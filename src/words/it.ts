@@ -144,7 +144,7 @@ export const it = {
   adviceStore:
     'Il servizio invia un evento ancora una volta e poi mai più: guarda lì chi ha finito nel frattempo, e cerca la causa nel log. Con una sua esportazione, {command} li trova.',
   adviceAddress:
-    'Se è il servizio, aggiungi il suo indirizzo a receiver.allowFrom; se è un tuo proxy, imposta receiver.trustProxy.',
+    'Se è il servizio, aggiungi il suo indirizzo a receiver.allowFrom ([published, …]); se è un tuo proxy, imposta receiver.trustProxy.',
   adviceToken: 'Confronta receiver.token con la «Webhook URL» dell’account del servizio.',
   takeIn:
     'Ciò che ne è conservato è elencato da {list} e viene accolto con {accept}; guarda nel servizio chi manca.',

@@ -145,7 +145,7 @@ export const nl = {
   adviceStore:
     'De dienst stuurt een gebeurtenis nog één keer en daarna nooit meer: kijk daar wie intussen klaar is, en zoek de oorzaak in het logboek. Met een export ervan vindt {command} ze.',
   adviceAddress:
-    'Is dat de dienst, voeg het adres dan toe aan receiver.allowFrom; is het een eigen proxy, stel dan receiver.trustProxy in.',
+    'Is dat de dienst, voeg het adres dan toe aan receiver.allowFrom ([published, …]); is het een eigen proxy, stel dan receiver.trustProxy in.',
   adviceToken: 'Vergelijk receiver.token met de ‘Webhook URL’ in het account van de dienst.',
   takeIn: 'Wat ervan is bewaard, toont {list}, en {accept} neemt het op; kijk in de dienst wie er ontbreekt.',
   refusedOnce: 'Die kwam {time} geleden.',

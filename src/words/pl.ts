@@ -183,7 +183,7 @@ export const pl = {
   adviceStore:
     'Serwis wysyła zdarzenie jeszcze raz i nigdy więcej: sprawdź tam, kto w tym czasie skończył, a przyczyny szukaj w dzienniku. Z jego eksportem {command} ich znajdzie.',
   adviceAddress:
-    'Jeśli to serwis, dodaj jego adres do receiver.allowFrom; jeśli to twoje proxy, ustaw receiver.trustProxy.',
+    'Jeśli to serwis, dodaj jego adres do receiver.allowFrom ([published, …]); jeśli to twoje proxy, ustaw receiver.trustProxy.',
   adviceToken: 'Porównaj receiver.token z „Webhook URL” na koncie serwisu.',
   takeIn: 'Co z tego zachowano, wymienia {list}, a przyjmuje {accept}; sprawdź w serwisie, kogo tam brakuje.',
   refusedOnce: 'Przyszło {time} temu.',

@@ -140,7 +140,7 @@ export const pt = {
   adviceStore:
     'O serviço envia um evento mais uma vez e nunca mais: veja lá quem terminou nesse meio-tempo, e procure a causa no log. Com uma exportação dele, {command} encontra-os.',
   adviceAddress:
-    'Se for o serviço, adicione o endereço dele a receiver.allowFrom; se for um proxy seu, configure receiver.trustProxy.',
+    'Se for o serviço, adicione o endereço dele a receiver.allowFrom ([published, …]); se for um proxy seu, configure receiver.trustProxy.',
   adviceToken: 'Compare receiver.token com a “Webhook URL” na conta do serviço.',
   takeIn:
     'O que foi guardado aparece com {list} e é aceito com {accept}; veja no serviço quem está faltando.',
