@@ -130,10 +130,11 @@ export const sql = {
     { candidate_key: 'bigint', content: 'bigint', config_id: 'text', ...ofEvent.types },
     {
       key: 'id',
-      // Not `not exists`: PostgreSQL might read all events for that.
+      // Not `not exists`: PostgreSQL might read all events for that. And not `=` for the status: where the statement is
+      // prepared while the table is empty, it might be the index of statuses that is read, for each event.
       when: (given) => `${given('content')} is not null or (
         select 1 from events where candidate_key = ${given('candidate_key')} and candidate_id = ${given('candidate_id')}
-          and test_id = ${given('test_id')} and status = ${given('status')} limit 1) is null`,
+          and test_id = ${given('test_id')} and status is not distinct from ${given('status')} limit 1) is null`,
     },
   ),
   insertCorrelation: `

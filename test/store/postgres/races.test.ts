@@ -6,6 +6,7 @@ import { discard, replay } from '../../../src/store/operations/by-hand.ts';
 import { rescue, sql as carrying } from '../../../src/store/operations/carrying-out.ts';
 import { claim as claimOf, sql as claiming } from '../../../src/store/operations/claiming.ts';
 import { settleIn } from '../../../src/store/operations/housekeeping.ts';
+import { sql as receiving } from '../../../src/store/operations/receiving.ts';
 import type { Operation } from '../../../src/store/operation.ts';
 import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
@@ -142,6 +143,15 @@ describe('what several do at the same time on PostgreSQL', () => {
     const [whole, look, claimed] = figures as [number, number, number];
     expect(whole).toBeGreaterThan(100);
     expect(look + claimed).toBeLessThan(60);
+  });
+
+  test('whether an event is new is looked up by its candidate, also by a statement that was prepared in an empty store', async () => {
+    const { many } = receiving.insertEvent;
+    const arrays = Array.from(new Set(many.match(/\$\d+/g)), () => `'{}'`);
+    await between.query(`set plan_cache_mode = force_generic_plan; prepare several as ${many}`);
+    const { rows } = await between.query(`explain (format json) execute several (${arrays.join(', ')})`);
+    const indexes = JSON.stringify(rows).match(/(?<="Index Name":")\w+/g);
+    expect(indexes).toEqual(['events_content']);
   });
 
   test('of two replicas that accept the same contents at the same moment, one makes the events', async () => {
