@@ -368,3 +368,6 @@ create index deliveries_uncertain on deliveries (lane, seq) where uncertain = 1 
 -- step 23
 -- Candidates by their number and by the beginning of their id: as events_correlation, it is appended to.
 create index events_candidate on events (seq / 256, candidate_id, candidate_numerical_id);
+
+-- step 24
+-- Only of PostgreSQL: here, events_candidate is soon read.

@@ -7,6 +7,7 @@ import { rescue, sql as carrying } from '../../../src/store/operations/carrying-
 import { claim as claimOf, sql as claiming } from '../../../src/store/operations/claiming.ts';
 import { settleIn } from '../../../src/store/operations/housekeeping.ts';
 import { sql as receiving } from '../../../src/store/operations/receiving.ts';
+import { candidatesBy } from '../../../src/store/operations/searching.ts';
 import type { Operation } from '../../../src/store/operation.ts';
 import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
@@ -152,6 +153,12 @@ describe('what several do at the same time on PostgreSQL', () => {
     const { rows } = await between.query(`explain (format json) execute several (${arrays.join(', ')})`);
     const indexes = JSON.stringify(rows).match(/(?<="Index Name":")\w+/g);
     expect(indexes).toEqual(['events_content']);
+  });
+
+  test("a candidate's number is looked for in the index of numbers", async () => {
+    await between.query(`prepare numbered as ${candidatesBy.number}`);
+    const { rows } = await between.query('explain (format json) execute numbered (7)');
+    expect(JSON.stringify(rows).match(/(?<="Index Name":")events_[cn]\w+/g)).toEqual(['events_number']);
   });
 
   test('of two replicas that accept the same contents at the same moment, one makes the events', async () => {
