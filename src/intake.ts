@@ -137,6 +137,16 @@ export function createIntake(parts: IntakeParts, accept = accepting(parts)): Inb
       );
     },
     keepRejected(request) {
+      const { status, correlationId: ofService, address, receivedAt: at } = request;
+      // JSON that is no event, or whatever the service marks as its own. Scans post other things, and need nobody.
+      if (status === 422 || ofService !== null)
+        refused?.add({
+          reason: 'content',
+          from: config().mask(networkOf(address)),
+          count: 1,
+          first: at,
+          last: at,
+        });
       const mask = (text: string) => config().mask(text);
       const kept = {
         ...request,

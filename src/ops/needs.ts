@@ -1,6 +1,6 @@
 import { program } from '../support/invocation.ts';
 import { lookupOf } from '../model.ts';
-import type { RefusedEvents } from '../model/notices.ts';
+import { type RefusedEvents, refusedEventSpec } from '../model/notices.ts';
 import type { Reads, SinkFigures, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { english, type Wording } from '../words/wording.ts';
@@ -214,7 +214,13 @@ const refusalTexts = {
   store: { short: 'not stored', why: 'whyStore', advice: 'adviceStore' },
   address: { short: 'refused for the address', why: 'whyAddress', advice: 'adviceAddress' },
   token: { short: 'refused for the token', why: 'whyToken', advice: 'adviceToken' },
+  path: { short: 'sent to another path', why: 'whyPath', advice: 'advicePath' },
+  content: { short: 'refused for the content', why: 'whyContent', advice: 'adviceContent' },
 } as const satisfies { readonly [reason in RefusedEvents['reason']]: object };
+
+/** Whether valid events that are refused for this are kept. */
+export const isKept = (reason: RefusedEvents['reason']): boolean =>
+  refusedEventSpec.reason.values.some((one) => one === reason);
 
 const namedSources = 3;
 
@@ -234,7 +240,10 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
       const from = more > 0 ? wording.say('andMore', { list, count: more }) : list;
       const total = alike.reduce((sum, one) => sum + one.count, 0);
       const { short, why, advice } = refusalTexts[reason];
-      const fix = wording.say(advice, { command: `${program} reconcile` });
+      const fix = wording.say(advice, {
+        list: `${program} events --rejected`,
+        command: `${program} reconcile`,
+      });
       return {
         reason,
         from,
@@ -244,7 +253,7 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
         words: `${count(total, 'event')} ${total === 1 ? 'was' : 'were'} ${short}`,
         what: wording.say('refusedDetail', { count: total, from, why: wording.say(why) }),
         fix,
-        advice: reason === 'store' ? fix : `${fix} ${takeIn}`,
+        advice: isKept(reason) ? `${fix} ${takeIn}` : fix,
         command: `${program} ignore --reason ${reason}`,
       };
     },

@@ -10,7 +10,7 @@ import {
   retrySink,
   selected,
 } from '../deliveries/by-hand.ts';
-import type { SinkCondition } from '../ops/needs.ts';
+import { isKept, type SinkCondition } from '../ops/needs.ts';
 import { type Delivery, type DeliveryState, openStates, replayableStates } from '../model.ts';
 import { type RefusedEvents, refusalReasons } from '../model/notices.ts';
 import { inParts } from '../store/paging.ts';
@@ -216,7 +216,7 @@ export const seenButton = (reason: RefusedEvents['reason'], asked: PageRequest):
       {
         action: 'seen',
         button: 'Seen',
-        question: `Put this away?${reason === 'store' ? '' : ' Events of it that are kept cannot be taken in any more.'}`,
+        question: `Put this away?${isKept(reason) ? ' Events of it that are kept cannot be taken in any more.' : ''}`,
       },
     ],
     asked,
