@@ -58,6 +58,11 @@ export interface SinkCondition {
 export const isDown = ({ state, pause }: SinkCondition): boolean =>
   (state === 'failing' || state === 'paused') && pause?.by !== 'person';
 
+/** The same, and something waits to be tried, or for the next probe. What was given up has to be replayed instead. */
+export const mayBeTried = (
+  one: SinkCondition & { readonly pending: number; readonly sending: number },
+): boolean => isDown(one) && (one.state === 'paused' || one.pending + one.sending > 0);
+
 /** Why a sink cannot be tried now; null if it can. */
 export function noRetry(sink: string, found: SinkCondition): string | null {
   if (isDown(found)) return null;

@@ -1,6 +1,6 @@
 import { pauseLength } from '../deliveries/by-hand.ts';
 import { lookupOf } from '../model.ts';
-import { isDown } from '../ops/needs.ts';
+import { mayBeTried } from '../ops/needs.ts';
 import { readStatus, type SinkStatus, troubleOf } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, SinkAttempt } from '../store/store.ts';
@@ -19,7 +19,7 @@ import {
   toolOf,
 } from './frame/fragments.ts';
 import { duration, type Times } from './frame/times.ts';
-import { sinkChip, sinkRate } from './frame/troubles.ts';
+import { nextTry, sinkChip, sinkRate } from './frame/troubles.ts';
 import type { Form, FormRequest, Page, PageRequest } from './page.ts';
 import { countsOfDays } from './today.ts';
 
@@ -64,7 +64,7 @@ export const sinkPage: Page = {
 
 function stateCard(one: SinkStatus, asked: PageRequest): Html {
   const { times } = asked;
-  const { sink, connector, pause: paused, figures, nextTryAt, dead, held } = one;
+  const { sink, connector, pause: paused, figures, dead, held } = one;
   const trouble = paused?.by === 'person' ? null : troubleOf(one);
   const stuck = dead + held;
   const tool = connector === null ? 'not in the config any more' : toolOf(sink, connector);
@@ -86,7 +86,7 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
       trouble &&
       html`<p class="break">
         Since ${times.short(trouble.since)}${trouble.because && html`: ${seen(trouble.because.detail)}`}
-        ${paused && html`<br />It is tried again ${nextTryAt === null ? 'with the next message' : times.relative(nextTryAt)}.`}
+        ${paused && html`<br />${nextTry(one, times)}`}
       </p>`
     }
     ${stuck > 0 && html`<p><a href="/attention?sink=${sink}">${amount(stuck)} ${stuck === 1 ? 'needs' : 'need'} a person</a></p>`}
@@ -140,7 +140,7 @@ const choiceOf = (sink: string, action: Action): Choice => ({
 function buttons(one: SinkStatus, asked: PageRequest): Html {
   const { sink } = one;
   const offered: readonly Action[] =
-    one.pause?.by === 'person' ? ['resume'] : isDown(one) ? ['retry', 'pause'] : ['pause'];
+    one.pause?.by === 'person' ? ['resume'] : mayBeTried(one) ? ['retry', 'pause'] : ['pause'];
   return html`<div class="actions">
     ${offered.map((action) =>
       askingForm(askingOf(sink, action), [choiceOf(sink, action)], asked, { isQuiet: action === 'pause' }),

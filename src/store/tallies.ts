@@ -53,7 +53,7 @@ export class Tallies {
     this.#inHour(at, sink, state, upTo, count);
   }
 
-  /** An attempt for which the sink was called. That a message was rejected says nothing of the sink. */
+  /** An attempt for which the sink was called: a sink may also fail by rejecting each message for itself. */
   tried(sink: string, at: number, outcome: Outcome): void {
     const tried = this.#tried.getOrInsertComputed(sink, () => ({ ...untried }));
     tried.attempts += 1;
@@ -61,7 +61,7 @@ export class Tallies {
     if (outcome.outcome === 'delivered') {
       tried.succeededAt = Math.max(tried.succeededAt ?? at, at);
       Object.assign(tried, noFailure);
-    } else if (outcome.outcome !== 'rejected') {
+    } else {
       tried.failed += 1;
       // Of one call, a success says more than a failure.
       if (at <= (tried.succeededAt ?? -Infinity)) return;

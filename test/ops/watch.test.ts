@@ -293,6 +293,22 @@ test('a sink that fails without being paused is reported likewise, while somethi
   expect(await ofTool()).toMatchObject([told, { sink: 'tool', recovered: true }]);
 });
 
+test('a sink that refuses message by message is reported likewise, with how to replay what was given up', async () => {
+  const watch = await watching();
+  for (const at of [0, 1, 2, 3, 59_999]) await watch.event('other', rejected, start + at);
+  for (const at of [0, 1, 2, 3, 60_000]) await watch.event('tool', rejected, start + at);
+  await watch.look(2 * minute);
+  const told = (await watch.notices()).filter(({ alert, sink }) => alert === 'paused' || sink === null);
+  expect(told).toMatchObject([
+    {
+      cause: 'paused tool: not_found',
+      detail:
+        '5 attempts at messages to tool have failed in 119 seconds, and none has worked. 5 deliveries to tool had to be given up. No such channel.',
+      advice: 'Fix the cause, then replay them: candidate-connector replay --dead --sink tool',
+    },
+  ]);
+});
+
 describe('that a sink works again', () => {
   const down = () => [{ sink: 'tool' } as Paused];
   const works = async (paused: Paused[], watch: Awaited<ReturnType<typeof watching>>) => {

@@ -1,4 +1,4 @@
-import { isDown, isForgotten, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
+import { isDown, isForgotten, mayBeTried, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
 import {
   inLastHour,
   needsOf,
@@ -143,7 +143,12 @@ function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[] {
   const line = `${printable(name)}  ${parts.join(', ')}`;
   if (!isRunning || connector === null) return [line];
   const word = printable(shellWord(sink));
-  if (isDown(one)) return [line, `  fix that, then: ${program} retry ${word}`];
+  const replay = one.dead > 0 && !mayBeTried(one);
+  if (isDown(one))
+    return [
+      line,
+      `  fix that, then: ${program} ${replay ? `replay --dead --sink ${word}` : `retry ${word}`}`,
+    ];
   return one.pause === null ? [line] : [line, `  to let it go on: ${program} resume ${word}`];
 }
 

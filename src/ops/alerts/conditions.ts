@@ -18,13 +18,14 @@ export interface Situation {
   readonly now: number;
   /**
    * The paused or failing sinks that deliveries wait for. `because`: why the last attempt failed, if that is known.
-   * `failures`: of a failing one, since its last success.
+   * `failures`: of a failing one, since its last success. `givenUp`: how many deliveries, where none waits any more.
    */
   readonly paused: readonly {
     readonly sink: string;
     readonly since: number;
     readonly because: Failure | null;
     readonly failures?: number;
+    readonly givenUp?: number;
     /** Of a flapping one, after `since`. */
     readonly lastSuccessAt: number | null;
     /** Only its changed secrets are known not to work. */
@@ -190,11 +191,21 @@ function outage(
   wording: Wording,
 ): Pick<Notice, 'detail' | 'advice'> {
   const isLookup = lookupOf(down.sink) !== null;
+  const why = because ? [asSentence(because.detail)] : [];
+  const { sink, givenUp = 0 } = down;
+  if (givenUp > 0) {
+    const lost = wording.say('deadDetail', { count: givenUp, sink, reason: why.join('') }).trim();
+    const command = `${program} replay --dead --sink ${shellWord(sink)}`;
+    return {
+      detail: `${downFor(down, now, wording)} ${lost}`,
+      advice: wording.say('deadAdvice', { command }),
+    };
+  }
   const detail = [
     down.areSecrets
       ? `${wording.say('needSecrets', { sinks: nameOf(down.sink, wording) })}.`
       : downFor(down, now, wording),
-    ...(because ? [asSentence(because.detail)] : []),
+    ...why,
     ...(down.areSecrets ? [] : [wording.say(isLookup ? 'eventsWait' : 'messagesWait')]),
   ];
   const advice = wording.say('pausedAdvice', {

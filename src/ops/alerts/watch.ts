@@ -180,17 +180,17 @@ class AlertWatch {
     if (summary) await this.#summarize(summary, situation, down).catch(this.#parts.failed);
   }
 
-  /** Those that fail without being paused. Their retries may be hours away, so whatever waits counts. */
+  /** Those that fail without being paused. Their retries may be hours away, so whatever waits counts, or was given up. */
   async #failing(
     allPaused: readonly { readonly sink: string }[],
     figures: readonly SinkFigures[],
-  ): Promise<(Outage & Pick<SinkFigures, 'failures' | 'lastSuccessAt'>)[]> {
+  ): Promise<(Outage & Pick<SinkFigures, 'failures' | 'lastSuccessAt'> & { givenUp: number })[]> {
     const { config } = this.#parts;
     const isPaused = (sink: string) => allPaused.some((one) => one.sink === sink);
     const failing = figures.filter(
       (one) => isFailing(one) && config().sinks.has(one.sink) && !isPaused(one.sink),
     );
-    return this.#withWork(
+    const all = await this.#withWork(
       failing.map(({ sink, failures, firstFailedAt, lastSuccessAt, because }) => ({
         sink,
         since: firstFailedAt!,
@@ -199,15 +199,23 @@ class AlertWatch {
         lastSuccessAt,
       })),
     );
+    return all.map(({ hasWork, dead, ...one }) =>
+      Object.assign(one, { hasWork: hasWork || dead > 0, givenUp: hasWork ? 0 : dead }),
+    );
   }
 
   async #withWork<One extends { readonly sink: string }>(
     all: readonly One[],
-  ): Promise<(One & Pick<Outage, 'hasWork'>)[]> {
+  ): Promise<(One & Pick<Outage, 'hasWork'> & { dead: number })[]> {
     const counts = all.length === 0 ? [] : await this.#parts.store.counts();
-    const hasWork = (sink: string) =>
-      counts.some((one) => one.sink === sink && one.states.pending + one.states.sending > 0);
-    return all.map((one) => ({ ...one, hasWork: hasWork(one.sink) }));
+    return all.map((one) => {
+      const {
+        pending = 0,
+        sending = 0,
+        dead = 0,
+      } = counts.find(({ sink }) => sink === one.sink)?.states ?? {};
+      return { ...one, hasWork: pending + sending > 0, dead };
+    });
   }
 
   /** Once a week, also if it comes late because nothing ran at its time. */

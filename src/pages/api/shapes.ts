@@ -174,7 +174,7 @@ export const status = z.object({
       nextProbeAt: time.nullable().describe('Of a paused one. Null if only the next message tells.'),
       lastSuccessAt: time.nullable(),
       attempts: count.describe('Of the last hour.'),
-      failures: count.describe('Of these, those that ended `retry` or `unknown`.'),
+      failures: count.describe('Of these, those that delivered nothing.'),
       pending: count,
       dead: count,
       held: count,

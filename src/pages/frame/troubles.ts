@@ -1,4 +1,4 @@
-import { nameOf, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
+import { mayBeTried, nameOf, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
 import { inLastHour, rejectedWords, type SinkStatus, type Status, troubleOf } from '../../ops/status.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
@@ -74,7 +74,7 @@ export const troubleItems = (
 
 function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html | false | null {
   const { times } = asked;
-  const { sink, connector, state, pause, pending, nextTryAt } = one;
+  const { sink, connector, state, pause, dead } = one;
   const trouble = troubleOf(one);
   if (trouble === null || connector === null) return null;
   if (pause?.by === 'person')
@@ -87,9 +87,8 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
         </div>
       </li>`
     );
-  const then = pending > 0 ? '; what waits for it goes out then.' : '.';
-  const nextTry = nextTryAt === null ? 'with the next message' : times.relative(nextTryAt);
-  const next = pause ? html`It is tried again ${nextTry}${then}` : sinkRate(one, times);
+  const next = pause ? nextTry(one, times) : sinkRate(one, times);
+  const replay = state === 'failing' && !mayBeTried(one) && dead > 0;
   return html`<li>
     <b
       >${
@@ -100,8 +99,15 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
     >
     since ${times.short(trouble.since)}${trouble.because && `: ${seen(trouble.because.detail)}`}
     <div class="small muted">${next}</div>
-    ${isHere ? retryButton(sink, asked) : helpLink('/attention')}
+    ${replay && html`<div class="small">When that is put right, replay what was given up.</div>`}
+    ${isHere ? mayBeTried(one) && retryButton(sink, asked) : helpLink('/attention')}
   </li>`;
+}
+
+/** Of a sink that the connector paused. */
+export function nextTry({ nextTryAt, pending }: SinkStatus, times: Times): Html {
+  const at = nextTryAt === null ? 'with the next message' : times.relative(nextTryAt);
+  return html`It is tried again ${at}${pending > 0 ? '; if it works then, what waits goes out.' : '.'}`;
 }
 
 export const helpLink = (path: string, query: Readonly<Record<string, string>> = {}): Html =>
