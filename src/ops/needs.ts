@@ -63,6 +63,15 @@ export const mayBeTried = (
   one: SinkCondition & { readonly pending: number; readonly sending: number },
 ): boolean => isDown(one) && (one.state === 'paused' || one.pending + one.sending > 0);
 
+/**
+ * Whether all that is known against a sink is that its changed secrets do not work, seen at `since`: it is neither paused
+ * nor failing, and no call has worked after that.
+ */
+export const onlySecretsFail = (
+  since: number,
+  { isPausedOrFailing, lastSuccessAt }: { isPausedOrFailing: boolean; lastSuccessAt: number | null },
+): boolean => !isPausedOrFailing && since >= (lastSuccessAt ?? 0);
+
 /** Why a sink cannot be tried now; null if it can. */
 export function noRetry(sink: string, found: SinkCondition): string | null {
   if (isDown(found)) return null;
@@ -99,6 +108,7 @@ export interface Troubles {
   readonly isClosed: boolean;
   readonly sinks: readonly (SinkCondition & {
     readonly sink: string;
+    /** See `onlySecretsFail`. */
     readonly secretFault?: object | null;
   })[];
   /** See `failingAlone`. */
@@ -124,7 +134,7 @@ export function needsOf(
   wording = english,
 ): Need[] {
   const down = sinks.filter(isDown);
-  const locked = sinks.filter((one) => one.secretFault && one.pause === null && !isDown(one));
+  const locked = sinks.filter((one) => one.secretFault);
   const lockedNames = locked.map(({ sink }) => sink);
   const forgotten = sinks.filter(isForgotten).map(({ sink }) => sink);
   const names = (all: readonly string[], by = wording) => all.map((sink) => nameOf(sink, by)).join(', ');

@@ -1,5 +1,5 @@
 import { isMissed } from './alerts/conditions.ts';
-import { failingAlone, isDown, needsOf as needsOfAll, sinkState } from './needs.ts';
+import { failingAlone, needsOf as needsOfAll, onlySecretsFail, sinkState } from './needs.ts';
 import { type Pause, pausesNow } from './pauses.ts';
 import { tooShort } from '../config/settings.ts';
 import type { LiveConfig } from '../config/live/live-config.ts';
@@ -200,14 +200,18 @@ async function readSinks(
       /** Null if it was never called. */
       const figures = allFigures.find((one) => one.sink === sink) ?? null;
       const state = sinkState(figures, pause !== null);
-      const fault = faults.find((one) => one.sink === sink && one.since >= (figures?.lastSuccessAt ?? 0));
+      const fares = {
+        isPausedOrFailing: pause !== null || state === 'failing',
+        lastSuccessAt: figures?.lastSuccessAt ?? null,
+      };
+      const fault = faults.find((one) => one.sink === sink && onlySecretsFail(one.since, fares));
       return {
         sink,
         /** Null if no running replica has the sink in its config. */
         connector: known.get(sink) ?? null,
         state,
-        /** Only its changed secrets do not work, and no call has shown anything else since. */
-        secretFault: isDown({ state, pause }) || pause !== null ? null : (fault ?? null),
+        /** See `onlySecretsFail`. */
+        secretFault: fault ?? null,
         pause,
         /** When one that the connector paused is tried again (ms); null if only the next message tells. */
         nextTryAt: pause?.by === 'connector' ? tryAt(pause, sending > 0 ? [now] : dueAt, now) : null,

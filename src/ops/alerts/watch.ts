@@ -19,7 +19,7 @@ import {
   type Situation,
   StuckDeliveries,
 } from './conditions.ts';
-import { failingAlone, isFailing, isForgotten, needsOf, type Troubles } from '../needs.ts';
+import { failingAlone, isFailing, isForgotten, needsOf, onlySecretsFail, type Troubles } from '../needs.ts';
 import { pausesNow } from '../pauses.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
 
@@ -140,7 +140,9 @@ class AlertWatch {
         areSecrets: true,
         hasWork: true,
       }))
-      .filter((one) => !known.has(one.sink) && one.since >= (one.lastSuccessAt ?? 0));
+      .filter(({ sink, since, lastSuccessAt: at }) =>
+        onlySecretsFail(since, { isPausedOrFailing: known.has(sink), lastSuccessAt: at }),
+      );
     const situation: Situation = {
       now,
       paused: [...allPaused, ...failing, ...forgotten, ...locked].filter(

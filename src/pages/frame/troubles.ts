@@ -92,7 +92,7 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
   return html`<li>
     <b
       >${
-        pause === null && state !== 'failing'
+        one.secretFault
           ? `The changed secrets of ${seen(nameOf(sink))} do not work`
           : `${seen(nameOf(sink))} is ${sinkStates[state]}`
       }</b
@@ -121,8 +121,7 @@ export function sinkChip(one: SinkStatus): Html {
   const word = stateWord(one.state, one.figures);
   const isUnsure = word !== sinkStates[one.state];
   if (one.pause?.by === 'person') return chip('wait', `paused by ${seen(one.pause.who)}`);
-  if (one.secretFault && one.state !== 'failing' && one.pause === null)
-    return chip('bad', 'new secrets do not work');
+  if (one.secretFault) return chip('bad', 'new secrets do not work');
   return chip(isUnsure ? 'wait' : stateTones[one.state], word);
 }
 
