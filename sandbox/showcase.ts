@@ -163,7 +163,8 @@ async function deliverPast(store: Store, sink: string, events: readonly Event[])
       thread: null,
     };
   });
-  await store.record(results);
+  // Those of one transaction count for the hour of the last one; and a later hour takes the place of one before.
+  for (const result of results.toSorted((a, b) => a.settledAt - b.settledAt)) await store.record([result]);
 }
 
 const today: readonly {

@@ -11,7 +11,7 @@ import { namedByProxy, passwordOf, type PasswordRole, type Role, roleWith } from
 import { localPath, randomToken, sessionCookie, Sessions } from './sessions.ts';
 
 /** Who logged in without a name. */
-export const unnamed = 'somebody who logged in';
+export const unnamed = 'somebody on the operations page';
 
 /** Who sent a request. */
 export interface Person {

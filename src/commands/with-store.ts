@@ -160,7 +160,7 @@ export function byUser({ note = null }: { note?: string | null | undefined }, { 
     try {
       return userInfo().username;
     } catch {
-      return 'somebody';
+      return 'somebody by a command';
     }
   };
   return { who: env['USER'] || nameOfUser(), from: `a command on ${hostname()}`, note };

@@ -97,7 +97,7 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
 const actions = {
   retry: {
     button: 'Try now',
-    question: (sink: string) => `Try ${sink} now? What failed before is sent at once.`,
+    question: (sink: string) => `Try ${sink} now? What failed before is tried at once.`,
   },
   pause: {
     button: 'Pause',
@@ -105,7 +105,7 @@ const actions = {
   },
   resume: {
     button: 'Resume',
-    question: (sink: string) => `Let ${sink} go on? What waits for it goes out.`,
+    question: (sink: string) => `Let ${sink} go on? What waits for it is sent now.`,
   },
 } as const;
 type Action = keyof typeof actions;
@@ -188,7 +188,7 @@ async function waitingFor(reads: Reads, { sink, pending }: SinkStatus) {
 }
 
 function waitingCard(
-  { sink, pending }: SinkStatus,
+  { sink, pending, pause: paused }: SinkStatus,
   waiting: Awaited<ReturnType<typeof waitingFor>>,
   times: Times,
 ): Html {
@@ -208,8 +208,7 @@ function waitingCard(
                   : 'A notice'
               }
               <span class="muted small"
-                >due
-                ${times.relative(one.dueAt)}${one.lastError !== null && html`: ${seen(one.lastError)}`}</span
+                >${waitsUntil(one.dueAt, paused, times)}${one.lastError !== null && html`: ${seen(one.lastError)}`}</span
               >
             </li>`,
         )}
@@ -217,6 +216,14 @@ function waitingCard(
     }
     ${more > 0 && html`<p><a href="/events?sink=${sink}&state=pending">And ${amount(more)} more</a></p>`}
   </section>`;
+}
+
+/** Beside what the page says of the pause: what waits for a person's wish, or for a tool, is not late. */
+function waitsUntil(dueAt: number, paused: SinkStatus['pause'], times: Times): Html {
+  if (dueAt > times.now) return html`due ${times.relative(dueAt)}`;
+  if (paused === null) return html`due now`;
+  if (paused.by === 'connector') return html`waits until the sink works`;
+  return html`waits until ${paused.until === null ? 'somebody resumes the sink' : 'the pause ends'}`;
 }
 
 const outcomeTones = { delivered: 'good', retry: 'wait', unknown: 'wait', rejected: 'bad' } as const;

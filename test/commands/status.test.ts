@@ -215,7 +215,9 @@ describe('status', () => {
       /; next probe 2100-01-01.*, 8 waiting.*\n +fix that, then: candidate-connector retry ats\n/,
     );
     const page = async () => (await fetch(new URL('/attention', app.adminUrl))).text();
-    expect(await page()).toMatch(/It is tried again <time[^>]*>in [\d,]+ days</);
+    expect(await page()).toMatch(
+      /It is tried again <time[^>]*>in [\d,]+ days<[^.]*; if it works then, what waits goes out\./,
+    );
     const { out: list } = await command('events');
     await command('discard', ...(list.match(/dlv_\w+/g) ?? []));
     expect((await json()).sinks[0]).toMatchObject({ nextProbeAt: null, pending: 0 });

@@ -85,7 +85,7 @@ describe('what needs a person', () => {
     expect(ats.calls).toHaveLength(2);
     expect(await audit()).toMatchObject([
       {
-        who: 'somebody who logged in',
+        who: 'somebody on the operations page',
         from: 'the page, 127.0.0.1',
         action: 'replay',
         note: hostile,
@@ -94,7 +94,7 @@ describe('what needs a person', () => {
     ]);
     const after = await page('/attention');
     expect(after).toContain('Nothing needs you');
-    expect(after).toMatch(/<b>replay<\/b>\s+of 2 deliveries\s+by\s+somebody who logged in\s+</);
+    expect(after).toMatch(/<b>replay<\/b>\s+of 2 deliveries\s+by\s+somebody on the operations page\s+</);
     expect(after).not.toContain('<img src=x');
   });
 

@@ -24,6 +24,7 @@ test('a sink is paused on its page, and what comes for it waits there until some
   const { eventId } = await post(app, { candidateId: 'Dana', candidateNumericalId: 20970 });
   await page.reload();
   await page.getByRole('link', { name: '20970' }).waitFor();
+  await page.getByText('waits until the pause ends').waitFor();
   expect(await barriersOf(page)).toEqual([]);
   await page.goto(`${app.adminUrl}/events/${eventId}`);
   await page.getByText(/It waits: the sink is paused\s+by ana/).waitFor();
