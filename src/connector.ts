@@ -211,6 +211,8 @@ export interface Preview {
   readonly title?: string;
   /** The files that go with it. */
   readonly attached?: string;
+  /** What the body is, in a few words, where it is for programs: the page of an event folds it. */
+  readonly folded?: string;
   /** The message itself, in the page's styles for a `.preview`. */
   readonly body: Html;
   /** The message as a whole HTML document, for a frame in which it can do nothing; in place of `body` where there is one. */

@@ -1,5 +1,6 @@
 import { html, printableLines, textAt } from '../../src/connector.ts';
 import type { Description } from '../../src/connector.ts';
+import { contentTypeOf, isJson } from './message.ts';
 
 export const describe: Description<unknown> = {
   starter: {
@@ -13,10 +14,13 @@ export const describe: Description<unknown> = {
   },
   unit: 'call',
   preview(message) {
-    const { body } = message;
-    const text = typeof body === 'string' ? body : JSON.stringify(body ?? message, null, 2);
+    const { body = message } = message;
+    const text = typeof body === 'string' ? body : JSON.stringify(body, null, 2);
+    const type = contentTypeOf(Object(message['headers']) as Record<string, string>);
+    const bytes = Buffer.byteLength(typeof body === 'string' ? body : JSON.stringify(body));
     return {
-      where: `${textAt(message, 'method') || 'POST'} ${textAt(message, 'path')}`,
+      where: `${textAt(message, 'method') || 'POST'} ${textAt(message, 'path')}`.trim(),
+      folded: `${isJson(type) ? 'JSON' : type} of ${bytes} bytes`,
       body: html`<pre tabindex="0">${printableLines(text)}</pre>`,
     };
   },

@@ -169,6 +169,13 @@ test('the list and an event speak as people do, and keep ids and receipts for wh
   await sheet.getByText('1 attempt').click();
   await sheet.getByText('Receipt:').waitFor();
   expect(await page.getByText('Trace id').isVisible()).toBe(false);
+  // Waiting ones and those that were given up stand there, too.
+  await page.getByRole('heading', { name: 'Messages' }).waitFor();
+  expect(await page.getByTitle('rejected').textContent()).toBe('refused');
+  const call = page.locator('.delivery', { hasText: 'webhook' });
+  expect(await call.locator('pre').isVisible()).toBe(false);
+  await call.getByText(/^POST, JSON of \d+ bytes$/).click();
+  await call.getByText('"candidate.completed"').waitFor();
   await page.goto(`${app.adminUrl}/events?status=DidNotTake`);
   expect(await page.locator('.events tbody tr td').nth(2).textContent()).toBe('Did not take');
 });

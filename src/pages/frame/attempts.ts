@@ -1,14 +1,33 @@
-import type { Attempt } from '../../model/outcomes.ts';
+import type { Attempt, Outcome } from '../../model/outcomes.ts';
 import { html, type Html } from '../../support/html.ts';
 import { seen } from './fragments.ts';
 import { duration, type Times } from './times.ts';
 
-/** What a tool answered, one attempt after the other, and what else whoever looks closer needs. */
-export function attempts(history: readonly Attempt[], times: Times, more?: Html): Html {
+/** What became of an attempt, as people say it. Configs and commands say the outcome itself. */
+const outcomeNames: { readonly [outcome in Outcome['outcome']]: string } = {
+  delivered: 'delivered',
+  retry: 'did not work',
+  rejected: 'refused',
+  unknown: 'may have arrived',
+};
+
+/**
+ * What a tool answered, one attempt after the other, and what else whoever looks closer needs. `arrived`: what people call
+ * one that did what it was to do.
+ */
+export function attempts(
+  history: readonly Attempt[],
+  times: Times,
+  more?: Html,
+  arrived = outcomeNames.delivered,
+): Html {
   const rows = history.map(
     ({ number, startedAt, endedAt, outcome }) =>
       html`<li class="small">
-        <b>Attempt ${number}</b>: ${outcome.outcome}
+        <b>Attempt ${number}</b>:
+        <span title="${outcome.outcome}"
+          >${outcome.outcome === 'delivered' ? arrived : outcomeNames[outcome.outcome]}</span
+        >
         <span class="muted"
           >${times.exact(startedAt)}, took ${duration(Math.max(0, endedAt - startedAt))}</span
         >

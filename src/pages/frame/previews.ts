@@ -28,7 +28,12 @@ export function preview(
   parts: Pick<Parts, 'connectors'>,
   eventId: string | null,
 ): Html {
-  const { where, title, attached, body, document } = previewOf(shown, parts);
+  const { where, title, attached, folded, body, document } = previewOf(shown, parts);
+  if (folded !== undefined && eventId !== null)
+    return html`<details class="preview">
+      <summary class="where">${printable(where)}, ${printable(folded)}</summary>
+      ${body}
+    </details>`;
   return html`<div class="preview">
     <div class="where">${printable(where)}</div>
     ${title !== undefined && html`<div class="subject">${printable(title)}</div>`}
