@@ -128,7 +128,7 @@ export const states: readonly State[] = [
     name: 'looked-up',
     configure: (text) => `${text}
 lookups:
-  person:
+  candidate:
     url: http://127.0.0.1:${portOf(api)}/{{ event.candidateId }}
     allowPrivate: true
     waitFor: 2m
@@ -148,6 +148,7 @@ lookups:
         unknown: await pageOf(2),
         partly: await pageOf(3),
         waiting: await pageOf(4),
+        sink: '/sinks/ats',
       };
     },
   },

@@ -21,7 +21,9 @@ const factField = z.strictObject({
   personal: z
     .boolean()
     .default(false)
-    .describe('It says who the candidate is: it stays out of lists, logs and metrics, and ends with `keep`.'),
+    .describe(
+      'It says who the candidate is: it stays out of logs, metrics, CSV and what commands and the API list, viewers do not see it, and it ends with `keep`.',
+    ),
 });
 
 export type FactField = Readonly<z.output<typeof factField>>;

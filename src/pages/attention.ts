@@ -5,7 +5,7 @@ import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, tickForm } from './changes.ts';
 import { tickBox } from './frame/asking.ts';
-import { candidateName, chip, seen, statusNames, testName, toolOf } from './frame/fragments.ts';
+import { candidateName, chip, knownOf, seen, statusNames, testName, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page, Parts } from './page.ts';
 import { refusedCard } from './refused.ts';
@@ -124,16 +124,18 @@ async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest
   );
   const canTick = group.count > 1 && asked.person.role === 'full';
   const items = shown.map(({ id, rule, attempts }, place) => {
-    const event = stories[place]?.event;
+    const story = stories[place];
+    const event = story?.event;
+    const name = story && candidateName(story.event, knownOf(story.lookups, asked.person));
     const more = [ofRule(cause) === null && `rule ${seen(rule)}`, attempts > 1 && count(attempts, 'attempt')]
       .filter(Boolean)
       .join(', ');
     return html`<li>
-      ${canTick && tickBox(id, event ? `Candidate ${candidateName(event)}` : id)}
+      ${canTick && tickBox(id, name ? `Candidate ${name}` : id)}
       <p class="break">
         ${
           event
-            ? html`<a href="/events/${event.id}">${candidateName(event)}</a> ${statusNames[event.status]},
+            ? html`<a href="/events/${event.id}">${name}</a> ${statusNames[event.status]},
                 ${testName(config(), event.testId)}, ${asked.times.short(event.receivedAt)}`
             : html`<span class="id">${id}</span>`
         }

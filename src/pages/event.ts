@@ -9,6 +9,7 @@ import {
   candidateName,
   chip,
   copiedId,
+  knownOf,
   seen,
   stateChip,
   statusNames,
@@ -38,13 +39,15 @@ export const eventPage: Page = {
       searchOf(asked, parts).then((wanted) => parts.reads.neighbours(wanted, story.event.id)),
     ]);
     const { event, deliveries } = shown;
+    const known = knownOf(shown.lookups, asked.person);
+    const test = testName(parts.config(), event.testId);
     return {
-      title: `Candidate ${candidateName(event)}: ${statusNames[event.status]}, ${testName(parts.config(), event.testId)}`,
+      title: `Candidate ${candidateName(event, known)}: ${[statusNames[event.status], test, known.score].filter(Boolean).join(', ')}`,
       beside: besideLinks(beside, asked),
       body: html`<div class="story">
         <div class="stack">
           <h2>
-            ${!story.decided ? 'Not decided yet' : deliveries.length === 0 ? 'Nobody was told' : 'Who was told'}
+            ${!story.decided ? 'Not decided yet' : deliveries.length === 0 ? 'Nobody was told' : 'Messages'}
           </h2>
           ${deliveries.length === 0 && html`<p class="card">${noneYet(story)}</p>`}
           ${deliveries.map((one) => deliveryCard(one, shown, pauses, asked, parts))}

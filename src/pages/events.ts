@@ -6,6 +6,7 @@ import {
   copiedId,
   counted,
   deliveryLine,
+  knownOf,
   seen,
   shortId,
   stateNames,
@@ -72,21 +73,24 @@ function shownOf(before: number, rows: number, { count, isAll }: { count: number
     : `${range} of ${amount(Math.max(count, end))}+ events`;
 }
 
-function eventRow(story: EventStory, { query, times }: PageRequest, parts: Parts): Html {
-  const { event, duplicates, deliveries } = story;
+function eventRow(story: EventStory, { query, times, person }: PageRequest, parts: Parts): Html {
+  const { event, duplicates, deliveries, lookups } = story;
   const { candidateId, candidateNumericalId } = event;
   const isBad = deliveries.some(({ state }) => state === 'dead' || state === 'held');
+  const { name, score } = knownOf(lookups, person);
+  const number = candidateNumericalId === null ? name : String(candidateNumericalId);
   const link = (text: string) =>
     html`<a href="${pathWith(`/events/${event.id}`, searched(query))}">${text}</a>`;
   const test = testName(parts.config(), event.testId);
   return html`<tr id="${event.id}" ${isBad && html`class="bad"`}>
-    <td class="to">
-      ${candidateNumericalId === null ? html`<span class="muted" title="no number">–</span>` : link(String(candidateNumericalId))}
+    <td class="${name === '' ? 'to' : 'to named'}">
+      ${number === '' ? html`<span class="muted" title="no number">–</span>` : link(number)}
+      ${name !== number && name !== '' && html`<span class="name" title="${name}">${name}</span>`}
     </td>
     <td class="of">
-      ${copiedId(candidateId, 'candidate id', candidateNumericalId === null ? link(shortId(candidateId)) : undefined)}
+      ${copiedId(candidateId, 'candidate id', number === '' ? link(shortId(candidateId)) : undefined)}
     </td>
-    <td>${statusNames[event.status]}</td>
+    <td>${statusNames[event.status]}${score !== '' && html` <span class="score">${score}</span>`}</td>
     <td class="test" title="${test}">${test}</td>
     <td class="told">
       <div>
@@ -135,7 +139,7 @@ function filters({ query }: PageRequest, parts: Parts): Html {
     const given = query[key];
     // What the config has no more may still be searched for.
     const all = given === undefined || values.includes(given) ? values : [...values, given];
-    return html`<label
+    return html`<label ${key === 'sink' && html`title="Where messages go"`}
       >${label}<select name="${key}">
         <option value="">any</option>
         ${all.map((value) => html`<option value="${value}" ${given === value && html`selected`}>${nameOf(value)}</option>`)}
@@ -193,8 +197,8 @@ const table = (rows: readonly Html[]): Html =>
     <table class="events">
       <thead>
         <tr>
-          <th scope="col">Number</th>
-          <th scope="col">Candidate id</th>
+          <th scope="col">Candidate</th>
+          <th scope="col">Id</th>
           <th scope="col">Status</th>
           <th scope="col">Test</th>
           <th scope="col">Deliveries</th>

@@ -1,5 +1,5 @@
 import { pauseLength } from '../deliveries/by-hand.ts';
-import { lookupOf } from '../model.ts';
+import { type Delivery, lookupOf } from '../model.ts';
 import { mayBeTried } from '../ops/needs.ts';
 import { readStatus, type SinkStatus, troubleOf } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
@@ -13,6 +13,7 @@ import {
   candidateName,
   chip,
   counted,
+  knownOf,
   pausedBy,
   seen,
   statusNames,
@@ -43,6 +44,7 @@ export const sinkPage: Page = {
       parts.reads.attemptsOfSink(sink, shownAttempts),
       waitingFor(parts.reads, found),
     ]);
+    const lookups = await parts.reads.lookupsOf(attempts.map(({ eventId }) => eventId));
     const labels = starts.slice(0, days).map((start) => times.weekday(start));
     const ofSink = counts.filter((one) => one.sink === sink);
     return {
@@ -55,8 +57,8 @@ export const sinkPage: Page = {
             ${[arrivedChart, delayChart].map((chart) => chartFigure(chart(labels, ofSink)))}
           </div>`
         }
-        ${found.pending > 0 && waitingCard(found, waiting, times)}
-        ${attempts.length > 0 && attemptsCard(attempts, times)}
+        ${found.pending > 0 && waitingCard(found, waiting, asked)}
+        ${attempts.length > 0 && attemptsCard(attempts, lookups, asked)}
       </div>`,
     };
   },
@@ -183,14 +185,14 @@ async function waitingFor(reads: Reads, { sink, pending }: SinkStatus) {
     pending === 0 ? [] : await reads.deliveries({ states: ['pending'], sink, limit: shownWaiting });
   return inParts(found, async (one) => ({
     one,
-    event: one.eventId === null ? null : ((await reads.event(one.eventId))?.event ?? null),
+    story: one.eventId === null ? null : await reads.event(one.eventId),
   }));
 }
 
 function waitingCard(
   { sink, pending, pause: paused }: SinkStatus,
   waiting: Awaited<ReturnType<typeof waitingFor>>,
-  times: Times,
+  { times, person }: PageRequest,
 ): Html {
   const more = pending - waiting.length;
   return html`<section class="card">
@@ -199,12 +201,14 @@ function waitingCard(
       waiting.length > 0 &&
       html`<ul class="plain spaced">
         ${waiting.map(
-          ({ one, event }) =>
+          ({ one, story }) =>
             html`<li class="break">
               ${
-                event
-                  ? html`<a href="/events/${event.id}">${candidateName(event)}</a>
-                      ${statusNames[event.status]}, ${times.short(event.receivedAt)}`
+                story
+                  ? html`<a href="/events/${story.event.id}"
+                        >${candidateName(story.event, knownOf(story.lookups, person))}</a
+                      >
+                      ${statusNames[story.event.status]}, ${times.short(story.event.receivedAt)}`
                   : 'A notice'
               }
               <span class="muted small"
@@ -228,7 +232,11 @@ function waitsUntil(dueAt: number, paused: SinkStatus['pause'], times: Times): H
 
 const outcomeTones = { delivered: 'good', retry: 'wait', unknown: 'wait', rejected: 'bad' } as const;
 
-function attemptsCard(attempts: readonly SinkAttempt[], times: Times): Html {
+function attemptsCard(
+  attempts: readonly SinkAttempt[],
+  lookups: readonly (readonly Delivery[])[],
+  { times, person }: PageRequest,
+): Html {
   const words = attempts.map(({ outcome }) =>
     outcome.outcome === 'delivered' ? outcome.note : outcome.detail,
   );
@@ -241,7 +249,9 @@ function attemptsCard(attempts: readonly SinkAttempt[], times: Times): Html {
         ({ eventId, number, startedAt, endedAt, outcome, ...candidate }, place) =>
           html`<li class="break">
             ${chip(outcomeTones[outcome.outcome], outcome.outcome)}
-            <a href="/events/${eventId}">${candidateName(candidate)}</a>
+            <a href="/events/${eventId}"
+              >${candidateName(candidate, knownOf(lookups[place] ?? [], person))}</a
+            >
             <span class="muted small when"
               >${number > 1 && `attempt ${number}, `}${times.short(endedAt)}, took
               ${duration(Math.max(0, endedAt - startedAt))}${isSame(place) && ', the same'}</span

@@ -216,7 +216,7 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
     </tr>`;
   });
   return html`<section class="card">
-    <h2>Sinks</h2>
+    <h2>Sinks <small>where messages go</small></h2>
     <div class="table" tabindex="0">
       <table class="sinks">
         <thead>

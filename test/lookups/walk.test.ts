@@ -261,19 +261,35 @@ test('a viewer sees what was found out and what was decided, and nothing that sa
   const { out: whole } = await command('event', eventId);
   expect(whole).toContain('what is (personal): 94?');
   expect(whole).toContain('eva@example.com');
+  // It needs a person.
+  await about('ana', 8);
+  await done();
   const seen = async (path: string, password: string) => {
     const headers = { authorization: `Basic ${btoa(`dana:${password}`)}`, accept: 'text/html' };
     return (await fetch(app.adminUrl + path, { headers })).text();
   };
-  for (const path of [`/api/events/${eventId}`, `/events/${eventId}`]) {
+  for (const path of [
+    `/api/events/${eventId}`,
+    `/events/${eventId}`,
+    '/events',
+    '/attention',
+    '/sinks/ats',
+  ]) {
     expect(await seen(path, 'all-of-it')).toContain('Neill');
     expect(await seen(path, 'only-look')).not.toContain('Neill');
   }
+  expect(await seen(`/events/${eventId}`, 'all-of-it')).toMatch(
+    /<h1>Candidate ana, Eva O&#39;Neill: .*, 94%<\/h1>/,
+  );
+  expect(await seen(`/events/${eventId}`, 'only-look')).toMatch(/<h1>Candidate ana: .*, 94%<\/h1>/);
   expect(JSON.parse(await seen(`/api/events/${eventId}`, 'only-look'))).toMatchObject({
     facts: { candidate: { state: 'answered', fields: { score: 94 } } },
     rules: [{ rule: 'known', matched: true }, {}, {}, {}, {}],
     deliveries: [{ message: null }, { message: null }],
   });
+  expect((await command('forget', 'ana', '--yes')).code).toBe(0);
+  for (const path of ['/events', '/attention', '/sinks/ats'])
+    expect(await seen(path, 'all-of-it')).not.toContain('Neill');
 });
 
 test('why no message can be made of what was found out says nothing of it either', async () => {

@@ -27,7 +27,7 @@ test('a sink is paused on its page, and what comes for it waits there until some
   await page.getByText('waits until the pause ends').waitFor();
   expect(await barriersOf(page)).toEqual([]);
   await page.goto(`${app.adminUrl}/events/${eventId}`);
-  await page.getByText(/It waits: the sink is paused\s+by ana/).waitFor();
+  await page.getByText(/It waits: ats is paused\s+by ana/).waitFor();
   expect(http.calls).toEqual([]);
   await page.getByRole('link', { name: 'ats', exact: true }).click();
   await page.getByRole('button', { name: 'Resume' }).click();

@@ -1,5 +1,7 @@
 import { catalogName } from '../../config/catalog.ts';
 import type { Config } from '../../config/config.ts';
+import type { Person } from '../../admin/access.ts';
+import { foundBy } from '../../lookups/kept-facts.ts';
 import type { Delivery, DeliveryState, Event, Status } from '../../model.ts';
 import type { Pause, Pauses } from '../../ops/pauses.ts';
 import type { EventStory } from '../../store/store.ts';
@@ -24,7 +26,9 @@ export const counted = (many: number, word: string): string =>
 
 type Tone = 'good' | 'wait' | 'bad' | 'idle';
 
-export const chip = (tone: Tone, text: string): Html => html`<span class="chip ${tone}">${text}</span>`;
+/** `title`: what it is called in configs and by commands, where that is no word of everybody's. */
+export const chip = (tone: Tone, text: string, title?: string): Html =>
+  html`<span class="chip ${tone}" ${title !== undefined && html`title="${title}"`}>${text}</span>`;
 
 export const tones: { readonly [state in DeliveryState]: Tone } = {
   pending: 'wait',
@@ -67,7 +71,7 @@ export function waitsFor(delivery: Delivery, pauses: Pauses, times: Times): Html
   if (pause === undefined) return html`due now`;
   const next =
     pause.by === 'connector' && html`; next try ${times.relative(Math.max(times.now, pause.probeAt))}`;
-  return html`the sink is paused ${pausedBy(pause, times)}${next}`;
+  return html`${seen(delivery.sink)} is paused ${pausedBy(pause, times)}${next}`;
 }
 
 /** Who paused a sink, since when, until when and why. */
@@ -96,9 +100,27 @@ export const shortId = (id: string): string => {
   return seen(characters.length <= wholeId ? id : `${characters.slice(0, 8).join('')}…`);
 };
 
-/** What a candidate is called: by number where there is one. */
-export const candidateName = (of: Pick<Event, 'candidateId' | 'candidateNumericalId'>): string =>
-  of.candidateNumericalId === null ? shortId(of.candidateId) : String(of.candidateNumericalId);
+/** What was looked up about a candidate, in words; empty where it is not known. */
+interface Known {
+  readonly name: string;
+  readonly score: string;
+}
+
+/** The same fields that default messages show, as far as this person may see them. */
+export function knownOf(lookups: readonly Delivery[], { role }: Person): Known {
+  const { name, score } = foundBy(lookups, role === 'viewer' ? 'public' : 'all')['candidate']?.fields ?? {};
+  const scored = typeof score === 'number' ? `${amount(score)}%` : seen(String(score ?? ''));
+  return { name: seen(String(name ?? '')), score: scored };
+}
+
+/** What a candidate is called: by number where there is one, and by name where it was looked up. */
+export function candidateName(
+  { candidateId, candidateNumericalId }: Pick<Event, 'candidateId' | 'candidateNumericalId'>,
+  { name }: Pick<Known, 'name'> = { name: '' },
+): string {
+  const number = candidateNumericalId === null ? shortId(candidateId) : String(candidateNumericalId);
+  return name === '' ? number : `${number}, ${name}`;
+}
 
 /** An id as far as people need to see it, with a button that copies all of it. */
 export const copiedId = (id: string, name: string, shown: Html | string = shortId(id)): Html =>

@@ -12,6 +12,12 @@ import { chip, seen } from './fragments.ts';
 /** The part of an event's page about its look-ups, and the form that has them made again. */
 
 const tones = { answered: 'good', waiting: 'wait', unknown: 'bad', absent: 'idle' } as const;
+const stateNames = {
+  answered: 'answered',
+  waiting: 'waiting',
+  unknown: 'not found out',
+  absent: 'there is none',
+} as const;
 
 const again: Choice = {
   action: 'lookup',
@@ -35,7 +41,7 @@ export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts
       ${found.map(
         ([name, { state, at, reason, fields }]) =>
           html`<h3>
-              ${seen(name)} ${chip(tones[state], state)}
+              ${seen(name)} ${chip(tones[state], stateNames[state], state)}
               ${at !== null && html`<span class="muted small">${asked.times.exact(at)}</span>`}
             </h3>
             ${reason !== null && html`<p class="small">${seen(reason)}</p>`}
@@ -53,7 +59,7 @@ export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts
             }
             ${lookups
               .filter(({ sink, history }) => lookupOf(sink) === name && history.length > 0)
-              .map(({ history }) => attempts(history, asked.times))}`,
+              .map(({ history }) => attempts(history, asked.times, undefined, stateNames.answered))}`,
       )}
       ${canAsk && askingForm(askingOf(event.id), [again], asked, { isQuiet: true })}
     </section>`
