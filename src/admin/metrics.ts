@@ -7,8 +7,9 @@ import about from '../../package.json' with { type: 'json' };
 import { deliveryStates, lookupOf } from '../model.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import { isFailing } from '../ops/needs.ts';
+import { pausesOfPeople } from '../ops/pauses.ts';
 import { type RefusedFor, refusedFor, type RequestResult, requestResults } from '../receiver/receive.ts';
-import { inForce, type Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -82,6 +83,11 @@ export function createMetrics(
   const pausedByPerson = gauge(
     'sink_paused_by_person',
     '1 while a person has paused a sink: its deliveries wait on purpose.',
+    'sink',
+  );
+  const pauseForgotten = gauge(
+    'sink_pause_forgotten',
+    "1 while a person's pause of a sink that has no end has lasted 24 hours or more.",
     'sink',
   );
   const failing = gauge(
@@ -214,11 +220,14 @@ export function createMetrics(
   }
 
   async function readPaused(): Promise<void> {
-    pausedByPerson.reset();
-    const pauses = await store.personPauses().catch(() => null);
-    if (pauses === null) return;
-    const byPeople = inForce(pauses, now());
-    for (const sink of known) pausedByPerson.set({ sink }, byPeople.has(sink) ? 1 : 0);
+    for (const one of [pausedByPerson, pauseForgotten]) one.reset();
+    const all = await store.personPauses().catch(() => null);
+    if (all === null) return;
+    const pauses = pausesOfPeople(all, now());
+    for (const sink of known) {
+      pausedByPerson.set({ sink }, pauses.has(sink) ? 1 : 0);
+      pauseForgotten.set({ sink }, pauses.get(sink)?.isForgotten ? 1 : 0);
+    }
   }
 
   return {

@@ -13,10 +13,16 @@ export type Pauses = ReadonlyMap<string, Pause>;
 /** By sink. */
 export async function pausesNow(reads: Pick<Store, 'pauses' | 'personPauses'>, now: number): Promise<Pauses> {
   const own = (await reads.pauses()).map((one) => [one.sink, { ...one, by: 'connector' } as const] as const);
-  const byPeople = inForce(await reads.personPauses(), now).values();
-  const ofPeople = byPeople.map(({ phase: _, ...pause }) => {
-    const isForgotten = pause.until === null && now - pause.since >= forgottenAfterMs;
-    return [pause.sink, { ...pause, by: 'person', isForgotten } as const] as const;
-  });
-  return new Map<string, Pause>([...own, ...ofPeople]);
+  return new Map<string, Pause>([...own, ...pausesOfPeople(await reads.personPauses(), now)]);
 }
+
+/** Those in force, by sink. */
+export const pausesOfPeople = (all: readonly PersonPause[], now: number) =>
+  new Map(
+    inForce(all, now)
+      .values()
+      .map(({ phase: _, ...pause }) => {
+        const isForgotten = pause.until === null && now - pause.since >= forgottenAfterMs;
+        return [pause.sink, { ...pause, by: 'person', isForgotten } as const] as const;
+      }),
+  );

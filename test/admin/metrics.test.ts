@@ -101,6 +101,24 @@ test('a sink of the config that fails is shown, as the store knows it', async ()
   expect(await samplesOf(metrics)).not.toHaveProperty(['sink_failing{sink="mail"}']);
 });
 
+test("a person's pause is forgotten once it has lasted a day, unless it has an end", async () => {
+  const day = 86_400_000;
+  const pause = { since: Date.now() - day, until: null, phase: 'taken', who: 'robin', note: null } as const;
+  const personPauses = async () => [
+    { ...pause, sink: 'slack' },
+    { ...pause, sink: 'mail', since: pause.since + 60_000 },
+    { ...pause, sink: 'ats', until: Date.now() + day },
+  ];
+  const metrics = createMetrics(measuredStore({ personPauses }));
+  metrics.sinksKnown(['slack', 'mail', 'ats']);
+  expect(await samplesOf(metrics)).toMatchObject({
+    'sink_pause_forgotten{sink="slack"}': 1,
+    'sink_pause_forgotten{sink="mail"}': 0,
+    'sink_pause_forgotten{sink="ats"}': 0,
+    'sink_paused_by_person{sink="ats"}': 1,
+  });
+});
+
 test('deliveries are what the store has at the scrape, so that their sums can be compared', async () => {
   const states = { pending: 1, sending: 0, delivered: 5, dead: 2, held: 0, discarded: 0 };
   const store = { counts: [{ sink: 'slack', planned: 8, states }] };
