@@ -19,7 +19,7 @@ interface Rule {
   readonly expr: string;
   readonly for: string;
   readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string; readonly description: string };
+  readonly annotations: { readonly summary: string; readonly description: string; readonly runbook: string };
 }
 
 const dashboard = JSON.parse(docs('grafana.json')) as { readonly panels: readonly Panel[] };
@@ -130,6 +130,19 @@ function expectAlertsKnown(): void {
     expect(description.length).toBeGreaterThan(40);
   }
 }
+
+test('each alert names its row of On call, and that row the alert', () => {
+  const cells = docs('operating.md').matchAll(/^\| (.*?) +\| (none|Connector.*?) +\| /gm);
+  const rows = new Map(Array.from(cells, ([, row = '', named = '']) => [row, named.split(', ')]));
+  const beside = rules.map(({ alert, annotations: { runbook } }) => {
+    const [page, row = ''] = runbook.split(', On call: ');
+    const named = ['dead', 'held'].map((state) => rows.get(row.replace('{{ $labels.state }}', state)));
+    return [alert, page, named.every((alerts) => alerts?.includes(alert))];
+  });
+  expect(beside).toEqual(rules.map(({ alert }) => [alert, 'docs/operating.md', true]));
+  const known = new Set(['none', ...rules.map(({ alert }) => alert)]);
+  expect([...rows.values()].flat().filter((alert) => !known.has(alert))).toEqual([]);
+});
 
 function expectPagesKnown(): void {
   const page = docs('monitoring.md');

@@ -40,6 +40,7 @@ test('promtool has nothing against the metrics of a connector that delivered', a
 const job = 'job="candidate-connector", instance="a"';
 const c = (name: string, labels = '') => `candidate_connector_${name}{${labels}${labels && ', '}${job}}`;
 
+const ofTenant = 'up{job="candidate-connector-eu", instance="c"}';
 const ofOther = (series: string) => series.replace('"a"', '"b"');
 
 type Labels = Readonly<Record<string, string>>;
@@ -58,7 +59,7 @@ const delays = (waited: string, all: string, inTime: string): Labels => ({
   [c('delivery_delay_seconds_count', `sink="slack", waited="${waited}"`)]: all,
 });
 
-/** What Prometheus sees, a minute apart; until when it is quiet, and which alerts it raises by when. */
+/** What Prometheus sees, a minute apart; when it is quiet, and which alerts it raises by when. */
 const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing: readonly Firing[] }[] = [
   {
     series: { [`up{${job}}`]: '1x5 0x10' },
@@ -126,6 +127,39 @@ const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing
     ],
   },
   {
+    // Some are dead; later many more are held.
+    series: {
+      [c('deliveries', 'sink="slack", state="dead"')]: '19x60',
+      [c('deliveries', 'sink="slack", state="held"')]: '0x5 15 30x60',
+    },
+    quietAt: 4,
+    firesAt: 14,
+    firing: [
+      { alert: 'ConnectorNeedsPerson', labels: { ...ofCopy, sink: 'slack', state: 'dead' }, value: '19' },
+      { alert: 'ConnectorDeliveriesHeld', labels: { ...ofCopy, sink: 'slack', state: 'held' }, value: '30' },
+      { alert: 'ConnectorManyNeedPerson', labels: { ...ofCopy, sink: 'slack', state: 'held' }, value: '30' },
+    ],
+  },
+  {
+    // What was replayed at last is dead again.
+    series: { [c('deliveries', 'sink="slack", state="dead"')]: '600x90 0x5 600x20' },
+    quietAt: 4,
+    firesAt: 103,
+    firing: [
+      { alert: 'ConnectorNeedsPerson', labels: { ...ofCopy, sink: 'slack', state: 'dead' }, value: '600' },
+      { alert: 'ConnectorManyNeedPerson', labels: { ...ofCopy, sink: 'slack', state: 'dead' }, value: '600' },
+    ],
+  },
+  {
+    // A few an hour, or what became dead long ago, is no growth.
+    series: { [c('deliveries', 'sink="slack", state="dead"')]: '0x4 600x100 601x20 602x20' },
+    quietAt: 4,
+    firesAt: 130,
+    firing: [
+      { alert: 'ConnectorNeedsPerson', labels: { ...ofCopy, sink: 'slack', state: 'dead' }, value: '602' },
+    ],
+  },
+  {
     series: {
       [c('deliveries', 'sink="slack", state="pending"')]: '2x5 1x30',
       [c('deliveries_planned', 'sink="slack"')]: '2x35',
@@ -152,13 +186,27 @@ const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing
     series: { [`up{${job}}`]: '1x5' },
     quietAt: 19,
     firesAt: 23,
+    firing: [{ alert: 'ConnectorVanished', labels: { job: ofCopy.job } }],
+  },
+  {
+    series: { [`up{${job}}`]: '1x5' },
+    quietAt: 19,
+    firesAt: 26 * 60,
     firing: [{ alert: 'ConnectorVanished', labels: {} }],
   },
   {
-    series: { [ofOther(`up{${job}}`)]: '1x65' },
-    quietAt: 79,
-    firesAt: 83,
-    firing: [{ alert: 'ConnectorVanished', labels: { job: ofCopy.job } }],
+    // One tenant's job of two; after a day, it was taken away on purpose.
+    series: { [ofTenant]: '1x5' },
+    quietAt: 25 * 60,
+    firesAt: 23 * 60,
+    firing: [{ alert: 'ConnectorVanished', labels: { job: 'candidate-connector-eu' } }],
+  },
+  {
+    // One of two replicas goes; an update that began new ones beside the old ones is none.
+    series: { [ofOther(`up{${job}}`)]: '1x1500', [`up{${job.replace('"a"', '"c"')}}`]: '_x50 1x4' },
+    quietAt: 1500,
+    firesAt: 1530,
+    firing: [{ alert: 'ConnectorReplicaVanished', labels: { job: ofCopy.job }, value: '1' }],
   },
   {
     series: { [c('store_oldest_transaction_seconds')]: '3000+60x40' },
@@ -195,6 +243,15 @@ const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing
     firing: [],
   },
   {
+    series: {
+      [c('sink_paused_by_person', 'sink="mail"')]: '1x40',
+      [c('sink_pause_forgotten', 'sink="mail"')]: '0x20 1x20',
+    },
+    quietAt: 20,
+    firesAt: 27,
+    firing: [{ alert: 'ConnectorPauseForgotten', labels: { ...ofCopy, sink: 'mail' } }],
+  },
+  {
     series: { [c('sink_overdue_seconds', 'sink="mail"')]: '0+60x60' },
     quietAt: 29,
     firesAt: 32,
@@ -228,13 +285,13 @@ const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing
   },
   {
     series: {
-      [c('last_event_timestamp_seconds')]: '0x11000',
+      [c('last_event_timestamp_seconds')]: '-604000x100',
       // Another tenant, which hears of events.
-      [ofOther(c('last_event_timestamp_seconds'))]: '0+60x11000',
+      [ofOther(c('last_event_timestamp_seconds'))]: '0+60x100',
     },
-    quietAt: 7 * 1440 + 59,
-    firesAt: 7 * 1440 + 62,
-    firing: [{ alert: 'ConnectorHearsNothing', labels: ofCopy, value: '7d 1h 2m 0s' }],
+    quietAt: 73,
+    firesAt: 76,
+    firing: [{ alert: 'ConnectorHearsNothing', labels: ofCopy, value: '7d 1h 2m 40s' }],
   },
   {
     series: { [c('refused_total', 'reason="address"')]: '0x5 1x20' },
@@ -340,7 +397,7 @@ test('the alerts fire when they should, not before, and no other with them', asy
     }));
   const tests = cases.map(({ series, quietAt, firesAt, firing }) => ({
     interval: '1m',
-    input_series: Object.entries({ [`up{${job}}`]: '1x11000', ...series }).map(([name, values]) => ({
+    input_series: Object.entries({ [`up{${job}}`]: '1x1600', ...series }).map(([name, values]) => ({
       series: name,
       values,
     })),
@@ -349,5 +406,5 @@ test('the alerts fire when they should, not before, and no other with them', asy
   const file = join(folder, 'test.yaml');
   writeFileSync(file, stringify({ rule_files: [alerts], evaluation_interval: '1m', tests }));
   expect(await promtool('test', 'rules', file)).toContain('SUCCESS');
-  // promtool goes through days minute by minute.
+  // promtool goes through a day minute by minute.
 }, 300_000);
