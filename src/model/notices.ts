@@ -12,7 +12,8 @@ export interface RaisedNotice extends Notice {
 export const alertKinds = ['dead', 'held', 'paused', 'config', 'refused', 'silence'] as const;
 export type AlertKind = (typeof alertKinds)[number];
 /** The alerts of deliveries in the state of the same name. */
-export type StuckState = Extract<AlertKind, DeliveryState>;
+export const stuckStates = ['dead', 'held'] as const satisfies readonly (AlertKind & DeliveryState)[];
+export type StuckState = (typeof stuckStates)[number];
 
 /** How the cause of what was delivered, but not to all whom it was for, begins; which action missed somebody follows. */
 export const missedCause = 'missed in';

@@ -1,6 +1,6 @@
 import { program } from '../support/invocation.ts';
 import { lookupOf } from '../model.ts';
-import { type RefusedEvents, refusedEventSpec } from '../model/notices.ts';
+import { type RefusedEvents, refusedEventSpec, type StuckState } from '../model/notices.ts';
 import type { Reads, SinkFigures, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { english, type Wording } from '../words/wording.ts';
@@ -113,7 +113,8 @@ export interface Troubles {
   })[];
   /** See `failingAlone`. */
   readonly failing: readonly { readonly sink: string; readonly count: number }[];
-  readonly stuck: readonly { readonly sink: string; readonly dead: number; readonly held: number }[];
+  /** Given up, or held: by cause, or only by sink. */
+  readonly stuck: readonly { readonly sink: string; readonly state: StuckState; readonly count: number }[];
 }
 
 export interface Need {
@@ -123,6 +124,8 @@ export interface Need {
   readonly sentence: string;
   /** The command that shows more. */
   readonly command: string;
+  /** How many causes it has, each of which wants something else. Default: 1. */
+  readonly causes?: number;
 }
 
 /**
@@ -174,21 +177,25 @@ export function needsOf(
       words: down.map(({ sink, state }) => `${nameOf(sink)} is ${sinkStates[state]}`).join(', '),
       sentence: wording.say('needDown', { sinks: names(down.map(({ sink }) => sink)) }),
       command: 'check --live',
+      causes: down.length,
     },
     locked.length > 0 && {
       words: `the changed secrets of ${names(lockedNames, english)} do not work`,
       sentence: wording.say('needSecrets', { sinks: names(lockedNames) }),
       command: 'check --live',
+      causes: locked.length,
     },
     forgotten.length > 0 && {
       words: `${names(forgotten, english)} ${forgotten.length === 1 ? 'is' : 'are'} still paused by a person`,
       sentence: wording.say('needForgotten', { sinks: names(forgotten) }),
       command: 'status',
+      causes: forgotten.length,
     },
     failing.length > 0 && {
       words: `${countsOf(failing, english)} failing for an hour`,
       sentence: wording.say('needFailing', { list: countsOf(failing, wording) }),
       command: 'events --state pending',
+      causes: failing.length,
     },
     stuckNeed('dead', 'needDead', stuck, wording),
     stuckNeed('held', 'needHeld', stuck, wording),
@@ -200,16 +207,23 @@ const countsOf = (all: Troubles['failing'], wording: Wording): string =>
   all.map(({ count: some, sink }) => wording.say('countTo', { count: some, sink })).join(', ');
 
 function stuckNeed(
-  state: 'dead' | 'held',
+  state: StuckState,
   text: 'needDead' | 'needHeld',
   all: Troubles['stuck'],
   wording: Wording,
 ): Need | false {
-  const stuck = all.filter((one) => one[state] > 0);
-  const total = stuck.reduce((sum, one) => sum + one[state], 0);
-  const list = stuck.map((one) => wording.say('countTo', { count: one[state], sink: one.sink })).join(', ');
-  const command = `events --state ${state}`;
-  return total > 0 && { words: `${total} ${state}`, sentence: wording.say(text, { list }), command };
+  const stuck = all.filter((one) => one.state === state && one.count > 0);
+  const sum = (some: Troubles['stuck']) => some.reduce((total, one) => total + one.count, 0);
+  const bySink = Map.groupBy(stuck, ({ sink }) => sink);
+  const counts = Array.from(bySink, ([sink, some]) => ({ sink, count: sum(some) }));
+  return (
+    stuck.length > 0 && {
+      words: `${sum(stuck)} ${state}`,
+      sentence: wording.say(text, { list: countsOf(counts, wording) }),
+      command: `events --state ${state}`,
+      causes: stuck.length,
+    }
+  );
 }
 
 /** The events that were refused for one reason, in words. */

@@ -1,10 +1,10 @@
 import { isMissed } from './alerts/conditions.ts';
-import { failingAlone, needsOf as needsOfAll, onlySecretsFail, sinkState } from './needs.ts';
+import { failingAlone, type Need, needsOf as needsOfAll, onlySecretsFail, sinkState } from './needs.ts';
 import { type Pause, pausesNow } from './pauses.ts';
 import { tooShort } from '../config/settings.ts';
 import type { LiveConfig } from '../config/live/live-config.ts';
 import { lookupOf } from '../model.ts';
-import type { RefusedEvents } from '../model/notices.ts';
+import { type RefusedEvents, type StuckState, stuckStates } from '../model/notices.ts';
 import type { Failure } from '../model/outcomes.ts';
 import { keptRejected } from '../store/operations/receiving.ts';
 import { addRefused } from '../store/operations/refused/figures.ts';
@@ -243,8 +243,15 @@ function tryAt(
 }
 
 /** What needs a person, in a few words each; empty if nothing does. */
-export function needsOf({ replicas, sinks, lookups, unwritable, refused, failing }: Status): string[] {
-  const needs = needsOfAll({
+export const needsOf = (status: Status): string[] => needsIn(status).map(({ words }) => words);
+
+/** How many causes have to be seen to: as many as the page lists. */
+export const causesOf = (status: Status): number =>
+  needsIn(status).reduce((sum, { causes = 1 }) => sum + causes, 0);
+
+function needsIn(status: Status): Need[] {
+  const { replicas, sinks, lookups, unwritable, refused, failing } = status;
+  return needsOfAll({
     // No replica can say so where the store cannot be written.
     isServed: replicas.length > 0 || unwritable !== null,
     unwritable,
@@ -254,20 +261,26 @@ export function needsOf({ replicas, sinks, lookups, unwritable, refused, failing
     isClosed: replicas.some(({ config }) => typeof config.closed === 'string'),
     sinks: [...sinks, ...lookups].filter(({ connector }) => connector !== null),
     failing,
-    stuck: sinks,
+    stuck: stuckStates.flatMap((state) =>
+      [...status[state], ...ofNotices(status, state)].map((one) => Object.assign({ state }, one)),
+    ),
   });
-  return needs.map(({ words }) => words);
 }
 
 /** What came today and is no event: the service may have changed what it sends. */
 export const rejectedWords = ({ rejectedToday: many }: Pick<Status, 'rejectedToday'>): string =>
   `${count(many, 'request')}${many < keptRejected ? '' : ' or more'} today ${many === 1 ? 'was no event' : 'were no events'}`;
 
-/** How many of what is stuck are notices' deliveries: `dead` and `held` have only those of events. */
-export function stuckNotices(status: Status, state: 'dead' | 'held'): number {
-  const all = status.sinks.reduce((sum, sink) => sum + sink[state], 0);
-  return all - status[state].reduce((sum, stuck) => sum + stuck.count, 0);
-}
+/** What is stuck of notices: `dead` and `held` have only deliveries of events. */
+const ofNotices = (status: Status, state: StuckState) =>
+  status.sinks.map(({ sink, [state]: all }) => {
+    const ofSink = status[state].filter((one) => one.sink === sink);
+    return { sink, count: all - ofSink.reduce((sum, one) => sum + one.count, 0) };
+  });
+
+/** How many of what is stuck are notices' deliveries. */
+export const stuckNotices = (status: Status, state: StuckState): number =>
+  ofNotices(status, state).reduce((sum, one) => sum + one.count, 0);
 
 const iso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 

@@ -1,5 +1,5 @@
 import { program } from '../support/invocation.ts';
-import { needsOf, readStatus, type SinkStatus, type Status } from '../ops/status.ts';
+import { causesOf, needsOf, type SinkStatus, type Status } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
@@ -22,7 +22,7 @@ export const attentionPage: Page = {
   menu: 'Needs a person',
   async show(asked, all) {
     const { reads } = all;
-    const status = await readStatus(all, asked.now, asked.times.timeZone);
+    const status = await asked.status();
     const { sink, state, cause } = asked.query;
     const stuckIn = (of: Group['state']) => status[of].map((one): Group => Object.assign({ state: of }, one));
     const groups = [...stuckIn('dead'), ...stuckIn('held')].filter(
@@ -46,7 +46,12 @@ export const attentionPage: Page = {
         ? await overview(status, [await refusedCard(all, asked), ...cards], reads, asked)
         : html`<p><a href="/attention">All that needs a person</a></p>
             ${cards.length > 0 ? cards : html`<p class="card">Nothing of this is left.</p>`}`;
-    return { title: 'Needs a person', body: html`<div class="stack">${body}</div>` };
+    const causes = causesOf(status);
+    return {
+      title: 'Needs a person',
+      body: html`<div class="stack">${body}</div>`,
+      ...(sink === undefined && causes > 0 && { beside: chip('bad', count(causes, 'cause')) }),
+    };
   },
 };
 

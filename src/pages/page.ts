@@ -6,6 +6,7 @@ import type { PlanFault } from '../config/live/stored-plans.ts';
 import { fieldsOf, type Person, personOf } from '../admin/access.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { RefusedFigures } from '../ops/refused.ts';
+import type { Status } from '../ops/status.ts';
 import type { Accept } from '../intake.ts';
 import { withoutPersonal } from '../lookups/kept-facts.ts';
 import type { By, EventDetail, Reads, Store } from '../store/store.ts';
@@ -51,6 +52,8 @@ export interface PageRequest {
   readonly site: string;
   readonly now: number;
   readonly times: Times;
+  /** Read once, when it is asked for: what a page says of it and what the menu does is the same. */
+  readonly status: () => Promise<Status>;
 }
 
 export interface PageContent {

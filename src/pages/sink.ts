@@ -1,7 +1,7 @@
 import { pauseLength } from '../deliveries/by-hand.ts';
 import { type Delivery, lookupOf } from '../model.ts';
 import { mayBeTried } from '../ops/needs.ts';
-import { readStatus, type SinkStatus, troubleOf } from '../ops/status.ts';
+import { type SinkStatus, troubleOf } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, SinkAttempt } from '../store/store.ts';
 import { html, type Html } from '../support/html.ts';
@@ -35,7 +35,7 @@ export const sinkPage: Page = {
   async show(asked, parts) {
     const sink = asked.params['sink'] ?? '';
     const { now, times } = asked;
-    const status = await readStatus(parts, now, times.timeZone);
+    const status = await asked.status();
     const found = status.sinks.find((one) => one.sink === sink);
     if (found === undefined) return null;
     const starts = Array.from({ length: days + 1 }, (_, day) => times.daysBefore(now, days - 1 - day));

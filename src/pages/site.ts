@@ -2,6 +2,7 @@ import { Router, type ErrorRequestHandler, type Request, type RequestHandler, ty
 import { fieldsOf, idsOf, personOf, refusedLogin } from '../admin/access.ts';
 import type { Site } from '../admin/requests.ts';
 import { answerProblem } from '../http/problem.ts';
+import { causesOf, readStatus, type Status } from '../ops/status.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { apiRouter } from './api/api.ts';
 import { sendAsset } from './frame/assets.ts';
@@ -87,10 +88,10 @@ const showing =
     const asked = askedBy(req, parts);
     const shown = await show(asked, req);
     if (typeof shown === 'string') return res.redirect(303, shown);
-    await send(res, shown ?? missing, asked, parts);
+    await send(res, shown ?? missing, asked);
   };
 
-async function send(res: Response, shown: PageContent, asked: PageRequest, parts: Parts): Promise<void> {
+async function send(res: Response, shown: PageContent, asked: PageRequest): Promise<void> {
   // It runs no script, loads nothing, sends nothing, and has nothing of this site.
   if (shown.foreign !== undefined)
     return void res
@@ -99,9 +100,8 @@ async function send(res: Response, shown: PageContent, asked: PageRequest, parts
       .type('html')
       .send(shown.foreign);
   if (shown.isPart) return sendPage(res, shown.status ?? 200, shown.body);
-  const counts = await parts.reads.counts().catch(() => []);
-  const needs = counts.reduce((sum, { states }) => sum + states.dead + states.held, 0);
-  sendPage(res, shown.status ?? 200, wholePage(shown, asked, needs, pages));
+  const causes = await asked.status().then(causesOf, () => 0);
+  sendPage(res, shown.status ?? 200, wholePage(shown, asked, causes, pages));
 }
 
 function sendPage(res: Response, status: number, page: Html): void {
@@ -110,6 +110,8 @@ function sendPage(res: Response, status: number, page: Html): void {
 
 function askedBy(req: Request, parts: Parts): PageRequest {
   const now = parts.clock.now();
+  const times = new Times(now, parts.config().plan.timeZone);
+  let status: Promise<Status> | undefined;
   return {
     path: req.path,
     params: req.params as PageRequest['params'],
@@ -117,7 +119,8 @@ function askedBy(req: Request, parts: Parts): PageRequest {
     person: personOf(req),
     site: parts.config().admin.title ?? product,
     now,
-    times: new Times(now, parts.config().plan.timeZone),
+    times,
+    status: () => (status ??= readStatus(parts, now, times.timeZone)),
   };
 }
 
@@ -147,7 +150,7 @@ const wantsPage = (req: Request): boolean =>
 const notFound =
   (parts: Parts): RequestHandler =>
   async (req, res, next) => {
-    if (wantsPage(req)) await send(res, missing, askedBy(req, parts), parts);
+    if (wantsPage(req)) await send(res, missing, askedBy(req, parts));
     else next();
   };
 
@@ -156,7 +159,7 @@ const failed =
   async (error, req, res, next) => {
     if (!(error instanceof StoreUnavailable)) return next(error);
     if (!wantsPage(req)) return answerProblem(res, { status: 503, detail: `${unreadable.title}.` });
-    await send(res, unreadable, askedBy(req, parts), parts);
+    await send(res, unreadable, askedBy(req, parts));
   };
 
 const foreignPolicy =

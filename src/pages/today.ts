@@ -1,7 +1,8 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
-import { needsOf, readStatus, type Status, stuckNotices } from '../ops/status.ts';
+import { causesOf, needsOf, type Status, stuckNotices } from '../ops/status.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
+import { count } from '../support/text.ts';
 import {
   arrivedChart,
   arrivedOf,
@@ -29,10 +30,7 @@ export const todayPage: Page = {
     const { now, times } = asked;
     // The last is where tomorrow begins.
     const starts = Array.from({ length: days + 1 }, (_, day) => times.daysBefore(now, days - 1 - day));
-    const [status, counts] = await Promise.all([
-      readStatus(parts, now, times.timeZone),
-      countsOfDays(parts.reads, starts),
-    ]);
+    const [status, counts] = await Promise.all([asked.status(), countsOfDays(parts.reads, starts)]);
     const shownDays = starts.slice(0, days).map((start) => times.weekday(start));
     const isNew = status.lastEventAt === null;
     return {
@@ -84,7 +82,7 @@ function needs(status: Status, asked: PageRequest): Html | false {
   if (needsOf(status).length === 0) return status.rejectedToday === 0 && allRight(status);
   const lost = stuckNotices(status, 'dead') + stuckNotices(status, 'held');
   return html`<section class="notice bad">
-    <h2>A person is needed</h2>
+    <h2>A person is needed <small>${count(causesOf(status), 'cause')}</small></h2>
     <ul class="plain spaced">
       ${troubleItems(status, asked, false)} ${stuck(status.dead, 'given up', times)}
       ${stuck(status.held, 'held, since it may have arrived', times)}
@@ -100,7 +98,12 @@ function needs(status: Status, asked: PageRequest): Html | false {
 }
 
 /** Nothing needs a person; it says no more than is true. */
-function allRight({ sinks, missed }: Status): Html {
+function allRight({ sinks, missed, lastEventAt }: Status): Html {
+  if (lastEventAt === null)
+    return html`<p class="notice wait">
+      <b>No event has come yet</b>, so nothing shows that the testing service reaches this connector. Send one
+      to try it, as below; then put the Webhook URL into the service's account.
+    </p>`;
   const waiting = sinks.filter(({ pause }) => pause?.by === 'person').map(({ sink }) => seen(sink));
   const leftOut = missed.reduce((sum, one) => sum + one.count, 0);
   const isQuiet = sinks.length > 0 && waiting.length + leftOut === 0;

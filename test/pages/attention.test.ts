@@ -187,6 +187,14 @@ rules:
     expect(text).toContain('5 held');
     expect(text).toContain('Nobody can ask this tool what arrived.');
     expect(text).toContain('All to ats');
+    // Each paused sink, and each cause: the same figure on each page.
+    await vi.waitFor(async () => {
+      const listed = (await page('/attention')).match(/\d+ (given up|held)<\/span>|is paused<\/b/g)!.length;
+      for (const path of ['/', '/events', '/attention', '/sinks/ats'])
+        expect(await page(path)).toMatch(
+          RegExp(`<title>\\(${listed}\\) .*<span class="badge">${listed}</span>`, 's'),
+        );
+    }, 10_000);
     const narrowed = await page('/attention?sink=crm');
     expect(narrowed).toContain('5 held');
     expect(narrowed).not.toContain('All to ats');

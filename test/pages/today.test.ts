@@ -100,6 +100,11 @@ test('nothing is called all right beside what was refused or waits', async () =>
     `sinks: { ats: { connector: webhook, url: '${ats.url}', allowPrivate: true } }\n${tellAll}`,
   );
   await login();
+  const begin = await page('/');
+  expect(begin).toContain('No event has come yet');
+  expect(begin).toContain('send --url');
+  expect(begin).not.toMatch(/Nothing needs|delivered by the rules/);
+  await post(app, { candidateId: 'Robin' });
   expect(await page('/')).toContain('Events are delivered by the rules.');
   await send('/sinks/ats/pause', { form: { csrf: await csrf(), confirmed: 'yes' } });
   const paused = await page('/');

@@ -2,7 +2,7 @@ import type { Clock } from '../../support/clock.ts';
 import type { Config } from '../../config/config.ts';
 import { tooShort } from '../../config/settings.ts';
 import { noticeIds } from '../../support/ids.ts';
-import type { AlertKind, Notice, RaisedNotice } from '../../model/notices.ts';
+import { type AlertKind, type Notice, type RaisedNotice, stuckStates } from '../../model/notices.ts';
 import type { Failure } from '../../model/outcomes.ts';
 import type { Action, Summary } from '../../rules/plan.ts';
 import { planNotice } from '../../rules/decide.ts';
@@ -254,7 +254,9 @@ class AlertWatch {
         working.map(({ sink }) => sink),
         now,
       ),
-      stuck: counts.map(({ sink, states: { dead, held } }) => ({ sink, dead, held })),
+      stuck: counts.flatMap(({ sink, states }) =>
+        stuckStates.map((state) => ({ sink, state, count: states[state] })),
+      ),
     };
     const needs = needsOf(troubles, plan.wording);
     const notice = summaryNotice(about, tally, needs, nameOf, plan.wording);

@@ -4,11 +4,11 @@ import { unnamed } from '../../admin/access.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { csrfField, type PageRequest, type Page, type PageContent } from '../page.ts';
 
-/** A whole page. `needs`: how many deliveries need a person. */
+/** A whole page. `causes`: how many need a person. */
 export function wholePage(
   shown: PageContent,
   asked: PageRequest,
-  needs: number,
+  causes: number,
   pages: readonly Page[],
 ): Html {
   const isHere = (path: string) => asked.path === path || (path !== '/' && asked.path.startsWith(`${path}/`));
@@ -20,12 +20,11 @@ export function wholePage(
         data-key="g ${menu[0]?.toLowerCase()}"
         data-does="${menu}"
         ${isHere(path) && html`aria-current="page"`}
-        >${menu}${path === '/attention' && needs > 0 && html`<span class="badge">${needs}</span>`}</a
+        >${menu}${path === '/attention' && causes > 0 && html`<span class="badge">${causes}</span>`}</a
       >`,
   );
   return documentOf(
-    shown,
-    asked.site,
+    `${causes > 0 ? `(${causes}) ` : ''}${shown.title} · ${asked.site}`,
     html`<header class="top">
         <div class="bar">
           <a class="brand" href="/"><img src="${iconUrl}" alt="" width="28" height="28" />${asked.site}</a>
@@ -78,8 +77,7 @@ export function wholePage(
 /** For who is not logged in: it tells nothing of what is inside. */
 export function lonePage(shown: PageContent): Html {
   return documentOf(
-    shown,
-    product,
+    `${shown.title} · ${product}`,
     html`<main id="content" class="lone" tabindex="-1">
       <img src="${iconUrl}" alt="" width="44" height="44" />
       <h1>${shown.title}</h1>
@@ -92,14 +90,14 @@ export function lonePage(shown: PageContent): Html {
 export const product = 'Candidate Connector';
 
 /** It is shown when all of it is there: columns would move with what comes later. */
-const documentOf = ({ title }: PageContent, site: string, body: Html): Html =>
+const documentOf = (title: string, body: Html): Html =>
   html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>${title} · ${site}</title>
+        <title>${title}</title>
         <link rel="expect" href="#end" blocking="render" />
         ${assetLinks()}
       </head>
