@@ -135,7 +135,7 @@ function isToHide({ value, isSecret, isTemplate }: WrittenScalar, raw: string, m
   // What was meant as a map, with more below its key.
   if (!isTemplate && raw.includes('\n') && underCredentialKey.test(value)) return true;
   const lines = value.split('\n');
-  const urls = value.split(/\s+/).filter((part) => part.includes('://') && secretsOfUrl(part).length > 0);
+  const urls = value.split(/\s+/).filter((part) => secretsOfUrl(addressIn(part)).length > 0);
   if (!urls.every((url) => raw.includes(url))) return true;
   // An address that is read in spite of a slip, such as a blank in it or only one slash.
   const shown = address.test(value) ? hideCredentials(raw) : '';
@@ -242,9 +242,18 @@ function hideInUrls(text: string): string {
 
 /** Whoever knows the address of a hook may call it. */
 function hideRandom(text: string): string {
-  if (!text.includes('://') || text.length > longestUrl) return text;
-  const parts = secretsOfUrl(text).filter(({ length }) => length >= shortestSecret);
+  if (text.length > longestUrl) return text;
+  const parts = secretsOfUrl(addressIn(text)).filter(({ length }) => length >= shortestSecret);
   return parts.reduce((shown, part) => shown.replaceAll(part, starsAlone), text);
+}
+
+/** A URL in a word, also one in brackets, and with variables or what these have otherwise; empty where there is none. */
+function addressIn(part: string): string {
+  if (!part.includes('://') && !part.startsWith('${')) return '';
+  const read = part
+    .replace(/^\$\{\w+\}(?=\/)/, 'https://x')
+    .replaceAll(/\$\{\w+(:-)?|\}/g, (sign, otherwise) => (sign === '}' || otherwise ? '' : 'x'));
+  return read.slice(Math.max(0, read.search(/\w{1,20}:\/\//)));
 }
 
 const longestUrl = 2000;
