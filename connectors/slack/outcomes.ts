@@ -199,7 +199,7 @@ const byCode: { readonly [error: string]: ErrorMeaning } = {
   rate_limited: limited('too many messages'),
   message_limit_exceeded: { ...limited('the workspace has sent too many messages'), means: 'sink' },
 
-  service_unavailable: wait('it is not available for the moment'),
+  service_unavailable: perhaps('it is not available for the moment'),
   org_login_required: wait('the workspace is being moved'),
   team_added_to_org: wait('the workspace is being moved'),
   request_timeout: {

@@ -321,6 +321,7 @@ describe('a refusal by Slack', () => {
     ['invalid_metadata_schema', all],
     ['invalid_form_data', all],
     ['internal_error', { outcome: 'unknown', reason: 'server' }],
+    ['service_unavailable', { outcome: 'unknown', reason: 'server' }],
   ] as const)('is of one channel, of all messages, or leaves it open: %s', async ([code, outcome]) => {
     refuseWith(code);
     expect(await sink.deliver(requestFor())).toMatchObject(outcome);
