@@ -202,10 +202,10 @@ const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing
     firing: [{ alert: 'ConnectorVanished', labels: { job: 'candidate-connector-eu' } }],
   },
   {
-    // One of two replicas goes; an update that began new ones beside the old ones is none.
-    series: { [ofOther(`up{${job}}`)]: '1x1500', [`up{${job.replace('"a"', '"c"')}}`]: '_x50 1x4' },
-    quietAt: 1500,
-    firesAt: 1530,
+    // One of two replicas goes, which is told for a day; one that an update began beside the old one is none.
+    series: { [ofOther(`up{${job}}`)]: '1x80', [`up{${job.replace('"a"', '"c"')}}`]: '_x100 1x4' },
+    quietAt: 1440 + 106,
+    firesAt: 1440 + 60,
     firing: [{ alert: 'ConnectorReplicaVanished', labels: { job: ofCopy.job }, value: '1' }],
   },
   {
