@@ -93,7 +93,7 @@ const arrived: { readonly [title: string]: (tools: Tools) => void } = {
   'A list every Monday': (tools) => {
     const [list] = slackTexts(tools);
     expect(list).toMatch(
-      /^hiring: 2 candidates of 2 tests: 1 canceled, 1 did not take the test\nTest 1234567\n🚫 Candidate 4711: test canceled, Nov 20, 1:05 PM\n\nTest 99\n➖ [^]*\nReceived .* | What next: /,
+      /^hiring: 2 candidates of 2 tests: 1 canceled, 1 did not take the test\nTest 1234567\n🚫 Candidate 4711: test canceled, 20 Nov, 13:05\n\nTest 99\n➖ [^]*\nReceived .* | What next: /,
     );
   },
   'Only how many': (tools) => {

@@ -17,6 +17,7 @@ export const describe: Description<unknown> = {
   unit: 'row',
   preview(message, receipt) {
     const row = Object.entries(isMap(message['row']) ? message['row'] : {});
+    const formats = isMap(message['formats']) ? message['formats'] : {};
     const [, place = ''] = /!\$?[A-Z]+\$?(\d+)/.exec(textAt(receipt ?? {}, 'range')) ?? [];
     const body = html`<div class="table" tabindex="0">
       <table class="cells">
@@ -29,7 +30,7 @@ export const describe: Description<unknown> = {
         <tbody>
           <tr>
             <td>${place}</td>
-            ${row.map(([, cell]) => html`<td ${typeof cell === 'number' && html`class="number"`}>${shown(cell)}</td>`)}
+            ${row.map(([header, cell]) => html`<td ${typeof cell === 'number' && html`class="number"`}>${shown(cell, formats[header] === 'date')}</td>`)}
           </tr>
         </tbody>
       </table>
@@ -46,9 +47,13 @@ export const describe: Description<unknown> = {
     `${textAt(receipt, 'range')} in https://docs.google.com/spreadsheets/d/${textAt(receipt, 'spreadsheetId')}`,
 };
 
-/** As the sheet shows a cell. */
-function shown(cell: Json): string {
+/** As the sheet shows a cell. It has times in its own zone, which only it knows: here they are in UTC, and say so. */
+function shown(cell: Json, isDate: boolean): string {
   if (cell === null) return '';
+  const [, day, time] =
+    (isDate && /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)[.\d]*Z$/.exec(typeof cell === 'string' ? cell : '')) ||
+    [];
+  if (day !== undefined) return `${day} ${time} UTC`;
   if (typeof cell === 'boolean') return String(cell).toUpperCase();
   return printable(typeof cell === 'string' ? cell : JSON.stringify(cell));
 }

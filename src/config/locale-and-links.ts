@@ -5,7 +5,7 @@ import { strings } from '../support/json.ts';
 import { plainSetting, type Setting } from '../templates/data.ts';
 import { compileFields } from '../templates/template.ts';
 import type { Vocabulary } from '../templates/vocabulary.ts';
-import { type LanguageCode, type OwnTexts, Wording } from '../words/wording.ts';
+import { type LanguageCode, localeOf, type OwnTexts, Wording } from '../words/wording.ts';
 import { bareReferences, templateFaults } from './actions.ts';
 import { timeZoneName } from './hours.ts';
 import type { PlanSource } from './plan-source.ts';
@@ -35,7 +35,7 @@ export const messageSchemas = {
   locale: locale
     .optional()
     .describe(
-      'The language and region that dates and numbers in messages are written for, as in `en-GB` or `hr`; by default those of `language`.',
+      'The language and region that dates and numbers in messages are written for, as in `en-US` or `hr`; by default those of `language`, of `en` those of `en-GB`. The pages follow it where it is English.',
     ),
   words: ownTexts.optional().describe('Texts of yours in place of default ones, by their names.'),
   links: links.optional().describe('Addresses that messages lead to; templates see them as `links`.'),
@@ -54,7 +54,7 @@ export function readSetting(
     return raw === undefined ? undefined : validate({ ...part, ...isTemplate, raw }, reading);
   };
   const spoken = (read('language') as LanguageCode | undefined) ?? 'en';
-  const localized = (read('locale') as string | undefined) ?? spoken;
+  const localized = (read('locale') as string | undefined) ?? localeOf(spoken);
   return {
     timeZone: (read('timezone') as string | undefined) ?? plainSetting.timeZone,
     locale: localized,

@@ -110,7 +110,8 @@ function sendPage(res: Response, status: number, page: Html): void {
 
 function askedBy(req: Request, parts: Parts): PageRequest {
   const now = parts.clock.now();
-  const times = new Times(now, parts.config().plan.timeZone);
+  const { plan } = parts.config();
+  const times = new Times(now, plan.timeZone, plan.wording.locale);
   let status: Promise<Status> | undefined;
   return {
     path: req.path,

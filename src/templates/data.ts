@@ -55,7 +55,12 @@ export interface Setting {
   readonly links: ((data: TemplateData) => JsonMap) | null;
 }
 
-export const plainSetting: Setting = { timeZone: 'UTC', locale: 'en', wording: english, links: null };
+export const plainSetting: Setting = {
+  timeZone: 'UTC',
+  locale: english.locale,
+  wording: english,
+  links: null,
+};
 
 export type AnyTemplateData = TemplateData | DigestTemplateData | NoticeTemplateData;
 

@@ -55,22 +55,33 @@ const dateFormat = memo(100, (key) => {
 const formatOf = ({ timeZoneId: timeZone }: Moment, locale: string, format: Format) =>
   dateFormat(JSON.stringify([locale, { ...format, timeZone }]));
 
-const dateAndTime: Format = {
+const day: Format = { day: 'numeric', month: 'short' };
+
+/** Of messages and pages: `13:05`, `09:05`; `1:05 PM` where the locale counts to twelve. */
+export const clockIn = memo(20, (locale): Format => {
+  const { hour12 } = new Intl.DateTimeFormat(locale, { hour: 'numeric' }).resolvedOptions();
+  return { hour: hour12 ? 'numeric' : '2-digit', minute: '2-digit' };
+});
+
+const dateAndTime = (locale: string): Format => ({
   weekday: 'short',
   year: 'numeric',
-  month: 'short',
-  day: 'numeric',
-  hour: 'numeric',
-  minute: '2-digit',
+  ...day,
+  ...clockIn(locale),
   timeZoneName: 'short',
-};
+});
 
-/** `Nov 20, 1:05 PM`, as the locale has it: for lists, where something else says the year and the zone. */
+/** `20 Nov, 13:05`, as the locale has it: for lists, where something else says the year and the zone. */
 export const inShort = (moment: Moment, locale: string): string =>
-  inLocale(moment, locale, moment, { day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit' });
+  inLocale(moment, locale, moment, { ...day, ...clockIn(locale) });
 
-/** `Fri, Nov 20, 2026, 1:05 PM GMT+1`, as the locale has it; `1:05 – 3:25 PM` where it goes on until then. */
-export function inLocale(moment: Moment, locale: string, until = moment, parts = dateAndTime): string {
+/** `Fri, 20 Nov 2026, 13:05 CET`, as the locale has it; `13:05–15:25` where it goes on until then. */
+export function inLocale(
+  moment: Moment,
+  locale: string,
+  until = moment,
+  parts = dateAndTime(locale),
+): string {
   const range = formatOf(moment, locale, parts).formatRange(
     moment.epochMilliseconds,
     until.epochMilliseconds,

@@ -27,18 +27,21 @@ type Values<Name extends TextName> = {
   readonly [key in Placeholder<Name>]: key extends 'count' ? number : string;
 };
 
+/** The dates and numbers of a language without a region. English ones are as the pages have always been, and the examples. */
+export const localeOf = (language: LanguageCode): string => (language === 'en' ? 'en-GB' : language);
+
 const plurals = memo(10, (language) => new Intl.PluralRules(language));
 const numbers = memo(20, (locale) => new Intl.NumberFormat(locale));
 
 /** The default texts of one language, and those that a config has in their place. */
 export class Wording {
   readonly #language: LanguageCode;
-  readonly #locale: string;
+  readonly locale: string;
   readonly #own: OwnTexts;
 
-  constructor(language: LanguageCode, locale: string = language, own: OwnTexts = {}) {
+  constructor(language: LanguageCode, locale = localeOf(language), own: OwnTexts = {}) {
     this.#language = language;
-    this.#locale = locale;
+    this.locale = locale;
     this.#own = own;
   }
 
@@ -52,7 +55,7 @@ export class Wording {
 
   /** A number, as the locale writes it. Only a count is one: ids have no separators. */
   number(value: number): string {
-    return numbers(this.#locale).format(value);
+    return numbers(this.locale).format(value);
   }
 
   #shown(value: string | number): string {

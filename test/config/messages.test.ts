@@ -33,8 +33,8 @@ const shown =
 
 describe('`timezone` and `locale`', () => {
   test.each([
-    ['', 'Friday 20 November 12:05, 12,345, Fri, Nov 20, 2026, 12:05 PM UTC'],
-    ['timezone: Europe/Zagreb', 'Friday 20 November 13:05, 12,345, Fri, Nov 20, 2026, 1:05 PM GMT+1'],
+    ['', 'Friday 20 November 12:05, 12,345, Fri, 20 Nov 2026, 12:05 UTC'],
+    ['timezone: Europe/Zagreb', 'Friday 20 November 13:05, 12,345, Fri, 20 Nov 2026, 13:05 CET'],
     [
       'timezone: Europe/Zagreb\nlocale: en-GB',
       'Friday 20 November 13:05, 12,345, Fri, 20 Nov 2026, 13:05 CET',

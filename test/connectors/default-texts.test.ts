@@ -197,9 +197,7 @@ rules: [ { name: all, when: {}, then: [ { sink: slack, channel: "#x"${action} } 
     const [said, context] = wordsOf(message);
     expect(said).toContain(`${emoji} *Test 8*\nCandidate *&lt;!channel&gt;*${words}.\n`);
     expect(said).toContain(next);
-    expect(context).toBe(
-      'Received Fri, Nov 20, 2026, 12:05 PM UTC | Candidate id &lt;!channel&gt; | Test id 8',
-    );
+    expect(context).toBe('Received Fri, 20 Nov 2026, 12:05 UTC | Candidate id &lt;!channel&gt; | Test id 8');
     expect(said).not.toContain('Open candidate');
   });
 
@@ -321,7 +319,7 @@ describe('what a digest says where its action says nothing', () => {
       expect.stringMatching(
         /^\*3 candidates .*\*\n\*Test: Backend.*\* \(2 completed\)\n:checkered_flag: Candidate a completed/,
       ),
-      'Received Fri, Nov 20, 2026, 12:05 PM UTC | What next: Look at the results in the testing service. Where a test was not taken or was canceled, there is no result: decide whom to invite again.',
+      'Received Fri, 20 Nov 2026, 12:05 UTC | What next: Look at the results in the testing service. Where a test was not taken or was canceled, there is no result: decide whom to invite again.',
     ]);
     expect(tell(slack)['text']).toBe(title);
   });
@@ -342,13 +340,13 @@ describe('what a digest says where its action says nothing', () => {
     expect(message['text']).toBe(title);
     expect(wordsOf(message)).toEqual([
       title,
-      'Received Fri, Nov 20, 2026, 12:05 PM UTC',
+      'Received Fri, 20 Nov 2026, 12:05 UTC',
       `*Test: Backend &lt;Engineer&gt;* (2 completed)
-:checkered_flag: Candidate a completed the test, Nov 20, 12:05 PM
-:checkered_flag: Candidate c completed the test, Nov 20, 12:05 PM
+:checkered_flag: Candidate a completed the test, 20 Nov, 12:05
+:checkered_flag: Candidate c completed the test, 20 Nov, 12:05
 
 *Test 8*
-:heavy_minus_sign: Candidate &lt;!here&gt; did not take the test, Nov 20, 12:05 PM
+:heavy_minus_sign: Candidate &lt;!here&gt; did not take the test, 20 Nov, 12:05
 `,
       '_What next:_ Look at the results in the testing service. Where a test was not taken or was canceled, there is no result: decide whom to invite again.',
     ]);
@@ -394,7 +392,7 @@ describe('what a digest says where its action says nothing', () => {
     expect(tell(mail, some.slice(0, 1))).toMatchObject({
       subject: 'Backend <Engineer>: candidate a completed the test',
       text: `Backend <Engineer>: candidate a completed the test
-Received Fri, Nov 20, 2026, 12:05 PM UTC
+Received Fri, 20 Nov 2026, 12:05 UTC
 
 Candidate id a | Test id 7
 
@@ -486,19 +484,19 @@ describe('what a notice says where its action says nothing', () => {
     ['held', { count: 2 }, '2 deliveries to ats & co held for a person to decide'],
     ['paused', {}, 'messages to ats & co do not go out'],
     ['config', {}, 'the config has a problem'],
-    ['silence', {}, 'no event since Fri, Nov 20, 2026, 12:00 PM UTC'],
+    ['silence', {}, 'no event since Fri, 20 Nov 2026, 12:00 UTC'],
   ] as const)('%s %j: in short, in detail, and what to do', (kind, over, short) => {
     const escaped = short.replace('&', '&amp;');
     const message = tell(kind, 0, over);
     expect(message).toMatchObject({ channel: '#ops', text: `:warning: Candidate Connector: ${escaped}` });
     expect(wordsOf(message)).toEqual([
       `:warning: *Candidate Connector: ${escaped}*\nSomething is wrong.\n_What next:_ Fix it.`,
-      'Since Fri, Nov 20, 2026, 12:00 PM UTC',
+      'Since Fri, 20 Nov 2026, 12:00 UTC',
     ]);
     const sent = tell(kind, 2, over);
     expect(sent).toMatchObject({
       subject: `Candidate Connector: ${short}`,
-      text: 'Something is wrong.\n\nWhat next: Fix it.\n\nSince Fri, Nov 20, 2026, 12:00 PM UTC\n',
+      text: 'Something is wrong.\n\nWhat next: Fix it.\n\nSince Fri, 20 Nov 2026, 12:00 UTC\n',
     });
     expect(sent['html']).toContain(`>${escaped}</h1>`);
     expect(tell(kind, 1, over)).toEqual({
@@ -522,7 +520,7 @@ describe('what a notice says where its action says nothing', () => {
     });
     expect(wordsOf(tell('paused', 0, over))).toEqual([
       ':white_check_mark: *Candidate Connector: ats &amp; co works again*\nSomething is wrong.\n_What next:_ Fix it.',
-      'It began Fri, Nov 20, 2026, 12:00 PM UTC',
+      'It began Fri, 20 Nov 2026, 12:00 UTC',
     ]);
     expect(tell('config', 2, over)['subject']).toBe('Candidate Connector: the changed config is in force');
     const { subject, html } = tell('paused', 2, over);
@@ -542,7 +540,7 @@ describe('what a notice says where its action says nothing', () => {
       messageOf(config, config.plan.summary?.actions[index], { events: [], notice });
     expect(wordsOf(told(0))).toEqual([
       ':bar_chart: *Candidate Connector: the week: 3 events*\n3 events: 3 completed\nBackend &lt;Engineer&gt;: 3 completed\n_What next:_ Nothing needs a person.',
-      'From Fri, Nov 20, 2026, 12:00 PM UTC',
+      'From Fri, 20 Nov 2026, 12:00 UTC',
     ]);
     const { subject, html, text } = told(2);
     expect(subject).toBe('Candidate Connector: the week: 3 events');

@@ -165,6 +165,7 @@ test('the list and an event speak as people do, and keep ids and receipts for wh
   const facts = page.locator('.facts').first();
   expect(await facts.textContent()).toMatch(/Test\s+Product Designer \(2345678\)/);
   const sheet = page.locator('.delivery', { hasText: 'google-sheets' });
+  await sheet.getByText(/^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC$/).waitFor();
   expect(await sheet.getByText('Receipt:').isVisible()).toBe(false);
   await sheet.getByText('1 attempt').click();
   await sheet.getByText('Receipt:').waitFor();

@@ -35,10 +35,25 @@ test('the days are those of the config, also where the clocks change', async () 
   ]);
 });
 
+test('times are written as in messages, where those are English', () => {
+  const at = Date.parse('2026-11-23T06:05:58Z');
+  const text = (locale?: string) =>
+    new Times(at + 172_800_000, 'UTC', locale).short(at).text.replaceAll(/<[^>]*>/g, '');
+  expect([text(), text('hr'), text('en-GB'), text('en-US')]).toEqual([
+    '23 Nov, 06:05',
+    '23 Nov, 06:05',
+    '23 Nov, 06:05',
+    'Nov 23, 6:05 AM',
+  ]);
+});
+
 test('a time zone from outside counts on the pages and by the API, too', async () => {
   // Twelve hours ahead of UTC.
   const env = { ZONE: 'Etc/GMT-12' };
-  const { folder, login, page } = await startPages("timezone: '${ZONE}'\nsinks: {}\nrules: []\n", env);
+  const { folder, login, page } = await startPages(
+    "timezone: '${ZONE}'\nlocale: en-US\nsinks: {}\nrules: []\n",
+    env,
+  );
   await login();
   expect(await page('/')).toContain('<h1>Today</h1>');
   const [now, day] = [Date.now(), 86_400_000];
@@ -47,6 +62,7 @@ test('a time zone from outside counts on the pages and by the API, too', async (
   await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
   await store.accept(arrival({ receivedAt: Math.max(ofUtc, begin) - 1 }));
   await store.close();
+  expect(await page('/events')).toMatch(/ title="[A-Z][a-z]{2} \d+, 20\d\d, [\d:]+ [AP]M Etc\/GMT-12"/);
   const { receiver } = JSON.parse(await page('/api/status'));
   expect(receiver.eventsToday).toBe(begin < ofUtc ? 1 : 0);
 });

@@ -2,6 +2,8 @@ import type { BacktestReport, DifferenceGroup, Example, ExampleDifference } from
 import type { Said } from '../../backtest/differences.ts';
 import { html, type Html } from '../../support/html.ts';
 import { count, printable, printableLines } from '../../support/text.ts';
+import { inLocale } from '../../templates/people.ts';
+import { english } from '../../words/wording.ts';
 import type { Parts } from '../page.ts';
 import { styles } from './assets.ts';
 import { preview } from './previews.ts';
@@ -111,7 +113,8 @@ function side(
   </div>`;
 }
 
-const clock = (time: number): string => `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+const clock = (time: number): string =>
+  inLocale(new Date(time).toTemporalInstant().toZonedDateTimeISO('UTC'), english.locale);
 
 /** How such a file begins: only what begins so is replaced. */
 export const backtestMark = '<!doctype html><!-- candidate-connector backtest -->';

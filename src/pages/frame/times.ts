@@ -1,32 +1,38 @@
 import { html, type Html } from '../../support/html.ts';
+import { clockIn } from '../../templates/people.ts';
+import { english } from '../../words/wording.ts';
 
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** Times as the people of this config read them. */
+/** Times as the people of this config read them: as its messages have them, if those are English. */
 export class Times {
   readonly now: number;
   readonly timeZone: string;
+  readonly #locale: string;
+  readonly #clock: Intl.DateTimeFormatOptions;
 
-  constructor(now: number, timeZone: string) {
+  constructor(now: number, timeZone: string, locale = english.locale) {
     this.now = now;
     this.timeZone = timeZone;
+    this.#locale = /^en\b/i.test(locale) ? locale : english.locale;
+    this.#clock = clockIn(this.#locale);
   }
 
-  /** `14:05` today, `21 Nov 14:05` before. */
+  /** `14:05` today, `21 Nov, 14:05` before. */
   short(time: number): Html {
     const isToday = this.day(time) === this.day(this.now);
     return this.#tagged(
       time,
-      this.#format(time, isToday ? clock : { ...date, ...clock, ...this.#year(time) }),
+      this.#format(time, isToday ? this.#clock : { ...date, ...this.#clock, ...this.#year(time) }),
     );
   }
 
   /** To the second. */
   exact(time: number): Html {
-    return this.#tagged(time, this.#format(time, { ...date, ...toTheSecond, ...this.#year(time) }));
+    return this.#tagged(time, this.#format(time, { ...date, ...this.#toTheSecond, ...this.#year(time) }));
   }
 
   /** `3 minutes ago`, `in 2 hours`. */
@@ -52,7 +58,8 @@ export class Times {
 
   /** `Sat 21`. */
   weekday(time: number): string {
-    return this.#format(time, { weekday: 'short', day: 'numeric' });
+    const part = (options: Intl.DateTimeFormatOptions) => this.#format(time, options);
+    return `${part({ weekday: 'short' })} ${part({ day: 'numeric' })}`;
   }
 
   /** When the day began that is so many days before that of `time`. */
@@ -73,29 +80,32 @@ export class Times {
       .startOfDay().epochMilliseconds;
   }
 
+  get #toTheSecond(): Intl.DateTimeFormatOptions {
+    return { ...this.#clock, second: '2-digit' };
+  }
+
   #year(time: number): Intl.DateTimeFormatOptions {
     return Math.abs(time - this.now) > 300 * dayMs ? { year: 'numeric' } : {};
   }
 
-  #format(time: number, options: Intl.DateTimeFormatOptions, locale = 'en-GB'): string {
+  #format(time: number, options: Intl.DateTimeFormatOptions, locale = this.#locale): string {
     const key = JSON.stringify([locale, options, this.timeZone]);
     const format = formats.getOrInsertComputed(
       key,
       () => new Intl.DateTimeFormat(locale, { ...options, timeZone: this.timeZone }),
     );
-    return format.format(time);
+    // See `inLocale`.
+    return format.format(time).replaceAll('\u202F', ' ');
   }
 
   #tagged(time: number, text: string): Html {
     const iso = new Date(time).toISOString();
-    const title = `${this.#format(time, { ...date, year: 'numeric', ...toTheSecond })} ${this.timeZone}`;
+    const title = `${this.#format(time, { ...date, year: 'numeric', ...this.#toTheSecond })} ${this.timeZone}`;
     return html`<time datetime="${iso}" title="${title}">${text}</time>`;
   }
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();
-const clock = { hour: '2-digit', minute: '2-digit' } as const;
-const toTheSecond = { ...clock, second: '2-digit' } as const;
 const date = { day: 'numeric', month: 'short' } as const;
 const units = [
   [dayMs, 'day'],
