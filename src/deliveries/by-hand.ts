@@ -107,7 +107,8 @@ export async function change(
   const ids = deliveries.map(({ id }) => id);
   const results =
     action === 'discard' ? await store.discard(ids, now, by) : await store[action](items, now, by);
-  return [...faults, ...results.map((result) => toDone(action, result))];
+  const doubtful = new Set(deliveries.flatMap(({ id, uncertain }) => (uncertain ? [id] : [])));
+  return [...faults, ...results.map((result) => toDone(action, result, doubtful.has(result.deliveryId)))];
 }
 
 /** The same without doing it: what would be done. */
@@ -118,15 +119,20 @@ export async function rehearse(
   plan: Plan | null,
 ): Promise<ChangeResult[]> {
   const planned = await plans(store, action, deliveries, plan, await store.now());
-  return deliveries.map(({ id, state, sink, rule }, place): ChangeResult => {
+  return deliveries.map(({ id, state, sink, rule, uncertain }, place): ChangeResult => {
     const found = planned[place];
     if (!actions[action].states.includes(state))
-      return toDone(action, { deliveryId: id, done: false, state });
+      return toDone(action, { deliveryId: id, done: false, state }, uncertain);
     if (found && 'fault' in found) return { id, ok: false, says: found.fault };
-    const verb = action === 'discard' ? 'would be discarded' : 'would go out again';
-    return { id, ok: true, says: `${verb}: ${sink}, rule ${rule}` };
+    if (action === 'discard') return { id, ok: true, says: `would be discarded: ${sink}, rule ${rule}` };
+    const before =
+      action === 'resend' ? 'who has it gets it twice' : uncertain ? perhapsTwice : 'it has not arrived';
+    return { id, ok: true, says: `would go out again: ${sink}, rule ${rule}; ${before}` };
   });
 }
+
+/** Of what is replayed: the tool is asked first where it can be. */
+const perhapsTwice = 'it may have arrived, and may come twice';
 
 /** What became of one delivery. */
 export interface ChangeResult {
@@ -137,11 +143,16 @@ export interface ChangeResult {
   readonly madeId?: string;
 }
 
-function toDone(action: ActionName, result: ManualResult): ChangeResult {
+function toDone(action: ActionName, result: ManualResult, isDoubtful: boolean): ChangeResult {
   const { deliveryId: id, madeId } = result;
   const { done, possible } = actions[action];
   if (result.done) {
-    if (madeId === undefined) return { id, ok: true, says: done };
+    if (madeId === undefined)
+      return {
+        id,
+        ok: true,
+        says: action === 'replay' && isDoubtful ? `${done}; ${perhapsTwice}` : done,
+      };
     return { id, ok: true, says: `${done} as ${madeId}`, madeId };
   }
   if (result.state === null) return { id, ok: false, says: 'there is no such delivery; `events` lists them' };

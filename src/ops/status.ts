@@ -393,7 +393,10 @@ export function inLastHour({ lately: { attempts, failures } }: SinkFigures): str
   return [failures === 0 ? `${tried} in the last hour` : `${failures} of ${tried} failed in the last hour`];
 }
 
-const stuckJson = ({ firstAt, cause: _, ...stuck }: StuckCount) => ({ ...stuck, since: iso(firstAt) });
+const stuckJson = ({ firstAt, cause: _, doubtful: __, ...stuck }: StuckCount) => ({
+  ...stuck,
+  since: iso(firstAt),
+});
 
 export const refusedJson = (all: readonly RefusedEvents[]) =>
   all.map(({ first, last, ...one }) => ({ ...one, first: iso(first), last: iso(last) }));

@@ -3,7 +3,7 @@ import { causesOf, needsOf, type SinkStatus, type Status } from '../ops/status.t
 import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
-import { changeList, type Chosen, choiceForm, tickForm } from './changes.ts';
+import { changeList, changesExplained, type Chosen, choiceForm, doubtOf, tickForm } from './changes.ts';
 import { tickBox } from './frame/asking.ts';
 import { candidateName, chip, knownOf, seen, statusNames, testName, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
@@ -128,11 +128,16 @@ async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest
     eventId === null ? null : reads.event(eventId),
   );
   const canTick = group.count > 1 && asked.person.role === 'full';
-  const items = shown.map(({ id, rule, attempts }, place) => {
+  const isMixed = doubtOf(group.doubtful, group.count) === 'some';
+  const items = shown.map(({ id, rule, attempts, uncertain }, place) => {
     const story = stories[place];
     const event = story?.event;
     const name = story && candidateName(story.event, knownOf(story.lookups, asked.person));
-    const more = [ofRule(cause) === null && `rule ${seen(rule)}`, attempts > 1 && count(attempts, 'attempt')]
+    const more = [
+      ofRule(cause) === null && `rule ${seen(rule)}`,
+      attempts > 1 && count(attempts, 'attempt'),
+      isMixed && uncertain && 'may have arrived',
+    ]
       .filter(Boolean)
       .join(', ');
     return html`<li>
@@ -155,7 +160,7 @@ async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest
     found.length > shown.length
       ? pathWith('/attention', { ...queryOf(group), after: shown.at(-1)!.id })
       : null;
-  return html`${canTick ? tickForm(sink, list, asked) : list}
+  return html`${canTick ? tickForm({ sink, doubt: doubtOf(group.doubtful, group.count) }, list, asked) : list}
   ${next && html`<p><a href="${next}">The next ${shownDeliveries}</a></p>`}`;
 }
 
@@ -176,15 +181,20 @@ function sinkCard(
   const states = [...(dead > 0 ? (['dead'] as const) : []), ...(held > 0 ? (['held'] as const) : [])];
   const ofSink = groups.filter((group) => group.sink === sink);
   const shown = parts.filter((part) => part.sink === sink);
-  const all: Chosen = { ids: [], states, sink, count: dead + held };
   const isWhole = asked.query['state'] === undefined;
-  const ofNotices = isWhole ? all.count - ofSink.reduce((sum, group) => sum + group.count, 0) : 0;
+  const ofEvents = ofSink.reduce((sum, group) => sum + group.count, 0);
+  const ofNotices = isWhole ? dead + held - ofEvents : 0;
+  const doubtful = ofSink.reduce((sum, group) => sum + group.doubtful, 0);
+  // Nobody has looked at those of notices.
+  const doubt = ofNotices > 0 ? 'some' : doubtOf(doubtful, ofEvents);
+  const all: Chosen = { ids: [], states, sink, count: dead + held, doubt };
   const others = ofSink.length - shown.length;
   return html`<section class="card">
     <h2>
       <a class="break" href="/sinks/${sink}">${sink}</a>
       <small>${connector === null ? 'not in the config any more' : toolOf(sink, connector)}</small>
     </h2>
+    ${changesExplained(asked)}
     <div class="parts">
       ${shown.map((part) => groupPart(part, asked))}
       ${others > 0 && html`<section><p>There are ${count(others, 'more cause')}.</p></section>`}
@@ -215,6 +225,7 @@ function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
     states: [state],
     sink,
     count: group.count,
+    doubt: doubtOf(group.doubtful, group.count),
     ...(state === 'dead' && { cause }),
   };
   const rule = ofRule(cause);
@@ -246,9 +257,8 @@ const passing: ReadonlySet<string> = new Set(['network', 'rate_limited', 'server
 function fixFor({ state, cause }: Group): string {
   if (state === 'held')
     return 'Nobody can ask this tool what arrived. Look there: replay what is missing, discard what came.';
-  if (ofRule(cause) !== null)
-    return 'When that is put right, there or in the config, replay: it goes by the config in force.';
+  if (ofRule(cause) !== null) return 'When that is put right, there or in the config, replay.';
   if (cause === 'auth') return 'The credentials were refused. Give it new ones, then replay.';
   if (passing.has(cause)) return 'The tool did not work. When it does again (check --live asks it), replay.';
-  return 'Put right what it says, there or in the config, then replay: it goes by the config in force.';
+  return 'Put right what it says, there or in the config, then replay.';
 }

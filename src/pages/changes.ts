@@ -34,32 +34,64 @@ export interface Chosen {
   readonly cause?: string | undefined;
   /** How many there are now. */
   readonly count: number;
+  /** Which of them may have arrived. */
+  readonly doubt: Doubt;
+}
+
+type Doubt = 'none' | 'some' | 'all';
+
+export const doubtOf = (doubtful: number, all: number): Doubt =>
+  doubtful === 0 ? 'none' : doubtful < all ? 'some' : 'all';
+
+/** Whether people get a message twice. The tool is asked first where it can be. */
+function twice(doubt: Doubt, isOne: boolean): string {
+  if (doubt === 'none')
+    return isOne
+      ? 'It has not arrived, so nobody gets it twice.'
+      : 'None has arrived, so nobody gets one twice.';
+  const which = isOne ? 'It' : doubt === 'some' ? 'Some of them' : 'They';
+  return `${which} may have arrived already: where the tool cannot tell, people get ${isOne ? 'it' : 'them'} twice.`;
 }
 
 const actions = {
   replay: {
     button: 'Replay',
     done: 'sent again',
-    question: (which: string) => `Send ${which} again, by the config in force?`,
+    question: (which: string, doubt: Doubt, isOne: boolean) =>
+      `Send ${which} again, by the config in force? ${twice(doubt, isOne)}`,
   },
   discard: {
     button: 'Discard',
     done: 'discarded',
-    question: (which: string) => `Give up ${which} for good? Nothing will be sent.`,
+    question: (which: string) => `Discard ${which} for good? Nothing will be sent.`,
   },
 };
 type Action = keyof typeof actions;
 
-const askingOf = ({ ids, states, sink, cause, count: many }: Chosen): Asking => ({
+/** What the two buttons do, where they are. */
+export const changesExplained = (asked: PageRequest): Html | false =>
+  asked.person.role === 'full' &&
+  html`<p class="muted small">
+    <b>Replay</b> sends a message again, by the config in force. <b>Discard</b> ends it for good: nothing is
+    sent.
+  </p>`;
+
+const askingOf = ({ ids, states, sink, cause, count: many, doubt }: Chosen): Asking => ({
   path: '/attention/change',
-  about: { id: ids, states: states.join(' '), sink, cause, count: many },
+  about: { id: ids, states: states.join(' '), sink, cause, count: many, doubt },
 });
 
 /** `which`: in the question. */
-const choiceOf = (action: Action, which: string, many = '', label?: string): Choice => ({
+const choiceOf = (
+  action: Action,
+  which: string,
+  { doubt, count: of }: Pick<Chosen, 'doubt' | 'count'>,
+  many = '',
+  label?: string,
+): Choice => ({
   action,
   button: `${actions[action].button} ${many}`.trim(),
-  question: actions[action].question(which),
+  question: actions[action].question(which, doubt, of === 1),
   label,
 });
 const allActions: readonly Action[] = ['replay', 'discard'];
@@ -70,29 +102,35 @@ const whichOf = ({ count: many, sink }: Chosen): string =>
 /** Two buttons for the same deliveries; `many`: what the buttons say besides. */
 export function choiceForm(chosen: Chosen, many: string, asked: PageRequest): Html {
   const [alone] = chosen.ids;
-  const choices = allActions.map((action) => choiceOf(action, whichOf(chosen), many, alone));
+  const choices = allActions.map((action) => choiceOf(action, whichOf(chosen), chosen, many, alone));
   return askingForm(askingOf(chosen), choices, asked, { isQuiet: alone !== undefined });
 }
 
 /** The same for those that are ticked of some. */
-export function tickForm(sink: string, boxes: Html, asked: PageRequest): Html {
+export function tickForm(
+  { sink, doubt }: Pick<Chosen, 'sink' | 'doubt'>,
+  boxes: Html,
+  asked: PageRequest,
+): Html {
+  const chosen: Chosen = { ids: [], states: [], sink, count: 0, doubt };
   const choices = allActions.map((action) =>
-    choiceOf(action, `the selected deliveries to ${sink} ({count})`, 'selected'),
+    choiceOf(action, `the selected deliveries to ${sink} ({count})`, chosen, 'selected'),
   );
-  return askingForm(askingOf({ ids: [], states: [], sink, count: 0 }), choices, asked, { boxes });
+  return askingForm(askingOf(chosen), choices, asked, { boxes });
 }
 
 export const changeForm: Form = {
   path: '/attention/change',
   async carryOut(sent, parts) {
     const { ids } = sent;
-    const { action, states = '', sink = '', cause, count: many, confirmed } = sent.form;
+    const { action, states = '', sink = '', cause, count: many, doubt: given, confirmed } = sent.form;
     const named = states.split(' ').filter((state) => state === 'dead' || state === 'held');
     if (action !== 'replay' && action !== 'discard') return notUnderstood;
     if (ids.length === 0 && (named.length === 0 || sink === '')) return notUnderstood;
-    const chosen: Chosen = { ids, states: named, sink, cause, count: ids.length || Number(many) || 0 };
+    const doubt = given === 'none' || given === 'all' ? given : 'some';
+    const chosen: Chosen = { ids, states: named, sink, cause, count: ids.length || Number(many) || 0, doubt };
     if (confirmed !== 'yes')
-      return askingPage(askingOf(chosen), choiceOf(action, whichOf(chosen)), '/attention', sent);
+      return askingPage(askingOf(chosen), choiceOf(action, whichOf(chosen), chosen), '/attention', sent);
     return `/attention/changes/${await start(parts, action, chosen, sent.by)}`;
   },
 };

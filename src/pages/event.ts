@@ -3,7 +3,7 @@ import { traceIdOf } from '../support/trace.ts';
 import { replayableStates } from '../model.ts';
 import { type Pauses, pausesNow } from '../ops/pauses.ts';
 import type { DeliveryStory, EventDetail } from '../store/store.ts';
-import { changeList, choiceForm } from './changes.ts';
+import { changeList, changesExplained, choiceForm, doubtOf } from './changes.ts';
 import { isSearch, searched, searchOf } from './events.ts';
 import {
   candidateName,
@@ -192,7 +192,8 @@ function deliveryCard(
     }
     ${
       replayableStates.includes(one.state) &&
-      choiceForm({ ids: [one.id], states: [], sink: one.sink, count: 1 }, '', asked)
+      html`${choiceForm({ ids: [one.id], states: [], sink: one.sink, count: 1, doubt: doubtOf(Number(one.uncertain), 1) }, '', asked)}
+      ${changesExplained(asked)}`
     }
     ${one.resendOf !== null && html`<p class="muted small">Sent again by hand, as ${one.resendOf} was before.</p>`}
     ${inDigest && !carrier && html`<p class="muted small">It went out in the digest ${one.carrier}.</p>`}

@@ -14,6 +14,7 @@ import {
   chip,
   counted,
   knownOf,
+  outcomeNames,
   pausedBy,
   seen,
   statusNames,
@@ -248,7 +249,7 @@ function attemptsCard(
       ${attempts.map(
         ({ eventId, number, startedAt, endedAt, outcome, ...candidate }, place) =>
           html`<li class="break">
-            ${chip(outcomeTones[outcome.outcome], outcome.outcome)}
+            ${chip(outcomeTones[outcome.outcome], outcomeNames[outcome.outcome])}
             <a href="/events/${eventId}"
               >${candidateName(candidate, knownOf(lookups[place] ?? [], person))}</a
             >

@@ -1,4 +1,5 @@
 import { rm, writeFile } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './tools.ts';
@@ -216,17 +217,23 @@ describe('discard', () => {
 
 describe('what is chosen', () => {
   test('by event, rule and state goes out again, and nothing else; first it is shown', async () => {
-    const { command, delivery, ats, crm, file, states } = await withDead(['Dana', 'Robin', 'Kim']);
+    const { command, delivery, ats, crm, file, folder, states } = await withDead(['Dana', 'Robin', 'Kim']);
     const event = delivery(0).replace(/^dlv_(.*)_1$/, 'evt_$1');
+    using store = new DatabaseSync(`${folder}/connector.db`);
+    store.exec(`update deliveries set uncertain = 1 where sink = 'crm'`);
     const rehearsed = await command('replay', event, '--dry-run');
     expect(rehearsed).toEqual({
       code: 0,
-      out: `${delivery(0)} would go out again: ats, rule told\n${delivery(0, 2)} would go out again: crm, rule told\n`,
+      out: `${delivery(0)} would go out again: ats, rule told; it has not arrived\n${delivery(0, 2)} would go out again: crm, rule told; it may have arrived, and may come twice\n`,
       err: '',
     });
     expect((await command('discard', event, '--dry-run')).out).toContain('would be discarded: ats');
     expect(await states()).toMatchObject({ [delivery(0)]: 'dead', [delivery(0, 2)]: 'dead' });
-    expect(await command('replay', event)).toMatchObject({ code: 0, err: '' });
+    expect(await command('replay', event)).toEqual({
+      code: 0,
+      out: `${delivery(0)} goes out again\n${delivery(0, 2)} goes out again; it may have arrived, and may come twice\n`,
+      err: '',
+    });
     await settled(file);
     expect({ ats: ats.calls.length, crm: crm.calls.length }).toEqual({ ats: 1, crm: 1 });
     expect((await command('replay', event)).out).toBe(`${event} has no dead or held deliveries.\n`);
@@ -309,7 +316,7 @@ describe('resend', () => {
     const [again, more] = [delivery(0, 3), delivery(0, 4)];
     expect(await command('resend', delivery(0), '--dry-run')).toMatchObject({
       code: 0,
-      out: `${delivery(0)} would go out again: ats, rule told\n`,
+      out: `${delivery(0)} would go out again: ats, rule told; who has it gets it twice\n`,
     });
     expect(await command('resend', delivery(0), '--wait', '--note', 'deleted there')).toEqual({
       code: 0,

@@ -110,7 +110,7 @@ rules:
     const { command } = await startServing();
     expect(await command('events')).toEqual({ code: 0, out: 'No events.\n', err: '' });
     expect(await command('events', '--json')).toEqual({ code: 0, out: '', err: '' });
-    expect((await command('events', '--rejected')).out).toBe('No refused requests.\n');
+    expect((await command('events', '--rejected')).out).toBe('No requests that were no events.\n');
   });
 
   test('of a sink that nobody knows says which one is near, and that it is used wrongly', async () => {
@@ -359,7 +359,7 @@ rules:
     // It is kept after the answer, which owes the sender nothing.
     const { out } = await vi.waitFor(async () => {
       const listed = await command('events', '--rejected');
-      expect(listed.out).not.toContain('No refused requests');
+      expect(listed.out).not.toContain('No requests that were no events');
       return listed;
     });
     expect(out).toMatch(

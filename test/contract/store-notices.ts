@@ -198,11 +198,20 @@ export function notices(bench: () => Bench): void {
     const [first] = await carriedOut(store, [unknown, delivered, unknown, rejected]);
     await carriedOut(store, [unknown], t0 + minute);
     const ended = t0 + 5;
-    const held = { sink: 'slack', cause: '', count: 3, firstAt: ended, reason: 'No answer within 10 s.' };
+    const held = {
+      sink: 'slack',
+      cause: '',
+      count: 3,
+      doubtful: 3,
+      firstAt: ended,
+      reason: 'No answer within 10 s.',
+    };
     expect(await store.heldSince(ended - 1)).toEqual([held]);
-    expect(await store.heldSince(ended)).toEqual([{ ...held, count: 1, firstAt: ended + minute }]);
+    expect(await store.heldSince(ended)).toEqual([
+      { ...held, count: 1, doubtful: 1, firstAt: ended + minute },
+    ]);
     await store.discard([first!], t0, person);
-    expect(await store.heldSince(ended - 1)).toEqual([{ ...held, count: 2 }]);
+    expect(await store.heldSince(ended - 1)).toEqual([{ ...held, count: 2, doubtful: 2 }]);
   });
 
   test('sums up by sink and cause what went dead since a time, notices apart', async () => {
@@ -214,11 +223,13 @@ export function notices(bench: () => Bench): void {
     await store.accept(arrival({}, { deliveries: [planned({ sink: 'mail', lane: 'mail' })] }));
     await raise(notice());
     const claimed = [...(await claimDue(store)), ...(await claimDue(store, t0, 'mail'))];
-    await store.record(claimed.map((one) => resultOf(one, rejected)));
+    await store.record(
+      claimed.map((one, place) => resultOf(one, rejected, { uncertain: place === claimed.length - 1 })),
+    );
     const ended = t0 + 5;
     const cause = 'not_found in completed 0';
-    const mail = { sink: 'mail', cause, count: 1, firstAt: ended, reason: rejected.detail };
-    const slack = { sink: 'slack', cause, count: 3, firstAt: ended, reason: later.detail };
+    const mail = { sink: 'mail', cause, count: 1, doubtful: 1, firstAt: ended, reason: rejected.detail };
+    const slack = { sink: 'slack', cause, count: 3, doubtful: 0, firstAt: ended, reason: later.detail };
     expect(await store.deadSince(ended - 1)).toEqual([mail, slack]);
     expect(await store.deadSince(ended)).toEqual([{ ...slack, count: 1, firstAt: ended + minute }]);
     expect(await store.deadSince(ended + minute)).toEqual([]);
@@ -235,7 +246,14 @@ export function notices(bench: () => Bench): void {
       resultOf(missed!, { ...delivered, note, missed: true }),
       resultOf(whole!, delivered),
     ]);
-    const count = { sink: 'slack', cause: 'missed in completed 0', count: 1, firstAt: t0 + 5, reason: note };
+    const count = {
+      sink: 'slack',
+      cause: 'missed in completed 0',
+      count: 1,
+      doubtful: 0,
+      firstAt: t0 + 5,
+      reason: note,
+    };
     expect(await store.deadSince(t0)).toEqual([count]);
     expect(await store.deadSince(t0 + 5)).toEqual([]);
     expect(await store.deadSince(t0 + 5, t0)).toEqual([count]);

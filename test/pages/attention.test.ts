@@ -68,10 +68,13 @@ describe('what needs a person', () => {
 
   test('is asked about before it goes, then goes, and what became of it is shown', async () => {
     const { page, submit, ats, delivery, audit } = await withDead(['Dana', 'Robin']);
-    const asked = await submit({ ...group, action: 'replay', note: hostile }, false);
+    const willAsk =
+      'Send these 2 deliveries to ats again, by the config in force? None has arrived, so nobody gets one twice.';
+    expect(await page('/attention')).toContain(`data-confirm="${willAsk}"`);
+    const asked = await submit({ ...group, doubt: 'none', action: 'replay', note: hostile }, false);
     expect(asked.status).toBe(200);
     const question = await asked.text();
-    expect(question).toContain('Send these 2 deliveries to ats again, by the config in force?');
+    expect(question).toContain(willAsk);
     expect(question).toContain('name="confirmed" value="yes"');
     expect(question).not.toContain('<img src=x');
     expect(ats.calls).toHaveLength(0);
@@ -186,6 +189,10 @@ rules:
     expect(text).toMatch(/rule told, action 1,[^]*rule few, action 1,/);
     expect(text).toContain('5 held');
     expect(text).toContain('Nobody can ask this tool what arrived.');
+    expect(text).toContain(
+      'Send these 5 deliveries to crm again, by the config in force? They may have arrived already: where the tool cannot tell, people get them twice.',
+    );
+    expect(text).toMatch(/<b>Replay<\/b> sends a message again[^]*<b>Discard<\/b> ends it for good/);
     expect(text).toContain('All to ats');
     // Each paused sink, and each cause: the same figure on each page.
     await vi.waitFor(async () => {
@@ -392,7 +399,7 @@ describe('in a browser', () => {
     await selected.click();
     await page
       .getByRole('dialog')
-      .getByText('Give up the selected deliveries to ats (1) for good?')
+      .getByText('Discard the selected deliveries to ats (1) for good?')
       .waitFor();
     expect(await barriersOf(page)).toEqual([]);
     await page.keyboard.press('Escape');

@@ -52,11 +52,11 @@ test("without scripts, the page asks first, and a failing sink's shows what the 
   await post(app, { candidateId: 'Dana <b>' });
   await settled(file);
   const shown = await page('/sinks/ats');
-  expect(shown).toMatch(/rejected.*Dana &lt;b&gt;.*410/s);
+  expect(shown).toMatch(/refused.*Dana &lt;b&gt;.*410/s);
   expect(shown).toContain('1 needs a person');
   await post(app, { candidateId: 'again' });
   await settled(file);
-  expect(await page('/sinks/ats')).toMatch(/rejected.*again.*410.*rejected.*Dana &lt;b&gt;.*, the same/s);
+  expect(await page('/sinks/ats')).toMatch(/refused.*again.*410.*refused.*Dana &lt;b&gt;.*, the same/s);
   const token = await csrf();
   const asked = await (await send('/sinks/ats/pause', { form: { csrf: token } })).text();
   expect(asked).toMatch(/Pause ats\?.*<select name="for">.*name="note".*name="confirmed"/s);

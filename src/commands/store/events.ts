@@ -93,7 +93,7 @@ const declared = {
     'at most so many; 100 if not given, and all with --json or --csv',
     positive,
   ),
-  rejected: flag('--rejected', 'list the refused requests instead').conflicts([
+  rejected: flag('--rejected', 'list the requests that were no events instead').conflicts([
     'since',
     ...ofEvents,
     'refused',
@@ -127,7 +127,7 @@ export const events = command({
     'events --candidate 20970 --json',
     'events --state dead,held   # what needs a person, and why',
     'events --since 30d --csv > events.csv   # for a table',
-    'events --rejected   # requests that were refused for their content',
+    'events --rejected   # requests that were no events, and why',
     'events --refused    # events from an address or with a token that is not allowed; `accept` takes them in',
     'events --notices    # what the alerts told people, and whether it reached them',
     'events --audit      # what people did by hand: replays and the like, by whom and why',
@@ -338,7 +338,7 @@ const rejectedList = (store: Store, options: EventsOptions): List<KeptRequest> =
       ...faults.map((fault) => `    ${printable(fault)}`),
       `    body: ${printable(body)}`,
     ].join('\n'),
-  none: 'No refused requests.',
+  none: 'No requests that were no events.',
 });
 
 /** Within the bounds there are few. */

@@ -26,7 +26,7 @@ interface Person {
 const declared = {
   ...storeOptions,
   dryRun: flag('--dry-run', 'only show what would be erased, and what the tools have'),
-  yes: flag('--yes', 'do not ask, and give up what is pending'),
+  yes: flag('--yes', 'do not ask, and erase what is pending, too'),
   rewrite: flag(
     '--rewrite',
     "also write SQLite's whole file anew, for what older versions left in unused parts",
@@ -50,7 +50,7 @@ export const forget = command({
   run(given, io, candidate) {
     if (!given.yes && !given.dryRun && !io.ask)
       throw new CommandError(
-        'nobody can be asked here: give --dry-run to look, or --yes to erase, which also gives up what is pending',
+        'nobody can be asked here: give --dry-run to look, or --yes to erase, with what is pending',
         exit.usage,
       );
     return withStore(given, io, async (store) => {

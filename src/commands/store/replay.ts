@@ -60,7 +60,7 @@ export const replay = command({
 
 export const discard = command({
   name: 'discard',
-  description: 'give up on purpose what is pending, dead or held',
+  description: 'end for good what is pending, dead or held: nothing is sent',
   examples: [
     'discard dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1 dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_2',
     'discard --dead --rule told --since 7d --note "told by phone"',

@@ -1,15 +1,7 @@
-import type { Attempt, Outcome } from '../../model/outcomes.ts';
+import type { Attempt } from '../../model/outcomes.ts';
 import { html, type Html } from '../../support/html.ts';
-import { seen } from './fragments.ts';
+import { outcomeNames, seen } from './fragments.ts';
 import { duration, type Times } from './times.ts';
-
-/** What became of an attempt, as people say it. Configs and commands say the outcome itself. */
-const outcomeNames: { readonly [outcome in Outcome['outcome']]: string } = {
-  delivered: 'delivered',
-  retry: 'did not work',
-  rejected: 'refused',
-  unknown: 'may have arrived',
-};
 
 /**
  * What a tool answered, one attempt after the other, and what else whoever looks closer needs. `arrived`: what people call

@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts';
 import type { Person } from '../../admin/access.ts';
 import { foundBy } from '../../lookups/kept-facts.ts';
 import type { Delivery, DeliveryState, Event, Status } from '../../model.ts';
+import type { Outcome } from '../../model/outcomes.ts';
 import type { Pause, Pauses } from '../../ops/pauses.ts';
 import type { EventStory } from '../../store/store.ts';
 import { valueAt } from '../../support/json.ts';
@@ -47,6 +48,14 @@ export const stateNames: { readonly [state in DeliveryState]: string } = {
   dead: 'given up',
   held: 'held',
   discarded: 'discarded',
+};
+
+/** What became of an attempt, as people say it. Configs and commands say the outcome itself. */
+export const outcomeNames: { readonly [outcome in Outcome['outcome']]: string } = {
+  delivered: 'delivered',
+  retry: 'did not work',
+  rejected: 'refused',
+  unknown: 'may have arrived',
 };
 
 export const stateChip = (state: DeliveryState): Html => chip(tones[state], stateNames[state]);

@@ -53,6 +53,8 @@ export interface StuckCount {
    */
   readonly cause: string;
   readonly count: number;
+  /** Of these, those that may have arrived. */
+  readonly doubtful: number;
   /** When the first of them reached that state (ms). */
   readonly firstAt: number;
   /** The reason for one of them, in plain words. */
@@ -62,10 +64,11 @@ export interface StuckCount {
 /** `latest`: the seq of one of them, to find the reason. */
 const stuckOf = (causes: string) =>
   query<StuckCount>(`
-  select sink, cause, stuck as count, first_at as "firstAt",
+  select sink, cause, stuck as count, doubtful, first_at as "firstAt",
     coalesce((select last_error from deliveries where seq = latest), '') as reason
   from (${causes}) as causes order by sink, cause`);
 
+const doubtful = 'cast(sum(d.uncertain) as bigint) as doubtful';
 const lastAttempt = `deliveries d join attempts a on ${isLastAttempt}`;
 const noticesFrom = firstNoticeSeq * seqsPerEvent;
 
@@ -81,20 +84,21 @@ export const sql = {
   select sink, state, n from delivery_counts order by sink, state`),
   /** Those that went dead since $1, and those that were delivered since $2 but missed somebody. */
   deadSince: stuckOf(`
-    select d.sink, ${causeOfDeath} as cause, count(*) as stuck, min(d.ended_at) as first_at, max(d.seq) as latest
+    select d.sink, ${causeOfDeath} as cause, count(*) as stuck, ${doubtful}, min(d.ended_at) as first_at,
+      max(d.seq) as latest
     from ${lastAttempt} where d.state = 'dead' and d.ended_at > $1 and ${ofEvents} group by d.sink, cause
     union all
-    select d.sink, '${missedCause} ' || d.rule || ' ' || d.action as cause, count(*) as stuck, min(d.ended_at) as first_at,
-      max(d.seq) as latest
+    select d.sink, '${missedCause} ' || d.rule || ' ' || d.action as cause, count(*) as stuck, 0 as doubtful,
+      min(d.ended_at) as first_at, max(d.seq) as latest
     from deliveries d where d.state = 'delivered' and d.last_error is not null and d.ended_at > $2 and ${ofEvents}
     group by d.sink, d.rule, d.action`),
   /** Held deliveries are few, because a sink must ask for it. */
   heldSince: stuckOf(`
-    select d.sink, '' as cause, count(*) as stuck, min(a.ended_at) as first_at, max(d.seq) as latest
+    select d.sink, '' as cause, count(*) as stuck, count(*) as doubtful, min(a.ended_at) as first_at, max(d.seq) as latest
     from ${lastAttempt} where d.state = 'held' and ${rareState} and a.ended_at > $1 and ${ofEvents} group by d.sink`),
   /** What a sink ($1) has tried for so often ($3), since $2 or for longer, and tries on. */
   failingSince: stuckOf(`
-    select d.sink, '' as cause, count(*) as stuck, min(${triedSince}) as first_at, max(d.seq) as latest
+    select d.sink, '' as cause, count(*) as stuck, ${doubtful}, min(${triedSince}) as first_at, max(d.seq) as latest
     from deliveries d where ${waits} and d.lane >= '' and d.sink = $1 and ${triedSince} <= $2 and d.attempts >= $3
     group by d.sink`),
   eventsBetween: query<Tally['events'][number]>(`
