@@ -102,7 +102,8 @@ const sql = {
   keepReplica: `
     insert into copies (id, config_id, names, until) values ($1, $2, $3, ${now} + $4)
     on conflict (id) do update set config_id = $2, names = $3, until = ${now} + $4`,
-  forgetEndedReplicas: `delete from copies where until <= ${now}`,
+  /** $1: how long a sign counts. One from much later is by the clock of another server. */
+  forgetEndedReplicas: `delete from copies where until <= ${now} or until > ${now} + 2 * $1`,
   forgetReplica: `delete from copies where id = $1`,
   replicas: query<{
     readonly id: string;
@@ -120,8 +121,9 @@ const sql = {
     insert into leases (name, holder, epoch, until) values ($1, $2, 1, ${now} + $3)
     on conflict (name) do update set holder = $2, epoch = leases.epoch + 1, until = ${now} + $3 returning epoch`),
   release: `update leases set holder = '', until = 0 where name = $1 and holder = $2 and epoch = $3`,
-  place: query<{ readonly place: string | null; readonly at: number }>(
-    `select ${ownPlace} as place, ${now} as at`,
+  /** `until`: of the last sign of a replica, by the clock of its time. */
+  place: query<{ readonly place: string | null; readonly at: number; readonly until: number | null }>(
+    `select ${ownPlace} as place, ${now} as at, max(until) as until from copies`,
   ),
   end: `update leases set holder = '', epoch = epoch + 1, until = ${now} + $2 where name = $1`,
   takeTurn: query<{ readonly epoch: number }>(`
@@ -151,20 +153,22 @@ export const stateSql = {
 export function* renew(asked: LeaseRequest): Operation<LeaseState> {
   const { replica, configId, names, extra, orphans, takes, forMs, quietMs } = asked;
   yield* lock('leases');
-  const { place, at } = (yield* get(sql.place))!;
+  const { place, at, until } = (yield* get(sql.place))!;
+  // The clock here may be behind that of the server before.
+  const lastAt = Math.max(at, (until ?? 0) - forMs + signEveryMs);
   const distrusted =
     place === null
       ? null
       : yield* settleIn(
           { isAt: (kept) => kept === place, next: () => place },
-          at + clocksDifferMs,
+          lastAt + clocksDifferMs,
           distrustedAtOnce,
         );
   // A standby that was promoted, or a restored store, may lack the last commits. So every lease ends, and is taken anew once
   // the tools are done with what was begun before.
   const ended = distrusted === null ? [] : yield* all(sql.leases);
   for (const { name } of ended) yield* run(sql.end, name, Math.max(forMs, quietMs?.(name) ?? 0));
-  yield* run(sql.forgetEndedReplicas);
+  yield* run(sql.forgetEndedReplicas, forMs);
   yield* run(sql.keepReplica, replica, configId, JSON.stringify(names), forMs);
   const known = yield* all(sql.replicas);
   const replicas = known.map(({ names: own, ...one }) =>
@@ -199,6 +203,8 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
 
 /** Replicas' clocks, by which something may have been decided and due since the promotion, are nearer to the database's. */
 const clocksDifferMs = 1000;
+/** How often a replica says that it is alive. */
+const signEveryMs = 1000;
 /** A second of work. Meanwhile nobody claims, and the next renewals see to the rest. */
 const distrustedAtOnce = 10_000;
 

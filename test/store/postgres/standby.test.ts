@@ -11,6 +11,7 @@ import {
   decider,
   delivered,
   idsOf,
+  minute,
   planned,
   resultOf,
   t0,
@@ -105,7 +106,7 @@ test('after a failover that lost commits, what may have been sent by then is ask
     extra: [],
     orphans: [],
     takes: true,
-    forMs: day,
+    forMs: minute,
   };
   const renew = () => store.leases!.renew(asked);
   const leaseOf = ({ held }: LeaseState) => ({
@@ -118,7 +119,12 @@ test('after a failover that lost commits, what may have been sent by then is ask
     store.claim({ lane: 'slack #hiring', now, limit, lease: by });
   const later = Date.now() + day;
   const [begun, lost, digest] = [planned(), planned(), planned({ group: 'g', groupMax: 9, dueAt: later })];
-  const accepted = await store.accept(arrival({}, { deliveries: [begun, lost, digest] }));
+  // Another replica goes with the first server, whose clock is ahead of that of the second.
+  await store.leases!.renew({ ...asked, replica: 'b', names: [] });
+  const aheadMs = 600_000;
+  await sql(first.url(), `update copies set until = until + ${aheadMs}`);
+  const soonByFirst = planned({ dueAt: Date.now() + aheadMs });
+  const accepted = await store.accept(arrival({}, { deliveries: [begun, lost, digest, soonByFirst] }));
   expect(await claim(lease, t0, 1)).toHaveLength(1);
   const [soon, late] = [await store.accept(undecided('ana')), await store.accept(undecided('ben'))];
   const decide = ({ eventId }: Acceptance, dueAt: number) =>
@@ -135,7 +141,8 @@ test('after a failover that lost commits, what may have been sent by then is ask
   expect(await decide(soon, Date.now() + 900)).toBe('decided');
   const state = await renew();
   // The look-up of the one that is undecided, too.
-  expect([state.distrusted, state.held.size]).toEqual([4, 0]);
+  expect([state.distrusted, state.held.size]).toEqual([5, 0]);
+  expect(state.replicas.map(({ id }) => id)).toEqual(['a']);
   expect(await claim(lease)).toEqual([]);
   await sql(second.url(), 'update leases set until = 1');
   const again = leaseOf(await renew());
@@ -143,12 +150,13 @@ test('after a failover that lost commits, what may have been sent by then is ask
   expect(await store.rescue(t0, 0, { sink: 'slack', lease: again })).toBe(1);
   expect(await decide(late, t0)).toBe('decided');
   const claimed = await claim(again, later);
-  const [ofBegun, ofLost, ofDigest] = idsOf(accepted, 3);
+  const [ofBegun, ofLost, ofDigest, ofSoon] = idsOf(accepted, 4);
   expect(claimed.map(({ delivery: { id, uncertain } }) => [id, uncertain])).toEqual([
     [ofBegun, true],
     [ofLost, true],
     [idsOf(late, 2)[1], true],
     [idsOf(soon, 2)[1], true],
+    [ofSoon, true],
     [ofDigest, false],
   ]);
 }, 60_000);
