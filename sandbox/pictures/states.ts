@@ -194,7 +194,17 @@ lookups:
     name: 'refused',
     env: { ALLOW_FROM: '127.0.0.1' },
     prepare: async (show) => {
-      for (let n = 0; n < 4; n += 1) await post(show, n, '127.0.0.5');
+      for (let n = 0; n < 14; n += 1) await post(show, n, n < 12 ? '127.0.0.5' : '127.0.0.6');
+      for (const [path, status] of [
+        ['/old', 'Completed'],
+        ['', 'Passed'],
+      ] as const)
+        await postEvent({
+          url: show.app.receiverUrl + path,
+          body: eventOf(5, status),
+          timeoutMs: 10_000,
+          correlationId: 'cor-5',
+        });
       await sleep(1500);
       return { today: '/', attention: '/attention', events: '/events' };
     },
@@ -223,12 +233,12 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 
 const idOf = (n: number) => `0${n}b8c7d6e5f403122132435465768790`;
 
-const eventOf = (n: number) =>
+const eventOf = (n: number, status = 'Completed') =>
   JSON.stringify({
     candidateId: idOf(n),
     candidateNumericalId: 4800 + n,
     testId: 1234567,
-    status: 'Completed',
+    status,
   });
 
 /** From an address of this machine, as one that is allowed or not. */

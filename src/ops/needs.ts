@@ -229,6 +229,8 @@ function stuckNeed(
 /** The events that were refused for one reason, in words. */
 export interface Refusals extends RefusedEvents {
   readonly words: string;
+  /** Why, as the end of a sentence. */
+  readonly why: string;
   /** A sentence without its full stop. */
   readonly what: string;
   /** What to put right. */
@@ -268,7 +270,8 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
       const more = sources.length - namedSources;
       const from = more > 0 ? wording.say('andMore', { list, count: more }) : list;
       const total = alike.reduce((sum, one) => sum + one.count, 0);
-      const { short, why, advice } = refusalTexts[reason];
+      const { short, why: whyText, advice } = refusalTexts[reason];
+      const why = wording.say(whyText);
       const fix = wording.say(advice, {
         list: `${program} events --rejected`,
         command: `${program} reconcile`,
@@ -280,7 +283,8 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
         first: Math.min(...alike.map(({ first }) => first)),
         last: Math.max(...alike.map(({ last }) => last)),
         words: `${count(total, 'event')} ${total === 1 ? 'was' : 'were'} ${short}`,
-        what: wording.say('refusedDetail', { count: total, from, why: wording.say(why) }),
+        why,
+        what: wording.say('refusedDetail', { count: total, from, why }),
         fix,
         advice: isKept(reason) ? `${fix} ${takeIn}` : fix,
         command: `${program} ignore --reason ${reason}`,

@@ -8,7 +8,7 @@ import { tickBox } from './frame/asking.ts';
 import { candidateName, chip, knownOf, seen, statusNames, testName, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page, Parts } from './page.ts';
-import { refusedCard } from './refused.ts';
+import { refusedCards } from './refused.ts';
 import { rejectedNotice, troubleItems } from './frame/troubles.ts';
 
 /** Of the causes, those that most deliveries have. */
@@ -43,7 +43,7 @@ export const attentionPage: Page = {
     const cards = isLeft ? stuck.map((one) => sinkCard(one, groups, parts, asked)) : [];
     const body =
       sink === undefined
-        ? await overview(status, [await refusedCard(all, asked), ...cards], reads, asked)
+        ? await overview(status, [...(await refusedCards(all, asked)), ...cards], reads, asked)
         : html`<p><a href="/attention">All that needs a person</a></p>
             ${cards.length > 0 ? cards : html`<p class="card">Nothing of this is left.</p>`}`;
     const causes = causesOf(status);
@@ -57,7 +57,7 @@ export const attentionPage: Page = {
 
 async function overview(
   status: Status,
-  cards: readonly (Html | null)[],
+  cards: readonly Html[],
   reads: Reads,
   asked: PageRequest,
 ): Promise<Html> {

@@ -247,14 +247,14 @@ async function start(parts: Parts, action: Action, chosen: Chosen, by: By): Prom
 }
 
 /** Puts away what was said of refused events, as far as it was seen. */
-export const seenButton = (reason: RefusedEvents['reason'], asked: PageRequest): Html =>
+export const seenButton = (reason: RefusedEvents['reason'], many: number, asked: PageRequest): Html =>
   askingForm(
     { path: '/attention/seen', about: { reason, until: asked.now } },
     [
       {
         action: 'seen',
-        button: 'Seen',
-        question: `Put this away?${isKept(reason) ? ' Events of it that are kept cannot be taken in any more.' : ''}`,
+        button: `Seen: put away ${count(many, 'event')}`,
+        question: `Put away what is said of ${count(many, 'refused event')}?${isKept(reason) ? ' Events of it that are kept cannot be taken in any more.' : ''}`,
       },
     ],
     asked,

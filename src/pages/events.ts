@@ -223,7 +223,10 @@ function none({ query }: PageRequest): Html {
 export function noEvents(parts: Parts): Html {
   return html`<div class="empty">
     <h2>No events yet</h2>
-    <p>What the testing service sends is shown here. This sends one to try it, as the service would:</p>
+    <p>
+      They come once the testing service's account has the Webhook URL of this connector. This sends one to
+      try it, as the service would:
+    </p>
     <pre tabindex="0">${program} send --url ${parts.receiverUrl()}</pre>
   </div>`;
 }

@@ -1,16 +1,21 @@
 import { acceptRefused } from '../intake.ts';
-import type { RefusedEvent } from '../model/notices.ts';
+import { type RefusedEvent, type RefusedEvents, refusalReasons } from '../model/notices.ts';
+import { isKept, type Refusals, refusals } from '../ops/needs.ts';
+import { mayBeOfService } from '../ops/refused.ts';
 import { html, type Html } from '../support/html.ts';
 import { program } from '../support/invocation.ts';
 import { count } from '../support/text.ts';
-import { notUnderstood } from './changes.ts';
+import { notUnderstood, seenButton } from './changes.ts';
 import { type Asking, askingForm, askingPage, type Choice, tickBox } from './frame/asking.ts';
-import { candidateName, chip, seen, testName } from './frame/fragments.ts';
+import { candidateName, seen, statusNames, testName } from './frame/fragments.ts';
 import type { Form, PageRequest, Parts } from './page.ts';
 
-/** Events that were refused for who sent them, and are kept for a person to take in. */
+/** Events that were refused: what happened, whom they were about, and what to do, in that order. */
 
 const shownSources = 20;
+/** The rest is folded away. */
+const unfolded = 10;
+const shownEvents = 50;
 
 /** Those that are kept, also what came just now if the store can be written. Newest first. */
 export async function keptRefused({
@@ -21,87 +26,174 @@ export async function keptRefused({
   return reads.refusedEvents({});
 }
 
-/** By source; null where none are kept. */
-export async function refusedCard(parts: Parts, asked: PageRequest): Promise<Html | null> {
+/** One for each reason. */
+export async function refusedCards(parts: Parts, asked: PageRequest): Promise<Html[]> {
   const kept = await keptRefused(parts);
-  if (kept.length === 0) return null;
+  const { refused } = await asked.status();
+  // One that was refused for two reasons is counted by both, and kept by the last.
+  const alone = kept.filter((one) => refused.every(({ reason }) => reason !== one.reason));
+  const uncounted = alone.map(({ reason, from, attempts, at }) => {
+    return { reason, from, count: attempts, first: at, last: at };
+  });
   const areOvertaken = await parts.reads.haveFollowers(kept);
   const overtaken = new Set(kept.filter((_, place) => areOvertaken[place]));
-  const sources = [...Map.groupBy(kept, ({ from }) => from)];
-  const others = sources.length - shownSources;
+  const lost = refused.some(({ reason }) => reason === 'content') ? await noEvents(parts, asked) : [];
+  return refusals([...refused, ...uncounted]).map((one) => {
+    const events = kept.filter(({ reason }) => reason === one.reason);
+    const canTick = events.length > 1 && asked.person.role === 'full';
+    const items = events.map((each) => item(each, canTick, overtaken.has(each), parts, asked));
+    const listed = folded(one.reason === 'content' ? lost : items);
+    const list =
+      canTick && listed
+        ? askingForm(askingOf({}), selectedChoices, asked, { boxes: listed, isQuiet: true })
+        : listed;
+    return card(one, events, list, asked);
+  });
+}
+
+function card(
+  { reason, words, from, why, fix, first, last, count: many }: Refusals,
+  kept: readonly RefusedEvent[],
+  list: Html | null,
+  asked: PageRequest,
+): Html {
+  const { times } = asked;
+  const attempts = kept.reduce((sum, one) => sum + one.attempts, 0);
   return html`<section class="card">
-    <h2>Refused, and kept</h2>
-    <p>
-      Valid events from an address or with a token that is not allowed. Take in what the service sent, as if
-      it came now; what came meanwhile is not told again. Look there for who is not here.
+    <h2>${words}</h2>
+    <p class="break">
+      From ${seen(from)}, ${last - first >= 60_000 && html`first ${times.short(first)}, last`}
+      ${times.short(last)}: ${seen(why)}. Nobody is told of what was not taken in.
     </p>
     <div class="parts">
-      ${sources.slice(0, shownSources).map(([from, events]) => sourcePart(from, events, overtaken, parts, asked))}
       ${
-        others > 0 &&
+        list !== null &&
         html`<section>
-          <p>
-            There are events from ${count(others, 'more source')}:
-            <code>${program} events --refused</code> lists all.
-          </p>
+          <h3>Whom they are about</h3>
+          ${list}
+          ${
+            isKept(reason) &&
+            attempts < many &&
+            html`<p>
+              ${count(many - attempts, 'more event')} ${many - attempts === 1 ? 'is' : 'are'} not kept: look
+              in the testing service for who is not listed here.
+            </p>`
+          }
         </section>`
       }
+      <section>
+        <h3>What to do</h3>
+        <ol class="steps">
+          <li><p>${fix}</p></li>
+          ${kept.length > 0 && acceptStep(reason, kept, asked)}
+          <li>
+            <p>
+              ${
+                kept.length > 0
+                  ? 'Put away what nobody wants. It cannot be taken in after that.'
+                  : 'When that is done, put this away.'
+              }
+            </p>
+            ${seenButton(reason, many, asked)}
+          </li>
+        </ol>
+      </section>
     </div>
   </section>`;
 }
 
-function sourcePart(
-  from: string,
-  events: readonly RefusedEvent[],
-  overtaken: ReadonlySet<RefusedEvent>,
+function acceptStep(
+  reason: RefusedEvents['reason'],
+  kept: readonly RefusedEvent[],
+  asked: PageRequest,
+): Html {
+  const bySource = [...Map.groupBy(kept, ({ from }) => from)];
+  const sources = bySource.toSorted(([, a], [, b]) => b.length - a.length);
+  const others = sources.length - shownSources;
+  return html`<li>
+    <p>
+      Then take in what the testing service sent: people are told as if it came now, and of nothing that came
+      meanwhile a second time.
+    </p>
+    ${sources.slice(0, shownSources).map(([from, events], place) => {
+      const button = `Accept ${count(events.length, 'event')} from ${seen(from)}`;
+      const choice = { action: 'accept', button, question: actions.accept.question(`from ${seen(from)}`) };
+      const asking = askingOf({ from, reason, until: asked.now });
+      return askingForm(asking, [choice], asked, { isQuiet: place > 0 });
+    })}
+    ${
+      others > 0 &&
+      html`<p>
+        There are events from ${count(others, 'more source')}:
+        <code>${program} events --refused</code> lists all.
+      </p>`
+    }
+  </li>`;
+}
+
+/** As far as a page has room. */
+function folded(items: readonly Html[]): Html | null {
+  if (items.length === 0) return null;
+  const rest = items.slice(unfolded, shownEvents);
+  const unseen = items.length - shownEvents;
+  return html`<ul class="plain items">
+      ${items.slice(0, unfolded)}
+    </ul>
+    ${
+      rest.length > 0 &&
+      html`<details>
+        <summary>${items.length - unfolded} more</summary>
+        <ul class="plain items">
+          ${rest}
+        </ul>
+        ${unseen > 0 && html`<p><code>${program} events --refused</code> lists all.</p>`}
+      </details>`
+    }`;
+}
+
+function item(
+  one: RefusedEvent,
+  canTick: boolean,
+  isOvertaken: boolean,
   { config }: Parts,
   asked: PageRequest,
 ): Html {
-  const many = events.length;
-  const list = (isTicked: boolean) =>
-    html`<ul class="plain items">
-      ${events.map((one) => {
-        const { id, at, status, testId, reason, attempts } = one;
-        const name = candidateName(one);
-        return html`<li>
-          ${isTicked && tickBox(id, `Candidate ${name}`)}
-          <p class="break">
-            ${name} ${status}, ${testName(config(), testId)}, ${asked.times.short(at)}
-            <br /><span class="muted small"
-              >refused for the ${reason}${attempts > 1 && ` ${attempts}×`}, candidate
-              ${seen(one.candidateId)}</span
-            >
-            ${
-              overtaken.has(one) &&
-              html`<br />Older than what came of this candidate and test: taken in, a row or message that is
-                kept up to date will show it instead.`
-            }
-          </p>
-        </li>`;
-      })}
-    </ul>`;
-  const canTick = many > 1 && asked.person.role === 'full';
-  return html`<section>
-    <h3>${chip('bad', `${many} kept`)} <span class="break">${seen(from)}</span></h3>
-    ${askingForm(
-      askingOf({ from, until: asked.now }),
-      allActions.map((action) => choiceOf(action, `from ${seen(from)}`, many > 1 ? `all ${many}` : '')),
-      asked,
-    )}
-    <details ${many === 1 && html`open`}>
-      <summary>Which</summary>
+  const { id, at, from, status, testId, attempts } = one;
+  const name = candidateName(one);
+  return html`<li>
+    ${canTick && tickBox(id, `Candidate ${name}`)}
+    <p class="break">
+      <b>${name}</b> ${statusNames[status]}, ${testName(config(), testId)}, ${asked.times.short(at)}
+      <br /><span class="muted small"
+        >candidate ${seen(one.candidateId)}, from ${seen(from)}${attempts > 1 && `, ${attempts}×`}</span
+      >
       ${
-        canTick
-          ? askingForm(
-              askingOf({}),
-              allActions.map((action) => choiceOf(action, '({count} selected)', 'selected')),
-              asked,
-              { boxes: list(true) },
-            )
-          : list(false)
+        isOvertaken &&
+        html`<br />Older than what came of this candidate and test: taken in, a row or message that is kept up
+          to date will show it instead.`
       }
-    </details>
-  </section>`;
+    </p>
+  </li>`;
+}
+
+/** What was no event, as far as that can be told of each. Newest first. */
+async function noEvents({ reads }: Parts, { times }: PageRequest): Promise<Html[]> {
+  const requests = (await reads.rejectedRequests({ limit: shownEvents })).filter(mayBeOfService);
+  return requests.map(
+    ({ body, faults, receivedAt }) =>
+      html`<li>
+        <p class="break">
+          <b>${seen(candidateIn(body))}</b> ${times.short(receivedAt)} <br /><span class="muted small"
+            >${seen(faults.join(' '))}</span
+          >
+        </p>
+      </li>`,
+  );
+}
+
+function candidateIn(body: string): string {
+  const field = (name: string) => RegExp(`"${name}"\\s*:\\s*"?([^",}\\s]{1,40})`).exec(body)?.[1];
+  return field('candidateNumericalId') ?? field('candidateId') ?? 'Somebody';
 }
 
 const actions = {
@@ -110,7 +202,7 @@ const actions = {
     question: (which: string) => `Take in what is kept ${which}, as if it came now?`,
   },
   ignore: {
-    button: 'Ignore',
+    button: 'Put away',
     question: (which: string) => `Put away what is kept ${which}? It cannot be taken in any more.`,
   },
 };
@@ -125,23 +217,26 @@ const choiceOf = (action: Action, which: string, many = ''): Choice => ({
   button: `${actions[action].button} ${many}`.trim(),
   question: actions[action].question(which),
 });
+const selectedChoices = allActions.map((action) => choiceOf(action, '({count} selected)', 'selected'));
 
 export const refusedForm: Form = {
   path: '/attention/refused',
   async carryOut(sent, parts) {
     const { ids } = sent;
-    const { action, from, until: untilText, confirmed } = sent.form;
+    const { action, from, reason: reasonText, until: untilText, confirmed } = sent.form;
+    const reason = refusalReasons.find((one) => one === reasonText);
     const until = Number(untilText);
     if ((action !== 'accept' && action !== 'ignore') || (ids.length === 0) === (from === undefined))
       return notUnderstood;
     if (from !== undefined && !Number.isSafeInteger(until)) return notUnderstood;
     if (confirmed !== 'yes') {
       const which = from === undefined ? `(${ids.length} selected)` : `from ${seen(from)}`;
-      const asking = askingOf({ id: ids, from, until: untilText });
+      const asking = askingOf({ id: ids, from, reason, until: untilText });
       return askingPage(asking, choiceOf(action, which), '/attention', sent);
     }
     const { store } = parts;
-    const meant = from === undefined ? ids : (await store.refusedEvents({ from, until })).map(({ id }) => id);
+    const filter = { from: from ?? '', until, ...(reason && { reason }) };
+    const meant = from === undefined ? ids : (await store.refusedEvents(filter)).map(({ id }) => id);
     // Their ids are in the order in which they came; a candidate's later event may follow from an earlier one.
     const inOrder = meant.toSorted();
     if (action === 'ignore') await store.putAwayRefused(inOrder, { action, at: sent.now, by: sent.by });

@@ -79,7 +79,9 @@ export async function countsOfDays(
 
 function needs(status: Status, asked: PageRequest): Html | false {
   const { times } = asked;
-  if (needsOf(status).length === 0) return status.rejectedToday === 0 && allRight(status);
+  // Before the first event nothing shows that it works.
+  const isQuiet = status.rejectedToday === 0 && status.lastEventAt !== null;
+  if (needsOf(status).length === 0) return isQuiet && allRight(status);
   const lost = stuckNotices(status, 'dead') + stuckNotices(status, 'held');
   return html`<section class="notice bad">
     <h2>A person is needed <small>${count(causesOf(status), 'cause')}</small></h2>
@@ -98,12 +100,7 @@ function needs(status: Status, asked: PageRequest): Html | false {
 }
 
 /** Nothing needs a person; it says no more than is true. */
-function allRight({ sinks, missed, lastEventAt }: Status): Html {
-  if (lastEventAt === null)
-    return html`<p class="notice wait">
-      <b>No event has come yet</b>, so nothing shows that the testing service reaches this connector. Send one
-      to try it, as below; then put the Webhook URL into the service's account.
-    </p>`;
+function allRight({ sinks, missed }: Status): Html {
   const waiting = sinks.filter(({ pause }) => pause?.by === 'person').map(({ sink }) => seen(sink));
   const leftOut = missed.reduce((sum, one) => sum + one.count, 0);
   const isQuiet = sinks.length > 0 && waiting.length + leftOut === 0;

@@ -250,8 +250,12 @@ test('the page lists what is kept by sender, asks first, takes in and puts away;
   await post('<script>alert(1)</script>', { candidateId: 'kim', candidateNumericalId: 20970 });
   const page = async () => (await fetch(`${app.adminUrl}/attention`, { headers: basic() })).text();
   const text = await page();
-  expect(text).toContain('2 kept');
-  expect(text).toMatch(/20970 Completed, Test 7,.*candidate\s+kim/s);
+  // What happened, whom it is about, what to do: the cause first, and nothing lost before it is seen.
+  expect(text).toMatch(
+    /3 events were refused for the address.*Whom they are about.*What to do.*receiver\.allowFrom \(.*Accept 2 events from 203\.0\.113\.9.*Seen: put away 3 events/s,
+  );
+  expect(text).toMatch(/<b>20970<\/b>\s+Completed,\s+Test 7,.*candidate\s+kim/s);
+  expect(text).not.toContain('<details>');
   expect(text).toContain('&lt;img src=x onerror=alert(1)&gt; &quot;&#39;&amp; =1+1 \\u{202e}');
   expect(text).not.toMatch(/<img src=x|<script>alert/);
 
@@ -270,6 +274,9 @@ test('the page lists what is kept by sender, asks first, takes in and puts away;
   );
   expect((await submit({ ...all, until: 'x' })).status).toBe(400);
   expect((await api('/refused')).items).toHaveLength(3);
+  for (let n = 0; n < 8; n += 1) await post('198.51.100.77', { candidateId: `other ${n}` });
+  expect(await page()).toMatch(/robin.*<summary>1 more<\/summary>.*img src.*<\/details>/s);
+  await submit({ action: 'ignore', from: '198.51.100.77', confirmed: 'yes' });
   // What came after the page was shown is not meant.
   await post(later, { candidateId: 'nika' });
   expect((await api('/refused')).items).toHaveLength(4);

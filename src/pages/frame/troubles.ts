@@ -3,7 +3,7 @@ import { inLastHour, rejectedWords, type SinkStatus, type Status, troubleOf } fr
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count } from '../../support/text.ts';
-import { retryButton, seenButton } from '../changes.ts';
+import { retryButton } from '../changes.ts';
 import type { PageRequest } from '../page.ts';
 import { chip, pausedBy, seen } from './fragments.ts';
 import type { Times } from './times.ts';
@@ -27,13 +27,14 @@ export const troubleItems = (
   status.unwritable === null &&
     status.replicas.length === 0 &&
     html`<li><b>No connector has said for a while that it serves the store</b></li>`,
-  ...refusals(status.refused).map(
-    ({ reason, what, fix, first, last }) =>
+  // There, each has a card.
+  ...refusals(isHere ? [] : status.refused).map(
+    ({ what, fix, first, last }) =>
       html`<li>
         <b>${seen(what)}</b>, ${last - first >= 60_000 && html`first ${asked.times.short(first)}, last`}
         ${asked.times.short(last)}
         <div class="small muted">${fix}</div>
-        ${isHere ? seenButton(reason, asked) : helpLink('/attention')}
+        ${helpLink('/attention')}
       </li>`,
   ),
   ...status.replicas.map(
