@@ -8,7 +8,8 @@ export const describe: Description<unknown> = {
     aliases: ['sheets', 'sheet'],
     options: [
       "spreadsheetId: ${SHEET_ID} # from the sheet's address: docs.google.com/spreadsheets/d/…",
-      "credentials: ${GOOGLE_CREDENTIALS:-adc} # the service account's JSON or its file; adc: those of this machine",
+      "# The service account's JSON or its file; adc: what this machine has.",
+      'credentials: ${GOOGLE_CREDENTIALS:-adc}',
     ],
     env: { SHEET_ID: '1' },
     tells: 'list',

@@ -5,7 +5,7 @@ import { isMap, type Json, type JsonMap } from '../../src/model.ts';
 export const describe: Description<unknown> = {
   starter: {
     sink: 'slack',
-    options: ['token: ${SLACK_BOT_TOKEN} # the bot token of your Slack app, xoxb-…'],
+    options: ["# Your Slack app's, as its bot: xoxb-…", 'token: ${SLACK_BOT_TOKEN}'],
     env: { SLACK_BOT_TOKEN: 'xoxb-1' },
     tells: 'people',
     asks: {

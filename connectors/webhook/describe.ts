@@ -7,7 +7,8 @@ export const describe: Description<unknown> = {
     sink: 'ats',
     options: [
       'url: ${ATS_URL} # https://…, the system that gets every event',
-      '# secret: ${ATS_SECRET} # signs every call, as standardwebhooks.com says',
+      '# Signs every call, as standardwebhooks.com says:',
+      '# secret: ${ATS_SECRET}',
     ],
     env: { ATS_URL: 'https://ats.example.com/hooks' },
     tells: 'program',

@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import { connectors } from '../../connectors/index.ts';
 import { jsonSchemaText } from '../../src/commands/config/schema.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { Source } from '../../src/config/text/problems.ts';
 import { runScenarios } from '../../src/scenarios/run.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -39,6 +40,13 @@ test('the example asks for nothing else than it needs', async () => {
     ([, name]) => name,
   );
   expect(missing).toEqual(Object.keys(needed));
+});
+
+test('of the comments of the example the page shows all but the one that has a place for a password', async () => {
+  const text = await readFile(exampleFile, 'utf8');
+  const lines = text.split('\n');
+  const hidden = new Source(text).shown((part) => part).filter((line, at) => line !== lines[at]);
+  expect(hidden).toEqual([expect.stringMatching(/^ +url: \$\{SMTP_URL\} \*/)]);
 });
 
 test('the committed schema is the one of this code', async () => {

@@ -188,7 +188,8 @@ receiver:
   allowFrom: published
 
 admin:
-  password: \${ADMIN_PASSWORD:-} # without one, the operations page only shows
+  # Without one, the operations page only shows.
+  password: \${ADMIN_PASSWORD:-}
 
 timezone: ${timeZone} # of times in messages
 
