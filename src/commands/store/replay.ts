@@ -75,7 +75,7 @@ export const discard = command({
 
 export const resend = command({
   name: 'resend',
-  description: "send a delivered message again on purpose, as a new delivery by today's config",
+  description: "send a delivered message a second time on purpose, as a new delivery by today's config",
   examples: ['resend dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1 --note "it was deleted in the channel"'],
   options: { ...byHandOptions, ...storeOptions },
   argument: new TypedArgument<readonly string[]>('<delivery...>', 'delivery ids'),
