@@ -448,6 +448,17 @@ test('a changed secret that does not work is reported though nothing waits, and 
   ]);
 });
 
+test('a changed secret is not told of a sink that is down anyhow, nor of one that has worked since', async () => {
+  const [down, works] = [await watching({ paused: ['tool'] }), await watching()];
+  await works.event('tool', delivered);
+  for (const watch of [down, works]) {
+    watch.secretFaults.push({ sink: 'tool', since: start, detail: 'token: The tool refuses it.' });
+    await watch.look(2 * minute);
+  }
+  expect(await down.causes()).toEqual(['paused tool']);
+  expect(await works.causes()).toEqual([]);
+});
+
 test('a config in force that breaks a policy is reported with what does not hold', async () => {
   const watch = await watching();
   const problem =
