@@ -69,10 +69,10 @@ export async function openTheStore(base: Base, undo: Undo) {
     (id) => store.config(id),
     (source) => compilePlan(source, { env, connectors }),
   );
-  const adopt = async (next: Config) => {
+  const adopt = async (next: Config, policiesAsBefore = false) => {
     await store.saveConfig({ id: next.plan.id, source: next.planSource, savedAt: clock.now() });
     plans.adopt(next.plan);
-    const formerUntil = live.adopt(next, clock.now());
+    const formerUntil = live.adopt(next, clock.now(), policiesAsBefore);
     if (formerUntil !== null)
       log.info(
         { until: new Date(formerUntil).toISOString() },

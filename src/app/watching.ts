@@ -1,6 +1,7 @@
 import { connectors } from '../../connectors/index.ts';
 import { proveAtStart } from '../config/live/prove-at-start.ts';
-import { changedOf, markOf, reloadConfig, watchConfig } from '../config/live/reload.ts';
+import { markOf, reloadConfig, watchConfig } from '../config/live/reload.ts';
+import { changedOf } from '../config/text/references.ts';
 import { checkSecrets } from '../deliveries/connected-sinks.ts';
 import { watchAlerts } from '../ops/alerts/watch.ts';
 import { alertsLease } from '../ops/replicas.ts';
@@ -23,18 +24,25 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
     metrics.configReloadFailed();
   };
   let textRead = text.inForce;
+  let isProven = false;
+  const proven = proveAtStart(live, textRead, { ...asked, log, broken: tellProblems });
+  void proven.then(() => (isProven = true));
   const watch = watchConfig(file, {
     inForce: markOf(read),
     files: () => config().files,
-    load: (changed, signal) => {
+    load: async (changed, signal) => {
+      await proven;
       textRead = changed;
-      return reloadConfig(changed, file, { ...asked, signal });
+      const { plan, files } = config();
+      const sameText = changed === text.inForce ? { planId: plan.id, files } : undefined;
+      return reloadConfig(changed, file, { ...asked, signal, sameText });
     },
-    onLoaded: async (next) => {
+    onLoaded: async ({ config: next, policiesAsBefore }) => {
       const [before, sinksBefore] = [config(), whole().sinks];
-      await adopt(next);
+      await adopt(next, policiesAsBefore);
       text.inForce = textRead;
-      void announcer.say();
+      if (live.refused) tellProblems();
+      else void announcer.say();
       const changedFiles = changedOf(before.files, next.files);
       log.info({ file, ...(changedFiles.length > 0 && { changedFiles }) }, 'config reloaded');
       const changed = sinks.adopt(sinksBefore, whole().sinks, clock.now());
@@ -48,8 +56,6 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
     },
   });
   undo.defer(() => watch.close());
-  let isProven = false;
-  void proveAtStart(live, textRead, { ...asked, log, broken: tellProblems }).finally(() => (isProven = true));
   const [newest] = await store.notices({ limit: 1 });
   const stopAlerts = watchAlerts({
     nextId: noticeIds({ after: newest?.notice.id }),

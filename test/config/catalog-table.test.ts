@@ -130,7 +130,7 @@ test('a changed table is loaded, a broken one is told with its place while the o
         connectors,
         thread: new URL('../../src/config/live/reload-worker.ts', import.meta.url),
       }),
-    onLoaded: (next) => void (config = next),
+    onLoaded: (next) => void ({ config } = next),
     onFailed: ({ message }) => void failed.push(message),
     settleMs: 20,
     retryMs: 60_000,

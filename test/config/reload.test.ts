@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
@@ -13,8 +13,8 @@ import { failure, load } from './tools.ts';
 const thread = new URL('../../src/config/live/reload-worker.ts', import.meta.url);
 const env = { TOKEN: 'xoxb-the-token' };
 
-const reload = (text: string, options: Partial<ReloadOptions> = {}) =>
-  reloadConfig(text, 'config.yaml', { env, connectors, thread, ...options });
+const reload = async (text: string, options: Partial<ReloadOptions> = {}) =>
+  (await reloadConfig(text, 'config.yaml', { env, connectors, thread, ...options })).config;
 
 const refusal = (text: string, options: Partial<ReloadOptions> = {}) =>
   reload(text, options).then(
@@ -68,6 +68,38 @@ describe('a reload', () => {
     ]);
     const { warnings } = await reload(never('C0123456789'));
     expect(warnings.map(({ message }) => message)).toContainEqual(expect.stringContaining('nobody knows'));
+  });
+
+  test('proves no policy again that is about nothing but what is in force', async () => {
+    const { write } = await workplace();
+    const files = [
+      await write('token', 'xoxb-1'),
+      await write('channel', '#a'),
+      await write('tests.csv', 'test\n8\n'),
+    ];
+    const [token, channel, table] = files;
+    const text = `
+sinks: { slack: { connector: slack, token: '\${file:${token}}' } }
+catalog: { file: '${table}' }
+rules: [ { name: all, when: { testId: 8 }, then: [ { sink: slack, channel: '\${file:${channel}}' } ] } ]
+policies: [ { never: { sink: slack, channel: '#a', when: {} } } ]
+`;
+    const { plan, files: marks } = parseConfig(text, 'config.yaml', { env, connectors });
+    const sameText = { planId: plan.id, files: marks };
+    await writeFile(token!, 'xoxb-2');
+    await reload(text, { sameText });
+    for (const [path, content] of [
+      [channel!, '#a\n'],
+      [table!, 'test\n8\n9\n'],
+    ] as const) {
+      const before = await readFile(path);
+      await writeFile(path, content);
+      expect(await refusal(text, { sameText })).toHaveProperty(
+        'message',
+        expect.stringContaining('does not hold'),
+      );
+      await writeFile(path, before);
+    }
   });
 
   test('that lacks a file may pass; one that meets a pipe does not wait for it', async () => {

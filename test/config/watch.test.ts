@@ -33,7 +33,7 @@ afterEach(async () => {
 const withPort = (port: number | string) => around(`receiver: { port: ${port} }`);
 
 /** As a process that has just started does it. */
-async function watch(options: Partial<WatchOptions> = {}): Promise<void> {
+async function watch(options: Partial<WatchOptions<Config>> = {}): Promise<void> {
   watching = watchConfig(file, {
     inForce: markOf(await readText(file)),
     load: async (text) => parseConfig(text, file, { env, connectors: pagers }),
@@ -210,7 +210,7 @@ describe('a failure that may pass is retried, and reported once', () => {
   });
 
   test('but not what is wrong with the text', async () => {
-    const load = vi.fn<WatchOptions['load']>(async (text) =>
+    const load = vi.fn<WatchOptions<Config>['load']>(async (text) =>
       parseConfig(text, file, { env, connectors: pagers }),
     );
     await watch({ retryMs: 1, load });

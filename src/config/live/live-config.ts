@@ -64,8 +64,11 @@ export class LiveConfig {
     return this.#loadedAt;
   }
 
-  /** Returns until when a token for events from before stays valid at most; null if none does. */
-  adopt(next: Config, now = Date.now()): number | null {
+  /**
+   * Returns until when a token for events from before stays valid at most; null if none does. `policiesAsBefore`: what is
+   * known of the policies in force is so of the next ones.
+   */
+  adopt(next: Config, now = Date.now(), policiesAsBefore = false): number | null {
     const kept = keptKeys(next, this.#config);
     const adopted = kept.length === 0 ? next : withKept(next, this.#config, kept);
     const formerUntil = this.tokens.adopt(adopted.receiver.token, now);
@@ -76,7 +79,7 @@ export class LiveConfig {
     this.#config = Object.freeze({ ...adopted, mask });
     this.#waiting = kept.map((name) => name.replace(/Ms$/, ''));
     this.#refused = null;
-    this.#broken = null;
+    if (!policiesAsBefore) this.#broken = null;
     this.#loadedAt = Date.now();
     return formerUntil;
   }

@@ -9,18 +9,16 @@ interface ProvingParts extends ReloadOptions {
   readonly broken: () => void;
 }
 
-/** Whether the policies of the config hold that a start has put in force: it does not wait for that. Never throws. */
+/** Whether the policies of the config hold that a start has put in force: reloads wait for that. Never throws. */
 export async function proveAtStart(
   live: LiveConfig,
   text: string,
   { log, broken, ...options }: ProvingParts,
 ): Promise<void> {
-  const started = live.config;
-  const { file, policies } = started;
+  const { file, policies } = live.config;
   if (policies.length === 0) return;
   try {
     const problems = await provePolicies(text, file, options);
-    if (live.config !== started) return;
     const errors = problems.filter(({ severity }) => severity === 'error');
     for (const one of problems) {
       const { line, column, message } = one;

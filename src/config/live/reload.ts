@@ -4,18 +4,18 @@ import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type Config, ConfigError, type Problem } from '../config.ts';
 import { readFrom, readText, type ReadText } from '../text/files.ts';
-import { type FileMarks, markOfFile } from '../text/references.ts';
+import { changedOf, type FileMarks, markOfFile } from '../text/references.ts';
 import { compileConfig, type LoadOptions, textOf } from '../load.ts';
 import { wholeFileError } from '../text/problems.ts';
 import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
 
-export interface WatchOptions {
+export interface WatchOptions<Loaded> {
   /** The mark of the text that the config in force was read from. The file may have changed since. */
   readonly inForce: string;
   /** The other files that the config in force was read with. They are watched, too. */
   readonly files?: () => FileMarks;
-  readonly load: (text: string, signal: AbortSignal) => Promise<Config>;
-  readonly onLoaded: (config: Config) => void | Promise<void>;
+  readonly load: (text: string, signal: AbortSignal) => Promise<Loaded>;
+  readonly onLoaded: (loaded: Loaded) => void | Promise<void>;
   /**
    * Called with what `load` or `onLoaded` threw, usually a ConfigError. The old config stays in force. If an automatic
    * retry fails in the same way, it is not called again.
@@ -38,7 +38,7 @@ const longestRetryMs = 300_000;
  * afterwards. The folder is watched, because editors and Kubernetes replace the file. Some mounts report no changes (a single file
  * mounted into a container, network drives), so the file is also polled every few seconds.
  */
-export function watchConfig(file: string, options: WatchOptions): { close(): void } {
+export function watchConfig<Loaded>(file: string, options: WatchOptions<Loaded>): { close(): void } {
   const { load, onLoaded, onFailed, settleMs = 200, pollMs = 5000, retryMs = 1000 } = options;
   const { files = () => new Map<string, string>() } = options;
   const closing = new AbortController();
@@ -75,8 +75,8 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
       reported = null;
     }
     try {
-      const config = await load(textOf(read, file), closed);
-      if (!closed.aborted) await onLoaded(config);
+      const loaded = await load(textOf(read, file), closed);
+      if (!closed.aborted) await onLoaded(loaded);
       marks = files();
       watchFiles();
       reported = null;
@@ -119,10 +119,6 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
   };
 }
 
-/** The files that both have, and that changed. */
-export const changedOf = (before: FileMarks, after: FileMarks): string[] =>
-  [...after.keys()].filter((path) => before.has(path) && before.get(path) !== after.get(path));
-
 /** Returns what ends it. */
 function watchPath(file: string, changed: () => void, pollMs: number): () => void {
   let folder: FSWatcher | null = null;
@@ -151,6 +147,12 @@ export interface ReloadOptions extends Pick<LoadOptions, 'env' | 'connectors'> {
   /** How long the check may take. */
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
+  readonly sameText?: ReloadQuestion['sameText'];
+}
+
+interface Reloaded {
+  readonly config: Config;
+  readonly policiesAsBefore: boolean;
 }
 
 /** Of the other thread's memory: a service with 512 MB has to go on beside it. */
@@ -159,14 +161,15 @@ const mostHeapMb = 256;
 /**
  * Checks a config's text in a thread of its own, which may take long, and compiles it in this one. Throws a ConfigError.
  */
-export async function reloadConfig(text: string, file: string, options: ReloadOptions): Promise<Config> {
-  const question: ReloadQuestion = { text, file, env: { ...options.env } };
+export async function reloadConfig(text: string, file: string, options: ReloadOptions): Promise<Reloaded> {
+  const { env, connectors, sameText } = options;
+  const question: ReloadQuestion = { text, file, env: { ...env }, sameText };
   const answer = await askThread<ReloadAnswer>(options.thread, question, { file, ...options });
   if ('problems' in answer) throw new ConfigError(file, answer.problems, answer.report, answer.mayPass);
-  const { value, secretFiles, warnings } = answer;
-  const { env, connectors } = options;
+  const { value, secretFiles, warnings, policiesAsBefore } = answer;
   const readFile = readFrom(secretFiles);
-  return compileConfig(JSON.parse(value), file, warnings, { env, connectors, readFile });
+  const config = compileConfig(JSON.parse(value), file, warnings, { env, connectors, readFile });
+  return { config, policiesAsBefore };
 }
 
 /** What is wrong with the policies of the config in force: a start does not wait for that. */

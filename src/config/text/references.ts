@@ -177,6 +177,10 @@ export class Values {
 /** Files by path, each with a mark: another one means that a config has to be read again. */
 export type FileMarks = ReadonlyMap<string, string>;
 
+/** The files that both have, and that changed. */
+export const changedOf = (before: FileMarks, after: FileMarks): string[] =>
+  [...after.keys()].filter((path) => before.has(path) && before.get(path) !== after.get(path));
+
 export const markOfFile = (path: string): string => readMarked(path, readSecretFile).mark;
 
 /** Compares two reads of a file without keeping the text. */
