@@ -449,13 +449,14 @@ test('a changed secret that does not work is reported though nothing waits, and 
 });
 
 test('a changed secret is not told of a sink that is down anyhow, nor of one that has worked since', async () => {
-  const [down, works] = [await watching({ paused: ['tool'] }), await watching()];
+  const because: Failure = { reason: 'server', detail: 'It answered 503' };
+  const [down, works] = [await watching({ paused: [{ sink: 'tool', because }] }), await watching()];
   await works.event('tool', delivered);
   for (const watch of [down, works]) {
     watch.secretFaults.push({ sink: 'tool', since: start, detail: 'token: The tool refuses it.' });
     await watch.look(2 * minute);
   }
-  expect(await down.causes()).toEqual(['paused tool']);
+  expect(await down.causes()).toEqual(['paused tool: server']);
   expect(await works.causes()).toEqual([]);
 });
 
