@@ -66,6 +66,7 @@ export async function recordAll(
       // The clock may have been set back during the attempt.
       quietAt: Math.min(startedAt, endedAt) + (sink?.timeoutMs ?? 0),
       random: parts.random,
+      ...(sink && lookupOf(sink.name) !== null && { lastTryMs: lastTryMs(sink) }),
     };
     const settled = some.map(({ claimed, message, thread, ending }) => {
       const { delivery, claimedAt, row } = claimed;
@@ -110,6 +111,10 @@ export async function recordAll(
   }
   return records;
 }
+
+/** Of a look-up, whose events wait until it is given up: early enough for an answer. */
+const lastTryMs = ({ timeoutMs, retry }: SinkConfig): number =>
+  Math.round(Math.min(timeoutMs, retry.giveUpAfterMs / 10));
 
 /** Returns deliveries to the queue that this call did not attempt. */
 export async function defer(

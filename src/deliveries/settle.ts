@@ -31,13 +31,15 @@ export interface Circumstances {
   readonly skippedMs: (since: number) => number;
   /** Gives [0, 1). */
   readonly random: () => number;
+  /** How long before it is given up a last attempt is made that the backoff would put off beyond that. Without it, none. */
+  readonly lastTryMs?: number;
 }
 
 /** Decides what becomes of a delivery after an attempt. Pure. */
 export function settle(
   delivery: Pick<Delivery, 'attempts' | 'since' | 'firstAttemptAt' | 'uncertain' | 'progress'>,
   ending: Ending,
-  { policy, now, quietAt, skippedMs, random }: Circumstances,
+  { policy, now, quietAt, skippedMs, random, lastTryMs = Infinity }: Circumstances,
 ): Settlement {
   const { outcome } = ending;
   const uncertain = mayHaveArrived(outcome) || (delivery.uncertain && !ending.confirmedAbsent);
@@ -69,9 +71,10 @@ export function settle(
   // Time when the connector itself was down does not count.
   const since = Math.max(delivery.since, delivery.firstAttemptAt ?? now);
   const giveUpAt = since + policy.giveUpAfterMs + skippedMs(since);
-  if (dueAt > giveUpAt && isStated(outcome) && now < giveUpAt) {
-    // The tool asked for a longer delay than is left: make one last attempt at the deadline.
-    return { ...rest, state: 'pending', dueAt: giveUpAt, lastError: outcome.detail };
+  // One last attempt: at the deadline where the tool asked for a longer delay than is left.
+  const lastAt = isStated(outcome) ? giveUpAt : giveUpAt - lastTryMs;
+  if (dueAt > giveUpAt && now + (isStated(outcome) ? 1 : policy.minDelayMs) <= lastAt) {
+    return { ...rest, state: 'pending', dueAt: lastAt, lastError: outcome.detail };
   }
   if (dueAt > giveUpAt) {
     return {

@@ -123,6 +123,21 @@ describe('giving up', () => {
       lastError: 'Given up after one attempt. The tool is down.',
     });
   });
+  test('comes after one last attempt where one is to be made so long before', () => {
+    const old = { attempts: 30, since: now - 1000, firstAttemptAt: now - 1000 };
+    const after = (leftMs: number) =>
+      settle(old as never, ended(retry), {
+        policy: { ...policy, giveUpAfterMs: 1000 + leftMs },
+        now,
+        quietAt: now,
+        skippedMs: () => 0,
+        random: () => 0.5,
+        lastTryMs: 5000,
+      });
+    expect(after(20_000)).toMatchObject({ state: 'pending', dueAt: now + 15_000 });
+    expect(after(6000)).toMatchObject({ state: 'pending', dueAt: now + 1000 });
+    expect(after(5999).state).toBe('dead');
+  });
   test('keeps uncertainty visible', () => {
     const old = {
       attempts: 9,

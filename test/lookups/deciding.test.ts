@@ -27,7 +27,12 @@ const notReady = (fields: JsonMap): Outcome => ({
 });
 
 /** A config with a look-up for what is completed, whose API a test plays. */
-function withLookup(tool: ScriptedTool, ask: Ask, waitFor = '1m'): Config {
+function withLookup(
+  tool: ScriptedTool,
+  ask: Ask,
+  waitFor = '1m',
+  delays = 'minDelay: 10ms, maxDelay: 20ms',
+): Config {
   const api = {
     deliver: async (request: Question) => ask(request),
     check: async () => [],
@@ -44,16 +49,16 @@ lookups:
     until: [score]
     waitFor: ${waitFor}
     keep: 1h
-    retry: { minDelay: 10ms, maxDelay: 20ms }
+    retry: { ${delays} }
 rules: [ { name: all, when: {}, then: [ { sink: tool, text: "{{ candidate.name }} {{ candidate.score }}" } ] } ]`,
     'config.yaml',
     { env: {}, connectors: new Map([['scripted', connector]]) },
   );
 }
 
-async function deciding(ask: Ask, waitFor?: string) {
+async function deciding(ask: Ask, waitFor?: string, delays?: string) {
   const tool = new ScriptedTool();
-  let config = withLookup(tool, ask, waitFor);
+  let config = withLookup(tool, ask, waitFor, delays);
   const first = config.plan;
   let isLost = false;
   let decider: Deciding | null = null;
@@ -145,6 +150,17 @@ describe('an event with a look-up', () => {
         }),
       ),
     );
+  });
+
+  test('is asked about once more before its time is over, though the pause would be longer', async () => {
+    const { accept, store } = await deciding(() => notReady({}), '1h', 'minDelay: 45m, maxDelay: 2h');
+    const id = await accept('ana');
+    const asked = async () => (await store.event(id))!.lookups[0]!;
+    await vi.waitFor(async () =>
+      expect(await asked()).toMatchObject({ state: 'pending', lastError: expect.anything() }),
+    );
+    const { dueAt, firstAttemptAt } = await asked();
+    expect(dueAt - firstAttemptAt!).toBe(3_590_000);
   });
 
   test('is decided by what is known when its time is over, which is kept for as long as answers are', async () => {
