@@ -207,10 +207,14 @@ export const whatNextOfDigest = ofOneOrMore(
   ].join(''),
 );
 
-/** When an event came, where that was long before this is said: it waited for its hours, or a tool was down. */
+/**
+ * When an event came, where that was long before this is said: it waited for its hours, or a tool was down. Nobody reads
+ * UTC as the time of day, so that is named.
+ */
 export const receivedEarlier = [
   '{% assign came = event.receivedAt | date: "%s" %}{% assign waited = now | date: "%s" | minus: came %}',
-  '{% if waited > 3600 %}, {{ event.receivedAt | date: "short" }}{% endif %}',
+  '{% assign zone = now | date: "%Z" %}{% if waited > 3600 %}, {{ event.receivedAt | date: "short" }}',
+  '{% if zone == "UTC" %} UTC{% endif %}{% endif %}',
 ].join('');
 
 /** The events of a digest by test. `group.items` are those of one; `event` is the first of them in `head`. */

@@ -148,6 +148,7 @@ describe('what a message says where its action says nothing', () => {
   test('what is told more than an hour late, says when it came', () => {
     const earlier = { ...numbered, receivedAt: now - 3_601_000 };
     expect(wordsOf(tell(linked, 0, earlier))[0]).toMatch(/ completed the test, 20 Nov, 12:59$/);
+    expect(wordsOf(tell(config, 0, earlier))[0]).toMatch(/ completed the test, 20 Nov, 11:59 UTC$/);
   });
 
   test('an action may have another style than its sink', () => {
