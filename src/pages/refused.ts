@@ -41,7 +41,11 @@ export async function refusedCards(parts: Parts, asked: PageRequest): Promise<Ht
   return refusals([...refused, ...uncounted]).map((one) => {
     const events = kept.filter(({ reason }) => reason === one.reason);
     const canTick = events.length > 1 && asked.person.role === 'full';
-    const items = events.map((each) => item(each, canTick, overtaken.has(each), parts, asked));
+    const isFromMany = events.some(({ from }) => from !== events[0]?.from);
+    const items = events.map((each) => {
+      const shown = { canTick, isFromMany, isOvertaken: overtaken.has(each) };
+      return item(each, shown, parts, asked);
+    });
     const listed = folded(one.reason === 'content' ? lost : items);
     const list =
       canTick && listed
@@ -151,10 +155,18 @@ function folded(items: readonly Html[]): Html | null {
     }`;
 }
 
+/** How an event is listed. */
+interface Shown {
+  readonly canTick: boolean;
+  /** Others beside it came from elsewhere. */
+  readonly isFromMany: boolean;
+  /** What came since says otherwise. */
+  readonly isOvertaken: boolean;
+}
+
 function item(
   one: RefusedEvent,
-  canTick: boolean,
-  isOvertaken: boolean,
+  { canTick, isFromMany, isOvertaken }: Shown,
   { config }: Parts,
   asked: PageRequest,
 ): Html {
@@ -165,7 +177,8 @@ function item(
     <p class="break">
       <b>${name}</b> ${statusNames[status]}, ${testName(config(), testId)}, ${asked.times.short(at)}
       <br /><span class="muted small"
-        >candidate ${seen(one.candidateId)}, from ${seen(from)}${attempts > 1 && `, ${attempts}×`}</span
+        >${isFromMany && html`from ${seen(from)}, `}${attempts > 1 && `refused ${attempts}×, `}candidate
+        ${seen(one.candidateId)}</span
       >
       ${
         isOvertaken &&
