@@ -49,6 +49,13 @@ export function stateWord(state: SinkState, figures: SinkFigures | null): string
   return state === 'working' && onlyFailed ? 'perhaps failing' : sinkStates[state];
 }
 
+/** How a sink did in the last hour, in words; empty where it did nothing. */
+export function inLastHour({ lately: { attempts, failures } }: SinkFigures): string[] {
+  if (attempts === 0) return [];
+  const tried = count(attempts, 'attempt');
+  return [failures === 0 ? `${tried} in the last hour` : `${failures} of ${tried} failed in the last hour`];
+}
+
 export interface SinkCondition {
   readonly state: SinkState;
   readonly pause: Pause | null;
@@ -69,7 +76,8 @@ export const mayBeTried = (
  */
 export const onlySecretsFail = (
   since: number,
-  { isPausedOrFailing, lastSuccessAt }: { isPausedOrFailing: boolean; lastSuccessAt: number | null },
+  isPausedOrFailing: boolean,
+  lastSuccessAt: number | null | undefined,
 ): boolean => !isPausedOrFailing && since >= (lastSuccessAt ?? 0);
 
 /** Why a sink cannot be tried now; null if it can. */

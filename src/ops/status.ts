@@ -12,7 +12,6 @@ import {
   type Reads,
   type ReplicaState,
   type SinkCount,
-  type SinkFigures,
   type Store,
   type StuckCount,
   StoreUnavailable,
@@ -200,11 +199,10 @@ async function readSinks(
       /** Null if it was never called. */
       const figures = allFigures.find((one) => one.sink === sink) ?? null;
       const state = sinkState(figures, pause !== null);
-      const fares = {
-        isPausedOrFailing: pause !== null || state === 'failing',
-        lastSuccessAt: figures?.lastSuccessAt ?? null,
-      };
-      const fault = faults.find((one) => one.sink === sink && onlySecretsFail(one.since, fares));
+      const isDown = pause !== null || state === 'failing';
+      const fault = faults.find(
+        (one) => one.sink === sink && onlySecretsFail(one.since, isDown, figures?.lastSuccessAt),
+      );
       return {
         sink,
         /** Null if no running replica has the sink in its config. */
@@ -384,13 +382,6 @@ export function troubleOf({
   if (pause !== null) return { because: null, ...pause };
   if (state === 'failing') return { since: figures!.firstFailedAt!, because: figures!.because };
   return secretFault && { since: secretFault.since, because: { reason: 'auth', detail: secretFault.detail } };
-}
-
-/** How a sink did in the last hour, in words; empty where it did nothing. */
-export function inLastHour({ lately: { attempts, failures } }: SinkFigures): string[] {
-  if (attempts === 0) return [];
-  const tried = count(attempts, 'attempt');
-  return [failures === 0 ? `${tried} in the last hour` : `${failures} of ${tried} failed in the last hour`];
 }
 
 const stuckJson = ({ firstAt, cause: _, doubtful: __, ...stuck }: StuckCount) => ({

@@ -4,9 +4,8 @@ import { failedCheck, type LiveCheck, mayRotate, type RefreshTokens } from '../.
 import { prepare } from '../../deliveries/prepare.ts';
 import { type Json, noFacts } from '../../model.ts';
 import type { RaisedNotice } from '../../model/notices.ts';
-import { isDown, sinkState, sinkStates } from '../../ops/needs.ts';
+import { inLastHour, isDown, sinkState, sinkStates } from '../../ops/needs.ts';
 import { pausesNow } from '../../ops/pauses.ts';
-import { inLastHour } from '../../ops/status.ts';
 import { checkStore, glanceAt, openStore } from '../../store/open.ts';
 import { keptRefreshTokens } from '../../store/refresh-tokens.ts';
 import { type Reads, StoreUnavailable } from '../../store/store.ts';

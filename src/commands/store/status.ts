@@ -1,6 +1,13 @@
-import { isDown, isForgotten, mayBeTried, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
 import {
   inLastHour,
+  isDown,
+  isForgotten,
+  mayBeTried,
+  refusals,
+  sinkStates,
+  stateWord,
+} from '../../ops/needs.ts';
+import {
   needsOf,
   onlyStore,
   readStatus,

@@ -140,9 +140,7 @@ class AlertWatch {
         areSecrets: true,
         hasWork: true,
       }))
-      .filter(({ sink, since, lastSuccessAt: at }) =>
-        onlySecretsFail(since, { isPausedOrFailing: known.has(sink), lastSuccessAt: at }),
-      );
+      .filter((one) => onlySecretsFail(one.since, known.has(one.sink), one.lastSuccessAt));
     const situation: Situation = {
       now,
       paused: [...allPaused, ...failing, ...forgotten, ...locked].filter(

@@ -1,5 +1,5 @@
-import { mayBeTried, nameOf, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
-import { inLastHour, rejectedWords, type SinkStatus, type Status, troubleOf } from '../../ops/status.ts';
+import { inLastHour, mayBeTried, nameOf, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
+import { rejectedWords, type SinkStatus, type Status, troubleOf } from '../../ops/status.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count } from '../../support/text.ts';
