@@ -45,7 +45,8 @@ export function sinkState(figures: SinkFigures | null, isPaused: boolean): SinkS
 
 /** For people: one that only failed of late is no working one, though too little is known to call for somebody. */
 export function stateWord(state: SinkState, figures: SinkFigures | null): string {
-  const onlyFailed = figures !== null && figures.failures > 0 && figures.failures >= figures.lately.attempts;
+  const { attempts = 0, failures = 0 } = figures?.lately ?? {};
+  const onlyFailed = attempts > 0 && failures === attempts;
   return state === 'working' && onlyFailed ? 'perhaps failing' : sinkStates[state];
 }
 

@@ -53,7 +53,7 @@ export class Tallies {
     this.#inHour(at, sink, state, upTo, count);
   }
 
-  /** An attempt for which the sink was called: a sink may also fail by rejecting each message for itself. */
+  /** An attempt for which the sink was called. That a message was rejected says nothing of the sink: it is a failed attempt. */
   tried(sink: string, at: number, outcome: Outcome): void {
     const tried = this.#tried.getOrInsertComputed(sink, () => ({ ...untried }));
     tried.attempts += 1;
@@ -65,10 +65,11 @@ export class Tallies {
       tried.failed += 1;
       // Of one call, a success says more than a failure.
       if (at <= (tried.succeededAt ?? -Infinity)) return;
+      tried.because = { reason: outcome.reason, detail: outcome.detail };
+      if (outcome.outcome === 'rejected') return;
       tried.failures += 1;
       tried.firstFailedAt ??= at;
       tried.lastFailedAt = at;
-      tried.because = { reason: outcome.reason, detail: outcome.detail };
     }
   }
 

@@ -480,11 +480,14 @@ export function carryingOut(bench: () => Bench): void {
       await tried(retry, t0 + 3);
       await tried(unknown, t0 + 4);
       const because = { reason: 'timeout', detail: 'No answer within 10 s.' };
-      const failed = { failures: 3, firstFailedAt: t0 + 2, lastFailedAt: t0 + 4, because };
+      const failed = { failures: 2, firstFailedAt: t0 + 3, lastFailedAt: t0 + 4, because };
       const lately = { attempts: 3, failures: 3 };
       expect(await figures()).toEqual({ sink: 'slack', lastSuccessAt: null, ...failed, lately });
+      await tried(rejected, t0 + 5);
+      const { reason, detail } = rejected;
       const other = await bench().home.open();
-      expect((await other.sinkFigures(t0))[0]).toMatchObject({ ...failed, lastSuccessAt: null });
+      const still = { ...failed, because: { reason, detail }, lastSuccessAt: null };
+      expect((await other.sinkFigures(t0))[0]).toMatchObject(still);
       await tried(delivered, t0 + 6, { state: 'delivered' });
       await tried(retry, t0 + 7);
       const again = { failures: 1, firstFailedAt: t0 + 7, lastFailedAt: t0 + 7, lastSuccessAt: t0 + 6 };

@@ -146,11 +146,11 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[], mo
     adopt: (next: typeof config) => void (inForce = next),
     refuse: (next: RefusedConfig | null) => void (refused = next),
     setBack: (ms: number) => (now -= ms),
-    async event(sink = 'tool', outcome: Outcome = rejected, at = now, event = {}): Promise<void> {
+    async event(sink = 'tool', outcome: Outcome = rejected, at = now, event = {}, ended = {}): Promise<void> {
       const deliveries = [planned({ sink, lane: sink, dueAt: at })];
       await store.accept(arrival({ receivedAt: at, ...event }, { configId, deliveries }));
       const claimed = await store.claim({ lane: sink, now: at, limit: 1 });
-      await store.record(claimed.map((one) => resultOf(one, outcome)));
+      await store.record(claimed.map((one) => resultOf(one, outcome, ended)));
     },
     notices: async () => (await store.notices({})).toReversed().map(({ notice }) => notice),
     causes: async () => (await store.notices({})).map(({ notice }) => notice.cause).toReversed(),
@@ -293,17 +293,18 @@ test('a sink that fails without being paused is reported likewise, while somethi
   expect(await ofTool()).toMatchObject([told, { sink: 'tool', recovered: true }]);
 });
 
-test('a sink that refuses message by message is reported likewise, with how to replay what was given up', async () => {
+test('a sink that fails is reported likewise where all was given up, with how to replay it', async () => {
   const watch = await watching();
-  for (const at of [0, 1, 2, 3, 59_999]) await watch.event('other', rejected, start + at);
-  for (const at of [0, 1, 2, 3, 60_000]) await watch.event('tool', rejected, start + at);
+  const outcome = { outcome: 'unknown', reason: 'server', detail: 'It answered 502.' } as const;
+  for (const at of [0, 1, 2, 3, 60_000])
+    await watch.event('tool', outcome, start + at, {}, { state: 'dead' });
   await watch.look(2 * minute);
   const told = (await watch.notices()).filter(({ alert, sink }) => alert === 'paused' || sink === null);
   expect(told).toMatchObject([
     {
-      cause: 'paused tool: not_found',
+      cause: 'paused tool: server',
       detail:
-        '5 attempts at messages to tool have failed in 119 seconds, and none has worked. 5 deliveries to tool had to be given up. No such channel.',
+        '5 attempts at messages to tool have failed in 119 seconds, and none has worked. 5 deliveries to tool had to be given up. It answered 502.',
       advice: 'Fix the cause, then replay them: candidate-connector replay --dead --sink tool',
     },
   ]);

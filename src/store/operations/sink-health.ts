@@ -43,11 +43,11 @@ export interface SinkFigures {
   readonly sink: string;
   /** Null if there was none yet, or only by a version that did not keep it. */
   readonly lastSuccessAt: number | null;
-  /** Attempts since the last success; when the first and the last one ended (ms). */
+  /** Attempts since the last success that ended `retry` or `unknown`; when the first and the last one ended (ms). */
   readonly failures: number;
   readonly firstFailedAt: number | null;
   readonly lastFailedAt: number | null;
-  /** Why the last one did. */
+  /** Why the last attempt failed, also where its message was rejected. */
   readonly because: Failure | null;
   /** Of the last hour, to five minutes. */
   readonly lately: { readonly attempts: number; readonly failures: number };
