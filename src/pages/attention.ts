@@ -69,7 +69,10 @@ async function overview(
     isEmpty
       ? html`<section class="card empty">
           <h2>Nothing needs you</h2>
-          <p>What a tool refuses, or nobody can tell about, shows up here with its cause and what to do.</p>
+          <p>
+            ${status.lastEventAt === null && 'No event has come yet. '}What is refused, fails or was given up
+            shows up here with its cause and what to do.
+          </p>
         </section>`
       : html`<ul class="plain stack troubles">
           ${troubleItems(status, asked, true)}

@@ -118,6 +118,7 @@ test('nothing is called all right beside what was refused or waits', async () =>
   await login();
   const begin = await page('/');
   expect(begin).toContain('No events yet');
+  expect(await page('/attention')).toContain('No event has come yet.');
   expect(begin).toContain('send --url');
   expect(begin).not.toMatch(/Nothing needs|delivered by the rules/);
   await post(app, { candidateId: 'Robin' });
