@@ -297,6 +297,22 @@ describe('status', () => {
     expect(metrics).toContain('candidate_connector_sink_failing{sink="ats"} 0');
   });
 
+  test('says of a failing sink whose messages were all given up to replay them, as nothing is left to try', async () => {
+    const { app, folder, http, file, command } = await startServing();
+    http.faults.decide = () => ({ kind: 'status', status: 410 });
+    await post(app, { candidateId: 'a' });
+    await settled(file);
+    using store = new DatabaseSync(`${folder}/connector.db`);
+    store.exec('update sink_figures set failures = 5, first_failed_at = 0, last_failed_at = 60000');
+    const { out } = await command('status');
+    expect(out).toMatch(
+      /ats \(webhook\)  failing since .*\n    fix that, then: .* replay --dead --sink ats\n/,
+    );
+    const asked = await (await fetch(new URL('/attention', app.adminUrl))).text();
+    expect(asked).toMatch(/ats is failing[^]*When that is put right, replay what was given up\./);
+    expect(asked).not.toContain('Try now');
+  });
+
   test('lists what is dead by its cause, with the command that helps', async () => {
     const { app, http, file, command, json } = await startServing();
     http.faults.decide = () => ({ kind: 'status', status: 410 });
