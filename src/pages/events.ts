@@ -181,7 +181,8 @@ function filters({ query }: PageRequest, parts: Parts): Html {
 }
 
 /** What somebody wrote into the address may have no name. */
-const nameIn = (names: { readonly [key: string]: string }, key: string): string => names[key] ?? seen(key);
+const nameIn = (names: { readonly [key: string]: string }, key: string): string =>
+  Object.hasOwn(names, key) ? names[key]! : seen(key);
 
 const folded = ['state', 'sink', 'test', 'rule', 'status', 'from', 'to'] as const;
 
