@@ -130,7 +130,7 @@ const enhancedCode = ({ response = '' }: SmtpError): string =>
 function isPolicy(error: SmtpError): boolean {
   const code = enhancedCode(error);
   if (code !== '') return code.startsWith('7.');
-  return /\brelay|denied|not (permitted|allowed|authori[sz]ed)|polic(y|ies)|blocked|block ?list|blacklist|authenticat/i.test(
+  return /\brelay|rcpthosts|denied|not (permitted|allowed|authori[sz]ed)|polic(y|ies)|blocked|block ?list|blacklist|authenticat/i.test(
     wordsOf(error),
   );
 }
@@ -142,7 +142,7 @@ function isPolicy(error: SmtpError): boolean {
  */
 const isAboutTheAddress = (error: SmtpError): boolean =>
   /^(1\.[78]|2\.252|7\.60)$/.test(enhancedCode(error)) ||
-  /\bsender (address rejected|verify failed|identity)|bad (outbound )?sender|SendAsDenied/i.test(
+  /\bsender ((address )?rejected|verify failed|identity)|bad (outbound )?sender|SendAsDenied/i.test(
     wordsOf(error),
   );
 

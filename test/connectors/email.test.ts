@@ -392,6 +392,7 @@ describe('recipients that the server refuses by policy', () => {
   test.for([
     ['554 Access denied', 'retry'],
     ['550 relay not permitted', 'retry'],
+    ["553 sorry, that domain isn't in my list of allowed rcpthosts (#5.7.1)", 'retry'],
     ['550 5.7.1 Unable to relay', 'retry'],
     ['550 5.1.1 Recipient address rejected: not permitted here', 'rejected'],
     ['550 5.2.1 Mailbox disabled', 'rejected'],
@@ -417,6 +418,7 @@ describe('recipients that the server refuses by policy', () => {
     '450 4.1.8 <hiring@example.com>: Sender address rejected: Domain not found',
     '501 5.1.7 Bad sender address syntax',
     '550 5.1.0 <hiring@example.com>: Sender address rejected: User unknown',
+    '550 5.1.0 <hiring@example.com> sender rejected',
     '550 Sender verify failed',
   ])('are told from an objection to the sender, which concerns the sink: %s', async (reply) => {
     await start({ refuse: { 'dana@example.com': reply } });
