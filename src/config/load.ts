@@ -109,8 +109,9 @@ export async function loadSection<Key extends keyof Settings>(
   if (parsed?.tree && parsed.faults.length === 0) {
     const { settings, faults } = checkValue(parsed.tree.value, file, options);
     const errors = faults.filter(({ severity }) => severity === 'error');
-    // An unknown top key may be a misspelt `store`. Its default would open another store.
-    const isSound = errors.every(({ path }) => path[0] !== key && path.length > 1);
+    // An unknown top key may be a misspelt `store`, if there is none. Its default would open another store.
+    const isThere = valueAt(parsed.tree.value, [key]) !== undefined;
+    const isSound = errors.every(({ path }) => path[0] !== key && (isThere || path.length > 1));
     if (isSound && settings[key]) return settings[key];
   }
   return (await loadConfig(file, options))[key];
