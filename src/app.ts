@@ -38,6 +38,9 @@ const requestsGraceMs = 2000;
 /** PostgreSQL may be away. */
 const storeGraceMs = 2000;
 
+/** The first events come first. */
+const measuredAfterMs = 1000;
+
 const trialThread = new URL('./commands/config/trial-thread.ts', import.meta.url);
 
 /**
@@ -54,8 +57,9 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   const listening = await openThePorts(working, handedOver, starting);
   const { announcer, rescued } = await beginDeliveries(listening, starting);
   await watchOverIt(listening, announcer, starting);
-  const { log, receiver, adminUrl, config } = listening;
+  const { log, metrics, receiver, adminUrl, config } = listening;
   log.info({ receiver: addressOf(receiver), admin: adminUrl, ...summaryOf(config()), rescued }, 'ready');
+  setTimeout(metrics.measureNode, measuredAfterMs).unref();
   return runningApp(listening, starting.move());
 }
 

@@ -1,5 +1,4 @@
 import Counter from 'prom-client/lib/counter.js';
-import collectDefaultMetrics from 'prom-client/lib/defaultMetrics.js';
 import Gauge from 'prom-client/lib/gauge.js';
 import Histogram from 'prom-client/lib/histogram.js';
 import Registry from 'prom-client/lib/registry.js';
@@ -33,8 +32,6 @@ export function createMetrics(
   now = () => Date.now(),
 ) {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  for (const name of misnamed) registry.removeSingleMetric(name);
   const described = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) => ({
     name: `candidate_connector_${name}`,
     help,
@@ -175,6 +172,15 @@ export function createMetrics(
   };
   setReplicas(1, 0);
 
+  let ofNode: Promise<void> | undefined;
+  /** Node's own. They bring 30 files of OpenTelemetry with them, for which the start is not to wait. */
+  const measureNode = () => (ofNode ??= addNode());
+  async function addNode(): Promise<void> {
+    const { default: collectDefaultMetrics } = await import('prom-client/lib/defaultMetrics.js');
+    collectDefaultMetrics({ register: registry });
+    for (const name of misnamed) registry.removeSingleMetric(name);
+  }
+
   async function readVitals(): Promise<void> {
     for (const one of Object.values(vital)) one.remove();
     for (const one of [sinkOverdue, sinkOldestPending]) one.reset();
@@ -259,13 +265,15 @@ export function createMetrics(
       reloadFailed.set(0);
     },
     configReloadFailed: () => reloadFailed.set(1),
+    measureNode,
     /** In Prometheus's text format. `parts`: whether each can be used, as `/readyz` says. */
     async scrape(parts: readonly ReadinessPart[] = []) {
       for (const { part, ok } of parts) if (readyParts.has(part)) ready.set({ part }, Number(ok));
       queued.set(store.queued);
       dropped.inc(linesDropped() - droppedBefore);
       droppedBefore = linesDropped();
-      await Promise.all([readDeliveries(), readEvents(), readVitals(), readFailing(), readPaused()]);
+      const read = [readDeliveries(), readEvents(), readVitals(), readFailing(), readPaused()];
+      await Promise.all([measureNode(), ...read]);
       return { text: await registry.metrics(), contentType: registry.contentType };
     },
   };
