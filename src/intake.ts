@@ -7,7 +7,7 @@ import { type Event, type JsonMap, noFacts, unknownOfEvent } from './model.ts';
 import type { WholeRefusedEvent } from './model/notices.ts';
 import type { Worker } from './deliveries/worker.ts';
 import type { Inbox, ReceivedEvent } from './receiver/receive.ts';
-import { mayBeOfService, type RefusedFigures } from './ops/refused.ts';
+import type { RefusedFigures } from './ops/refused.ts';
 import { decide } from './rules/decide.ts';
 import { keptRejected } from './store/operations/receiving.ts';
 import type { Acceptance, Arrival, By, Store } from './store/store.ts';
@@ -138,9 +138,6 @@ export function createIntake(parts: IntakeParts, accept = accepting(parts)): Inb
     },
     keepRejected(request) {
       const mask = (text: string) => config().mask(text);
-      const { address, receivedAt: at } = request;
-      if (mayBeOfService(request))
-        refused?.add({ reason: 'content', from: mask(networkOf(address)), count: 1, first: at, last: at });
       const kept = {
         ...request,
         correlationId: request.correlationId && mask(request.correlationId),

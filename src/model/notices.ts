@@ -18,11 +18,8 @@ export type StuckState = (typeof stuckStates)[number];
 /** How the cause of what was delivered, but not to all whom it was for, begins; which action missed somebody follows. */
 export const missedCause = 'missed in';
 
-/**
- * Why an event was not taken: the store could not write, its sender's address is not allowed, its token was wrong, it came to
- * another path; or what came is not as events are.
- */
-export const refusalReasons = ['store', 'address', 'token', 'path', 'content'] as const;
+/** Why an event was not taken: the store could not write, its sender's address is not allowed, or its token was wrong. */
+export const refusalReasons = ['store', 'address', 'token'] as const;
 
 /** Events that were refused for one reason, from one source. */
 export interface RefusedEvents {
@@ -35,13 +32,13 @@ export interface RefusedEvents {
   readonly last: number;
 }
 
-/** Of a valid event that was refused for who sent it, or where to, and is kept until a person takes it in or puts it away. */
+/** Of a valid event that was refused for who sent it, and is kept until a person takes it in or puts it away. */
 export const refusedEventSpec = {
   id: { kind: 'text', shown: 'list' },
   /** When it came first. */
   at: { kind: 'time', shown: 'list' },
   from: { kind: 'text', shown: 'list', about: 'An address; of IPv6 a network.' },
-  reason: { kind: 'text', values: ['address', 'token', 'path'], shown: 'list' },
+  reason: { kind: 'text', values: ['address', 'token'], shown: 'list' },
   candidateId: { kind: 'text', shown: 'list' },
   candidateNumericalId: { kind: 'number', nullable: true },
   testId: { kind: 'number', shown: 'list' },

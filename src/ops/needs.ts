@@ -1,6 +1,6 @@
 import { program } from '../support/invocation.ts';
 import { lookupOf } from '../model.ts';
-import { type RefusedEvents, refusedEventSpec, type StuckState } from '../model/notices.ts';
+import type { RefusedEvents, StuckState } from '../model/notices.ts';
 import type { Reads, SinkFigures, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { english, type Wording } from '../words/wording.ts';
@@ -254,13 +254,7 @@ const refusalTexts = {
   store: { short: 'not stored', why: 'whyStore', advice: 'adviceStore' },
   address: { short: 'refused for the address', why: 'whyAddress', advice: 'adviceAddress' },
   token: { short: 'refused for the token', why: 'whyToken', advice: 'adviceToken' },
-  path: { short: 'sent to another path', why: 'whyPath', advice: 'advicePath' },
-  content: { short: 'refused for the content', why: 'whyContent', advice: 'adviceContent' },
 } as const satisfies { readonly [reason in RefusedEvents['reason']]: object };
-
-/** Whether valid events that are refused for this are kept. */
-export const isKept = (reason: RefusedEvents['reason']): boolean =>
-  refusedEventSpec.reason.values.some((one) => one === reason);
 
 const namedSources = 3;
 
@@ -281,10 +275,7 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
       const total = alike.reduce((sum, one) => sum + one.count, 0);
       const { short, why: whyText, advice } = refusalTexts[reason];
       const why = wording.say(whyText);
-      const fix = wording.say(advice, {
-        list: `${program} events --rejected`,
-        command: `${program} reconcile`,
-      });
+      const fix = wording.say(advice, { command: `${program} reconcile` });
       return {
         reason,
         from,
@@ -295,7 +286,7 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
         why,
         what: wording.say('refusedDetail', { count: total, from, why }),
         fix,
-        advice: isKept(reason) ? `${fix} ${takeIn}` : fix,
+        advice: reason === 'store' ? fix : `${fix} ${takeIn}`,
         command: `${program} ignore --reason ${reason}`,
       };
     },

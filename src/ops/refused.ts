@@ -1,7 +1,7 @@
 import type { RefusedEvents, WholeRefusedEvent } from '../model/notices.ts';
 import { keptOf, mostKept } from '../store/operations/refused/events.ts';
 import { addRefused } from '../store/operations/refused/figures.ts';
-import type { RejectedRequest, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 
 /** What comes meanwhile shares a write. */
@@ -13,10 +13,6 @@ const eventsPerWrite = 100;
 const mostCharacters = 8 * 2 ** 20;
 
 type Taking = Pick<Store, 'keepRefused' | 'keepRefusedEvents'>;
-
-/** JSON that is no event, or whatever the service marks as its own. Scans send other things, and need nobody. */
-export const mayBeOfService = ({ status, correlationId }: RejectedRequest): boolean =>
-  status === 422 || correlationId !== null;
 
 /**
  * What was refused: figures, and the events that a person may take in. Kept in memory, within bounds, until the store takes

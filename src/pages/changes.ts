@@ -10,7 +10,7 @@ import {
   retrySink,
   selected,
 } from '../deliveries/by-hand.ts';
-import { isKept, type SinkCondition } from '../ops/needs.ts';
+import type { SinkCondition } from '../ops/needs.ts';
 import { type Delivery, type DeliveryState, openStates, replayableStates } from '../model.ts';
 import { type RefusedEvents, refusalReasons } from '../model/notices.ts';
 import { inParts } from '../store/paging.ts';
@@ -254,7 +254,7 @@ export const seenButton = (reason: RefusedEvents['reason'], many: number, asked:
       {
         action: 'seen',
         button: `Seen: put away ${count(many, 'event')}`,
-        question: `Put away what is said of ${count(many, 'refused event')}?${isKept(reason) ? ' Events of it that are kept cannot be taken in any more.' : ''}`,
+        question: `Put away what is said of ${count(many, 'refused event')}?${reason !== 'store' ? ' Events of it that are kept cannot be taken in any more.' : ''}`,
       },
     ],
     asked,

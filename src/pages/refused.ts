@@ -1,7 +1,6 @@
 import { acceptRefused } from '../intake.ts';
 import { type RefusedEvent, type RefusedEvents, refusalReasons } from '../model/notices.ts';
-import { isKept, type Refusals, refusals } from '../ops/needs.ts';
-import { mayBeOfService } from '../ops/refused.ts';
+import { type Refusals, refusals } from '../ops/needs.ts';
 import { html, type Html } from '../support/html.ts';
 import { program } from '../support/invocation.ts';
 import { count } from '../support/text.ts';
@@ -37,7 +36,6 @@ export async function refusedCards(parts: Parts, asked: PageRequest): Promise<Ht
   });
   const areOvertaken = await parts.reads.haveFollowers(kept);
   const overtaken = new Set(kept.filter((_, place) => areOvertaken[place]));
-  const lost = refused.some(({ reason }) => reason === 'content') ? await noEvents(parts, asked) : [];
   return refusals([...refused, ...uncounted]).map((one) => {
     const events = kept.filter(({ reason }) => reason === one.reason);
     const canTick = events.length > 1 && asked.person.role === 'full';
@@ -46,7 +44,7 @@ export async function refusedCards(parts: Parts, asked: PageRequest): Promise<Ht
       const shown = { canTick, isFromMany, isOvertaken: overtaken.has(each) };
       return item(each, shown, parts, asked);
     });
-    const listed = folded(one.reason === 'content' ? lost : items);
+    const listed = folded(items);
     const list =
       canTick && listed
         ? askingForm(askingOf({}), selectedChoices, asked, { boxes: listed, isQuiet: true })
@@ -76,7 +74,7 @@ function card(
           <h3>Whom they are about</h3>
           ${list}
           ${
-            isKept(reason) &&
+            reason !== 'store' &&
             attempts < many &&
             html`<p>
               ${count(many - attempts, 'more event')} ${many - attempts === 1 ? 'is' : 'are'} not kept: look
@@ -187,26 +185,6 @@ function item(
       }
     </p>
   </li>`;
-}
-
-/** What was no event, as far as that can be told of each. Newest first. */
-async function noEvents({ reads }: Parts, { times }: PageRequest): Promise<Html[]> {
-  const requests = (await reads.rejectedRequests({ limit: shownEvents })).filter(mayBeOfService);
-  return requests.map(
-    ({ body, faults, receivedAt }) =>
-      html`<li>
-        <p class="break">
-          <b>${seen(candidateIn(body))}</b> ${times.short(receivedAt)} <br /><span class="muted small"
-            >${seen(faults.join(' '))}</span
-          >
-        </p>
-      </li>`,
-  );
-}
-
-function candidateIn(body: string): string {
-  const field = (name: string) => RegExp(`"${name}"\\s*:\\s*"?([^",}\\s]{1,40})`).exec(body)?.[1];
-  return field('candidateNumericalId') ?? field('candidateId') ?? 'Somebody';
 }
 
 const actions = {

@@ -7,7 +7,6 @@ import type { CandidateEvent, JsonMap } from '../model.ts';
 import type { RefusedEvents } from '../model/notices.ts';
 import { type Acceptance, type RejectedRequest, StoreUnavailable } from '../store/store.ts';
 import { readTraceparent, traceIdOf } from '../support/trace.ts';
-import { nothingHere } from '../http/server.ts';
 import { readBody, readContent } from './body.ts';
 import { type Caller, correlationOf, explainAddress, gateOf, judgeCaller } from './caller.ts';
 
@@ -17,11 +16,8 @@ export interface Inbox {
   accept(received: ReceivedEvent): Promise<Acceptance>;
   /** Stores a request that was refused for its content, if possible. Must not throw. Nobody waits for it. */
   keepRejected(request: RejectedRequest): void;
-  /**
-   * Counts an event that was refused for its sender or path, which may be meant to be right: then it is kept; or that could not
-   * be stored. Must not throw.
-   */
-  keepRefused(reason: RefusedReason, address: string, received: ReceivedEvent): void;
+  /** Counts an event that was refused for its sender, who may be wanted: then it is kept; or that could not be stored. Must not throw. */
+  keepRefused(reason: RefusedEvents['reason'], address: string, received: ReceivedEvent): void;
 }
 
 export interface ReceivedEvent {
@@ -68,23 +64,13 @@ interface RefusedReply {
 /** Anybody may call, so what refused callers send is read within bounds. */
 const refusedBodyMs = 5000;
 
-/** Why a valid event is refused. */
-export type RefusedReason = Exclude<RefusedEvents['reason'], 'content'>;
-
-const refusalReasons: Partial<Record<number, RefusedReason>> = {
+const refusalReasons: Partial<Record<number, RefusedEvents['reason']>> = {
   401: 'token',
   403: 'address',
-  404: 'path',
   503: 'store',
 };
 
-/** Without the query, which may hold the token. */
-function pathOf({ url = '' }: IncomingMessage): string {
-  const end = url.indexOf('?');
-  return end === -1 ? url : url.slice(0, end);
-}
-
-/** Handles a request: checks path, caller, size and content, hands the event to the inbox, answers. */
+/** Handles a request: checks caller, size and content, hands the event to the inbox, answers. */
 export function receiving(parts: ReceiveParts): Receive {
   const { tokens, inbox, accessLog, metrics, retryAfterS, bodyTimeoutMs } = parts;
   let placesForRefused = parts.mostRefused;
@@ -117,8 +103,7 @@ export function receiving(parts: ReceiveParts): Receive {
       const content = await contentOf(req, res, maxBodyBytes, bodyTimeoutMs);
       return 'refusal' in content ? content : store({ ...content, ...received });
     }
-    const mayBeEvent = refusalReasons[refusal.status] !== undefined && req.method === 'POST';
-    if (!mayBeEvent || placesForRefused === 0) return { refusal };
+    if (refusalReasons[refusal.status] === undefined || placesForRefused === 0) return { refusal };
     // People have to know of events that were refused.
     placesForRefused -= 1;
     const content = await contentOf(req, res, maxBodyBytes, Math.min(bodyTimeoutMs, refusedBodyMs)).finally(
@@ -138,10 +123,7 @@ export function receiving(parts: ReceiveParts): Receive {
     const { id: correlationId, unusable } = correlationOf(req.headers, config.correlationHeader);
     const traceparent = readTraceparent(req.headers['traceparent'] as string | undefined);
     const received = { correlationId, traceparent, receivedAt };
-    const judged =
-      pathOf(req) === config.path
-        ? judgeCaller(req, gate, caller, (given) => tokens.judge(given, receivedAt))
-        : nothingHere;
+    const judged = judgeCaller(req, gate, caller, (given) => tokens.judge(given, receivedAt));
     const refused = judged && 'status' in judged ? judged : null;
     const former = judged && 'warning' in judged ? judged.warning : null;
     const answer = await answerTo(req, res, config, refused, received);
@@ -162,7 +144,7 @@ export function receiving(parts: ReceiveParts): Receive {
       address,
       durationMs,
       ...(warning !== null && { warning }),
-      ...('refusal' in answer && refusalDetails(req, answer, caller, config)),
+      ...('refusal' in answer && refusalDetails(answer, caller, config)),
     });
     if (!('refusal' in answer)) return;
     const { event, body, refusal } = answer;
@@ -228,7 +210,6 @@ function traceIn(traceparent: string | null, answer: Acceptance | RefusedReply):
 }
 
 function refusalDetails(
-  req: IncomingMessage,
   { refusal, error }: RefusedReply,
   caller: Caller,
   config: ReceiverConfig,
@@ -237,8 +218,6 @@ function refusalDetails(
     detail: refusal.detail,
     ...(refusal.faults && { faults: faultLines(refusal.faults) }),
     ...(refusal.status === 403 && explainAddress(caller, config)),
-    // Most likely a scan, or a wrong webhook URL at the service.
-    ...(refusal === nothingHere && { method: req.method ?? '', path: pathOf(req).slice(0, 200) }),
     // An expected failure needs no stack.
     ...(error && !(error instanceof StoreUnavailable) && { err: error }),
   };

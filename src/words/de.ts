@@ -141,16 +141,11 @@ export const de = {
   whyStore: 'Der Speicher war nicht beschreibbar',
   whyAddress: 'In receiver.allowFrom fehlt diese Adresse',
   whyToken: 'Der Token fehlte oder war falsch',
-  whyPath: 'Der Pfad ist nicht der von receiver.path',
-  whyContent: 'Der Inhalt ist nicht der eines Ereignisses',
   adviceStore:
     'Der Dienst sendet ein Ereignis noch einmal und dann nie wieder: dort nachsehen, wer inzwischen fertig wurde, und im Log die Ursache suchen. Mit einem Export von dort findet {command} sie.',
   adviceAddress:
     'Ist das der Dienst, gehört seine Adresse in receiver.allowFrom ([published, …]); ist es ein eigener Proxy, fehlt receiver.trustProxy.',
   adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',
-  advicePath: 'Die „Webhook URL“ im Konto des Dienstes berichtigen, oder receiver.path.',
-  adviceContent:
-    'Vielleicht sendet der Dienst jetzt etwas anderes, und nichts davon noch einmal: {list} nennt, was falsch war. Im Dienst nachsehen, um wen es ging; mit einem Export von dort findet {command} sie.',
   takeIn:
     'Was davon aufbewahrt ist, listet {list}, und {accept} nimmt es auf; wer dort fehlt, steht im Dienst.',
   refusedOnce: 'Es kam vor {time}.',

@@ -147,16 +147,11 @@ export const en = {
   whyStore: 'the store could not be written',
   whyAddress: 'receiver.allowFrom does not have that address',
   whyToken: 'the token was missing or wrong',
-  whyPath: 'the path is not that of receiver.path',
-  whyContent: 'the content is not that of an event',
   adviceStore:
     'The service sends an event once more, and never again: look there for who finished meanwhile, and in the log for the cause. With an export of it, {command} finds them.',
   adviceAddress:
     'If that is the service, add its address to receiver.allowFrom ([published, …]); if it is a proxy of yours, set receiver.trustProxy.',
   adviceToken: "Compare receiver.token with the Webhook URL in the service's account.",
-  advicePath: "Correct the Webhook URL in the service's account, or receiver.path.",
-  adviceContent:
-    'The service may have changed what it sends, and sends none of it again: {list} says what was wrong. Look in the service for whom it was about; with an export of it, {command} finds them.',
   takeIn:
     'What is kept of it is listed by {list}, and taken in by {accept}; look in the service for who is not there.',
   refusedOnce: 'It came {time} ago.',

@@ -138,16 +138,11 @@ export const es = {
   whyStore: 'no se podía escribir en el almacenamiento',
   whyAddress: 'receiver.allowFrom no contiene esa dirección',
   whyToken: 'el token faltaba o era incorrecto',
-  whyPath: 'la ruta no es la de receiver.path',
-  whyContent: 'el contenido no es el de un evento',
   adviceStore:
     'El servicio envía un evento una vez más y nunca otra: mira allí quién ha terminado entretanto, y busca la causa en el registro. Con una exportación de allí, {command} los encuentra.',
   adviceAddress:
     'Si es el servicio, añade su dirección a receiver.allowFrom ([published, …]); si es un proxy propio, configura receiver.trustProxy.',
   adviceToken: 'Compara receiver.token con la «Webhook URL» de la cuenta del servicio.',
-  advicePath: 'Corrige la «Webhook URL» en la cuenta del servicio, o receiver.path.',
-  adviceContent:
-    'Quizá el servicio ha cambiado lo que envía, y no vuelve a enviar nada de ello: {list} dice qué estaba mal. Mira en el servicio de quién se trataba; con una exportación de allí, {command} los encuentra.',
   takeIn:
     'Lo que se conserva de ello se ve con {list} y se incorpora con {accept}; mira en el servicio quién falta ahí.',
   refusedOnce: 'Llegó hace {time}.',

@@ -142,16 +142,11 @@ export const fr = {
   whyStore: 'le stockage n’acceptait pas l’écriture',
   whyAddress: 'receiver.allowFrom ne contient pas cette adresse',
   whyToken: 'le jeton manquait ou était faux',
-  whyPath: 'le chemin n’est pas celui de receiver.path',
-  whyContent: 'le contenu n’est pas celui d’un événement',
   adviceStore:
     'Le service renvoie un événement une seule fois, puis plus jamais : regardez-y qui a fini entre-temps, et cherchez la cause dans le journal. Avec un export de celui-ci, {command} les trouve.',
   adviceAddress:
     'Si c’est le service, ajoutez son adresse à receiver.allowFrom ([published, …]) ; si c’est l’un de vos proxys, réglez receiver.trustProxy.',
   adviceToken: 'Comparez receiver.token avec la « Webhook URL » du compte du service.',
-  advicePath: 'Corrigez la « Webhook URL » dans le compte du service, ou receiver.path.',
-  adviceContent:
-    'Le service a peut-être changé ce qu’il envoie, et n’en renvoie rien : {list} dit ce qui n’allait pas. Regardez dans le service qui était concerné ; avec un export de celui-ci, {command} les trouve.',
   takeIn:
     'Ce qui en est conservé est listé par {list} et repris par {accept} ; cherchez dans le service qui n’y figure pas.',
   refusedOnce: 'Il est arrivé il y a {time}.',

@@ -157,16 +157,11 @@ export const hr = {
   whyStore: 'u spremište se nije moglo pisati',
   whyAddress: 'receiver.allowFrom ne sadrži tu adresu',
   whyToken: 'token nedostaje ili je pogrešan',
-  whyPath: 'putanja nije ona iz receiver.path',
-  whyContent: 'sadržaj nije sadržaj događaja',
   adviceStore:
     'Servis događaj šalje još jednom i više nikad: ondje pogledajte tko je u međuvremenu završio, a uzrok potražite u logu. S njegovim izvozom {command} ih pronalazi.',
   adviceAddress:
     'Ako je to servis, dodajte njegovu adresu u receiver.allowFrom ([published, …]); ako je to vaš proxy, postavite receiver.trustProxy.',
   adviceToken: 'Usporedite receiver.token s „Webhook URL” na računu servisa.',
-  advicePath: 'Ispravite „Webhook URL” na računu servisa ili receiver.path.',
-  adviceContent:
-    'Servis je možda promijenio ono što šalje i ništa od toga ne šalje ponovno: {list} navodi što nije valjalo. U servisu pogledajte o kome je riječ; s njegovim izvozom {command} ih pronalazi.',
   takeIn:
     'Što je od toga sačuvano navodi {list}, a preuzima {accept}; u servisu pogledajte tko ondje nedostaje.',
   refusedOnce: 'Stigao je prije {time}.',

@@ -141,16 +141,11 @@ export const it = {
   whyStore: 'non era possibile scrivere nell’archivio',
   whyAddress: 'receiver.allowFrom non contiene questo indirizzo',
   whyToken: 'il token mancava o era sbagliato',
-  whyPath: 'il percorso non è quello di receiver.path',
-  whyContent: 'il contenuto non è quello di un evento',
   adviceStore:
     'Il servizio invia un evento ancora una volta e poi mai più: guarda lì chi ha finito nel frattempo, e cerca la causa nel log. Con una sua esportazione, {command} li trova.',
   adviceAddress:
     'Se è il servizio, aggiungi il suo indirizzo a receiver.allowFrom ([published, …]); se è un tuo proxy, imposta receiver.trustProxy.',
   adviceToken: 'Confronta receiver.token con la «Webhook URL» dell’account del servizio.',
-  advicePath: 'Correggi la «Webhook URL» nell’account del servizio, o receiver.path.',
-  adviceContent:
-    'Forse il servizio ha cambiato ciò che invia, e non ne invia più nulla: {list} dice che cosa non andava. Guarda nel servizio di chi si trattava; con una sua esportazione, {command} li trova.',
   takeIn:
     'Ciò che ne è conservato è elencato da {list} e viene accolto con {accept}; guarda nel servizio chi manca.',
   refusedOnce: 'È arrivato {time} fa.',

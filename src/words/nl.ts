@@ -142,16 +142,11 @@ export const nl = {
   whyStore: 'er kon niet naar de opslag worden geschreven',
   whyAddress: 'receiver.allowFrom bevat dat adres niet',
   whyToken: 'het token ontbrak of was onjuist',
-  whyPath: 'het pad is niet dat van receiver.path',
-  whyContent: 'de inhoud is niet die van een gebeurtenis',
   adviceStore:
     'De dienst stuurt een gebeurtenis nog één keer en daarna nooit meer: kijk daar wie intussen klaar is, en zoek de oorzaak in het logboek. Met een export ervan vindt {command} ze.',
   adviceAddress:
     'Is dat de dienst, voeg het adres dan toe aan receiver.allowFrom ([published, …]); is het een eigen proxy, stel dan receiver.trustProxy in.',
   adviceToken: 'Vergelijk receiver.token met de ‘Webhook URL’ in het account van de dienst.',
-  advicePath: 'Verbeter de ‘Webhook URL’ in het account van de dienst, of receiver.path.',
-  adviceContent:
-    'Misschien stuurt de dienst nu iets anders, en daarvan niets nog een keer: {list} zegt wat er niet klopte. Kijk in de dienst om wie het ging; met een export ervan vindt {command} ze.',
   takeIn: 'Wat ervan is bewaard, toont {list}, en {accept} neemt het op; kijk in de dienst wie er ontbreekt.',
   refusedOnce: 'Die kwam {time} geleden.',
   refusedOften: 'De eerste kwam {first} geleden, de laatste {last} geleden.',

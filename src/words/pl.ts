@@ -180,16 +180,11 @@ export const pl = {
   whyStore: 'nie można było zapisać danych',
   whyAddress: 'receiver.allowFrom nie zawiera tego adresu',
   whyToken: 'brak tokenu lub token jest błędny',
-  whyPath: 'ścieżka nie jest tą z receiver.path',
-  whyContent: 'treść nie jest treścią zdarzenia',
   adviceStore:
     'Serwis wysyła zdarzenie jeszcze raz i nigdy więcej: sprawdź tam, kto w tym czasie skończył, a przyczyny szukaj w dzienniku. Z jego eksportem {command} ich znajdzie.',
   adviceAddress:
     'Jeśli to serwis, dodaj jego adres do receiver.allowFrom ([published, …]); jeśli to twoje proxy, ustaw receiver.trustProxy.',
   adviceToken: 'Porównaj receiver.token z „Webhook URL” na koncie serwisu.',
-  advicePath: 'Popraw „Webhook URL” na koncie serwisu albo receiver.path.',
-  adviceContent:
-    'Serwis mógł zmienić to, co wysyła, i nie wyśle tego ponownie: {list} podaje, co było nie tak. Sprawdź w serwisie, o kogo chodziło; z jego eksportem {command} ich znajdzie.',
   takeIn: 'Co z tego zachowano, wymienia {list}, a przyjmuje {accept}; sprawdź w serwisie, kogo tam brakuje.',
   refusedOnce: 'Przyszło {time} temu.',
   refusedOften: 'Pierwsze przyszło {first} temu, ostatnie {last} temu.',

@@ -137,16 +137,11 @@ export const pt = {
   whyStore: 'não era possível gravar no armazenamento',
   whyAddress: 'receiver.allowFrom não contém esse endereço',
   whyToken: 'o token faltava ou estava errado',
-  whyPath: 'o caminho não é o de receiver.path',
-  whyContent: 'o conteúdo não é o de um evento',
   adviceStore:
     'O serviço envia um evento mais uma vez e nunca mais: veja lá quem terminou nesse meio-tempo, e procure a causa no log. Com uma exportação dele, {command} encontra-os.',
   adviceAddress:
     'Se for o serviço, adicione o endereço dele a receiver.allowFrom ([published, …]); se for um proxy seu, configure receiver.trustProxy.',
   adviceToken: 'Compare receiver.token com a “Webhook URL” na conta do serviço.',
-  advicePath: 'Corrija a “Webhook URL” na conta do serviço, ou receiver.path.',
-  adviceContent:
-    'Talvez o serviço tenha mudado o que envia, e não envia nada disso outra vez: {list} diz o que estava errado. Veja no serviço de quem se tratava; com uma exportação dele, {command} encontra-os.',
   takeIn:
     'O que foi guardado aparece com {list} e é aceito com {accept}; veja no serviço quem está faltando.',
   refusedOnce: 'Chegou há {time}.',

@@ -194,55 +194,6 @@ test('hostile text stays text in a terminal, and ignore and forget erase what is
   expect((await command('accept')).code).toBe(2);
 });
 
-test('what the service sends to another path, or says otherwise, needs a person until it is put away; scans need nobody', async () => {
-  const { app, command, api, told } = await refusing();
-  const send = async (path: string, body: string, headers: Record<string, string> = {}, method = 'POST') => {
-    const response = await fetch(new URL(`${path}?token=s3cret`, app.receiverUrl), {
-      method,
-      headers: { 'content-type': 'application/json', 'x-forwarded-for': allowed, ...headers },
-      ...(method === 'POST' && { body }),
-    });
-    return response.status;
-  };
-  const here = new URL(app.receiverUrl).pathname;
-  const plain = { 'content-type': 'text/plain' };
-  const ofService = { 'x-service-correlationid': 'c-1' };
-  const event = (status = 'Completed') => JSON.stringify({ candidateId: 'dana', testId: 7, status });
-  const scans = [
-    await send('/wp-login.php', '', {}, 'GET'),
-    await send('/xmlrpc.php', '<methodCall/>', plain),
-    await send('/rpc', '{"jsonrpc":"2.0"}', ofService),
-    await send(here, '', {}, 'GET'),
-    await send(here, 'cmd=id', plain),
-  ];
-  expect(scans).toEqual([404, 404, 404, 405, 415]);
-  expect(await command('status')).toMatchObject({ code: 0 });
-
-  const lost = [
-    await send('/old', event()),
-    await send(here, event('Passed')),
-    await send(here, event(), { ...plain, ...ofService }),
-  ];
-  expect(lost).toEqual([404, 422, 415]);
-  const { totals, items } = await api('/refused');
-  const counted = totals.map(({ reason, from, count }: any) => [reason, from, count]);
-  expect(counted.toSorted()).toEqual([
-    ['content', allowed, 2],
-    ['path', allowed, 1],
-  ]);
-  expect(items).toMatchObject([{ reason: 'path', candidateId: 'dana' }]);
-  expect(await command('status')).toMatchObject({
-    code: 4,
-    out: expect.stringMatching(
-      /^A person is needed: 2 events were refused for the content, 1 event was sent to another path\./,
-    ),
-  });
-  await command('accept', items[0].id, '--yes');
-  await vi.waitFor(() => expect(told()).toEqual(['dana']), 10_000);
-  await command('ignore', '--reason', 'content');
-  expect(await command('status')).toMatchObject({ code: 0 });
-});
-
 test('the page lists what is kept by sender, asks first, takes in and puts away; hostile text stays text there', async () => {
   const { app, post, api, told } = await refusing();
   const later = '2001:db8:1:2::7';

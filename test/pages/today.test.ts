@@ -127,8 +127,7 @@ test('nothing is called all right beside what was refused or waits', async () =>
   const paused = await page('/');
   expect(paused).toContain('What comes for ats waits, as somebody paused it.');
   expect(paused).not.toContain('Events are delivered');
-  // As scans do: nobody has to see to it.
-  expect((await fetch(app.receiverUrl, { method: 'POST', body: 'cmd=id' })).status).toBe(415);
+  expect((await post(app, { candidateId: 'Dana', status: 'Lost' })).status).toBe(422);
   for (const [path, right] of [
     ['/', 'Nothing needs a person'],
     ['/attention', 'Nothing needs you'],

@@ -100,7 +100,7 @@ const declared = {
     'notices',
     'audit',
   ]),
-  refused: flag('--refused', 'list the events that were refused for their sender or path instead').conflicts([
+  refused: flag('--refused', 'list the events that were refused for who sent them instead').conflicts([
     'since',
     ...ofEvents,
     'notices',

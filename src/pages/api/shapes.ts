@@ -137,9 +137,7 @@ const stuck = z.object({ sink: z.string(), count, reason: z.string(), since: tim
 export const refused = z.object({
   reason: z
     .enum(refusalReasons)
-    .describe(
-      'The store could not take them, the address is not allowed, the token or the path was wrong, or they are no events.',
-    ),
+    .describe('The store could not take them, the address is not allowed, or the token was wrong.'),
   from: z.string().describe('An address; of IPv6 a network; `others` for all beyond 50 sources.'),
   count,
   first: time,

@@ -135,10 +135,10 @@ export function sinkRate({ figures }: SinkStatus, times: Times): Html | null {
   return html`${worked}${worked && tried && ', '}${tried}`;
 }
 
-/** What came today and was refused as no event, unless that needs a person. Nothing is called all right beside it. */
+/** What came today and was refused as no event. Nothing is called all right beside it. */
 export const rejectedNotice = (status: Status): Html | false =>
   status.rejectedToday > 0 &&
-  status.refused.every(({ reason }) => reason !== 'content') &&
   html`<p class="notice wait">
-    <b>${rejectedWords(status)}</b>. <code>${program} events --rejected</code> says why.
+    <b>${rejectedWords(status)}</b>, and nobody was told of it. <code>${program} events --rejected</code> says
+    why.
   </p>`;
