@@ -1,5 +1,5 @@
 import type { Operation } from './operation.ts';
-import { StoreUnavailable } from './store.ts';
+import { StoreUnavailable } from './driver.ts';
 import type { Tallies } from './tallies.ts';
 
 export type Work = (tallies: Tallies) => Operation<unknown>;

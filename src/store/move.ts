@@ -3,7 +3,7 @@ import { storable } from '../support/text.ts';
 import { liveReplicas } from './operations/leases.ts';
 import { all, get, lock, query, run, together, type Operation, type Value } from './operation.ts';
 import { places } from './rows.ts';
-import { type Driver, StoreUnavailable } from './store.ts';
+import { type Driver, StoreUnavailable } from './driver.ts';
 
 interface Table {
   readonly name: string;

@@ -1,10 +1,11 @@
 import { isPostgres, withoutPassword } from '../support/store-url.ts';
 import { type MovedTable, move, type MoveProgress, refuseUnfinished } from './move.ts';
 import { sqliteDriver } from './sqlite.ts';
-import { ThreadReads } from './reads.ts';
+import { ThreadReads } from './sqlite/reads.ts';
 import { type BackupResult, copySqlite, type Progress } from './sqlite/backup.ts';
 import { resolveLinks } from './sqlite/files.ts';
-import { type Driver, type OpenOptions, type Reads, type Store, storeOn, StoreUnavailable } from './store.ts';
+import { type Driver, type OpenOptions, StoreUnavailable } from './driver.ts';
+import { type Reads, type Store, storeOn } from './store.ts';
 
 /**
  * Opens the store of a config's `store.url`: `sqlite:` and a file's path, or `postgres:` as PostgreSQL's own programs

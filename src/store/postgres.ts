@@ -1,4 +1,5 @@
-import { type Driver, type Store, storeOn, StoreUnavailable } from './store.ts';
+import { type Driver, StoreUnavailable } from './driver.ts';
+import { type Store, storeOn } from './store.ts';
 import { now as clockNow } from './operations/leases.ts';
 import { get, query, type Operation, type Statement } from './operation.ts';
 import { Connections, type ConnectionLimits } from './postgres/connections.ts';

@@ -23,7 +23,8 @@ import { refuseBesideRescued } from './sqlite/rescue.ts';
 import { countIn } from './sqlite/traces.ts';
 import { ServingLock } from './sqlite/serving-lock.ts';
 import type { SyncFile } from './sqlite/wal.ts';
-import { type Driver, type OpenOptions, type Store, storeOn, StoreUnavailable } from './store.ts';
+import { type Driver, type OpenOptions, StoreUnavailable } from './driver.ts';
+import { type Store, storeOn } from './store.ts';
 import { Tallies } from './tallies.ts';
 
 interface SqliteLimits extends GroupCommitLimits {

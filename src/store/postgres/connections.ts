@@ -4,7 +4,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { type ClientBase, DatabaseError, Pool, type PoolClient, type PoolConfig } from 'pg';
 import { postgresSteps } from '../schema/steps.ts';
 import type { Statement } from '../operation.ts';
-import { StoreUnavailable } from '../store.ts';
+import { StoreUnavailable } from '../driver.ts';
 import { optionsFault, parseHostUrl, urlsOfHosts } from '../../support/store-url.ts';
 import { explained, failureKind, type StoreAddress, readOnlyCode } from './failures.ts';
 import { type Keeping, send } from './pipeline.ts';

@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { StoreUnavailable } from '../store.ts';
+import { StoreUnavailable } from '../driver.ts';
 
 /**
  * What a failure means for a transaction. `again`: another one was in the way, and this one was undone; `lost`: the

@@ -2,7 +2,7 @@ import { DatabaseError } from 'pg';
 import type { Work } from '../group-commit.ts';
 import type { Statement } from '../operation.ts';
 import { tallied } from '../operations/housekeeping.ts';
-import { StoreUnavailable } from '../store.ts';
+import { StoreUnavailable } from '../driver.ts';
 import { Tallies } from '../tallies.ts';
 import type { Connections } from './connections.ts';
 import { explained, failureKind } from './failures.ts';

@@ -1,6 +1,6 @@
 import { all, get, query, run, type Operation } from '../operation.ts';
 import { postgresSteps } from '../schema/steps.ts';
-import { type OpenOptions, StoreUnavailable } from '../store.ts';
+import { type OpenOptions, StoreUnavailable } from '../driver.ts';
 import type { Connections } from './connections.ts';
 import type { StoreAddress } from './failures.ts';
 import { inLockstep } from './lockstep.ts';

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { distrust } from '../operations/housekeeping.ts';
 import { query } from '../operation.ts';
-import { StoreUnavailable } from '../store.ts';
+import { StoreUnavailable } from '../driver.ts';
 import { Database, runOn } from './database.ts';
 import { unavailable } from './failures.ts';
 import { inodeOf, refuseOtherWal, refuseOthers, resolveLinks } from './files.ts';

@@ -1,5 +1,5 @@
 import { query } from '../operation.ts';
-import { type OpenOptions, StoreUnavailable } from '../store.ts';
+import { type OpenOptions, StoreUnavailable } from '../driver.ts';
 import { Database } from './database.ts';
 import { failureKind, isReadOnly, unavailable, unsynced } from './failures.ts';
 import { bytesOf, inodeOf, tryTo, refuseOtherWal } from './files.ts';

@@ -1,5 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
-import { StoreUnavailable } from '../store.ts';
+import { StoreUnavailable } from '../driver.ts';
 import { codeOf, diskFull } from './files.ts';
 
 /** What a SQLite error means for the caller: wait for another process, refuse for now, or a bug to fix. */

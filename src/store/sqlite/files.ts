@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { mkdir, statfs } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { NoRoom, StoreUnavailable } from '../store.ts';
+import { NoRoom, StoreUnavailable } from '../driver.ts';
 
 /** The identity of the file at a path, or undefined. No other file can get it while the file is open. */
 export function inodeOf(path: string): number | undefined {

@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../store.ts';
+import { StoreUnavailable } from '../driver.ts';
 import { query } from '../operation.ts';
 import type { Database } from './database.ts';
 import { sqliteSteps } from '../schema/steps.ts';

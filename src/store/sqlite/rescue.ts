@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { run } from '../operation.ts';
-import { StoreUnavailable } from '../store.ts';
+import { StoreUnavailable } from '../driver.ts';
 import { sync } from './backup.ts';
 import { type Database, runOn } from './database.ts';
 

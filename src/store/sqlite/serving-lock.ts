@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { printable } from '../../support/text.ts';
-import { StoreUnavailable } from '../store.ts';
+import { StoreUnavailable } from '../driver.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
 

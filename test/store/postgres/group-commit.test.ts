@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { all, get, lock, query, run, together, type Operation } from '../../../src/store/operation.ts';
 import { postgresDriver, type PostgresOptions } from '../../../src/store/postgres.ts';
-import { type Driver, StoreUnavailable } from '../../../src/store/store.ts';
+import type { Driver } from '../../../src/store/driver.ts';
+import { StoreUnavailable } from '../../../src/store/store.ts';
 import type { Tallies } from '../../../src/store/tallies.ts';
 import { freshName, freshSchema, PostgresProxy, PostgresServer, sql } from '../../fixtures/postgres.ts';
 

@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { all, get, query, run } from '../../../src/store/operation.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import { sqliteDriver } from '../../../src/store/sqlite.ts';
-import { type Driver, StoreUnavailable } from '../../../src/store/store.ts';
+import type { Driver } from '../../../src/store/driver.ts';
+import { StoreUnavailable } from '../../../src/store/store.ts';
 import type { Tallies } from '../../../src/store/tallies.ts';
 
 const insert = (text: string) =>

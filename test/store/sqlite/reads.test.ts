@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { type ReadLimits, ThreadReads } from '../../../src/store/reads.ts';
+import { type ReadLimits, ThreadReads } from '../../../src/store/sqlite/reads.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
 import { arrival, configId, slowDown, t0 } from '../../contract/store-fixtures.ts';

@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ReadReply, ReadRequest } from './reads.ts';
-import { Database, runOn } from './sqlite/database.ts';
-import { failureKind, unavailable } from './sqlite/failures.ts';
-import { callsOf, reads } from './store.ts';
+import { Database, runOn } from './database.ts';
+import { failureKind, unavailable } from './failures.ts';
+import { callsOf, reads } from '../store.ts';
 
 /** The thread in which a SQLite file is read for people who look; see ThreadReads. */
 

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { callsOf, type Reads, reads, StoreUnavailable } from './store.ts';
+import { StoreUnavailable } from '../driver.ts';
+import { callsOf, type Reads, reads } from '../store.ts';
 
 export interface ReadRequest {
   readonly id: number;
