@@ -11,7 +11,8 @@ import {
 } from '../../rules/plan.ts';
 import type { EventStory } from '../../store/store.ts';
 import { type Path, pathText, textAt, valueAt } from '../../support/json.ts';
-import { type LoadOptions, referenceFaults } from '../load.ts';
+import type { LoadOptions } from '../load.ts';
+import { referenceFaults } from '../text/reference-faults.ts';
 import { actionsOf, entries, type PlanSource } from '../plan-source.ts';
 import { buildPlan } from '../build-plan.ts';
 import { Values } from '../text/references.ts';
