@@ -46,9 +46,9 @@ export function readCatalog(raw: Json | undefined, lookups: LookupFields, readin
   return { tests, keys };
 }
 
-/** What a config as written calls a test; empty where it does not. */
+/** What a config as written calls a test; empty where it does not. What comes from outside is shown as it is written. */
 export const catalogName = (config: Json, testId: string | number): string =>
-  textAt(valueAt(config, ['catalog', String(testId)]), 'name');
+  textAt(valueAt(config, ['catalog', String(testId)]), 'name').replaceAll('$${', () => '${');
 
 /** An entry by its test's id. It has all keys that any entry has. */
 export function testLookup({

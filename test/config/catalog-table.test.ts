@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { catalogName } from '../../src/config/catalog.ts';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { markOf, reloadConfig, watchConfig } from '../../src/config/live/reload.ts';
@@ -39,6 +40,11 @@ test('a table is a catalog: texts as written, and numbers where a column has onl
     'tests.csv:1:28 no rule can name "Hiring manager": use letters, digits, "_" and "-" only',
   ]);
   expect([...files.keys()]).toEqual(['tests.csv']);
+});
+
+test('lists name a test as its cell does', () => {
+  for (const name of ['${HOME}', 'a $${x} b $ {'])
+    expect(catalogName(withTable(`test,name\n1,${name}\n`).planSource, 1)).toBe(name);
 });
 
 test('a table changes the plan as entries do, and the stored plan needs it no more', () => {
