@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { type EventSearch, type EventStory, isFound, StoreUnavailable } from '../../src/store/store.ts';
+import { languages } from '../../src/words/wording.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,
@@ -224,6 +225,11 @@ export function reading(bench: () => Bench): void {
     // As messages have it.
     expect(await meant('Candidate 20971')).toEqual(['twice-1', 'twice-2']);
     expect(await meant('#20971')).toEqual(['twice-1', 'twice-2']);
+    for (const { candidateCompleted } of Object.values(languages))
+      expect(await meant(candidateCompleted.replace(/\{candidate\}.*/, '20971'))).toEqual([
+        'twice-1',
+        'twice-2',
+      ]);
     expect(await meant('Candidate 6f1c2d3e…')).toEqual([guid]);
     expect(await meant('candidate 5')).toEqual(['candidate 5']);
     // Too short, and no pattern of the database.

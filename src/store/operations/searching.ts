@@ -277,12 +277,12 @@ export function* candidatesNumbered(numbers: readonly number[]): Operation<Map<n
 
 /**
  * A GUID is stored as 32 hex digits, however it is written. Messages end the beginning of an id with "…", and put "Candidate"
- * before it or before the number, or "#".
+ * before it or before the number, in any of their languages, or "#".
  */
 function asStored(text: string): string {
   const written = text
     .trim()
-    .replace(/^(?:candidate\s+)?#?(?=\d+$|[0-9a-f-]{6,}…?$)/i, '')
+    .replace(/^(?:[ck]and[iy]da[\p{L}()/]*\s+)?#?(?=\d+$|[0-9a-f-]{6,}…?$)/iu, '')
     .replace(/…$/u, '');
   const digits = written.replaceAll(/[{}()-]/g, '');
   return /^[0-9a-f]{32}$/i.test(digits) || /^[0-9a-f]{8}-[0-9a-f-]{0,27}$/i.test(written)
