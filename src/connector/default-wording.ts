@@ -67,7 +67,10 @@ function filled(name: string, prefix: string, parts: { readonly [key: string]: s
   return `${before.join('')}{{ ${name} | say${values.length > 0 ? `: ${values.join(', ')}` : ''} }}`;
 }
 
-/** What stands there if a field of the look-up `candidate` is known, and otherwise. */
+/** What an API knows of a candidate may come from another test: beside one without a result it would mislead. */
+const ofResult: ReadonlySet<string> = new Set(['score', 'report']);
+
+/** What stands there if a field of the look-up `candidate` is known and belongs to the event, and otherwise. */
 export function ifKnown(
   { candidate, fields }: Around,
   field: string,
@@ -76,7 +79,8 @@ export function ifKnown(
 ): string {
   const value = `${candidate}.${field}`;
   if (!fields.has(field)) return otherwise;
-  return `{% if ${value} %}${known(value)}${otherwise && `{% else %}${otherwise}`}{% endif %}`;
+  const belongs = ofResult.has(field) ? ' and event.status == "Completed"' : '';
+  return `{% if ${value}${belongs} %}${known(value)}${otherwise && `{% else %}${otherwise}`}{% endif %}`;
 }
 
 /** What is said, and the score where it is known: `…: 87%`. */

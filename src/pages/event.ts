@@ -39,7 +39,7 @@ export const eventPage: Page = {
       searchOf(asked, parts).then((wanted) => parts.reads.neighbours(wanted, story.event.id)),
     ]);
     const { event, deliveries } = shown;
-    const known = knownOf(shown.lookups, asked.person);
+    const known = knownOf(shown.lookups, asked.person, event.status);
     const test = testName(parts.config(), event.testId);
     return {
       title: `Candidate ${candidateName(event, known)}: ${[statusNames[event.status], test, known.score].filter(Boolean).join(', ')}`,

@@ -77,7 +77,7 @@ function eventRow(story: EventStory, { query, times, person }: PageRequest, part
   const { event, duplicates, deliveries, lookups } = story;
   const { candidateId, candidateNumericalId } = event;
   const isBad = deliveries.some(({ state }) => state === 'dead' || state === 'held');
-  const { name, score } = knownOf(lookups, person);
+  const { name, score } = knownOf(lookups, person, event.status);
   const number = candidateNumericalId === null ? name : String(candidateNumericalId);
   const link = (text: string) =>
     html`<a href="${pathWith(`/events/${event.id}`, searched(query))}">${text}</a>`;

@@ -49,11 +49,22 @@ const blocksOf = (...given: Parameters<typeof said>) => JSON.stringify(said(...g
 describe('what a message says of facts where its action says nothing', () => {
   test.each<[Status, string]>([
     ['Completed', 'Ana <Kovač> completed Backend Engineer: 87.5%'],
-    ['DidNotTake', 'Ana <Kovač> did not take Backend Engineer: 87.5%'],
-    ['Canceled', 'Ana <Kovač>: Backend Engineer, test canceled: 87.5%'],
-  ])('%s: the name, the test and the score, in the subject of a mail', (status, subject) => {
+    ['DidNotTake', 'Ana <Kovač> did not take Backend Engineer'],
+    ['Canceled', 'Ana <Kovač>: Backend Engineer, test canceled'],
+  ])('%s: the name, the test and the score of a result, in the subject of a mail', (status, subject) => {
     expect(said(email, [ana], 'event', status)['subject']).toBe(subject);
   });
+
+  test.each([email, slack, googleSheets])(
+    'a score and a report stand beside no test without a result',
+    (tool) => {
+      for (const about of ['event', 'digest'] as const)
+        for (const style of ['compact', 'full'])
+          expect(JSON.stringify(said(tool, [ana, ana], about, 'DidNotTake', { style }))).not.toMatch(
+            /87\.5|\/r\?a=/,
+          );
+    },
+  );
 
   test('a mail has a button to the report, and the address', () => {
     const { html, text } = said(email, [ana], 'event') as { html: string; text: string };

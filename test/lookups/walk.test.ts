@@ -95,6 +95,16 @@ test('an event is told of with what the API says of its candidate: also when tha
   expect(metrics).toContain('candidate_connector_events{state="undecided"} 0');
   expect(metrics).toContain('candidate_connector_lookups_total{lookup="candidate",outcome="answered"} 4');
   expect(metrics).not.toMatch(/(attempts|deliver).*sink="lookup:candidate"/);
+
+  // What the API knows of her is of another test.
+  const { eventId: canceled } = await post(app, { candidateId: 'ana', status: 'Canceled' });
+  const titleOf = async (id: string) =>
+    /<h1[^>]*>([^<]+)/.exec(await (await fetch(`${app.adminUrl}/events/${id}`)).text())?.[1];
+  expect(await titleOf(ana.eventId)).toContain(', 94%');
+  await vi.waitFor(async () => expect((await command('event', canceled)).out).toContain('score 94'));
+  expect(await titleOf(canceled)).not.toContain('94');
+  const listed = await (await fetch(`${app.adminUrl}/events?candidate=ana`)).text();
+  expect(listed.match(/class="score">94%/g)).toHaveLength(1);
 });
 
 test('an event is told of without facts when waitFor is over, and it says why there are none', async () => {

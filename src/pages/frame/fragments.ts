@@ -116,8 +116,10 @@ interface Known {
 }
 
 /** The same fields that default messages show, as far as this person may see them. */
-export function knownOf(lookups: readonly Delivery[], { role }: Person): Known {
-  const { name, score } = foundBy(lookups, role === 'viewer' ? 'public' : 'all')['candidate']?.fields ?? {};
+export function knownOf(lookups: readonly Delivery[], { role }: Person, status?: Status): Known {
+  const found = foundBy(lookups, role === 'viewer' ? 'public' : 'all')['candidate']?.fields;
+  const name = found?.['name'];
+  const score = status === 'Completed' ? found?.['score'] : null;
   const scored = typeof score === 'number' ? `${amount(score)}%` : seen(String(score ?? ''));
   return { name: seen(String(name ?? '')), score: scored };
 }
