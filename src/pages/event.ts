@@ -1,8 +1,10 @@
-import { type Verdicts, verdictsOf } from '../config/live/stored-plans.ts';
-import { traceIdOf } from '../support/trace.ts';
-import { replayableStates } from '../model.ts';
+import { type PlanFault, type Verdicts, verdictsOf } from '../config/live/stored-plans.ts';
+import { isOpen } from '../lookups/kept-facts.ts';
+import { type Delivery, lookupOf, replayableStates } from '../model.ts';
 import { type Pauses, pausesNow } from '../ops/pauses.ts';
+import type { Plan } from '../rules/plan.ts';
 import type { DeliveryStory, EventDetail } from '../store/store.ts';
+import { traceIdOf } from '../support/trace.ts';
 import { changeList, changesExplained, choiceForm, doubtOf } from './changes.ts';
 import { isSearch, searched, searchOf } from './events.ts';
 import {
@@ -23,6 +25,7 @@ import { type PageRequest, type Page, type Parts, storyFor } from './page.ts';
 import { attempts } from './frame/attempts.ts';
 import { lookupsCard } from './frame/lookups.ts';
 import { preview, previewOf } from './frame/previews.ts';
+import type { Times } from './frame/times.ts';
 
 /** One event's whole story: what came, why who was told, and what the tools answered. */
 
@@ -49,7 +52,12 @@ export const eventPage: Page = {
           <h2>
             ${!story.decided ? 'Not decided yet' : deliveries.length === 0 ? 'Nobody was told' : 'Messages'}
           </h2>
-          ${deliveries.length === 0 && html`<p class="card">${noneYet(story)}</p>`}
+          ${
+            deliveries.length === 0 &&
+            html`<p class="card">
+              ${story.decided ? 'The rules asked for no message.' : decidedWhen(story, plan, asked.times)}
+            </p>`
+          }
           ${deliveries.map((one) => deliveryCard(one, shown, pauses, asked, parts))}
           ${
             changes.length > 0 &&
@@ -75,10 +83,17 @@ export const eventPage: Page = {
   },
 };
 
-const noneYet = ({ decided }: EventDetail): string =>
-  decided
-    ? 'The rules asked for no message.'
-    : 'It waits for its look-ups, or for an earlier event of its candidate.';
+/** What an event waits for, and for how long at most. */
+function decidedWhen({ lookups }: EventDetail, plan: Plan | PlanFault, times: Times): Html {
+  const open = lookups.filter(isOpen);
+  if (open.length === 0) return html`It waits for an earlier event of its candidate, and goes on by itself.`;
+  const nameOf = ({ sink }: Delivery) => lookupOf(sink) ?? sink;
+  const asked = 'fault' in plan ? undefined : plan.lookups;
+  const until = Math.max(...open.map((one) => one.createdAt + (asked?.get(nameOf(one))?.waitForMs ?? NaN)));
+  return html`It waits for the answer of the look-up
+  ${seen(open.map(nameOf).join(', '))}${!Number.isNaN(until) && html`, until ${times.short(until)} at the latest`}.
+  Then it goes on by itself, with what is known.`;
+}
 
 /** To the events beside it in the list that somebody came from. */
 function besideLinks(

@@ -247,6 +247,10 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
   const waiting = (await command('status')).out.split('Waiting\n')[1];
   expect(waiting).toBe('  6 events to be decided, when look-ups have ended\n');
   expect((await command('event', eventId)).out).toContain('none: it is not decided yet');
+  const undecided = await (await fetch(`${app.adminUrl}/events/${eventId}`)).text();
+  expect(undecided.replaceAll(/<[^>]*>/g, '')).toMatch(
+    /waits for the answer of the look-up\s+candidate, until \d\d:\d\d at the latest\./,
+  );
   expect(await metric('sink_paused')).toBe('1');
   expect((await command('events')).out).toContain('not decided yet');
   expect(await (await fetch(app.adminUrl)).text()).toContain('look-up candidate is paused');
