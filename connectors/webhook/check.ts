@@ -27,6 +27,14 @@ export async function checkReceiver(
   if ('answer' in result) {
     const way =
       proxy === null ? '' : ` Through the proxy ${proxy}, which also decides which addresses may be called.`;
+    // What no route has is 404 or 405 to OPTIONS; 410 is said on purpose, and ends each delivery.
+    if (result.answer.status === 410)
+      return {
+        ok: false,
+        what,
+        detail: `${url.origin} answers 410: it is gone for good.${way}`,
+        advice: "Check the sink's url.",
+      };
     const detail = `${url.origin} answers (${result.answer.status} to OPTIONS, any answer will do).${way}`;
     return passed(what, detail);
   }

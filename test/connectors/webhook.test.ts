@@ -580,5 +580,8 @@ test('the live check asks without sending an event, and says what was answered',
       detail: `${new URL(sandbox.url).origin} answers (405 to OPTIONS, any answer will do).`,
     },
   ]);
+  sandbox.faults.once({ kind: 'status', status: 410 });
+  const gone = { ok: false, detail: expect.stringContaining('answers 410: it is gone') };
+  expect(await sink.check([], new AbortController().signal)).toMatchObject([gone]);
   expect(sandbox.calls).toEqual([]);
 });
