@@ -9,6 +9,7 @@ import type { Failure } from '../model/outcomes.ts';
 import { keptRejected } from '../store/operations/receiving.ts';
 import { addRefused } from '../store/operations/refused/figures.ts';
 import {
+  type NoticeStory,
   type Reads,
   type ReplicaState,
   type SinkCount,
@@ -158,7 +159,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     held: counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [],
     /** Delivered in the last week, and not to all whom it was for. */
     missed: stuck.filter(isMissed),
-    notices: (await store.notices({ limit: shownNotices })).map(({ notice }) => notice),
+    notices: await store.notices({ limit: shownNotices }),
   };
 }
 
@@ -269,6 +270,10 @@ function needsIn(status: Status): Need[] {
 export const rejectedWords = ({ rejectedToday: many }: Pick<Status, 'rejectedToday'>): string =>
   `${count(many, 'request')}${many < keptRejected ? '' : ' or more'} today ${many === 1 ? 'was no event' : 'were no events'}`;
 
+/** Nobody has got it, so that nobody may know. */
+export const reachedNobody = ({ deliveries }: Pick<NoticeStory, 'deliveries'>): boolean =>
+  deliveries.every(({ state }) => state !== 'delivered');
+
 /** What is stuck of notices: `dead` and `held` have only deliveries of events. */
 const ofNotices = (status: Status, state: StuckState) =>
   status.sinks.map(({ sink, [state]: all }) => {
@@ -341,7 +346,7 @@ export function statusJson(status: Status) {
     dead: dead.map(stuckJson),
     held: held.map(stuckJson),
     missed: status.missed.map(stuckJson),
-    notices: status.notices.map((notice) => ({
+    notices: status.notices.map(({ notice }) => ({
       ...notice,
       since: iso(notice.since),
       raisedAt: iso(notice.raisedAt),

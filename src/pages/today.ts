@@ -1,6 +1,6 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
-import { causesOf, needsOf, type Status, stuckNotices } from '../ops/status.ts';
+import { causesOf, needsOf, reachedNobody, type Status, stuckNotices } from '../ops/status.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import {
@@ -46,10 +46,11 @@ export const todayPage: Page = {
               <summary>Last notices</summary>
               <ul class="plain spaced">
                 ${status.notices.map(
-                  ({ raisedAt, detail, recovered }) =>
+                  ({ notice: { raisedAt, detail, recovered }, deliveries }) =>
                     html`<li>
                       <span class="muted small">${times.short(raisedAt)}</span>
                       ${recovered && chip('good', 'over')} ${seen(detail)}
+                      ${reachedNobody({ deliveries }) && html`<strong>This has reached nobody.</strong>`}
                     </li>`,
                 )}
               </ul>

@@ -88,6 +88,8 @@ test('what a new address of the service sends is refused, told of, taken in by h
     detail: expect.stringMatching(/The first came .* ago, the last .* ago\.$/),
     advice: expect.stringContaining('candidate-connector accept --from ADDRESS'),
   });
+  const lastNotice = /Last notices\n.*2 events from .*, the last .* ago\.\n$/;
+  await vi.waitFor(async () => expect((await command('status')).out).toMatch(lastNotice), 10_000);
 
   expect((await command('accept', '--from', unheardOf, '--dry-run')).out).toMatch(
     /rej_.*Completed  test 7  candidate 20970  dana  from 203\.0\.113\.9, refused for the address 2×\nRules ask for 1 to slack\.\nNothing was taken in/,

@@ -93,6 +93,9 @@ alerts: { silence: { after: 1d, then: [ { sink: ats } ] } }
   expect(text).toMatch(/ats {2}pending.* dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1/);
   const line = { id: notice.id, advice: 'Look there.', deliveries: [{ sink: 'ats', lastError: null }] };
   expect(jsonLines(await list('--json'))).toMatchObject([line]);
+  expect((await run(['status', '--config', file])).out).toContain(
+    'Last notices\n  2026-01-02 00:00:00 UTC  No event has come for 24 hours. This has reached nobody.\n',
+  );
   using db = new DatabaseSync(`${folder}/connector.db`);
   db.exec(`update notices set recovered = 1, cause = 'silence over: ${notice.id}'`);
   expect((await list()).out).toMatch(/ UTC {2}over: silence\n/);

@@ -396,7 +396,9 @@ describe('status', () => {
     expect((await run(['status', ...store])).code).toBe(0);
     expect(await connector.stop()).toBe(0);
     expect((await run(['status', ...store])).out).toMatch(
-      new RegExp(`No connector serves this store. The last one was stopped at ${time}\\.\n`),
+      new RegExp(
+        `No connector serves this store. The last one was stopped at ${time}\\.\n {4}events that come now may be lost: start it;`,
+      ),
     );
   });
 
@@ -453,7 +455,9 @@ describe('status', () => {
     expect(out).toMatch(
       new RegExp(`Refused\n  1 event from 127.0.0.1 was refused: .*; the first at ${time}`),
     );
-    expect(out).toContain('When that is done: candidate-connector ignore --reason address\n');
+    expect(out).toContain(
+      'The last command throws away what was not taken in. When that is done: candidate-connector ignore --reason address\n',
+    );
 
     for (const other of [
       ['--from', '::ffff:1'],

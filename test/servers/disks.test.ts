@@ -66,7 +66,7 @@ test('a full disk is told while the WAL has room for events that come, which are
   const ballast = join(disk, 'ballast');
   writeFileSync(ballast, Buffer.alloc(bavail * bsize - 512 * 1024));
 
-  await expectTold('is full.');
+  await expectTold('is full. Make room, but leave each file whose name begins so');
   expect(await readyz()).toBe(200);
   expect((await post(app, { candidateId: 'Ben' })).status).toBe(202);
   rmSync(ballast);

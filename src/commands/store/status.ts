@@ -10,6 +10,7 @@ import {
 import {
   needsOf,
   onlyStore,
+  reachedNobody,
   readStatus,
   rejectedWords,
   type SinkStatus,
@@ -20,10 +21,10 @@ import {
 } from '../../ops/status.ts';
 import { lookupOf } from '../../model.ts';
 import { program, shellWord } from '../../support/invocation.ts';
-import type { ReplicaState, StuckCount } from '../../store/store.ts';
+import type { NoticeStory, ReplicaState, StuckCount } from '../../store/store.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions } from '../command.ts';
-import { exit, type Io, noticeHead, paint, pausedText, when } from '../output.ts';
+import { exit, type Io, paint, pausedText, when } from '../output.ts';
 import { byLocalClock, configTimeZone, withStore } from '../with-store.ts';
 
 export const status = command({
@@ -84,7 +85,7 @@ function statusText(found: Status, timeZone: string, io: Io): string {
     Dead: stuckLines(found, 'dead', io),
     Held: stuckLines(found, 'held', io),
     'Not to everybody (last 7 days)': found.missed.map((one) => causeText(one, io)),
-    'Last notices': found.notices.map((notice) => noticeHead(notice, io)),
+    'Last notices': found.notices.map((story) => noticeLine(story, io)),
   };
   const lines = [
     needs.length === 0
@@ -100,11 +101,12 @@ function configLines({ replicas, lastReplica }: Status, io: Io): string[] {
   if (replicas.length === 0) {
     if (lastReplica === null) return ['No connector has served this store yet. `serve` starts one.'];
     const at = when(lastReplica.saidAt, io);
-    return lastReplica.stopped
-      ? [`No connector serves this store. The last one was stopped at ${at}.`]
-      : [
-          `No connector serves this store. The last sign of life was at ${at}: it was killed, or stands still.`,
-        ];
+    return [
+      lastReplica.stopped
+        ? `No connector serves this store. The last one was stopped at ${at}.`
+        : `No connector serves this store. The last sign of life was at ${at}: it was killed, or stands still.`,
+      '  events that come now may be lost: start it; the end of its log, or `check`, says what keeps it from that',
+    ];
   }
   const alike = Map.groupBy(replicas, (replica) => replicaLines(replica, io).join('\n  '));
   const byOf = (same: readonly ReplicaState[]) =>
@@ -134,6 +136,13 @@ function replicaLines(
   if (waiting.length > 0) lines.push(`changed, and in force at the next start: ${waiting.join(', ')}`);
   if (closed !== null) lines.push(paint(io, 'red', `the admin port lets nobody in: ${closed}`));
   return lines;
+}
+
+function noticeLine(story: NoticeStory, io: Io): string {
+  const { raisedAt, recovered, detail } = story.notice;
+  const words = `${recovered ? 'over: ' : ''}${detail}`;
+  const unheard = reachedNobody(story) ? paint(io, 'red', ' This has reached nobody.') : '';
+  return `${when(raisedAt, io)}  ${printable(words)}${unheard}`;
 }
 
 /** How a sink fares, when it worked last, how it did in the last hour, and what helps. */

@@ -18,7 +18,7 @@ const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
     readOnly,
     (path: string) => `${path} cannot be written: the file, its folder or its file system is read-only.`,
   ],
-  [diskFailed, (path: string) => `The disk reported an error on ${path}.`],
+  [diskFailed, (path: string) => `The disk reported an error on ${path}: it may be full, or broken.`],
   [11, (path: string) => `${path} is damaged. Restore it from a backup.`],
   [13, diskFull],
   [

@@ -38,7 +38,8 @@ export async function seeRoom(path: string): Promise<void> {
   if (blocks > 0 && bavail * bsize < leastRoomBytes) throw new NoRoom(diskFull(path));
 }
 
-export const diskFull = (path: string): string => `The disk that holds ${path} is full.`;
+export const diskFull = (path: string): string =>
+  `The disk that holds ${path} is full. Make room, but leave each file whose name begins so: together they are the store.`;
 
 /** What this process may have open: to close a file drops all locks that the process has on it. */
 const lookedInto = new Set<string>();
