@@ -96,7 +96,8 @@ export const de = {
     one: 'Eine Zustellung an {sink} musste aufgegeben werden. {reason}',
     other: '{count} Zustellungen an {sink} mussten aufgegeben werden. {reason}',
   },
-  deadAdvice: 'Die Ursache beheben, dann noch einmal senden: {command}',
+  deadAdvice:
+    'Die Ursache beheben, oder dies an jemanden weiterleiten, der es kann. Um wen es geht, steht auf der Betriebsseite unter „Needs a person“. Dann noch einmal senden: {command}',
   missedDetail: {
     one: 'Eine Zustellung an {sink} ging hinaus, aber nicht wie gewollt. {reason}',
     other: '{count} Zustellungen an {sink} gingen hinaus, aber nicht wie gewollt. {reason}',
@@ -118,7 +119,7 @@ export const de = {
   flappingDetail:
     'Nachrichten an {sink} scheitern seit {time} immer wieder, und seit {last} ist keine hinausgegangen.',
   lookupDetail: 'Die Abfrage {lookup} bekommt seit {time} keine Antwort.',
-  messagesWait: 'Sie warten, und keine geht verloren.',
+  messagesWait: 'Die Nachrichten warten, und keine geht verloren.',
   eventsWait: 'Ereignisse warten darauf; ist ihr waitFor vorbei, wird ohne sie entschieden.',
   pausedAdvice:
     'Das beheben, oder dies an jemanden weiterleiten, der es kann. {afterwards} Ob es funktioniert, zeigt: {check}. Sofort versuchen: {retry}',

@@ -106,7 +106,8 @@ export const en = {
     one: 'A delivery to {sink} had to be given up. {reason}',
     other: '{count} deliveries to {sink} had to be given up. {reason}',
   },
-  deadAdvice: 'Fix the cause, then replay them: {command}',
+  deadAdvice:
+    'Fix the cause, or forward this to somebody who can. Whom they are about stands on the operations page, at “Needs a person”. Then replay them: {command}',
   missedDetail: {
     one: 'A delivery to {sink} went out, but not as meant. {reason}',
     other: '{count} deliveries to {sink} went out, but not as meant. {reason}',
@@ -126,7 +127,7 @@ export const en = {
   flappingDetail:
     'Messages to {sink} have failed again and again for {time}, and none has gone out for {last}.',
   lookupDetail: 'The look-up {lookup} has had no answer for {time}.',
-  messagesWait: 'They wait, and none is lost.',
+  messagesWait: 'The messages wait, and none is lost.',
   eventsWait: 'Events wait for it, and are decided without it when their waitFor is over.',
   pausedAdvice:
     'Put this right, or forward this to somebody who can. {afterwards} To see whether it works, run: {check}. To try it at once, run: {retry}',

@@ -95,7 +95,8 @@ export const es = {
     one: 'Hubo que abandonar una entrega a {sink}. {reason}',
     other: 'Hubo que abandonar {count} entregas a {sink}. {reason}',
   },
-  deadAdvice: 'Corrige la causa y vuelve a enviarlas: {command}',
+  deadAdvice:
+    'Corrige la causa, o reenvía este mensaje a quien pueda hacerlo. De quién se trata se ve en la página de operaciones, en «Needs a person». Después vuelve a enviarlas: {command}',
   missedDetail: {
     one: 'Una entrega a {sink} salió, pero no como debía. {reason}',
     other: '{count} entregas a {sink} salieron, pero no como debían. {reason}',
@@ -115,7 +116,7 @@ export const es = {
   flappingDetail:
     'Los mensajes a {sink} fallan una y otra vez desde hace {time}, y ninguno ha salido desde hace {last}.',
   lookupDetail: 'La consulta {lookup} no recibe respuesta desde hace {time}.',
-  messagesWait: 'Quedan en espera, y no se pierde ninguno.',
+  messagesWait: 'Los mensajes quedan en espera, y no se pierde ninguno.',
   eventsWait: 'Los eventos la esperan, y se deciden sin ella cuando se agota su waitFor.',
   pausedAdvice:
     'Corrígelo, o reenvía este mensaje a quien pueda hacerlo. {afterwards} Para ver si funciona: {check}. Para intentarlo enseguida: {retry}',

@@ -98,7 +98,8 @@ export const fr = {
     one: 'Un envoi vers {sink} a dû être abandonné. {reason}',
     other: '{count} envois vers {sink} ont dû être abandonnés. {reason}',
   },
-  deadAdvice: 'Corrigez la cause, puis relancez-les : {command}',
+  deadAdvice:
+    'Corrigez la cause, ou transmettez ce message à quelqu’un qui le peut. La page d’exploitation montre de qui il s’agit, sous « Needs a person ». Ensuite, relancez-les : {command}',
   missedDetail: {
     one: 'Un envoi vers {sink} est parti, mais pas comme prévu. {reason}',
     other: '{count} envois vers {sink} sont partis, mais pas comme prévu. {reason}',
@@ -119,7 +120,7 @@ export const fr = {
   flappingDetail:
     'Les messages vers {sink} échouent sans cesse depuis {time}, et aucun n’est parti depuis {last}.',
   lookupDetail: 'La requête {lookup} est sans réponse depuis {time}.',
-  messagesWait: 'Ils attendent, et aucun n’est perdu.',
+  messagesWait: 'Les messages attendent, et aucun n’est perdu.',
   eventsWait: 'Les événements l’attendent, et sont traités sans elle une fois leur waitFor écoulé.',
   pausedAdvice:
     'Corrigez cela, ou transmettez ce message à quelqu’un qui le peut. {afterwards} Pour voir si cela fonctionne : {check}. Pour réessayer tout de suite : {retry}',

@@ -108,7 +108,8 @@ export const hr = {
     few: 'Odustalo se od {count} isporuke za {sink}. {reason}',
     other: 'Odustalo se od {count} isporuka za {sink}. {reason}',
   },
-  deadAdvice: 'Uklonite uzrok, pa ih ponovno pošaljite: {command}',
+  deadAdvice:
+    'Uklonite uzrok, ili ovo proslijedite nekome tko može. O kome se radi piše na operativnoj stranici, pod „Needs a person”. Zatim ih ponovno pošaljite: {command}',
   missedDetail: {
     one: '{count} isporuka za {sink} otišla je, ali ne kako je trebalo. {reason}',
     few: '{count} isporuke za {sink} otišle su, ali ne kako je trebalo. {reason}',

@@ -98,7 +98,8 @@ export const it = {
     one: 'È stato necessario abbandonare una consegna a {sink}. {reason}',
     other: 'È stato necessario abbandonare {count} consegne a {sink}. {reason}',
   },
-  deadAdvice: 'Correggi la causa, poi ripeti l’invio: {command}',
+  deadAdvice:
+    'Correggi la causa, o inoltra questo messaggio a chi può farlo. Di chi si tratta è indicato nella pagina operativa, alla voce «Needs a person». Poi ripeti l’invio: {command}',
   missedDetail: {
     one: 'Una consegna a {sink} è partita, ma non come previsto. {reason}',
     other: '{count} consegne a {sink} sono partite, ma non come previsto. {reason}',
@@ -118,7 +119,7 @@ export const it = {
   },
   flappingDetail: 'I messaggi a {sink} falliscono di continuo da {time}, e nessuno è partito da {last}.',
   lookupDetail: 'La consultazione {lookup} non riceve risposta da {time}.',
-  messagesWait: 'Restano in attesa, e nessuno va perso.',
+  messagesWait: 'I messaggi restano in attesa, e nessuno va perso.',
   eventsWait: 'Gli eventi la attendono, e vengono decisi senza di essa quando il loro waitFor è scaduto.',
   pausedAdvice:
     'Correggi il problema, o inoltra questo messaggio a chi può farlo. {afterwards} Per vedere se funziona: {check}. Per riprovare subito: {retry}',

@@ -98,7 +98,8 @@ export const nl = {
     one: 'Een levering aan {sink} moest worden opgegeven. {reason}',
     other: '{count} leveringen aan {sink} moesten worden opgegeven. {reason}',
   },
-  deadAdvice: 'Verhelp de oorzaak en verstuur ze opnieuw: {command}',
+  deadAdvice:
+    'Verhelp de oorzaak, of stuur dit door aan iemand die dat kan. Om wie het gaat, staat op de beheerpagina onder ‘Needs a person’. Verstuur ze daarna opnieuw: {command}',
   missedDetail: {
     one: 'Een levering aan {sink} ging uit, maar niet zoals bedoeld. {reason}',
     other: '{count} leveringen aan {sink} gingen uit, maar niet zoals bedoeld. {reason}',

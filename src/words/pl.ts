@@ -126,7 +126,8 @@ export const pl = {
     many: 'Zaniechano {count} wysyłek do {sink}. {reason}',
     other: 'Zaniechano {count} wysyłki do {sink}. {reason}',
   },
-  deadAdvice: 'Usuń przyczynę, a potem wyślij ponownie: {command}',
+  deadAdvice:
+    'Usuń przyczynę albo przekaż tę wiadomość komuś, kto może to zrobić. Kogo dotyczą te wysyłki, pokazuje strona operacyjna w „Needs a person”. Potem wyślij je ponownie: {command}',
   missedDetail: {
     one: '{count} wysyłka do {sink} doszła nie tak, jak powinna. {reason}',
     few: '{count} wysyłki do {sink} doszły nie tak, jak powinny. {reason}',

@@ -96,7 +96,8 @@ export const pt = {
     one: 'Foi preciso abandonar {count} entrega para {sink}. {reason}',
     other: 'Foi preciso abandonar {count} entregas para {sink}. {reason}',
   },
-  deadAdvice: 'Corrija a causa e envie novamente: {command}',
+  deadAdvice:
+    'Corrija a causa, ou encaminhe esta mensagem a quem possa corrigir. De quem se trata aparece na página de operações, em “Needs a person”. Depois envie novamente: {command}',
   missedDetail: {
     one: '{count} entrega para {sink} saiu, mas não como devia. {reason}',
     other: '{count} entregas para {sink} saíram, mas não como deviam. {reason}',
@@ -115,7 +116,7 @@ export const pt = {
   },
   flappingDetail: 'As mensagens para {sink} falham repetidamente há {time}, e nenhuma sai há {last}.',
   lookupDetail: 'A consulta {lookup} está sem resposta há {time}.',
-  messagesWait: 'Elas ficam em espera, e nenhuma se perde.',
+  messagesWait: 'As mensagens ficam em espera, e nenhuma se perde.',
   eventsWait: 'Os eventos esperam por ela e são decididos sem ela quando o waitFor termina.',
   pausedAdvice:
     'Corrija isso, ou encaminhe esta mensagem a quem possa corrigir. {afterwards} Para ver se funciona: {check}. Para tentar imediatamente: {retry}',

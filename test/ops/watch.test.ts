@@ -190,7 +190,7 @@ test('a sink of the config is reported when it has been down for as long as the 
       alert: 'paused',
       sink: 'tool',
       since: start,
-      detail: expect.stringContaining('No message to tool has gone out for 60 seconds. They wait'),
+      detail: expect.stringContaining('No message to tool has gone out for 60 seconds. The messages wait'),
       advice: expect.stringContaining('candidate-connector check --live'),
     },
   ]);
@@ -210,7 +210,7 @@ test('a sink that is down is reported with why, and a new cause at once', async 
     {
       cause: 'paused tool: server',
       detail: expect.stringContaining(
-        'No message to tool has gone out for 60 seconds. Slack answered 500. They wait',
+        'No message to tool has gone out for 60 seconds. Slack answered 500. The messages wait',
       ),
     },
     {
@@ -305,7 +305,8 @@ test('a sink that fails is reported likewise where all was given up, with how to
       cause: 'paused tool: server',
       detail:
         '5 attempts at messages to tool have failed in 119 seconds, and none has worked. 5 deliveries to tool had to be given up. It answered 502.',
-      advice: 'Fix the cause, then replay them: candidate-connector replay --dead --sink tool',
+      advice:
+        'Fix the cause, or forward this to somebody who can. Whom they are about stands on the operations page, at “Needs a person”. Then replay them: candidate-connector replay --dead --sink tool',
     },
   ]);
 });
