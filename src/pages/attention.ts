@@ -231,14 +231,14 @@ function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
     doubt: doubtOf(group.doubtful, group.count),
     ...(state === 'dead' && { cause }),
   };
-  const rule = ofRule(cause);
+  const [rule, fix] = [ofRule(cause), fixFor(group)];
   return html`<section>
     <h3>
       ${chip('bad', `${group.count} ${state === 'dead' ? 'given up' : 'held'}`)}
       <span class="muted small">${rule !== null && `${rule},`} since ${asked.times.short(firstAt)}</span>
     </h3>
     <p class="break">${seen(reason)}</p>
-    <p class="muted">${fixFor(group)}</p>
+    ${fix !== null && html`<p class="muted">${fix}</p>`}
     ${choiceForm(chosen, group.count === 1 ? '' : `${group.count}`, asked)}
     ${
       list === null
@@ -256,10 +256,11 @@ function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
 /** Causes that pass by themselves: the tool is away, or has too much to do. */
 const passing: ReadonlySet<string> = new Set(['network', 'rate_limited', 'server', 'timeout']);
 
-/** What to try, by why it is stuck. The tool's own words stand above it. */
-function fixFor({ state, cause }: Group): string {
+/** What to try, by why it is stuck. The tool's own words stand above it; null where they say so. */
+function fixFor({ state, cause, reason }: Group): string | null {
   if (state === 'held')
     return 'Nobody can ask this tool what arrived. Look there: replay what is missing, discard what came.';
+  if (/\breplay\b/.test(reason)) return null;
   if (ofRule(cause) !== null) return 'When that is put right, there or in the config, replay.';
   if (cause === 'auth') return 'The credentials were refused. Give it new ones, then replay.';
   if (passing.has(cause)) return 'The tool did not work. When it does again (check --live asks it), replay.';

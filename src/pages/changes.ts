@@ -68,13 +68,14 @@ const actions = {
 };
 type Action = keyof typeof actions;
 
-/** What the two buttons do, where they are. */
-export const changesExplained = (asked: PageRequest): Html | false =>
-  asked.person.role === 'full' &&
-  html`<p class="muted small">
-    <b>Replay</b> sends a message again, by the config in force. <b>Discard</b> ends it for good: nothing is
-    sent.
-  </p>`;
+/** What the two buttons do, where they are; whom to ask, where they are not. */
+export const changesExplained = (asked: PageRequest): Html =>
+  asked.person.role === 'full'
+    ? html`<p class="muted small">
+        <b>Replay</b> sends a message again, by the config in force. <b>Discard</b> ends it for good: nothing
+        is sent.
+      </p>`
+    : html`<p class="muted small">You can only look here: ask somebody who may replay or discard.</p>`;
 
 const askingOf = ({ ids, states, sink, cause, count: many, doubt }: Chosen): Asking => ({
   path: '/attention/change',

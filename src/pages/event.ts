@@ -191,6 +191,7 @@ function deliveryCard(
     ([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
   const id = html`<p class="muted small id">${one.id}</p>`;
+  const noAttempt = html`<p class="muted small">No attempt. Delivery <span class="id">${one.id}</span></p>`;
   return html`<article class="card delivery" id="${one.id}">
     <h3>
       <a href="/sinks/${one.sink}">${seen(one.sink)}</a>
@@ -222,7 +223,9 @@ function deliveryCard(
     ${link && html`<p class="small"><a href="${safeUrl(link.url)}" rel="noreferrer" target="_blank">${link.name}</a></p>`}
     ${
       one.history.length === 0
-        ? id
+        ? inDigest
+          ? id
+          : noAttempt
         : attempts(
             one.history,
             times,

@@ -16,7 +16,8 @@ export function loginPage(next: string, refused?: keyof typeof refusals): PageCo
         >Password
         <input type="password" name="password" autocomplete="current-password" required autofocus />
         <span class="hint"
-          ><code>admin.password</code> in the config; with <code>admin.viewer</code> you only look.</span
+          >Who runs this has it: <code>admin.password</code> in the config, or <code>admin.viewer</code> to
+          only look.</span
         >
       </label>
       <label

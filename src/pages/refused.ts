@@ -114,8 +114,8 @@ function acceptStep(
   const others = sources.length - shownSources;
   return html`<li>
     <p>
-      Then take in what the testing service sent: people are told as if it came now, and of nothing that came
-      meanwhile a second time.
+      Then take in what the testing service sent: people are told as if it came now, and nobody hears again of
+      what has come meanwhile.
     </p>
     ${sources.slice(0, shownSources).map(([from, events], place) => {
       const button = `Accept ${count(events.length, 'event')} from ${seen(from)}`;

@@ -18,11 +18,12 @@ import {
   pausedBy,
   seen,
   statusNames,
+  testName,
   toolOf,
 } from './frame/fragments.ts';
 import { duration, type Times } from './frame/times.ts';
 import { nextTry, sinkChip, sinkRate } from './frame/troubles.ts';
-import type { Form, FormRequest, Page, PageRequest } from './page.ts';
+import type { Form, FormRequest, Page, PageRequest, Parts } from './page.ts';
 import { countsOfDays } from './today.ts';
 
 /** One sink: how it fares, what the tool answered lately, what waits for it; and to pause it for a while. */
@@ -58,7 +59,7 @@ export const sinkPage: Page = {
             ${[arrivedChart, delayChart].map((chart) => chartFigure(chart(labels, ofSink)))}
           </div>`
         }
-        ${found.pending > 0 && waitingCard(found, waiting, asked)}
+        ${found.pending > 0 && waitingCard(found, waiting, asked, parts)}
         ${attempts.length > 0 && attemptsCard(attempts, lookups, asked)}
       </div>`,
     };
@@ -194,6 +195,7 @@ function waitingCard(
   { sink, pending, pause: paused }: SinkStatus,
   waiting: Awaited<ReturnType<typeof waitingFor>>,
   { times, person }: PageRequest,
+  { config }: Parts,
 ): Html {
   const more = pending - waiting.length;
   return html`<section class="card">
@@ -209,7 +211,8 @@ function waitingCard(
                   ? html`<a href="/events/${story.event.id}"
                         >${candidateName(story.event, knownOf(story.lookups, person))}</a
                       >
-                      ${statusNames[story.event.status]}, ${times.short(story.event.receivedAt)}`
+                      ${statusNames[story.event.status]}, ${testName(config(), story.event.testId)},
+                      ${times.short(story.event.receivedAt)}`
                   : 'A notice'
               }
               <span class="muted small"

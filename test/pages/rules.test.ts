@@ -71,6 +71,7 @@ describe('the page', () => {
     const shown = await page('/rules');
     expect(shown).toContain('Data (7654321)');
     expect(shown).toContain('Any other test');
+    expect(shown).toContain('Did not take</th>');
     expect(shown).toContain('if candidateId');
     expect(shown).toContain('nobody, as the config says');
     expect(shown).toContain('<span class="chip bad">nobody</span>');

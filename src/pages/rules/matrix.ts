@@ -2,6 +2,7 @@ import { statuses } from '../../model.ts';
 import { html, type Html, safeUrl } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count, printable } from '../../support/text.ts';
+import { statusNames } from '../frame/fragments.ts';
 import type { ReadableConfig, RouteFields } from './config-shown.ts';
 
 /** Who hears of which test and status. */
@@ -42,7 +43,7 @@ export function matrix(routes: readonly RouteFields[] | null, text: ReadableConf
         ${names.slice(0, mostNamed).map((name) => html`<div>${name}</div>`)}
         ${more > 0 && html`<div>and ${count(more, 'more test')}</div>`}
       </th>
-      ${tests[0]!.map((cell) => html`<td data-status="${cell.status}">${cellOf(cell, text)}</td>`)}
+      ${tests[0]!.map((cell) => html`<td data-status="${statusNames[cell.status]}">${cellOf(cell, text)}</td>`)}
     </tr>`;
   });
   return html`<div class="table" tabindex="0" role="region" aria-label="Who hears of what">
@@ -50,7 +51,7 @@ export function matrix(routes: readonly RouteFields[] | null, text: ReadableConf
         <thead>
           <tr>
             <th scope="col">Test</th>
-            ${statuses.map((status) => html`<th scope="col">${status}</th>`)}
+            ${statuses.map((status) => html`<th scope="col">${statusNames[status]}</th>`)}
           </tr>
         </thead>
         <tbody>
