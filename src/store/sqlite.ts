@@ -53,12 +53,13 @@ export async function openSqlite(path: string, options: SqliteOptions): Promise<
 }
 
 export async function sqliteDriver(path: string, options: SqliteOptions): Promise<Driver> {
+  const file = resolveLinks(path);
   if (options.mustExist && !existsSync(path)) {
+    if (existsSync(dirname(file))) refuseBesideRescued(file);
     throw new StoreUnavailable(
       `There is no store at ${resolve(path)}. \`serve\` creates it. A relative store.url starts at the folder that a command runs in.`,
     );
   }
-  const file = resolveLinks(path);
   await makeFolder(dirname(file));
   refuseOthers(file);
   refuseBesideRescued(file);

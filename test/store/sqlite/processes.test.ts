@@ -167,8 +167,8 @@ test('a removed file is noticed though no event comes, and an empty store does n
   const [rescued = ''] = /\S*rescued-\w+/.exec(await told.promise) ?? [];
   await expect(store.accept(arrival())).rejects.toThrow(rescued);
   await store.close();
-  for (const serve of [true, false])
-    await expect(openSqlite(path, { serve })).rejects.toThrow(`is in ${rescued}. Rename that to ${path}`);
+  for (const options of [{ serve: true }, { serve: false }, { serve: false, mustExist: true }])
+    await expect(openSqlite(path, options)).rejects.toThrow(`is in ${rescued}. Rename that to ${path}`);
   await rename(rescued, path);
   expect(await (await open(true)).event(eventId)).not.toBeNull();
 });
