@@ -75,7 +75,8 @@ function broken(error: unknown): ConfigError {
 }
 
 export async function storeUrl(options: ConfigOption, io: Io): Promise<string> {
-  const otherWay = 'name the store itself, as in --store sqlite:./data/connector.db';
+  const otherWay =
+    "name the store itself, which is `store` in the log's line `ready`, as in --store sqlite:./data/connector.db";
   return (await sectionOf('store', options, io, otherWay)).url;
 }
 

@@ -134,7 +134,7 @@ describe('while the file is broken, and the connector goes on with the config be
     ]) {
       const { code, out, err } = await command(...argv);
       expect({ argv, code, out }).toEqual({ argv, code: 1, out: '' });
-      expect(err).toContain('--store sqlite:./data/connector.db');
+      expect(err).toContain("is `store` in the log's line `ready`, as in --store sqlite:./data/connector.db");
     }
     expect(await command('replay', delivery(0), ...store)).toMatchObject({ code: 0 });
     await vi.waitFor(() => expect(ats.calls).toHaveLength(1), { timeout: 30_000 });
