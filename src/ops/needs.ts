@@ -92,6 +92,12 @@ export function noRetry(sink: string, found: SinkCondition): string | null {
       : `${nameOf(sink)} is ${sinkStates[state]}: there is nothing to try`;
 }
 
+/** What shows whether a paused sink works again while nothing waits for it: to ask whether it answers is not enough. */
+export const nextShows = (sink: string): string =>
+  lookupOf(sink) === null
+    ? 'The next message shows whether it works: `replay` one, or `send` an event, which people get like any other.'
+    : 'The next event shows whether it works, or `lookup EVENT` with one that was decided without it.';
+
 /** Paused by a person who may have forgotten it. */
 export const isForgotten = ({ pause }: Pick<SinkCondition, 'pause'>): boolean =>
   pause?.by === 'person' && pause.isForgotten;

@@ -7,6 +7,7 @@ import { rejected, retry, sinkWide, type AttemptRequest } from '../../src/connec
 import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
 import { foundBy } from '../../src/lookups/kept-facts.ts';
 import { noticesFor } from '../../src/ops/alerts/conditions.ts';
+import { nextShows } from '../../src/ops/needs.ts';
 import { createIntake } from '../../src/intake.ts';
 import type { JsonMap } from '../../src/model.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
@@ -261,4 +262,6 @@ test('the alert of a paused look-up names it, and says what becomes of what wait
       'The look-up candidate has had no answer for 2 minutes. The API answered 503. Events wait for it, and are decided without it when their waitFor is over.',
     advice: expect.stringContaining('retry lookup:candidate'),
   });
+  // Where nothing waits any more: to replay a message would not ask the API.
+  expect(nextShows('lookup:candidate')).toMatch(/^(?!.*replay).*`lookup EVENT`/);
 });

@@ -1,5 +1,5 @@
 import { retrySink } from '../../deliveries/by-hand.ts';
-import { noRetry, sinkStates } from '../../ops/needs.ts';
+import { nextShows, noRetry, sinkStates } from '../../ops/needs.ts';
 import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
 import { command, note, storeOptions, TypedArgument } from '../command.ts';
@@ -25,7 +25,7 @@ export const retry = command({
       io.out(
         waits
           ? `${was}, and is tried ${when}. \`${program} status\` says how that went.`
-          : `${was}, and nothing waits for it. The next message shows whether it works: \`replay\` one, or \`send\` an event, which people get like any other.`,
+          : `${was}, and nothing waits for it. ${nextShows(sink)}`,
       );
       return exit.ok;
     }),

@@ -3,6 +3,7 @@ import {
   isDown,
   isForgotten,
   mayBeTried,
+  nextShows,
   refusals,
   sinkStates,
   stateWord,
@@ -160,11 +161,13 @@ function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[] {
   if (!isRunning || connector === null) return [line];
   const word = printable(shellWord(sink));
   const replay = one.dead > 0 && !mayBeTried(one);
-  if (isDown(one))
+  if (isDown(one)) {
+    if (one.pause !== null && one.nextTryAt === null) return [line, `  fix that. ${nextShows(sink)}`];
     return [
       line,
       `  fix that, then: ${program} ${replay ? `replay --dead --sink ${word}` : `retry ${word}`}`,
     ];
+  }
   return one.pause === null ? [line] : [line, `  to let it go on: ${program} resume ${word}`];
 }
 

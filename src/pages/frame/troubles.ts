@@ -107,7 +107,8 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
 
 /** Of a sink that the connector paused. */
 export function nextTry({ nextTryAt, pending }: SinkStatus, times: Times): Html {
-  const at = nextTryAt === null ? 'with the next message' : times.relative(nextTryAt);
+  if (nextTryAt === null) return html`Nothing waits for it: the next message shows whether it works.`;
+  const at = times.relative(nextTryAt);
   return html`It is tried again ${at}${pending > 0 ? '; if it works then, what waits goes out.' : '.'}`;
 }
 
