@@ -242,7 +242,8 @@ test('one outage is told once, whatever its passing causes, and with the time si
 });
 
 test('a sink that a person paused is reported by nobody, until that has lasted a day without an end', async () => {
-  const watch = await watching({ paused: ['tool'] });
+  const because = { reason: 'server', detail: 'It answered 502.' } as const;
+  const watch = await watching({ paused: [{ sink: 'tool', because }] });
   const outcome = { outcome: 'unknown', reason: 'server', detail: 'It answered 502.' } as const;
   for (const at of [0, 1, 2, 3, 60_000]) await watch.event('other', outcome, start + at);
   for (const sink of ['tool', 'other']) {
@@ -262,6 +263,10 @@ test('a sink that a person paused is reported by nobody, until that has lasted a
       advice: expect.stringContaining('candidate-connector resume tool'),
     },
   ]);
+  // What fails when it goes on is another trouble.
+  await watch.store.resumeByPerson('tool', start + 26 * hour, person);
+  await watch.look(minute, minute);
+  expect((await ofSinks()).map(({ cause }) => cause)).toEqual(['paused tool: person', 'paused tool: server']);
 });
 
 test('a sink that fails without being paused is reported likewise, while something waits, and that it works again', async () => {

@@ -80,6 +80,9 @@ const passing: readonly string[] = [
   'unexpected',
 ] satisfies Reason[];
 
+/** Of a pause that was forgotten: what fails after it is another trouble. */
+const byPerson = 'person';
+
 /** When the last notice of a cause was raised. Version 0.1 had one for all causes of a sink. */
 export function lastNotice(notified: ReadonlyMap<string, number>, cause: string): number | undefined {
   const [trouble = '', reason = ''] = cause.split(': ', 2);
@@ -125,7 +128,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation, wording: 
     paused.map(({ because, who, ...down }) =>
       noticeOf('paused', down.since, {
         // Each cause has its own fix.
-        cause: causeOf('paused', down.sink, because?.reason),
+        cause: causeOf('paused', down.sink, who === undefined ? because?.reason : byPerson),
         sink: down.sink,
         ...(who === undefined
           ? outage(down, because, now, wording)
