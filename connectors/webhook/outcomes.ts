@@ -31,7 +31,10 @@ export function outcomeOf(result: Exchange, terms: Terms, now: number, aborted: 
   const { words } = fetchFailure(error, terms.proxy);
   if (sent)
     return aborted
-      ? unknown('timeout', 'The receiver did not answer in time.')
+      ? unknown(
+          'timeout',
+          "The receiver did not answer in time. If it is only slow, raise the sink's timeout.",
+        )
       : unknown('network', `No answer came: ${words}.`);
   if (aborted) return sinkWide('timeout', 'Time ran out before the request was sent.');
   const isLate = /TIMEOUT|ETIMEDOUT/.test((error as NodeJS.ErrnoException).code ?? '');
