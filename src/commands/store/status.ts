@@ -206,7 +206,9 @@ function stuckLines(found: Status, state: 'dead' | 'held', io: Io): string[] {
   return [
     ...found[state].flatMap((stuck) => [causeText(stuck, io), `  ${printable(help[state](stuck))}`]),
     ...(ofNotices > 0
-      ? [`${ofNotices} of notices: ${program} events --notices lists them; replay or discard takes their ids`]
+      ? [
+          `${ofNotices} of notices: ${program} events --notices lists them; discard the ids of what is over by now, replay tells people again`,
+        ]
       : []),
   ];
 }
