@@ -4,7 +4,7 @@ import { Worker } from '../deliveries/worker.ts';
 import { accepting, createIntake } from '../intake.ts';
 import { Deciding, withLookupSinks } from '../lookups/deciding.ts';
 import { lookupConnector } from '../model.ts';
-import { createAnnouncer } from '../ops/status.ts';
+import { createAnnouncer } from '../ops/announcer.ts';
 import { keptRefreshTokens } from '../store/refresh-tokens.ts';
 import { eventIds } from '../support/ids.ts';
 import type { Trusted, Undo } from './config-and-store.ts';

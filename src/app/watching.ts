@@ -5,7 +5,7 @@ import { changedOf } from '../config/text/references.ts';
 import { checkSecrets } from '../deliveries/connected-sinks.ts';
 import { watchAlerts } from '../ops/alerts/watch.ts';
 import { alertsLease } from '../ops/replicas.ts';
-import type { Announcer } from '../ops/status.ts';
+import type { Announcer } from '../ops/announcer.ts';
 import { noticeIds } from '../support/ids.ts';
 import type { Undo } from './config-and-store.ts';
 import type { Working } from './deliveries.ts';

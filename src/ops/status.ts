@@ -1,8 +1,7 @@
 import { isMissed } from './alerts/conditions.ts';
+import { sayEveryMs } from './announcer.ts';
 import { failingAlone, type Need, needsOf as needsOfAll, onlySecretsFail, sinkState } from './needs.ts';
 import { type Pause, pausesNow } from './pauses.ts';
-import { tooShort } from '../config/settings.ts';
-import type { LiveConfig } from '../config/live/live-config.ts';
 import { lookupOf } from '../model.ts';
 import { type RefusedEvents, type StuckState, stuckStates } from '../model/notices.ts';
 import type { Failure } from '../model/outcomes.ts';
@@ -17,88 +16,14 @@ import {
   type StuckCount,
   StoreUnavailable,
 } from '../store/store.ts';
-import type { Clock } from '../support/clock.ts';
 import { count } from '../support/text.ts';
 
-const sayEveryMs = 10_000;
 /** Without a sign for so long, a replica is taken for ended. A few may be late. */
 const aliveForMs = 3 * sayEveryMs;
 const dayMs = 86_400_000;
 const shownNotices = 5;
 /** Nobody can make up for what was missed by a command, so it is not shown for ever. */
 const missedForMs = 7 * dayMs;
-
-interface AnnouncerParts {
-  readonly store: Pick<Store, 'keepReplicaState'>;
-  readonly clock: Clock;
-  readonly live: LiveConfig;
-  /** Of this replica. */
-  readonly id: string;
-  /** The sinks whose changed secrets do not work. */
-  readonly secretFaults: () => readonly (Pick<Pause, 'sink' | 'since'> & { readonly detail: string })[];
-  readonly failed: (error: unknown) => void;
-}
-
-export type Announcer = ReturnType<typeof createAnnouncer>;
-
-/** Says in the store every few seconds that this replica serves it, and by which config. */
-export function createAnnouncer({ store, clock, live, id, secretFaults, failed }: AnnouncerParts) {
-  /** Whether it could be stored the last time. */
-  let last = Promise.resolve(false);
-  let cancel = () => {};
-  let isStopped = false;
-
-  async function keep(stopped: boolean): Promise<boolean> {
-    const { file, plan, sinks, lookups, admin } = live.config;
-    const { refused, waiting, loadedAt: since } = live;
-    try {
-      await store.keepReplicaState({
-        id,
-        saidAt: clock.now(),
-        stopped,
-        config: {
-          id: plan.id,
-          file,
-          since,
-          refused: refused && {
-            since: refused.since,
-            problem: refused.problem,
-            others: refused.others,
-            isInForce: refused.isInForce,
-          },
-          waiting,
-          closed: tooShort(admin)?.message ?? null,
-        },
-        sinks: [...sinks.values(), ...lookups.values()].map(({ name, connector }) => ({
-          name,
-          connector: connector.name,
-        })),
-        secretFaults: secretFaults(),
-      });
-      return true;
-    } catch (error) {
-      failed(error);
-      return false;
-    }
-  }
-
-  /** To be called at the start, and when something of it has changed. */
-  async function say(): Promise<void> {
-    cancel();
-    await (last = last.then(() => keep(false)));
-    cancel();
-    if (!isStopped) cancel = clock.after(sayEveryMs, () => void say());
-  }
-
-  /** Says that it was stopped, unless the store could not be written just before. */
-  async function stop(): Promise<void> {
-    isStopped = true;
-    cancel();
-    if (await last) await keep(true);
-  }
-
-  return { say, stop };
-}
 
 export type SinkStatus = Awaited<ReturnType<typeof readSinks>>['sinks'][number];
 
