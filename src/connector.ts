@@ -74,6 +74,8 @@ export interface NoticeData {
   readonly recovered: boolean;
   /** What it is about was delivered, and did not reach everybody. */
   readonly missed: boolean;
+  /** It may be over by now. `detail` begins with when it was so. */
+  readonly late: boolean;
 }
 
 export interface TextFile {

@@ -256,7 +256,7 @@ export const noticeInShort = [
 ].join('');
 
 /** The same, and who says so. */
-export const noticeTitle = said('noticeTitle', { notice: noticeInShort });
+export const noticeTitle = `{% if notice.late %}${said('noticeTitleLate', { notice: noticeInShort })}{% else %}${said('noticeTitle', { notice: noticeInShort })}{% endif %}`;
 
 /** What differs between trouble, its end, and the weekly summary, such as a colour. */
 export const perNotice = (values: {

@@ -6,7 +6,7 @@ import { type About, dataOf } from './prepare.ts';
 import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
 import { isDown, type SinkCondition, sinkState } from '../ops/needs.ts';
 import { pausesNow } from '../ops/pauses.ts';
-import { running } from '../ops/status.ts';
+import { readStatus, running, type StatusParts } from '../ops/status.ts';
 import { decide } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
 import { deliveryPages, inParts } from '../store/paging.ts';
@@ -17,6 +17,7 @@ import {
   type Late,
   type ManualResult,
   type Replay,
+  type SinkFigures,
   type Store,
 } from '../store/store.ts';
 import { printable } from '../support/text.ts';
@@ -40,6 +41,8 @@ export interface Selection {
   readonly cause?: string | undefined;
   /** Only of what came since (ms). */
   readonly since?: number | undefined;
+  /** Only of notices of what is over. */
+  readonly over?: boolean | undefined;
 }
 
 /** Nothing was done, as some of what was named is not there. */
@@ -47,10 +50,41 @@ export class NotThere extends Error {
   override readonly name = 'NotThere';
 }
 
-/** Page by page: what is done to one page may change what is on the next. Throws NotThere. */
+/**
+ * Page by page: what is done to one page may change what is on the next. Who replays all of something does not mean the
+ * notices of what is `over`: people would read of it as if it were now. Throws NotThere.
+ */
 export async function* selected(
+  parts: StatusParts,
+  action: ActionName,
+  selection: Selection,
+): AsyncGenerator<{ readonly page: readonly Delivery[]; readonly over: readonly Delivery[] }> {
+  const isBulk = action === 'replay' && selection.ids.length === 0;
+  let known: ReadonlySet<string> | null = null;
+  for await (const page of meant(parts.reads, selection)) {
+    const mayBeOver = (selection.over ?? isBulk) && page.some(({ noticeId }) => noticeId !== null);
+    known ??= mayBeOver ? await overNotices(parts) : null;
+    const { over = [], others = [] } = Object.groupBy(page, ({ id }) => (known?.has(id) ? 'over' : 'others'));
+    yield selection.over ? { page: over, over: [] } : { page: others, over };
+  }
+}
+
+/** The ids of their deliveries. */
+async function overNotices(parts: StatusParts): Promise<ReadonlySet<string>> {
+  const { stuckNotices } = await readStatus(parts, await parts.store.now(), 'UTC');
+  return new Set(stuckNotices.flatMap(({ delivery, isOver }) => (isOver ? [delivery.id] : [])));
+}
+
+/** Of what a replay of many does not mean. */
+export const leftOut = ({ id }: Delivery): ChangeResult => ({
+  id,
+  ok: false,
+  says: 'it is a notice of what is over: discard it, or replay it by its id',
+});
+
+async function* meant(
   store: Pick<Store, 'event' | 'notice' | 'delivery' | 'deliveries'>,
-  { ids, states, sink, rule, cause, since }: Selection,
+  { ids, states, sink, rule, cause, since, over }: Selection,
 ): AsyncGenerator<readonly Delivery[]> {
   const isMeant = (one: Delivery): boolean =>
     states.includes(one.state) &&
@@ -61,7 +95,9 @@ export async function* selected(
     yield await named(store, [...new Set(ids)], isMeant);
     return;
   }
-  for await (const page of deliveryPages(store, { states, sink, cause, since })) yield page.filter(isMeant);
+  const notices = over ? { notices: true as const } : {};
+  for await (const page of deliveryPages(store, { states, sink, cause, since, ...notices }))
+    yield page.filter(isMeant);
 }
 
 async function named(
@@ -251,11 +287,11 @@ export async function retrySink(
   store: Pick<Store, 'askRetry' | 'now'>,
   sink: string,
   by: By,
-): Promise<SinkCondition> {
+): Promise<SinkCondition & { figures: SinkFigures | null }> {
   const now = await store.now();
   const figures = (await reads.sinkFigures(now)).find((one) => one.sink === sink) ?? null;
   const pause = (await pausesNow(reads, now)).get(sink) ?? null;
-  const found = { state: sinkState(figures, pause !== null), pause };
+  const found = { state: sinkState(figures, pause !== null), pause, figures };
   if (isDown(found)) await store.askRetry(sink, now, by);
   return found;
 }

@@ -29,6 +29,7 @@ import {
   noticeFields,
   templateData,
 } from '../templates/data.ts';
+import { inLocale } from '../templates/people.ts';
 import type { Ending } from './settle.ts';
 
 export interface PrepareParts {
@@ -194,14 +195,14 @@ export function prepare(
   }
   const { events, notice } = about;
   const [first] = events;
-  const timeZone = action.hours?.timeZone ?? plan.timeZone;
+  const timeZone = timeZoneOf(action, plan);
   // Without what says who the candidate is.
   const isPublic = (lookup: string, field: string) =>
     plan.lookups.get(lookup)?.fields.get(field)?.personal === false;
   const facts =
     plan.lookups.size === 0 ? null : events.map((event) => toldFacts(factsOf(about, event), isPublic));
   const subject: Subject = notice
-    ? { kind: 'notice', notice: noticeFields(notice) }
+    ? { kind: 'notice', notice: noticeFields(notice, saidLate(notice, action, plan, now)) }
     : action.digest || !first
       ? {
           kind: 'digest',
@@ -221,12 +222,24 @@ export function prepare(
   };
 }
 
+const timeZoneOf = ({ hours }: Action, plan: Plan): string => hours?.timeZone ?? plan.timeZone;
+
+/** What a notice tells of may be over by then: it was replayed, waited for its hours, or failed until now. */
+const lateMs = 120_000;
+
+/** When it was as a notice says, where that was long before it is told. */
+function saidLate({ raisedAt }: RaisedNotice, action: Action, plan: Plan, now: number): string | null {
+  if (now - raisedAt < lateMs) return null;
+  const then = Temporal.Instant.fromEpochMilliseconds(raisedAt).toZonedDateTimeISO(timeZoneOf(action, plan));
+  return plan.wording.say('toldLate', { time: inLocale(then, plan.wording.locale) });
+}
+
 const factsOf = ({ facts }: About, { id }: Event): Facts => facts?.get(id) ?? noFacts;
 
 /** What the templates of an action see. */
 export function dataOf(action: Action, about: About, plan: Plan, now: number): AnyTemplateData {
   const { events, notice } = about;
-  if (notice) return noticeData(notice, action.rule, now);
+  if (notice) return noticeData(notice, action.rule, now, saidLate(notice, action, plan, now));
   const known = events.map((event) => ({ event, facts: factsOf(about, event) }));
   if (action.digest) return digestData(known, (testId) => plan.test(testId), action.rule, now);
   const [first] = known;

@@ -1,4 +1,5 @@
 import { isMissed } from './alerts/conditions.ts';
+import { readStuckNotices } from './alerts/over.ts';
 import { sayEveryMs } from './announcer.ts';
 import { failingAlone, type Need, needsOf as needsOfAll, onlySecretsFail, sinkState } from './needs.ts';
 import { type Pause, pausesNow } from './pauses.ts';
@@ -33,7 +34,7 @@ export type Status = Awaited<ReturnType<typeof readStatus>>;
 /** What the status is read from: the store, and what the process that asks knows besides. */
 export interface StatusParts {
   readonly reads: Reads;
-  readonly store: Pick<Store, 'probe'>;
+  readonly store: Pick<Store, 'probe' | 'now'>;
   /** Refused events that are not in the store yet. */
   readonly refused: { readonly unwritten: readonly RefusedEvents[] };
 }
@@ -58,19 +59,24 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
       throw error;
     },
   );
+  const refused = await refusedOf(parts);
+  const held = counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [];
+  const lastEventAt = (await store.lastEventAt(now)) ?? (await store.lastEventAt());
+  const called = [...own.sinks, ...own.lookups];
+  const isStuck = counts.some(({ states }) => states.dead + states.held > 0);
   return {
     now,
     /** Why the store cannot be written just now; null if it can. */
     unwritable,
     /** Events that were refused, until a person puts that away. */
-    refused: await refusedOf(parts),
+    refused,
     /** Those that serve the store, those with a refused config first. */
     replicas: replicas.toSorted(
       (a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null),
     ),
     /** Of what served it before; only where nothing does. */
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
-    lastEventAt: (await store.lastEventAt(now)) ?? (await store.lastEventAt()),
+    lastEventAt,
     ...(await store.waiting(today.epochMilliseconds)),
     ...own,
     /** Deliveries that go on failing in sinks that work. */
@@ -81,7 +87,22 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     ),
     /** Without those of notices, as `held`. */
     dead: stuck.filter((one) => !isMissed(one)),
-    held: counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [],
+    held,
+    /** Deliveries of notices that are dead or held. */
+    stuckNotices: isStuck
+      ? await readStuckNotices(store, {
+          now,
+          down: new Set(
+            called.flatMap((one) => (one.pause !== null || one.state === 'failing' ? [one.sink] : [])),
+          ),
+          lastSuccessAt: new Map(called.map((one) => [one.sink, one.figures?.lastSuccessAt ?? null])),
+          refused: replicas.find(({ config }) => config.refused !== null) ?? null,
+          dead: stuck,
+          held,
+          refusedEvents: refused,
+          lastEventAt: lastEventAt ?? 0,
+        })
+      : [],
     /** Delivered in the last week, and not to all whom it was for. */
     missed: stuck.filter(isMissed),
     notices: await store.notices({ limit: shownNotices }),
@@ -205,10 +226,6 @@ const ofNotices = (status: Status, state: StuckState) =>
     const ofSink = status[state].filter((one) => one.sink === sink);
     return { sink, count: all - ofSink.reduce((sum, one) => sum + one.count, 0) };
   });
-
-/** How many of what is stuck are notices' deliveries. */
-export const stuckNotices = (status: Status, state: StuckState): number =>
-  ofNotices(status, state).reduce((sum, one) => sum + one.count, 0);
 
 const iso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 

@@ -40,7 +40,7 @@ export const attentionPage: Page = {
       parts.push({ ...group, list: isListed ? await listOf(all, group, asked) : null });
     const isLeft = state === undefined || groups.length > 0;
     const stuck = status.sinks.filter((one) => one.dead + one.held > 0 && (sink ?? one.sink) === one.sink);
-    const cards = isLeft ? stuck.map((one) => sinkCard(one, groups, parts, asked)) : [];
+    const cards = isLeft ? stuck.map((one) => sinkCard(one, status.stuckNotices, groups, parts, asked)) : [];
     const body =
       sink === undefined
         ? await overview(status, [...(await refusedCards(all, asked)), ...cards], reads, asked)
@@ -177,6 +177,7 @@ const queryOf = ({ sink, state, cause }: Group) => ({ sink, state, cause });
 
 function sinkCard(
   { sink, connector, dead, held }: SinkStatus,
+  notices: Status['stuckNotices'],
   groups: readonly Group[],
   parts: readonly GroupView[],
   asked: PageRequest,
@@ -186,10 +187,21 @@ function sinkCard(
   const shown = parts.filter((part) => part.sink === sink);
   const isWhole = asked.query['state'] === undefined;
   const ofEvents = ofSink.reduce((sum, group) => sum + group.count, 0);
-  const ofNotices = isWhole ? dead + held - ofEvents : 0;
-  const doubtful = ofSink.reduce((sum, group) => sum + group.doubtful, 0);
-  // Nobody has looked at those of notices.
-  const doubt = ofNotices > 0 ? 'some' : doubtOf(doubtful, ofEvents);
+  const stuckNotices = isWhole ? notices.filter(({ delivery }) => delivery.sink === sink) : [];
+  const ofNotices = stuckNotices.length;
+  const over = stuckNotices.filter(({ isOver }) => isOver).map(({ delivery }) => delivery);
+  const reasons = new Set(stuckNotices.map(({ delivery }) => delivery.lastError ?? ''));
+  const doubtful =
+    ofSink.reduce((sum, group) => sum + group.doubtful, 0) +
+    stuckNotices.filter(({ delivery }) => delivery.uncertain).length;
+  const doubt = doubtOf(doubtful, ofEvents + ofNotices);
+  const ofOver: Chosen = {
+    ids: over.map(({ id }) => id),
+    states: [],
+    sink,
+    count: over.length,
+    doubt: doubtOf(over.filter(({ uncertain }) => uncertain).length, over.length),
+  };
   const all: Chosen = { ids: [], states, sink, count: dead + held, doubt };
   const others = ofSink.length - shown.length;
   return html`<section class="card">
@@ -211,10 +223,18 @@ function sinkCard(
             html`<p>
               ${count(ofNotices, 'message')} about the connector itself ${ofNotices === 1 ? 'was' : 'were'}
               not delivered, either: <code>${program} events --notices</code> shows what people were to be
-              told.
+              told. ${[...reasons].map((reason) => html`<br />${seen(reason)}`)}
             </p>`
           }
-          ${choiceForm(all, `all ${all.count}`, asked)}
+          ${
+            over.length > 0 &&
+            html`<p>
+                What ${over.length} of them ${over.length === 1 ? 'tells' : 'tell'} of is over: nobody has to
+                be told any more, and <i>Replay all</i> leaves it out. Replayed here, it says when it was.
+              </p>
+              ${choiceForm(ofOver, `${over.length} of what is over`, asked)}`
+          }
+          ${over.length < all.count && choiceForm(all, `all ${all.count}`, asked)}
         </section>`
       }
     </div>

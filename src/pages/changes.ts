@@ -4,13 +4,13 @@ import {
   type ActionName,
   change,
   type ChangeResult,
+  leftOut,
   NotThere,
   pauseSink,
   planLookups,
   retrySink,
   selected,
 } from '../deliveries/by-hand.ts';
-import type { SinkCondition } from '../ops/needs.ts';
 import { type Delivery, type DeliveryState, openStates, replayableStates } from '../model.ts';
 import { type RefusedEvents, refusalReasons } from '../model/notices.ts';
 import { inParts } from '../store/paging.ts';
@@ -230,11 +230,13 @@ async function start(parts: Parts, action: Action, chosen: Chosen, by: By): Prom
   const [oldest = ''] = all.keys();
   if (all.size > keptRuns) all.delete(oldest);
   const go = async () => {
-    for await (const page of selected(parts.reads, chosen))
+    for await (const { page, over } of selected(parts, action, chosen)) {
       for (const one of await carryOut(parts, action, page, by)) {
         if (one.ok) run.states.set(one.id, action === 'replay' ? 'pending' : 'discarded');
         else run.refused.push(one);
       }
+      run.refused.push(...over.map(leftOut));
+    }
   };
   const ended = go()
     .catch((error: unknown) => {
@@ -284,7 +286,7 @@ export const retryForm: Form = {
 export const isCalled = ({ sinks, lookups }: Config, sink: string): boolean =>
   sinks.has(sink) || lookups.has(sink);
 
-export async function tryNow(parts: Parts, sink: string, by: By): Promise<SinkCondition> {
+export async function tryNow(parts: Parts, sink: string, by: By) {
   const found = await retrySink(parts.reads, parts.store, sink, by);
   parts.wake();
   return found;

@@ -1,6 +1,6 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
-import { causesOf, needsOf, reachedNobody, type Status, stuckNotices } from '../ops/status.ts';
+import { causesOf, needsOf, reachedNobody, type Status } from '../ops/status.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import {
@@ -83,7 +83,7 @@ function needs(status: Status, asked: PageRequest): Html | false {
   // Before the first event nothing shows that it works.
   const isQuiet = status.rejectedToday === 0 && status.lastEventAt !== null;
   if (needsOf(status).length === 0) return isQuiet && allRight(status);
-  const lost = stuckNotices(status, 'dead') + stuckNotices(status, 'held');
+  const lost = status.stuckNotices.length;
   return html`<section class="notice bad">
     <h2>A person is needed <small>${count(causesOf(status), 'cause')}</small></h2>
     <ul class="plain spaced">

@@ -166,7 +166,8 @@ export function digestData(
   };
 }
 
-export function noticeFields(notice: Notice): NoticeData {
+/** `late`: what is said first of one that may be over by now. */
+export function noticeFields(notice: Notice, late: string | null): NoticeData {
   const { alert, cause, sink, from = null, count, since, detail, advice, recovered } = notice;
   const missed = cause.startsWith(`${alert} ${sink}: ${missedCause} `);
   return {
@@ -175,13 +176,19 @@ export function noticeFields(notice: Notice): NoticeData {
     from,
     count,
     since: new Date(since).toISOString(),
-    detail,
+    detail: late === null ? detail : `${late}\n${detail}`,
     advice,
     recovered,
     missed,
+    late: late !== null,
   };
 }
 
-export function noticeData(notice: Notice, rule: string, now: number): NoticeTemplateData {
-  return { notice: noticeFields(notice), rule: { name: rule }, now: new Date(now).toISOString() };
+export function noticeData(
+  notice: Notice,
+  rule: string,
+  now: number,
+  late: string | null = null,
+): NoticeTemplateData {
+  return { notice: noticeFields(notice, late), rule: { name: rule }, now: new Date(now).toISOString() };
 }

@@ -69,6 +69,7 @@ const noticeKeys: { readonly [key in keyof NoticeData]: Shape } = {
   advice: text,
   recovered: any,
   missed: any,
+  late: any,
 };
 
 const sampleData = eventData(sampleEvent({}, Date.UTC(2026, 0, 1)));
@@ -83,6 +84,7 @@ const sampleNotice: NoticeData = {
   advice: 'Ask whether any candidate finished a test.',
   recovered: false,
   missed: false,
+  late: false,
 };
 
 const known = new WeakMap<Vocabulary, (key: string) => Names>();

@@ -58,6 +58,8 @@ export const de = {
   sentBy: 'Gesendet von Candidate Connector.',
 
   noticeTitle: 'Candidate Connector: {notice}',
+  noticeTitleLate: 'Candidate Connector, verspätet: {notice}',
+  toldLate: 'Verspätet gesendet. Stand: {time}.',
   badgeTrouble: 'Candidate Connector braucht Hilfe',
   badgeRecovered: 'Candidate Connector läuft wieder',
   badgeSummary: 'Candidate Connector, Wochenübersicht',

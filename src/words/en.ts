@@ -69,6 +69,8 @@ export const en = {
 
   // A notice in short.
   noticeTitle: 'Candidate Connector: {notice}',
+  noticeTitleLate: 'Candidate Connector, told late: {notice}',
+  toldLate: 'Told late: this was so on {time}.',
   badgeTrouble: 'Candidate Connector needs a person',
   badgeRecovered: 'Candidate Connector is well again',
   badgeSummary: 'Candidate Connector, every week',

@@ -57,6 +57,8 @@ export const es = {
   sentBy: 'Enviado por Candidate Connector.',
 
   noticeTitle: 'Candidate Connector: {notice}',
+  noticeTitleLate: 'Candidate Connector, con retraso: {notice}',
+  toldLate: 'Enviado con retraso. Situación de: {time}.',
   badgeTrouble: 'Candidate Connector necesita a alguien',
   badgeRecovered: 'Candidate Connector vuelve a funcionar',
   badgeSummary: 'Candidate Connector, cada semana',

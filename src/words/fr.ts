@@ -60,6 +60,8 @@ export const fr = {
   sentBy: 'Envoyé par Candidate Connector.',
 
   noticeTitle: 'Candidate Connector : {notice}',
+  noticeTitleLate: 'Candidate Connector, message tardif : {notice}',
+  toldLate: 'Envoyé en retard. Heure du constat : {time}.',
   badgeTrouble: 'Candidate Connector a besoin de quelqu’un',
   badgeRecovered: 'Candidate Connector fonctionne à nouveau',
   badgeSummary: 'Candidate Connector, chaque semaine',

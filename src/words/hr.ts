@@ -61,6 +61,8 @@ export const hr = {
   sentBy: 'Šalje Candidate Connector.',
 
   noticeTitle: 'Candidate Connector: {notice}',
+  noticeTitleLate: 'Candidate Connector, sa zakašnjenjem: {notice}',
+  toldLate: 'Poslano sa zakašnjenjem. Stanje u trenutku: {time}.',
   badgeTrouble: 'Candidate Connector treba pomoć',
   badgeRecovered: 'Candidate Connector opet radi',
   badgeSummary: 'Candidate Connector, svaki tjedan',

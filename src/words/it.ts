@@ -60,6 +60,8 @@ export const it = {
   sentBy: 'Inviato da Candidate Connector.',
 
   noticeTitle: 'Candidate Connector: {notice}',
+  noticeTitleLate: 'Candidate Connector, in ritardo: {notice}',
+  toldLate: 'Inviato in ritardo. Situazione al: {time}.',
   badgeTrouble: 'Candidate Connector ha bisogno di qualcuno',
   badgeRecovered: 'Candidate Connector funziona di nuovo',
   badgeSummary: 'Candidate Connector, ogni settimana',

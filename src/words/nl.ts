@@ -57,6 +57,8 @@ export const nl = {
   sentBy: 'Verzonden door Candidate Connector.',
 
   noticeTitle: 'Candidate Connector: {notice}',
+  noticeTitleLate: 'Candidate Connector, vertraagd: {notice}',
+  toldLate: 'Vertraagd verstuurd. Stand: {time}.',
   badgeTrouble: 'Candidate Connector heeft iemand nodig',
   badgeRecovered: 'Candidate Connector werkt weer',
   badgeSummary: 'Candidate Connector, weekoverzicht',

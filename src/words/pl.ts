@@ -73,6 +73,8 @@ export const pl = {
   sentBy: 'Wysłane przez Candidate Connector.',
 
   noticeTitle: 'Candidate Connector: {notice}',
+  noticeTitleLate: 'Candidate Connector, z opóźnieniem: {notice}',
+  toldLate: 'Wysłano z opóźnieniem. Stan na: {time}.',
   badgeTrouble: 'Candidate Connector potrzebuje pomocy',
   badgeRecovered: 'Candidate Connector znów działa',
   badgeSummary: 'Candidate Connector, co tydzień',

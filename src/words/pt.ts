@@ -58,6 +58,8 @@ export const pt = {
   sentBy: 'Enviado por Candidate Connector.',
 
   noticeTitle: 'Candidate Connector: {notice}',
+  noticeTitleLate: 'Candidate Connector, com atraso: {notice}',
+  toldLate: 'Enviado com atraso. Situação em: {time}.',
   badgeTrouble: 'Candidate Connector precisa de alguém',
   badgeRecovered: 'Candidate Connector voltou a funcionar',
   badgeSummary: 'Candidate Connector, toda semana',

@@ -1,7 +1,10 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { RaisedNotice } from '../../src/model/notices.ts';
 import { openStore } from '../../src/store/open.ts';
+import type { StuckCount } from '../../src/store/store.ts';
+import { notice, planned } from '../contract/store-fixtures.ts';
 import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './tools.ts';
 
 const gone = { kind: 'status', status: 410 } as const;
@@ -104,6 +107,79 @@ describe('replay', () => {
       [delivery(0)]: 'dead',
       [delivery(0, 2)]: expect.stringMatching(onItsWay),
     });
+  });
+});
+
+describe('a dead notice', () => {
+  test('of what is over goes out by its id alone, and says when it was; one of what is still so goes with all', async () => {
+    const [ats, ops] = [await endpoint(), await endpoint()];
+    for (const { faults } of [ats, ops]) faults.decide = () => gone;
+    const { folder, write } = await workplace();
+    const hook = (url: string) => `{ connector: webhook, url: '${url}', allowPrivate: true }`;
+    const file = await write(
+      'config.yaml',
+      `${base(folder)}timezone: Europe/Zagreb
+sinks: { ats: ${hook(ats.url)}, ops: ${hook(ops.url)} }
+rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]
+alerts: { dead: { after: 1d, then: [ { sink: ops } ] }, silence: { then: [ { sink: ops } ] } }
+`,
+    );
+    const app = await serving(file);
+    await post(app, { candidateId: 'Dana' });
+    await settled(file);
+    const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
+    onTestFinished(() => store.close());
+    const [{ cause }] = (await store.deadSince(-1)) as [StuckCount];
+    const { id: configId } = (await store.latestConfig())!;
+    const raisedAt = Date.parse('2026-11-20T13:05:00Z');
+    const raise = async (raised: RaisedNotice) => {
+      const rule = `alerts.${raised.alert}`;
+      const deliveries = [planned({ rule, sink: 'ops', connector: 'webhook', lane: 'ops' })];
+      await store.raise({ notice: raised, configId, deliveries, quietMs: 1 });
+      const id = `dlv_${raised.id.slice(4)}_1`;
+      await vi.waitFor(async () => expect((await store.delivery(id))?.state).toBe('dead'), 10_000);
+      return id;
+    };
+    const still = await raise(notice({ cause: `dead ats: ${cause}`, sink: 'ats', raisedAt }));
+    const silence = { alert: 'silence', sink: null, since: raisedAt, raisedAt } as const;
+    const over = [await raise(notice(silence)), await raise(notice(silence))];
+    for (const { faults } of [ats, ops]) faults.clear();
+    const command = (...argv: string[]) => run([...argv, '--config', file]);
+
+    expect((await command('events', '--state', 'dead')).out).toContain(
+      '\nAlso dead: 3 notices, which `events --notices` lists.\n',
+    );
+    const { out: seen } = await command('status');
+    expect(seen).toMatch(
+      /\n {2}1 notice to ops, the first of 2026-11-20 14:05:00 \+01:00: .*410.*\n {4}fix the cause, then: .* replay --dead --sink ops; .* events --notices lists them\n/,
+    );
+    expect(seen).toMatch(
+      /\n {2}2 notices to ops of what is over, the first of .*410.*\n {4}nobody has to be told any more: candidate-connector discard --over; /,
+    );
+    const leftOut =
+      '2 notices of what is over left out: candidate-connector discard --over ends what nobody has to be told any more.\n';
+    const all = ['replay', '--dead', '--sink', 'ops'];
+    expect(await command(...all, '--dry-run')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(new RegExp(`^${still} would go out again.*\n${leftOut}$`)),
+    });
+    expect(await command(...all)).toEqual({ code: 0, out: `${still} goes out again\n${leftOut}`, err: '' });
+    const delivered = async (id: string) => expect((await store.delivery(id))?.state).toBe('delivered');
+    await vi.waitFor(() => delivered(still), 10_000);
+    expect(ops.calls).toHaveLength(1);
+    expect(JSON.parse(ops.calls[0]!.body)).toMatchObject({
+      data: {
+        late: true,
+        detail: 'Told late: this was so on Fri, 20 Nov 2026, 14:05 CET.\nThree deliveries were given up.',
+      },
+    });
+    expect(await command('replay', over[0]!)).toMatchObject({ code: 0 });
+    await vi.waitFor(() => delivered(over[0]!), 10_000);
+    expect(await command('discard', '--over')).toMatchObject({ code: 0, out: `${over[1]} is discarded\n` });
+    expect((await command('discard', '--over')).out).toBe(
+      'There are no dead or held notices of what is over.\n',
+    );
+    expect((await command('status')).out).not.toContain('notice to ops');
   });
 });
 

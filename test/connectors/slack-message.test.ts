@@ -18,6 +18,7 @@ const notice: NoticeData = {
   advice: 'Fix it.',
   recovered: false,
   missed: false,
+  late: false,
   from: null,
 };
 const context: DeliveryContext = { deliveryId: 'd-1', subject: { kind: 'event', event } };

@@ -68,6 +68,9 @@ export function notices(bench: () => Bench): void {
       configId,
     });
     expect(await store.notice('ntc_nobody')).toBeNull();
+    await store.accept(arrival());
+    const pending = await store.deliveries({ states: ['pending'], notices: true });
+    expect(pending).toEqual(detail?.deliveries.map((one) => expect.objectContaining({ id: one.id })));
   });
 
   test('keeps at most one notice for each cause within the quiet time, over restarts and processes too', async () => {

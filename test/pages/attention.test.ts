@@ -107,7 +107,7 @@ describe('what needs a person', () => {
     vi.spyOn(systemClock, 'after').mockImplementation((ms, then) => begin(ms === 10_000 ? 100 : ms, then));
     const ats = await endpoint();
     ats.faults.decide = () => ({ kind: 'status', status: 410 });
-    const { app, page, login } = await startPages(
+    const { app, file, page, login, send, csrf } = await startPages(
       rules(ats.url).replace(
         'sinks: {',
         `sinks: { ops: { connector: webhook, url: '${ats.url}', allowPrivate: true },`,
@@ -120,6 +120,14 @@ describe('what needs a person', () => {
     await vi.waitFor(told, 20_000);
     expect(await page('/')).toContain('One message to ats</b>');
     expect(await page('/attention')).toMatch(/1 message about the connector itself was\s+not delivered/);
+    expect(await page('/attention')).not.toContain('of what is over');
+    await run(['discard', '--dead', '--sink', 'ats', '--config', file]);
+    expect(await page('/attention')).toMatch(/What 1 of them tells of is over[^]*Discard 1 of what is over/);
+    const all = { action: 'replay', states: 'dead', sink: 'ops', count: '1', confirmed: 'yes' };
+    const sent = await send('/attention/change', { form: { ...all, csrf: await csrf() } });
+    expect(await page(sent.headers.get('location') ?? '')).toMatch(
+      /1 delivery stayed as it was[^]*: it is a notice of what is over/,
+    );
   });
 
   test('of a bug that stops a change, the log says more than the page', async () => {

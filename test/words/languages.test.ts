@@ -14,6 +14,7 @@ import {
   textNames,
   Wording,
 } from '../../src/words/wording.ts';
+import { inLocale } from '../../src/templates/people.ts';
 import { startSlack } from '../../sandbox/slack.ts';
 import { linesOf } from '../../sandbox/slack/preview.ts';
 import { base, post, run, serving, workplace } from '../commands/tools.ts';
@@ -24,6 +25,7 @@ const codes = Object.keys(languages) as (keyof typeof languages)[];
 const counts = [0, 1, 2, 3, 5, 11, 12, 21, 22, 25, 100, 1000, 1_000_000, 1.5];
 
 const now = Date.parse('2026-11-20T13:00:00Z');
+const then = Temporal.Instant.fromEpochMilliseconds(now - 3_600_000).toZonedDateTimeISO('Europe/Zagreb');
 
 const configIn = (top: string): Config =>
   parseConfig(
@@ -85,6 +87,7 @@ function* messagesOf({ plan, sinks }: Config): Generator<string> {
   const notices = [...alertKinds, 'summary' as const].flatMap((alert) => [
     noticeOf(alert),
     noticeOf(alert, { count: 1 }),
+    noticeOf(alert, { raisedAt: now - 3_600_000 }),
     noticeOf(alert, { recovered: true }),
     noticeOf(alert, { recovered: true, sink: null }),
     noticeOf(alert, { cause: `${alert} ats: missed in all 0` }),
@@ -149,12 +152,16 @@ describe.each(codes)('%s', (code) => {
     const messages = [...messagesOf(configIn(`language: ${code}`))];
     expect(messages.length).toBeGreaterThan(100);
     const left = /undefined|\{\{|\{%|\{(?:candidate|status|test|count|sink|time|name)\}|<Engineer>[^"]*<html/;
-    const english = /What next|\bcompleted\b|Received \w|deliver(?:y|ies) to|given up|\bmore\b/;
+    const english = /What next|\bcompleted\b|Received \w|deliver(?:y|ies) to|given up|\bmore\b|[Tt]old late/;
     const found = messages.flatMap((one) => [
       ...(left.exec(one) ?? []),
       ...(code === 'en' ? [] : (english.exec(one) ?? [])),
     ]);
     expect(found).toEqual([]);
+    // A notice is told late: in its title, and in its first line.
+    const late = wording.say('toldLate', { time: inLocale(then, wording.locale) });
+    for (const said of [wording.say('noticeTitleLate', { notice: '' }).trim(), `${late}\\nDETAIL`])
+      expect(messages.filter((one) => one.includes(said)).length).toBeGreaterThan(10);
     expect(messages.filter((one) => one.includes(`<html lang=\\"${code}\\">`)).length).toBeGreaterThan(30);
   });
 });

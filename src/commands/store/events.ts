@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { InvalidArgumentError } from 'commander';
 import { type DeliveryState, deliveryStates } from '../../model.ts';
-import type { RefusedEvent } from '../../model/notices.ts';
+import { type RefusedEvent, stuckStates } from '../../model/notices.ts';
 import {
   type Change,
   type EventSearch,
@@ -14,7 +14,7 @@ import {
 } from '../../store/store.ts';
 import type { Pauses } from '../../ops/pauses.ts';
 import { pageByPage, pageSize, storiesOf } from '../../store/paging.ts';
-import { jsonLine, printable } from '../../support/text.ts';
+import { count, jsonLine, printable } from '../../support/text.ts';
 import {
   changeFields,
   eventCsv,
@@ -175,19 +175,19 @@ async function print<Entry>(list: List<Entry>, options: EventsOptions, io: Io): 
   const seen = (line: string) => (io.ask ? printable(line) : line);
   // With the end of the line that is printed, they end as CSV has it.
   if (csv) io.out(`${csv.header}\r`);
-  let count = 0;
+  let listed = 0;
   for await (const entry of list.entries) {
-    count += 1;
-    if (count <= limit)
+    listed += 1;
+    if (listed <= limit)
       io.out(
         csv ? `${seen(csv.line(entry))}\r` : options.json ? jsonLine(list.json(entry)) : list.text(entry, io),
       );
     if (!(await io.drained())) return;
   }
   if (options.json || csv) return;
-  if (count === 0) io.out(list.none);
+  if (listed === 0) io.out(list.none);
   for (const line of list.end?.() ?? []) io.out(line);
-  if (count > limit) io.out(`Older ones are not shown: --limit ${limit * 10} shows more.`);
+  if (listed > limit) io.out(`Older ones are not shown: --limit ${limit * 10} shows more.`);
 }
 
 /** One more than is shown tells whether there are older ones. */
@@ -200,6 +200,9 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
   const pauses = await pausesOf(store);
   const catalogName = await catalogNames(store);
   const reasons = new Reasons();
+  const states = stuckStates.filter((one) => options.state?.includes(one));
+  const notices =
+    states.length === 0 ? [] : await store.deliveries({ states, sink: options.sink, notices: true });
   return {
     entries: found(store, asked, readLimit(options)),
     json: storyJson,
@@ -209,7 +212,14 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
       candidate === undefined
         ? 'No events.'
         : `No events of candidate ${printable(candidate)}: no id or number is this, and no id begins so (6 characters or more).`,
-    end: () => reasons.counted(),
+    end: () => [
+      ...reasons.counted(),
+      ...(notices.length > 0
+        ? [
+            `Also ${states.join(' or ')}: ${count(notices.length, 'notice')}, which \`events --notices\` lists.`,
+          ]
+        : []),
+    ],
   };
 }
 

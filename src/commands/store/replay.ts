@@ -1,9 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ActionName, change, NotThere, rehearse, selected } from '../../deliveries/by-hand.ts';
-import { type Delivery, type DeliveryState, openStates, replayableStates } from '../../model.ts';
+import {
+  type ActionName,
+  change,
+  NotThere,
+  rehearse,
+  selected,
+  type Selection,
+} from '../../deliveries/by-hand.ts';
+import { type DeliveryState, openStates, replayableStates } from '../../model.ts';
+import { onlyStore } from '../../ops/status.ts';
 import { allActions, type Plan } from '../../rules/plan.ts';
 import type { Store } from '../../store/store.ts';
-import { didYouMeanOneOf, printable } from '../../support/text.ts';
+import { program } from '../../support/invocation.ts';
+import { count, didYouMeanOneOf, printable } from '../../support/text.ts';
 import {
   ago,
   byHandOptions,
@@ -32,7 +41,7 @@ const stuckOptions = {
   cause: textOption('--cause <text>', 'with --dead: only these, as `status` names the cause'),
   since: readOption('--since <duration>', 'of these, only of events that came within this time', ago),
 };
-type StuckOptions = ValuesOf<typeof stuckOptions>;
+type StuckOptions = ValuesOf<typeof stuckOptions> & { readonly over?: boolean | undefined };
 
 const stuckIds = new TypedArgument<readonly string[]>(
   '[delivery...]',
@@ -64,8 +73,17 @@ export const discard = command({
   examples: [
     'discard dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1 dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_2',
     'discard --dead --rule told --since 7d --note "told by phone"',
+    'discard --over   # what nobody has to be told of any more',
   ],
-  options: stuckOptions,
+  options: {
+    ...stuckOptions,
+    over: flag('--over', 'every dead or held notice of what is over by now').conflicts([
+      'dead',
+      'held',
+      'event',
+      'cause',
+    ]),
+  },
   argument: stuckIds,
   async run(options, io, ids) {
     refuseUnclear('discard', ids, options);
@@ -86,8 +104,7 @@ export const resend = command({
       throw new CommandError(`name the deliveries one by one; ${instead}`, exit.usage);
     }
     return withStoreAndToday(options, io, async (store, today) => {
-      const pages = selected(store, { ids, states: [] });
-      const { ok } = await toAll('resend', pages, options, { store, today, io });
+      const { ok } = await toAll('resend', { ids, states: [] }, options, { store, today, io });
       return ok ? exit.ok : exit.problems;
     });
   },
@@ -99,10 +116,10 @@ export async function saveToday(store: Store, { plan, planSource }: Today): Prom
 }
 
 function refuseUnclear(action: ActionName, ids: readonly string[], options: StuckOptions): void {
-  const { dead, held, event, sink, rule, cause, since } = options;
+  const { dead, held, event, sink, rule, cause, since, over } = options;
   if (cause !== undefined && (dead !== true || held === true || event !== undefined))
     throw new CommandError('--cause narrows --dead alone', exit.usage);
-  const isAny = dead === true || held === true || event !== undefined;
+  const isAny = dead === true || held === true || over === true || event !== undefined;
   const isNamed = ids.length > 0;
   if (isNamed === isAny)
     throw new CommandError(
@@ -129,21 +146,19 @@ async function stuck(
   options: StuckOptions,
   at: Surroundings,
 ): Promise<number> {
-  const { dead, held, event, sink, rule, cause, since } = options;
+  const { dead, held, event, sink, rule, cause, since, over } = options;
   if (sink !== undefined) await checkSink(sink, options, at.store);
   const states: readonly DeliveryState[] = dead === held ? replayableStates : [dead ? 'dead' : 'held'];
-  const pages = selected(at.store, {
-    ids: event === undefined ? ids : [event],
-    states,
-    sink,
-    rule,
-    cause,
-    since,
-  });
-  const { found, ok } = await toAll(action, pages, options, at);
-  if (found === 0) {
+  const all = { ids: event === undefined ? ids : [event], states, sink, rule, cause, since, over };
+  const { found, leftOut, ok } = await toAll(action, all, options, at);
+  if (leftOut > 0)
+    at.io.out(
+      `${count(leftOut, 'notice')} of what is over left out: ${program} discard --over ends what nobody has to be told any more.`,
+    );
+  else if (found === 0) {
     if (rule !== undefined && at.today) checkRule(rule, at.today.plan);
-    const what = `${states.join(' or ')} deliveries${rule === undefined ? '' : ` of rule ${printable(rule)}`}`;
+    const which = rule === undefined ? '' : ` of rule ${printable(rule)}`;
+    const what = `${states.join(' or ')} ${over ? 'notices of what is over' : 'deliveries'}${which}`;
     const one = event ?? (ids.length === 1 ? ids[0] : undefined);
     const where = one === undefined ? sink && `Sink ${sink} has` : `${printable(one)} has`;
     at.io.out(`${where ?? 'There are'} no ${what}.`);
@@ -162,10 +177,10 @@ export function checkRule(rule: string, plan: Plan): void {
 /** Does it to all, page by page, and waits for them if asked to. */
 async function toAll(
   action: ActionName,
-  pages: AsyncIterable<readonly Delivery[]>,
+  which: Selection,
   options: ByHandOptions,
   { store, today, io }: Surroundings,
-): Promise<{ found: number; ok: boolean }> {
+): Promise<{ found: number; leftOut: number; ok: boolean }> {
   const { dryRun, wait } = options;
   const waits = wait === true && action !== 'discard' && !dryRun;
   if (waits) await refuseWithoutConnector(store);
@@ -174,8 +189,10 @@ async function toAll(
   const by = byUser(options, io);
   const sent: string[] = [];
   let found = 0;
+  let leftOut = 0;
   try {
-    for await (const page of pages) {
+    for await (const { page, over } of selected(onlyStore(store), action, which)) {
+      leftOut += over.length;
       const results = dryRun
         ? await rehearse(store, action, page, plan)
         : await change({ reads: store, store }, action, page, plan, by);
@@ -192,7 +209,7 @@ async function toAll(
     throw error instanceof NotThere ? new CommandError(error.message) : error;
   }
   const arrived = waits ? await waitFor(store, sent, io) : true;
-  return { found, ok: arrived && sent.length === found };
+  return { found, leftOut, ok: arrived && sent.length === found };
 }
 
 /** To be called before anything is changed. */

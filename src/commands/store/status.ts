@@ -17,11 +17,11 @@ import {
   type SinkStatus,
   type Status,
   statusJson,
-  stuckNotices,
   troubleOf,
 } from '../../ops/status.ts';
 import { lookupOf } from '../../model.ts';
 import { program, shellWord } from '../../support/invocation.ts';
+import type { StuckNotice } from '../../ops/alerts/over.ts';
 import type { NoticeStory, ReplicaState, StuckCount } from '../../store/store.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions } from '../command.ts';
@@ -202,14 +202,27 @@ const help = {
 };
 
 function stuckLines(found: Status, state: 'dead' | 'held', io: Io): string[] {
-  const ofNotices = stuckNotices(found, state);
+  const ofNotices = found.stuckNotices.filter(({ delivery }) => delivery.state === state);
+  const alike = Map.groupBy(ofNotices, ({ delivery: { sink, lastError }, isOver }) =>
+    JSON.stringify([sink, isOver, lastError]),
+  );
   return [
     ...found[state].flatMap((stuck) => [causeText(stuck, io), `  ${printable(help[state](stuck))}`]),
-    ...(ofNotices > 0
-      ? [
-          `${ofNotices} of notices: ${program} events --notices lists them; discard the ids of what is over by now, replay tells people again`,
-        ]
-      : []),
+    ...alike.values().flatMap((some) => noticeLines(some, state, io)),
+  ];
+}
+
+/** The same of notices: one or more that ended alike. */
+function noticeLines(alike: readonly StuckNotice[], state: 'dead' | 'held', io: Io): string[] {
+  const { delivery, isOver } = alike[0]!;
+  const sink = printable(delivery.sink);
+  const first = `the first of ${when(delivery.createdAt, io)}: ${printable(delivery.lastError ?? '')}`;
+  const helps = isOver
+    ? `nobody has to be told any more: ${program} discard --over`
+    : `fix the cause, then: ${program} replay --${state} --sink ${printable(shellWord(delivery.sink))}`;
+  return [
+    `${count(alike.length, 'notice')} to ${sink}${isOver ? ' of what is over' : ''}, ${first}`,
+    `  ${helps}; ${program} events --notices lists them`,
   ];
 }
 

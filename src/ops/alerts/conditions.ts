@@ -59,7 +59,7 @@ export interface RefusedConfig {
   readonly loadedAt: number;
 }
 
-const causeOf = (alert: AlertKind, sink: string, cause = ''): string =>
+export const causeOf = (alert: AlertKind, sink: string, cause = ''): string =>
   cause === '' ? `${alert} ${sink}` : `${alert} ${sink}: ${cause}`;
 
 /** The shortest time between two notices with the same cause. */
@@ -230,7 +230,7 @@ function downFor({ sink, since, failures, lastSuccessAt }: Down, now: number, wo
     : wording.say('flappingDetail', { sink, time, last: inWords(now - lastSuccessAt, wording) });
 }
 
-const refusedCause = (reason: RefusedEvents['reason']): string => `refused ${reason}`;
+export const refusedCause = (reason: RefusedEvents['reason']): string => `refused ${reason}`;
 
 /** Of the reasons for which some were refused since the last notice, all that were. */
 export function newlyRefused(
@@ -280,13 +280,24 @@ function inWords(durationMs: number, wording: Wording): string {
 /** The alerts whose end is told, too. */
 export const endingAlerts: readonly AlertKind[] = ['paused', 'config'];
 
-interface State {
-  readonly now: number;
-  readonly elapsed: number;
-  /** All paused sinks, also those that no delivery waits for. */
+/** What may be in the troubles that these tell of. */
+export interface Troubled {
+  /** All paused or failing sinks, also those that no delivery waits for. */
   readonly down: ReadonlySet<string>;
   readonly lastSuccessAt: ReadonlyMap<string, number | null>;
-  readonly refused: RefusedConfig | null;
+  /** Null if the config's file is in force as it is. */
+  readonly refused: object | null;
+}
+
+/** Whether the trouble of a sink, or of the config, has ended. */
+export const hasEnded = (
+  { sink, since }: Pick<Notice, 'sink' | 'since'>,
+  { down, lastSuccessAt, refused }: Troubled,
+): boolean => (sink === null ? refused === null : !down.has(sink) && (lastSuccessAt.get(sink) ?? 0) > since);
+
+interface State extends Troubled {
+  readonly now: number;
+  readonly elapsed: number;
 }
 
 /** Which of the troubles that people were told of are over. */
@@ -294,13 +305,8 @@ export class Recoveries {
   /** When the end of each notice's trouble was first seen, on the scale of Clock.elapsed. */
   #endedAt = new Map<string, number>();
 
-  look(
-    told: readonly RaisedNotice[],
-    { now, elapsed, down, lastSuccessAt, refused }: State,
-    wording = english,
-  ): Notice[] {
-    const works = (sink: string, since: number) => !down.has(sink) && (lastSuccessAt.get(sink) ?? 0) > since;
-    const ended = told.filter(({ sink, since }) => (sink === null ? refused === null : works(sink, since)));
+  look(told: readonly RaisedNotice[], { now, elapsed, ...troubled }: State, wording = english): Notice[] {
+    const ended = told.filter((notice) => hasEnded(notice, troubled));
     this.#endedAt = new Map(ended.map(({ id }) => [id, this.#endedAt.get(id) ?? elapsed]));
     return ended.flatMap((notice) => {
       const endedMs = elapsed - this.#endedAt.get(notice.id)!;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { personOf } from '../../admin/access.ts';
 import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { wording } from '../../config/text/wording.ts';
-import { NotThere, pauseLength, selected, type Selection } from '../../deliveries/by-hand.ts';
+import { leftOut, NotThere, pauseLength, selected, type Selection } from '../../deliveries/by-hand.ts';
 import type { Refusal } from '../../http/problem.ts';
 import { acceptRefused } from '../../intake.ts';
 import { deliveryStates, replayableStates, statuses } from '../../model.ts';
@@ -165,9 +165,10 @@ async function changeOne(parts: Parts, action: Action, req: Request) {
 
 async function changed(parts: Parts, action: Action, req: Request, which: Selection) {
   try {
-    const pages = await Array.fromAsync(selected(parts.reads, which), (page) =>
-      carryOut(parts, action, page, byOf(req, 'the API')),
-    );
+    const pages = await Array.fromAsync(selected(parts, action, which), async ({ page, over }) => [
+      ...(await carryOut(parts, action, page, byOf(req, 'the API'))),
+      ...over.map(leftOut),
+    ]);
     return pages.flat();
   } catch (error) {
     if (error instanceof NotThere) throw new NotPossible({ status: 404, detail: error.message });

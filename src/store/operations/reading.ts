@@ -10,6 +10,7 @@ import {
   deliveries as deliveriesTable,
   delivery as ofDelivery,
   event as ofEvent,
+  firstNoticeSeq,
   isLastAttempt,
   isLookup,
   leads,
@@ -77,6 +78,8 @@ export interface DeliveryFilter {
   readonly states: readonly DeliveryState[];
   /** Look-ups, too. */
   readonly lookups?: true;
+  /** Only those of notices. */
+  readonly notices?: true;
   readonly sink?: string | undefined;
   /** Only dead ones of events, with this cause as `deadSince` has it. */
   readonly cause?: string | undefined;
@@ -290,7 +293,11 @@ export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
   const { sink = null, since = null, limit = defaultDeliveries, cause } = filter;
   // Nothing comes after a deleted delivery.
   const after =
-    filter.after === undefined ? 0 : ((yield* find(filter.after))?.seq ?? Number.MAX_SAFE_INTEGER);
+    filter.after !== undefined
+      ? ((yield* find(filter.after))?.seq ?? Number.MAX_SAFE_INTEGER)
+      : filter.notices
+        ? firstNoticeSeq * seqsPerEvent
+        : 0;
   // One query for each state, because most states have their own index.
   const rows = yield* together(
     filter.states.map((state) =>
