@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { base, jsonLines, post, run, serving, stack, workplace } from './tools.ts';
@@ -213,6 +213,7 @@ describe('backtest --html', () => {
     const { code, out } = await backtest(rulesText(louder, actions.ops), '--html', file);
     expect(code).toBe(3);
     expect(out).toContain('#ops gets 1 message more.');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
     const page = await readFile(file, 'utf8');
     expect(page).toContain('#ops gets 1 message more.');
     expect(page).toMatch(/Before<\/h4>\s*<div class="preview">[^]*Robin: Completed[^]*After<\/h4>/);

@@ -69,7 +69,9 @@ export const backtest = command({
       if (html !== undefined) {
         const { backtestFile } = await pages();
         const names = mask(`${file} in place of ${options.config}`);
-        await writeFile(html, backtestFile(report, names, { connectors })).catch(cannotWrite(html));
+        // It says of candidates what their messages do.
+        const page = backtestFile(report, names, { connectors });
+        await writeFile(html, page, { mode: 0o600 }).catch(cannotWrite(html));
         if (!json) io.out(`\n${html} shows it with the messages before and after.`);
       }
       const lost = summary.lost();
