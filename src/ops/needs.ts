@@ -82,13 +82,18 @@ export const onlySecretsFail = (
 ): boolean => !isPausedOrFailing && since >= (lastSuccessAt ?? 0);
 
 /** Why a sink cannot be tried now; null if it can. */
-export function noRetry(sink: string, found: SinkCondition): string | null {
+export function noRetry(
+  sink: string,
+  found: SinkCondition & { readonly figures: SinkFigures | null },
+): string | null {
   if (isDown(found)) return null;
-  const { state, pause } = found;
+  const { state, pause, figures } = found;
+  const word = stateWord(state, figures);
+  const when = lookupOf(sink) === null ? `: \`events --state pending --sink ${sink}\` says when` : '';
   return pause?.by === 'person'
     ? `${nameOf(sink)} is paused by ${pause.who}; \`resume ${sink}\` ends that`
     : state === 'working'
-      ? `${nameOf(sink)} is neither paused nor failing: what waits for it is tried as usual`
+      ? `${nameOf(sink)} is ${word === state ? 'neither paused nor failing' : word}; what waits for it is tried as usual${when}`
       : `${nameOf(sink)} is ${sinkStates[state]}: there is nothing to try`;
 }
 

@@ -246,6 +246,12 @@ describe('status', () => {
       }),
     );
     expect(await (await fetch(new URL('/', app.adminUrl))).text()).toContain('perhaps failing');
+    expect(await command('retry', 'ats')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(
+        /ats is perhaps failing; what waits for it is tried as usual: `events --state pending --sink ats` says when/,
+      ),
+    });
     using store = new DatabaseSync(`${folder}/connector.db`);
     store.exec('update sink_figures set first_failed_at = first_failed_at - 60000');
     const { code, out } = await command('status');
