@@ -6,7 +6,8 @@ import { isOpen, tooShort } from '../config/settings.ts';
 import { isLoopback } from '../http/addresses.ts';
 import { answerProblem, type Refusal } from '../http/problem.ts';
 import { sameText } from '../support/secret.ts';
-import { FailureLog, Guesses } from './guesses.ts';
+import { seldom } from '../ops/log.ts';
+import { Guesses } from './guesses.ts';
 import { namedByProxy, passwordOf, type PasswordRole, type Role, roleWith } from './roles.ts';
 import { localPath, randomToken, sessionCookie, Sessions } from './sessions.ts';
 
@@ -49,13 +50,18 @@ export class Access {
   readonly #options: AccessOptions;
   readonly #sessions = new Sessions();
   readonly #guesses = new Guesses();
-  readonly #failures: FailureLog;
+  readonly #noteWrong: (address: string) => void;
   /** For forms of who has no session. */
   readonly #csrf = randomToken();
 
   constructor(options: AccessOptions) {
     this.#options = options;
-    this.#failures = new FailureLog(options.log);
+    this.#noteWrong = seldom((address, failures) =>
+      options.log.warn(
+        { address, failures },
+        'wrong password on the admin port; the address is the last one',
+      ),
+    );
   }
 
   /**
@@ -157,7 +163,7 @@ export class Access {
       const role = roleWith(this.#options.config(), given);
       return role !== null && (roles?.includes(role) ?? true) ? role : null;
     });
-    if (judged === 'wrong') this.#failures.note(from);
+    if (judged === 'wrong') this.#noteWrong(from);
     return judged;
   }
 

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { Logger } from 'pino';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
@@ -43,36 +42,5 @@ export class Guesses {
     this.#known.set(key, now);
     const [oldest = ''] = this.#known.keys();
     if (this.#known.size > mostKnown) this.#known.delete(oldest);
-  }
-}
-
-const logEveryMs = 60_000;
-
-/** Logs the first failure at once and further ones once a minute, so that guesses do not fill the disk. */
-export class FailureLog {
-  readonly #log: Pick<Logger, 'warn'>;
-  #failures = 0;
-  #address = '';
-  #timer: NodeJS.Timeout | null = null;
-
-  constructor(log: Pick<Logger, 'warn'>) {
-    this.#log = log;
-  }
-
-  note(address: string): void {
-    this.#failures += 1;
-    this.#address = address;
-    if (this.#timer === null) this.#write();
-  }
-
-  #write(): void {
-    this.#timer = null;
-    if (this.#failures === 0) return;
-    this.#log.warn(
-      { address: this.#address, failures: this.#failures },
-      'wrong password on the admin port; the address is the last one',
-    );
-    this.#failures = 0;
-    this.#timer = setTimeout(() => this.#write(), logEveryMs).unref();
   }
 }

@@ -5,6 +5,7 @@ import { accepting, createIntake } from '../intake.ts';
 import { Deciding, withLookupSinks } from '../lookups/deciding.ts';
 import { lookupConnector } from '../model.ts';
 import { createAnnouncer } from '../ops/announcer.ts';
+import { seldom } from '../ops/log.ts';
 import { keptRefreshTokens } from '../store/refresh-tokens.ts';
 import { eventIds } from '../support/ids.ts';
 import type { Trusted, Undo } from './config-and-store.ts';
@@ -25,7 +26,7 @@ export async function prepareDeliveries(trusted: Trusted) {
     plan,
     gaveUp: (lookup) => metrics.lookups(lookup, 'given_up'),
     wake: () => worker.wake(),
-    failed: (error) => log.error({ err: error }, 'an event could not be decided; trying again'),
+    failed: seldom((err, times) => log.error({ err, times }, 'an event could not be decided; trying again')),
   });
   const observed = observeAttempts(log, metrics);
   const whole = () => withLookupSinks(config());
@@ -53,7 +54,8 @@ export async function prepareDeliveries(trusted: Trusted) {
         { aheadSeconds: Math.round(aheadMs / 1000), deliveries },
         'the clock was set back: deliveries that it had put off while it was ahead are due sooner',
       ),
-    storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
+    // Each delivery under way tries again every second.
+    storeFailed: seldom((err, times) => log.error({ err, times }, 'the store cannot be used; trying again')),
     callFailed: (error) => log.error({ err: error }, 'an attempt failed because of a bug in the connector'),
   });
   const wake = () => worker.wake();

@@ -44,6 +44,30 @@ export function createLogger(options: LogOptions): Log {
   return { log, dropped: () => lines.dropped, end: (withinMs) => lines.end(withinMs) };
 }
 
+const repeatedEveryMs = 60_000;
+
+/**
+ * Tells the first of what comes again and again at once, and then once a minute the last one with how many there were:
+ * guesses of a password, or a full disk, do not fill the log.
+ */
+export function seldom<T>(tell: (last: T, times: number) => void): (one: T) => void {
+  let times = 0;
+  let last: T;
+  let timer: NodeJS.Timeout | null = null;
+  const flush = () => {
+    timer = null;
+    if (times === 0) return;
+    tell(last, times);
+    times = 0;
+    timer = setTimeout(flush, repeatedEveryMs).unref();
+  };
+  return (one) => {
+    times += 1;
+    last = one;
+    if (timer === null) flush();
+  };
+}
+
 /** A secret of digits may stand for a number, and the line has to stay JSON. */
 function masked(line: string, mask: Mask): string {
   const text = mask(line);

@@ -16,6 +16,7 @@ import type { Worker } from '../deliveries/worker.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import type { LeaseState, LeaseStore, Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../support/clock.ts';
+import { seldom } from './log.ts';
 
 export interface BaseParts {
   readonly store: Store;
@@ -85,8 +86,9 @@ export class Replicas implements Leases {
   async join(parts: Parts): Promise<void> {
     const { store, config, log, worker } = parts;
     if (this.#store === null) return;
-    const failed = (error: unknown) =>
-      log.error({ err: error }, 'the leases could not be renewed; trying again');
+    const failed = seldom((err: unknown, times) =>
+      log.error({ err, times }, 'the leases could not be renewed; trying again'),
+    );
     this.#keeper = new LeaseKeeper({
       store: this.#store,
       clock: systemClock,
