@@ -113,7 +113,6 @@ describe('replay', () => {
 describe('a dead notice', () => {
   test('of what is over goes out by its id alone, and says when it was; one of what is still so goes with all', async () => {
     const [ats, ops] = [await endpoint(), await endpoint()];
-    for (const { faults } of [ats, ops]) faults.decide = () => gone;
     const { folder, write } = await workplace();
     const hook = (url: string) => `{ connector: webhook, url: '${url}', allowPrivate: true }`;
     const file = await write(
@@ -121,10 +120,13 @@ describe('a dead notice', () => {
       `${base(folder)}timezone: Europe/Zagreb
 sinks: { ats: ${hook(ats.url)}, ops: ${hook(ops.url)} }
 rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]
-alerts: { dead: { after: 1d, then: [ { sink: ops } ] }, silence: { then: [ { sink: ops } ] } }
+alerts: { dead: { after: 1d, then: [ { sink: ops } ] }, silence: { then: [ { sink: ops } ] }, paused: { then: [ { sink: ops } ] } }
 `,
     );
     const app = await serving(file);
+    await post(app, { candidateId: 'Robin' });
+    await settled(file);
+    for (const { faults } of [ats, ops]) faults.decide = () => gone;
     await post(app, { candidateId: 'Dana' });
     await settled(file);
     const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
@@ -141,8 +143,11 @@ alerts: { dead: { after: 1d, then: [ { sink: ops } ] }, silence: { then: [ { sin
       return id;
     };
     const still = await raise(notice({ cause: `dead ats: ${cause}`, sink: 'ats', raisedAt }));
-    const silence = { alert: 'silence', sink: null, since: raisedAt, raisedAt } as const;
-    const over = [await raise(notice(silence)), await raise(notice(silence))];
+    const began = { since: raisedAt, raisedAt };
+    const over = [
+      await raise(notice({ alert: 'silence', sink: null, ...began })),
+      await raise(notice({ alert: 'paused', sink: 'ats', ...began })),
+    ];
     for (const { faults } of [ats, ops]) faults.clear();
     const command = (...argv: string[]) => run([...argv, '--config', file]);
 
