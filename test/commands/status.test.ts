@@ -449,6 +449,13 @@ describe('status', () => {
     expect(code).toBe(4);
     expect(out).toMatch(/^A person is needed: the store cannot be written\.\n/);
     expect(out).toMatch(/Store\n  .*connector\.db/);
+    // What is refused meanwhile is not in the store, either.
+    const ignored = spawnSync('sh', [...limited, 'ignore', '--all', '--config', file], { encoding: 'utf8' });
+    expect(ignored).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringContaining('the store cannot be used: '),
+    });
   });
 
   test('says which events were refused, why and from where, until somebody puts that away', async () => {

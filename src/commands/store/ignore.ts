@@ -43,6 +43,8 @@ export const ignore = command({
         if (missing.length === 0) return exit.ok;
         throw new CommandError(`not kept, or not any more: ${printable(missing.join(', '))}`);
       }
+      // While it cannot be written, events are refused of which it does not know yet.
+      await store.probe();
       const { totals, events } = await store.ignoreRefused(which, await store.now(), byUser(options, io));
       if (totals.length + events === 0) io.out('Nothing of this was refused, or it was put away before.');
       for (const { what } of refusals(totals)) io.out(printable(`Put away: ${what}.`));
