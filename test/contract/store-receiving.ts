@@ -67,6 +67,16 @@ function keptFrom(from: string, changes: Partial<WholeRefusedEvent> = {}): Whole
 }
 
 export function receiving(bench: () => Bench): void {
+  test('finds a candidate by a number that came with a repeat alone, and keeps one that came before', async () => {
+    const { store } = bench();
+    const come = (candidateNumericalId: number | null) =>
+      store.accept(arrival({ candidateId: 'dana', candidateNumericalId }));
+    expect((await come(null)).duplicate).toBe(false);
+    for (const number of [null, 20970, 4711]) expect((await come(number)).duplicate).toBe(true);
+    expect(await store.candidatesMeant('20970')).toEqual({ ids: ['dana'] });
+    expect(await store.candidatesMeant('4711', false)).toEqual({ ids: ['4711'] });
+  });
+
   test('takes an event in by hand with a line in the audit, and not where there is one of its content', async () => {
     const { store, home } = bench();
     const content = { candidateId: '77', testId: 1, status: 'Completed' } as const;

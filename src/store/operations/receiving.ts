@@ -145,6 +145,8 @@ export const sql = {
     received_at: 'bigint',
     correlation_id: 'text',
   }),
+  /** The number that people know the candidate by may come with a repeat alone. */
+  learnNumber: `update events set candidate_numerical_id = $2 where seq = $1 and candidate_numerical_id is null`,
   /** Not later than $2 and later than $3. */
   noticeWithin: query<{ readonly seq: number }>(`
   select seq from notices where cause = $1 and raised_at <= $2 and raised_at > $3 limit 1`),
@@ -177,7 +179,7 @@ export function* accept(
   correlations: RecentCorrelations,
 ): Operation<AcceptedArrival> {
   const { event, configId, windowMs, byHand } = arrival;
-  const { candidateId, testId, status, correlationId, receivedAt } = event;
+  const { candidateId, candidateNumericalId, testId, status, correlationId, receivedAt } = event;
   const key = candidateKey(candidateId);
   const insertEvent = (content: number | null) =>
     insertIf(sql.insertEvent, key, content, configId, ...ofEvent.values(event));
@@ -198,6 +200,7 @@ export function* accept(
     if (!byHand) {
       yield* insertRow(sql.insertDuplicate, repeated.seq, receivedAt, correlationId);
       yield* insertCorrelation(event, latest.content, repeated.seq);
+      if (candidateNumericalId !== null) yield* run(sql.learnNumber, repeated.seq, candidateNumericalId);
     }
     return { eventId: repeated.id, duplicate: true, correlationReused: false, claims: [] };
   }
