@@ -61,18 +61,17 @@ export async function* selected(
 ): AsyncGenerator<{ readonly page: readonly Delivery[]; readonly over: readonly Delivery[] }> {
   const isBulk = action === 'replay' && selection.ids.length === 0;
   let known: ReadonlySet<string> | null = null;
-  for await (const page of meant(parts.reads, selection)) {
-    const mayBeOver = (selection.over ?? isBulk) && page.some(({ noticeId }) => noticeId !== null);
-    known ??= mayBeOver ? await overNotices(parts) : null;
+  for await (const page of meant(parts, selection)) {
+    if (isBulk && page.some(({ noticeId }) => noticeId !== null))
+      known ??= new Set((await overNotices(parts)).map(({ id }) => id));
     const { over = [], others = [] } = Object.groupBy(page, ({ id }) => (known?.has(id) ? 'over' : 'others'));
-    yield selection.over ? { page: over, over: [] } : { page: others, over };
+    yield { page: others, over };
   }
 }
 
-/** The ids of their deliveries. */
-async function overNotices(parts: StatusParts): Promise<ReadonlySet<string>> {
+async function overNotices(parts: StatusParts): Promise<Delivery[]> {
   const { stuckNotices } = await readStatus(parts, await parts.store.now(), 'UTC');
-  return new Set(stuckNotices.flatMap(({ delivery, isOver }) => (isOver ? [delivery.id] : [])));
+  return stuckNotices.filter(({ isOver }) => isOver).map(({ delivery }) => delivery);
 }
 
 /** Of what a replay of many does not mean. */
@@ -83,7 +82,7 @@ export const leftOut = ({ id }: Delivery): ChangeResult => ({
 });
 
 async function* meant(
-  store: Pick<Store, 'event' | 'notice' | 'delivery' | 'deliveries'>,
+  parts: StatusParts,
   { ids, states, sink, rule, cause, since, over }: Selection,
 ): AsyncGenerator<readonly Delivery[]> {
   const isMeant = (one: Delivery): boolean =>
@@ -91,13 +90,11 @@ async function* meant(
     (sink === undefined || one.sink === sink) &&
     (rule === undefined || one.rule === rule) &&
     (since === undefined || one.createdAt >= since);
-  if (ids.length > 0) {
-    yield await named(store, [...new Set(ids)], isMeant);
-    return;
-  }
-  const notices = over ? { notices: true as const } : {};
-  for await (const page of deliveryPages(store, { states, sink, cause, since, ...notices }))
-    yield page.filter(isMeant);
+  if (ids.length > 0) yield await named(parts.reads, [...new Set(ids)], isMeant);
+  else if (over) yield (await overNotices(parts)).filter(isMeant);
+  else
+    for await (const page of deliveryPages(parts.reads, { states, sink, cause, since }))
+      yield page.filter(isMeant);
 }
 
 async function named(

@@ -1,5 +1,5 @@
 import { isMissed } from './alerts/conditions.ts';
-import { readStuckNotices } from './alerts/over.ts';
+import { isOver } from './alerts/over.ts';
 import { sayEveryMs } from './announcer.ts';
 import { failingAlone, type Need, needsOf as needsOfAll, onlySecretsFail, sinkState } from './needs.ts';
 import { type Pause, pausesNow } from './pauses.ts';
@@ -26,6 +26,7 @@ const shownNotices = 5;
 /** Nobody can make up for what was missed by a command, so it is not shown for ever. */
 const missedForMs = 7 * dayMs;
 
+export type StuckNotice = Status['stuckNotices'][number];
 export type SinkStatus = Awaited<ReturnType<typeof readSinks>>['sinks'][number];
 
 /** Whether everything is all right, as the store knows it. */
@@ -63,7 +64,17 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
   const held = counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [];
   const lastEventAt = (await store.lastEventAt(now)) ?? (await store.lastEventAt());
   const called = [...own.sinks, ...own.lookups];
-  const isStuck = counts.some(({ states }) => states.dead + states.held > 0);
+  const down = called.filter(({ pause, state }) => pause !== null || state === 'failing');
+  const present = {
+    now,
+    down: new Set(down.map(({ sink }) => sink)),
+    lastSuccessAt: new Map(called.map(({ sink, figures }) => [sink, figures?.lastSuccessAt ?? null])),
+    refused: replicas.find(({ config }) => config.refused !== null) ?? null,
+    dead: stuck,
+    held,
+    refusedEvents: refused,
+    lastEventAt: lastEventAt ?? 0,
+  };
   return {
     now,
     /** Why the store cannot be written just now; null if it can. */
@@ -88,21 +99,10 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     /** Without those of notices, as `held`. */
     dead: stuck.filter((one) => !isMissed(one)),
     held,
-    /** Deliveries of notices that are dead or held. */
-    stuckNotices: isStuck
-      ? await readStuckNotices(store, {
-          now,
-          down: new Set(
-            called.flatMap((one) => (one.pause !== null || one.state === 'failing' ? [one.sink] : [])),
-          ),
-          lastSuccessAt: new Map(called.map((one) => [one.sink, one.figures?.lastSuccessAt ?? null])),
-          refused: replicas.find(({ config }) => config.refused !== null) ?? null,
-          dead: stuck,
-          held,
-          refusedEvents: refused,
-          lastEventAt: lastEventAt ?? 0,
-        })
-      : [],
+    /** What is dead or held of notices. */
+    stuckNotices: (await store.stuckNotices()).map((one) =>
+      Object.assign(one, { isOver: isOver(one.notice, present) }),
+    ),
     /** Delivered in the last week, and not to all whom it was for. */
     missed: stuck.filter(isMissed),
     notices: await store.notices({ limit: shownNotices }),

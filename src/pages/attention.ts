@@ -1,5 +1,5 @@
 import { program } from '../support/invocation.ts';
-import { causesOf, needsOf, type SinkStatus, type Status } from '../ops/status.ts';
+import { causesOf, needsOf, type SinkStatus, type Status, type StuckNotice } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
@@ -177,7 +177,7 @@ const queryOf = ({ sink, state, cause }: Group) => ({ sink, state, cause });
 
 function sinkCard(
   { sink, connector, dead, held }: SinkStatus,
-  notices: Status['stuckNotices'],
+  notices: readonly StuckNotice[],
   groups: readonly Group[],
   parts: readonly GroupView[],
   asked: PageRequest,

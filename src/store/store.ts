@@ -79,6 +79,7 @@ export const reads = {
   daily: counting.daily,
   deadSince: counting.deadSince,
   deliveries: reading.deliveries,
+  stuckNotices: reading.stuckNotices,
   delivery: reading.delivery,
   dueEvents: deciding.dueEvents,
   event: reading.event,

@@ -68,9 +68,20 @@ export function notices(bench: () => Bench): void {
       configId,
     });
     expect(await store.notice('ntc_nobody')).toBeNull();
+  });
+
+  test('lists what is dead or held of notices, and nothing of events', async () => {
+    const { store } = bench();
+    const [dead, held, open] = [notice(), notice(), notice()];
     await store.accept(arrival());
-    const pending = await store.deliveries({ states: ['pending'], notices: true });
-    expect(pending).toEqual(detail?.deliveries.map((one) => expect.objectContaining({ id: one.id })));
+    for (const one of [dead, held, open]) await raise(one);
+    for (const claim of await claimDue(store, t0, undefined, 3))
+      await store.record([resultOf(claim, claim.notice?.id === held.id ? unknown : rejected)]);
+    const found = await store.stuckNotices();
+    expect(found).toMatchObject([
+      { notice: dead, delivery: { noticeId: dead.id, state: 'dead', lastError: 'No such channel.' } },
+      { notice: held, delivery: { noticeId: held.id, state: 'held' } },
+    ]);
   });
 
   test('keeps at most one notice for each cause within the quiet time, over restarts and processes too', async () => {

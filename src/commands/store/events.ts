@@ -201,8 +201,10 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
   const catalogName = await catalogNames(store);
   const reasons = new Reasons();
   const states = stuckStates.filter((one) => options.state?.includes(one));
-  const notices =
-    states.length === 0 ? [] : await store.deliveries({ states, sink: options.sink, notices: true });
+  const stuck = states.length === 0 ? [] : await store.stuckNotices();
+  const notices = stuck.filter(
+    ({ delivery: { state, sink } }) => states.some((one) => one === state) && sink === (options.sink ?? sink),
+  );
   return {
     entries: found(store, asked, readLimit(options)),
     json: storyJson,

@@ -16,12 +16,12 @@ import {
   rejectedWords,
   type SinkStatus,
   type Status,
+  type StuckNotice,
   statusJson,
   troubleOf,
 } from '../../ops/status.ts';
 import { lookupOf } from '../../model.ts';
 import { program, shellWord } from '../../support/invocation.ts';
-import type { StuckNotice } from '../../ops/alerts/over.ts';
 import type { NoticeStory, ReplicaState, StuckCount } from '../../store/store.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions } from '../command.ts';

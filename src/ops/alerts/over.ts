@@ -1,13 +1,5 @@
-import type { Delivery } from '../../model.ts';
-import {
-  type Notice,
-  type RaisedNotice,
-  type RefusedEvents,
-  type StuckState,
-  stuckStates,
-} from '../../model/notices.ts';
-import { deliveryPages, inParts } from '../../store/paging.ts';
-import type { Reads, StuckCount } from '../../store/store.ts';
+import type { Notice, RaisedNotice, RefusedEvents, StuckState } from '../../model/notices.ts';
+import type { StuckCount } from '../../store/store.ts';
 import { causeOf, hasEnded, refusedCause, type Troubled } from './conditions.ts';
 
 /** How it is now with all that notices tell of. */
@@ -44,22 +36,3 @@ const isOverOf: { readonly [alert in Notice['alert']]: IsOver } = {
 
 /** Whether what a notice tells of is not so any more. Whoever read it now would look for what is not there. Pure. */
 export const isOver: IsOver = (notice, present) => isOverOf[notice.alert](notice, present);
-
-/** What is dead or held of a notice. */
-export interface StuckNotice {
-  readonly delivery: Delivery;
-  readonly isOver: boolean;
-}
-
-/** All of them, oldest first. They are few: a cause is told once an hour. */
-export async function readStuckNotices(
-  reads: Pick<Reads, 'deliveries' | 'notice'>,
-  present: Present,
-): Promise<StuckNotice[]> {
-  const found: Delivery[] = [];
-  for await (const page of deliveryPages(reads, { states: stuckStates, notices: true })) found.push(...page);
-  return inParts(found, async (delivery) => {
-    const story = await reads.notice(delivery.noticeId!);
-    return { delivery, isOver: story === null || isOver(story.notice, present) };
-  });
-}

@@ -1,5 +1,5 @@
 import { type Delivery, type DeliveryState, type Event, type Json, lookupConnector } from '../../model.ts';
-import type { AlertKind, RaisedNotice } from '../../model/notices.ts';
+import { type AlertKind, type RaisedNotice, stuckStates } from '../../model/notices.ts';
 import type { Attempt } from '../../model/outcomes.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
 import { find } from './deliveries.ts';
@@ -78,8 +78,6 @@ export interface DeliveryFilter {
   readonly states: readonly DeliveryState[];
   /** Look-ups, too. */
   readonly lookups?: true;
-  /** Only those of notices. */
-  readonly notices?: true;
   readonly sink?: string | undefined;
   /** Only dead ones of events, with this cause as `deadSince` has it. */
   readonly cause?: string | undefined;
@@ -211,6 +209,10 @@ export const sql = {
     e.candidate_numerical_id as "candidateNumericalId", d.state
   from (${triedSeqs}) as tried join deliveries d on d.seq = tried.seq join events e on e.seq = d.seq / ${seqsPerEvent}
     join attempts a on a.delivery_seq = d.seq order by a.ended_at desc, d.seq desc limit $4`),
+  stuckNotices: query<RowOf<Delivery> & RowOf<RaisedNotice>>(`
+  select ${ofDelivery.columns}, ${ofNotice.columns} from ${deliveriesTable}
+  where d.state in (${stuckStates.map((state) => `'${state}'`).join(', ')}) and ${rareState}
+    and d.seq >= ${firstNoticeSeq * seqsPerEvent} order by d.seq`),
   deliveryById: query<RowOf<Delivery>>(`
   select ${ofDelivery.columns} from ${deliveriesTable} where d.seq = ${seqById}`),
 };
@@ -293,11 +295,7 @@ export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
   const { sink = null, since = null, limit = defaultDeliveries, cause } = filter;
   // Nothing comes after a deleted delivery.
   const after =
-    filter.after !== undefined
-      ? ((yield* find(filter.after))?.seq ?? Number.MAX_SAFE_INTEGER)
-      : filter.notices
-        ? firstNoticeSeq * seqsPerEvent
-        : 0;
+    filter.after === undefined ? 0 : ((yield* find(filter.after))?.seq ?? Number.MAX_SAFE_INTEGER);
   // One query for each state, because most states have their own index.
   const rows = yield* together(
     filter.states.map((state) =>
@@ -312,6 +310,14 @@ export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
     .toSorted((a, b) => a.seq - b.seq)
     .slice(0, limit)
     .map(ofDelivery.read);
+}
+
+/** What is dead or held of notices, oldest first. It is little: a cause is told once an hour. */
+export function* stuckNotices(): Operation<{ readonly delivery: Delivery; readonly notice: RaisedNotice }[]> {
+  return (yield* all(sql.stuckNotices)).map((row) => ({
+    delivery: ofDelivery.read(row),
+    notice: ofNotice.read(row),
+  }));
 }
 
 /** The last attempts at messages for events, newest first: at its newest deliveries, and at those that wait. */
