@@ -229,8 +229,9 @@ function sinkCard(
           ${
             over.length > 0 &&
             html`<p>
-                What ${over.length} of them ${over.length === 1 ? 'tells' : 'tell'} of is over: nobody has to
-                be told any more, and <i>Replay all</i> leaves it out. Replayed here, it says when it was.
+                ${whatOf(over.length, ofNotices)} is over: nobody has to be told any more.
+                ${over.length < all.count && html`<i>Replay all</i> leaves it out.`} Replayed here, it says
+                when it was.
               </p>
               ${choiceForm(ofOver, `${over.length} of what is over`, asked)}`
           }
@@ -240,6 +241,11 @@ function sinkCard(
     </div>
   </section>`;
 }
+
+const whatOf = (some: number, all: number): string =>
+  some < all
+    ? `What ${some} of them ${some === 1 ? 'tells' : 'tell'} of`
+    : `What ${all === 1 ? 'it tells' : 'they tell'} of`;
 
 function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
   const { state, sink, cause, reason, firstAt } = group;

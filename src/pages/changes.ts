@@ -168,10 +168,9 @@ export const changePage: Page = {
   },
 };
 
-function progress({ action, isDone, states, refused, fault }: Run): Html {
+function progress({ action, isDone, states, eventId, refused, fault }: Run): Html {
   const byState = [...Map.groupBy(states.values(), (state) => state)];
-  const [alone] = states.keys();
-  const others = states.size - 1 + refused.length;
+  const isAlone = states.size + refused.length === 1;
   return html`<section class="card" role="status">
       <h2>${count(states.size, 'delivery')} ${actions[action].done}${!isDone && ' so far'}</h2>
       ${
@@ -193,7 +192,7 @@ function progress({ action, isDone, states, refused, fault }: Run): Html {
     </section>
     <p>
       <a href="/attention">Back to what needs a person</a>
-      ${alone !== undefined && others === 0 && html`· <a href="/events/${eventOf(alone)}">Its event</a>`}
+      ${isAlone && eventId !== null && html`· <a href="/events/${eventId}">Its event</a>`}
     </p>`;
 }
 
@@ -211,6 +210,8 @@ interface Run {
   /** Of what was changed: what became of it, as far as was looked. */
   readonly states: Map<string, DeliveryState>;
   readonly refused: ChangeResult[];
+  /** Of the last one; null of a notice. */
+  eventId: string | null;
   /** Why it ended early. */
   fault: string | null;
   isDone: boolean;
@@ -223,7 +224,15 @@ const runsOf = (parts: Parts): Map<string, Run> => runs.getOrInsertComputed(part
 
 /** Resolves to its id when it is done, or when most are. */
 async function start(parts: Parts, action: Action, chosen: Chosen, by: By): Promise<string> {
-  const run: Run = { action, sink: chosen.sink, states: new Map(), refused: [], fault: null, isDone: false };
+  const run: Run = {
+    action,
+    sink: chosen.sink,
+    states: new Map(),
+    refused: [],
+    eventId: null,
+    fault: null,
+    isDone: false,
+  };
   const all = runsOf(parts);
   const runId = randomUUID();
   all.set(runId, run);
@@ -231,6 +240,7 @@ async function start(parts: Parts, action: Action, chosen: Chosen, by: By): Prom
   if (all.size > keptRuns) all.delete(oldest);
   const go = async () => {
     for await (const { page, over } of selected(parts, action, chosen)) {
+      run.eventId = page.at(-1)?.eventId ?? null;
       for (const one of await carryOut(parts, action, page, by)) {
         if (one.ok) run.states.set(one.id, action === 'replay' ? 'pending' : 'discarded');
         else run.refused.push(one);

@@ -122,12 +122,17 @@ describe('what needs a person', () => {
     expect(await page('/attention')).toMatch(/1 message about the connector itself was\s+not delivered/);
     expect(await page('/attention')).not.toContain('of what is over');
     await run(['discard', '--dead', '--sink', 'ats', '--config', file]);
-    expect(await page('/attention')).toMatch(/What 1 of them tells of is over[^]*Discard 1 of what is over/);
+    expect(await page('/attention')).toMatch(/What it tells of is over[^]*Discard 1 of what is over/);
     const all = { action: 'replay', states: 'dead', sink: 'ops', count: '1', confirmed: 'yes' };
-    const sent = await send('/attention/change', { form: { ...all, csrf: await csrf() } });
-    expect(await page(sent.headers.get('location') ?? '')).toMatch(
-      /1 delivery stayed as it was[^]*: it is a notice of what is over/,
-    );
+    const done = async (form: Record<string, string>) => {
+      const sent = await send('/attention/change', { form: { ...all, ...form, csrf: await csrf() } });
+      return page(sent.headers.get('location') ?? '');
+    };
+    expect(await done({})).toMatch(/1 delivery stayed as it was[^]*: it is a notice of what is over/);
+    const [, id = ''] = /name="id" value="(dlv_\w+)"/.exec(await page('/attention')) ?? [];
+    const ended = await done({ action: 'discard', id });
+    expect(ended).toContain('1 delivery discarded');
+    expect(ended).not.toContain('Its event');
   });
 
   test('of a bug that stops a change, the log says more than the page', async () => {
