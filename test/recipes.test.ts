@@ -225,7 +225,7 @@ test('names and scores are asked for and told as their recipe says', async () =>
 
 const notice: RaisedNotice = {
   id: 'ntc_1',
-  raisedAt: 0,
+  raisedAt: Date.now(),
   alert: 'paused',
   cause: 'paused slack',
   sink: 'slack',

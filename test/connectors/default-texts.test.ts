@@ -565,6 +565,7 @@ describe('what a notice says where its action says nothing', () => {
         advice: 'Fix it.',
         recovered: false,
         missed: false,
+        late: false,
       },
     });
   });
