@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -31,6 +32,8 @@ export interface RoundReport {
   readonly edits: number;
   /** Everything that breaks the promise, in words. Empty if it was kept. */
   readonly breaches: readonly string[];
+  /** Where its store and its log are, if it broke the promise. Empty otherwise. */
+  readonly kept: string;
 }
 
 const drainForMs = 480_000;
@@ -115,13 +118,31 @@ export async function runRound(
       edits: person.edits,
       repeats: { mail: repeats(tools.received.mail()), webhook: repeats(tools.received.webhook()) },
       breaches,
+      kept: await keptIfBroken(folder, breaches, [connector]),
     };
   } finally {
     sender.stop();
     await connector.kill();
     await Promise.all([tools.close(), api.close()]);
-    await rm(folder, { recursive: true });
+    await removeUnlessKept(folder);
   }
+}
+
+const logFile = 'log.txt';
+
+/** The folder, with what the processes logged, where a promise was broken: it may never happen so again. */
+async function keptIfBroken(
+  folder: string,
+  breaches: readonly string[],
+  connectors: readonly ConnectorProcess[],
+): Promise<string> {
+  if (breaches.length === 0) return '';
+  await writeFile(join(folder, logFile), connectors.flatMap(({ lines }) => lines).join('\n'));
+  return folder;
+}
+
+async function removeUnlessKept(folder: string): Promise<void> {
+  if (!existsSync(join(folder, logFile))) await rm(folder, { recursive: true });
 }
 
 /** A folder, and tools that fail now and then. */
@@ -220,13 +241,14 @@ export async function runRoundOfCopies(
       edits: 0,
       repeats: repeated,
       breaches,
+      kept: await keptIfBroken(folder, breaches, replicas),
     };
   } finally {
     sender.stop();
     await Promise.all(replicas.map((replica) => replica.kill()));
     await cluster.remove();
     await Promise.all([tools.close(), api.close()]);
-    await rm(folder, { recursive: true });
+    await removeUnlessKept(folder);
   }
 }
 

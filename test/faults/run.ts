@@ -44,7 +44,9 @@ for (let seed = firstSeed; seed < firstSeed + rounds; seed += 1) {
     `seed ${seed}: ${verdict} · ${report.kills} kills · ${report.edits} edits · ${report.sent} sent · ${report.accepted} accepted · ${report.lost} lost with a primary · repeats: ${report.repeats.mail} mails, ${report.repeats.webhook} calls`,
   );
   for (const breach of report.breaches.slice(0, 10)) console.log(`  ${breach}`);
-  if (report.breaches.length > 0) totals.broken += 1;
+  if (report.breaches.length === 0) continue;
+  console.log(`  kept in ${report.kept}`);
+  totals.broken += 1;
 }
 console.log(
   `${rounds} rounds, ${totals.kills} kills, ${totals.edits} edits of the sheet: ${totals.sent} events sent, ${totals.accepted} accepted, ${totals.stored} stored, ${totals.lost} lost with a primary whose standby was behind. ` +
