@@ -1,6 +1,6 @@
-import { appendFile, copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { appendFile, copyFile, glob, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startTools } from '../../sandbox/tools.ts';
 import { serve } from '../commands/tools.ts';
@@ -15,6 +15,9 @@ test('the bundle does all that the source does: schema, connectors, pages and th
   onTestFinished(async () => void (await tools.close()));
   const program = await makeBundle(folder);
   expect(await readFile(program, 'utf8')).toMatch(/^#!.* node\n/);
+  const wholes = await Array.fromAsync(glob(join(dirname(program), '{app,store}-*.js')));
+  expect(wholes).toHaveLength(2);
+  for (const whole of wholes) expect(await readFile(whole, 'utf8')).not.toMatch(/[^\0-\xff]/);
   const file = join(folder, 'config.yaml');
   await copyFile(join(root, 'config.example.yaml'), file);
   const env = { ...exampleEnv(tools, `sqlite:${folder}/connector.db`), ADMIN_PASSWORD: 'a long password' };

@@ -222,7 +222,7 @@ export const isCredentialKey = (name: string): boolean => credentialKey.test(nam
 
 /** Bounded, because a line may be a whole file of JSON: nothing may scan to its end repeatedly. */
 const underCredentialKey = new RegExp(
-  String.raw`(${credentialWords}\w{0,99}[\\"']{0,2}\s*(?:[:=：](?!=)[|>&*!?%@]?\s*\\?|\s(?=["'])))("[^"]*"?|'[^']*'?|\[[^\]]*\]?|(?:\$\{[^}]*\}?|[^\s,{}[\]"'])+)`,
+  String.raw`(${credentialWords}\w{0,99}[\\"']{0,2}\s*(?:[:=\uff1a](?!=)[|>&*!?%@]?\s*\\?|\s(?=["'])))("[^"]*"?|'[^']*'?|\[[^\]]*\]?|(?:\$\{[^}]*\}?|[^\s,{}[\]"'])+)`,
   'i',
 );
 
