@@ -24,8 +24,8 @@ const foundByPath: Plugin = {
  * looked for so many modules that its optimizing compiler was loaded for that: 5 MB, and 7 more.
  */
 const wholes = [
-  { name: 'store', test: /src\/store\/(store|sqlite\/database|sqlite\/failures)\.ts$/, priority: 2 },
-  { name: 'app', test: /src\/app\.ts$/, priority: 1 },
+  { name: 'whole-store', test: /src\/store\/(store|sqlite\/database|sqlite\/failures)\.ts$/, priority: 2 },
+  { name: 'whole-app', test: /src\/app\.ts$/, priority: 1 },
 ];
 
 /** The program in few files, which load in half the time: the image has them, made by `npm run bundle`. */

@@ -15,7 +15,7 @@ test('the bundle does all that the source does: schema, connectors, pages and th
   onTestFinished(async () => void (await tools.close()));
   const program = await makeBundle(folder);
   expect(await readFile(program, 'utf8')).toMatch(/^#!.* node\n/);
-  const wholes = await Array.fromAsync(glob(join(dirname(program), '{app,store}-*.js')));
+  const wholes = await Array.fromAsync(glob(join(dirname(program), 'whole-*.js')));
   expect(wholes).toHaveLength(2);
   for (const whole of wholes) expect(await readFile(whole, 'utf8')).not.toMatch(/[^\0-\xff]/);
   const file = join(folder, 'config.yaml');
