@@ -94,6 +94,7 @@ export function usableUntil(lifeS: unknown): number {
  * and take the one before no more. A reload opens sinks again and must go on with it.
  */
 export interface RefreshTokens {
+  /** Undefined: that of the config. Rejects where it cannot be read. */
   newest(consent: string): Promise<string | undefined>;
   keep(consent: string, token: string): Promise<void>;
   /** Waits until no other process asks with this consent. Returns what lets the next one ask. */
@@ -176,6 +177,10 @@ export class AccessTokens {
       if (!signal.aborted) await Promise.race([before, once(signal, 'abort')]);
       endTurn = await this.#refreshTokens.turn?.(this.#consent, signal);
       return await this.#fetch(signal);
+    } catch (error) {
+      // An older one is not sent in its place. And nothing has gone out that may have arrived.
+      const why = error instanceof Error ? error.message : String(error);
+      return { outcome: sinkWide('auth', `The newest refresh token cannot be had: ${why}`) };
     } finally {
       await endTurn?.();
       end();

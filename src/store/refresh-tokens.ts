@@ -10,7 +10,7 @@ const tagBytes = 16;
 
 /**
  * Refresh tokens in the store, encrypted, so that they survive a restart and reach other replicas. Null without a key.
- * `failed`: a token that cannot be read is as if it were not there; one that cannot be stored is stored later.
+ * One that cannot be stored is stored later, and `failed` says so. Where the newest cannot be read, asking for it rejects.
  */
 export function keptRefreshTokens(
   store: Pick<Store, 'keepToken' | 'leases' | 'token'>,
@@ -27,12 +27,8 @@ export function keptRefreshTokens(
     const sealed = await store.token(id);
     try {
       return sealed === null ? undefined : open(key, id, sealed);
-    } catch (error) {
-      failed(
-        'a refresh token in the store is not of this store.secretKey: that of the config is used',
-        error,
-      );
-      return undefined;
+    } catch (cause) {
+      throw new Error(otherKey, { cause });
     }
   }
 
@@ -74,6 +70,10 @@ export function keptRefreshTokens(
     },
   };
 }
+
+/** That of the config is used up, and some servers end a consent whose used-up token comes again. */
+const otherKey =
+  'it is in the store, encrypted with another store.secretKey. Give that key back, or put a new consent into refreshToken.';
 
 /** Nearly all attempts are over by then, and so may be whoever began one. */
 const turnMs = 30_000;

@@ -36,7 +36,7 @@ async function rotating() {
   await tool.start();
   onTestFinished(() => tool.close());
   const auth = { tokenUrl: server.url, clientId: 'app', refreshToken: 'given-refresh-token' };
-  return { rotate: (to: string) => (valid = to), refused: () => refused, url: tool.url, auth };
+  return { refused: () => refused, url: tool.url, auth };
 }
 
 /** A file for the store, and what a process has of it that begins now. */
@@ -45,14 +45,15 @@ async function beginning() {
   onTestFinished(() => rm(folder, { recursive: true }));
   const api = await rotating();
   const failures: string[] = [];
-  const deliverWith = async (tokens: RefreshTokens) => {
+  const outcomeWith = async (tokens: RefreshTokens) => {
     const options = { url: api.url, allowPrivate: true, proxy: 'none', auth: { oauth2: api.auth } };
     const sink = await webhook.connect(webhook.options.parse(options), tokens);
     const message = { method: 'POST', path: '', headers: {}, body: {} } as const;
-    const { outcome } = await sink.deliver(attemptAt({ message }));
+    const outcome = await sink.deliver(attemptAt({ message }));
     await sink.close();
     return outcome;
   };
+  const deliverWith = async (tokens: RefreshTokens) => (await outcomeWith(tokens)).outcome;
   const begin = async (key: Secret) => {
     const store = await openSqlite(join(folder, 'connector.db'), { serve: false });
     onTestFinished(() => store.close());
@@ -63,7 +64,7 @@ async function beginning() {
     const names = await readdir(folder);
     return (await Promise.all(names.map((name) => readFile(join(folder, name), 'latin1')))).join();
   };
-  return { begin, bytes, failures, api, deliverWith };
+  return { begin, bytes, failures, api, deliverWith, outcomeWith };
 }
 
 test('a refresh token that the server replaced is used after a restart, and is not to be read in the store', async () => {
@@ -134,12 +135,25 @@ test('a refresh token that this process replaced is not used again where a promo
   expect(await (await begin(key)).deliver()).toBe('delivered');
 });
 
-test('with another key the token of the config is used, and the log says so', async () => {
-  const { begin, api, failures } = await beginning();
-  await (await begin(secretKey())).deliver();
-  api.rotate('given-refresh-token');
-  expect(await (await begin(secretKey())).deliver()).toBe('delivered');
-  expect(failures).toEqual([expect.stringContaining('not of this store.secretKey')]);
+test('with another key no used-up token is sent, and the delivery says why; with the right one it goes on', async () => {
+  const { begin, api, outcomeWith } = await beginning();
+  const key = secretKey();
+  await (await begin(key)).deliver();
+  const { tokens } = await begin(secretKey());
+  expect(await outcomeWith(tokens)).toMatchObject({
+    outcome: 'retry',
+    reason: 'auth',
+    detail: expect.stringContaining('another store.secretKey'),
+  });
+  expect(await (await begin(key)).deliver()).toBe('delivered');
+  expect(api.refused()).toBe(0);
+});
+
+test('where the store cannot be read, nothing was sent that may have arrived', async () => {
+  const { begin, outcomeWith } = await beginning();
+  const { tokens } = await begin(secretKey());
+  const newest = () => Promise.reject(new Error('no PostgreSQL listens'));
+  expect(await outcomeWith({ ...tokens, newest })).toMatchObject({ outcome: 'retry' });
 });
 
 test('a token that could not be stored is used all the same, and stored with the next', async () => {
