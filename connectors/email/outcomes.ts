@@ -113,15 +113,18 @@ export const isLoginFault = (error: SmtpError): boolean => {
 
 /** SMTP has no code for an exceeded rate: servers say it in words. Microsoft's is 432. */
 const rateWords =
-  /too (many(?! recipients)|fast|quickly)|rate.?limit|throttl|slow down|\b(sending|sender|submission|daily|hourly|message) ?(rate|limit|quota)|\b[45]\.(1\.90|4\.5|7\.28)\b|^432[ -](?!4\.7)/i;
+  /too (many(?! recipients)|fast|quickly)|rate.?limit|throttl|slow down|\b(sending|sender|submission|daily|hourly|message) ?(rate|limit|quota)|\bper (minute|hour|day)|\b[45]\.(1\.90|4\.5|7\.28)\b|^432[ -](?!4\.7)/i;
 
 export const isRate = (error: SmtpError): boolean => rateWords.test(wordsOf(error)) && !isBlocked(error);
 
 export const temporaryReason = (error: SmtpError): Reason => (isRate(error) ? 'rate_limited' : 'server');
 
-/** The subject and detail of an enhanced status code (RFC 3463): `7.1` of `550 5.7.1 Access denied`. 0 says nothing. */
+/**
+ * The subject and detail of an enhanced status code (RFC 3463): `7.1` of `550 5.7.1 Access denied`, or of `(#5.7.1)` as qmail
+ * ends a reply. 0 says nothing.
+ */
 const enhancedCode = ({ response = '' }: SmtpError): string =>
-  /^\d{3}[ -][245]\.([1-9]\d{0,2}\.\d{1,3})\b/.exec(response)?.[1] ?? '';
+  /^\d{3}[ -](?:.*\(#)?[245]\.([1-9]\d{0,2}\.\d{1,3})\b/.exec(response)?.[1] ?? '';
 
 /**
  * Whether a reply is about policy (x.7.x in RFC 3463): who may send from where, to whom, without a login. Servers without
@@ -130,7 +133,7 @@ const enhancedCode = ({ response = '' }: SmtpError): string =>
 function isPolicy(error: SmtpError): boolean {
   const code = enhancedCode(error);
   if (code !== '') return code.startsWith('7.');
-  return /\brelay|rcpthosts|denied|not (permitted|allowed|authori[sz]ed)|polic(y|ies)|blocked|block ?list|blacklist|authenticat/i.test(
+  return /\brelay|denied|not (permitted|allowed|authori[sz]ed)|polic(y|ies)|blocked|block ?list|blacklist|authenticat/i.test(
     wordsOf(error),
   );
 }
@@ -142,7 +145,7 @@ function isPolicy(error: SmtpError): boolean {
  */
 const isAboutTheAddress = (error: SmtpError): boolean =>
   /^(1\.[78]|2\.252|7\.60)$/.test(enhancedCode(error)) ||
-  /\bsender ((address )?rejected|verify failed|identity)|bad (outbound )?sender|SendAsDenied/i.test(
+  /\bsender ((address )?(rejected|denied)|verify failed|identity)|bad (outbound )?sender|SendAsDenied/i.test(
     wordsOf(error),
   );
 
@@ -164,11 +167,16 @@ const recipientReplies = new Set([501, 550, 551, 552, 553, 556]);
 export function isAboutTheRecipient(error: SmtpError): boolean {
   if (isLoginFault(error) || isPolicy(error) || isAboutTheSender(error)) return false;
   const code = enhancedCode(error);
+  if (code === '' && namesTheSender(error)) return false;
   // Of x.5.x (the protocol) only the spelling of this recipient.
   const isKnown = code !== '' && !code.startsWith('5.');
   if (isKnown || namesTheRecipient(error)) return true;
   return recipientReplies.has(error.responseCode ?? 0) && !code.endsWith('5.3');
 }
+
+/** Or the machine that sends, in a reply without a code, which may be about either. */
+const namesTheSender = (error: SmtpError): boolean =>
+  /\b(sender|from address|outgoing|smtp auth|rbl)\b/i.test(wordsOf(error));
 
 /** In the words of Postfix and Exchange, which use codes of any subject with them. */
 const namesTheRecipient = (error: SmtpError): boolean => /\brecipient address rejected/i.test(wordsOf(error));

@@ -393,6 +393,10 @@ describe('recipients that the server refuses by policy', () => {
     ['554 Access denied', 'retry'],
     ['550 relay not permitted', 'retry'],
     ["553 sorry, that domain isn't in my list of allowed rcpthosts (#5.7.1)", 'retry'],
+    ['553 sorry, your envelope sender is in my badmailfrom list (#5.7.1)', 'retry'],
+    ['550 sorry, no mailbox here by that name. (#5.1.1)', 'rejected'],
+    ['550 unauthorized sender', 'retry'],
+    ['550 Domain example.com has exceeded the max emails per hour (100/100 (100%)) allowed.', 'retry'],
     ['550 5.7.1 Unable to relay', 'retry'],
     ['550 5.1.1 Recipient address rejected: not permitted here', 'rejected'],
     ['550 5.2.1 Mailbox disabled', 'rejected'],
@@ -419,6 +423,7 @@ describe('recipients that the server refuses by policy', () => {
     '501 5.1.7 Bad sender address syntax',
     '550 5.1.0 <hiring@example.com>: Sender address rejected: User unknown',
     '550 5.1.0 <hiring@example.com> sender rejected',
+    '554 5.1.0 Sender denied',
     '550 Sender verify failed',
   ])('are told from an objection to the sender, which concerns the sink: %s', async (reply) => {
     await start({ refuse: { 'dana@example.com': reply } });
