@@ -113,6 +113,19 @@ test('check --live says that an OAuth 2.0 secret has expired, and does not show 
   expect(out).not.toContain('an-expired-secret');
 });
 
+test('with --live it uses up no refresh token that it cannot keep the next one of', async () => {
+  let asked = 0;
+  const { url } = await serve((_request, response) => {
+    asked += 1;
+    response.end(JSON.stringify({ access_token: 'access', refresh_token: 'next' }));
+  });
+  const auth = { oauth2: { tokenUrl: url, clientId: 'app', refreshToken: 'given-refresh-token' } };
+  const ats = { connector: 'webhook', url, allowPrivate: true, auth };
+  const { code, out } = await check({ ats }, [{ sink: 'ats' }], '--live');
+  expect({ code, asked }).toEqual({ code: 0, asked: 0 });
+  expect(out).toContain('With store.secretKey it is tried.');
+});
+
 test('with --live it keeps the refresh token that comes in place of the one that it used up', async () => {
   let valid = 'given-refresh-token';
   const { url } = await serve(async (request, response) => {

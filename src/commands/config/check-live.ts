@@ -1,6 +1,6 @@
 import type { Config, SinkConfig } from '../../config/config.ts';
 import type { LookupSink } from '../../config/lookups/lookup-sinks.ts';
-import { failedCheck, type LiveCheck, mayRotate, type RefreshTokens } from '../../connector.ts';
+import { failedCheck, type LiveCheck, mayRotate, passed, type RefreshTokens } from '../../connector.ts';
 import { prepare } from '../../deliveries/prepare.ts';
 import { type Json, noFacts } from '../../model.ts';
 import type { RaisedNotice } from '../../model/notices.ts';
@@ -87,12 +87,19 @@ async function checkItsStore({ store }: Config): Promise<LiveOf> {
   }
 }
 
+/** Without a store to keep what is given instead. */
+const notTried = passed(
+  'nothing was asked',
+  'Here the refresh token could be used up, and the connector would be left without. With store.secretKey it is tried.',
+);
+
 /** Asks one sink all that can be asked without sending; a fault on the way is a failed check, not an end of the others. */
 async function askSink(
   { connector, options, timeoutMs }: SinkConfig,
   messages: readonly Json[],
   refreshTokens: RefreshTokens | undefined,
 ): Promise<LiveCheck[]> {
+  if (refreshTokens === undefined && mayRotate(options)) return [notTried];
   try {
     const sink = await connector.connect(options, refreshTokens);
     return await sink.check(messages, AbortSignal.timeout(timeoutMs)).finally(() => sink.close());
