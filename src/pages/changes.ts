@@ -354,7 +354,8 @@ export function changeList(changes: readonly Change[], times: Times, withLinks: 
     ${changes.map(({ at, who, from, action, note, sink, deliveries }) => {
       const [first] = deliveries;
       return html`<li class="break">
-        <b>${action}</b> ${deliveries.length > 0 && html`of ${count(deliveries.length, 'delivery')}`}
+        <b>${action}</b>
+        ${action !== 'lookup' && deliveries.length > 0 && html`of ${count(deliveries.length, 'delivery')}`}
         ${sink !== null && html`of <a href="/sinks/${sink}">${seen(sink)}</a>`} by ${seen(who)}
         <span class="muted">${times.exact(at)}, from ${seen(from)}</span>
         ${

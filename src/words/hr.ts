@@ -100,7 +100,7 @@ export const hr = {
   began: 'Početak: {time}',
   from: 'Od: {time}',
 
-  days: '{count} dana',
+  days: { one: '{count} dan', few: '{count} dana', other: '{count} dana' },
   hours: '{count} h',
   minutes: '{count} min',
   seconds: '{count} s',

@@ -22,7 +22,8 @@ const stateNames = {
 const again: Choice = {
   action: 'lookup',
   button: 'Look up again',
-  question: 'Ask again what this event is about? Nothing is sent; what is sent again by hand then shows it.',
+  question:
+    'Ask again what this event is about? Nothing is sent. A message that is sent again, by the command resend, then shows the answer.',
 };
 const askingOf = (id: string): Asking => ({ path: `${pathOf(id)}/lookup` });
 const pathOf = (id: string): string => `/events/${encodeURIComponent(id)}`;
