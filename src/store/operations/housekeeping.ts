@@ -286,13 +286,18 @@ export function* settleIn(
   return count;
 }
 
+/** In a copy: wherever it is served, the store was last served elsewhere. */
+export function* leaveHome(): Operation<void> {
+  yield* run(sql.keepHome, 'a copy');
+}
+
 /**
  * What was due by then and has not ended may have been sent although the store does not know it, and so may what was
  * tried before, as a person may have pulled it in: each tool is asked before it is sent, as after a crash, also where a
  * person had replayed it. What is dead or held may have been. An undecided event may have been decided, under the ids that
  * its deliveries will have. Returns how many there were.
  */
-export function* distrust(dueBy: number, most = Number.MAX_SAFE_INTEGER): Operation<number> {
+function* distrust(dueBy: number, most: number): Operation<number> {
   // First, so that what is decided meanwhile is among the deliveries.
   const undecided = yield* run(sql.distrustUndecided, most);
   return undecided + (yield* run(sql.distrust, dueBy, most - undecided));

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import { distrust } from '../operations/housekeeping.ts';
+import { leaveHome } from '../operations/housekeeping.ts';
 import { query } from '../operation.ts';
 import { StoreUnavailable } from '../driver.ts';
 import { Database, runOn } from './database.ts';
@@ -95,14 +95,14 @@ async function copy(from: string, to: string, progress: Progress): Promise<numbe
 }
 
 /**
- * One file, without a WAL, that is ready to take the store's place. It is marked here, since whoever copies it over the
- * store's file makes no other file of that.
+ * One file, without a WAL, that is ready to take the store's place. It is marked as a copy, since whoever writes it
+ * over the store's file makes no other file of that.
  */
 function finish(path: string): void {
   const db = new Database(path);
   try {
     db.exec('pragma journal_mode = delete');
-    runOn(db, distrust(Number.MAX_SAFE_INTEGER));
+    runOn(db, leaveHome());
     const fault = db.get(integrity)?.integrity_check;
     if (fault !== 'ok')
       throw new StoreUnavailable(`The copy is damaged, and so the store is, most likely: ${fault}`);

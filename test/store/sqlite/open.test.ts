@@ -120,15 +120,22 @@ async function waiting(store: Store): Promise<void> {
 test.each([
   ['is a copy', () => (copyFileSync(path, `${path}.copy`), renameSync(`${path}.copy`, path))],
   ['was written over by an older copy', () => copyFileSync(`${path}.old`, path)],
+  [
+    'was written over by a backup that was made since the last start',
+    async () => {
+      await copyStore(`sqlite:${path}`, `${path}.backup`, () => {});
+      copyFileSync(`${path}.backup`, path);
+    },
+  ],
 ])(
   'notices that the file %s, and doubts what was due; what is due later was not sent',
-  async (_what, restore) => {
+  async (_what, restore: () => void | Promise<void>) => {
     await served(waiting);
     copyFileSync(path, `${path}.old`);
     // Opened to be moved, and not served.
     await served(async () => {});
     expect(await served((store) => store.settleIn(t0 + 1))).toBeNull();
-    restore();
+    await restore();
     await served(async (store) => {
       expect(await store.settleIn(t0 + 1)).toBe(1);
       const [story] = await store.events({});
