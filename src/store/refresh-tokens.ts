@@ -21,7 +21,7 @@ export function keptRefreshTokens(
   const key = Buffer.from(secretKey.reveal(), 'base64');
   const consents = new Map<string, Known>();
   const knownOf = (id: string): Known =>
-    consents.getOrInsertComputed(id, () => ({ newest: undefined, before: [], isSaved: true }));
+    consents.getOrInsertComputed(id, () => ({ newest: undefined, before: [], isSaved: true, again: null }));
 
   async function read(id: string): Promise<string | undefined> {
     const sealed = await store.token(id);
@@ -34,12 +34,18 @@ export function keptRefreshTokens(
 
   async function save(id: string, known: Known): Promise<void> {
     const token = known.newest!;
+    const isFirstTry = known.isSaved;
     known.isSaved = false;
     try {
       await store.keepToken({ id, sealed: seal(key, id, token), keptAt: Date.now() });
       if (known.newest === token) known.isSaved = true;
     } catch (error) {
-      failed('a new refresh token could not be stored; it is tried again with the next', error);
+      if (isFirstTry) failed('a new refresh token could not be stored; it is tried again', error);
+      // Another replica may need it, or the next start, before this one asks again.
+      known.again ??= setTimeout(() => {
+        known.again = null;
+        if (!known.isSaved) void save(id, known);
+      }, savedAgainMs).unref();
     }
   }
 
@@ -86,7 +92,10 @@ interface Known {
   /** Those that it replaced. A standby that took over, or a restored dump, has one of these: used up, and none to use again. */
   before: readonly (string | undefined)[];
   isSaved: boolean;
+  again: NodeJS.Timeout | null;
 }
+
+const savedAgainMs = 1000;
 
 const beforeKept = 20;
 

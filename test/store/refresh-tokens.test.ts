@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { webhook } from '../../connectors/webhook/index.ts';
 import type { RefreshTokens } from '../../src/connector.ts';
 import { keptRefreshTokens } from '../../src/store/refresh-tokens.ts';
@@ -156,7 +156,7 @@ test('where the store cannot be read, nothing was sent that may have arrived', a
   expect(await outcomeWith({ ...tokens, newest })).toMatchObject({ outcome: 'retry' });
 });
 
-test('a token that could not be stored is used all the same, and stored with the next', async () => {
+test('a token that could not be stored is used all the same, and stored as soon as the store takes it', async () => {
   const { begin, failures } = await beginning();
   const key = secretKey();
   const { store } = await begin(key);
@@ -173,7 +173,7 @@ test('a token that could not be stored is used all the same, and stored with the
   await tokens.keep('consent', 'newer');
   expect(await tokens.newest('consent')).toBe('newer');
   isFull = false;
-  expect(await tokens.newest('consent')).toBe('newer');
-  expect(await keptRefreshTokens(store, key, () => {})!.newest('consent')).toBe('newer');
-  expect(failures).toHaveLength(2);
+  const stored = () => keptRefreshTokens(store, key, () => {})!.newest('consent');
+  await vi.waitFor(async () => expect(await stored()).toBe('newer'), 5000);
+  expect(failures).toHaveLength(1);
 });
