@@ -204,7 +204,7 @@ See what became of it:
   npx node src/main.ts events --store ${storeUrl}
 The operations page, with the password ${password}
   ${adminUrl}/
-Metrics:
+Metrics, with the same password:
   ${adminUrl}/metrics
 
 What arrives at a tool is shown here. Ctrl-C ends the demo.`);

@@ -127,6 +127,15 @@ describe('docs/deploy.md', () => {
     expect(read(from)).toContain(`$schema=./${basename(schema)}\n`);
   });
 
+  test('opens the operations page by what the example takes, or a config of your own', () => {
+    const [example, own = ''] = [read('config.example.yaml'), /`(admin: \{.*\})`/.exec(text)?.[1]];
+    for (const name of ['ADMIN_HOST', 'ADMIN_PASSWORD']) {
+      expect(text).toMatch(new RegExp(`^echo "?${name}=`, 'm'));
+      expect(example).toContain(`\${${name}:-`);
+    }
+    expect(problemsOf(`${own}\n${podConfig.replace(/^admin:\n(?: .*\n)+/m, '')}`)).toEqual([]);
+  });
+
   test('has the key of the service account at one place', () => {
     const mounts = text.match(/google\.json:(\S+):ro"/g);
     expect(mounts).toEqual(Array(2).fill('google.json:/run/secrets/google.json:ro"'));

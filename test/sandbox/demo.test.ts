@@ -41,7 +41,7 @@ test('the demo stays up until Ctrl-C, shows what arrives, and names commands tha
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
   await vi.waitFor(() => expect(out).toContain('Ctrl-C'), { timeout: 60_000 });
   const { groups: named } =
-    /(?<send>npx .* send .*)\n.*\n +(?<events>.* events .*)\nThe operations page, with the password (?<password>\S+)\n +(?<page>\S+)\nMetrics:\n +(?<metrics>\S+)/.exec(
+    /(?<send>npx .* send .*)\n.*\n +(?<events>.* events .*)\nThe operations page, with the password (?<password>\S+)\n +(?<page>\S+)\nMetrics, .*:\n +(?<metrics>\S+)/.exec(
       out,
     ) ?? {};
   await runInShell(`${named?.['send']} --test 2345678`);
