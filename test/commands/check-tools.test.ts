@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { serve } from '../connectors/raw-server.ts';
 import { selfSigned } from '../../sandbox/certificate.ts';
-import { base, main, run, stack, workplace } from './tools.ts';
+import { base, main, run, serving, stack, workplace } from './tools.ts';
 
 beforeEach(() => void vi.stubEnv('no_proxy', '*'));
 afterEach(() => void vi.unstubAllEnvs());
@@ -123,10 +123,10 @@ test('with --live it uses up no refresh token that it cannot keep the next one o
   const ats = { connector: 'webhook', url, allowPrivate: true, auth };
   const { code, out } = await check({ ats }, [{ sink: 'ats' }], '--live');
   expect({ code, asked }).toEqual({ code: 0, asked: 0 });
-  expect(out).toContain('With store.secretKey it is tried.');
+  expect(out).toContain('nothing was asked');
 });
 
-test('with --live it keeps the refresh token that comes in place of the one that it used up', async () => {
+test('with --live it keeps the refresh token that comes in place of the one that it used up, and uses none beside a connector on SQLite', async () => {
   let valid = 'given-refresh-token';
   const { url } = await serve(async (request, response) => {
     const given = new URLSearchParams(await textOf(request)).get('refresh_token');
@@ -147,4 +147,8 @@ test('with --live it keeps the refresh token that comes in place of the one that
     });
     expect(valid).toBe(used);
   }
+  await serving(file, env);
+  const { code, out } = await run(['check', '--live', '--config', file], env);
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('nothing was asked') });
+  expect(valid).toBe('given-refresh-token-and-on-and-on');
 });
