@@ -111,7 +111,7 @@ function noticeMail(): string {
   } as const;
   const [notice] = noticesFor('paused', 0, {
     now: receivedAt,
-    paused: [{ sink: 'slack', since: receivedAt - 15 * 60_000, because, lastSuccessAt: null }],
+    paused: [{ sink: 'slack', since: receivedAt - 15 * 60_000, because, count: 3, lastSuccessAt: null }],
     dead: [],
     held: [],
     refused: null,

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { program } from '../support/invocation.ts';
 import { lookupOf } from '../model.ts';
 import type { RefusedEvents, StuckState } from '../model/notices.ts';
@@ -271,11 +272,6 @@ const namedSources = 3;
 
 /** One for each reason. */
 export function refusals(all: readonly RefusedEvents[], wording = english): Refusals[] {
-  // The service sends nothing a third time.
-  const takeIn = wording.say('takeIn', {
-    list: `${program} events --refused`,
-    accept: `${program} accept --from ADDRESS`,
-  });
   return Array.from(
     Map.groupBy(all, ({ reason }) => reason),
     ([reason, alike]) => {
@@ -287,6 +283,11 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
       const { short, why: whyText, advice } = refusalTexts[reason];
       const why = wording.say(whyText);
       const fix = wording.say(advice, { command: `${program} reconcile` });
+      // The service sends nothing a third time.
+      const takeIn = wording.say('takeIn', {
+        list: `${program} events --refused`,
+        accept: `${program} accept --from ${isIP(from) ? from : 'ADDRESS'}`,
+      });
       return {
         reason,
         from,

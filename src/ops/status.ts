@@ -1,4 +1,4 @@
-import { isMissed } from './alerts/conditions.ts';
+import { isMissed, workedAt } from './alerts/conditions.ts';
 import { isOver } from './alerts/over.ts';
 import { sayEveryMs } from './announcer.ts';
 import { failingAlone, type Need, needsOf as needsOfAll, onlySecretsFail, sinkState } from './needs.ts';
@@ -68,7 +68,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
   const present = {
     now,
     down: new Set(down.map(({ sink }) => sink)),
-    lastSuccessAt: new Map(called.map(({ sink, figures }) => [sink, figures?.lastSuccessAt ?? null])),
+    workedAt: workedAt(called.flatMap(({ figures }) => figures ?? [])),
     refused: replicas.find(({ config }) => config.refused !== null) ?? null,
     dead: stuck,
     held,

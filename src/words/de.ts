@@ -150,7 +150,7 @@ export const de = {
     'Ist das der Dienst, gehört seine Adresse in receiver.allowFrom ([published, …]); ist es ein eigener Proxy, fehlt receiver.trustProxy.',
   adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',
   takeIn:
-    'Was davon aufbewahrt ist, listet {list}, und {accept} nimmt es auf; wer dort fehlt, steht im Dienst. Der letzte Befehl wirft weg, was nicht aufgenommen wurde.',
+    'Was davon aufbewahrt ist, listet {list}, und {accept} nimmt es auf; wer dort fehlt, steht im Dienst. `ignore` wirft weg, was nicht aufgenommen wurde.',
   refusedOnce: 'Es kam vor {time}.',
   refusedOften: 'Das erste kam vor {first}, das letzte vor {last}.',
   putAway: 'Wenn das erledigt ist: {command}',

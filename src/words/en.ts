@@ -156,7 +156,7 @@ export const en = {
     'If that is the service, add its address to receiver.allowFrom ([published, …]); if it is a proxy of yours, set receiver.trustProxy.',
   adviceToken: "Compare receiver.token with the Webhook URL in the service's account.",
   takeIn:
-    'What is kept of it is listed by {list}, and taken in by {accept}; look in the service for who is not there. The last command throws away what was not taken in.',
+    'What is kept of it is listed by {list}, and taken in by {accept}; look in the service for who is not there. `ignore` throws away what was not taken in.',
   refusedOnce: 'It came {time} ago.',
   refusedOften: 'The first came {first} ago, the last {last} ago.',
   putAway: 'When that is done: {command}',

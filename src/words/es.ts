@@ -147,7 +147,7 @@ export const es = {
     'Si es el servicio, añade su dirección a receiver.allowFrom ([published, …]); si es un proxy propio, configura receiver.trustProxy.',
   adviceToken: 'Compara receiver.token con la «Webhook URL» de la cuenta del servicio.',
   takeIn:
-    'Lo que se conserva de ello se ve con {list} y se incorpora con {accept}; mira en el servicio quién falta ahí. La última orden borra lo que no se haya incorporado.',
+    'Lo que se conserva de ello se ve con {list} y se incorpora con {accept}; mira en el servicio quién falta ahí. `ignore` borra lo que no se haya incorporado.',
   refusedOnce: 'Llegó hace {time}.',
   refusedOften: 'El primero llegó hace {first}, el último hace {last}.',
   putAway: 'Cuando esté hecho: {command}',

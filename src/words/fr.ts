@@ -151,7 +151,7 @@ export const fr = {
     'Si c’est le service, ajoutez son adresse à receiver.allowFrom ([published, …]) ; si c’est l’un de vos proxys, réglez receiver.trustProxy.',
   adviceToken: 'Comparez receiver.token avec la « Webhook URL » du compte du service.',
   takeIn:
-    'Ce qui en est conservé est listé par {list} et repris par {accept} ; cherchez dans le service qui n’y figure pas. La dernière commande efface ce qui n’a pas été repris.',
+    'Ce qui en est conservé est listé par {list} et repris par {accept} ; cherchez dans le service qui n’y figure pas. `ignore` efface ce qui n’a pas été repris.',
   refusedOnce: 'Il est arrivé il y a {time}.',
   refusedOften: 'Le premier est arrivé il y a {first}, le dernier il y a {last}.',
   putAway: 'Quand c’est fait : {command}',

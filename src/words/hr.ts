@@ -166,7 +166,7 @@ export const hr = {
     'Ako je to servis, dodajte njegovu adresu u receiver.allowFrom ([published, …]); ako je to vaš proxy, postavite receiver.trustProxy.',
   adviceToken: 'Usporedite receiver.token s „Webhook URL” na računu servisa.',
   takeIn:
-    'Što je od toga sačuvano navodi {list}, a preuzima {accept}; u servisu pogledajte tko ondje nedostaje. Posljednja naredba briše ono što nije preuzeto.',
+    'Što je od toga sačuvano navodi {list}, a preuzima {accept}; u servisu pogledajte tko ondje nedostaje. `ignore` briše ono što nije preuzeto.',
   refusedOnce: 'Stigao je prije {time}.',
   refusedOften: 'Prvi je stigao prije {first}, posljednji prije {last}.',
   putAway: 'Kad je to gotovo: {command}',

@@ -150,7 +150,7 @@ export const it = {
     'Se è il servizio, aggiungi il suo indirizzo a receiver.allowFrom ([published, …]); se è un tuo proxy, imposta receiver.trustProxy.',
   adviceToken: 'Confronta receiver.token con la «Webhook URL» dell’account del servizio.',
   takeIn:
-    'Ciò che ne è conservato è elencato da {list} e viene accolto con {accept}; guarda nel servizio chi manca. L’ultimo comando elimina ciò che non è stato accolto.',
+    'Ciò che ne è conservato è elencato da {list} e viene accolto con {accept}; guarda nel servizio chi manca. `ignore` elimina ciò che non è stato accolto.',
   refusedOnce: 'È arrivato {time} fa.',
   refusedOften: 'Il primo è arrivato {first} fa, l’ultimo {last} fa.',
   putAway: 'Quando è fatto: {command}',

@@ -151,7 +151,7 @@ export const nl = {
     'Is dat de dienst, voeg het adres dan toe aan receiver.allowFrom ([published, …]); is het een eigen proxy, stel dan receiver.trustProxy in.',
   adviceToken: 'Vergelijk receiver.token met de ‘Webhook URL’ in het account van de dienst.',
   takeIn:
-    'Wat ervan is bewaard, toont {list}, en {accept} neemt het op; kijk in de dienst wie er ontbreekt. De laatste opdracht gooit weg wat niet is opgenomen.',
+    'Wat ervan is bewaard, toont {list}, en {accept} neemt het op; kijk in de dienst wie er ontbreekt. `ignore` gooit weg wat niet is opgenomen.',
   refusedOnce: 'Die kwam {time} geleden.',
   refusedOften: 'De eerste kwam {first} geleden, de laatste {last} geleden.',
   putAway: 'Als dat gedaan is: {command}',

@@ -189,7 +189,7 @@ export const pl = {
     'Jeśli to serwis, dodaj jego adres do receiver.allowFrom ([published, …]); jeśli to twoje proxy, ustaw receiver.trustProxy.',
   adviceToken: 'Porównaj receiver.token z „Webhook URL” na koncie serwisu.',
   takeIn:
-    'Co z tego zachowano, wymienia {list}, a przyjmuje {accept}; sprawdź w serwisie, kogo tam brakuje. Ostatnie polecenie usuwa to, czego nie przyjęto.',
+    'Co z tego zachowano, wymienia {list}, a przyjmuje {accept}; sprawdź w serwisie, kogo tam brakuje. `ignore` usuwa to, czego nie przyjęto.',
   refusedOnce: 'Przyszło {time} temu.',
   refusedOften: 'Pierwsze przyszło {first} temu, ostatnie {last} temu.',
   putAway: 'Gdy to już zrobione: {command}',

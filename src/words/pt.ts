@@ -146,7 +146,7 @@ export const pt = {
     'Se for o serviço, adicione o endereço dele a receiver.allowFrom ([published, …]); se for um proxy seu, configure receiver.trustProxy.',
   adviceToken: 'Compare receiver.token com a “Webhook URL” na conta do serviço.',
   takeIn:
-    'O que foi guardado aparece com {list} e é aceito com {accept}; veja no serviço quem está faltando. O último comando apaga o que não foi aceito.',
+    'O que foi guardado aparece com {list} e é aceito com {accept}; veja no serviço quem está faltando. `ignore` apaga o que não foi aceito.',
   refusedOnce: 'Chegou há {time}.',
   refusedOften: 'O primeiro chegou há {first}, o último há {last}.',
   putAway: 'Quando isso estiver feito: {command}',

@@ -472,7 +472,7 @@ describe('status', () => {
       new RegExp(`Refused\n  1 event from 127.0.0.1 was refused: .*; the first at ${time}`),
     );
     expect(out).toContain(
-      'The last command throws away what was not taken in. When that is done: candidate-connector ignore --reason address\n',
+      '`ignore` throws away what was not taken in. When that is done: candidate-connector ignore --reason address\n',
     );
 
     for (const other of [

@@ -253,7 +253,7 @@ describe('an event with a look-up', () => {
 
 test('the alert of a paused look-up names it, and says what becomes of what waits for it', () => {
   const because = { reason: 'server', detail: 'The API answered 503.' } as const;
-  const paused = [{ sink: 'lookup:candidate', since: 0, because, lastSuccessAt: null }];
+  const paused = [{ sink: 'lookup:candidate', since: 0, because, count: 2, lastSuccessAt: null }];
   const nothing = { dead: [], held: [], refused: null, refusedEvents: [], lastEventAt: 0 };
   const [notice] = noticesFor('paused', 60_000, { ...nothing, now: 120_000, paused });
   expect(notice).toMatchObject({

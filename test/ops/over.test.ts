@@ -9,7 +9,7 @@ const refused = { reason: 'address', from: '203.0.113.9', count: 1, first: t0, l
 const calm: Present = {
   now: t0 + 10 * minute,
   down: new Set(),
-  lastSuccessAt: new Map([['slack', t0 + minute]]),
+  workedAt: new Map([['slack', t0 + minute]]),
   refused: null,
   dead: [],
   held: [],
@@ -19,7 +19,7 @@ const calm: Present = {
 
 const cases: readonly [Partial<RaisedNotice>, stillSo: Partial<Present>][] = [
   [{ alert: 'paused' }, { down: new Set(['slack']) }],
-  [{ alert: 'paused' }, { lastSuccessAt: new Map([['slack', t0 - minute]]) }],
+  [{ alert: 'paused' }, { workedAt: new Map([['slack', t0 - minute]]) }],
   [{ alert: 'config', sink: null }, { refused: {} }],
   [{ alert: 'dead', cause: 'dead slack: server' }, { dead: [stuck] }],
   [{ alert: 'held', cause: 'held slack' }, { held: [{ ...stuck, cause: '' }] }],

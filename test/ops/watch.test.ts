@@ -291,7 +291,12 @@ test('a sink that fails without being paused is reported likewise, while somethi
   const ofTool = async () => (await watch.notices()).filter(({ alert }) => alert === 'paused');
   const detail =
     '5 attempts at messages to tool have failed in 2 minutes, and none has worked. It answered 502.';
-  const told = { cause: 'paused tool: server', since: start + 5, detail: expect.stringContaining(detail) };
+  const told = {
+    cause: 'paused tool: server',
+    since: start + 5,
+    count: 1,
+    detail: expect.stringContaining(detail),
+  };
   expect(await ofTool()).toMatchObject([told]);
   await watch.event('tool', delivered);
   await watch.look(minute, minute);
@@ -372,6 +377,36 @@ describe('that a sink works again', () => {
     await watch.event('tool', delivered);
     await watch.look(minute, minute);
     expect(await watch.causes()).toHaveLength(2);
+  });
+
+  test('is not told while what came after a success has failed', async () => {
+    const paused = down();
+    const watch = await watching({ paused });
+    await watch.look(minute);
+    await works(paused, watch);
+    const again = { outcome: 'retry', reason: 'server', detail: 'It answered 502.' } as const;
+    await watch.event('tool', again, undefined, {}, { state: 'pending' });
+    await watch.look(minute, minute, hour);
+    expect(await watch.causes()).toEqual(['paused tool']);
+    await watch.event('tool', delivered);
+    await watch.look(minute, minute);
+    expect((await watch.notices()).map(({ recovered }) => recovered)).toEqual([false, true]);
+  });
+
+  test('and that it is down again is told though the hour is not over', async () => {
+    const paused = down();
+    const watch = await watching({ paused });
+    await watch.look(minute);
+    const [outage] = paused;
+    await works(paused, watch);
+    await watch.look(minute, minute);
+    paused.push({ ...outage!, since: start + 4 * minute });
+    await watch.look(minute, minute, minute, minute);
+    const told = ['paused tool', expect.stringMatching(/^paused over/), 'paused tool'];
+    expect(await watch.causes()).toEqual(told);
+    watch.restart();
+    await watch.look(minute, minute);
+    expect(await watch.causes()).toEqual(told);
   });
 
   test('is not told if nobody was told that it was down', async () => {

@@ -10,7 +10,7 @@ import {
 } from '../../model/notices.ts';
 import type { Failure, Reason } from '../../model/outcomes.ts';
 import { nameOf, refusals } from '../needs.ts';
-import type { StuckCount } from '../../store/store.ts';
+import type { SinkFigures, StuckCount } from '../../store/store.ts';
 import { english, type Wording } from '../../words/wording.ts';
 
 /** What the conditions of alerts are evaluated on. */
@@ -18,12 +18,14 @@ export interface Situation {
   readonly now: number;
   /**
    * The paused or failing sinks that deliveries wait for. `because`: why the last attempt failed, if that is known.
-   * `failures`: of a failing one, since its last success. `givenUp`: how many deliveries, where none waits any more.
+   * `count`: the deliveries that wait for it. `failures`: of a failing one, since its last success. `givenUp`: how many
+   * deliveries, where none waits any more.
    */
   readonly paused: readonly {
     readonly sink: string;
     readonly since: number;
     readonly because: Failure | null;
+    readonly count: number;
     readonly failures?: number;
     readonly givenUp?: number;
     /** Of a flapping one, after `since`. */
@@ -64,7 +66,7 @@ export const causeOf = (alert: AlertKind, sink: string, cause = ''): string =>
 
 /** The shortest time between two notices with the same cause. */
 export const quietMs = 3_600_000;
-/** A sink that fails again sooner than that after it worked is in the same outage. */
+/** A sink that fails sooner than that after it worked is in the same outage. */
 const recoveryMs = 60_000;
 
 export function mayNotify(notifiedAt: number | undefined, now: number): boolean {
@@ -130,6 +132,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation, wording: 
         // Each cause has its own fix.
         cause: causeOf('paused', down.sink, who === undefined ? because?.reason : byPerson),
         sink: down.sink,
+        count: down.givenUp || down.count,
         ...(who === undefined
           ? outage(down, because, now, wording)
           : {
@@ -284,16 +287,21 @@ export const endingAlerts: readonly AlertKind[] = ['paused', 'config'];
 export interface Troubled {
   /** All paused or failing sinks, also those that no delivery waits for. */
   readonly down: ReadonlySet<string>;
-  readonly lastSuccessAt: ReadonlyMap<string, number | null>;
+  /** See `workedAt`. */
+  readonly workedAt: ReadonlyMap<string, number | null>;
   /** Null if the config's file is in force as it is. */
   readonly refused: object | null;
 }
 
+/** When each sink's last call worked (ms). Null where one has failed since: it may be on its way to count as failing. */
+export const workedAt = (all: readonly SinkFigures[]): Troubled['workedAt'] =>
+  new Map(all.map(({ sink, failures, lastSuccessAt }) => [sink, failures > 0 ? null : lastSuccessAt]));
+
 /** Whether the trouble of a sink, or of the config, has ended. */
 export const hasEnded = (
   { sink, since }: Pick<Notice, 'sink' | 'since'>,
-  { down, lastSuccessAt, refused }: Troubled,
-): boolean => (sink === null ? refused === null : !down.has(sink) && (lastSuccessAt.get(sink) ?? 0) > since);
+  { down, workedAt: worked, refused }: Troubled,
+): boolean => (sink === null ? refused === null : !down.has(sink) && (worked.get(sink) ?? 0) > since);
 
 interface State extends Troubled {
   readonly now: number;

@@ -18,6 +18,7 @@ import {
   Recoveries,
   type Situation,
   StuckDeliveries,
+  workedAt,
 } from './conditions.ts';
 import { failingAlone, isFailing, isForgotten, needsOf, onlySecretsFail, type Troubles } from '../needs.ts';
 import { pausesNow } from '../pauses.ts';
@@ -143,8 +144,10 @@ class AlertWatch {
       .filter((one) => onlySecretsFail(one.since, known.has(one.sink), one.lastSuccessAt));
     const situation: Situation = {
       now,
-      paused: [...allPaused, ...failing, ...forgotten, ...locked].filter(
-        ({ sink, hasWork }) => hasWork && config().sinks.has(sink),
+      paused: await this.#counted(
+        [...allPaused, ...failing, ...forgotten, ...locked].filter(
+          ({ sink, hasWork }) => hasWork && config().sinks.has(sink),
+        ),
       ),
       dead: isWanted('dead') ? await this.#dead.look(now, notified) : [],
       held: isWanted('held') ? await this.#held.look(now, notified) : [],
@@ -157,8 +160,11 @@ class AlertWatch {
         const notifiedAt = lastNotice(notified, notice.cause);
         // One each time that a condition begins, and none within the quiet time. Refused events are all new.
         const begins = notifiedAt === undefined || notice.alert === 'refused' || notice.since > notifiedAt;
-        if (!begins || !mayNotify(notifiedAt, now)) continue;
-        await this.#notify(notice, actions, now, notified).catch(this.#parts.failed);
+        // Else the last that people heard would be that it works again.
+        const isAnew = endingAlerts.includes(kind) && !told.has(troubleOf(notice));
+        if (!begins || !(isAnew || mayNotify(notifiedAt, now))) continue;
+        const forMs = isAnew ? Math.min(quietMs, now - notice.since) : quietMs;
+        await this.#notify(notice, actions, now, notified, forMs).catch(this.#parts.failed);
       }
     }
     const down = [
@@ -171,7 +177,7 @@ class AlertWatch {
       ...situation,
       elapsed: clock.elapsed(),
       down: new Set(down.map(({ sink }) => sink)),
-      lastSuccessAt,
+      workedAt: workedAt(figures),
     };
     for (const notice of this.#recoveries.look(open, state, wording)) {
       const alert = alerts.find(({ kind }) => kind === notice.alert);
@@ -207,6 +213,14 @@ class AlertWatch {
   async #withWork<One extends { readonly sink: string }>(
     all: readonly One[],
   ): Promise<(One & Pick<Outage, 'hasWork'> & { dead: number })[]> {
+    const counted = await this.#counted(all);
+    return counted.map((one) => Object.assign(one, { hasWork: one.count > 0 }));
+  }
+
+  /** `count`: how many deliveries wait. */
+  async #counted<One extends { readonly sink: string }>(
+    all: readonly One[],
+  ): Promise<(One & { count: number; dead: number })[]> {
     const counts = all.length === 0 ? [] : await this.#parts.store.counts();
     return all.map((one) => {
       const {
@@ -214,7 +228,7 @@ class AlertWatch {
         sending = 0,
         dead = 0,
       } = counts.find(({ sink }) => sink === one.sink)?.states ?? {};
-      return { ...one, hasWork: pending + sending > 0, dead };
+      return Object.assign(one, { count: pending + sending, dead });
     });
   }
 
