@@ -114,6 +114,7 @@ describe('a sink that a person pauses', () => {
     const { code, out } = await command('status');
     expect(code).toBe(4);
     expect(out).toMatch(/^A person is needed: ats is still paused by a person\.\n/);
+    expect(out).toMatch(/resume ats; to give the pause an end: candidate-connector pause ats --for 2d\n/);
   });
 
   test('does not use up giveUpAfter', async () => {

@@ -168,7 +168,9 @@ function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[] {
       `  fix that, then: ${program} ${replay ? `replay --dead --sink ${word}` : `retry ${word}`}`,
     ];
   }
-  return one.pause === null ? [line] : [line, `  to let it go on: ${program} resume ${word}`];
+  if (one.pause === null) return [line];
+  const until = isForgotten(one) ? `; to give the pause an end: ${program} pause ${word} --for 2d` : '';
+  return [line, `  to let it go on: ${program} resume ${word}${until}`];
 }
 
 function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
