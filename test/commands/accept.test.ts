@@ -86,7 +86,7 @@ test('what a new address of the service sends is refused, told of, taken in by h
     from: unheardOf,
     count: 2,
     detail: expect.stringMatching(/The first came .* ago, the last .* ago\.$/),
-    advice: expect.stringContaining('candidate-connector accept --from ADDRESS'),
+    advice: expect.stringContaining(`candidate-connector accept --from ${unheardOf};`),
   });
   const lastNotice = /Last notices\n.*2 events from .*, the last .* ago\.\n$/;
   await vi.waitFor(async () => expect((await command('status')).out).toMatch(lastNotice), 10_000);
