@@ -742,6 +742,19 @@ test('refused events are told with how many, from where and since when: hourly w
       advice: expect.stringContaining('candidate-connector accept --from ADDRESS'),
     },
   ]);
+  // Within the hour only what comes after somebody has put the rest away.
+  const later = 3 * hour + 3 * minute;
+  for (const [at, from] of [
+    [later, 'f'],
+    [later + 1, 'g'],
+  ] as const) {
+    await refuse(at, from);
+    await watch.look(10_000);
+  }
+  await watch.store.ignoreRefused({}, start + later, person);
+  await refuse(later + 30_000, 'h');
+  await watch.look(20_000);
+  expect((await watch.notices()).slice(3)).toMatchObject([{ count: 12 }, { from: 'h', count: 2 }]);
 });
 
 describe('silence', () => {

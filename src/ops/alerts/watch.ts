@@ -160,8 +160,11 @@ class AlertWatch {
         const notifiedAt = lastNotice(notified, notice.cause);
         // One each time that a condition begins, and none within the quiet time. Refused events are all new.
         const begins = notifiedAt === undefined || notice.alert === 'refused' || notice.since > notifiedAt;
-        // Else the last that people heard would be that it works again.
-        const isAnew = endingAlerts.includes(kind) && !told.has(troubleOf(notice));
+        // What people were told of is over, by what they heard since, or they have put it away.
+        const isAnew =
+          notice.alert === 'refused'
+            ? notice.since > (notifiedAt ?? 0)
+            : endingAlerts.includes(kind) && !told.has(troubleOf(notice));
         if (!begins || !(isAnew || mayNotify(notifiedAt, now))) continue;
         const forMs = isAnew ? Math.min(quietMs, now - notice.since) : quietMs;
         await this.#notify(notice, actions, now, notified, forMs).catch(this.#parts.failed);
