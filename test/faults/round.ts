@@ -190,7 +190,7 @@ export async function runRoundOfCopies(
   await writeFile(configFile, configText(storeUrl, tools, api, seed % 2 === 1 ? 16 : 1));
   const replicas = Array.from({ length: count }, () => new ConnectorProcess(configFile, tools.env));
   if (random() < 0.5) replicas[0]!.clockAheadMs = -behindMs;
-  const urls = (await Promise.all(replicas.map((replica) => replica.start()))).map((url) => `${url}/hook`);
+  const urls = (await Promise.all(replicas.map(startedAtLast))).map((url) => `${url}/hook`);
   let turn = 0;
   const between = cluster.losesCommits ? betweenMoreMs : betweenMs;
   const sender = new Sender(() => urls[(turn += 1) % urls.length]!, between);
@@ -207,7 +207,7 @@ export async function runRoundOfCopies(
       else {
         await replicas[victim]!.kill();
         await sleep(random() * betweenCopiesMs);
-        urls[victim] = `${await replicas[victim]!.start()}/hook`;
+        urls[victim] = `${await startedAtLast(replicas[victim]!)}/hook`;
       }
     }
     await sleep(calmMs);
@@ -250,6 +250,19 @@ export async function runRoundOfCopies(
     await cluster.remove();
     await Promise.all([tools.close(), api.close()]);
     await removeUnlessKept(folder);
+  }
+}
+
+/** As who keeps it running does: a start ends where the database does not answer it. */
+async function startedAtLast(replica: ConnectorProcess): Promise<string> {
+  const until = Date.now() + noProgressForMs;
+  for (;;) {
+    try {
+      return await replica.start();
+    } catch (error) {
+      if (!String(error).includes('the store cannot be used') || Date.now() > until) throw error;
+      await sleep(200);
+    }
   }
 }
 
