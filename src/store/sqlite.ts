@@ -113,7 +113,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   );
   // Who opened the store is told, and every use of it is.
   const guard = lock ? setInterval(() => tryTo(() => connection.look()), betweenLooksMs).unref() : undefined;
-  const witness = randomUUID();
+  let witness = randomUUID();
   return {
     get commits() {
       return commit.commits;
@@ -126,7 +126,10 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
     home: lock && {
       isAt: (place) => place === `${identityOf(file)} ${lock.witness || place.split(' ').at(-1)}`,
       next: () => `${identityOf(file)} ${witness}`,
-      kept: () => lock.remember(witness),
+      kept: () => {
+        lock.remember(witness);
+        witness = randomUUID();
+      },
     },
     write: (work, mayWait) => commit.write(work, mayWait),
     read: (work) => patiently((db) => runOn(db, work())),

@@ -1,4 +1,4 @@
-import type { Driver } from './driver.ts';
+import type { Driver, Home } from './driver.ts';
 import { audit, type By } from './operations/audit.ts';
 import { apply, discard, lookUp, replay, resend } from './operations/by-hand.ts';
 import * as carrying from './operations/carrying-out.ts';
@@ -198,6 +198,7 @@ export function storeOn(driver: Driver) {
   /** Configs that this process uses or is about to use. They are kept even if no event refers to them yet. */
   const savedConfigs = new Set<string>();
   let correlations: RecentCorrelations | null = null;
+  let settledIn: Home | null = null;
 
   function* acceptFirst(tallies: Tallies, arrival: receiving.Arrival): Operation<receiving.AcceptedArrival> {
     correlations ??= yield* receiving.loadCorrelations();
@@ -297,6 +298,7 @@ export function storeOn(driver: Driver) {
       if (home === null) return null;
       const count = await write(() => housekeeping.settleIn(home, now));
       home.kept();
+      settledIn = home;
       return count;
     },
 
@@ -318,6 +320,11 @@ export function storeOn(driver: Driver) {
 
     now: driver.now,
     traces: driver.traces,
-    close: driver.close,
+    async close() {
+      const home = settledIn;
+      // Where the store cannot be written, it stays with what the start has kept.
+      if (home) await write(() => housekeeping.keepHome(home.next)).then(home.kept, () => {});
+      await driver.close();
+    },
   };
 }

@@ -286,6 +286,11 @@ export function* settleIn(
   return count;
 }
 
+/** At the end of serving, so that a copy that was made meanwhile and is written over the store's file is known as one. */
+export function* keepHome(next: () => string): Operation<void> {
+  yield* run(sql.keepHome, next());
+}
+
 /** In a copy: wherever it is served, the store was last served elsewhere. */
 export function* leaveHome(): Operation<void> {
   yield* run(sql.keepHome, 'a copy');

@@ -120,6 +120,7 @@ async function waiting(store: Store): Promise<void> {
 test.each([
   ['is a copy', () => (copyFileSync(path, `${path}.copy`), renameSync(`${path}.copy`, path))],
   ['was written over by an older copy', () => copyFileSync(`${path}.old`, path)],
+  ['was written over by a copy that was made during its last run', () => copyFileSync(`${path}.live`, path)],
   [
     'was written over by a backup that was made since the last start',
     async () => {
@@ -134,7 +135,12 @@ test.each([
     copyFileSync(path, `${path}.old`);
     // Opened to be moved, and not served.
     await served(async () => {});
-    expect(await served((store) => store.settleIn(t0 + 1))).toBeNull();
+    await served(async (store) => {
+      expect(await store.settleIn(t0 + 1)).toBeNull();
+      const other = new Database(path);
+      other.exec(`vacuum into '${path}.live'`);
+      other.close();
+    });
     await restore();
     await served(async (store) => {
       expect(await store.settleIn(t0 + 1)).toBe(1);
