@@ -298,7 +298,11 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
         why,
         what: wording.say('refusedDetail', { count: total, from, why }),
         fix,
-        advice: reason === 'store' ? fix : `${fix} ${takeIn}`,
+        advice: [
+          fix,
+          ...(reason === 'store' ? [] : [takeIn]),
+          ...(total === 1 ? [] : [wording.say('requestsCount')]),
+        ].join(' '),
         command: `${program} ignore --reason ${reason}`,
       };
     },

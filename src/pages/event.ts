@@ -1,4 +1,4 @@
-import { type PlanFault, type Verdicts, verdictsOf } from '../config/live/stored-plans.ts';
+import { type PlanFault, type Verdicts, verdictsBy, verdictsOf } from '../config/live/stored-plans.ts';
 import { isOpen } from '../lookups/kept-facts.ts';
 import { type Delivery, lookupOf, replayableStates } from '../model.ts';
 import { type Pauses, pausesNow } from '../ops/pauses.ts';
@@ -69,7 +69,7 @@ export const eventPage: Page = {
         </div>
         <div class="stack">
           ${factsCard(shown, asked, parts)} ${lookupsCard(shown, asked, parts)}
-          ${story.decided && rulesCard(verdictsOf(plan, story))}
+          ${story.decided && rulesCard(verdictsOf(plan, story), verdictsBy(story))}
           <section class="card">
             <details>
               <summary>Ids, and the payload as it came</summary>
@@ -152,10 +152,10 @@ function idsOf({ event, duplicates }: EventDetail): Html {
   </dl>`;
 }
 
-function rulesCard(rules: Verdicts): Html {
+function rulesCard(rules: Verdicts, by: string): Html {
   const isKnown = !('fault' in rules);
   return html`<section class="card">
-    <h2>Why ${isKnown && html`<small>by the config that was in force</small>`}</h2>
+    <h2>Why ${isKnown && html`<small>${by}</small>`}</h2>
     ${!isKnown && html`<p>${seen(rules.fault)}</p>`}
     ${isKnown && rules.length === 0 && html`<p class="muted">There was no rule.</p>`}
     ${

@@ -283,6 +283,11 @@ export function storeOn(driver: Driver) {
       savedConfigs.add(config.id);
     },
 
+    /** See the operation. */
+    async keepConfig(config: housekeeping.SavedConfig): Promise<void> {
+      await write(() => housekeeping.keepConfig(config));
+    },
+
     /** A step of a round. See the operations. */
     async prune(query: housekeeping.Prune): Promise<housekeeping.PruneResult> {
       const pruned = await write((tallies) => housekeeping.prune(tallies, query));

@@ -151,6 +151,7 @@ export const de = {
   adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',
   takeIn:
     'Was davon aufbewahrt ist, listet {list}, und {accept} nimmt es auf; wer dort fehlt, steht im Dienst. `ignore` wirft weg, was nicht aufgenommen wurde.',
+  requestsCount: 'Jede Anfrage zählt, auch wenn der Dienst ein Ereignis noch einmal sendet.',
   refusedOnce: 'Es kam vor {time}.',
   refusedOften: 'Das erste kam vor {first}, das letzte vor {last}.',
   putAway: 'Wenn das erledigt ist: {command}',
@@ -162,7 +163,7 @@ export const de = {
   lookupWorksDetail:
     'Die Abfrage {lookup} funktioniert wieder, nach {time}. Was auf sie gewartet hat, geht weiter.',
   lookupWorksAdvice:
-    'Es ist nichts zu tun. Ein Ereignis, das inzwischen ohne sie entschieden wurde, lässt sich neu abfragen: {command}',
+    'Was inzwischen ohne sie entschieden wurde, hat vielleicht niemand erfahren: {command} fragt zu einem Ereignis neu, und {apply} sendet dann, was die Regeln verlangen.',
   inForceDetail: 'Die geänderte Konfiguration gilt jetzt, nach {time}.',
   nothingToDo: 'Es ist nichts zu tun.',
 

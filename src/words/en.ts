@@ -157,6 +157,7 @@ export const en = {
   adviceToken: "Compare receiver.token with the Webhook URL in the service's account.",
   takeIn:
     'What is kept of it is listed by {list}, and taken in by {accept}; look in the service for who is not there. `ignore` throws away what was not taken in.',
+  requestsCount: 'Each request counts, also where the service sends an event again.',
   refusedOnce: 'It came {time} ago.',
   refusedOften: 'The first came {first} ago, the last {last} ago.',
   putAway: 'When that is done: {command}',
@@ -167,7 +168,7 @@ export const en = {
   worksAdvice: 'Nothing has to be done for them. Any that were given up meanwhile are listed by: {command}',
   lookupWorksDetail: 'The look-up {lookup} works again, after {time}. What waited for it goes on.',
   lookupWorksAdvice:
-    'Nothing has to be done. An event that was decided without it meanwhile can be looked up again by: {command}',
+    'What was decided without it meanwhile may have told nobody: {command} asks again about an event, and {apply} then sends what the rules ask for.',
   inForceDetail: 'The changed config is in force now, after {time}.',
   nothingToDo: 'Nothing has to be done.',
 

@@ -148,6 +148,7 @@ export const es = {
   adviceToken: 'Compara receiver.token con la «Webhook URL» de la cuenta del servicio.',
   takeIn:
     'Lo que se conserva de ello se ve con {list} y se incorpora con {accept}; mira en el servicio quién falta ahí. `ignore` borra lo que no se haya incorporado.',
+  requestsCount: 'Cada petición cuenta, también cuando el servicio reenvía un evento.',
   refusedOnce: 'Llegó hace {time}.',
   refusedOften: 'El primero llegó hace {first}, el último hace {last}.',
   putAway: 'Cuando esté hecho: {command}',
@@ -158,7 +159,7 @@ export const es = {
   worksAdvice: 'No hay que hacer nada por ellas. Las que se abandonaron entretanto se ven con: {command}',
   lookupWorksDetail: 'La consulta {lookup} vuelve a funcionar, tras {time}. Lo que la esperaba continúa.',
   lookupWorksAdvice:
-    'No hay que hacer nada. Un evento que se decidió sin ella entretanto se puede volver a consultar con: {command}',
+    'Lo que se decidió sin ella entretanto quizá no se comunicó a nadie: {command} vuelve a consultar un evento y {apply} envía después lo que piden las reglas.',
   inForceDetail: 'La configuración modificada ya está en vigor, tras {time}.',
   nothingToDo: 'No hay que hacer nada.',
 

@@ -152,6 +152,7 @@ export const fr = {
   adviceToken: 'Comparez receiver.token avec la « Webhook URL » du compte du service.',
   takeIn:
     'Ce qui en est conservé est listé par {list} et repris par {accept} ; cherchez dans le service qui n’y figure pas. `ignore` efface ce qui n’a pas été repris.',
+  requestsCount: 'Chaque requête compte, aussi quand le service renvoie un événement.',
   refusedOnce: 'Il est arrivé il y a {time}.',
   refusedOften: 'Le premier est arrivé il y a {first}, le dernier il y a {last}.',
   putAway: 'Quand c’est fait : {command}',
@@ -163,7 +164,7 @@ export const fr = {
     'Il n’y a rien à faire pour eux. Ceux qui ont été abandonnés entre-temps sont listés par : {command}',
   lookupWorksDetail: 'La requête {lookup} fonctionne à nouveau, après {time}. Ce qui l’attendait reprend.',
   lookupWorksAdvice:
-    'Il n’y a rien à faire. Un événement traité sans elle entre-temps peut être recherché à nouveau avec : {command}',
+    'Ce qui a été traité sans elle entre-temps n’a peut-être été annoncé à personne : {command} interroge à nouveau pour un événement, puis {apply} envoie ce que les règles demandent.',
   inForceDetail: 'La configuration modifiée est maintenant en vigueur, après {time}.',
   nothingToDo: 'Il n’y a rien à faire.',
 

@@ -167,6 +167,7 @@ export const hr = {
   adviceToken: 'Usporedite receiver.token s „Webhook URL” na računu servisa.',
   takeIn:
     'Što je od toga sačuvano navodi {list}, a preuzima {accept}; u servisu pogledajte tko ondje nedostaje. `ignore` briše ono što nije preuzeto.',
+  requestsCount: 'Broji se svaki zahtjev, i kad servis ponovno pošalje događaj.',
   refusedOnce: 'Stigao je prije {time}.',
   refusedOften: 'Prvi je stigao prije {first}, posljednji prije {last}.',
   putAway: 'Kad je to gotovo: {command}',
@@ -177,7 +178,7 @@ export const hr = {
   worksAdvice: 'Za njih ne treba učiniti ništa. One od kojih se u međuvremenu odustalo navodi: {command}',
   lookupWorksDetail: 'Upit {lookup} opet radi, nakon {time}. Što ga je čekalo, nastavlja se.',
   lookupWorksAdvice:
-    'Ne treba učiniti ništa. Događaj o kojem se u međuvremenu odlučilo bez njega može se ponovno potražiti: {command}',
+    'O onome o čemu se u međuvremenu odlučilo bez njega možda nitko nije obaviješten: {command} ponovno pita o događaju, a {apply} zatim šalje ono što pravila traže.',
   inForceDetail: 'Promijenjena konfiguracija sada je na snazi, nakon {time}.',
   nothingToDo: 'Ne treba učiniti ništa.',
 

@@ -151,6 +151,7 @@ export const it = {
   adviceToken: 'Confronta receiver.token con la «Webhook URL» dell’account del servizio.',
   takeIn:
     'Ciò che ne è conservato è elencato da {list} e viene accolto con {accept}; guarda nel servizio chi manca. `ignore` elimina ciò che non è stato accolto.',
+  requestsCount: 'Ogni richiesta conta, anche quando il servizio invia di nuovo un evento.',
   refusedOnce: 'È arrivato {time} fa.',
   refusedOften: 'Il primo è arrivato {first} fa, l’ultimo {last} fa.',
   putAway: 'Quando è fatto: {command}',
@@ -163,7 +164,7 @@ export const it = {
   lookupWorksDetail:
     'La consultazione {lookup} funziona di nuovo, dopo {time}. Ciò che la attendeva riprende.',
   lookupWorksAdvice:
-    'Non c’è nulla da fare. Un evento deciso nel frattempo senza di essa si può consultare di nuovo con: {command}',
+    'Ciò che è stato deciso nel frattempo senza di essa forse non è stato detto a nessuno: {command} chiede di nuovo di un evento, e {apply} invia poi ciò che le regole chiedono.',
   inForceDetail: 'La configurazione modificata è ora in vigore, dopo {time}.',
   nothingToDo: 'Non c’è nulla da fare.',
 

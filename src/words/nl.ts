@@ -152,6 +152,7 @@ export const nl = {
   adviceToken: 'Vergelijk receiver.token met de ‘Webhook URL’ in het account van de dienst.',
   takeIn:
     'Wat ervan is bewaard, toont {list}, en {accept} neemt het op; kijk in de dienst wie er ontbreekt. `ignore` gooit weg wat niet is opgenomen.',
+  requestsCount: 'Elk verzoek telt, ook als de dienst een gebeurtenis opnieuw stuurt.',
   refusedOnce: 'Die kwam {time} geleden.',
   refusedOften: 'De eerste kwam {first} geleden, de laatste {last} geleden.',
   putAway: 'Als dat gedaan is: {command}',
@@ -162,7 +163,7 @@ export const nl = {
   worksAdvice: 'Daarvoor hoeft niets te gebeuren. Wat intussen is opgegeven, toont: {command}',
   lookupWorksDetail: 'De opvraging {lookup} werkt weer, na {time}. Wat erop wachtte gaat door.',
   lookupWorksAdvice:
-    'Er hoeft niets te gebeuren. Een gebeurtenis waarover intussen zonder antwoord is beslist, kan opnieuw worden opgevraagd: {command}',
+    'Waarover intussen zonder antwoord is beslist, is misschien aan niemand gemeld: {command} vraagt opnieuw naar een gebeurtenis, en {apply} stuurt daarna wat de regels vragen.',
   inForceDetail: 'De gewijzigde configuratie is nu van kracht, na {time}.',
   nothingToDo: 'Er hoeft niets te gebeuren.',
 

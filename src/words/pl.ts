@@ -190,6 +190,7 @@ export const pl = {
   adviceToken: 'Porównaj receiver.token z „Webhook URL” na koncie serwisu.',
   takeIn:
     'Co z tego zachowano, wymienia {list}, a przyjmuje {accept}; sprawdź w serwisie, kogo tam brakuje. `ignore` usuwa to, czego nie przyjęto.',
+  requestsCount: 'Liczy się każde żądanie, także gdy serwis wysyła zdarzenie ponownie.',
   refusedOnce: 'Przyszło {time} temu.',
   refusedOften: 'Pierwsze przyszło {first} temu, ostatnie {last} temu.',
   putAway: 'Gdy to już zrobione: {command}',
@@ -200,7 +201,7 @@ export const pl = {
   worksAdvice: 'Nie trzeba nic z nimi robić. Zaniechane w tym czasie wymienia: {command}',
   lookupWorksDetail: 'Zapytanie {lookup} znów działa, po upływie {time}. To, co na nie czekało, rusza dalej.',
   lookupWorksAdvice:
-    'Nie trzeba nic robić. Zdarzenie, o którym w tym czasie zdecydowano bez niego, można sprawdzić ponownie: {command}',
+    'O tym, o czym w tym czasie zdecydowano bez niego, być może nikt się nie dowiedział: {command} pyta ponownie o zdarzenie, a {apply} wysyła potem to, czego wymagają reguły.',
   inForceDetail: 'Zmieniona konfiguracja już obowiązuje, po upływie {time}.',
   nothingToDo: 'Nie trzeba nic robić.',
 

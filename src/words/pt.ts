@@ -147,6 +147,7 @@ export const pt = {
   adviceToken: 'Compare receiver.token com a “Webhook URL” na conta do serviço.',
   takeIn:
     'O que foi guardado aparece com {list} e é aceito com {accept}; veja no serviço quem está faltando. `ignore` apaga o que não foi aceito.',
+  requestsCount: 'Cada requisição conta, mesmo quando o serviço reenvia um evento.',
   refusedOnce: 'Chegou há {time}.',
   refusedOften: 'O primeiro chegou há {first}, o último há {last}.',
   putAway: 'Quando isso estiver feito: {command}',
@@ -159,7 +160,7 @@ export const pt = {
   lookupWorksDetail:
     'A consulta {lookup} voltou a funcionar, depois de {time}. O que esperava por ela continua.',
   lookupWorksAdvice:
-    'Não é preciso fazer nada. Um evento decidido sem ela nesse meio-tempo pode ser consultado novamente com: {command}',
+    'O que foi decidido sem ela nesse meio-tempo talvez não tenha sido avisado a ninguém: {command} consulta de novo um evento, e {apply} envia depois o que as regras pedem.',
   inForceDetail: 'A configuração alterada está em vigor agora, depois de {time}.',
   nothingToDo: 'Não é preciso fazer nada.',
 

@@ -35,6 +35,15 @@ export function housekeeping(bench: () => Bench): void {
     expect((await store.latestConfig())?.id).toBe('cfg_a');
   });
 
+  test('keeps a config for a command beside the one in force, which stays the latest', async () => {
+    const { store } = bench();
+    const [a, b, c] = ['cfg_a', 'cfg_b', 'cfg_c'].map((id) => ({ id, source: { id } }));
+    await store.saveConfig({ ...b!, savedAt: t0 + 1 });
+    for (const one of [a!, b!, c!]) await store.keepConfig({ ...one, savedAt: t0 + 2 });
+    expect(await store.latestConfig()).toEqual({ ...b, savedAt: t0 + 1 });
+    expect(await store.config('cfg_c')).toEqual(c!.source);
+  });
+
   test('keeps what each replica says of itself, newest first', async () => {
     const { store } = bench();
     expect(await store.replicaStates()).toEqual([]);

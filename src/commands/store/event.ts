@@ -1,4 +1,4 @@
-import { verdictsOf } from '../../config/live/stored-plans.ts';
+import { verdictsBy, verdictsOf } from '../../config/live/stored-plans.ts';
 import { detailJson, noticeJson, storyJson } from '../../ops/printed.ts';
 import type { Change, EventDetail, Store } from '../../store/store.ts';
 import { jsonLine, printable } from '../../support/text.ts';
@@ -110,7 +110,7 @@ async function aboutEvent(id: string, changes: readonly Change[], store: Store, 
     `  payload ${printable(JSON.stringify(came.raw))}`,
     ...duplicates.map((one) => `  repeated ${when(one.receivedAt, io)}, ${correlation(one.correlationId)}`),
     ...lookupLines(story, io),
-    paint(io, 'bold', 'Rules, by the config that was in force'),
+    paint(io, 'bold', `Rules, ${verdictsBy(story)}`),
     ...('fault' in rules
       ? [`  ${printable(rules.fault)}`]
       : rules.map((verdict) => verdictText(verdict, io))),

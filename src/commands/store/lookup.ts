@@ -9,7 +9,7 @@ import { refuseWithoutConnector, saveToday, waitFor } from './replay.ts';
 /** Has look-ups made again, by the connector that serves the store. */
 export const lookup = command({
   name: 'lookup',
-  description: 'look up again what events are about; sends nothing, and a resend then shows it',
+  description: 'look up again what events are about; sends nothing: apply, or resend, does then',
   examples: [
     'lookup evt_01jd3v5m8k2q4r6t8w0y1z3a5c --wait',
     'lookup evt_01jd3v5m8k2q4r6t8w0y1z3a5c --note "the API was down"',

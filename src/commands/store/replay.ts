@@ -112,7 +112,7 @@ export const resend = command({
 
 /** To be called before anything is planned by it. */
 export async function saveToday(store: Store, { plan, planSource }: Today): Promise<void> {
-  await store.saveConfig({ id: plan.id, source: planSource, savedAt: await store.now() });
+  await store.keepConfig({ id: plan.id, source: planSource, savedAt: await store.now() });
 }
 
 function refuseUnclear(action: ActionName, ids: readonly string[], options: StuckOptions): void {

@@ -37,6 +37,10 @@ export function verdictsOf(
   return 'fault' in plan ? plan : explain(plan, event, foundBy(lookups), event.receivedAt).rules;
 }
 
+/** What they go by: an answer may have come after the event was decided. */
+export const verdictsBy = ({ lookups }: Pick<EventStory, 'lookups'>): string =>
+  `by the config that was in force${lookups.length > 0 ? ' and what is known by now' : ''}`;
+
 const notDecided: PlanFault = {
   fault: 'It is not decided yet: it waits for its look-ups, or for an earlier event of its candidate.',
 };

@@ -333,7 +333,10 @@ function recovery({ id, alert, sink, since }: RaisedNotice, time: string, wordin
   }
   const lookup = lookupOf(sink);
   if (lookup !== null) {
-    const advice = wording.say('lookupWorksAdvice', { command: `${program} lookup EVENT` });
+    const advice = wording.say('lookupWorksAdvice', {
+      command: `${program} lookup EVENT`,
+      apply: `${program} apply --rule NAME`,
+    });
     return { ...common, detail: wording.say('lookupWorksDetail', { lookup, time }), advice };
   }
   const command = `${program} events --state dead --sink ${sink}`;

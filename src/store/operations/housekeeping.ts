@@ -178,12 +178,19 @@ export function saveConfig({ id, source, savedAt }: SavedConfig): Operation<numb
   return run(sql.saveConfig, id, JSON.stringify(source), savedAt);
 }
 
+/** Of a command, whose deliveries are by it: the config in force stays the latest one, since when it was saved. */
+export function* keepConfig({ id, source, savedAt }: SavedConfig): Operation<void> {
+  const latest = yield* get(sql.latestConfig);
+  if (latest?.id === id) return;
+  yield* saveConfig({ id, source, savedAt: latest ? Math.min(savedAt, latest.savedAt - 1) : savedAt });
+}
+
 export function* config(id: string): Operation<Json | null> {
   const row = yield* get(sql.configSource, id);
   return row ? (JSON.parse(row.source) as Json) : null;
 }
 
-/** The config that was saved last. While a connector serves the store, it is the one in force. */
+/** The config that was in force last, or is. Without one, that of the last command. */
 export function* latestConfig(): Operation<SavedConfig | null> {
   const row = yield* get(sql.latestConfig);
   return row ? { ...row, source: JSON.parse(row.source) as Json } : null;
