@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GroupCommit, type GroupCommitLimits, mayWaitMs, type Work } from './group-commit.ts';
@@ -10,6 +9,7 @@ import { runOn, type Database } from './sqlite/database.ts';
 import { failureKind } from './sqlite/failures.ts';
 import {
   bytesOf,
+  foundAt,
   identityOf,
   keepFromOthers,
   makeFolder,
@@ -54,8 +54,8 @@ export async function openSqlite(path: string, options: SqliteOptions): Promise<
 
 export async function sqliteDriver(path: string, options: SqliteOptions): Promise<Driver> {
   const file = resolveLinks(path);
-  if (options.mustExist && !existsSync(path)) {
-    if (existsSync(dirname(file))) refuseBesideRescued(file);
+  if (options.mustExist && foundAt(file) === undefined) {
+    refuseBesideRescued(file);
     throw new StoreUnavailable(
       `There is no store at ${resolve(path)}. \`serve\` creates it. A relative store.url starts at the folder that a command runs in.`,
     );

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { leaveHome } from '../operations/housekeeping.ts';
@@ -6,7 +6,7 @@ import { query } from '../operation.ts';
 import { StoreUnavailable } from '../driver.ts';
 import { Database, runOn } from './database.ts';
 import { unavailable } from './failures.ts';
-import { inodeOf, refuseOtherWal, refuseOthers, resolveLinks } from './files.ts';
+import { foundAt, inodeOf, refuseOtherWal, refuseOthers, resolveLinks } from './files.ts';
 
 /** Called now and then, with bytes. */
 export type Progress = (copied: number, total: number) => void;
@@ -30,7 +30,7 @@ const spareBytes = 100_000_000;
  */
 export async function copySqlite(path: string, to: string, progress: Progress): Promise<BackupResult> {
   const from = resolveLinks(path);
-  if (!existsSync(from)) throw new StoreUnavailable(`There is no store at ${resolve(path)}.`);
+  if (foundAt(from) === undefined) throw new StoreUnavailable(`There is no store at ${resolve(path)}.`);
   refuseOthers(from);
   refuseOtherWal(from);
   remove(to);

@@ -7,6 +7,7 @@ import {
   readlinkSync,
   readSync,
   realpathSync,
+  type Stats,
   statSync,
 } from 'node:fs';
 import { mkdir, statfs } from 'node:fs/promises';
@@ -95,12 +96,24 @@ export function resolveLinks(path: string): string {
   return join(resolveLinks(folder), basename(path));
 }
 
+/** What is at a path, if anything. Throws StoreUnavailable where the system does not say. */
+export function foundAt(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw new StoreUnavailable(
+      `The system does not say whether there is a store at ${path} (${codeOf(error)}). Run this as the user that \`serve\` runs as.`,
+      { cause: error },
+    );
+  }
+}
+
 /**
  * Only a file with one name. Under each of its names, a file gets its own WAL and lock, and two programs would destroy
  * it.
  */
 export function refuseOthers(path: string): void {
-  const found = statSync(path, { throwIfNoEntry: false });
+  const found = foundAt(path);
   if (found === undefined) return;
   if (found.isDirectory())
     throw new StoreUnavailable(

@@ -106,6 +106,16 @@ test.each([
   expect(await refusal(`sqlite:${where()}`)).toContain(message);
 });
 
+test.each([
+  ['is below a file', () => join(path, 'connector.db'), 'There is no store at'],
+  ['the system does not tell of', () => join(folder, 'a'.repeat(300)), 'The system does not say whether'],
+])('tells a command in plain words that its path %s', async (_what, where, message) => {
+  writeFileSync(path, '');
+  const opened = openStore(`sqlite:${where()}`, { serve: false, mustExist: true });
+  await expect(opened).rejects.toThrow(new RegExp(message));
+  await expect(copyStore(`sqlite:${where()}`, `${path}.copy`, () => {})).rejects.toThrow(new RegExp(message));
+});
+
 async function served<T>(use: (store: Store) => Promise<T>, at = path): Promise<T> {
   const store = await openStore(`sqlite:${at}`, { serve: true });
   return use(store).finally(() => store.close());
