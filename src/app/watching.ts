@@ -3,6 +3,7 @@ import { proveAtStart } from '../config/live/prove-at-start.ts';
 import { markOf, reloadConfig, watchConfig } from '../config/live/reload.ts';
 import { changedOf } from '../config/text/references.ts';
 import { checkSecrets } from '../deliveries/connected-sinks.ts';
+import { Deadlines } from '../deliveries/limits/deadlines.ts';
 import { watchAlerts } from '../ops/alerts/watch.ts';
 import { alertsLease } from '../ops/replicas.ts';
 import type { Announcer } from '../ops/announcer.ts';
@@ -23,6 +24,7 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
     void announcer.say();
     metrics.configReloadFailed();
   };
+  const deadlines = new Deadlines(clock, closing.signal);
   let textRead = text.inForce;
   let isProven = false;
   const proven = proveAtStart(live, textRead, { ...asked, log, broken: tellProblems });
@@ -46,7 +48,7 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
       const changedFiles = changedOf(before.files, next.files);
       log.info({ file, ...(changedFiles.length > 0 && { changedFiles }) }, 'config reloaded');
       const changed = sinks.adopt(sinksBefore, whole().sinks, clock.now());
-      const checking = { clock, sinks, shutdown: closing.signal, mask: next.mask, log };
+      const checking = { deadlines, sinks, mask: next.mask, log };
       void checkSecrets(checking, changed).then(() => announcer.say());
     },
     onFailed: (error) => {

@@ -1,4 +1,3 @@
-import type { Clock } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import {
   type AttemptRequest,
@@ -15,11 +14,12 @@ import type { Holding } from './leases.ts';
 import { type AttemptEnd, messageOf, type ReadyDelivery } from './prepare.ts';
 import type { Ending } from './settle.ts';
 import type { Ticket } from './traffic.ts';
-import { type ConnectedSinks, withDeadline } from './connected-sinks.ts';
+import type { ConnectedSinks } from './connected-sinks.ts';
+import type { Deadlines } from './limits/deadlines.ts';
 
 export interface AttemptParts {
   readonly sinks: ConnectedSinks;
-  readonly clock: Clock;
+  readonly deadlines: Deadlines;
 }
 
 /** What a call is made by. `holding`: of the sink, while this replica has it. */
@@ -41,18 +41,16 @@ interface CallItem {
 
 /** Makes one attempt at each delivery of a call, within the sink's time-out. Never throws. */
 export async function attemptAll(
-  { sinks, clock }: AttemptParts,
+  { sinks, deadlines }: AttemptParts,
   ready: readonly ReadyDelivery[],
   config: SinkConfig,
   { holding, ticket }: Permission,
-  shutdown: AbortSignal,
 ): Promise<AttemptEnd[]> {
   if (ready.length === 0) return [];
   const abandoned = (ending: Ending) => ready.map(() => ending);
   let endings: Ending[];
   try {
-    const deadline = { clock, holding, timeoutMs: config.timeoutMs, shutdown, abandoned };
-    endings = await withDeadline(deadline, (signal) => {
+    const attempted = (signal: AbortSignal) => {
       const items = ready.map(({ claimed: { delivery }, request, asksOnly }) => ({
         asksOnly,
         request: { ...request, isProbe: ticket.probe, signal },
@@ -62,7 +60,8 @@ export async function attemptAll(
         onUnknown: delivery.replayed ? 'resend' : config.onUnknown,
       }));
       return sinks.use(config, (sink) => attempt(sink, items));
-    });
+    };
+    endings = await deadlines.run({ timeoutMs: config.timeoutMs, holding }, attempted, abandoned);
   } catch (error) {
     endings = abandoned({
       outcome: sinkWide('unexpected', `The sink could not be connected: ${messageOf(error)}`),

@@ -40,7 +40,6 @@ export async function makeCall(
   call: readonly Claim[],
   sink: SinkConfig | undefined,
   permission: Permission,
-  shutdown: AbortSignal,
 ): Promise<DeliveryOutcome[]> {
   const startedAt = parts.clock.now();
   const prepared = await ofEach(call, async (claimed) =>
@@ -52,11 +51,11 @@ export async function makeCall(
   const unsent = prepared.filter((one) => 'ending' in one);
   const outsideHours = prepared.filter((one) => 'until' in one);
 
-  await defer(parts, outsideHours, startedAt, shutdown);
-  const ended = [...unsent, ...(sink ? await attemptAll(parts, ready, sink, permission, shutdown) : [])];
+  await defer(parts, outsideHours, startedAt);
+  const ended = [...unsent, ...(sink ? await attemptAll(parts, ready, sink, permission) : [])];
   const attempted = await ofEach(ended, (one) => maskAttempt(parts, one));
   const endedAt = parts.clock.now();
-  const settled = await recordAll(parts, attempted, { sink, startedAt, endedAt, shutdown });
+  const settled = await recordAll(parts, attempted, { sink, startedAt, endedAt });
   for (const one of settled) observe(parts, one);
 
   return attempted

@@ -16,7 +16,6 @@ interface CallsParts {
   readonly traffic: Traffic;
   readonly dueLanes: DueLanes;
   readonly strays: Strays;
-  readonly shutdown: AbortSignal;
   /** Null where no call to the sink may begin. */
   readonly holding: (sink: string) => Holding | null;
   /** Whether the worker looks for what is due just now. */
@@ -105,17 +104,15 @@ export class Calls {
    */
   async carryOut(call: readonly Claim[], permitted: Permitted): Promise<void> {
     const { sink, ticket } = permitted;
-    const { traffic, strays, shutdown, sinkChanged, wake } = this.#parts;
-    const { clock, callFailed, sinks } = this.#parts.call;
+    const { traffic, strays, sinkChanged, wake } = this.#parts;
+    const { clock, callFailed, sinks, shutdown } = this.#parts.call;
     for (const { delivery } of call) strays.begun(delivery.id);
     const waitMs = ticket.startAt - clock.elapsed();
     if (waitMs > 0) await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
-    const ended = await makeCall(this.#parts.call, call, sink, permitted, shutdown).catch(
-      (error: unknown) => {
-        callFailed(error);
-        return [];
-      },
-    );
+    const ended = await makeCall(this.#parts.call, call, sink, permitted).catch((error: unknown) => {
+      callFailed(error);
+      return [];
+    });
     // Outcomes of aborted attempts say nothing about the sink.
     const conclusive = shutdown.aborted ? [] : ended;
     const usage = sinks.takeUsage(ticket.key.sink);

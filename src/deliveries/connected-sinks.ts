@@ -1,11 +1,10 @@
 import type { Logger } from 'pino';
-import { type Clock, suspendedSince } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
-import { type LiveCheck, type RefreshTokens, type Sink, unknown, type Usage } from '../connector.ts';
+import { type LiveCheck, type RefreshTokens, type Sink, type Usage } from '../connector.ts';
 import type { Outcome, Reason } from '../model/outcomes.ts';
 import { findSecrets, type Mask } from '../support/secret.ts';
 import type { Holding } from './leases.ts';
-import type { Ending } from './settle.ts';
+import type { Deadlines } from './limits/deadlines.ts';
 
 // oxlint-disable-next-line no-explicit-any -- sinks of every connector's message pass through here
 type AnySink = Sink<any>;
@@ -160,84 +159,10 @@ export class ConnectedSinks {
   }
 }
 
-/** How long an attempt may take to end after its time-out before it is abandoned. */
-const abortGraceMs = 5000;
-/** The same at shutdown, where the process will be killed soon. */
-const shutdownAbortGraceMs = 1000;
-/** Timers stand still with a suspended machine. */
-const lookEveryMs = 1000;
-
-export interface Deadline<T> {
-  readonly clock: Clock;
-  readonly timeoutMs: number;
-  /** No attempt may outlast it. */
-  readonly holding: Pick<Holding, 'until'>;
-  readonly shutdown: AbortSignal;
-  /** The result of an abandoned attempt. */
-  readonly abandoned: (ending: Ending) => T;
-}
-
-/**
- * Runs an attempt with a signal that aborts at its time-out, at the end of the lease, after the machine was suspended, and
- * at shutdown. An attempt that ignores the signal is abandoned as unknown: otherwise it would hold its slot for ever.
- */
-export async function withDeadline<T>(
-  { clock, timeoutMs, holding, shutdown, abandoned }: Deadline<T>,
-  run: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const stuck = Promise.withResolvers<T>();
-  const cancels: (() => void)[] = [];
-  const endsAt = clock.elapsed() + timeoutMs;
-  const wasSuspended = suspendedSince(clock);
-  const leftMs = () => (wasSuspended() ? 0 : Math.min(endsAt, holding.until) - clock.elapsed());
-  const abort = abortOnceOver(() => leftMs() <= 0);
-  const abortAndSettle = (withinMs: number, detail: string) => {
-    abort.abort();
-    // Both a time-out and the shutdown may call this: the earlier deadline counts.
-    cancels.push(
-      clock.after(withinMs, () => stuck.resolve(abandoned({ outcome: unknown('timeout', detail) }))),
-    );
-  };
-  const onTime = () => {
-    const left = leftMs();
-    if (left > 0) cancels.push(clock.after(Math.min(left, lookEveryMs), onTime));
-    else if (wasSuspended())
-      abortAndSettle(abortGraceMs, 'No answer before the machine was suspended, or its clock set.');
-    else if (clock.elapsed() < endsAt) abortAndSettle(abortGraceMs, 'No answer before the lease ran out.');
-    else abortAndSettle(abortGraceMs, `No answer within ${timeoutMs / 1000} s.`);
-  };
-  const onShutdown = () =>
-    abortAndSettle(shutdownAbortGraceMs, 'The connector stopped before there was an answer.');
-  onTime();
-  if (shutdown.aborted) onShutdown();
-  shutdown.addEventListener('abort', onShutdown, { once: true });
-  try {
-    return await Promise.race([run(abort.signal), stuck.promise]);
-  } finally {
-    for (const cancel of cancels) cancel();
-    shutdown.removeEventListener('abort', onShutdown);
-  }
-}
-
-/**
- * Its signal looks whether the time is over each time that it is asked. A process that stood still may go on with an
- * answer before its timers run, when another replica has carried out the delivery long ago.
- */
-function abortOnceOver(isOver: () => boolean): AbortController {
-  const abort = new AbortController();
-  let isAborted = false;
-  abort.signal.addEventListener('abort', () => (isAborted = true), { once: true });
-  Object.defineProperty(abort.signal, 'aborted', {
-    get() {
-      if (!isAborted && isOver()) abort.abort();
-      return isAborted;
-    },
-  });
-  return abort;
-}
-
-interface CheckParts extends Omit<Deadline<never>, 'abandoned' | 'timeoutMs'> {
+interface CheckParts {
   readonly sinks: ConnectedSinks;
+  readonly deadlines: Deadlines;
+  readonly holding: Pick<Holding, 'until'>;
   readonly mask: Mask;
 }
 
@@ -248,7 +173,7 @@ export async function checkSecrets(
 ): Promise<void> {
   const check = async (sink: SinkConfig) => {
     const detail = await faultOf({ ...parts, holding: { until: Infinity } }, sink);
-    if (parts.shutdown.aborted) return;
+    if (parts.deadlines.shutdown.aborted) return;
     parts.sinks.checked(sink.name, detail);
     if (detail !== null) log.error({ sink: sink.name, detail }, 'the changed secrets of a sink do not work');
   };
@@ -257,14 +182,13 @@ export async function checkSecrets(
 
 /** Asks a tool whether it works, and sends nothing. Returns what is wrong; null if nothing is. Never throws. */
 export async function faultOf(
-  { sinks, mask, ...parts }: CheckParts,
+  { sinks, mask, deadlines, holding }: CheckParts,
   sink: SinkConfig,
 ): Promise<string | null> {
   const abandoned = (): LiveCheck[] => [{ ok: false, what: 'check', detail: 'There was no answer in time.' }];
   try {
-    const checks = await withDeadline({ ...parts, timeoutMs: sink.timeoutMs, abandoned }, (signal) =>
-      sinks.use(sink, (connected) => connected.check([], signal)),
-    );
+    const check = (signal: AbortSignal) => sinks.use(sink, (connected) => connected.check([], signal));
+    const checks = await deadlines.run({ timeoutMs: sink.timeoutMs, holding }, check, abandoned);
     const failed = checks.find(({ ok }) => !ok);
     if (!failed) return null;
     const said = `The check "${failed.what}" failed: ${failed.detail} ${failed.advice ?? ''}`.trim();

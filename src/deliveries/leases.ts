@@ -1,5 +1,5 @@
 import type { Lease, LeaseState, LeaseStore } from '../store/store.ts';
-import { type Clock, suspendedSince } from '../support/clock.ts';
+import { aheadMs, type Clock, wasSuspended } from '../support/clock.ts';
 
 /** Who of several replicas does what: each sink's deliveries, and the work of the connector itself, are one replica's. */
 export interface Leases {
@@ -134,7 +134,7 @@ export class LeaseKeeper implements Leases {
       this.#parts;
     // The database counts from later on, so it never thinks that a lease ended before this process does.
     const askedAt = clock.elapsed();
-    const wasSuspended = suspendedSince(clock);
+    const before = aheadMs(clock);
     const state = await store.renew({
       replica,
       configId: configId(),
@@ -146,7 +146,7 @@ export class LeaseKeeper implements Leases {
       quietMs,
     });
     told(state.now, askedAt);
-    this.#wasSuspended = wasSuspended;
+    this.#wasSuspended = () => wasSuspended(clock, before);
     if (this.#takesFrom === Infinity) this.#takesFrom = clock.elapsed() + graceMs;
     for (const [name, epoch] of state.held) this.#keep(name, epoch, askedAt + runsForMs - marginMs);
     for (const name of this.#held.keys()) if (!state.held.has(name)) this.#lose(name);

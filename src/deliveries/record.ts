@@ -12,6 +12,7 @@ import { type Circumstances, settle } from './settle.ts';
 export interface RecordParts extends PrepareParts {
   readonly clock: Clock;
   readonly clockJumps: ClockJumps;
+  readonly shutdown: AbortSignal;
   /** For how much of the time since then (ms) a person had paused the sink. */
   readonly pausedMs: (sink: string, since: number) => number;
   /** Gives [0, 1). */
@@ -45,7 +46,6 @@ interface CallContext {
   readonly sink: SinkConfig | undefined;
   readonly startedAt: number;
   readonly endedAt: number;
-  readonly shutdown: AbortSignal;
 }
 
 /**
@@ -55,7 +55,7 @@ interface CallContext {
 export async function recordAll(
   parts: RecordParts,
   attempted: readonly MaskedAttempt[],
-  { sink, startedAt, endedAt, shutdown }: CallContext,
+  { sink, startedAt, endedAt }: CallContext,
 ): Promise<AttemptRecord[]> {
   // Of a sink missing from the config, all deliveries are rejected.
   const retry = sink?.retry ?? { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
@@ -86,7 +86,7 @@ export async function recordAll(
       const lookup = parts.config().plan.lookups.get(lookupOf(delivery.sink) ?? '');
       return { claimed, result: lookupResult(result, delivery, lookup) };
     });
-    await retryStore(parts, shutdown, () => {
+    await retryStore(parts, () => {
       const settledAt = parts.clock.now();
       const results = settled.map(({ result }) => ({ ...result, settledAt }));
       return parts.store.record(results, parts.mayWait());
@@ -121,7 +121,6 @@ export async function defer(
   parts: RecordParts,
   deferred: readonly Postponement[],
   now: number,
-  shutdown: AbortSignal,
 ): Promise<void> {
   if (deferred.length === 0) return;
   const deferrals = deferred.map(({ claimed, until }): Deferral => ({
@@ -131,18 +130,14 @@ export async function defer(
     until,
   }));
   try {
-    await retryStore(parts, shutdown, () => parts.store.defer(deferrals, now));
+    await retryStore(parts, () => parts.store.defer(deferrals, now));
   } catch (error) {
     parts.callFailed(error);
   }
 }
 
 /** Retries while the store is unavailable: a lost outcome would mean sending again. */
-async function retryStore(
-  parts: RecordParts,
-  shutdown: AbortSignal,
-  write: () => Promise<void>,
-): Promise<void> {
+async function retryStore(parts: RecordParts, write: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
       return await write();
@@ -151,7 +146,7 @@ async function retryStore(
       if (!(error instanceof StoreUnavailable)) throw error;
       parts.storeFailed(error);
       // Left unrecorded at shutdown, the attempt is unknown at the next start.
-      if (shutdown.aborted) return;
+      if (parts.shutdown.aborted) return;
       await new Promise<void>((resolve) => parts.clock.after(storeRetryMs, resolve));
     }
   }

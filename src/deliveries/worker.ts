@@ -5,6 +5,7 @@ import type { LaneHead, Lease } from '../store/store.ts';
 import { Asking } from './limits/asking.ts';
 import { StoredPauses, type SinkChange } from './limits/breaker.ts';
 import { PersonPauses } from './limits/by-people.ts';
+import { Deadlines } from './limits/deadlines.ts';
 import type { CallParts } from './call.ts';
 import { Calls, type Reservation } from './calls.ts';
 import { DueLanes } from './due-lanes.ts';
@@ -13,7 +14,10 @@ import { storeRetryMs } from './record.ts';
 import { Strays } from './strays.ts';
 import { Traffic } from './traffic.ts';
 
-export interface WorkerParts extends Omit<CallParts, 'clockJumps' | 'unrecorded' | 'mayWait' | 'pausedMs'> {
+/** What the worker adds to the parts of its calls. */
+type OwnParts = 'clockJumps' | 'deadlines' | 'mayWait' | 'pausedMs' | 'shutdown' | 'unrecorded';
+
+export interface WorkerParts extends Omit<CallParts, OwnParts> {
   /** A sink was paused or resumed. `because` is the outcome that did it; undefined for a pause from before the start. */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
   /** The clock was set back by so much, and so many deliveries that it had put off came nearer. */
@@ -75,6 +79,7 @@ export class Worker {
     this.#dueLanes = new DueLanes(parts.store, parts.clock);
     this.#storedPauses = new StoredPauses(parts);
     this.#byPeople = new PersonPauses(parts);
+    const deadlines = new Deadlines(parts.clock, this.#aborted.signal);
     this.#strays = new Strays({
       ...parts,
       everyMs: pollsBetweenStrays * (parts.pollMs ?? defaultPollMs),
@@ -87,7 +92,7 @@ export class Worker {
     this.#asking = new Asking({
       ...parts,
       traffic: this.#traffic,
-      shutdown: this.#aborted.signal,
+      deadlines,
       holding: (sink) => this.#holding(sink),
       wake: () => this.wake(),
     });
@@ -95,6 +100,8 @@ export class Worker {
       call: {
         ...parts,
         clockJumps: this.#clockJumps,
+        deadlines,
+        shutdown: this.#aborted.signal,
         pausedMs: (sink, since) => this.#byPeople.pausedMs(sink, since),
         mayWait: () => !this.#dueLanes.isAnyCrowded && !this.#stopping,
         unrecorded: (id) => this.#strays.unrecorded(id),
@@ -103,7 +110,6 @@ export class Worker {
       traffic: this.#traffic,
       dueLanes: this.#dueLanes,
       strays: this.#strays,
-      shutdown: this.#aborted.signal,
       holding: (sink) => this.#holding(sink),
       isLooking: () => this.#running !== null,
       wake: () => this.wake(),

@@ -17,14 +17,15 @@ export interface Moment {
 /** Beyond what keeps a clock right little by little. */
 const partedMs = 2000;
 
+/** By how much the time of day is ahead of Clock.elapsed. */
+export const aheadMs = (clock: Pick<Clock, 'now' | 'elapsed'>): number => clock.now() - clock.elapsed();
+
 /**
- * Whether time may have passed from here on that Clock.elapsed does not know of: that of the system stands still while the
- * machine is suspended. A clock that is set ahead looks the same.
+ * Whether time may have passed that Clock.elapsed does not know of, since it was behind by so much: that of the system stands
+ * still while the machine is suspended. A clock that is set ahead looks the same.
  */
-export function suspendedSince(clock: Pick<Clock, 'now' | 'elapsed'>): () => boolean {
-  const offsetMs = clock.now() - clock.elapsed();
-  return () => clock.now() - clock.elapsed() - offsetMs > partedMs;
-}
+export const wasSuspended = (clock: Pick<Clock, 'now' | 'elapsed'>, before: number): boolean =>
+  aheadMs(clock) - before > partedMs;
 
 /** A clock that is set by less delays nobody for long. */
 export const leastSetMs = 60_000;
@@ -41,7 +42,7 @@ export class ClockJumps {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#offsetMs = clock.now() - clock.elapsed();
+    this.#offsetMs = aheadMs(clock);
   }
 
   look(): void {

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { type Clock, systemClock } from '../../src/support/clock.ts';
-import { withDeadline } from '../../src/deliveries/connected-sinks.ts';
+import { Deadlines } from '../../src/deliveries/limits/deadlines.ts';
 import type { Ending } from '../../src/deliveries/settle.ts';
 import { HttpSandbox } from '../../sandbox/http.ts';
 import { startTools, type Tools } from '../../sandbox/tools.ts';
@@ -40,14 +40,13 @@ class HandClock implements Clock {
 
 const done: Ending = { outcome: { outcome: 'delivered', receipt: {} } };
 
-function deadline(clock: Clock, shutdown: AbortSignal = new AbortController().signal) {
-  return {
-    clock,
-    timeoutMs: 1000,
-    holding: { until: Infinity },
-    shutdown,
-    abandoned: (ending: Ending) => ending,
-  };
+/** One attempt, by itself. */
+function withDeadline(
+  clock: Clock,
+  attempt: (signal: AbortSignal) => Promise<Ending>,
+  { timeoutMs = 1000, holding = { until: Infinity }, shutdown = new AbortController().signal } = {},
+): Promise<Ending> {
+  return new Deadlines(clock, shutdown).run({ timeoutMs, holding }, attempt, (ending) => ending);
 }
 
 const onceAborted = (signal: AbortSignal, run: () => void = () => {}) =>
@@ -60,14 +59,14 @@ const onceAborted = (signal: AbortSignal, run: () => void = () => {}) =>
 
 test('an attempt that ends in time keeps its outcome, and no alarm is left', async () => {
   const clock = new HandClock();
-  expect(await withDeadline(deadline(clock), async () => done)).toBe(done);
+  expect(await withDeadline(clock, async () => done)).toBe(done);
   expect(clock.alarms).toBe(0);
 });
 
 test('the signal aborts at the time-out and not before', async () => {
   const clock = new HandClock();
   const aborted: number[] = [];
-  const run = withDeadline(deadline(clock), (signal) => onceAborted(signal, () => aborted.push(clock.now())));
+  const run = withDeadline(clock, (signal) => onceAborted(signal, () => aborted.push(clock.now())));
   clock.to(999);
   clock.to(1000);
   await run;
@@ -79,9 +78,9 @@ test('the signal aborts when the lease runs out, as far as it was renewed meanwh
   const clock = new HandClock();
   const holding = { until: 500 };
   const aborted: number[] = [];
-  const run = withDeadline({ ...deadline(clock), holding }, (signal) =>
-    onceAborted(signal, () => aborted.push(clock.now())),
-  );
+  const run = withDeadline(clock, (signal) => onceAborted(signal, () => aborted.push(clock.now())), {
+    holding,
+  });
   clock.to(499);
   holding.until = 700;
   clock.to(500);
@@ -101,15 +100,19 @@ test.each([
     let [now, elapsed] = [0, 0];
     const holding = { until };
     const clock = { now: () => now, elapsed: () => elapsed, after: () => () => {} };
-    const run = withDeadline({ ...deadline(clock), holding }, async (signal) => {
-      expect(signal.aborted).toBe(false);
-      ({ now, elapsed } = later);
-      await expect(fetch('http://127.0.0.1:1/', { signal })).rejects.toThrow('aborted');
-      holding.until = Infinity;
-      [now, elapsed] = [0, 0];
-      expect(signal.aborted).toBe(true);
-      return done;
-    });
+    const run = withDeadline(
+      clock,
+      async (signal) => {
+        expect(signal.aborted).toBe(false);
+        ({ now, elapsed } = later);
+        await expect(fetch('http://127.0.0.1:1/', { signal })).rejects.toThrow('aborted');
+        holding.until = Infinity;
+        [now, elapsed] = [0, 0];
+        expect(signal.aborted).toBe(true);
+        return done;
+      },
+      { holding },
+    );
     expect(await run).toBe(done);
   },
 );
@@ -117,9 +120,9 @@ test.each([
 test('an attempt ends soon after the machine was suspended, but not for a correction of its clock', async () => {
   const clock = new HandClock();
   const aborted: number[] = [];
-  const run = withDeadline({ ...deadline(clock), timeoutMs: 30_000 }, (signal) =>
-    onceAborted(signal, () => aborted.push(clock.elapsed())),
-  );
+  const run = withDeadline(clock, (signal) => onceAborted(signal, () => aborted.push(clock.elapsed())), {
+    timeoutMs: 30_000,
+  });
   clock.aheadMs = 2000;
   clock.to(1000);
   clock.aheadMs = 2001;
@@ -130,7 +133,7 @@ test('an attempt ends soon after the machine was suspended, but not for a correc
 
 test('an attempt that ignores its signal is abandoned as unknown', async () => {
   const clock = new HandClock();
-  const run = withDeadline(deadline(clock), () => new Promise<Ending>(() => undefined));
+  const run = withDeadline(clock, () => new Promise<Ending>(() => undefined));
   clock.to(1000);
   clock.to(6000);
   expect((await run).outcome).toMatchObject({
@@ -143,8 +146,10 @@ test('an attempt that ignores its signal is abandoned as unknown', async () => {
 test('a shutdown aborts it, and it is abandoned within a second if it ignores that', async () => {
   const shutdown = new AbortController();
   const clock = new HandClock();
-  const run = withDeadline(deadline(clock, shutdown.signal), (signal) => onceAborted(signal));
-  const stuck = withDeadline(deadline(clock, shutdown.signal), () => new Promise<Ending>(() => undefined));
+  const run = withDeadline(clock, (signal) => onceAborted(signal), { shutdown: shutdown.signal });
+  const stuck = withDeadline(clock, () => new Promise<Ending>(() => undefined), {
+    shutdown: shutdown.signal,
+  });
   shutdown.abort();
   clock.to(1000);
   expect(await run).toBe(done);
@@ -155,9 +160,9 @@ test('a shutdown aborts it, and it is abandoned within a second if it ignores th
 test('after a time-out and then a shutdown it is abandoned at the earlier of the two deadlines, and no alarm is left', async () => {
   const clock = new HandClock();
   const early = new AbortController();
-  const first = withDeadline(deadline(clock, early.signal), () => new Promise<Ending>(() => undefined));
+  const first = withDeadline(clock, () => new Promise<Ending>(() => undefined), { shutdown: early.signal });
   const late = new AbortController();
-  const second = withDeadline(deadline(clock, late.signal), () => new Promise<Ending>(() => undefined));
+  const second = withDeadline(clock, () => new Promise<Ending>(() => undefined), { shutdown: late.signal });
   clock.to(1000);
   early.abort();
   clock.to(2000);

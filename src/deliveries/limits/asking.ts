@@ -1,6 +1,6 @@
 import type { Config, SinkConfig } from '../../config/config.ts';
 import type { LaneHead } from '../../store/store.ts';
-import type { Moment } from '../../support/clock.ts';
+import type { Clock, Moment } from '../../support/clock.ts';
 import { faultOf } from '../connected-sinks.ts';
 import type { Holding } from '../leases.ts';
 import type { Traffic } from '../traffic.ts';
@@ -8,6 +8,7 @@ import type { Traffic } from '../traffic.ts';
 interface AskingParts extends Omit<Parameters<typeof faultOf>[0], 'holding' | 'mask'> {
   readonly config: () => Pick<Config, 'sinks' | 'mask'>;
   readonly traffic: Traffic;
+  readonly clock: Clock;
   /** Null where no call to the sink may begin. */
   readonly holding: (sink: string) => Holding | null;
   readonly wake: () => void;
@@ -44,10 +45,10 @@ export class Asking {
   }
 
   async #ask(sink: SinkConfig, holding: Holding): Promise<void> {
-    const { traffic, clock, config, shutdown, wake } = this.#parts;
+    const { traffic, clock, config, deadlines, wake } = this.#parts;
     traffic.beginAsking(sink.name);
     const fault = await faultOf({ ...this.#parts, holding, mask: config().mask }, sink);
-    if (!shutdown.aborted) traffic.asked(sink, fault, clock.elapsed());
+    if (!deadlines.shutdown.aborted) traffic.asked(sink, fault, clock.elapsed());
     traffic.endAsking(sink.name);
     wake();
   }
