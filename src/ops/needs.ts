@@ -102,7 +102,7 @@ export function noRetry(
 export const nextShows = (sink: string): string =>
   lookupOf(sink) === null
     ? 'The next message shows whether it works: `replay` one, or `send` an event, which people get like any other.'
-    : 'The next event shows whether it works, or `lookup EVENT` with one that was decided without it.';
+    : 'The next event shows whether it works, or `lookup EVENT` with one that `events --unanswered` lists.';
 
 /** Paused by a person who may have forgotten it. */
 export const isForgotten = ({ pause }: Pick<SinkCondition, 'pause'>): boolean =>

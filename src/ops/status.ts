@@ -21,7 +21,7 @@ import { count } from '../support/text.ts';
 
 /** Without a sign for so long, a replica is taken for ended. A few may be late. */
 const aliveForMs = 3 * sayEveryMs;
-const dayMs = 86_400_000;
+export const dayMs = 86_400_000;
 const shownNotices = 5;
 /** Nobody can make up for what was missed by a command, so it is not shown for ever. */
 const missedForMs = 7 * dayMs;
@@ -216,9 +216,12 @@ function needsIn(status: Status): Need[] {
 export const rejectedWords = ({ rejectedToday: many }: Pick<Status, 'rejectedToday'>): string =>
   `${count(many, 'request')}${many < keptRejected ? '' : ' or more'} today ${many === 1 ? 'was no event' : 'were no events'}`;
 
-/** Nobody has got it, so that nobody may know. */
-export const reachedNobody = ({ deliveries }: Pick<NoticeStory, 'deliveries'>): boolean =>
-  deliveries.every(({ state }) => state !== 'delivered');
+/** What is said of a notice that nobody has got, so that nobody may know; else empty. */
+export function unheardWords({ deliveries }: Pick<NoticeStory, 'deliveries'>): string {
+  if (deliveries.some(({ state }) => state === 'delivered')) return '';
+  const isTried = deliveries.some(({ state }) => state === 'pending' || state === 'sending');
+  return isTried ? 'This has reached nobody yet.' : 'This has reached nobody.';
+}
 
 /** What is stuck of notices: `dead` and `held` have only deliveries of events. */
 const ofNotices = (status: Status, state: StuckState) =>

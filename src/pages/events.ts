@@ -102,7 +102,8 @@ function eventRow(story: EventStory, { query, times, person }: PageRequest, part
   </tr>`;
 }
 
-const keys = ['candidate', 'correlation', 'test', 'status', 'rule', 'sink', 'state', 'from', 'to'] as const;
+const folded = ['state', 'sink', 'test', 'rule', 'status', 'lookups', 'from', 'to'] as const;
+const keys = ['candidate', 'correlation', ...folded] as const;
 
 /** What is asked for in the address. What cannot be understood there is left out. */
 export async function searchOf({ query, times }: PageRequest, { reads }: Parts): Promise<EventSearch> {
@@ -118,6 +119,7 @@ export async function searchOf({ query, times }: PageRequest, { reads }: Parts):
     rule,
     sink,
     states: state && [state],
+    unanswered: query['lookups'] === 'unanswered',
     since: dayOf(from, times),
     until: lastDay === undefined ? undefined : times.dayAfter(lastDay),
   };
@@ -170,6 +172,7 @@ function filters({ query }: PageRequest, parts: Parts): Html {
         ${choice('test', 'Test', [...tests.keys()], (id) => tests.get(id) ?? id)}
         ${choice('rule', 'Rule', plan.rules.names)}
         ${choice('status', 'Status', statuses, (status) => nameIn(statusNames, status))}
+        ${plan.lookups.size > 0 && choice('lookups', 'Look-ups', ['unanswered'], () => 'no answer')}
         ${day('from', 'From day')} ${day('to', 'To day')}
         <div class="go">
           <button>Filter</button
@@ -183,8 +186,6 @@ function filters({ query }: PageRequest, parts: Parts): Html {
 /** What somebody wrote into the address may have no name. */
 const nameIn = (names: { readonly [key: string]: string }, key: string): string =>
   Object.hasOwn(names, key) ? names[key]! : seen(key);
-
-const folded = ['state', 'sink', 'test', 'rule', 'status', 'from', 'to'] as const;
 
 /** What of the address is a part of the search. */
 export const searched = (query: PageRequest['query']): PageRequest['query'] =>

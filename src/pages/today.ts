@@ -1,6 +1,6 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
-import { causesOf, needsOf, reachedNobody, type Status } from '../ops/status.ts';
+import { causesOf, needsOf, unheardWords, type Status } from '../ops/status.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import {
@@ -50,7 +50,7 @@ export const todayPage: Page = {
                     html`<li>
                       <span class="muted small">${times.short(raisedAt)}</span>
                       ${recovered && chip('good', 'over')} ${seen(detail)}
-                      ${reachedNobody({ deliveries }) && html`<strong>This has reached nobody.</strong>`}
+                      <strong>${unheardWords({ deliveries })}</strong>
                     </li>`,
                 )}
               </ul>

@@ -163,7 +163,7 @@ export const de = {
   lookupWorksDetail:
     'Die Abfrage {lookup} funktioniert wieder, nach {time}. Was auf sie gewartet hat, geht weiter.',
   lookupWorksAdvice:
-    'Was inzwischen ohne sie entschieden wurde, hat vielleicht niemand erfahren: {command} fragt zu einem Ereignis neu, und {apply} sendet dann, was die Regeln verlangen.',
+    'Was inzwischen ohne sie entschieden wurde, hat vielleicht niemand erfahren: {command} fragt neu, und {apply} sendet dann, was die Regeln verlangen.',
   inForceDetail: 'Die geänderte Konfiguration gilt jetzt, nach {time}.',
   nothingToDo: 'Es ist nichts zu tun.',
 

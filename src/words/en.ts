@@ -168,7 +168,7 @@ export const en = {
   worksAdvice: 'Nothing has to be done for them. Any that were given up meanwhile are listed by: {command}',
   lookupWorksDetail: 'The look-up {lookup} works again, after {time}. What waited for it goes on.',
   lookupWorksAdvice:
-    'What was decided without it meanwhile may have told nobody: {command} asks again about an event, and {apply} then sends what the rules ask for.',
+    'What was decided without it meanwhile may have told nobody: {command} asks again, and {apply} then sends what the rules ask for.',
   inForceDetail: 'The changed config is in force now, after {time}.',
   nothingToDo: 'Nothing has to be done.',
 

@@ -178,7 +178,7 @@ export const hr = {
   worksAdvice: 'Za njih ne treba učiniti ništa. One od kojih se u međuvremenu odustalo navodi: {command}',
   lookupWorksDetail: 'Upit {lookup} opet radi, nakon {time}. Što ga je čekalo, nastavlja se.',
   lookupWorksAdvice:
-    'O onome o čemu se u međuvremenu odlučilo bez njega možda nitko nije obaviješten: {command} ponovno pita o događaju, a {apply} zatim šalje ono što pravila traže.',
+    'O onome o čemu se u međuvremenu odlučilo bez njega možda nitko nije obaviješten: {command} ponovno pita, a {apply} zatim šalje ono što pravila traže.',
   inForceDetail: 'Promijenjena konfiguracija sada je na snazi, nakon {time}.',
   nothingToDo: 'Ne treba učiniti ništa.',
 

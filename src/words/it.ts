@@ -164,7 +164,7 @@ export const it = {
   lookupWorksDetail:
     'La consultazione {lookup} funziona di nuovo, dopo {time}. Ciò che la attendeva riprende.',
   lookupWorksAdvice:
-    'Ciò che è stato deciso nel frattempo senza di essa forse non è stato detto a nessuno: {command} chiede di nuovo di un evento, e {apply} invia poi ciò che le regole chiedono.',
+    'Ciò che è stato deciso nel frattempo senza di essa forse non è stato detto a nessuno: {command} chiede di nuovo, e {apply} invia poi ciò che le regole chiedono.',
   inForceDetail: 'La configurazione modificata è ora in vigore, dopo {time}.',
   nothingToDo: 'Non c’è nulla da fare.',
 

@@ -163,7 +163,7 @@ export const nl = {
   worksAdvice: 'Daarvoor hoeft niets te gebeuren. Wat intussen is opgegeven, toont: {command}',
   lookupWorksDetail: 'De opvraging {lookup} werkt weer, na {time}. Wat erop wachtte gaat door.',
   lookupWorksAdvice:
-    'Waarover intussen zonder antwoord is beslist, is misschien aan niemand gemeld: {command} vraagt opnieuw naar een gebeurtenis, en {apply} stuurt daarna wat de regels vragen.',
+    'Waarover intussen zonder antwoord is beslist, is misschien aan niemand gemeld: {command} vraagt opnieuw, en {apply} stuurt daarna wat de regels vragen.',
   inForceDetail: 'De gewijzigde configuratie is nu van kracht, na {time}.',
   nothingToDo: 'Er hoeft niets te gebeuren.',
 

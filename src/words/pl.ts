@@ -201,7 +201,7 @@ export const pl = {
   worksAdvice: 'Nie trzeba nic z nimi robić. Zaniechane w tym czasie wymienia: {command}',
   lookupWorksDetail: 'Zapytanie {lookup} znów działa, po upływie {time}. To, co na nie czekało, rusza dalej.',
   lookupWorksAdvice:
-    'O tym, o czym w tym czasie zdecydowano bez niego, być może nikt się nie dowiedział: {command} pyta ponownie o zdarzenie, a {apply} wysyła potem to, czego wymagają reguły.',
+    'O tym, o czym w tym czasie zdecydowano bez niego, być może nikt się nie dowiedział: {command} pyta ponownie, a {apply} wysyła potem to, czego wymagają reguły.',
   inForceDetail: 'Zmieniona konfiguracja już obowiązuje, po upływie {time}.',
   nothingToDo: 'Nie trzeba nic robić.',
 

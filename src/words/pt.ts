@@ -160,7 +160,7 @@ export const pt = {
   lookupWorksDetail:
     'A consulta {lookup} voltou a funcionar, depois de {time}. O que esperava por ela continua.',
   lookupWorksAdvice:
-    'O que foi decidido sem ela nesse meio-tempo talvez não tenha sido avisado a ninguém: {command} consulta de novo um evento, e {apply} envia depois o que as regras pedem.',
+    'O que foi decidido sem ela nesse meio-tempo talvez não tenha sido avisado a ninguém: {command} consulta de novo, e {apply} envia depois o que as regras pedem.',
   inForceDetail: 'A configuração alterada está em vigor agora, depois de {time}.',
   nothingToDo: 'Não é preciso fazer nada.',
 

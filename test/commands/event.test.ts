@@ -94,7 +94,7 @@ alerts: { silence: { after: 1d, then: [ { sink: ats } ] } }
   const line = { id: notice.id, advice: 'Look there.', deliveries: [{ sink: 'ats', lastError: null }] };
   expect(jsonLines(await list('--json'))).toMatchObject([line]);
   expect((await run(['status', '--config', file])).out).toContain(
-    'Last notices\n  2026-01-02 00:00:00 UTC  No event has come for 24 hours. This has reached nobody.\n',
+    'Last notices\n  2026-01-02 00:00:00 UTC  No event has come for 24 hours. This has reached nobody yet.\n',
   );
   using db = new DatabaseSync(`${folder}/connector.db`);
   db.exec(`update notices set recovered = 1, cause = 'silence over: ${notice.id}'`);

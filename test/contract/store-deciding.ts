@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
-import { lookupSink } from '../../src/model.ts';
-import type { Claim, Store } from '../../src/store/store.ts';
+import { lookupConnector, lookupSink } from '../../src/model.ts';
+import { type Claim, isFound, type Store } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {
   claimDue,
+  configId,
   decider,
   delivered,
   idsOf,
@@ -127,6 +128,38 @@ export function deciding(bench: () => Bench): void {
     });
     await store.traces(['Ana Kovač'], false);
     expect(await home.content()).not.toContain('Ana Kova');
+  });
+
+  test('finds what was decided without an answer, until a look-up that is made again brings it', async () => {
+    const { store } = bench();
+    const giveUp = async (candidateId: string) => {
+      const { eventId } = await store.accept(undecided(candidateId));
+      await store.decide(eventId, decider(), t0 + minute);
+      return eventId;
+    };
+    const [ana, ben] = [await giveUp('ana'), await giveUp('ben')];
+    await claimDue(store, t0, lane);
+    const answered = await store.accept(undecided('cy'));
+    const [claimed] = await claimDue(store, t0, lane);
+    await answer(store, claimed!, 'Cy');
+    await store.decide(answered.eventId, decider(), t0);
+    await store.accept(undecided('dan'));
+    const found = async () => {
+      const { stories } = await store.search({ unanswered: true });
+      expect(stories).toEqual(
+        (await store.events({})).filter((story) => isFound({ unanswered: true }, story)),
+      );
+      expect(await store.matches({ unanswered: true }, 10)).toEqual({ count: stories.length, isAll: true });
+      return stories.map(({ event }) => event.id);
+    };
+    expect(await found()).toEqual([ben, ana]);
+    await claimDue(store, t0, lane);
+    const again = { rule: lane, sink: lane, connector: lookupConnector, lane };
+    await store.lookUp([{ eventId: ana, configId, deliveries: [planned(again)] }], t0, person);
+    expect(await found()).toEqual([ben, ana]);
+    const [asked] = await claimDue(store, t0, lane);
+    await answer(store, asked!, 'Ana');
+    expect(await found()).toEqual([ben]);
   });
 
   test('forgets a candidate whose look-up is under way, and keeps nothing of its answer', async () => {

@@ -127,7 +127,8 @@ test('an event is told of without facts when waitFor is over, and it says why th
     },
   });
   api.faults.once({ kind: 'slow', ms: 2000 });
-  expect((await about('slow')).facts).toMatchObject({
+  const slow = await about('slow');
+  expect(slow.facts).toMatchObject({
     candidate: {
       state: 'unknown',
       reason: expect.stringContaining('The API was asked, and did not answer.'),
@@ -147,6 +148,24 @@ test('an event is told of without facts when waitFor is over, and it says why th
     decided: true,
     facts: { candidate: { state: 'unknown', reason: expect.stringContaining('cannot be reached') } },
   });
+
+  // Both are listed until they are answered; what an API has nothing about is an answer.
+  const out = async (...args: readonly string[]) => (await command(...args)).out;
+  const both = (list: string) => [slow.eventId, eventId].map((id) => list.split(id).length - 1);
+  const listed = await out('events', '--unanswered');
+  expect([both(listed), listed.match(/evt_/g)?.length]).toEqual([[1, 1], 2]);
+  expect(await (await fetch(`${app.adminUrl}/events?lookups=unanswered`)).text()).toContain('2 events');
+  expect(await out('status')).toContain('2 events of the last 7 days were decided without an answer');
+  expect(await out('apply', '--rule', 'known', '--dry-run')).toContain('for 2 of them it is not known');
+  expect(both(await out('lookup', '--unanswered', '--dry-run'))).toEqual([1, 1]);
+  expect((await command('lookup', eventId, '--unanswered')).err).toContain('or --unanswered');
+  expect((await command('lookup', 'evt_unknown')).err).toContain('there is no event evt_unknown');
+  await api.start();
+  api.version = (answer) => answer;
+  expect(await command('lookup', '--unanswered', '--since', '1h', '--wait')).toMatchObject({ code: 0 });
+  expect(await out('events', '--unanswered')).toBe('No events.\n');
+  expect(await out('status')).not.toContain('without an answer');
+  expect(await out('apply', '--rule', 'known', '--dry-run')).toContain('for 2 of 4 events');
 });
 
 test('what was looked up can be asked for again: that sends nothing, and a resend shows it', async () => {

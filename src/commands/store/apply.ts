@@ -4,7 +4,7 @@ import { foundBy } from '../../lookups/kept-facts.ts';
 import type { PlannedDelivery } from '../../model.ts';
 import type { Plan } from '../../rules/plan.ts';
 import { inParts, pageSize, storiesOf } from '../../store/paging.ts';
-import type { EventStory, Late, Store } from '../../store/store.ts';
+import { type EventStory, isUnanswered, type Late, type Store } from '../../store/store.ts';
 import { maskTexts } from '../../support/secret.ts';
 import { count, printable } from '../../support/text.ts';
 import {
@@ -75,6 +75,8 @@ interface Asked {
   looked: number;
   /** Which have deliveries of the rule. */
   had: number;
+  /** For which it asks nothing, and might have if a look-up had answered. */
+  unanswered: number;
   /** The events that it asks something for, newest first. */
   readonly events: string[];
   readonly bySink: Map<string, number>;
@@ -85,28 +87,41 @@ interface Asked {
 }
 
 async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io: Io): Promise<Asked> {
-  const asked: Asked = { looked: 0, had: 0, events: [], bySink: new Map(), sample: null, faults: new Map() };
+  const asked: Asked = {
+    looked: 0,
+    had: 0,
+    unanswered: 0,
+    events: [],
+    bySink: new Map(),
+    sample: null,
+    faults: new Map(),
+  };
   const now = await store.now();
   for await (const story of storiesOf(store, since === undefined ? {} : { since })) {
     asked.looked += 1;
-    if (story.deliveries.some((one) => one.rule === rule)) asked.had += 1;
+    const has = story.deliveries.some((one) => one.rule === rule);
+    if (has) asked.had += 1;
     const late = planLate(plan, story, rule, now);
     if (late && 'fault' in late) asked.faults.set(late.fault, (asked.faults.get(late.fault) ?? 0) + 1);
     else if (late) {
       asked.events.push(story.event.id);
       asked.sample ??= { story, late };
       for (const { sink } of late.deliveries) asked.bySink.set(sink, (asked.bySink.get(sink) ?? 0) + 1);
-    }
+    } else if (!has && isUnanswered(story)) asked.unanswered += 1;
     await io.drained();
   }
   return asked;
 }
 
 function summary(asked: Asked, many: string, plan: Plan, { rule }: ApplyOptions, io: Io): string {
-  const { looked, had, events, bySink, sample } = asked;
+  const { looked, had, unanswered, events, bySink, sample } = asked;
   const head = `Rule ${printable(rule)} asks for ${many}, for ${events.length} of ${count(looked, 'event')}`;
   const lines = [paint(io, 'bold', head)];
   if (had > 0) lines.push(`  ${had} of them have deliveries of this rule already and are left out`);
+  if (unanswered > 0)
+    lines.push(
+      `  for ${unanswered} of them it is not known, as a look-up did not answer: \`events --unanswered\` lists them, \`lookup --unanswered\` asks again`,
+    );
   for (const [sink, ofSink] of bySink) lines.push(`  ${ofSink} to ${printable(sink)}`);
   if (sample) {
     const { story, late } = sample;

@@ -8,6 +8,7 @@ import {
   type EventSearch,
   type EventStory,
   isFound,
+  isUnanswered,
   type KeptRequest,
   type NoticeStory,
   type Store,
@@ -53,7 +54,7 @@ import {
 import { byLocalClock, catalogNames, checkSink, testNames, withStore } from '../with-store.ts';
 
 /** Options that only choose events. */
-const ofEvents = ['status', 'candidate', 'correlation', 'test', 'rule', 'state', 'sink'];
+const ofEvents = ['status', 'candidate', 'correlation', 'test', 'rule', 'state', 'sink', 'unanswered'];
 
 const declared = {
   ...storeOptions,
@@ -80,6 +81,7 @@ const declared = {
       throw new InvalidArgumentError(`Allowed choices are ${deliveryStates.join(', ')}.`);
     }),
   sink: textOption('--sink <name>', 'with --state: only deliveries to this sink'),
+  unanswered: flag('--unanswered', 'only what was decided without an answer of a look-up'),
   follow: flag('--follow', 'then print each event that comes or changes, until Ctrl-C').conflicts([
     'rejected',
     'refused',
@@ -126,6 +128,7 @@ export const events = command({
     'events --since 7d --status Completed',
     'events --candidate 20970 --json',
     'events --state dead,held   # what needs a person, and why',
+    'events --unanswered   # what was decided without an answer of a look-up; `lookup --unanswered` asks again',
     'events --since 30d --csv > events.csv   # for a table',
     'events --rejected   # requests that were no events, and why',
     'events --refused    # events from an address or with a token that is not allowed; `accept` takes them in',
@@ -228,7 +231,18 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
 async function searchOf(options: EventsOptions, store: Store): Promise<EventSearch> {
   const { since, status, candidate, correlation, test: testId, rule, state: states, sink } = options;
   const candidates = candidate === undefined ? undefined : await store.candidatesMeant(candidate);
-  return { since, status, candidates, correlation: correlation?.trim(), testId, rule, states, sink };
+  const { unanswered } = options;
+  return {
+    since,
+    status,
+    candidates,
+    correlation: correlation?.trim(),
+    testId,
+    rule,
+    states,
+    sink,
+    unanswered,
+  };
 }
 
 /** A page may have fewer than there are, or none; see Store.search. */
@@ -296,7 +310,7 @@ async function look(
 }
 
 export function storyText(
-  { event, decided, duplicates, deliveries }: EventStory,
+  { event, decided, duplicates, deliveries, lookups }: EventStory,
   nameOf: (testId: number) => string,
   pauses: Pauses,
   io: Io,
@@ -304,11 +318,12 @@ export function storyText(
 ): string {
   const repeated = duplicates === 0 ? '' : `  (repeated ${duplicates}×)`;
   const head = `${when(event.receivedAt, io)}  ${paint(io, 'bold', event.status)}  test ${event.testId}${nameOf(event.testId)}  ${candidateText(event)}${repeated}`;
+  const asked = isUnanswered({ decided, lookups }) ? ['    decided without an answer of a look-up'] : [];
   const lines =
     deliveries.length === 0
       ? [decided ? '    no rule asked for anything' : '    not decided yet: it waits for look-ups']
       : deliveries.map((one) => deliveryLine(one, pauses, io, reasons));
-  return [head, `    ${event.id}`, ...lines].join('\n');
+  return [head, `    ${event.id}`, ...asked, ...lines].join('\n');
 }
 
 async function noticeList(store: Store, options: EventsOptions): Promise<List<NoticeStory>> {

@@ -1,10 +1,28 @@
 import { planLookups } from '../../deliveries/by-hand.ts';
-import { inParts } from '../../store/paging.ts';
-import { printable } from '../../support/text.ts';
-import { byHandOptions, command, storeOptions, TypedArgument } from '../command.ts';
+import { inParts, pageSize, storiesOf } from '../../store/paging.ts';
+import type { EventStory, Store } from '../../store/store.ts';
+import { count, printable } from '../../support/text.ts';
+import {
+  ago,
+  byHandOptions,
+  command,
+  flag,
+  readOption,
+  storeOptions,
+  TypedArgument,
+  type ValuesOf,
+} from '../command.ts';
 import { CommandError, exit } from '../output.ts';
 import { byUser, withStoreAndToday } from '../with-store.ts';
 import { refuseWithoutConnector, saveToday, waitFor } from './replay.ts';
+
+const declared = {
+  ...byHandOptions,
+  ...storeOptions,
+  unanswered: flag('--unanswered', 'every event that was decided without an answer'),
+  since: readOption('--since <duration>', 'of these, only what came within this time, such as 7d', ago),
+};
+type LookupOptions = ValuesOf<typeof declared>;
 
 /** Has look-ups made again, by the connector that serves the store. */
 export const lookup = command({
@@ -12,19 +30,22 @@ export const lookup = command({
   description: 'look up again what events are about; sends nothing: apply, or resend, does then',
   examples: [
     'lookup evt_01jd3v5m8k2q4r6t8w0y1z3a5c --wait',
-    'lookup evt_01jd3v5m8k2q4r6t8w0y1z3a5c --note "the API was down"',
+    'lookup --unanswered --since 24h --note "the API was down"   # what `events --unanswered` lists',
   ],
-  options: { ...byHandOptions, ...storeOptions },
-  argument: new TypedArgument<readonly string[]>('<event...>', 'event ids'),
-  run: (options, io, ids) =>
-    withStoreAndToday(options, io, async (store, today) => {
-      const { dryRun, wait } = options;
+  options: declared,
+  argument: new TypedArgument<readonly string[]>('[event...]', 'event ids'),
+  run(options, io, ids) {
+    const { dryRun, wait, unanswered, since } = options;
+    if (unanswered ? ids.length > 0 : ids.length === 0)
+      throw new CommandError('give ids of events, or --unanswered', exit.usage);
+    if (since !== undefined && !unanswered)
+      throw new CommandError('--since narrows --unanswered', exit.usage);
+    return withStoreAndToday(options, io, async (store, today) => {
       const now = await store.now();
-      const planned = await inParts(ids, async (id) => {
-        const story = await store.event(id);
-        if (!story) throw new CommandError(`there is no event ${printable(id)}; nothing was done`);
-        return { id, ...planLookups(today.plan, story, now) };
-      });
+      const stories = await chosen(store, ids, options);
+      const planned = stories.map((story) =>
+        Object.assign(planLookups(today.plan, story, now), { id: story.event.id }),
+      );
       const late = planned.flatMap((one) => ('fault' in one ? [] : [one]));
       for (const one of planned) if ('fault' in one) io.err(printable(`${one.id}: ${one.fault}`));
       if (dryRun) {
@@ -36,13 +57,30 @@ export const lookup = command({
       }
       if (wait) await refuseWithoutConnector(store);
       await saveToday(store, today);
-      const made = await store.lookUp(late, now, byUser(options, io));
+      const made: string[] = [];
+      for (let from = 0; from < late.length; from += pageSize)
+        made.push(...(await store.lookUp(late.slice(from, from + pageSize), now, byUser(options, io))));
       const told =
         made.length === 0
           ? 'Nothing is to be asked, or it is under way already.'
-          : `Asked again: ${made.join(', ')}.`;
+          : `Asked again: ${made.length > 10 ? count(made.length, 'look-up') : made.join(', ')}.`;
       io.out(printable(told));
       const arrived = !wait || (await waitFor(store, made, io));
       return arrived && late.length === planned.length ? exit.ok : exit.problems;
-    }),
+    });
+  },
 });
+
+/** Of those that are found the oldest first: they are asked about in this order. */
+async function chosen(
+  store: Store,
+  ids: readonly string[],
+  { unanswered, since }: LookupOptions,
+): Promise<readonly Pick<EventStory, 'event' | 'decided'>[]> {
+  if (unanswered) return (await Array.fromAsync(storiesOf(store, { unanswered, since }))).toReversed();
+  return inParts(ids, async (id) => {
+    const story = await store.event(id);
+    if (!story) throw new CommandError(`there is no event ${printable(id)}; nothing was done`);
+    return story;
+  });
+}

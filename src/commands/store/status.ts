@@ -9,9 +9,9 @@ import {
   stateWord,
 } from '../../ops/needs.ts';
 import {
+  dayMs,
   needsOf,
   onlyStore,
-  reachedNobody,
   readStatus,
   rejectedWords,
   type SinkStatus,
@@ -19,10 +19,11 @@ import {
   type StuckNotice,
   statusJson,
   troubleOf,
+  unheardWords,
 } from '../../ops/status.ts';
 import { lookupOf } from '../../model.ts';
 import { program, shellWord } from '../../support/invocation.ts';
-import type { NoticeStory, ReplicaState, StuckCount } from '../../store/store.ts';
+import type { NoticeStory, ReplicaState, Store, StuckCount } from '../../store/store.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions } from '../command.ts';
 import { exit, type Io, paint, pausedText, when } from '../output.ts';
@@ -38,12 +39,15 @@ export const status = command({
       const timeZone = (await configTimeZone(store, io)) ?? 'UTC';
       const found = await readStatus(onlyStore(store), await store.now(), timeZone);
       if (options.json) io.out(jsonLine(statusJson(found)));
-      else io.out(statusText(found, timeZone, await byLocalClock(store, io)));
+      else
+        io.out(
+          statusText(found, await unansweredLines(store, found), timeZone, await byLocalClock(store, io)),
+        );
       return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
     }),
 });
 
-function statusText(found: Status, timeZone: string, io: Io): string {
+function statusText(found: Status, unanswered: readonly string[], timeZone: string, io: Io): string {
   const needs = needsOf(found);
   const isRunning = found.replicas.length > 0;
   const pending = found.sinks.reduce((total, sink) => total + sink.pending, 0);
@@ -67,7 +71,7 @@ function statusText(found: Status, timeZone: string, io: Io): string {
       `  ${advice} When that is done: ${ignoring}`,
     ]),
     Sinks: found.sinks.flatMap((sink) => sinkLines(sink, isRunning, io)),
-    'Look-ups': found.lookups.flatMap((lookup) => sinkLines(lookup, isRunning, io)),
+    'Look-ups': [...found.lookups.flatMap((lookup) => sinkLines(lookup, isRunning, io)), ...unanswered],
     Waiting: [
       ...(found.undecided > 0
         ? [`${count(found.undecided, 'event')} to be decided, when look-ups have ended`]
@@ -96,6 +100,23 @@ function statusText(found: Status, timeZone: string, io: Io): string {
   for (const [title, inside] of Object.entries(sections))
     if (inside.length > 0) lines.push(paint(io, 'bold', title), ...inside.map((line) => `  ${line}`));
   return lines.join('\n');
+}
+
+const lookedBackDays = 7;
+/** More are not counted. */
+const mostUnanswered = 1000;
+
+/** Not a part of the status, which others ask for every few seconds: it reads all that no look-up has answered. */
+async function unansweredLines(store: Store, { lookups, now }: Status): Promise<string[]> {
+  if (lookups.length === 0) return [];
+  const since = now - lookedBackDays * dayMs;
+  const { count: many, isAll } = await store.matches({ unanswered: true, since }, mostUnanswered);
+  if (many === 0) return [];
+  const events = isAll ? count(many, 'event') : `more than ${many} events`;
+  return [
+    `${events} of the last ${lookedBackDays} days were decided without an answer`,
+    '  `events --unanswered` lists them, `lookup --unanswered` asks again, until there is one',
+  ];
 }
 
 function configLines({ replicas, lastReplica }: Status, io: Io): string[] {
@@ -142,8 +163,8 @@ function replicaLines(
 function noticeLine(story: NoticeStory, io: Io): string {
   const { raisedAt, recovered, detail } = story.notice;
   const words = `${recovered ? 'over: ' : ''}${detail}`;
-  const unheard = reachedNobody(story) ? paint(io, 'red', ' This has reached nobody.') : '';
-  return `${when(raisedAt, io)}  ${printable(words)}${unheard}`;
+  const unheard = unheardWords(story);
+  return `${when(raisedAt, io)}  ${printable(words)}${unheard && ` ${paint(io, 'red', unheard)}`}`;
 }
 
 /** How a sink fares, when it worked last, how it did in the last hour, and what helps. */

@@ -334,7 +334,7 @@ function recovery({ id, alert, sink, since }: RaisedNotice, time: string, wordin
   const lookup = lookupOf(sink);
   if (lookup !== null) {
     const advice = wording.say('lookupWorksAdvice', {
-      command: `${program} lookup EVENT`,
+      command: `${program} lookup --unanswered`,
       apply: `${program} apply --rule NAME`,
     });
     return { ...common, detail: wording.say('lookupWorksDetail', { lookup, time }), advice };

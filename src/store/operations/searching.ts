@@ -1,4 +1,4 @@
-import type { DeliveryState } from '../../model.ts';
+import { type Delivery, type DeliveryState, isMap } from '../../model.ts';
 import { all, get, query, together, type Operation } from '../operation.ts';
 import { type Condition, type EventStory, given, joined, storiesWhere } from './reading.ts';
 import { candidateKey, isLookup, of, rareState, seqsPerEvent } from '../rows.ts';
@@ -21,6 +21,8 @@ export interface EventSearch {
   readonly rule?: string | undefined;
   readonly sink?: string | undefined;
   readonly states?: readonly DeliveryState[] | undefined;
+  /** Decided without an answer of a look-up, and none has come since. */
+  readonly unanswered?: boolean | undefined;
   /** Only events after the one with this id in the list. */
   readonly after?: string | undefined;
   /** Default: 50. */
@@ -96,6 +98,18 @@ interface Order {
 const newestFirst: Order = { by: 'e.received_at desc, e.seq desc', after: '<', upTo: '>=' };
 const oldestFirst: Order = { by: 'e.received_at, e.seq', after: '>', upTo: '<=' };
 
+/** As JSON has it; in a text within JSON the quotes would be escaped. */
+const unknownIn = (row: string): string => `coalesce(${row}.progress, '') like '%"state":"unknown"%'`;
+const unknownLookup = `${rareState} and d.state = 'discarded' and ${isLookup} and ${unknownIn('d')}`;
+const unanswered: Condition = {
+  text: `e.seq in (select d.seq / ${seqsPerEvent} from deliveries d where ${unknownLookup})
+    and e.seq not in (select event_seq from undecided)
+    and (select 1 from deliveries d where d.seq ${of('e.seq')} and ${unknownLookup} and not exists (
+      select 1 from deliveries a where a.seq ${of('e.seq')} and a.sink = d.sink
+        and a.state not in ('pending', 'sending') and not ${unknownIn('a')}) limit 1) = 1`,
+  values: [],
+};
+
 /** What a search looks for, and where it stops looking, if before the end. Null: there can be none. */
 function* looked(
   asked: EventSearch,
@@ -103,7 +117,10 @@ function* looked(
 ): Operation<{ readonly such: readonly Condition[]; readonly until: string | null } | null> {
   const { candidates, correlation, testId, states } = asked;
   const hasIndex =
-    correlation !== undefined || (candidates !== undefined && 'ids' in candidates) || areRare(states);
+    correlation !== undefined ||
+    (candidates !== undefined && 'ids' in candidates) ||
+    asked.unanswered === true ||
+    areRare(states);
   let until: string | null = null;
   if (!hasIndex) {
     if (testId !== undefined && asked.after === undefined && !(yield* get(anyOfTest, testId))) return null;
@@ -155,8 +172,17 @@ export function* neighbours(
 const areRare = (states: readonly DeliveryState[] = ['pending']): boolean =>
   states.every((state) => state !== 'pending' && state !== 'delivered');
 
+/** See EventSearch.unanswered. */
+export function isUnanswered({ decided, lookups }: Pick<EventStory, 'decided' | 'lookups'>): boolean {
+  const ended = lookups.filter(({ state }) => state !== 'pending' && state !== 'sending');
+  const isUnknown = ({ progress }: Delivery) => isMap(progress) && progress['state'] === 'unknown';
+  const known = new Set(ended.filter((one) => !isUnknown(one)).map(({ sink }) => sink));
+  return decided && ended.some((one) => !known.has(one.sink));
+}
+
 /** Whether a search finds this event. */
-export function isFound(asked: EventSearch, { event, deliveries }: EventStory): boolean {
+export function isFound(asked: EventSearch, story: EventStory): boolean {
+  const { event, deliveries } = story;
   const { candidates, testId, status, since = -Infinity, until = Infinity, rule, sink, states } = asked;
   const { candidateId, receivedAt } = event;
   const isSame = (wanted: unknown, value: unknown) => wanted === undefined || wanted === value;
@@ -167,6 +193,7 @@ export function isFound(asked: EventSearch, { event, deliveries }: EventStory): 
       : candidateId.startsWith(candidates.beginning));
   return (
     isMeant &&
+    (!asked.unanswered || isUnanswered(story)) &&
     isSame(testId, event.testId) &&
     isSame(status, event.status) &&
     receivedAt >= since &&
@@ -201,6 +228,7 @@ export function conditionsOf(asked: EventSearch, order = newestFirst): Condition
       `(e.received_at, e.seq) ${order.after} (select received_at, seq from events where id = ?)`,
       after,
     ),
+    ...(asked.unanswered ? [unanswered] : []),
     ...(such === '' ? [] : [{ text: hasDelivery, values: ofDelivery.flatMap(({ values }) => values) }]),
   ];
 }
