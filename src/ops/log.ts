@@ -1,6 +1,6 @@
 import { fstatSync, write, writeSync } from 'node:fs';
 import { styleText } from 'node:util';
-import { pino, type DestinationStream, type Logger } from 'pino';
+import { pino, type DestinationStream, type Logger, type LoggerOptions } from 'pino';
 import { ConfigError } from '../config/config.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import type { Json } from '../model.ts';
@@ -33,12 +33,23 @@ export function createLogger(options: LogOptions): Log {
   const format = isPretty ? prettyLine(options.color) : visibleJson;
   const lines = new Lines((dropped) => log.warn({ dropped }, 'stdout did not accept all lines of the log'));
   const destination: DestinationStream = { write: (line) => lines.add(format(masked(line, mask))) };
-  const settings = {
+  const timestamp = isoTime();
+  const settings: LoggerOptions = {
     level,
     base: null,
-    timestamp: isoTime(),
+    timestamp,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: serializeError },
+    hooks: {
+      logMethod(args, method, at) {
+        const [fields, message] = args as unknown[];
+        if (!isFlat(fields) || typeof message !== 'string') return method.apply(this, args);
+        // The same as pino makes of it, for half the memory: it joins a line from each name and value.
+        const head = `{"level":"${pino.levels.labels[at]}"${timestamp()}`;
+        const inner = JSON.stringify(fields).slice(1, -1);
+        destination.write(`${head}${inner && ','}${inner},"msg":${JSON.stringify(message)}}\n`);
+      },
+    },
   };
   const log: Logger = pino(settings, destination);
   return { log, dropped: () => lines.dropped, end: (withinMs) => lines.end(withinMs) };
@@ -66,6 +77,16 @@ export function seldom<T>(tell: (last: T, times: number) => void): (one: T) => v
     last = one;
     if (timer === null) flush();
   };
+}
+
+/** Has only texts, numbers and the like, as almost all lines have. */
+function isFlat(fields: unknown): fields is object {
+  if (typeof fields !== 'object' || fields === null || fields instanceof Error) return false;
+  for (const name in fields) {
+    const value = (fields as Record<string, unknown>)[name];
+    if (typeof value === 'object' ? value !== null : typeof value === 'bigint') return false;
+  }
+  return true;
 }
 
 /** A secret of digits may stand for a number, and the line has to stay JSON. */
