@@ -26,27 +26,20 @@ export interface IdsFrom {
  * A source of event ids: `evt_` and 26 characters, a ULID in lower case, so that ids sort by time. They always grow,
  * also within a millisecond and when the clock is set back.
  */
-export function eventIds(from: IdsFrom = {}): (now: number) => string {
-  const next = ulids(from);
-  return (now) => `evt_${next(now)}`;
-}
+export const eventIds = (from: IdsFrom = {}): ((now: number) => string) => ulids('evt_', from);
 
 /** A source of notice ids: `ntc_` and 26 characters, otherwise as `eventIds`. */
-export function noticeIds(from: IdsFrom = {}): (now: number) => string {
-  const next = ulids(from);
-  return (now) => `ntc_${next(now)}`;
-}
+export const noticeIds = (from: IdsFrom = {}): ((now: number) => string) => ulids('ntc_', from);
 
 /** A source of ids for refused events: `rej_` and 26 characters, otherwise as `eventIds`. */
-export function refusedIds(): (now: number) => string {
-  const next = ulids({});
-  return (now) => `rej_${next(now)}`;
-}
+export const refusedIds = (): ((now: number) => string) => ulids('rej_', {});
 
-function ulids({ after = '', random = randomInt }: IdsFrom): (now: number) => string {
+function ulids(prefix: string, { after = '', random = randomInt }: IdsFrom): (now: number) => string {
   const [, before] = /^[a-z]{3}_([0-9a-hjkmnp-tv-z]{10}).{16}$/.exec(after) ?? [];
   let [ms, high, low] = [before === undefined ? -1 : readDigits(before), 0, 0];
   let isFirst = true;
+  // Written over for each id: text that grows by one character at a time is a text for each of them.
+  const id = Buffer.from(prefix.padEnd(30));
   return (now) => {
     // Drawn anew: others may have counted up from the same id.
     if (now > ms || isFirst) {
@@ -58,16 +51,20 @@ function ulids({ after = '', random = randomInt }: IdsFrom): (now: number) => st
       low = (low + 1) % halfEnd;
       if (low === 0) high += 1;
     }
-    return digits(ms, 10) + digits(high, 8) + digits(low, 8);
+    writeDigits(id, ms, 4, 14);
+    writeDigits(id, high, 14, 22);
+    writeDigits(id, low, 22, 30);
+    return id.toString('latin1');
   };
 }
 
 /** In base 32. */
-function digits(value: number, length: number): string {
-  let text = '';
-  for (let rest = value; text.length < length; rest = Math.floor(rest / 32))
-    text = alphabet.charAt(rest % 32) + text;
-  return text;
+function writeDigits(bytes: Buffer, value: number, from: number, to: number): void {
+  let rest = value;
+  for (let at = to - 1; at >= from; at -= 1) {
+    bytes[at] = alphabet.charCodeAt(rest % 32);
+    rest = Math.floor(rest / 32);
+  }
 }
 
 /** By the code of the character. */
@@ -75,22 +72,30 @@ const digitValues = Uint8Array.from({ length: 128 }, (_, code) =>
   Math.max(0, alphabet.indexOf(String.fromCharCode(code))),
 );
 
-function readDigits(text: string, from = 0, to = text.length): number {
+function readDigits(text: string): number {
   let value = 0;
-  for (let index = from; index < to; index += 1) value = value * 32 + digitValues[text.charCodeAt(index)]!;
+  for (let index = 0; index < text.length; index += 1)
+    value = value * 32 + digitValues[text.charCodeAt(index)]!;
   return value;
 }
 
-/** The 128 bits of an event's or a notice's id, as 32 hex digits. Runs for every request. */
+/** The 128 bits of an event's or a notice's id, as 32 hex digits. Runs several times for every request. */
 export function bitsOf(id: string): string {
-  let hex = hexOf(id, 4, 6).slice(-2);
-  // Four digits of 32 are five of 16.
-  for (let index = 6; index < 30; index += 4) hex += hexOf(id, index, index + 4);
-  return hex;
+  // Of the 130 bits of 26 digits, the first two are always 0.
+  let [bits, have] = [0, -2];
+  for (let index = 4, at = 0; at < bitsBytes.length; index += 1) {
+    bits = ((bits << 5) | digitValues[id.charCodeAt(index)]!) & 0xffff;
+    have += 5;
+    if (have < 8) continue;
+    have -= 8;
+    bitsBytes[at] = bits >> have;
+    at += 1;
+  }
+  return bitsBytes.toString('hex');
 }
 
-const hexOf = (id: string, from: number, to: number): string =>
-  (readDigits(id, from, Math.min(to, id.length)) + 2 ** 20).toString(16).slice(1);
+/** Written over each time. */
+const bitsBytes = Buffer.alloc(16);
 
 /** In characters, not in UTF-16 units. */
 export const maxCandidateIdLength = 256;
