@@ -42,6 +42,14 @@ interface DueRow extends RowOf<Delivery & Event> {
   readonly carrier: number | null;
 }
 
+interface Due {
+  readonly row: DueRow;
+  /** The row's, or of a digest that is made of it. */
+  readonly carrier: number | null;
+  /** What the row says. */
+  readonly found: Delivery;
+}
+
 const dueRows = `select ${delivery.columns}, ${event.columns}, d.seq, d.carrier from ${deliveries}`;
 
 const dueInLane = (rest: string) =>
@@ -95,53 +103,52 @@ export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> 
   if (lease && !(yield* holds(lease))) return [];
   // So that no two claims at once see the same deliveries, and what a person discards is not begun.
   yield* lock(`lane ${lane}`);
-  const begun: DueRow[] = [];
+  const begun: Due[] = [];
   for (let taken = 0, isMore = true; isMore;) {
     const left = limit - begun.length;
     const place = [lane, now, left, from?.dueAt ?? 0, from?.seq ?? 0] as const;
     const untried = untriedFirst ? yield* all(sql.untriedLast, ...place) : [];
     const rows = untried.length > 0 ? untried : yield* all(sql.dueFirst, ...place);
     const wentAlong = new Set<number>();
-    const single: DueRow[] = [];
+    const single: Due[] = [];
     for (const row of rows) {
       if (taken >= mostDeliveries) break;
       if (wentAlong.has(row.seq)) continue;
-      const { group, sink } = delivery.read(row);
+      const due: Due = { row, carrier: row.carrier, found: delivery.read(row) };
+      const { group, sink } = due.found;
       let count = 1;
       if (group === null) {
-        single.push(row);
-        begun.push(row);
+        single.push(due);
+        begun.push(due);
       } else if (row.carrier === null) {
         const first = (yield* get(sql.firstOfGroup, lane, group, sink, now)) ?? row;
-        const { groupMax, uncertain } = delivery.read(first);
-        const values = [first.seq, now, lane, group, sink, groupMax, uncertain ? 1 : 0];
+        const found = delivery.read(first);
+        const values = [first.seq, now, lane, group, sink, found.groupMax, found.uncertain ? 1 : 0];
         const members = yield* all(sql.beginDigest, ...values);
         for (const { seq } of members) wentAlong.add(seq);
-        begun.push({ ...first, carrier: first.seq });
+        begun.push({ row: first, carrier: first.seq, found });
         count = members.length;
       } else {
-        count = yield* begin(row, now);
-        begun.push(row);
+        count = yield* begin(due, now);
+        begun.push(due);
       }
       tallies.moved(sink, 'pending', 'sending', count);
       taken += count;
     }
-    yield* together(single.map((row) => begin(row, now)));
+    yield* together(single.map((due) => begin(due, now)));
     // Rows that joined an earlier row's digest do not count for the limit.
     isMore = rows.length === left && begun.length < limit && taken < mostDeliveries;
   }
-  return yield* together(begun.map((row) => toClaim(row, now)));
+  return yield* together(begun.map((due) => toClaim(due, now)));
 }
 
-function begin(row: DueRow, now: number): Operation<number> {
-  const { state, attempts } = delivery.read(row);
-  return apply(sql.claim, { seq: row.seq, carrier: row.carrier, state, attempts }, now);
+function begin({ row, carrier, found: { state, attempts } }: Due, now: number): Operation<number> {
+  return apply(sql.claim, { seq: row.seq, carrier, state, attempts }, now);
 }
 
-function* toClaim(row: DueRow, now: number): Operation<Claim> {
-  const found = delivery.read(row);
+function* toClaim({ row, carrier, found }: Due, now: number): Operation<Claim> {
   const { noticeId, eventId, attempts } = found;
-  const ofDigest = row.carrier === null ? null : yield* all(sql.eventsOfDigest, row.carrier);
+  const ofDigest = carrier === null ? null : yield* all(sql.eventsOfDigest, carrier);
   const raised = noticeId === null ? undefined : yield* get(reading.noticeById, noticeId);
   return {
     delivery: {
@@ -150,12 +157,12 @@ function* toClaim(row: DueRow, now: number): Operation<Claim> {
       attempts: attempts + 1,
       firstAttemptAt: found.firstAttemptAt ?? now,
       // Only a digest's carrier is claimed.
-      carrier: row.carrier === null ? null : found.id,
+      carrier: carrier === null ? null : found.id,
     },
     events: (ofDigest ?? (eventId === null ? [] : [row])).map(event.read),
     notice: raised ? notice.read(raised) : null,
     claimedAt: now,
-    row: { seq: row.seq, carrier: row.carrier, sink: found.sink },
+    row: { seq: row.seq, carrier, sink: found.sink },
   };
 }
 
