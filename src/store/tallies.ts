@@ -29,7 +29,8 @@ const hourMs = 3_600_000;
 export class Tallies {
   readonly #counts = new Map<string, Map<CountedState, number>>();
   readonly #uses = new Map<string, number>();
-  readonly #hours = new Map<string, HourChange>();
+  /** By sink, each with few. */
+  readonly #hours = new Map<string, HourChange[]>();
   readonly #tried = new Map<string, AttemptFigures>();
 
   planned(sink: string, state: DeliveryState, count = 1): void {
@@ -55,12 +56,12 @@ export class Tallies {
 
   /** An attempt for which the sink was called. That a message was rejected says nothing of the sink: it is a failed attempt. */
   tried(sink: string, at: number, outcome: Outcome): void {
-    const tried = this.#tried.getOrInsertComputed(sink, () => ({ ...untried }));
+    const tried = this.#tried.getOrInsertComputed(sink, newFigures);
     tried.attempts += 1;
     tried.at = Math.max(tried.at, at);
     if (outcome.outcome === 'delivered') {
       tried.succeededAt = Math.max(tried.succeededAt ?? at, at);
-      Object.assign(tried, noFailure);
+      if (tried.because !== null) Object.assign(tried, noFailure);
     } else {
       tried.failed += 1;
       // Of one call, a success says more than a failure.
@@ -85,7 +86,7 @@ export class Tallies {
     const changed = {
       counts: counts.filter(([, , change]) => change !== 0).toSorted(byNames),
       uses: [...this.#uses].filter(([, change]) => change !== 0).toSorted(byNames),
-      hours: [...this.#hours].toSorted(byNames).map(([, change]) => change),
+      hours: [...this.#hours.values()].flat().toSorted(byHour),
       tried: [...this.#tried].toSorted(byNames),
     };
     this.clear();
@@ -101,15 +102,17 @@ export class Tallies {
 
   #inHour(at: number, sink: string, what: string, delayMs: number, count: number): void {
     const hour = Math.floor(at / hourMs);
-    // The sink's name comes last, since it may have spaces.
-    const key = `${hour} ${what} ${delayMs} ${sink}`;
-    const known = this.#hours.get(key);
-    if (known) known[4] += count;
-    else this.#hours.set(key, [hour, sink, what, delayMs, count]);
+    const ofSink = this.#hours.getOrInsertComputed(sink, newList);
+    for (const known of ofSink)
+      if (known[0] === hour && known[2] === what && known[3] === delayMs) {
+        known[4] += count;
+        return;
+      }
+    ofSink.push([hour, sink, what, delayMs, count]);
   }
 
   #count(sink: string, state: CountedState, change: number): void {
-    const states = this.#counts.getOrInsertComputed(sink, () => new Map<CountedState, number>());
+    const states = this.#counts.getOrInsertComputed(sink, newCounts);
     states.set(state, (states.get(state) ?? 0) + change);
   }
 }
@@ -123,9 +126,18 @@ const untried: AttemptFigures = {
   ...noFailure,
 };
 
+const newFigures = (): AttemptFigures => ({ ...untried });
+const newCounts = () => new Map<CountedState, number>();
+const newList = (): HourChange[] => [];
+
+function byHour(a: HourChange, b: HourChange): number {
+  return a[0] - b[0] || compare(a[1], b[1]) || compare(a[2], b[2]) || a[3] - b[3];
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
 /** By the sink's name and the state; by the key of a map. */
 function byNames(a: readonly [string, unknown, ...unknown[]], b: typeof a): number {
   const nameOf = ([first, second]: typeof a) => (typeof second === 'string' ? `${first} ${second}` : first);
-  const [left, right] = [nameOf(a), nameOf(b)];
-  return left < right ? -1 : left > right ? 1 : 0;
+  return compare(nameOf(a), nameOf(b));
 }
