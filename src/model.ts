@@ -132,10 +132,11 @@ export const noFacts: Facts = {};
 /** A look-up is made as a delivery of this connector, though where people count messages it is none. */
 export const lookupConnector = 'lookup';
 /** The sink that a look-up is made by, as deliveries name it. No sink of a config can have such a name. */
-export const lookupSink = (lookup: string): string => `${lookupConnector}:${lookup}`;
+const lookupPrefix = `${lookupConnector}:`;
+export const lookupSink = (lookup: string): string => lookupPrefix + lookup;
 /** The look-up of a sink; null for those that send messages. */
 export const lookupOf = (sink: string): string | null =>
-  sink.startsWith(lookupSink('')) ? sink.slice(lookupSink('').length) : null;
+  sink.startsWith(lookupPrefix) ? sink.slice(lookupPrefix.length) : null;
 
 /** Facts as they are told outside of the code: times as ISO 8601 in UTC. */
 export interface ToldFacts {

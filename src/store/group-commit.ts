@@ -74,12 +74,8 @@ export class GroupCommit {
       return Promise.reject(new StoreUnavailable(`${length} writes wait for ${this.#on} already.`));
     this.queued += 1;
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({
-        work,
-        queuedAt: performance.now(),
-        resolve: (result) => resolve(result as T),
-        reject,
-      });
+      const resolveWith = resolve as (result: unknown) => void;
+      this.#queue.push({ work, queuedAt: performance.now(), resolve: resolveWith, reject });
       if (!mayWait || this.#limits.mayWaitMs === 0 || length >= manyWaiting) this.#hurry();
       else this.#timer ??= setTimeout(() => this.#hurry(), this.#limits.mayWaitMs);
     });
@@ -134,7 +130,7 @@ export class GroupCommit {
       const results = await this.#commit(works, batch[0]!.queuedAt);
       this.commits += 1;
       this.queued -= batch.length;
-      for (const [place, write] of batch.entries()) write.resolve(results[place]);
+      batch.forEach((write, place) => write.resolve(results[place]));
     } catch (error) {
       if (batch.length > 1 && !(error instanceof StoreUnavailable)) {
         // A bug in one of them. Slower, and seldom.

@@ -77,19 +77,27 @@ export interface Operation<T> extends Iterable<Step, T, unknown> {
   next(answer?: unknown): IteratorResult<Step, T>;
 }
 
-/** The smallest operation: one step. Not a generator: accepting an event takes half a dozen of these, and they cost less. */
+/**
+ * The smallest operation: one step. It is its own iterator and what that returns, so that it is a single object: an event takes
+ * a dozen of these.
+ */
 class Ask<T> implements Operation<T> {
-  readonly #step: Step;
-  #asked = false;
+  /** Undefined until it has asked. */
+  done: boolean | undefined = undefined;
+  /** What it asks for, then the answer. */
+  value: Step | T;
 
   constructor(step: Step) {
-    this.#step = step;
+    this.value = step;
   }
 
   next(answer?: unknown): IteratorResult<Step, T> {
-    if (this.#asked) return { done: true, value: answer as T };
-    this.#asked = true;
-    return { done: false, value: this.#step };
+    if (this.done === undefined) this.done = false;
+    else {
+      this.done = true;
+      this.value = answer as T;
+    }
+    return this as IteratorResult<Step, T>;
   }
 
   [Symbol.iterator](): this {
@@ -116,12 +124,12 @@ export function insert(sql: string, ...values: Value[]): Operation<number> {
 }
 
 /** The same, unless its condition does not hold. */
-export function insertIf(of: Insert, ...values: Value[]): Operation<number | undefined> {
+export function insertIf(of: Insert, values: readonly Value[]): Operation<number | undefined> {
   return new Ask<number | undefined>({ sql: of.sql, values, wants: 'seq', of });
 }
 
 /** Inserts a row of which nothing has to be known. */
-export function insertRow(of: Insert, ...values: Value[]): Operation<void> {
+export function insertRow(of: Insert, values: readonly Value[]): Operation<void> {
   return new Ask<void>({ sql: of.sql, values, wants: 'nothing', of });
 }
 

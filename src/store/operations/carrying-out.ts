@@ -154,39 +154,44 @@ export function* lanes(from?: readonly LaneHead[]): Operation<LaneHead[]> {
 const works = { outcome: 'delivered', receipt: {} } satisfies Outcome;
 
 /** Records how attempts ended. Does not change a delivery that is no longer in this attempt. */
-export function* record(tallies: Tallies, results: readonly AttemptResult[]): Operation<void> {
-  yield* together(
-    results.map(function* recordOne(result) {
-      const { attempt, row, state, settledAt } = result;
-      const { outcome, startedAt, endedAt } = attempt;
-      // A late result must not end a later attempt.
-      const found = { ...row, state: 'sending', attempts: attempt.number } as const;
-      const count = yield* apply(
-        sql.record,
-        found,
-        state,
-        result.dueAt,
-        result.uncertain ? 1 : 0,
-        jsonOrNull(result.progress),
-        result.lastError,
-        outcome.outcome === 'delivered' ? JSON.stringify(outcome.receipt) : null,
-        state === 'delivered' || state === 'dead' ? settledAt : null,
-        result.message,
-        result.thread,
-        mayHaveArrived(outcome) ? 1 : 0,
-        result.claimedAt,
-      );
-      if (count === 0) return;
-      tallies.moved(row.sink, 'sending', state, count);
-      if (!result.unsent) tallies.tried(row.sink, endedAt, result.answered ? works : outcome);
-      const delayMs = state === 'delivered' ? (result.delayMs ?? null) : null;
-      const isLookup = lookupOf(row.sink) !== null;
-      if (state !== 'pending' && !isLookup) tallies.ended(row.sink, state, settledAt, delayMs, count);
-      if (state !== 'pending' && isLookup) yield* lookupEnded(Math.floor(row.seq / seqsPerEvent));
-      if (result.personalUntil !== undefined) yield* run(sql.keepPersonal, row.seq, result.personalUntil);
-      yield* insertAttempt(found, startedAt, endedAt, outcome);
-    }),
+export function record(tallies: Tallies, results: readonly AttemptResult[]): Operation<void> {
+  const [first] = results;
+  return first && results.length === 1 ? recordOne(tallies, first) : recordMany(tallies, results);
+}
+
+function* recordMany(tallies: Tallies, results: readonly AttemptResult[]): Operation<void> {
+  yield* together(results.map((result) => recordOne(tallies, result)));
+}
+
+function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
+  const { attempt, row, state, settledAt } = result;
+  const { outcome, startedAt, endedAt } = attempt;
+  // A late result must not end a later attempt.
+  const found = { seq: row.seq, carrier: row.carrier, state: 'sending', attempts: attempt.number } as const;
+  const count = yield* apply(
+    sql.record,
+    found,
+    state,
+    result.dueAt,
+    result.uncertain ? 1 : 0,
+    jsonOrNull(result.progress),
+    result.lastError,
+    outcome.outcome === 'delivered' ? JSON.stringify(outcome.receipt) : null,
+    state === 'delivered' || state === 'dead' ? settledAt : null,
+    result.message,
+    result.thread,
+    mayHaveArrived(outcome) ? 1 : 0,
+    result.claimedAt,
   );
+  if (count === 0) return;
+  tallies.moved(row.sink, 'sending', state, count);
+  if (!result.unsent) tallies.tried(row.sink, endedAt, result.answered ? works : outcome);
+  const delayMs = state === 'delivered' ? (result.delayMs ?? null) : null;
+  const isLookup = lookupOf(row.sink) !== null;
+  if (state !== 'pending' && !isLookup) tallies.ended(row.sink, state, settledAt, delayMs, count);
+  if (state !== 'pending' && isLookup) yield* lookupEnded(Math.floor(row.seq / seqsPerEvent));
+  if (result.personalUntil !== undefined) yield* run(sql.keepPersonal, row.seq, result.personalUntil);
+  yield* insertAttempt(found, startedAt, endedAt, outcome);
 }
 
 /**
@@ -204,7 +209,7 @@ function insertAttempt(
   const taken = json.includes('\\u')
     ? JSON.stringify(outcome, (_, value: unknown) => (typeof value === 'string' ? storable(value) : value))
     : json;
-  return insertRow(sql.insertAttempt, carrier ?? seq, attempts, startedAt, endedAt, taken);
+  return insertRow(sql.insertAttempt, [carrier ?? seq, attempts, startedAt, endedAt, taken]);
 }
 
 /** Reading them takes a few ms. */

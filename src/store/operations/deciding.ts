@@ -172,7 +172,7 @@ export function* decide(
     tallies.used(seen.configId, -1);
     tallies.used(configId);
   }
-  yield* insertDeliveries(tallies, seq, deliveriesFor(lookups), [], lookups.length);
+  yield* insertDeliveries(tallies, seq, deliveriesFor(lookups), lookups.length);
   if (left.uncertain === 1) yield* run(sql.doubt, seq, seen.receivedAt);
   yield* leave(seq, key);
   return 'decided';

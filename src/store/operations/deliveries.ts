@@ -1,16 +1,7 @@
 import { parseDeliveryId } from '../../support/ids.ts';
 import type { DeliveryState, PlannedDelivery } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
-import {
-  get,
-  insertInto,
-  insertRow,
-  query,
-  run,
-  together,
-  type Operation,
-  type Value,
-} from '../operation.ts';
+import { get, insertInto, insertRow, query, run, type Operation, type Value } from '../operation.ts';
 import { planned, seqById, seqsPerEvent } from '../rows.ts';
 
 /** What a change to a delivery needs to know about it. */
@@ -60,33 +51,34 @@ export const sql = {
   select ${foundColumns} from deliveries d where d.seq = ${seqById}`),
 };
 
-/** `seq`: that of their event or notice. `begins`: for each delivery, when it is begun, if it is. `before`: how many it has. */
+/** `seq`: that of their event or notice. `before`: how many it has. */
 export function* insertDeliveries(
   tallies: Tallies,
   seq: number,
   deliveries: readonly PlannedDelivery[],
-  begunAt: readonly (number | null)[] = [],
   before = 0,
 ): Operation<void> {
-  if (before + deliveries.length >= seqsPerEvent) {
-    throw new RangeError(`${deliveries.length} deliveries at once; the store takes ${seqsPerEvent - 1}.`);
-  }
-  yield* together(
-    deliveries.map((one, index) =>
-      insertRow(sql.insertDelivery, ...newRow(seq, before + index, one, begunAt[index] ?? null)),
-    ),
-  );
-  for (const [index, { sink }] of deliveries.entries())
-    tallies.planned(sink, (begunAt[index] ?? null) === null ? 'pending' : 'sending');
+  for (const [index, one] of deliveries.entries()) yield* insertDelivery(tallies, seq, before + index, one);
+}
+
+/** `begunAt`: null if it waits. */
+export function insertDelivery(
+  tallies: Tallies,
+  seq: number,
+  index: number,
+  one: PlannedDelivery,
+  begunAt: number | null = null,
+): Operation<void> {
+  if (index + 1 >= seqsPerEvent)
+    throw new RangeError(`More deliveries than the store takes of an event: ${seqsPerEvent - 1}.`);
+  const state = begunAt === null ? 'pending' : 'sending';
+  tallies.planned(one.sink, state);
+  const attempts = begunAt === null ? 0 : 1;
+  const values = [seqOfNew(seq, index), one.dueAt, state, attempts, begunAt, begunAt];
+  return insertRow(sql.insertDelivery, planned.values(one, values));
 }
 
 export const seqOfNew = (seq: number, index: number): number => seq * seqsPerEvent + 1 + index;
-
-/** The values of `insertDelivery`. */
-function newRow(seq: number, index: number, one: PlannedDelivery, begunAt: number | null): Value[] {
-  const [state, attempts] = begunAt === null ? ['pending', 0] : ['sending', 1];
-  return [seqOfNew(seq, index), one.dueAt, state, attempts, begunAt, begunAt, ...planned.values(one)];
-}
 
 export function* find(deliveryId: string): Operation<FoundRow | undefined> {
   const id = parseDeliveryId(deliveryId);

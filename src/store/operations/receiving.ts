@@ -5,7 +5,7 @@ import type { Tallies } from '../tallies.ts';
 import { type By, noteMade } from './audit.ts';
 import { type Claim, claimOfNew } from './claiming.ts';
 import { lockCandidate, type Lookups, waitFor } from './deciding.ts';
-import { insertDeliveries } from './deliveries.ts';
+import { insertDeliveries, insertDelivery } from './deliveries.ts';
 import { holds, type Lease } from './leases.ts';
 import {
   all,
@@ -178,15 +178,16 @@ export function* accept(
   arrival: Arrival,
   correlations: RecentCorrelations,
 ): Operation<AcceptedArrival> {
-  const { event, configId, windowMs, byHand } = arrival;
+  const { event, configId, windowMs, byHand, lookups, begins = [] } = arrival;
   const { candidateId, candidateNumericalId, testId, status, correlationId, receivedAt } = event;
   const key = candidateKey(candidateId);
-  const insertEvent = (content: number | null) =>
-    insertIf(sql.insertEvent, key, content, configId, ...ofEvent.values(event));
   yield* lock(`${testId} ${status} ${candidateId}`);
-  if (arrival.lookups) yield* lockCandidate(key);
+  if (lookups) yield* lockCandidate(key);
   // Nearly every event is the first of its content, which takes one statement.
-  const [inserted, held] = yield* both(insertEvent(null), stillHeld(arrival.begins ?? []));
+  const insertFirst = insertEvent(event, key, null, configId);
+  const [inserted, held] = begins.some(isLeased)
+    ? yield* both(insertFirst, stillHeld(begins))
+    : [yield* insertFirst, begins];
   let seq = inserted;
   const latest =
     seq === undefined ? yield* get(sql.latestWithContent, key, candidateId, testId, status) : undefined;
@@ -198,33 +199,40 @@ export function* accept(
   const correlationReused = correlationId !== null && correlations.note(correlationId, event);
   if (latest && repeated) {
     if (!byHand) {
-      yield* insertRow(sql.insertDuplicate, repeated.seq, receivedAt, correlationId);
+      yield* insertRow(sql.insertDuplicate, [repeated.seq, receivedAt, correlationId]);
       yield* insertCorrelation(event, latest.content, repeated.seq);
       if (candidateNumericalId !== null) yield* run(sql.learnNumber, repeated.seq, candidateNumericalId);
     }
     return { eventId: repeated.id, duplicate: true, correlationReused: false, claims: [] };
   }
-  seq ??= (yield* insertEvent(latest?.content ?? null))!;
+  seq ??= (yield* insertEvent(event, key, latest?.content ?? null, configId))!;
   if (latest) yield* insertCorrelation(event, latest.content, seq);
   tallies.used(configId);
   tallies.came(status, receivedAt);
-  const { lookups } = arrival;
   const waits = lookups !== undefined && (yield* waitFor(seq, key, lookups));
   const made = waits ? lookups.asked : arrival.deliveries;
-  const begins = held.slice(0, made.length);
-  yield* insertDeliveries(
-    tallies,
-    seq,
-    made,
-    begins.map((begin) => begin && begin.now),
-  );
+  const claims: (Claim | null)[] = [];
+  for (const [index, one] of made.entries()) {
+    const now = held[index]?.now ?? null;
+    yield* insertDelivery(tallies, seq, index, one, now);
+    if (index < held.length)
+      claims.push(now === null ? null : claimOfNew(event, seq, one, index, { now, configId }));
+  }
   if (byHand) yield* noteMade(byHand.action, seq, made.length, receivedAt, byHand.by);
-  const claims = begins.map(
-    (begin, index) => begin && claimOfNew(event, seq, made[index]!, index, { now: begin.now, configId }),
-  );
-  const undecided = waits && { undecided: true as const };
-  return { eventId: event.id, duplicate: false, correlationReused, ...undecided, claims };
+  const accepted = { eventId: event.id, duplicate: false, correlationReused, claims };
+  return waits ? { ...accepted, undecided: true } : accepted;
 }
+
+function insertEvent(
+  event: Event,
+  key: number,
+  content: number | null,
+  configId: string,
+): Operation<number | undefined> {
+  return insertIf(sql.insertEvent, ofEvent.values(event, [key, content, configId]));
+}
+
+const isLeased = (begin: Begin | null): boolean => begin?.lease !== undefined;
 
 /** Which of these have an event. */
 export function* haveCome(contents: readonly Content[]): Operation<boolean[]> {
@@ -251,7 +259,6 @@ export function* haveFollowers(
 /** Without those whose lease another replica has. */
 function* stillHeld(begins: readonly (Begin | null)[]): Operation<readonly (Begin | null)[]> {
   const leases = new Map(begins.flatMap((begin) => (begin?.lease ? [[begin.lease.name, begin.lease]] : [])));
-  if (leases.size === 0) return begins;
   const names = [...leases.keys()];
   const answers = yield* together(Array.from(leases.values(), holds));
   const isLost = ({ name }: Lease) => !answers[names.indexOf(name)];

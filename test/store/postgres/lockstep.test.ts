@@ -72,9 +72,9 @@ describe('operations in lockstep', () => {
   test('do not wait for what nobody asks about: it goes before what comes next, or last', async () => {
     const noted = insertInto('notes', { text: 'text' });
     function* note(text: string): Operation<number> {
-      yield* insertRow(noted, text);
+      yield* insertRow(noted, [text]);
       const found = yield* get(count, text);
-      yield* insertRow(noted, `${text}, seen`);
+      yield* insertRow(noted, [`${text}, seen`]);
       return found!.n;
     }
     expect(await batch(note('one'), note('two'))).toEqual([1, 1]);
