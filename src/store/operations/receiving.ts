@@ -178,41 +178,30 @@ export function* accept(
   arrival: Arrival,
   correlations: RecentCorrelations,
 ): Operation<AcceptedArrival> {
-  const { event, configId, windowMs, byHand, lookups, begins = [] } = arrival;
-  const { candidateId, candidateNumericalId, testId, status, correlationId, receivedAt } = event;
+  const { event, configId, byHand, lookups, begins = [] } = arrival;
+  const { candidateId, testId, status, correlationId, receivedAt } = event;
   const key = candidateKey(candidateId);
   yield* lock(`${testId} ${status} ${candidateId}`);
   if (lookups) yield* lockCandidate(key);
   // Nearly every event is the first of its content, which takes one statement.
   const insertFirst = insertEvent(event, key, null, configId);
-  const [inserted, held] = begins.some(isLeased)
-    ? yield* both(insertFirst, stillHeld(begins))
-    : [yield* insertFirst, begins];
-  let seq = inserted;
-  const latest =
-    seq === undefined ? yield* get(sql.latestWithContent, key, candidateId, testId, status) : undefined;
-  let repeated: StoredEvent | undefined;
-  if (latest && correlationId !== null)
-    repeated = yield* get(sql.eventOfCorrelation, latest.content, correlationId);
-  // One that came by a clock far ahead must not repel all others until that time.
-  if (latest && Math.abs(receivedAt - latest.received_at) < windowMs) repeated ??= latest;
+  let seq: number | undefined;
+  let held = begins;
+  if (begins.some(isLeased)) [seq, held] = yield* both(insertFirst, stillHeld(begins));
+  else seq = yield* insertFirst;
   const correlationReused = correlationId !== null && correlations.note(correlationId, event);
-  if (latest && repeated) {
-    if (!byHand) {
-      yield* insertRow(sql.insertDuplicate, [repeated.seq, receivedAt, correlationId]);
-      yield* insertCorrelation(event, latest.content, repeated.seq);
-      if (candidateNumericalId !== null) yield* run(sql.learnNumber, repeated.seq, candidateNumericalId);
-    }
-    return { eventId: repeated.id, duplicate: true, correlationReused: false, claims: [] };
+  if (seq === undefined) {
+    const again = yield* acceptAgain(arrival, key);
+    if (typeof again !== 'number') return again;
+    seq = again;
   }
-  seq ??= (yield* insertEvent(event, key, latest?.content ?? null, configId))!;
-  if (latest) yield* insertCorrelation(event, latest.content, seq);
   tallies.used(configId);
   tallies.came(status, receivedAt);
   const waits = lookups !== undefined && (yield* waitFor(seq, key, lookups));
   const made = waits ? lookups.asked : arrival.deliveries;
   const claims: (Claim | null)[] = [];
-  for (const [index, one] of made.entries()) {
+  for (let index = 0; index < made.length; index += 1) {
+    const one = made[index]!;
     const now = held[index]?.now ?? null;
     yield* insertDelivery(tallies, seq, index, one, now);
     if (index < held.length)
@@ -221,6 +210,29 @@ export function* accept(
   if (byHand) yield* noteMade(byHand.action, seq, made.length, receivedAt, byHand.by);
   const accepted = { eventId: event.id, duplicate: false, correlationReused, claims };
   return waits ? { ...accepted, undecided: true } : accepted;
+}
+
+/** An event whose content has come before. Returns its seq, unless it is a duplicate. */
+function* acceptAgain(arrival: Arrival, key: number): Operation<number | AcceptedArrival> {
+  const { event, configId, windowMs, byHand } = arrival;
+  const { candidateId, candidateNumericalId, testId, status, correlationId, receivedAt } = event;
+  const latest = yield* get(sql.latestWithContent, key, candidateId, testId, status);
+  let repeated: StoredEvent | undefined;
+  if (latest && correlationId !== null)
+    repeated = yield* get(sql.eventOfCorrelation, latest.content, correlationId);
+  // One that came by a clock far ahead must not repel all others until that time.
+  if (latest && Math.abs(receivedAt - latest.received_at) < windowMs) repeated ??= latest;
+  if (latest && repeated) {
+    if (!byHand) {
+      yield* insertRow(sql.insertDuplicate, [repeated.seq, receivedAt, correlationId]);
+      yield* insertCorrelation(event, latest.content, repeated.seq);
+      if (candidateNumericalId !== null) yield* run(sql.learnNumber, repeated.seq, candidateNumericalId);
+    }
+    return { eventId: repeated.id, duplicate: true, correlationReused: false, claims: [] };
+  }
+  const seq = (yield* insertEvent(event, key, latest?.content ?? null, configId))!;
+  if (latest) yield* insertCorrelation(event, latest.content, seq);
+  return seq;
 }
 
 function insertEvent(
