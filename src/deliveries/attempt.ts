@@ -9,15 +9,23 @@ import {
   unknown,
 } from '../connector.ts';
 import { type Json, lookupConnector } from '../model.ts';
+import { those } from '../support/lists.ts';
 import { type Delivered, mayHaveArrived, type Outcome, outcomeKinds, type Retry } from '../model/outcomes.ts';
 import type { Holding } from './leases.ts';
-import { type AttemptEnd, messageOf, type ReadyDelivery } from './prepare.ts';
+import {
+  type AttemptEnd,
+  messageOf,
+  type PreparedMessage,
+  type PrepareParts,
+  type ReadyDelivery,
+  requestFor,
+} from './prepare.ts';
 import type { Ending } from './settle.ts';
 import type { Ticket } from './traffic.ts';
 import type { ConnectedSinks } from './connected-sinks.ts';
 import type { Deadlines } from './limits/deadlines.ts';
 
-export interface AttemptParts {
+export interface AttemptParts extends PrepareParts {
   readonly sinks: ConnectedSinks;
   readonly deadlines: Deadlines;
 }
@@ -31,36 +39,29 @@ export interface Permission {
 /** One delivery of a call. */
 interface CallItem {
   readonly request: AttemptRequest<Json>;
-  /** An earlier attempt may have arrived. */
-  readonly uncertain: boolean;
   /** See ReadyDelivery. */
   readonly asksOnly: boolean;
   /** What to do if it cannot be known. */
   readonly onUnknown: SinkConfig['onUnknown'];
+  readonly knowledge: Knowledge;
 }
 
 /** Makes one attempt at each delivery of a call, within the sink's time-out. Never throws. */
 export async function attemptAll(
-  { sinks, deadlines }: AttemptParts,
+  parts: AttemptParts,
   ready: readonly ReadyDelivery[],
   config: SinkConfig,
   { holding, ticket }: Permission,
+  now: number,
 ): Promise<AttemptEnd[]> {
-  if (ready.length === 0) return [];
+  const { sinks, deadlines } = parts;
   const abandoned = (ending: Ending) => ready.map(() => ending);
-  let endings: Ending[];
+  const attempted = (signal: AbortSignal) => {
+    const items = ready.map((one) => itemOf(parts, one, config, { now, isProbe: ticket.probe, signal }));
+    return sinks.use(config, (sink) => attempt(sink, items));
+  };
+  let endings: readonly Ending[];
   try {
-    const attempted = (signal: AbortSignal) => {
-      const items = ready.map(({ claimed: { delivery }, request, asksOnly }) => ({
-        asksOnly,
-        request: { ...request, isProbe: ticket.probe, signal },
-        // Asking twice does no harm.
-        uncertain: delivery.uncertain && delivery.connector !== lookupConnector,
-        // Whoever replayed it knew that it may have arrived.
-        onUnknown: delivery.replayed ? 'resend' : config.onUnknown,
-      }));
-      return sinks.use(config, (sink) => attempt(sink, items));
-    };
     endings = await deadlines.run({ timeoutMs: config.timeoutMs, holding }, attempted, abandoned);
   } catch (error) {
     endings = abandoned({
@@ -68,13 +69,34 @@ export async function attemptAll(
     });
   }
   return ready.map(({ claimed, prepared }, index) => {
-    const outcome = sinks.judged(config.name, endings[index]!.outcome);
-    const ending = { ...endings[index]!, outcome };
-    if (prepared.note === undefined || outcome.outcome !== 'delivered') return { claimed, prepared, ending };
-    const noted = { ...outcome, note: sentences(prepared.note, outcome.note) };
-    const missed = prepared.missed && { missed: prepared.missed };
-    return { claimed, prepared, ending: { ...ending, outcome: { ...noted, ...missed } } };
+    const given = endings[index]!;
+    const outcome = withNotes(prepared, sinks.judged(config.name, given.outcome));
+    return { claimed, prepared, ending: outcome === given.outcome ? given : { ...given, outcome } };
   });
+}
+
+function itemOf(
+  parts: PrepareParts,
+  ready: ReadyDelivery,
+  config: SinkConfig,
+  call: Pick<AttemptRequest<Json>, 'now' | 'isProbe' | 'signal'>,
+): CallItem {
+  const { delivery } = ready.claimed;
+  // Asking twice does no harm.
+  const isUncertain = delivery.uncertain && delivery.connector !== lookupConnector;
+  return {
+    request: requestFor(parts, ready, call),
+    asksOnly: ready.asksOnly,
+    // Whoever replayed it knew that it may have arrived.
+    onUnknown: delivery.replayed ? 'resend' : config.onUnknown,
+    knowledge: isUncertain ? notAsked : absent,
+  };
+}
+
+/** With what was to be said of the message. */
+function withNotes({ note, missed }: PreparedMessage, outcome: Outcome): Outcome {
+  if (note === undefined || outcome.outcome !== 'delivered') return outcome;
+  return { ...outcome, note: sentences(note, outcome.note), ...(missed && { missed }) };
 }
 
 const sentences = (...texts: (string | undefined)[]): string => texts.filter(Boolean).join(' ');
@@ -85,7 +107,12 @@ type Knowledge =
   /** The tool cannot say. */
   | { readonly kind: 'unsure'; readonly detail: string }
   /** It has arrived, or asking has to be tried again. */
-  | { readonly kind: 'known'; readonly outcome: Delivered | Retry };
+  | { readonly kind: 'known'; readonly outcome: Delivered | Retry }
+  | { readonly kind: 'not asked' };
+
+const absent: Knowledge = { kind: 'absent' };
+/** An earlier attempt may have arrived: the tool has to be asked first. */
+const notAsked: Knowledge = { kind: 'not asked' };
 
 /**
  * Asks the tool about deliveries that an earlier attempt may have sent, then sends those that have not arrived, once.
@@ -94,30 +121,32 @@ type Knowledge =
  */
 async function attempt(sink: Sink<Json>, items: readonly CallItem[]): Promise<Ending[]> {
   try {
-    const uncertain = items.filter((item) => item.uncertain);
-    const answers = await ask(sink, uncertain);
-    const known = new Map(uncertain.map((item, index) => [item, answers[index]!]));
-    const knowledgeOf = (item: CallItem): Knowledge => known.get(item) ?? { kind: 'absent' };
-    const toSend = items.filter((item) => {
-      const { kind } = knowledgeOf(item);
-      return (kind === 'absent' && !item.asksOnly) || (kind === 'unsure' && item.onUnknown === 'resend');
-    });
-    const outcomes = await send(
-      sink,
-      toSend.map(({ request }) => request),
-    );
-    const sentItems = new Map(toSend.map((item, index) => [item, outcomes[index]]));
-    return items.map((item): Ending => {
-      const knowledge = knowledgeOf(item);
-      if (sentItems.has(item)) return sent(sink, item, sentItems.get(item), knowledge);
-      if (knowledge.kind === 'known') return { outcome: knowledge.outcome };
-      if (knowledge.kind === 'absent')
-        return { outcome: anotherMayHaveArrived, confirmedAbsent: true, unsent: true };
-      return { outcome: unknown('unexpected', knowledge.detail), hold: true, unsent: true };
-    });
+    const known = items.some(isUncertain) ? await ask(sink, items) : items;
+    const toSend = those(known, isToSend);
+    let outcomes: readonly (Outcome | undefined)[];
+    try {
+      outcomes = await send(sink, toSend);
+    } catch (error) {
+      outcomes = toSend.map(() => failed(String(error)));
+    }
+    let place = 0;
+    return known.map((item) => (isToSend(item) ? sent(sink, item, outcomes[place++]) : notSent(item)));
   } catch (error) {
-    return items.map((item) => sent(sink, item, failed(String(error)), { kind: 'unsure', detail: '' }));
+    const unsure: Knowledge = { kind: 'unsure', detail: '' };
+    return items.map((item) => sent(sink, { ...item, knowledge: unsure }, failed(String(error))));
   }
+}
+
+const isUncertain = ({ knowledge }: CallItem): boolean => knowledge === notAsked;
+
+const isToSend = ({ knowledge: { kind }, asksOnly, onUnknown }: CallItem): boolean =>
+  (kind === 'absent' && !asksOnly) || (kind === 'unsure' && onUnknown === 'resend');
+
+function notSent({ knowledge }: CallItem): Ending {
+  if (knowledge.kind === 'known') return { outcome: knowledge.outcome };
+  if (knowledge.kind === 'unsure')
+    return { outcome: unknown('unexpected', knowledge.detail), hold: true, unsent: true };
+  return { outcome: anotherMayHaveArrived, confirmedAbsent: true, unsent: true };
 }
 
 const anotherMayHaveArrived = retry(
@@ -125,56 +154,51 @@ const anotherMayHaveArrived = retry(
   'No earlier attempt had arrived. Nothing was sent: another message may have taken its place, which is asked for first.',
 );
 
-/** Asks the tool what has become of earlier attempts, in the order of the items. */
-async function ask(sink: Sink<Json>, items: readonly CallItem[]): Promise<Knowledge[]> {
-  const [first] = items;
-  if (!first) return [];
-  const earlier = 'An earlier attempt may have arrived';
-  let findings: readonly Finding[];
+/** Asks the tool what has become of earlier attempts. Returns all items, in the same order. */
+async function ask(sink: Sink<Json>, items: readonly CallItem[]): Promise<CallItem[]> {
+  const requests = items.filter(isUncertain).map(({ request }) => request);
+  let known: readonly Knowledge[];
   try {
-    const requests = items.map(({ request }) => request);
-    if (sink.findMany) findings = await sink.findMany(requests);
-    else findings = sink.find ? [await sink.find(first.request)] : [];
+    const findings = sink.findMany
+      ? await sink.findMany(requests)
+      : sink.find
+        ? [await sink.find(requests[0]!)]
+        : [];
+    known = requests.map((_, index) => knowledgeBy(findings[index]));
   } catch (error) {
     const detail = `The connector failed while asking for an earlier attempt: ${String(error)}`;
-    return items.map(() => ({ kind: 'known', outcome: retry('unexpected', detail) }));
+    known = requests.map(() => ({ kind: 'known', outcome: retry('unexpected', detail) }));
   }
-  return items.map((_, index): Knowledge => {
-    const finding = findings[index];
-    if (finding === undefined)
-      return { kind: 'unsure', detail: `${earlier}, and this tool cannot be asked.` };
-    if (finding.found === null) return { kind: 'absent' };
-    if (finding.found === 'failed') return { kind: 'known', outcome: finding.failure };
-    if (finding.found === 'impossible') return { kind: 'unsure', detail: `${earlier}. ${finding.detail}` };
-    const note = sentences('An earlier attempt had arrived; nothing was sent again.', finding.note);
-    return { kind: 'known', outcome: delivered(finding.found, note) };
-  });
+  let place = 0;
+  return items.map((item) => (isUncertain(item) ? { ...item, knowledge: known[place++]! } : item));
+}
+
+function knowledgeBy(finding: Finding | undefined): Knowledge {
+  const earlier = 'An earlier attempt may have arrived';
+  if (finding === undefined) return { kind: 'unsure', detail: `${earlier}, and this tool cannot be asked.` };
+  if (finding.found === null) return absent;
+  if (finding.found === 'failed') return { kind: 'known', outcome: finding.failure };
+  if (finding.found === 'impossible') return { kind: 'unsure', detail: `${earlier}. ${finding.detail}` };
+  const note = sentences('An earlier attempt had arrived; nothing was sent again.', finding.note);
+  return { kind: 'known', outcome: delivered(finding.found, note) };
 }
 
 const failed = (error: string): Outcome => unknown('unexpected', `The connector failed: ${error}`);
 
-/** Outcomes in the order of the requests, as the connector gave them. */
-async function send(
+/** Outcomes in the order of the items, as the connector gave them. Not an async function: each attempt is one of these. */
+function send(
   sink: Sink<Json>,
-  requests: readonly AttemptRequest<Json>[],
-): Promise<readonly (Outcome | undefined)[]> {
-  const [first] = requests;
+  items: readonly CallItem[],
+): readonly Outcome[] | Promise<readonly (Outcome | undefined)[]> {
+  const [first] = items;
   if (!first) return [];
-  if (first.signal.aborted)
-    return requests.map(() => retry('timeout', 'Nothing was sent: the time for this attempt was up.'));
-  try {
-    return sink.deliverMany ? await sink.deliverMany(requests) : [await sink.deliver(first)];
-  } catch (error) {
-    return requests.map(() => failed(String(error)));
-  }
+  if (first.request.signal.aborted)
+    return items.map(() => retry('timeout', 'Nothing was sent: the time for this attempt was up.'));
+  if (sink.deliverMany) return sink.deliverMany(items.map(({ request }) => request));
+  return sink.deliver(first.request).then((outcome) => [outcome]);
 }
 
-function sent(
-  sink: Sink<Json>,
-  { onUnknown }: CallItem,
-  given: Outcome | undefined,
-  knowledge: Knowledge,
-): Ending {
+function sent(sink: Sink<Json>, { onUnknown, knowledge }: CallItem, given: Outcome | undefined): Ending {
   const outcome = given && outcomeKinds.includes(given.outcome) ? given : failed('it gave no outcome');
   if (outcome.outcome === 'delivered' && knowledge.kind === 'unsure') {
     const receipt = { ...outcome.receipt, mayBeRepeat: true };

@@ -6,10 +6,25 @@ import { type Delivery, type Event, lookupOf } from '../model.ts';
 import type { RaisedNotice } from '../model/notices.ts';
 import type { Outcome } from '../model/outcomes.ts';
 import type { AttemptResult, Claim } from '../store/store.ts';
+import { all, those } from '../support/lists.ts';
 import { traceIdOf } from '../support/trace.ts';
 import { attemptAll, type AttemptParts, type Permission } from './attempt.ts';
-import { nothingSent, prepareAttempt, type PrepareParts, sinkMissing, tracedBy } from './prepare.ts';
-import { defer, recordAll, type RecordParts, type AttemptRecord, maskAttempt } from './record.ts';
+import {
+  nothingSent,
+  type Preparation,
+  prepareAttempt,
+  type PrepareParts,
+  sinkMissing,
+  tracedBy,
+} from './prepare.ts';
+import {
+  type AttemptRecord,
+  defer,
+  maskAttempt,
+  type MaskedAttempt,
+  recordAll,
+  type RecordParts,
+} from './record.ts';
 import type { DeliveryOutcome } from './traffic.ts';
 
 export interface CallParts extends PrepareParts, AttemptParts, RecordParts {
@@ -33,54 +48,62 @@ export interface AttemptReport {
 
 /**
  * Carries out one call for claimed deliveries: prepare, ask and send, mask, record, report. Returns the outcomes of those
- * for which the tool was called. Never throws.
+ * for which the tool was called. Never throws. Each step takes all deliveries of the call, and waits only where there is
+ * something to wait for.
  */
 export async function makeCall(
   parts: CallParts,
   call: readonly Claim[],
   sink: SinkConfig | undefined,
   permission: Permission,
-): Promise<DeliveryOutcome[]> {
+): Promise<readonly DeliveryOutcome[]> {
   const startedAt = parts.clock.now();
-  const prepared = await ofEach(call, async (claimed) =>
-    sink
-      ? prepareAttempt(parts, claimed, sink, startedAt)
-      : nothingSent(claimed, sinkMissing(claimed.delivery.sink)),
-  );
-  const ready = prepared.filter((one) => 'request' in one);
-  const unsent = prepared.filter((one) => 'ending' in one);
-  const outsideHours = prepared.filter((one) => 'until' in one);
+  const preparing = all(call.map((claimed) => prepareFor(parts, claimed, sink, startedAt)));
+  const prepared = preparing instanceof Promise ? await preparing : preparing;
+  const postponed = those(prepared, (one) => 'until' in one);
+  if (postponed.length > 0) await defer(parts, postponed, startedAt);
 
-  await defer(parts, outsideHours, startedAt);
-  const ended = [...unsent, ...(sink ? await attemptAll(parts, ready, sink, permission) : [])];
-  const attempted = await ofEach(ended, (one) => maskAttempt(parts, one));
+  const unsent = those(prepared, (one) => 'ending' in one);
+  const ready = those(prepared, (one) => 'asksOnly' in one);
+  const sent =
+    sink && ready.length > 0 ? await attemptAll(parts, ready, sink, permission, startedAt) : nothing;
+  const masking = all(
+    (unsent.length === 0 ? sent : [...unsent, ...sent]).map((one) => maskAttempt(parts, one)),
+  );
+  const attempted = masking instanceof Promise ? await masking : masking;
+  if (attempted.length === 0) return nothing;
+
   const endedAt = parts.clock.now();
   const settled = await recordAll(parts, attempted, { sink, startedAt, endedAt });
   for (const one of settled) observe(parts, one);
-
-  return attempted
-    .filter(({ ending }) => !ending.unsent)
-    .map(({ claimed: { delivery }, ending: { outcome } }) =>
-      outcome.outcome === 'retry' && isAnswer(delivery, outcome)
-        ? { deliveryId: delivery.id, outcome: delivered({}), again: true }
-        : { deliveryId: delivery.id, outcome },
-    );
+  return those(attempted, ({ ending }) => !ending.unsent).map(outcomeOf);
 }
 
-/** Most calls are of one delivery. */
-async function ofEach<One, Result>(
-  list: readonly One[],
-  run: (one: One) => Promise<Result>,
-): Promise<Result[]> {
-  return list.length === 1 ? [await run(list[0]!)] : Promise.all(list.map(run));
+const nothing: readonly never[] = [];
+
+function prepareFor(
+  parts: CallParts,
+  claimed: Claim,
+  sink: SinkConfig | undefined,
+  now: number,
+): Preparation | Promise<Preparation> {
+  if (sink) return prepareAttempt(parts, claimed, sink, now);
+  return nothingSent(claimed, sinkMissing(claimed.delivery.sink));
+}
+
+function outcomeOf({ claimed: { delivery }, ending: { outcome } }: MaskedAttempt): DeliveryOutcome {
+  return outcome.outcome === 'retry' && isAnswer(delivery, outcome)
+    ? { deliveryId: delivery.id, outcome: delivered({}), again: true }
+    : { deliveryId: delivery.id, outcome };
 }
 
 function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } }: AttemptRecord): void {
   const { outcome, startedAt, endedAt } = attempt;
   const { sink, createdAt } = claimed.delivery;
   try {
+    const { delivery, events, notice } = claimed;
     const wasPaused = parts.pausedMs(sink, createdAt) > 0;
-    parts.observe({ ...claimed, outcome, state, dueAt, startedAt, endedAt, wasPaused });
+    parts.observe({ delivery, events, notice, outcome, state, dueAt, startedAt, endedAt, wasPaused });
   } catch (error) {
     parts.callFailed(error);
   }
@@ -97,7 +120,8 @@ export interface AttemptMetrics {
 
 /** Logs and counts each attempt. */
 export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: AttemptReport) => void {
-  return ({ delivery, events, notice, outcome, state, dueAt, startedAt, endedAt, wasPaused }) => {
+  return (report) => {
+    const { delivery, events, notice, outcome, state, dueAt, startedAt, endedAt, wasPaused } = report;
     const lookup = lookupOf(delivery.sink);
     if (lookup === null) metrics.attempts(delivery.sink, outcome.outcome);
     else if (outcome.outcome === 'delivered') metrics.lookups(lookup, 'answered');
@@ -112,19 +136,23 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
     }
     const failed = outcome.outcome !== 'delivered';
     const [first] = events;
+    // Always of the same shape, which is faster. What is undefined is not in the log.
     const line = {
       eventId: first?.id ?? null,
-      ...(notice && { noticeId: notice.id }),
-      ...(events.length > 1 && { events: events.length }),
+      noticeId: notice?.id,
+      events: events.length > 1 ? events.length : undefined,
       deliveryId: delivery.id,
       correlationId: first?.correlationId ?? null,
-      traceId: traceIdOf(tracedBy({ events, notice })),
-      ...(lookup === null ? { rule: delivery.rule, sink: delivery.sink } : { lookup }),
+      traceId: traceIdOf(tracedBy(report)),
+      rule: lookup === null ? delivery.rule : undefined,
+      sink: lookup === null ? delivery.sink : undefined,
+      lookup: lookup ?? undefined,
       attempt: delivery.attempts,
       outcome: outcome.outcome,
-      ...(failed && { reason: outcome.reason, detail: outcome.detail }),
+      reason: failed ? outcome.reason : undefined,
+      detail: failed ? outcome.detail : undefined,
       state,
-      ...(dueAt !== null && { dueAt: new Date(dueAt).toISOString() }),
+      dueAt: dueAt === null ? undefined : new Date(dueAt).toISOString(),
       durationMs: endedAt - startedAt,
     };
     // No further alert is sent about this: only the log has it.

@@ -7,7 +7,7 @@ import type { DueLanes } from './due-lanes.ts';
 import type { Holding } from './leases.ts';
 import type { SinkChange } from './limits/breaker.ts';
 import type { Strays } from './strays.ts';
-import type { Ticket, Traffic } from './traffic.ts';
+import type { DeliveryOutcome, Ticket, Traffic } from './traffic.ts';
 
 interface CallsParts {
   readonly call: CallParts;
@@ -109,10 +109,12 @@ export class Calls {
     for (const { delivery } of call) strays.begun(delivery.id);
     const waitMs = ticket.startAt - clock.elapsed();
     if (waitMs > 0) await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
-    const ended = await makeCall(this.#parts.call, call, sink, permitted).catch((error: unknown) => {
+    let ended: readonly DeliveryOutcome[] = [];
+    try {
+      ended = await makeCall(this.#parts.call, call, sink, permitted);
+    } catch (error) {
       callFailed(error);
-      return [];
-    });
+    }
     // Outcomes of aborted attempts say nothing about the sink.
     const conclusive = shutdown.aborted ? [] : ended;
     const usage = sinks.takeUsage(ticket.key.sink);

@@ -25,7 +25,9 @@ export interface SecretFault {
 
 interface Connection {
   readonly config: SinkConfig;
-  readonly sink: Promise<AnySink>;
+  readonly connecting: Promise<AnySink>;
+  /** Null while it is being connected. */
+  sink: AnySink | null;
   users: number;
   outdated: boolean;
 }
@@ -55,8 +57,12 @@ export class ConnectedSinks {
     const connection = this.#connection(config);
     connection.users += 1;
     try {
-      const sink = await connection.sink;
-      return await use(sink).finally(() => this.#count(config.name, sink.usage?.()));
+      const sink = (connection.sink ??= await connection.connecting);
+      try {
+        return await use(sink);
+      } finally {
+        this.#count(config.name, sink.usage?.());
+      }
     } finally {
       connection.users -= 1;
       this.#closeIfUnused(connection);
@@ -129,12 +135,13 @@ export class ConnectedSinks {
     if (known) this.#retire(known);
     const connection: Connection = {
       config,
-      sink: config.connector.connect(config.options, this.#refreshTokens),
+      connecting: config.connector.connect(config.options, this.#refreshTokens),
+      sink: null,
       users: 0,
       outdated: false,
     };
     this.#connections.set(config.name, connection);
-    connection.sink.catch(() => this.#forget(connection));
+    connection.connecting.catch(() => this.#forget(connection));
     return connection;
   }
 
@@ -151,7 +158,7 @@ export class ConnectedSinks {
 
   #closeIfUnused(connection: Connection): void {
     if (!connection.outdated || connection.users > 0) return;
-    const closed = connection.sink
+    const closed = connection.connecting
       .then((sink) => sink.close())
       .catch(() => undefined)
       .finally(() => this.#closing.delete(closed));

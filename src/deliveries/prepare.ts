@@ -12,7 +12,7 @@ import {
   toldFacts,
 } from '../model.ts';
 import type { RaisedNotice } from '../model/notices.ts';
-import type { Outcome, Reason } from '../model/outcomes.ts';
+import type { Outcome, Reason, Receipt } from '../model/outcomes.ts';
 import { digestCsv } from '../ops/printed.ts';
 import { textAt } from '../support/json.ts';
 import { traceparentFor } from '../support/trace.ts';
@@ -20,7 +20,7 @@ import { foundBy } from '../lookups/kept-facts.ts';
 import { openFrom } from '../rules/decide.ts';
 import { type Action, allActions, type Plan } from '../rules/plan.ts';
 import type { Claim, Store } from '../store/store.ts';
-import { cannotBeUsed, type PlanFault } from '../config/live/stored-plans.ts';
+import { cannotBeUsed, type FindPlan, type PlanFault } from '../config/live/stored-plans.ts';
 import {
   type AnyTemplateData,
   digestData,
@@ -37,7 +37,7 @@ export interface PrepareParts {
   /** Today's config: sinks, credentials, retry policies. */
   readonly config: () => Config;
   /** The plan that decided a delivery, or why it cannot be used. */
-  readonly plan: (configId: string) => Promise<Plan | PlanFault>;
+  readonly plan: FindPlan;
 }
 
 /** An attempt that has ended, perhaps before anything was sent. */
@@ -64,84 +64,154 @@ export interface Postponement {
 export interface ReadyDelivery {
   readonly claimed: Claim;
   readonly prepared: PreparedMessage;
-  readonly request: Omit<AttemptRequest<Json>, 'isProbe' | 'signal'>;
+  /** Both as in AttemptRequest. */
+  readonly threadOf: Receipt | null;
+  readonly overtaken: boolean;
   /** The tool is asked whether an earlier attempt arrived; if none did, nothing is sent yet. */
   readonly asksOnly: boolean;
 }
 
-/** Composes the message of a claimed delivery by the plan it was made by. `config`: its sink, today. Never throws. */
-export async function prepareAttempt(
+/** What becomes of a claimed delivery before the tool is called. */
+export type Preparation = ReadyDelivery | AttemptEnd | Postponement;
+
+/**
+ * Composes the message of a claimed delivery by the plan it was made by. `config`: its sink, today. Never throws or rejects.
+ * A promise only where the store has to be read: most are ready at once.
+ */
+export function prepareAttempt(
   parts: PrepareParts,
   claimed: Claim,
   config: SinkConfig,
   now: number,
-): Promise<ReadyDelivery | AttemptEnd | Postponement> {
-  const { delivery } = claimed;
-  const refused = (reason: Reason, why: string) =>
-    nothingSent(claimed, rejected(reason, why, "Replay it to send it by today's config."));
+): Preparation | Promise<Preparation> {
+  // The store could not be read, or composing the message hit a bug.
+  const failed = (error: unknown) =>
+    nothingSent(claimed, retry('unexpected', `The attempt could not begin: ${messageOf(error)}`));
   try {
-    if (delivery.connector === lookupConnector) return prepareLookup(parts, claimed, now);
-    const plan = await parts.plan(delivery.configId);
-    if ('fault' in plan) return refused('unexpected', plan.fault);
-    const action = actionOf(plan, delivery);
-    if (!action) return refused('unexpected', 'The config that decided this delivery has no such action.');
-    if (action.unusable !== undefined) return refused('unexpected', cannotBeUsed(action.unusable));
-    const kind = config.connector.name;
-    if (action.connector !== kind)
-      return refused(
-        'invalid',
-        `Sink ${config.name} was a ${action.connector} sink and is a ${kind} sink now.`,
-      );
-    // A retry, a pause or a rate limit may have delayed it past closing time. A replay means now.
-    const until = delivery.replayed ? now : openFrom(action, now);
-    if (until > now) return { claimed, until };
-    const ids = claimed.events.map(({ id }) => id);
-    const found = plan.lookups.size === 0 ? [] : await parts.store.lookupsOf(ids);
-    const facts = new Map(found.map((lookups, place) => [ids[place]!, foundBy(lookups)]));
-    const about = found.length === 0 ? claimed : { ...claimed, facts };
-    const prepared = prepare(action, about, delivery.id, plan, config, now);
-    if ('outcome' in prepared) return { ...nothingSent(claimed, prepared), lookups: found.flat() };
-    // Threads are stored, and so looked up, by their masked key.
-    const thread = prepared.thread === null ? null : parts.config().mask(prepared.thread);
-    const told = thread === null ? null : await parts.store.threadOf(delivery.sink, thread);
-    const overtaken = told !== null && told.seq > claimed.row.seq;
-    let asksOnly = false;
-    // Of those that may begin a thread only one does.
-    if (thread !== null && (prepared.replaces ? !overtaken : told === null)) {
-      const askedAt = await parts.store.uncertainBeside(delivery.lane, claimed.row.seq, thread);
-      if (askedAt !== null && !delivery.uncertain)
-        return { claimed, until: Math.max(askedAt, now) + afterAskingMs };
-      // Of several that may have arrived, each is asked about before one is sent.
-      asksOnly = askedAt !== null;
-    }
-    const of = { threadOf: told?.receipt ?? null, overtaken };
-    const request = { ...requestFor(parts, claimed, prepared.message, now), ...of };
-    return { claimed, prepared: { ...prepared, thread, lookups: found.flat() }, request, asksOnly };
+    const prepared = begin(parts, claimed, config, now);
+    return prepared instanceof Promise ? prepared.catch(failed) : prepared;
   } catch (error) {
-    // The store could not be read, or composing the message hit a bug.
-    return nothingSent(claimed, retry('unexpected', `The attempt could not begin: ${messageOf(error)}`));
+    return failed(error);
   }
+}
+
+function begin(
+  parts: PrepareParts,
+  claimed: Claim,
+  config: SinkConfig,
+  now: number,
+): Preparation | Promise<Preparation> {
+  if (claimed.delivery.connector === lookupConnector) return prepareLookup(parts, claimed, now);
+  const plan = parts.plan(claimed.delivery.configId);
+  return plan instanceof Promise
+    ? plan.then((known) => prepareBy(known, parts, claimed, config, now))
+    : prepareBy(plan, parts, claimed, config, now);
+}
+
+function prepareBy(
+  plan: Plan | PlanFault,
+  parts: PrepareParts,
+  claimed: Claim,
+  config: SinkConfig,
+  now: number,
+): Preparation | Promise<Preparation> {
+  const { delivery, events } = claimed;
+  if ('fault' in plan) return refused(claimed, 'unexpected', plan.fault);
+  const action = actionOf(plan, delivery);
+  if (!action)
+    return refused(claimed, 'unexpected', 'The config that decided this delivery has no such action.');
+  if (action.unusable !== undefined) return refused(claimed, 'unexpected', cannotBeUsed(action.unusable));
+  const kind = config.connector.name;
+  if (action.connector !== kind) {
+    const changed = `Sink ${config.name} was a ${action.connector} sink and is a ${kind} sink now.`;
+    return refused(claimed, 'invalid', changed);
+  }
+  // A retry, a pause or a rate limit may have delayed it past closing time. A replay means now.
+  const until = delivery.replayed ? now : openFrom(action, now);
+  if (until > now) return { claimed, until };
+  if (plan.lookups.size === 0)
+    return inThread(parts, claimed, prepare(action, claimed, delivery.id, plan, config, now), [], now);
+  const ids = events.map(({ id }) => id);
+  return parts.store.lookupsOf(ids).then((found) => {
+    const facts = new Map(found.map((lookups, place) => [ids[place]!, foundBy(lookups)]));
+    const about = { ...claimed, facts };
+    return inThread(
+      parts,
+      claimed,
+      prepare(action, about, delivery.id, plan, config, now),
+      found.flat(),
+      now,
+    );
+  });
+}
+
+const refused = (claimed: Claim, reason: Reason, why: string): AttemptEnd =>
+  nothingSent(claimed, rejected(reason, why, "Replay it to send it by today's config."));
+
+/** `lookups`: what was looked up about its events. */
+function inThread(
+  parts: PrepareParts,
+  claimed: Claim,
+  composed: PreparedMessage | Outcome,
+  lookups: readonly Delivery[],
+  now: number,
+): Preparation | Promise<Preparation> {
+  if ('outcome' in composed) return { ...nothingSent(claimed, composed), lookups };
+  const prepared = lookups.length === 0 ? composed : { ...composed, lookups };
+  if (composed.thread !== null) return behindOthers(parts, claimed, prepared, composed.thread, now);
+  return { claimed, prepared, threadOf: null, overtaken: false, asksOnly: false };
+}
+
+/** Of a message in a thread: where it stands among the others of it. */
+async function behindOthers(
+  { store, config }: PrepareParts,
+  claimed: Claim,
+  composed: PreparedMessage,
+  unmasked: string,
+  now: number,
+): Promise<Preparation> {
+  const { delivery, row } = claimed;
+  // Threads are stored, and so looked up, by their masked key.
+  const thread = config().mask(unmasked);
+  const prepared = { ...composed, thread };
+  const told = await store.threadOf(delivery.sink, thread);
+  const threadOf = told?.receipt ?? null;
+  const overtaken = told !== null && told.seq > row.seq;
+  // Of those that may begin a thread only one does.
+  if (prepared.replaces ? overtaken : told !== null)
+    return { claimed, prepared, threadOf, overtaken, asksOnly: false };
+  const askedAt = await store.uncertainBeside(delivery.lane, row.seq, thread);
+  if (askedAt !== null && !delivery.uncertain)
+    return { claimed, until: Math.max(askedAt, now) + afterAskingMs };
+  // Of several that may have arrived, each is asked about before one is sent.
+  return { claimed, prepared, threadOf, overtaken, asksOnly: askedAt !== null };
 }
 
 /** What the trace of a call is known by: of a digest its first event. */
 export const tracedBy = ({ events, notice }: Pick<Claim, 'events' | 'notice'>): Event | RaisedNotice =>
   notice ?? events[0]!;
 
-function requestFor({ store, config }: PrepareParts, claimed: Claim, message: Json, now: number) {
+export function requestFor(
+  { store, config }: PrepareParts,
+  { claimed, prepared, threadOf, overtaken }: ReadyDelivery,
+  { now, isProbe, signal }: Pick<AttemptRequest<Json>, 'now' | 'isProbe' | 'signal'>,
+): AttemptRequest<Json> {
   const { delivery } = claimed;
   return {
     deliveryId: delivery.id,
-    message,
+    message: prepared.message,
     attempt: delivery.attempts,
     // In a store that was restored, an attempt from before may be missing: not before it was due.
     firstAttemptAt: Math.min(delivery.since, delivery.firstAttemptAt ?? now),
     now,
-    threadOf: null,
-    overtaken: false,
+    threadOf,
+    overtaken,
     earlier: () => store.newestReceipt(delivery.lane),
     progress: delivery.progress,
+    isProbe,
     traceparent: () => traceparentFor(tracedBy(claimed)),
     mask: (text: string) => config().mask(text),
+    signal,
   };
 }
 
@@ -155,8 +225,7 @@ function prepareLookup(parts: PrepareParts, claimed: Claim, now: number): ReadyD
   const composed = lookup.compose(templateData(event, plan.test(event.testId), noFacts, delivery.rule, now));
   if ('rejected' in composed) return nothingSent(claimed, composed.rejected);
   const prepared = { message: composed.message, thread: null, note: undefined, missed: undefined };
-  const request = requestFor(parts, claimed, composed.message, now);
-  return { claimed, prepared, request, asksOnly: false };
+  return { claimed, prepared, threadOf: null, overtaken: false, asksOnly: false };
 }
 
 /** A message as the connector will send it. */
@@ -210,7 +279,9 @@ export function prepare(
           ...(facts && { facts }),
           csv: () => digestCsv(events, (id) => textAt(plan.test(id), 'name'), action.rule, timeZone),
         }
-      : { kind: 'event', event: eventData(first), ...(facts && { facts: facts[0]! }) };
+      : facts
+        ? { kind: 'event', event: eventData(first), facts: facts[0]! }
+        : { kind: 'event', event: eventData(first) };
   const composed = connector.compose(rendered.fields, { deliveryId, subject }, options);
   if ('rejected' in composed) return composed.rejected;
   return {
@@ -240,11 +311,13 @@ const factsOf = ({ facts }: About, { id }: Event): Facts => facts?.get(id) ?? no
 export function dataOf(action: Action, about: About, plan: Plan, now: number): AnyTemplateData {
   const { events, notice } = about;
   if (notice) return noticeData(notice, action.rule, now, saidLate(notice, action, plan, now));
-  const known = events.map((event) => ({ event, facts: factsOf(about, event) }));
-  if (action.digest) return digestData(known, (testId) => plan.test(testId), action.rule, now);
-  const [first] = known;
+  if (action.digest) {
+    const known = events.map((event) => ({ event, facts: factsOf(about, event) }));
+    return digestData(known, (testId) => plan.test(testId), action.rule, now);
+  }
+  const [first] = events;
   if (!first) throw new Error('a message is about an event or a notice');
-  return templateData(first.event, plan.test(first.event.testId), first.facts, action.rule, now);
+  return templateData(first, plan.test(first.testId), factsOf(about, first), action.rule, now);
 }
 
 const indexes = new WeakMap<Plan, ReadonlyMap<string, Action>>();

@@ -1,13 +1,12 @@
 import type { Clock, ClockJumps } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { maskedJson, maskTexts, type Mask } from '../support/secret.ts';
-import { lazily } from '../support/text.ts';
 import { hidingPersonal, lookupResult } from '../lookups/kept-facts.ts';
 import { lookupConnector, lookupOf } from '../model.ts';
 import type { Outcome, Receipt } from '../model/outcomes.ts';
 import { StoreUnavailable, type AttemptResult, type Claim, type Deferral } from '../store/store.ts';
 import type { AttemptEnd, Postponement, PrepareParts } from './prepare.ts';
-import { type Circumstances, settle } from './settle.ts';
+import { settle } from './settle.ts';
 
 export interface RecordParts extends PrepareParts {
   readonly clock: Clock;
@@ -39,7 +38,7 @@ export interface MaskedAttempt
 /** An attempt as it was recorded. */
 export interface AttemptRecord {
   readonly claimed: Claim;
-  readonly result: Omit<AttemptResult, 'settledAt'>;
+  readonly result: AttemptResult;
 }
 
 interface CallContext {
@@ -55,54 +54,18 @@ interface CallContext {
 export async function recordAll(
   parts: RecordParts,
   attempted: readonly MaskedAttempt[],
-  { sink, startedAt, endedAt }: CallContext,
-): Promise<AttemptRecord[]> {
-  // Of a sink missing from the config, all deliveries are rejected.
-  const retry = sink?.retry ?? { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
-  const recorded = async (some: readonly MaskedAttempt[]): Promise<AttemptRecord[]> => {
-    const circumstances: Omit<Circumstances, 'skippedMs'> = {
-      policy: parts.clockDoubted() ? { ...retry, giveUpAfterMs: Infinity } : retry,
-      now: endedAt,
-      // The clock may have been set back during the attempt.
-      quietAt: Math.min(startedAt, endedAt) + (sink?.timeoutMs ?? 0),
-      random: parts.random,
-      ...(sink && lookupOf(sink.name) !== null && { lastTryMs: lastTryMs(sink) }),
-    };
-    const settled = some.map(({ claimed, message, thread, ending }) => {
-      const { delivery, claimedAt, row } = claimed;
-      const skippedMs = (since: number) =>
-        parts.clockJumps.skippedMs(since) + parts.pausedMs(delivery.sink, since);
-      const result: AttemptRecord['result'] = {
-        row,
-        claimedAt,
-        attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },
-        ...settle(delivery, ending, { ...circumstances, skippedMs }),
-        delayMs: Math.max(0, endedAt - delivery.createdAt),
-        ...(ending.unsent && { unsent: true }),
-        message,
-        thread,
-      };
-      if (delivery.connector !== lookupConnector) return { claimed, result };
-      const lookup = parts.config().plan.lookups.get(lookupOf(delivery.sink) ?? '');
-      return { claimed, result: lookupResult(result, delivery, lookup) };
-    });
-    await retryStore(parts, () => {
-      const settledAt = parts.clock.now();
-      const results = settled.map(({ result }) => ({ ...result, settledAt }));
-      return parts.store.record(results, parts.mayWait());
-    });
-    return settled;
-  };
-  if (attempted.length === 0) return [];
+  context: CallContext,
+): Promise<readonly AttemptRecord[]> {
   try {
-    return await recorded(attempted);
+    return await recorded(parts, attempted, context);
   } catch (error) {
     parts.callFailed(error);
   }
   const records: AttemptRecord[] = [];
   for (const one of attempted) {
     try {
-      records.push(...(await recorded([one]).catch(() => recorded([withoutDetails(one)]))));
+      const alone = recorded(parts, [one], context);
+      records.push(...(await alone.catch(() => recorded(parts, [withoutDetails(one)], context))));
     } catch (error) {
       // Another attempt could send it again and again.
       parts.unrecorded(one.claimed.delivery.id);
@@ -110,6 +73,52 @@ export async function recordAll(
     }
   }
   return records;
+}
+
+async function recorded(
+  parts: RecordParts,
+  attempted: readonly MaskedAttempt[],
+  context: CallContext,
+): Promise<readonly AttemptRecord[]> {
+  const settled = attempted.map((one) => settledBy(parts, one, context));
+  await retryStore(parts, () => {
+    const settledAt = parts.clock.now();
+    const results = settled.map(({ result }) =>
+      result.settledAt === settledAt ? result : { ...result, settledAt },
+    );
+    return parts.store.record(results, parts.mayWait());
+  });
+  return settled;
+}
+
+/** Of a sink missing from the config, all deliveries are rejected. */
+const noRetry = { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
+
+function settledBy(
+  parts: RecordParts,
+  { claimed, message, thread, ending }: MaskedAttempt,
+  { sink, startedAt, endedAt }: CallContext,
+): AttemptRecord {
+  const { delivery, claimedAt, row } = claimed;
+  const { retry = noRetry, timeoutMs = 0 } = sink ?? {};
+  const isLookup = delivery.connector === lookupConnector;
+  const { state, dueAt, uncertain, progress, lastError } = settle(delivery, ending, {
+    policy: parts.clockDoubted() ? { ...retry, giveUpAfterMs: Infinity } : retry,
+    now: endedAt,
+    // The clock may have been set back during the attempt.
+    quietAt: Math.min(startedAt, endedAt) + timeoutMs,
+    skippedMs: (since) => parts.clockJumps.skippedMs(since) + parts.pausedMs(delivery.sink, since),
+    random: parts.random,
+    lastTryMs: isLookup && sink ? lastTryMs(sink) : Infinity,
+  });
+  const attempt = { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome };
+  const delayMs = Math.max(0, endedAt - delivery.createdAt);
+  const what = { row, claimedAt, attempt, state, dueAt, uncertain, progress, lastError };
+  const settled = { ...what, delayMs, message, thread, settledAt: endedAt };
+  const result: AttemptResult = ending.unsent ? { ...settled, unsent: true } : settled;
+  if (!isLookup) return { claimed, result };
+  const lookup = parts.config().plan.lookups.get(lookupOf(delivery.sink) ?? '');
+  return { claimed, result: lookupResult(result, delivery, lookup) };
 }
 
 /** Of a look-up, whose events wait until it is given up: early enough for an answer. */
@@ -122,7 +131,6 @@ export async function defer(
   deferred: readonly Postponement[],
   now: number,
 ): Promise<void> {
-  if (deferred.length === 0) return;
   const deferrals = deferred.map(({ claimed, until }): Deferral => ({
     deliveryId: claimed.delivery.id,
     attempt: claimed.delivery.attempts,
@@ -137,19 +145,16 @@ export async function defer(
 }
 
 /** Retries while the store is unavailable: a lost outcome would mean sending again. */
-async function retryStore(parts: RecordParts, write: () => Promise<void>): Promise<void> {
-  for (;;) {
-    try {
-      return await write();
-    } catch (error) {
-      // Anything else is a bug, which would fail for ever and hold the sink's slot.
-      if (!(error instanceof StoreUnavailable)) throw error;
-      parts.storeFailed(error);
-      // Left unrecorded at shutdown, the attempt is unknown at the next start.
-      if (parts.shutdown.aborted) return;
-      await new Promise<void>((resolve) => parts.clock.after(storeRetryMs, resolve));
-    }
-  }
+function retryStore(parts: RecordParts, write: () => Promise<void>): Promise<void> {
+  return write().catch(async (error: unknown) => {
+    // Anything else is a bug, which would fail for ever and hold the sink's slot.
+    if (!(error instanceof StoreUnavailable)) throw error;
+    parts.storeFailed(error);
+    // Left unrecorded at shutdown, the attempt is unknown at the next start.
+    if (parts.shutdown.aborted) return;
+    await new Promise<void>((resolve) => parts.clock.after(storeRetryMs, resolve));
+    await retryStore(parts, write);
+  });
 }
 
 /**
@@ -157,42 +162,53 @@ async function retryStore(parts: RecordParts, write: () => Promise<void>): Promi
  * one: a secret may look like a number, like `false`, or like the name of an outcome. `progress` is not masked: the
  * connector needs it unchanged, or it would repeat what is already done.
  */
-export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Promise<MaskedAttempt> {
-  try {
-    const { claimed, prepared, ending, lookups = prepared?.lookups ?? [] } = attempted;
-    const config = parts.config();
-    const { configId } = claimed.delivery;
-    // An older plan may have put secrets into the message that today's config does not know.
-    const plan = configId === config.plan.id ? config.plan : await parts.plan(configId);
-    const mask: Mask =
-      'fault' in plan || plan === config.plan
-        ? (text) => config.mask(text)
-        : (text) => config.mask(plan.mask(text));
-    const { outcome } = ending;
-    const hide = lazily(() => hidingPersonal(lookups));
-    const quoted: Mask = (text) => hide()(mask(text));
-    const masked: Outcome =
-      outcome.outcome === 'delivered'
-        ? {
-            ...outcome,
-            receipt: maskTexts(outcome.receipt, mask) as Receipt,
-            ...(outcome.note !== undefined && { note: quoted(outcome.note) }),
-          }
-        : {
-            ...outcome,
-            detail: quoted(outcome.detail),
-            ...(outcome.outcome === 'rejected' && { advice: quoted(outcome.advice) }),
-          };
-    return {
-      claimed,
-      message: prepared && maskedJson(prepared.message, mask),
-      thread: prepared?.thread ?? null,
-      ending: { ...ending, outcome: masked },
-    };
-  } catch (error) {
+export function maskAttempt(
+  parts: RecordParts,
+  attempted: AttemptEnd,
+): MaskedAttempt | Promise<MaskedAttempt> {
+  const failed = (error: unknown) => {
     parts.callFailed(error);
     return withoutDetails(attempted);
+  };
+  try {
+    const { configId } = attempted.claimed.delivery;
+    const config = parts.config();
+    if (configId === config.plan.id) return masked(attempted, config.mask);
+    // An older plan may have put secrets into the message that today's config does not know.
+    const older = async () => {
+      const plan = await parts.plan(configId);
+      return masked(attempted, 'fault' in plan ? config.mask : (text) => config.mask(plan.mask(text)));
+    };
+    return older().catch(failed);
+  } catch (error) {
+    return failed(error);
   }
+}
+
+function masked(attempted: AttemptEnd, mask: Mask): MaskedAttempt {
+  const { claimed, prepared, ending, lookups = prepared?.lookups ?? [] } = attempted;
+  const hide = lookups.length === 0 ? null : hidingPersonal(lookups);
+  const quoted: Mask = hide === null ? mask : (text) => hide(mask(text));
+  return {
+    claimed,
+    message: prepared && maskedJson(prepared.message, mask),
+    thread: prepared?.thread ?? null,
+    ending: { ...ending, outcome: maskedOutcome(ending.outcome, mask, quoted) },
+  };
+}
+
+/** `quoted`: of texts that tools wrote. */
+function maskedOutcome(outcome: Outcome, mask: Mask, quoted: Mask): Outcome {
+  if (outcome.outcome === 'delivered') {
+    const receipt = maskTexts(outcome.receipt, mask) as Receipt;
+    return outcome.note === undefined
+      ? { ...outcome, receipt }
+      : { ...outcome, receipt, note: quoted(outcome.note) };
+  }
+  const detail = quoted(outcome.detail);
+  return outcome.outcome === 'rejected'
+    ? { ...outcome, detail, advice: quoted(outcome.advice) }
+    : { ...outcome, detail };
 }
 
 /** Keeps only the outcome, if the rest cannot be masked or stored: what was sent must not be sent again. */

@@ -1,5 +1,5 @@
 import type { Config, SinkConfig } from '../config/config.ts';
-import type { PlanFault } from '../config/live/stored-plans.ts';
+import type { FindPlan } from '../config/live/stored-plans.ts';
 import { type Delivery, type Event, lookupConnector, lookupOf, lookupSink, noFacts } from '../model.ts';
 import { decide } from '../rules/decide.ts';
 import type { Plan } from '../rules/plan.ts';
@@ -41,7 +41,7 @@ interface DecidingParts {
   /** Today's. */
   readonly config: () => Config;
   /** The plan that was in force when an event came. */
-  readonly plan: (configId: string) => Promise<Plan | PlanFault>;
+  readonly plan: FindPlan;
   /** Called for a look-up whose `waitFor` is over. */
   readonly gaveUp?: (lookup: string) => void;
   /** Called when there is something to deliver. */

@@ -2,9 +2,8 @@ import type { Request } from 'express';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { LoadOptions } from '../config/load.ts';
-import type { PlanFault } from '../config/live/stored-plans.ts';
+import type { FindPlan } from '../config/live/stored-plans.ts';
 import { fieldsOf, type Person, personOf } from '../admin/access.ts';
-import type { Plan } from '../rules/plan.ts';
 import type { RefusedFigures } from '../ops/refused.ts';
 import type { Status } from '../ops/status.ts';
 import type { Accept } from '../intake.ts';
@@ -27,7 +26,7 @@ export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
   readonly clock: Pick<Clock, 'now'>;
   readonly config: () => Config;
   /** The plan that an event was decided by. */
-  readonly plan: (configId: string) => Promise<Plan | PlanFault>;
+  readonly plan: FindPlan;
   /** Where the testing service posts its events. */
   readonly receiverUrl: () => string;
   /** What the config in force was read from, with its references as written. */

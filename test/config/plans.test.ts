@@ -25,7 +25,7 @@ function plansFrom(
 
 test('a plan that many ask for at once is compiled once', async () => {
   const { plans, compiled } = plansFrom({ old: 'old' });
-  const got = await Promise.all(Array.from({ length: 500 }, () => plans.get('old')));
+  const got = await Promise.all(Array.from({ length: 500 }, async () => plans.get('old')));
   expect(new Set(got).size).toBe(1);
   expect(await plans.get('old')).toBe(got[0]);
   expect(compiled).toEqual(['old']);

@@ -22,6 +22,9 @@ export interface PlanFault {
   readonly fault: string;
 }
 
+/** Finds the plan that decided a delivery, or why it cannot be used. A promise only where it has to be compiled. */
+export type FindPlan = (configId: string) => Plan | PlanFault | Promise<Plan | PlanFault>;
+
 export const cannotBeUsed = (why: string): string =>
   `The config that decided this delivery cannot be used any more: ${why}`;
 
@@ -71,7 +74,7 @@ export class Plans {
     this.#compiling = new Map();
   }
 
-  async get(configId: string): Promise<Plan | PlanFault> {
+  get(configId: string): ReturnType<FindPlan> {
     const plans = this.#plans;
     const compiling = this.#compiling;
     const keep = (plan: Plan | PlanFault): Plan | PlanFault => {
@@ -82,7 +85,8 @@ export class Plans {
       return plan;
     };
     const known = plans.get(configId);
-    if (known) return keep(known);
+    // The only one is the last that was used.
+    if (known) return plans.size === 1 ? known : keep(known);
     // If another config is adopted meanwhile, the result goes into maps that nobody reads any more.
     return compiling.getOrInsertComputed(configId, async () => {
       try {

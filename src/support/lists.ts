@@ -1,0 +1,14 @@
+/** As `filter`, without a copy where all are kept. */
+export function those<One, Kept extends One>(
+  list: readonly One[],
+  isMeant: (one: One) => one is Kept,
+): readonly Kept[];
+export function those<One>(list: readonly One[], isMeant: (one: One) => boolean): readonly One[];
+export function those<One>(list: readonly One[], isMeant: (one: One) => boolean): readonly One[] {
+  return list.every(isMeant) ? list : list.filter(isMeant);
+}
+
+/** As `Promise.all`, without a promise where there is none: waiting for what is there takes time and memory. */
+export function all<One>(list: readonly (One | Promise<One>)[]): readonly One[] | Promise<One[]> {
+  return list.some((one) => one instanceof Promise) ? Promise.all(list) : (list as readonly One[]);
+}
