@@ -10,7 +10,16 @@ import {
 import type { LiveCheck, PostForm, RefreshTokens, Secret } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import type { Outcome, Retry } from '../../src/model/outcomes.ts';
-import { type Exchange, exchange, type Headers, type Request, Route } from './client.ts';
+import {
+  type Exchange,
+  exchange,
+  type Headers,
+  headersOf,
+  type Request,
+  Route,
+  setHeader,
+  uncompressed,
+} from './client.ts';
 import type { Endpoint, HttpOptions } from './http-options.ts';
 import { PrivateAddressError } from './public-addresses.ts';
 
@@ -20,9 +29,12 @@ interface CallerOptions extends HttpOptions {
 }
 
 /** Its headers win over those of the options, and both over its `traceparent`. */
-interface CallRequest extends Omit<Request, 'headers'>, Partial<Pick<Request, 'headers'>> {
-  readonly traceparent?: string;
+interface CallRequest extends Request {
+  readonly headers?: Headers;
+  readonly traceparent?: string | undefined;
 }
+
+type NamedHeaders = { readonly [name: string]: string };
 
 /** Calls with the options of one sink or look-up: its headers, its login, its way. Opens no connection yet. */
 export class Caller {
@@ -31,26 +43,30 @@ export class Caller {
   readonly headers: Headers;
   readonly #tokens: AccessTokens | undefined;
   readonly #tokenRoute: Route | undefined;
+  /** By a header of its own. */
+  readonly #isTraced: boolean;
   readonly #maskOwn: (text: string) => string;
 
   /** `base`: headers that the options' own win over. `secrets`: further ones. */
   constructor(
     options: CallerOptions,
-    { base, secrets = [] }: { readonly base: Headers; readonly secrets?: readonly Secret[] },
+    { base, secrets = [] }: { readonly base: NamedHeaders; readonly secrets?: readonly Secret[] },
     refreshTokens?: RefreshTokens,
   ) {
     const { url, auth = {}, headers: given = {} } = options;
     this.route = new Route(url.origin, options);
     const login = auth.basic ?? url.login;
     const password = login?.password.reveal() ?? '';
-    const own = Object.entries(given).map(([name, value]) => [name.toLowerCase(), value.reveal()]);
-    this.headers = {
-      'user-agent': 'candidate-connector',
-      ...base,
-      ...(login && { authorization: `Basic ${base64(`${login.user}:${password}`)}` }),
-      ...(auth.bearer && { authorization: `Bearer ${auth.bearer.reveal()}` }),
-      ...utf8(Object.fromEntries(own)),
-    };
+    const own = Object.entries(given).map(([name, value]) => [name.toLowerCase(), utf8(value.reveal())]);
+    this.headers = headersOf(
+      uncompressed,
+      { 'user-agent': 'candidate-connector' },
+      base,
+      login ? { authorization: `Basic ${base64(`${login.user}:${password}`)}` } : {},
+      auth.bearer ? { authorization: `Bearer ${auth.bearer.reveal()}` } : {},
+      Object.fromEntries(own) as NamedHeaders,
+    );
+    this.#isTraced = own.some(([name]) => name === 'traceparent');
     // A receiver may quote in its answer what it was sent, with its own address, which is often a secret in itself.
     const hidden = [...Object.values(given), ...secrets, ...(auth.bearer ? [auth.bearer] : [])];
     this.#maskOwn = masker([
@@ -78,22 +94,27 @@ export class Caller {
   }
 
   /** Makes one call, or says why there is no access token for it. */
-  async call(
-    { traceparent, ...request }: CallRequest,
-    signal: AbortSignal,
-  ): Promise<Exchange | { readonly outcome: Retry }> {
-    const access = await this.#tokens?.get(signal);
-    if (access && 'outcome' in access) return access;
-    const headers = {
-      ...(traceparent !== undefined && { traceparent }),
-      ...this.headers,
-      ...(access && { authorization: `Bearer ${access.token}` }),
-      ...request.headers,
-    };
-    const result = await exchange(this.route, { ...request, headers }, signal);
+  call(request: CallRequest, signal: AbortSignal): Promise<Exchange | { readonly outcome: Retry }> {
+    return this.#tokens
+      ? this.#callWithToken(this.#tokens, request, signal)
+      : exchange(this.route, request, this.#headersFor(request), signal);
+  }
+
+  async #callWithToken(tokens: AccessTokens, request: CallRequest, signal: AbortSignal) {
+    const access = await tokens.get(signal);
+    if ('outcome' in access) return access;
+    const result = await exchange(this.route, request, this.#headersFor(request, access.token), signal);
     // It may have been revoked before its time; the next call has another one.
-    if (access && 'answer' in result && result.answer.status === 401) this.#tokens?.refused(access.token);
+    if ('answer' in result && result.answer.status === 401) tokens.refused(access.token);
     return result;
+  }
+
+  #headersFor({ traceparent, headers: given = [] }: CallRequest, token?: string): Headers {
+    const headers = [...this.headers];
+    if (traceparent !== undefined && !this.#isTraced) headers.push('traceparent', traceparent);
+    if (token !== undefined) setHeader(headers, 'authorization', `Bearer ${token}`);
+    for (let at = 0; at < given.length; at += 2) setHeader(headers, given[at]!, given[at + 1]!);
+    return headers;
   }
 
   get hasTokens(): boolean {
@@ -117,8 +138,8 @@ export const waitForBody = { bodyTimeout: 0 };
 function postForm(route: Route): PostForm {
   return async (url, { headers, body }, signal) => {
     const { pathname, search } = new URL(url);
-    const request = { method: 'POST', path: pathname + search, headers, body, ...waitForBody } as const;
-    const result = await exchange(route, request, signal);
+    const request = { method: 'POST', path: pathname + search, body, ...waitForBody };
+    const result = await exchange(route, request, headersOf(uncompressed, headers), signal);
     if ('answer' in result) {
       const { status, headers: given, text } = result.answer;
       const stated = [given['retry-after']].flat()[0];
@@ -134,10 +155,7 @@ function postForm(route: Route): PostForm {
 }
 
 /** Headers are bytes to HTTP and Latin-1 to Node; receivers read UTF-8. */
-export function utf8(headers: Headers): Headers {
-  const bytes = (value: string) =>
-    /^\p{ASCII}*$/u.test(value) ? value : Buffer.from(value).toString('latin1');
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, bytes(value)]));
-}
+export const utf8 = (value: string): string =>
+  /^\p{ASCII}*$/u.test(value) ? value : Buffer.from(value).toString('latin1');
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

@@ -22,7 +22,7 @@ export async function checkReceiver(
   { url, route, headers }: Receiver,
   signal: AbortSignal,
 ): Promise<LiveCheck> {
-  const result = await exchange(route, { method: 'OPTIONS', path: targetOf(url, ''), headers }, signal);
+  const result = await exchange(route, { method: 'OPTIONS', path: targetOf(url, '') }, headers, signal);
   const { proxy } = route;
   if ('answer' in result) {
     const way =

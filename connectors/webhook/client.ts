@@ -5,7 +5,26 @@ import { proxyAgent, proxyFor } from '../../src/connector.ts';
 import type { Endpoint, HttpOptions } from './http-options.ts';
 import { isPrivateLiteral, lookupPublic, PrivateAddressError } from './public-addresses.ts';
 
-export type Headers = { readonly [name: string]: string };
+/** Names, in lower case, and values in turns: so undici takes them at once. */
+export type Headers = string[];
+
+/** In place of the value that the list has for this name, if any. */
+export function setHeader(headers: Headers, name: string, value: string): void {
+  for (let at = 0; at < headers.length; at += 2) {
+    if (headers[at] === name) {
+      headers[at + 1] = value;
+      return;
+    }
+  }
+  headers.push(name, value);
+}
+
+/** Those of all; of a name that several have, the last value. */
+export function headersOf(...all: readonly { readonly [name: string]: string }[]): Headers {
+  const headers: Headers = [];
+  for (const [name, value] of all.flatMap(Object.entries)) setHeader(headers, name, value);
+  return headers;
+}
 
 /** Connections to one origin that stay open between calls, through a proxy or not. Opens none yet. */
 export class Route {
@@ -73,10 +92,14 @@ export interface Answer {
 const usualAnswerBytes = 1024 * 1024;
 
 /** Without it a server may choose. */
-const uncompressed: Headers = { 'accept-encoding': 'identity' };
+export const uncompressed = { 'accept-encoding': 'identity' };
 
-export interface Request extends Omit<Dispatcher.DispatchOptions, 'origin' | 'headers'> {
-  readonly headers: Headers;
+export interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: Buffer | string;
+  /** If not as `poolOptions` say. */
+  readonly bodyTimeout?: number | undefined;
   /** More of an answer is not read. */
   readonly maxAnswerBytes?: number;
 }
@@ -84,44 +107,45 @@ export interface Request extends Omit<Dispatcher.DispatchOptions, 'origin' | 'he
 /** Makes one request. Uses undici's lowest level, as only that tells whether a request was begun. Never rejects. */
 export function exchange(
   { dispatcher, origin, isBlocked }: Route,
-  { maxAnswerBytes = usualAnswerBytes, ...request }: Request,
+  { method, path, body, bodyTimeout, maxAnswerBytes = usualAnswerBytes }: Request,
+  headers: Headers,
   signal: AbortSignal,
 ): Promise<Exchange> {
   if (isBlocked) return Promise.resolve({ error: new PrivateAddressError('no public address'), sent: false });
-  const { promise, resolve } = Promise.withResolvers<Exchange>();
-  const handler = new Handler(
-    (result) => {
-      signal.removeEventListener('abort', abort);
-      resolve(result);
-    },
-    maxAnswerBytes,
-    signal,
-  );
-  const abort = () => handler.abort();
-  signal.addEventListener('abort', abort, { once: true });
-  if (signal.aborted) abort();
-  else dispatcher.dispatch({ ...request, origin, headers: { ...uncompressed, ...request.headers } }, handler);
-  return promise;
+  return new Promise((resolve) => {
+    const handler = new Handler(resolve, maxAnswerBytes, signal);
+    if (signal.aborted) handler.handleEvent();
+    else
+      dispatcher.dispatch(
+        { origin, method, path, headers, body, bodyTimeout } as Dispatcher.DispatchOptions,
+        handler,
+      );
+  });
 }
 
 const decoder = new TextDecoder();
 
-class Handler implements Dispatcher.DispatchHandler {
-  readonly #settle: (result: Exchange) => void;
+/** Of one request, for its signal and for undici, which tells it what comes. One object for all of it, as each call has one. */
+class Handler implements Dispatcher.DispatchHandler, EventListenerObject, Answer {
+  readonly #resolve: (result: Exchange) => void;
   readonly #maxBytes: number;
   readonly #signal: AbortSignal;
   #controller: Dispatcher.DispatchController | null = null;
-  #head: Pick<Answer, 'status' | 'headers'> | null = null;
-  #body: Buffer[] = [];
+  status = 0;
+  headers: Answer['headers'] = {};
+  isWhole = false;
+  readonly #body: Buffer[] = [];
   #bodyBytes = 0;
 
-  constructor(settle: (result: Exchange) => void, maxBytes: number, signal: AbortSignal) {
-    this.#settle = settle;
+  constructor(resolve: (result: Exchange) => void, maxBytes: number, signal: AbortSignal) {
+    this.#resolve = resolve;
     this.#maxBytes = maxBytes;
     this.#signal = signal;
+    signal.addEventListener('abort', this);
   }
 
-  abort(): void {
+  /** The signal aborts. */
+  handleEvent(): void {
     const error = new Error('aborted');
     if (this.#controller) this.#controller.abort(error);
     // Still waiting for a connection or for its turn: nothing was written, and nothing will be.
@@ -134,17 +158,25 @@ class Handler implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Answer['headers']): void {
-    if (status >= 200) this.#head = { status, headers };
+    if (status < 200) return;
+    this.status = status;
+    this.headers = headers;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bodyBytes += chunk.length;
-    if (this.#isTooLong) controller.abort(new Error('the answer is too long'));
+    if (this.isTooLong) controller.abort(new Error('the answer is too long'));
     else this.#body.push(chunk);
   }
 
-  get #isTooLong(): boolean {
+  get isTooLong(): boolean {
     return this.#bodyBytes > this.#maxBytes;
+  }
+
+  /** Made where somebody asks for it, as of most answers the status is enough. */
+  get text(): string {
+    // Unlike a buffer's, a decoder's text is without a byte order mark.
+    return decoder.decode(Buffer.concat(this.#body));
   }
 
   onResponseEnd(): void {
@@ -160,11 +192,13 @@ class Handler implements Dispatcher.DispatchHandler {
    * used again.
    */
   #finish(error: Error | null): void {
-    const head = this.#head;
-    // Unlike a buffer's, a decoder's text is without a byte order mark.
-    const text = this.#bodyBytes === 0 ? '' : decoder.decode(Buffer.concat(this.#body));
-    if (head !== null)
-      this.#settle({ answer: { ...head, text, isWhole: error === null, isTooLong: this.#isTooLong } });
+    this.isWhole = error === null;
+    if (this.status > 0) this.#settle({ answer: this });
     else this.#settle({ error: error ?? new Error('no answer'), sent: this.#controller !== null });
+  }
+
+  #settle(result: Exchange): void {
+    this.#signal.removeEventListener('abort', this);
+    this.#resolve(result);
   }
 }

@@ -1,16 +1,16 @@
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey } from 'node:crypto';
 import type { AttemptRequest, RefreshTokens, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
 import { Caller, utf8, waitForBody } from './caller.ts';
 import { checkReceiver } from './check.ts';
-import { type Headers, targetOf } from './client.ts';
+import { type Headers, setHeader, targetOf } from './client.ts';
 import { type Call, json } from './message.ts';
 import type { WebhookOptions } from './options.ts';
-import { outcomeOf } from './outcomes.ts';
+import { outcomeOf, type Terms } from './outcomes.ts';
 
 /** Opens no connection yet. */
 export function connectWebhook(options: WebhookOptions, refreshTokens?: RefreshTokens): Sink<Call> {
-  const { url, success, secret = [] } = options;
+  const { url, success, dead, secret = [] } = options;
   const caller = new Caller(
     options,
     { base: { 'content-type': json }, secrets: [secret].flat() },
@@ -18,21 +18,23 @@ export function connectWebhook(options: WebhookOptions, refreshTokens?: RefreshT
   );
   const { route } = caller;
   const sign = signer(options);
+  const bodyTimeout = success?.body && waitForBody.bodyTimeout;
+  const terms: Terms = { success, dead, proxy: route.proxy };
 
   function callOf({ deliveryId, message, now, traceparent }: AttemptRequest<Call>) {
+    const { method } = message;
     const body = Buffer.from(typeof message.body === 'string' ? message.body : JSON.stringify(message.body));
-    const headers = { ...utf8(message.headers), ...sign(deliveryId, Math.floor(now / 1000), body) };
+    const headers: Headers = [];
+    for (const [name, value] of Object.entries(message.headers)) headers.push(name, utf8(value));
+    sign(headers, deliveryId, Math.floor(now / 1000), body);
     const path = targetOf(url, message.path);
-    const own = { method: message.method, path, headers, body };
-    return { ...own, traceparent: traceparent(), ...(success?.body && waitForBody) };
+    return { method, path, headers, body, bodyTimeout, traceparent: traceparent() };
   }
 
   async function deliver(request: AttemptRequest<Call>): Promise<Outcome> {
-    const { now, signal } = request;
-    const result = await caller.call(callOf(request), signal);
+    const result = await caller.call(callOf(request), request.signal);
     if ('outcome' in result) return result.outcome;
-    const terms = { ...options, proxy: route.proxy, mask: (text: string) => caller.mask(request.mask(text)) };
-    return caller.masked(outcomeOf(result, terms, now, signal.aborted));
+    return caller.masked(outcomeOf(result, terms, request, caller.mask));
   }
 
   return {
@@ -54,19 +56,19 @@ function signer({ secret = [], signature }: WebhookOptions) {
   const keys = secrets
     .filter((text) => signature === undefined || text.startsWith('whsec_'))
     .map((text) => createSecretKey(Buffer.from(text.replace(/^whsec_/, ''), 'base64')));
-  return (id: string, timestampS: number, body: Buffer): Headers => {
-    const standard = (key: KeyObject): string =>
-      `v1,${createHmac('sha256', key).update(`${id}.${timestampS}.`).update(body).digest('base64')}`;
-    const { header, algorithm, encoding, prefix } = signature ?? {};
-    const hmac = () =>
-      createHmac(algorithm!, secrets[0] ?? '')
-        .update(body)
-        .digest(encoding!);
-    return {
-      'webhook-id': id,
-      'webhook-timestamp': String(timestampS),
-      ...(keys.length > 0 && { 'webhook-signature': keys.map(standard).join(' ') }),
-      ...(header !== undefined && { [header.toLowerCase()]: `${prefix}${hmac()}` }),
-    };
+  const { header, algorithm, encoding, prefix } = signature ?? {};
+  const own = header?.toLowerCase();
+  return (headers: Headers, id: string, timestampS: number, body: Buffer): void => {
+    setHeader(headers, 'webhook-id', id);
+    setHeader(headers, 'webhook-timestamp', String(timestampS));
+    let signatures = '';
+    for (const key of keys) {
+      const hmac = createHmac('sha256', key).update(`${id}.${timestampS}.`).update(body);
+      signatures += `${signatures && ' '}v1,${hmac.digest('base64')}`;
+    }
+    if (signatures !== '') setHeader(headers, 'webhook-signature', signatures);
+    if (own === undefined) return;
+    const hmac = createHmac(algorithm!, secrets[0] ?? '').update(body);
+    setHeader(headers, own, `${prefix}${hmac.digest(encoding!)}`);
   };
 }

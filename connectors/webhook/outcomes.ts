@@ -8,23 +8,28 @@ import {
   statedDelayMs,
   unknown,
 } from '../../src/connector.ts';
+import type { AttemptRequest } from '../../src/connector.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { isMap, type Json } from '../../src/model.ts';
 import type { Outcome, Retry } from '../../src/model/outcomes.ts';
 import type { Answer, Exchange } from './client.ts';
+import type { Call } from './message.ts';
 import type { WebhookOptions } from './options.ts';
 import { PrivateAddressError } from './public-addresses.ts';
 
 /** What the sink's options say of answers, and the way they came. */
 export interface Terms extends Pick<WebhookOptions, 'success' | 'dead'> {
   readonly proxy: string | null;
-  readonly mask: (text: string) => string;
 }
 
-/** How an attempt ended. `now` in ms: what a Retry-After that names a date is measured from. */
-export function outcomeOf(result: Exchange, terms: Terms, now: number, aborted: boolean): Outcome {
-  if ('answer' in result) return outcomeOfAnswer(result.answer, terms, now, aborted);
+type Mask = AttemptRequest<Call>['mask'];
+type Request = Pick<AttemptRequest<Call>, 'now' | 'signal' | 'mask'>;
+
+/** How an attempt ended. `mask`: hides what is secret to this receiver, besides what the request's own hides. */
+export function outcomeOf(result: Exchange, terms: Terms, request: Request, mask: Mask): Outcome {
+  if ('answer' in result) return outcomeOfAnswer(result.answer, terms, request, mask);
   const { error, sent } = result;
+  const { aborted } = request.signal;
   // A retry, since a name may resolve to another address soon. Nothing was connected to.
   if (error instanceof PrivateAddressError)
     return sinkWide('invalid', `${privateAddress.detail} ${privateAddress.advice}`);
@@ -48,13 +53,15 @@ export const privateAddress = {
   advice: 'Say allowPrivate: true in the sink if that is meant.',
 };
 
-function outcomeOfAnswer(answer: Answer, terms: Terms, now: number, aborted: boolean): Outcome {
+function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: Mask): Outcome {
   const { success = {}, dead = [] } = terms;
   const { status, headers } = answer;
   const isSuccess = success.status?.includes(status) ?? (status >= 200 && status < 300);
   if (isSuccess && success.body === undefined) return deliveredBy(answer);
-  const detail = `The receiver answered ${status}${quoteOf(answer, terms.mask)}.`;
-  if (isSuccess) return outcomeByBody(answer, success.body ?? {}, detail, aborted);
+  const { now, signal } = request;
+  const quote = quoteOf(answer, (text) => mask(request.mask(text)));
+  const detail = `The receiver answered ${status}${quote}.`;
+  if (isSuccess) return outcomeByBody(answer, success.body ?? {}, detail, signal.aborted);
   if (dead.includes(status)) return rejected(status === 404 ? 'not_found' : 'invalid', detail, checkBody);
   if (status < 300)
     return perhaps(retry('invalid', `${detail} success.status of the sink does not name it.`));
@@ -116,7 +123,7 @@ function outcomeByBody(
 
 function deliveredBy({ status, headers }: Answer): Outcome {
   const requestId = firstOf(headers['x-request-id']) ?? firstOf(headers['request-id']);
-  return delivered({ status, ...(requestId !== undefined && { requestId: requestId.slice(0, 200) }) });
+  return delivered(requestId === undefined ? { status } : { status, requestId: requestId.slice(0, 200) });
 }
 
 /** Maps may have more keys than are wanted; all else is the same. */
@@ -156,7 +163,7 @@ function retryFor(status: number, detail: string, retryAfterMs: number | null): 
 const quotedFrom = 64 * 1024;
 
 /** The start of the answer's text; nothing of a page or of binary data. */
-function quoteOf({ headers, text }: Answer, mask: Terms['mask']): string {
+function quoteOf({ headers, text }: Answer, mask: Mask): string {
   if (/html/i.test(firstOf(headers['content-type']) ?? '')) return '';
   const line = mask(text.slice(0, quotedFrom))
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
