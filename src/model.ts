@@ -55,11 +55,14 @@ export function told<List extends FieldList, Field extends keyof List & string>(
   fields: readonly Field[],
   record: RecordOf<List>,
 ): JsonOf<List, Field> {
-  const value = (field: Field) =>
-    list[field]!.kind === 'time' && record[field] !== null
-      ? new Date(record[field] as number).toISOString()
-      : record[field];
-  return Object.fromEntries(fields.map((field) => [field, value(field)])) as JsonOf<List, Field>;
+  // Not from a list of entries: it runs for every delivery.
+  const made: { [field in Field]?: unknown } = {};
+  for (const field of fields) {
+    const value = record[field];
+    made[field] =
+      list[field]!.kind === 'time' && value !== null ? new Date(value as number).toISOString() : value;
+  }
+  return made as JsonOf<List, Field>;
 }
 
 type ShownIn<List extends FieldList, Where> = {

@@ -6,7 +6,14 @@ import {
   rejected,
   type Subject,
 } from '../../src/connector.ts';
-import { isMap, type Json, shownOfEvent, type ToldFacts } from '../../src/model.ts';
+import {
+  isMap,
+  type Json,
+  type shownOfEvent,
+  type Status,
+  statuses,
+  type ToldFacts,
+} from '../../src/model.ts';
 
 /** A call without what the sink adds: its URL, its headers and the signature. */
 export interface Call {
@@ -29,15 +36,13 @@ export interface CallFields {
 
 /** Pure: the action's keys become the call. */
 export function compose(fields: CallFields, { subject }: DeliveryContext): ComposeResult<Call> {
-  const refuse = (detail: string, advice: string) => ({ rejected: rejected('invalid', detail, advice) });
   const path = pathOf(fields.path ?? '');
   if (path === null)
     return refuse(
       "The `path` leads out of the sink's url.",
       'Check what its template yields: no part of it may be "." or "..".',
     );
-  const given = Object.entries(fields.headers ?? {});
-  const headers = Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), oneLine(value)]));
+  const headers = fields.headers === undefined ? noHeaders : sentAs(fields.headers);
   const contentType = contentTypeOf(headers);
   const body = encoded(fields.body ?? defaultBody(subject), contentType);
   if (typeof body === 'string' && isJson(contentType)) {
@@ -53,6 +58,13 @@ export function compose(fields: CallFields, { subject }: DeliveryContext): Compo
   return { message: { method: fields.method ?? 'POST', path, headers, body } };
 }
 
+const noHeaders: Call['headers'] = {};
+
+const sentAs = (headers: Call['headers']): Call['headers'] =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), oneLine(value)]));
+
+const refuse = (detail: string, advice: string) => ({ rejected: rejected('invalid', detail, advice) });
+
 export const json = 'application/json';
 const form = 'application/x-www-form-urlencoded';
 
@@ -66,7 +78,8 @@ export const isJson = (contentType: string): boolean => /[/+]json$/.test(typeOf(
 export const isUtf8 = (contentType: string): boolean =>
   !/;\s*charset\s*=\s*"?(?!utf-?8\b)/i.test(contentType);
 
-const typeOf = (contentType: string): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+const typeOf = (contentType: string): string =>
+  contentType === json ? json : (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 
 function encoded(body: Json, contentType: string): Json {
   if (typeOf(contentType) !== form || !isMap(body)) return body;
@@ -81,8 +94,8 @@ function encoded(body: Json, contentType: string): Json {
 
 /** From an action's headers; some JSON, as the sink says, where they have none. */
 export function contentTypeOf(headers: { readonly [name: string]: Json }): string {
-  const [, given = json] =
-    Object.entries(headers).findLast(([name]) => name.toLowerCase() === 'content-type') ?? [];
+  let given: Json = json;
+  for (const name in headers) if (name.toLowerCase() === 'content-type') given = headers[name]!;
   return typeof given === 'string' ? given : json;
 }
 
@@ -116,15 +129,31 @@ function defaultBody(subject: Subject): Json {
       data: { events: subject.events.map((event, at) => payloadOf(event, subject.facts?.[at])) },
     };
   }
-  const { status, receivedAt } = subject.event;
-  const type = `candidate.${status.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()}`;
-  return { type, timestamp: receivedAt, data: payloadOf(subject.event, subject.facts) };
+  const { event, facts } = subject;
+  return { type: types[event.status], timestamp: event.receivedAt, data: payloadOf(event, facts) };
 }
+
+const typeOfStatus = (status: Status): string =>
+  `candidate.${status.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()}`;
+const types = Object.fromEntries(statuses.map((status) => [status, typeOfStatus(status)])) as Record<
+  Status,
+  string
+>;
+
+type Shown = Pick<EventData, (typeof shownOfEvent)[number]>;
 
 /** An event without the sender's own body (`event.raw`), which is left to templates. */
 function payloadOf(event: EventData, facts: ToldFacts | undefined): Json {
-  const shown = Object.fromEntries(shownOfEvent.map((field) => [field, event[field]]));
-  return { ...shown, ...(facts && { facts: { ...facts } }) };
+  const shown: Shown = {
+    id: event.id,
+    candidateId: event.candidateId,
+    candidateNumericalId: event.candidateNumericalId,
+    testId: event.testId,
+    status: event.status,
+    receivedAt: event.receivedAt,
+    correlationId: event.correlationId,
+  };
+  return facts ? { ...shown, facts: { ...facts } } : shown;
 }
 
 /**

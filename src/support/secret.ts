@@ -36,9 +36,16 @@ export function sameText(one: string, other: string): boolean {
 
 export type Mask = (text: string) => string;
 
-/** The value with its texts masked, wherever they are in it. */
+/** The value with its texts masked, wherever they are in it: itself, as it is mostly, where there is nothing to mask. */
 export function maskTexts(value: Json, mask: Mask): Json {
+  if (!hasMasked(value, mask)) return value;
   return mapLeaves(value, (leaf) => (typeof leaf === 'string' ? mask(leaf) : (leaf as Json)));
+}
+
+function hasMasked(value: Json, mask: Mask): boolean {
+  if (typeof value === 'string') return mask(value) !== value;
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.values(value).some((inner) => hasMasked(inner, mask));
 }
 
 /**
