@@ -1,6 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -125,6 +126,15 @@ async function behindProxy() {
 
 const eventsIn = async (file: string) => jsonLines(await run(['events', '--json', '--config', file]));
 
+/** `3456`, where 34561, 34562 and 34563 are free. */
+async function freeTen(): Promise<number> {
+  const ten = Math.floor((await freePort()) / 10);
+  const servers = [1, 2, 3].map((n) => createServer().listen(ten * 10 + n, '127.0.0.1'));
+  const listening = await Promise.allSettled(servers.map((server) => once(server, 'listening')));
+  for (const server of servers) server.close();
+  return listening.every(({ status }) => status === 'fulfilled') ? ten : freeTen();
+}
+
 describe('a restart under load', () => {
   test('behind HAProxy, as it is documented, loses no request', { timeout: 240_000 }, async () => {
     const { port, file, restart } = await behindProxy();
@@ -227,7 +237,7 @@ describe('three replicas on PostgreSQL behind HAProxy', () => {
     const tool = await endpoint();
     const { folder, write } = await workplace();
     const port = await freePort();
-    const start = Math.floor((await freePort()) / 10);
+    const start = await freeTen();
     const program = `#!/bin/sh\nLD_LIBRARY_PATH=${await librariesIn(debian)} exec ${debian}/root/usr/sbin/haproxy "$@"\n`;
     chmodSync(await write('haproxy', program), 0o755);
     const block = documented(
