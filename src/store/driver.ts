@@ -34,7 +34,7 @@ export interface Home {
   /** To be kept. */
   readonly next: () => string;
   /** Called when it is. */
-  readonly kept: () => void;
+  readonly kept: () => Promise<void>;
 }
 
 /** What runs the store's operations on a database. */

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GroupCommit, type GroupCommitLimits, mayWaitMs, type Work } from './group-commit.ts';
@@ -113,7 +112,6 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   );
   // Who opened the store is told, and every use of it is.
   const guard = lock ? setInterval(() => tryTo(() => connection.look()), betweenLooksMs).unref() : undefined;
-  let witness = randomUUID();
   return {
     get commits() {
       return commit.commits;
@@ -122,14 +120,14 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
       return commit.queued;
     },
     shared: false,
-    // A copy is another file than the store was. One that was written over it does not have what was remembered beside it.
+    // A copy is another file than the store was. One that was written over it has an older witness than is beside it.
     home: lock && {
-      isAt: (place) => place === `${identityOf(file)} ${lock.witness || place.split(' ').at(-1)}`,
-      next: () => `${identityOf(file)} ${witness}`,
-      kept: () => {
-        lock.remember(witness);
-        witness = randomUUID();
+      isAt: (place) => {
+        const [store, ...witnesses] = place.split(' / ');
+        return store === identityOf(file) && (lock.witness === '' || witnesses.includes(lock.witness));
       },
+      next: () => [identityOf(file), lock.witness, lock.nextWitness].join(' / '),
+      kept: () => lock.renew(),
     },
     write: (work, mayWait) => commit.write(work, mayWait),
     read: (work) => patiently((db) => runOn(db, work())),

@@ -181,6 +181,7 @@ export type Reads = Calls<typeof reads>;
 /** See the operations. Null where only one process may serve the store. */
 export type LeaseStore = Calls<typeof leaseWrites>;
 
+const keepHomeEveryMs = 60_000;
 const batch = 500;
 /** Each rewrites what was sent for its event. */
 const personalBatch = 25;
@@ -199,6 +200,7 @@ export function storeOn(driver: Driver) {
   const savedConfigs = new Set<string>();
   let correlations: RecentCorrelations | null = null;
   let settledIn: Home | null = null;
+  let keptHomeAt = 0;
 
   function* acceptFirst(tallies: Tallies, arrival: receiving.Arrival): Operation<receiving.AcceptedArrival> {
     correlations ??= yield* receiving.loadCorrelations();
@@ -302,13 +304,23 @@ export function storeOn(driver: Driver) {
       const { home } = driver;
       if (home === null) return null;
       const count = await write(() => housekeeping.settleIn(home, now));
-      home.kept();
+      await home.kept();
       settledIn = home;
+      keptHomeAt = now;
       return count;
     },
 
-    /** See the operation. */
-    keepReplicaState: (state: ReplicaState) => write(() => keepReplicaState(state, shared)),
+    /** See the operation. Now and then also where the store is, so that an older copy in its place is known as one. */
+    async keepReplicaState(state: ReplicaState): Promise<void> {
+      const home = Math.abs(state.saidAt - keptHomeAt) < keepHomeEveryMs ? null : settledIn;
+      await write(function* keep() {
+        yield* keepReplicaState(state, shared);
+        if (home) yield* housekeeping.keepHome(home.next);
+      });
+      if (home === null) return;
+      await home.kept();
+      keptHomeAt = state.saidAt;
+    },
 
     /** Resolves if the store can write, and goes on to. Otherwise throws StoreUnavailable with the reason. */
     async probe(): Promise<void> {

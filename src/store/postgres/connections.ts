@@ -255,11 +255,12 @@ interface Transaction {
 
 /**
  * Another one after a promotion (the timeline), in a restored base backup (the same), and where the tables are restored
- * from a dump (the cluster's identifier, the table's oid). The WAL's name has the timeline at once, the control file later.
+ * from a dump (the cluster's identifier, the table's oid) or a copy of the database takes its place (the database's oid). The WAL's name has the timeline at once, the control file later.
  */
 const placeOf = (schema: string | null): string => `
   case when not pg_is_in_recovery() then concat_ws(' ', left(pg_walfile_name(pg_current_wal_lsn()), 8),
-    (select system_identifier from pg_control_system()), to_regclass('${schema === null ? '' : `"${schema}".`}deliveries')::oid) end`;
+    (select system_identifier from pg_control_system()),
+    (select oid from pg_database where datname = current_database()), to_regclass('${schema === null ? '' : `"${schema}".`}deliveries')::oid) end`;
 
 /**
  * For one transaction: PgBouncer gives the next one another connection, and refuses most settings of a connection. What

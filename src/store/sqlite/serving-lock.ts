@@ -1,9 +1,13 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { dirname } from 'node:path';
 import { printable } from '../../support/text.ts';
 import { StoreUnavailable } from '../driver.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
+import { identityOf, tryTo } from './files.ts';
 
 /**
  * The exclusive right to serve a store: a lock on a file beside it. The system releases it however the process ends, so
@@ -14,12 +18,13 @@ export class ServingLock {
   readonly #db: Database;
   readonly #since = new Date().toISOString().slice(0, 19).replace('T', ' ');
   #witness: string;
+  #next: string | null = null;
 
   /** Throws StoreUnavailable if another process has it. */
   constructor(storePath: string) {
     this.path = `${storePath}.serving`;
-    const [holder, witness = ''] = this.#said();
-    this.#witness = witness;
+    const [holder, mark = ''] = this.#said();
+    this.#witness = mark === '' ? '' : this.#witnessOf(mark);
     let db: Database | null = null;
     try {
       db = new Database(this.path);
@@ -34,18 +39,54 @@ export class ServingLock {
       );
     }
     this.#db = db;
-    this.#sayWho();
+    tryTo(() => this.#sayWho(this.#by, mark));
   }
 
-  /** What was last remembered here, by whichever process; empty where nothing was. */
+  /**
+   * What tells the store's file from an older one that was written over it: the file beside it, which is another one each
+   * time, so that it cannot be written over as well. Empty where there is none.
+   */
   get witness(): string {
     return this.#witness;
   }
 
-  /** A text that tells the store's file from an older one that was written over it, since this is another file. */
-  remember(witness: string): void {
-    this.#witness = witness;
-    this.#sayWho();
+  /** The same once it is `renewed`. Until then the store remembers both. */
+  get nextWitness(): string {
+    return (this.#next ??= this.#prepare());
+  }
+
+  /** Resolves when it is on the disk. */
+  async renew(): Promise<void> {
+    const next = this.#next;
+    try {
+      if (next === null || next === this.#witness) return;
+      renameSync(this.#new, this.#by);
+      this.#witness = next;
+      for (const path of [this.#by, dirname(this.path)]) {
+        await using file = await open(path);
+        await file.sync();
+      }
+    } catch {
+      // The store remembers the one before, too.
+    } finally {
+      this.#next = null;
+    }
+  }
+
+  #prepare(): string {
+    const mark = randomUUID();
+    try {
+      rmSync(this.#new, { force: true });
+      this.#sayWho(this.#new, mark);
+      return this.#witnessOf(mark, this.#new);
+    } catch {
+      // A store that is copied while this cannot be written is taken for the same one.
+      return this.#witness;
+    }
+  }
+
+  #witnessOf(mark: string, path = this.#by): string {
+    return `${mark} ${identityOf(path)}`;
   }
 
   /** Idempotent. */
@@ -57,18 +98,22 @@ export class ServingLock {
    * In a separate file: others cannot read a locked file, and if this process read and closed it, the lock would be
    * lost.
    */
-  #sayWho(): void {
+  #sayWho(path: string, mark: string): void {
     const who = `process ${process.pid} on ${hostname()}, since ${this.#since} UTC`;
-    try {
-      writeFileSync(`${this.path}-by`, `${who}\n${this.#witness}`, { mode: 0o600 });
-    } catch {
-      // It only helps people to find this process.
-    }
+    writeFileSync(path, `${who}\n${mark}`, { mode: 0o600 });
+  }
+
+  get #by(): string {
+    return `${this.path}-by`;
+  }
+
+  get #new(): string {
+    return `${this.#by}.new`;
   }
 
   #said(): string[] {
     try {
-      return readFileSync(`${this.path}-by`, 'utf8').split('\n');
+      return readFileSync(this.#by, 'utf8').split('\n');
     } catch {
       return [];
     }

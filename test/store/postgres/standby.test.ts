@@ -17,7 +17,7 @@ import {
   t0,
   undecided,
 } from '../../contract/store-fixtures.ts';
-import type { Acceptance, Lease, LeaseState } from '../../../src/store/store.ts';
+import type { Acceptance, Lease, LeaseState, Store } from '../../../src/store/store.ts';
 import { freshName, PostgresServer, sql } from '../../fixtures/postgres.ts';
 
 let primary: PostgresServer;
@@ -44,6 +44,26 @@ test('a standby is never taken, wherever it stands in the URL', async () => {
     await store.close();
     expect(await checkPostgres(`${url}?schema=${schema}`)).toContain('the store is in');
   }
+});
+
+test('where a copy of the database takes its place, what may have been sent by then is asked for first', async () => {
+  const [name, copy] = [freshName(), freshName()];
+  await sql(primary.url(), `create database ${name}`);
+  const using = async <T>(use: (store: Store) => Promise<T>) => {
+    const store = await openPostgres(primary.url(name));
+    return use(store).finally(() => store.close());
+  };
+  const request = { replica: 'a', configId, names: [], extra: [], orphans: [], takes: true, forMs: minute };
+  const distrusted = () => using(async (store) => (await store.leases!.renew(request)).distrusted);
+  await using(async (store) => {
+    await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+    await store.accept(arrival());
+  });
+  expect([await distrusted(), await distrusted()]).toEqual([null, null]);
+  await sql(primary.url(), `create database ${copy} template ${name}`);
+  await sql(primary.url(), `drop database ${name}`);
+  await sql(primary.url(), `alter database ${copy} rename to ${name}`);
+  expect([await distrusted(), await distrusted()]).toEqual([1, null]);
 });
 
 test('what is wrong is said of all of them, and nothing shows the password', async () => {

@@ -22,7 +22,7 @@ import { ServingLock } from '../../../src/store/sqlite/serving-lock.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import { sqliteSteps } from '../../../src/store/schema/steps.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
-import { type Store, StoreUnavailable } from '../../../src/store/store.ts';
+import { type ReplicaState, type Store, StoreUnavailable } from '../../../src/store/store.ts';
 import {
   arrival,
   claimDue,
@@ -121,6 +121,11 @@ async function served<T>(use: (store: Store) => Promise<T>, at = path): Promise<
   return use(store).finally(() => store.close());
 }
 
+const said = (saidAt: number): ReplicaState => {
+  const config = { id: configId, file: 'a.yaml', since: t0, refused: null, waiting: [] };
+  return { id: 'one', saidAt, stopped: false, config, sinks: [] };
+};
+
 async function waiting(store: Store): Promise<void> {
   expect(await store.settleIn(t0)).toBeNull();
   await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
@@ -131,6 +136,20 @@ test.each([
   ['is a copy', () => (copyFileSync(path, `${path}.copy`), renameSync(`${path}.copy`, path))],
   ['was written over by an older copy', () => copyFileSync(`${path}.old`, path)],
   ['was written over by a copy that was made during its last run', () => copyFileSync(`${path}.live`, path)],
+  [
+    'was written over by such a copy, and so was what is beside it',
+    () => {
+      copyFileSync(`${path}.live`, path);
+      copyFileSync(`${path}.live-by`, `${path}.serving-by`);
+    },
+  ],
+  [
+    'was written over by such a copy after that run was killed',
+    () => {
+      copyFileSync(`${path}.live`, path);
+      renameSync(`${path}.killed-by`, `${path}.serving-by`);
+    },
+  ],
   [
     'was written over by a backup that was made since the last start',
     async () => {
@@ -150,6 +169,10 @@ test.each([
       const other = new Database(path);
       other.exec(`vacuum into '${path}.live'`);
       other.close();
+      copyFileSync(`${path}.serving-by`, `${path}.live-by`);
+      await store.keepReplicaState(said(t0 + 60_001));
+      // At the end of the run it is another file.
+      linkSync(`${path}.serving-by`, `${path}.killed-by`);
     });
     await restore();
     await served(async (store) => {
