@@ -5,12 +5,6 @@ import { continueIfExpected } from '../http/server.ts';
 import type { Json } from '../model.ts';
 import { parseCandidateEvent, type ParsedEvent } from './candidate-event.ts';
 
-interface BodyLimits {
-  readonly maxBytes: number;
-  /** From the end of the headers to the end of the body. */
-  readonly timeoutMs: number;
-}
-
 /** `gone`: the connection ended, so nobody can be answered. */
 type BodyFault = 'too large' | 'too slow' | 'gone';
 
@@ -20,44 +14,58 @@ interface Body {
   readonly fault: BodyFault | null;
 }
 
-/** Not a body parser: those leave a slow sender unanswered, and can lose the answer to a body that is too large. */
-export function readBody(req: IncomingMessage, res: ServerResponse, limits: BodyLimits): Promise<Body> {
-  if (Number(req.headers['content-length'] ?? 0) > limits.maxBytes) {
+/**
+ * Not a body parser: those leave a slow sender unanswered, and can lose the answer to a body that is too large. `timeoutMs`:
+ * from the end of the headers to the end of the body.
+ */
+export function readBody(
+  req: IncomingMessage,
+  res: ServerResponse,
+  maxBytes: number,
+  timeoutMs: number,
+): Promise<Body> {
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) {
     return Promise.resolve({ bytes: Buffer.alloc(0), fault: 'too large' });
   }
   continueIfExpected(req, res);
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let length = 0;
-    const settle = (fault: BodyFault | null) => {
+    const settle = (fault: BodyFault | null = req.readableEnded ? null : 'gone') => {
       clearTimeout(timer);
       resolve({ bytes: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), fault });
     };
-    const timer = setTimeout(settle, limits.timeoutMs, 'too slow');
+    const timer = setTimeout(settle, timeoutMs, 'too slow');
     req.on('data', (chunk: Buffer) => {
       // Beyond the limit, read and drop: only a sender that has finished gets the answer.
-      if (length > limits.maxBytes) return;
+      if (length > maxBytes) return;
       length += chunk.length;
       chunks.push(chunk);
-      if (length > limits.maxBytes) settle('too large');
+      if (length > maxBytes) settle('too large');
     });
-    req.on('end', () => settle(null));
-    req.on('close', () => settle('gone'));
+    req.on('end', settle);
+    req.on('close', settle);
   });
 }
 
-type Content = Exclude<ParsedEvent, { faults: unknown }> | { readonly refusal: Refusal };
+/** `body`: what came of it. */
+type Content =
+  | Exclude<ParsedEvent, { faults: unknown }>
+  | { readonly refusal: Refusal; readonly body: Buffer };
 
 const jsonType = /^(?:application|text)\/(?:[^\s;/]+\+)?json\s*(?:;|$)/i;
 const byteOrderMark = '\uFEFF';
 
 /** The event in a body, or why it is refused. JSON is always UTF-8, and a `charset` has no meaning for it (RFC 8259, 11). */
 export function readContent(headers: IncomingHttpHeaders, { bytes, fault }: Body, maxBytes: number): Content {
-  const refuse = (status: number, detail: string) => ({ refusal: { status, detail } });
-  const encoding = headers['content-encoding'] ?? 'identity';
-  if (encoding.toLowerCase() !== 'identity') {
+  const refuse = (status: number, detail: string, more?: Partial<Refusal>) => ({
+    refusal: { status, detail, ...more },
+    body: bytes,
+  });
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     const detail = 'A body with a Content-Encoding is not supported; send it uncompressed.';
-    return { refusal: { status: 415, detail, headers: { 'accept-encoding': 'identity' } } };
+    return refuse(415, detail, { headers: { 'accept-encoding': 'identity' } });
   }
   if (!jsonType.test(headers['content-type'] ?? ''))
     return refuse(415, 'Expected the Content-Type application/json.');
@@ -81,6 +89,5 @@ export function readContent(headers: IncomingHttpHeaders, { bytes, fault }: Body
   }
   const content = parseCandidateEvent(json);
   if ('event' in content) return content;
-  const detail = 'The body is JSON but not a CandidateEvent.';
-  return { refusal: { status: 422, detail, faults: content.faults } };
+  return refuse(422, 'The body is JSON but not a CandidateEvent.', { faults: content.faults });
 }

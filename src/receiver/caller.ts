@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
-import type { TokenVerdict } from '../config/live/caller-tokens.ts';
+import { isIP, isIPv4 } from 'node:net';
+import type { CallerTokens } from '../config/live/caller-tokens.ts';
 import type { ReceiverConfig } from '../config/config.ts';
 import { addressList, listHas } from '../http/addresses.ts';
 import type { Refusal } from '../http/problem.ts';
@@ -49,12 +49,13 @@ function tokensOf(req: IncomingMessage): string[] {
   ];
 }
 
-/** Why this caller may not send events, if so; or what a person should know of one that may. `judge`: of its tokens. */
+/** Why this caller may not send events, if so; or what a person should know of one that may. */
 export function judgeCaller(
   req: IncomingMessage,
   gate: Gate,
   caller: Caller,
-  judge: (given: () => readonly string[]) => TokenVerdict,
+  tokens: Pick<CallerTokens, 'judge'>,
+  now: number,
 ): Refusal | { readonly warning: string } | null {
   if (req.method !== 'POST') {
     return { status: 405, detail: 'Events are sent with POST.', headers: { allow: 'POST' } };
@@ -62,7 +63,7 @@ export function judgeCaller(
   if (!gate.allows(caller.address)) {
     return { status: 403, detail: 'This address may not send events.' };
   }
-  const token = judge(() => tokensOf(req));
+  const token = tokens.judge(() => tokensOf(req), now);
   if (token === 'wrong') {
     const detail = 'The token is missing or wrong. Send it as ?token= or Authorization: Bearer.';
     return { status: 401, detail, headers: { 'www-authenticate': 'Bearer' } };
@@ -110,6 +111,7 @@ export function findCaller(peer: string, header: string | undefined, isTrusted: 
 
 /** Proxies write `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:4711`. */
 function addressIn(entry: string): string | null {
+  if (isIPv4(entry)) return entry;
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
   const address = bare.replace(/%.*$/, '');
   if (isIP(address) === 0) return null;
@@ -154,6 +156,7 @@ export interface Correlation {
   readonly unusable: string | null;
 }
 
+const noCorrelation: Correlation = { id: null, unusable: null };
 const genericHeaders = ['x-correlation-id', 'x-correlationid'];
 const usableId = /^[\x20-\x7e]{1,200}$/;
 
@@ -161,7 +164,7 @@ const usableId = /^[\x20-\x7e]{1,200}$/;
 export function correlationOf(headers: IncomingHttpHeaders, setting: string): Correlation {
   const name = setting === 'auto' ? findHeader(headers) : setting;
   const value = name !== undefined && Object.hasOwn(headers, name) ? headers[name] : undefined;
-  if (value === undefined || value === '') return { id: null, unusable: null };
+  if (value === undefined || value === '') return noCorrelation;
   if (typeof value === 'string' && usableId.test(value)) return { id: value, unusable: null };
   return { id: null, unusable: `${name} is not 1 to 200 printable ASCII characters, so it was not used` };
 }

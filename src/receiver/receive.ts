@@ -75,79 +75,88 @@ export function receiving(parts: ReceiveParts): Receive {
   const { tokens, inbox, accessLog, metrics, retryAfterS, bodyTimeoutMs } = parts;
   let placesForRefused = parts.mostRefused;
 
-  async function contentOf(req: IncomingMessage, res: ServerResponse, maxBytes: number, timeoutMs: number) {
-    const body = await readBody(req, res, { maxBytes, timeoutMs });
-    const content = readContent(req.headers, body, maxBytes);
-    return 'refusal' in content ? { ...content, body: body.bytes } : content;
-  }
-
-  async function store(received: ReceivedEvent): Promise<Acceptance | RefusedReply> {
-    try {
-      return await inbox.accept(received);
-    } catch (error) {
-      // After any error, even a bug, the event is not stored and the sender has to try again.
-      const detail = 'The event could not be stored. Send it again.';
-      const refusal = { status: 503, detail, headers: { 'retry-after': String(retryAfterS) } };
-      return { refusal, event: received, error: error instanceof Error ? error : new Error(String(error)) };
-    }
-  }
-
-  async function answerTo(
+  /** Of a refused caller, as people have to know of events that were refused. */
+  async function readRefused(
     req: IncomingMessage,
     res: ServerResponse,
-    { maxBodyBytes }: ReceiverConfig,
-    refusal: Refusal | null,
-    received: Omit<ReceivedEvent, 'event' | 'raw'>,
-  ): Promise<Acceptance | RefusedReply> {
-    if (!refusal) {
-      const content = await contentOf(req, res, maxBodyBytes, bodyTimeoutMs);
-      return 'refusal' in content ? content : store({ ...content, ...received });
-    }
+    maxBytes: number,
+    refusal: Refusal,
+    known: Omit<ReceivedEvent, 'event' | 'raw'>,
+  ): Promise<RefusedReply> {
     if (refusalReasons[refusal.status] === undefined || placesForRefused === 0) return { refusal };
-    // People have to know of events that were refused.
     placesForRefused -= 1;
-    const content = await contentOf(req, res, maxBodyBytes, Math.min(bodyTimeoutMs, refusedBodyMs)).finally(
+    const body = await readBody(req, res, maxBytes, Math.min(bodyTimeoutMs, refusedBodyMs)).finally(
       () => (placesForRefused += 1),
     );
+    const content = readContent(req.headers, body, maxBytes);
     return 'event' in content
-      ? { refusal, event: { ...content, ...received } }
+      ? { refusal, event: { ...content, ...known } }
       : { refusal, body: content.body };
   }
 
+  function notStored(event: ReceivedEvent, error: unknown): RefusedReply {
+    // After any error, even a bug, the event is not stored and the sender has to try again.
+    const detail = 'The event could not be stored. Send it again.';
+    const refusal = { status: 503, detail, headers: { 'retry-after': String(retryAfterS) } };
+    return { refusal, event, error: error instanceof Error ? error : new Error(String(error)) };
+  }
+
+  // One async function for all of it: each event is one of these.
   return async (req, res, config) => {
-    const [startedMs, receivedAt] = [performance.now(), parts.now()];
+    const startedMs = performance.now();
+    const receivedAt = parts.now();
+    const { maxBodyBytes } = config;
     const gate = gateOf(config);
     const caller = gate.callerOf(req);
     // A proxy may write anything, of any length, in place of an address.
     const address = caller.address ?? (caller.hops.at(-1) ?? '').slice(0, 60);
     const { id: correlationId, unusable } = correlationOf(req.headers, config.correlationHeader);
     const traceparent = readTraceparent(req.headers['traceparent'] as string | undefined);
-    const received = { correlationId, traceparent, receivedAt };
-    const judged = judgeCaller(req, gate, caller, (given) => tokens.judge(given, receivedAt));
-    const refused = judged && 'status' in judged ? judged : null;
-    const former = judged && 'warning' in judged ? judged.warning : null;
-    const answer = await answerTo(req, res, config, refused, received);
+    const judged = judgeCaller(req, gate, caller, tokens, receivedAt);
+    let answer: Acceptance | RefusedReply;
+    if (judged && 'status' in judged) {
+      const known = { correlationId, traceparent, receivedAt };
+      answer = await readRefused(req, res, maxBodyBytes, judged, known);
+    } else {
+      const content = readContent(
+        req.headers,
+        await readBody(req, res, maxBodyBytes, bodyTimeoutMs),
+        maxBodyBytes,
+      );
+      if ('refusal' in content) answer = content;
+      else {
+        const { event, raw } = content;
+        const received = { event, raw, correlationId, traceparent, receivedAt };
+        try {
+          answer = await inbox.accept(received);
+        } catch (error) {
+          answer = notStored(received, error);
+        }
+      }
+    }
 
-    if ('refusal' in answer) sendRefusal(req, res, answer);
-    else sendAcceptance(res, answer);
+    const refused = 'refusal' in answer ? answer : null;
+    const accepted = 'refusal' in answer ? null : answer;
+    if (accepted) sendAcceptance(res, accepted);
+    if (refused) sendRefusal(req, res, refused);
     const durationMs = performance.now() - startedMs;
     const outcome = outcomeOf(answer);
-    const warning = warningFor(answer) ?? former ?? unusable;
-    metrics.requests(outcome, durationMs / 1_000, refusedForOf(answer));
+    const former = judged && 'warning' in judged ? judged.warning : undefined;
+    metrics.requests(outcome, durationMs / 1_000, refused ? refusedForOf(refused) : undefined);
     // Never has the query, which may hold the token, or the whole body.
-    accessLog.write({
+    const line: RequestLine = {
       outcome,
       status: res.statusCode,
-      eventId: 'refusal' in answer ? null : answer.eventId,
+      eventId: accepted && accepted.eventId,
       correlationId,
       traceId: traceIn(traceparent, answer),
       address,
-      durationMs,
-      ...(warning !== null && { warning }),
-      ...('refusal' in answer && refusalDetails(answer, caller, config)),
-    });
-    if (!('refusal' in answer)) return;
-    const { event, body, refusal } = answer;
+      durationMs: Math.round(durationMs * 1_000) / 1_000,
+      warning: warningFor(answer) ?? former ?? unusable ?? undefined,
+    };
+    accessLog.write(refused ? { ...line, ...refusalDetails(refused, caller, config) } : line);
+    if (!refused) return;
+    const { event, body, refusal } = refused;
     const { status, faults, detail } = refusal;
     if (body !== undefined && keptStatuses.has(status))
       inbox.keepRejected({
@@ -184,10 +193,8 @@ function sendRefusal(req: IncomingMessage, res: ServerResponse, { refusal, body 
 export const refusedFor = { 401: 'token', 403: 'address', 404: 'path', 405: 'method' } as const;
 export type RefusedFor = (typeof refusedFor)[keyof typeof refusedFor];
 
-const refusedForOf = (answer: Acceptance | RefusedReply): RefusedFor | undefined =>
-  'refusal' in answer
-    ? (refusedFor as Partial<Record<number, RefusedFor>>)[answer.refusal.status]
-    : undefined;
+const refusedForOf = ({ refusal: { status } }: RefusedReply): RefusedFor | undefined =>
+  (refusedFor as Partial<Record<number, RefusedFor>>)[status];
 
 function outcomeOf(answer: Acceptance | RefusedReply): RequestResult {
   if (!('refusal' in answer)) return answer.duplicate ? 'duplicate' : 'accepted';
@@ -240,7 +247,7 @@ export interface RequestLine {
   readonly address: string;
   readonly durationMs: number;
   /** What a person should look at. Raises the level to warn. */
-  readonly warning?: string;
+  readonly warning?: string | undefined;
   readonly [more: string]: unknown;
 }
 
@@ -264,8 +271,7 @@ export class AccessLog {
   write(line: RequestLine): void {
     const suppressed = line.outcome === 'refused' ? this.#admit(line.status) : 0;
     if (suppressed === null) return;
-    const durationMs = Math.round(line.durationMs * 1_000) / 1_000;
-    const whole = { ...line, durationMs, ...(suppressed > 0 && { suppressed }) };
+    const whole = suppressed > 0 ? { ...line, suppressed } : line;
     if (line.warning === undefined) this.#log.info(whole, 'request');
     else this.#log.warn(whole, 'request');
   }

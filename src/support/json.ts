@@ -1,16 +1,16 @@
-import { isMap, type Json } from '../model.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 
 export type Path = readonly (string | number)[];
 
 const isTree = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** Whether maps and lists are nested more than `levels` deep. */
+/** Whether maps and lists are nested more than `levels` deep. Runs for every request. */
 export function nestsDeeper(value: Json, levels: number): boolean {
-  let trees: object[] = isTree(value) ? [value] : [];
-  for (let level = 1; trees.length > 0; level += 1) {
-    if (level > levels) return true;
-    trees = trees.flatMap((tree) => Object.values(tree).filter(isTree));
-  }
+  if (!isTree(value)) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) return value.some((inner: Json) => nestsDeeper(inner, levels - 1));
+  const map = value as JsonMap;
+  for (const key in map) if (nestsDeeper(map[key]!, levels - 1)) return true;
   return false;
 }
 
