@@ -11,8 +11,7 @@ interface QueuedWrite {
   readonly work: Work;
   /** By performance.now(). */
   readonly queuedAt: number;
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: unknown) => void;
+  readonly ended: PromiseWithResolvers<unknown>;
 }
 
 export interface GroupCommitLimits {
@@ -73,12 +72,11 @@ export class GroupCommit {
     if (length >= this.#limits.maxQueued)
       return Promise.reject(new StoreUnavailable(`${length} writes wait for ${this.#on} already.`));
     this.queued += 1;
-    return new Promise<T>((resolve, reject) => {
-      const resolveWith = resolve as (result: unknown) => void;
-      this.#queue.push({ work, queuedAt: performance.now(), resolve: resolveWith, reject });
-      if (!mayWait || this.#limits.mayWaitMs === 0 || length >= manyWaiting) this.#hurry();
-      else this.#timer ??= setTimeout(() => this.#hurry(), this.#limits.mayWaitMs);
-    });
+    const ended = Promise.withResolvers<unknown>();
+    this.#queue.push({ work, queuedAt: performance.now(), ended });
+    if (!mayWait || this.#limits.mayWaitMs === 0 || length >= manyWaiting) this.#hurry();
+    else this.#timer ??= setTimeout(() => this.#hurry(), this.#limits.mayWaitMs);
+    return ended.promise as Promise<T>;
   }
 
   #hurry(): void {
@@ -130,7 +128,7 @@ export class GroupCommit {
       const results = await this.#commit(works, batch[0]!.queuedAt);
       this.commits += 1;
       this.queued -= batch.length;
-      batch.forEach((write, place) => write.resolve(results[place]));
+      batch.forEach(({ ended }, place) => ended.resolve(results[place]));
     } catch (error) {
       if (batch.length > 1 && !(error instanceof StoreUnavailable)) {
         // A bug in one of them. Slower, and seldom.
@@ -138,7 +136,7 @@ export class GroupCommit {
         return;
       }
       this.queued -= batch.length;
-      for (const write of batch) write.reject(error);
+      for (const { ended } of batch) ended.reject(error);
     }
   }
 
