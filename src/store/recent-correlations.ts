@@ -1,5 +1,3 @@
-import type { CandidateEvent } from '../model.ts';
-
 /** Stands for several contents. */
 const several = Symbol('several');
 
@@ -17,9 +15,8 @@ export class RecentCorrelations {
     this.#generationSize = generationSize;
   }
 
-  /** Returns whether the id was used for another content, too. Noting the same event again changes nothing. */
-  note(correlationId: string, event: Pick<CandidateEvent, 'candidateId' | 'testId' | 'status'>): boolean {
-    const content = `${event.testId} ${event.status} ${event.candidateId}`;
+  /** Returns whether the id was used for another content, too. Noting the same again changes nothing. */
+  note(correlationId: string, content: string): boolean {
     const earlier = this.#young.get(correlationId) ?? this.#old.get(correlationId) ?? content;
     const reused = earlier !== content;
     if (this.#young.size >= this.#generationSize) {

@@ -179,9 +179,10 @@ export function* accept(
   correlations: RecentCorrelations,
 ): Operation<AcceptedArrival> {
   const { event, configId, byHand, lookups, begins = [] } = arrival;
-  const { candidateId, testId, status, correlationId, receivedAt } = event;
-  const key = candidateKey(candidateId);
-  yield* lock(`${testId} ${status} ${candidateId}`);
+  const { status, correlationId, receivedAt } = event;
+  const key = candidateKey(event.candidateId);
+  const content = nameOf(event);
+  yield* lock(content);
   if (lookups) yield* lockCandidate(key);
   // Nearly every event is the first of its content, which takes one statement.
   const insertFirst = insertEvent(event, key, null, configId);
@@ -189,7 +190,7 @@ export function* accept(
   let held = begins;
   if (begins.some(isLeased)) [seq, held] = yield* both(insertFirst, stillHeld(begins));
   else seq = yield* insertFirst;
-  const correlationReused = correlationId !== null && correlations.note(correlationId, event);
+  const correlationReused = correlationId !== null && correlations.note(correlationId, content);
   if (seq === undefined) {
     const again = yield* acceptAgain(arrival, key);
     if (typeof again !== 'number') return again;
@@ -244,6 +245,8 @@ function insertEvent(
   return insertIf(sql.insertEvent, ofEvent.values(event, [key, content, configId]));
 }
 
+const nameOf = ({ candidateId, testId, status }: Content): string => `${testId} ${status} ${candidateId}`;
+
 const isLeased = (begin: Begin | null): boolean => begin?.lease !== undefined;
 
 /** Which of these have an event. */
@@ -287,7 +290,7 @@ export function* loadCorrelations(): Operation<RecentCorrelations> {
   const correlations = new RecentCorrelations(recentCorrelations);
   const rows = yield* all(sql.newestCorrelations, loadedCorrelations);
   for (const row of rows.toReversed())
-    if (row.correlationId !== null) correlations.note(row.correlationId, row);
+    if (row.correlationId !== null) correlations.note(row.correlationId, nameOf(row));
   return correlations;
 }
 
