@@ -46,34 +46,33 @@ interface CallItem {
   readonly knowledge: Knowledge;
 }
 
-/** Makes one attempt at each delivery of a call, within the sink's time-out. Never throws. */
-export async function attemptAll(
+/** Makes one attempt at each delivery of a call, within the sink's time-out. Never rejects. */
+export function attemptAll(
   parts: AttemptParts,
   ready: readonly ReadyDelivery[],
   config: SinkConfig,
-  { holding, ticket }: Permission,
+  { holding, ticket: { probe: isProbe } }: Permission,
   now: number,
 ): Promise<AttemptEnd[]> {
   const { sinks, deadlines } = parts;
-  const abandoned = (ending: Ending) => ready.map(() => ending);
   const attempted = (signal: AbortSignal) => {
-    const items = ready.map((one) => itemOf(parts, one, config, { now, isProbe: ticket.probe, signal }));
-    return sinks.use(config, (sink) => attempt(sink, items));
+    const items = ready.map((one) => itemOf(parts, one, config, { now, isProbe, signal }));
+    return attempt(sinks, config, items);
   };
-  let endings: readonly Ending[];
-  try {
-    endings = await deadlines.run({ timeoutMs: config.timeoutMs, holding }, attempted, abandoned);
-  } catch (error) {
-    endings = abandoned({
-      outcome: sinkWide('unexpected', `The sink could not be connected: ${messageOf(error)}`),
-    });
-  }
-  return ready.map(({ claimed, prepared }, index) => {
-    const given = endings[index]!;
+  const abandoned = (ending: Ending) => ready.map(() => ending);
+  const endOf = ({ claimed, prepared }: ReadyDelivery, given: Ending): AttemptEnd => {
     const outcome = withNotes(prepared, sinks.judged(config.name, given.outcome));
     return { claimed, prepared, ending: outcome === given.outcome ? given : { ...given, outcome } };
-  });
+  };
+  return deadlines.run({ timeoutMs: config.timeoutMs, holding }, attempted, abandoned).then(
+    (endings) => ready.map((one, index) => endOf(one, endings[index]!)),
+    (error: unknown) => ready.map((one) => endOf(one, notConnected(error))),
+  );
 }
+
+const notConnected = (error: unknown): Ending => ({
+  outcome: sinkWide('unexpected', `The sink could not be connected: ${messageOf(error)}`),
+});
 
 function itemOf(
   parts: PrepareParts,
@@ -116,24 +115,34 @@ const notAsked: Knowledge = { kind: 'not asked' };
 
 /**
  * Asks the tool about deliveries that an earlier attempt may have sent, then sends those that have not arrived, once.
- * Endings come in the order of the items. Never throws: after a bug the outcome is `unknown`, because something may have
- * been sent.
+ * Endings come in the order of the items. Rejects only where the sink cannot be connected: after a bug the outcome is
+ * `unknown`, because something may have been sent.
  */
-async function attempt(sink: Sink<Json>, items: readonly CallItem[]): Promise<Ending[]> {
+async function attempt(
+  sinks: ConnectedSinks,
+  config: SinkConfig,
+  items: readonly CallItem[],
+): Promise<Ending[]> {
+  const connection = sinks.take(config);
   try {
-    const known = items.some(isUncertain) ? await ask(sink, items) : items;
-    const toSend = those(known, isToSend);
-    let outcomes: readonly (Outcome | undefined)[];
+    const sink: Sink<Json> = connection.sink ?? (await connection.connecting);
     try {
-      outcomes = await send(sink, toSend);
+      const known = items.some(isUncertain) ? await ask(sink, items) : items;
+      const toSend = those(known, isToSend);
+      let outcomes: readonly (Outcome | undefined)[];
+      try {
+        outcomes = await send(sink, toSend);
+      } catch (error) {
+        outcomes = toSend.map(() => failed(String(error)));
+      }
+      let place = 0;
+      return known.map((item) => (isToSend(item) ? sent(sink, item, outcomes[place++]) : notSent(item)));
     } catch (error) {
-      outcomes = toSend.map(() => failed(String(error)));
+      const unsure: Knowledge = { kind: 'unsure', detail: '' };
+      return items.map((item) => sent(sink, { ...item, knowledge: unsure }, failed(String(error))));
     }
-    let place = 0;
-    return known.map((item) => (isToSend(item) ? sent(sink, item, outcomes[place++]) : notSent(item)));
-  } catch (error) {
-    const unsure: Knowledge = { kind: 'unsure', detail: '' };
-    return items.map((item) => sent(sink, { ...item, knowledge: unsure }, failed(String(error))));
+  } finally {
+    sinks.giveBack(connection);
   }
 }
 

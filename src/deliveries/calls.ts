@@ -65,7 +65,7 @@ export class Calls {
       stored: ({ duplicate, claims }) => {
         for (const [index, one] of taken.entries()) {
           const claim = claims[index];
-          if (one && claim) void this.carryOut([claim], one);
+          if (one && claim) this.carryOut([claim], one);
           else if (one) this.#giveBack(one);
           else if (!duplicate) this.#parts.wake();
         }
@@ -102,19 +102,27 @@ export class Calls {
    * Carries out one call and learns from its outcomes. If a bug keeps an outcome from being recorded, the delivery stays
    * `sending` until the next start rescues it. Ending the process instead would disturb all other attempts.
    */
-  async carryOut(call: readonly Claim[], permitted: Permitted): Promise<void> {
-    const { sink, ticket } = permitted;
-    const { traffic, strays, sinkChanged, wake } = this.#parts;
-    const { clock, callFailed, sinks, shutdown } = this.#parts.call;
+  carryOut(call: readonly Claim[], permitted: Permitted): void {
+    const { call: parts, strays } = this.#parts;
     for (const { delivery } of call) strays.begun(delivery.id);
-    const waitMs = ticket.startAt - clock.elapsed();
-    if (waitMs > 0) await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
-    let ended: readonly DeliveryOutcome[] = [];
-    try {
-      ended = await makeCall(this.#parts.call, call, sink, permitted);
-    } catch (error) {
-      callFailed(error);
-    }
+    const begin = () =>
+      void makeCall(parts, call, permitted.sink, permitted).then(
+        (ended) => this.#ended(call, permitted, ended),
+        (error: unknown) => this.#failed(call, permitted, error),
+      );
+    const waitMs = permitted.ticket.startAt - parts.clock.elapsed();
+    if (waitMs > 0) parts.clock.after(waitMs, begin);
+    else begin();
+  }
+
+  #failed(call: readonly Claim[], permitted: Permitted, error: unknown): void {
+    this.#parts.call.callFailed(error);
+    this.#ended(call, permitted, []);
+  }
+
+  #ended(call: readonly Claim[], { sink, ticket }: Permitted, ended: readonly DeliveryOutcome[]): void {
+    const { traffic, strays, sinkChanged, wake } = this.#parts;
+    const { clock, sinks, shutdown } = this.#parts.call;
     // Outcomes of aborted attempts say nothing about the sink.
     const conclusive = shutdown.aborted ? [] : ended;
     const usage = sinks.takeUsage(ticket.key.sink);

@@ -52,21 +52,18 @@ export class ConnectedSinks {
     this.#refreshTokens = refreshTokens;
   }
 
-  /** Runs `use` with the connected sink. Rejects if connecting fails; the next call tries again. */
-  async use<T>(config: SinkConfig, use: (sink: AnySink) => Promise<T>): Promise<T> {
+  /** The connection to a sink, for one who gives it back. If connecting fails, the next one connects again. */
+  take(config: SinkConfig): Connection {
     const connection = this.#connection(config);
     connection.users += 1;
-    try {
-      const sink = (connection.sink ??= await connection.connecting);
-      try {
-        return await use(sink);
-      } finally {
-        this.#count(config.name, sink.usage?.());
-      }
-    } finally {
-      connection.users -= 1;
-      this.#closeIfUnused(connection);
-    }
+    return connection;
+  }
+
+  giveBack(connection: Connection): void {
+    const { config, sink } = connection;
+    if (sink) this.#count(config.name, sink.usage?.());
+    connection.users -= 1;
+    this.#closeIfUnused(connection);
   }
 
   /** Of a config that was loaded: returns the sinks that have other secrets than before. */
@@ -141,7 +138,10 @@ export class ConnectedSinks {
       outdated: false,
     };
     this.#connections.set(config.name, connection);
-    connection.connecting.catch(() => this.#forget(connection));
+    connection.connecting.then(
+      (sink) => (connection.sink = sink),
+      () => this.#forget(connection),
+    );
     return connection;
   }
 
@@ -194,7 +194,15 @@ export async function faultOf(
 ): Promise<string | null> {
   const abandoned = (): LiveCheck[] => [{ ok: false, what: 'check', detail: 'There was no answer in time.' }];
   try {
-    const check = (signal: AbortSignal) => sinks.use(sink, (connected) => connected.check([], signal));
+    const check = async (signal: AbortSignal) => {
+      const connection = sinks.take(sink);
+      try {
+        const connected = await connection.connecting;
+        return await connected.check([], signal);
+      } finally {
+        sinks.giveBack(connection);
+      }
+    };
     const checks = await deadlines.run({ timeoutMs: sink.timeoutMs, holding }, check, abandoned);
     const failed = checks.find(({ ok }) => !ok);
     if (!failed) return null;

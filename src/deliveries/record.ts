@@ -64,7 +64,7 @@ export async function recordAll(
   const records: AttemptRecord[] = [];
   for (const one of attempted) {
     try {
-      const alone = recorded(parts, [one], context);
+      const alone = Promise.try(recorded, parts, [one], context);
       records.push(...(await alone.catch(() => recorded(parts, [withoutDetails(one)], context))));
     } catch (error) {
       // Another attempt could send it again and again.
@@ -75,20 +75,24 @@ export async function recordAll(
   return records;
 }
 
-async function recorded(
+/** Not an async function: each call is one of these. Throws or rejects. */
+function recorded(
   parts: RecordParts,
   attempted: readonly MaskedAttempt[],
   context: CallContext,
 ): Promise<readonly AttemptRecord[]> {
   const settled = attempted.map((one) => settledBy(parts, one, context));
-  await retryStore(parts, () => {
+  const write = () => {
     const settledAt = parts.clock.now();
     const results = settled.map(({ result }) =>
       result.settledAt === settledAt ? result : { ...result, settledAt },
     );
     return parts.store.record(results, parts.mayWait());
-  });
-  return settled;
+  };
+  return write().then(
+    () => settled,
+    (error: unknown) => retryStore(parts, write, error).then(() => settled),
+  );
 }
 
 /** Of a sink missing from the config, all deliveries are rejected. */
@@ -138,23 +142,22 @@ export async function defer(
     until,
   }));
   try {
-    await retryStore(parts, () => parts.store.defer(deferrals, now));
+    const write = () => parts.store.defer(deferrals, now);
+    await write().catch((error: unknown) => retryStore(parts, write, error));
   } catch (error) {
     parts.callFailed(error);
   }
 }
 
-/** Retries while the store is unavailable: a lost outcome would mean sending again. */
-function retryStore(parts: RecordParts, write: () => Promise<void>): Promise<void> {
-  return write().catch(async (error: unknown) => {
-    // Anything else is a bug, which would fail for ever and hold the sink's slot.
-    if (!(error instanceof StoreUnavailable)) throw error;
-    parts.storeFailed(error);
-    // Left unrecorded at shutdown, the attempt is unknown at the next start.
-    if (parts.shutdown.aborted) return;
-    await new Promise<void>((resolve) => parts.clock.after(storeRetryMs, resolve));
-    await retryStore(parts, write);
-  });
+/** Writes again while the store is unavailable: a lost outcome would mean sending again. */
+async function retryStore(parts: RecordParts, write: () => Promise<void>, failure: unknown): Promise<void> {
+  // Anything else is a bug, which would fail for ever and hold the sink's slot.
+  if (!(failure instanceof StoreUnavailable)) throw failure;
+  parts.storeFailed(failure);
+  // Left unrecorded at shutdown, the attempt is unknown at the next start.
+  if (parts.shutdown.aborted) return;
+  await new Promise<void>((resolve) => parts.clock.after(storeRetryMs, resolve));
+  await write().catch((error: unknown) => retryStore(parts, write, error));
 }
 
 /**

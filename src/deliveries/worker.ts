@@ -323,7 +323,7 @@ export class Worker {
       for (let first = 0; first < claimed.length; first += batch) {
         const call = claimed.slice(first, first + batch);
         const ticket = this.#traffic.started(head, sink, this.#parts.clock.elapsed(), probe);
-        void this.#calls.carryOut(call, { sink, ticket, holding });
+        this.#calls.carryOut(call, { sink, ticket, holding });
         started += 1;
       }
     } catch (error) {

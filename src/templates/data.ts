@@ -68,7 +68,7 @@ const eventKeys = Object.keys(eventSpec) as (keyof Event)[];
 
 export function eventData(event: Event): EventData {
   const raw = withSafeMaps(event.raw) as JsonMap;
-  return told(eventSpec, eventKeys, { ...event, raw });
+  return told(eventSpec, eventKeys, raw === event.raw ? event : { ...event, raw });
 }
 
 /**
@@ -79,18 +79,24 @@ const asPrimitive = {
   [Symbol.toPrimitive]: (wanted: string) => (wanted === 'number' ? Number.NaN : '[object Object]'),
 };
 
-/** The value, or a copy where it has such maps. */
+/** The value, or a copy where it has such maps. Nearly none has: looking costs nothing. */
 function withSafeMaps(value: Json): Json {
-  if (Array.isArray(value)) {
-    const entries = value.map(withSafeMaps);
-    return entries.every((entry, index) => entry === value[index]) ? value : entries;
-  }
+  return hasUnsafeMaps(value) ? safeCopy(value) : value;
+}
+
+function hasUnsafeMaps(value: Json): boolean {
+  if (Array.isArray(value)) return value.some(hasUnsafeMaps);
+  if (!isMap(value)) return false;
+  for (const key in value)
+    if (key === 'toString' || key === 'valueOf' || hasUnsafeMaps(value[key]!)) return true;
+  return false;
+}
+
+function safeCopy(value: Json): Json {
+  if (Array.isArray(value)) return value.map(safeCopy);
   if (!isMap(value)) return value;
-  const safe = Object.entries(value).map(([key, inner]) => [key, withSafeMaps(inner)] as const);
-  const isSafe = safe.every(([key, inner]) => inner === value[key]);
+  const copy = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, safeCopy(inner)]));
   const isOrdinary = !Object.hasOwn(value, 'toString') && !Object.hasOwn(value, 'valueOf');
-  if (isSafe && isOrdinary) return value;
-  const copy = Object.fromEntries(safe);
   return isOrdinary ? copy : Object.setPrototypeOf(copy, asPrimitive);
 }
 

@@ -188,7 +188,12 @@ test('calls that end together take what the tool counted for them, and no more',
   // The account is known once the sink was used.
   for (const together of [1, 2]) {
     const tickets = Array.from({ length: together }, () => traffic.reserve(one, counting, 0)!);
-    const calls = tickets.map(() => sinks.use(counting, (connected) => connected.deliver(request)));
+    const calls = tickets.map(async () => {
+      const connection = sinks.take(counting);
+      const connected = await connection.connecting;
+      await connected.deliver(request);
+      sinks.giveBack(connection);
+    });
     await Promise.all(calls);
     for (const ticket of tickets) traffic.ended(ticket, ended, counting, 0, sinks.takeUsage('tool'));
   }
