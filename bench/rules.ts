@@ -69,7 +69,7 @@ function slackAction(rule: string): Action {
   const { fields } = compileFields(written, { channel: plain }, { test: new Set(['id', 'channel']) });
   if (!fields) throw new Error('the template of the benchmark is faulty');
   const lane: Action['lane'] = (data) => {
-    const rendered = fields.render(data, ['channel']);
+    const rendered = fields.render(data(), ['channel']);
     return 'fault' in rendered ? 'slack' : `slack ${JSON.stringify(rendered.fields['channel'])}`;
   };
   const render: Action['render'] = (data) => fields.render(data);

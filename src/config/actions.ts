@@ -277,7 +277,7 @@ function toAction(
     mask(text) === text ? text : `*** ${contentId(text).slice(0, 16)}`;
   /** What separates digests of one action, besides time and `by`. */
   const apart = {
-    place(data: Parameters<Action['lane']>[0]) {
+    place(data: Parameters<Action['render']>[0]) {
       const rendered = fields.render(data, placeKeysOf(connector));
       return 'fault' in rendered ? null : rendered.fields;
     },
@@ -295,7 +295,7 @@ function toAction(
     render: (data) => fields.render(data),
     lane(data) {
       if (!connector.lane) return sink;
-      const rendered = fields.render(data, connector.laneKeys);
+      const rendered = fields.render(data(), connector.laneKeys);
       if ('fault' in rendered) return sink;
       const lane = connector.lane({ ...fixed, ...rendered.fields });
       return lane === '' ? sink : `${sink} ${conceal(lane)}`;

@@ -229,7 +229,7 @@ async function plans(
     const facts = new Map(story ? [[story.event.id, foundBy(story.lookups)]] : []);
     const about: About = { events: story ? [story.event] : [], facts, notice };
     if (ofToday.unusable !== undefined) return cannotUse(ofToday.unusable);
-    const lane = ofToday.lane(dataOf(ofToday, about, plan, now));
+    const lane = ofToday.lane(() => dataOf(ofToday, about, plan, now));
     const { connector, action: place } = ofToday;
     const planned = { rule, action: place, sink, connector, lane, dueAt: now, group: null, groupMax: null };
     return { deliveryId: delivery.id, configId: plan.id, planned };

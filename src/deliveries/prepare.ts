@@ -258,12 +258,12 @@ export function prepare(
   { connector, options }: Pick<SinkConfig, 'connector' | 'options'>,
   now: number,
 ): PreparedMessage | Outcome {
-  const rendered = action.render(dataOf(action, about, plan, now));
+  const data = dataOf(action, about, plan, now);
+  const rendered = action.render(data);
   if ('fault' in rendered) {
     return rejected('invalid', rendered.fault, 'Fix the template in the config, then replay this delivery.');
   }
   const { events, notice } = about;
-  const [first] = events;
   const timeZone = timeZoneOf(action, plan);
   // Without what says who the candidate is.
   const isPublic = (lookup: string, field: string) =>
@@ -272,7 +272,7 @@ export function prepare(
     plan.lookups.size === 0 ? null : events.map((event) => toldFacts(factsOf(about, event), isPublic));
   const subject: Subject = notice
     ? { kind: 'notice', notice: noticeFields(notice, saidLate(notice, action, plan, now)) }
-    : action.digest || !first
+    : action.digest || !('event' in data)
       ? {
           kind: 'digest',
           events: events.map(eventData),
@@ -280,8 +280,8 @@ export function prepare(
           csv: () => digestCsv(events, (id) => textAt(plan.test(id), 'name'), action.rule, timeZone),
         }
       : facts
-        ? { kind: 'event', event: eventData(first), facts: facts[0]! }
-        : { kind: 'event', event: eventData(first) };
+        ? { kind: 'event', event: data.event, facts: facts[0]! }
+        : { kind: 'event', event: data.event };
   const composed = connector.compose(rendered.fields, { deliveryId, subject }, options);
   if ('rejected' in composed) return composed.rejected;
   return {

@@ -87,8 +87,11 @@ export interface Action extends ActionRef {
   readonly hours: Hours | null;
   /** Null if each event gets its own message. */
   readonly digest: Digest | null;
-  /** The lane of a delivery. The sink's name if the connector has no lanes or the lane's template fails. */
-  lane(data: AnyTemplateData): string;
+  /**
+   * The lane of a delivery. The sink's name if the connector has no lanes or the lane's template fails. Most need no data to
+   * say it.
+   */
+  lane(data: () => AnyTemplateData): string;
   /** Every key of the action with its templates rendered, or why one failed. */
   render(data: AnyTemplateData): RenderResult;
   /** Who gets its message; null if a template fails. Without data, as the config has it. */

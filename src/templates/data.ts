@@ -114,30 +114,20 @@ export function sampleEvent(fields: Partial<CandidateEvent>, receivedAt: number)
   return { ...unknownOfEvent, ...sent, id, candidateNumericalId, raw, receivedAt };
 }
 
-/**
- * The data of an action of `rule`, which is `unmatched` for the actions of `unmatched:`. Each part is made when it is
- * read: deciding passes it to every lane, and most lanes are constant.
- */
-export function templateData(
+/** The data of an action of `rule`, which is `unmatched` for the actions of `unmatched:`. */
+export const templateData = (
   event: Event,
   test: JsonMap,
   facts: Facts,
   rule: string,
   now: number,
-): TemplateData {
-  let data: EventData | undefined;
-  return {
-    ...fieldsOf(facts),
-    get event() {
-      return (data ??= eventData(event));
-    },
-    test: testWith(test, facts),
-    rule: { name: rule },
-    get now() {
-      return new Date(now).toISOString();
-    },
-  };
-}
+): TemplateData => ({
+  ...fieldsOf(facts),
+  event: eventData(event),
+  test: testWith(test, facts),
+  rule: { name: rule },
+  now: new Date(now).toISOString(),
+});
 
 /** What was found out, by the names of look-ups and fields. Without look-ups it must cost nothing. */
 const fieldsOf = (facts: Facts) =>

@@ -50,9 +50,9 @@ describe('the plan of a config', () => {
   });
 
   test('gives each delivery a lane that begins with its sink', () => {
-    expect(first?.lane(dataOf(config, 'first'))).toBe('page #eight');
-    expect(first?.lane(dataOf(config, 'first', 7))).toBe('page #all');
-    expect(second?.lane(dataOf(config, 'first'))).toBe('page');
+    expect(first?.lane(() => dataOf(config, 'first'))).toBe('page #eight');
+    expect(first?.lane(() => dataOf(config, 'first', 7))).toBe('page #all');
+    expect(second?.lane(() => dataOf(config, 'first'))).toBe('page');
   });
 
   test('names the place of each action', () => {

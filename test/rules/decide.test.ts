@@ -21,7 +21,10 @@ function action(rule: string, index: number, sink: string): Action {
     connector: 'slack',
     hours: null,
     digest: null,
-    lane: (data) => ('event' in data ? laneOf(sink, data) : sink),
+    lane(dataOf) {
+      const data = dataOf();
+      return 'event' in data ? laneOf(sink, data) : sink;
+    },
     render: () => ({ fields: {} }),
     audience: () => null,
   };
