@@ -3,14 +3,14 @@ import type { Config } from './config/config.ts';
 import { networkOf } from './http/addresses.ts';
 import { lookupsOf } from './lookups/deciding.ts';
 import { eventIds, refusedIds } from './support/ids.ts';
-import { type Event, type JsonMap, noFacts, unknownOfEvent } from './model.ts';
+import { type Event, type JsonMap, noFacts } from './model.ts';
 import type { WholeRefusedEvent } from './model/notices.ts';
 import type { Worker } from './deliveries/worker.ts';
 import type { Inbox, ReceivedEvent } from './receiver/receive.ts';
 import type { RefusedFigures } from './ops/refused.ts';
 import { decide } from './rules/decide.ts';
 import { keptRejected } from './store/operations/receiving.ts';
-import type { Acceptance, Arrival, By, Store } from './store/store.ts';
+import type { Acceptance, AcceptedArrival, Arrival, By, Store } from './store/store.ts';
 
 const keptBodyLength = 2048;
 
@@ -47,30 +47,41 @@ export function accepting({
   mayWait,
   nextId = eventIds(),
 }: Omit<IntakeParts, 'refused' | 'log'>): Accept {
-  return async ({ event: received, raw, correlationId: given, traceparent, receivedAt }, byHand) => {
-    const { plan, idempotency } = config();
-    // Some senders put their token into every header. It must not be stored or shown.
-    const correlationId = given && config().mask(given);
-    const id = nextId(receivedAt);
-    const event: Event = { ...unknownOfEvent, id, ...received, raw, correlationId, traceparent, receivedAt };
+  return async (received, byHand) => {
+    const { plan, idempotency, mask } = config();
+    const { correlationId: given, receivedAt } = received;
+    const { candidateId, candidateNumericalId, testId, status } = received.event;
+    const event: Event = {
+      id: nextId(receivedAt),
+      candidateId,
+      candidateNumericalId,
+      testId,
+      status,
+      receivedAt,
+      // Some senders put their token into every header. It must not be stored or shown.
+      correlationId: given && mask(given),
+      traceparent: received.traceparent,
+      raw: received.raw,
+    };
     const deliveries = decide(plan, event, noFacts, receivedAt);
     const lookups = lookupsOf(plan, event) ?? (mayWait?.() ? { asked: [], until: null } : undefined);
     const reservation = worker?.reserve(lookups && lookups.asked.length > 0 ? lookups.asked : deliveries);
-    const begins = reservation && { begins: reservation.begins };
-    const { windowMs } = byHand ?? idempotency;
     const arrival = {
       event,
       configId: plan.id,
       deliveries,
-      ...begins,
-      windowMs,
-      ...(lookups && { lookups }),
-      ...(byHand && { byHand }),
+      begins: reservation?.begins,
+      windowMs: (byHand ?? idempotency).windowMs,
+      lookups,
+      byHand,
     };
-    const accepted = await store.accept(arrival).catch((error: unknown) => {
+    let accepted: AcceptedArrival;
+    try {
+      accepted = await store.accept(arrival);
+    } catch (error) {
       reservation?.failed();
       throw error;
-    });
+    }
     reservation?.stored(accepted);
     if (accepted.undecided) undecided?.();
     return accepted;

@@ -195,8 +195,8 @@ const wrapped: Escaping = {
   meaningOf: () => '',
 };
 
-/** Most texts have none of these, so that they are read no further. A line's own end is no escape. */
-const mayBeEscaped = /[\\%&=<]|\n[^]/;
+/** Most texts have none of these, so that they are read no further. */
+const mayBeEscaped = /[\\%&=\n<]/;
 const escapings = [commonEscapes, quotedPrintable, wrapped];
 
 const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' };

@@ -41,12 +41,12 @@ export interface Arrival {
    * Which of them, or of its look-ups if it has any, are claimed with it: their intent to send is on disk with the event.
    * Default: none.
    */
-  readonly begins?: readonly (Begin | null)[];
+  readonly begins?: readonly (Begin | null)[] | undefined;
   readonly windowMs: number;
   /** Only where the config has look-ups. */
-  readonly lookups?: Lookups;
+  readonly lookups?: Lookups | undefined;
   /** A person takes it in. The audit gets a line with its deliveries; one that is a duplicate leaves nothing. */
-  readonly byHand?: { readonly action: ChangeKind; readonly by: By };
+  readonly byHand?: { readonly action: ChangeKind; readonly by: By } | undefined;
 }
 
 /** A delivery that is claimed by the transaction that stores it. */
