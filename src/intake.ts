@@ -47,7 +47,7 @@ export function accepting({
   mayWait,
   nextId = eventIds(),
 }: Omit<IntakeParts, 'refused' | 'log'>): Accept {
-  return async (received, byHand) => {
+  return (received, byHand) => {
     const { plan, idempotency, mask } = config();
     const { correlationId: given, receivedAt } = received;
     const { candidateId, candidateNumericalId, testId, status } = received.event;
@@ -75,16 +75,15 @@ export function accepting({
       lookups,
       byHand,
     };
-    let accepted: AcceptedArrival;
-    try {
-      accepted = await store.accept(arrival);
-    } catch (error) {
+    const stored = (accepted: AcceptedArrival): Acceptance => {
+      reservation?.stored(accepted);
+      if (accepted.undecided) undecided?.();
+      return accepted;
+    };
+    return store.accept(arrival).then(stored, (error: unknown) => {
       reservation?.failed();
       throw error;
-    }
-    reservation?.stored(accepted);
-    if (accepted.undecided) undecided?.();
-    return accepted;
+    });
   };
 }
 

@@ -7,7 +7,8 @@ import { deliveryStates, lookupOf } from '../model.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import { isFailing } from '../ops/needs.ts';
 import { pausesOfPeople } from '../ops/pauses.ts';
-import { type RefusedFor, refusedFor, type RequestResult, requestResults } from '../receiver/receive.ts';
+import { type RequestResult, requestResults } from '../receiver/access-log.ts';
+import { type RefusedFor, refusedFor } from '../receiver/receive.ts';
 import type { Store } from '../store/store.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;

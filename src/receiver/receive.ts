@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Logger } from 'pino';
 import type { CallerTokens } from '../config/live/caller-tokens.ts';
 import type { ReceiverConfig } from '../config/config.ts';
 import { answerProblem, faultLines, hangUp, type Refusal } from '../http/problem.ts';
@@ -7,6 +6,7 @@ import type { CandidateEvent, JsonMap } from '../model.ts';
 import type { RefusedEvents } from '../model/notices.ts';
 import { type Acceptance, type RejectedRequest, StoreUnavailable } from '../store/store.ts';
 import { readTraceparent, traceIdOf } from '../support/trace.ts';
+import type { AccessLog, RequestLine, RequestResult } from './access-log.ts';
 import { readBody, readContent } from './body.ts';
 import { type Caller, correlationOf, explainAddress, gateOf, judgeCaller } from './caller.ts';
 
@@ -61,6 +61,18 @@ interface RefusedReply {
   readonly error?: Error;
 }
 
+/** What is known of a request before its body is read. */
+interface Head extends Omit<ReceivedEvent, 'event' | 'raw'> {
+  readonly startedMs: number;
+  readonly caller: Caller;
+  /** As it is logged. */
+  readonly address: string;
+  /** Why it is refused, whatever its body is. */
+  readonly refusal: Refusal | null;
+  /** What a person should know of it all the same. */
+  readonly warning: string | null;
+}
+
 /** Anybody may call, so what refused callers send is read within bounds. */
 const refusedBodyMs = 5000;
 
@@ -75,13 +87,28 @@ export function receiving(parts: ReceiveParts): Receive {
   const { tokens, inbox, accessLog, metrics, retryAfterS, bodyTimeoutMs } = parts;
   let placesForRefused = parts.mostRefused;
 
+  function headOf(req: IncomingMessage, config: ReceiverConfig): Head {
+    const startedMs = performance.now();
+    const receivedAt = parts.now();
+    const gate = gateOf(config);
+    const caller = gate.callerOf(req);
+    // A proxy may write anything, of any length, in place of an address.
+    const address = caller.address ?? (caller.hops.at(-1) ?? '').slice(0, 60);
+    const { id: correlationId, unusable } = correlationOf(req.headers, config.correlationHeader);
+    const traceparent = readTraceparent(req.headers['traceparent'] as string | undefined);
+    const judged = judgeCaller(req, gate, caller, tokens, receivedAt);
+    const refusal = judged && 'status' in judged ? judged : null;
+    const warning = judged && 'warning' in judged ? judged.warning : unusable;
+    return { startedMs, receivedAt, caller, address, correlationId, traceparent, refusal, warning };
+  }
+
   /** Of a refused caller, as people have to know of events that were refused. */
   async function readRefused(
     req: IncomingMessage,
     res: ServerResponse,
     maxBytes: number,
     refusal: Refusal,
-    known: Omit<ReceivedEvent, 'event' | 'raw'>,
+    head: Head,
   ): Promise<RefusedReply> {
     if (refusalReasons[refusal.status] === undefined || placesForRefused === 0) return { refusal };
     placesForRefused -= 1;
@@ -90,7 +117,7 @@ export function receiving(parts: ReceiveParts): Receive {
     );
     const content = readContent(req.headers, body, maxBytes);
     return 'event' in content
-      ? { refusal, event: { ...content, ...known } }
+      ? { refusal, event: receivedBy(head, content) }
       : { refusal, body: content.body };
   }
 
@@ -101,47 +128,19 @@ export function receiving(parts: ReceiveParts): Receive {
     return { refusal, event, error: error instanceof Error ? error : new Error(String(error)) };
   }
 
-  // One async function for all of it: each event is one of these.
-  return async (req, res, config) => {
-    const startedMs = performance.now();
-    const receivedAt = parts.now();
-    const { maxBodyBytes } = config;
-    const gate = gateOf(config);
-    const caller = gate.callerOf(req);
-    // A proxy may write anything, of any length, in place of an address.
-    const address = caller.address ?? (caller.hops.at(-1) ?? '').slice(0, 60);
-    const { id: correlationId, unusable } = correlationOf(req.headers, config.correlationHeader);
-    const traceparent = readTraceparent(req.headers['traceparent'] as string | undefined);
-    const judged = judgeCaller(req, gate, caller, tokens, receivedAt);
-    let answer: Acceptance | RefusedReply;
-    if (judged && 'status' in judged) {
-      const known = { correlationId, traceparent, receivedAt };
-      answer = await readRefused(req, res, maxBodyBytes, judged, known);
-    } else {
-      const content = readContent(
-        req.headers,
-        await readBody(req, res, maxBodyBytes, bodyTimeoutMs),
-        maxBodyBytes,
-      );
-      if ('refusal' in content) answer = content;
-      else {
-        const { event, raw } = content;
-        const received = { event, raw, correlationId, traceparent, receivedAt };
-        try {
-          answer = await inbox.accept(received);
-        } catch (error) {
-          answer = notStored(received, error);
-        }
-      }
-    }
-
+  function finish(
+    req: IncomingMessage,
+    res: ServerResponse,
+    config: ReceiverConfig,
+    { startedMs, receivedAt, caller, address, correlationId, traceparent, warning }: Head,
+    answer: Acceptance | RefusedReply,
+  ): void {
     const refused = 'refusal' in answer ? answer : null;
     const accepted = 'refusal' in answer ? null : answer;
     if (accepted) sendAcceptance(res, accepted);
     if (refused) sendRefusal(req, res, refused);
     const durationMs = performance.now() - startedMs;
     const outcome = outcomeOf(answer);
-    const former = judged && 'warning' in judged ? judged.warning : undefined;
     metrics.requests(outcome, durationMs / 1_000, refused ? refusedForOf(refused) : undefined);
     // Never has the query, which may hold the token, or the whole body.
     const line: RequestLine = {
@@ -152,7 +151,7 @@ export function receiving(parts: ReceiveParts): Receive {
       traceId: traceIn(traceparent, answer),
       address,
       durationMs: Math.round(durationMs * 1_000) / 1_000,
-      warning: warningFor(answer) ?? former ?? unusable ?? undefined,
+      warning: warningFor(answer) ?? warning ?? undefined,
     };
     accessLog.write(refused ? { ...line, ...refusalDetails(refused, caller, config) } : line);
     if (!refused) return;
@@ -169,8 +168,34 @@ export function receiving(parts: ReceiveParts): Receive {
       });
     const reason = refusalReasons[status];
     if (event && reason) inbox.keepRefused(reason, address, event);
+  }
+
+  // The only async function for an event, with little in it: each keeps all of its variables while it waits.
+  return async (req, res, config) => {
+    const head = headOf(req, config);
+    const { maxBodyBytes } = config;
+    if (head.refusal) {
+      const answer = await readRefused(req, res, maxBodyBytes, head.refusal, head);
+      return finish(req, res, config, head, answer);
+    }
+    const body = await readBody(req, res, maxBodyBytes, bodyTimeoutMs);
+    const content = readContent(req.headers, body, maxBodyBytes);
+    if ('refusal' in content) return finish(req, res, config, head, content);
+    const received = receivedBy(head, content);
+    let answer: Acceptance | RefusedReply;
+    try {
+      answer = await inbox.accept(received);
+    } catch (error) {
+      answer = notStored(received, error);
+    }
+    finish(req, res, config, head, answer);
   };
 }
+
+const receivedBy = (
+  { correlationId, traceparent, receivedAt }: Head,
+  { event, raw }: Pick<ReceivedEvent, 'event' | 'raw'>,
+): ReceivedEvent => ({ event, raw, correlationId, traceparent, receivedAt });
 
 const keptStatuses = new Set([400, 413, 415, 422]);
 /** More than is stored: a secret must not be cut in two before it is masked. */
@@ -228,67 +253,4 @@ function refusalDetails(
     // An expected failure needs no stack.
     ...(error && !(error instanceof StoreUnavailable) && { err: error }),
   };
-}
-
-/**
- * How a request ended. accepted, duplicate: the event is stored. invalid: refused for its content. refused: for its
- * sender, method or path. failed: the event could not be stored.
- */
-export const requestResults = ['accepted', 'duplicate', 'invalid', 'refused', 'failed'] as const;
-export type RequestResult = (typeof requestResults)[number];
-
-/** A line of the access log. */
-export interface RequestLine {
-  readonly outcome: RequestResult;
-  readonly status: number;
-  readonly eventId: string | null;
-  readonly correlationId: string | null;
-  readonly traceId: string | null;
-  readonly address: string;
-  readonly durationMs: number;
-  /** What a person should look at. Raises the level to warn. */
-  readonly warning?: string | undefined;
-  readonly [more: string]: unknown;
-}
-
-const refusedLinesPerMinute = 20;
-
-/**
- * Logs one line for each request. Lines for refused ones are limited, because a scan must not flood the log. The next
- * line says how many were suppressed.
- */
-export class AccessLog {
-  readonly #log: Logger;
-  readonly #now: () => number;
-  /** By status, so that a scan for paths does not hide a refused address. */
-  readonly #budgets = new Map<number, { minute: number; left: number; suppressed: number }>();
-
-  constructor(log: Logger, now: () => number) {
-    this.#log = log;
-    this.#now = now;
-  }
-
-  write(line: RequestLine): void {
-    const suppressed = line.outcome === 'refused' ? this.#admit(line.status) : 0;
-    if (suppressed === null) return;
-    const whole = suppressed > 0 ? { ...line, suppressed } : line;
-    if (line.warning === undefined) this.#log.info(whole, 'request');
-    else this.#log.warn(whole, 'request');
-  }
-
-  /** How many lines with this status were suppressed since the last one; null if this one is too. */
-  #admit(status: number): number | null {
-    const minute = Math.floor(this.#now() / 60_000);
-    const budget = this.#budgets.get(status) ?? { minute, left: refusedLinesPerMinute, suppressed: 0 };
-    this.#budgets.set(status, budget);
-    if (budget.minute !== minute) Object.assign(budget, { minute, left: refusedLinesPerMinute });
-    if (budget.left === 0) {
-      budget.suppressed += 1;
-      return null;
-    }
-    const { suppressed } = budget;
-    budget.left -= 1;
-    budget.suppressed = 0;
-    return suppressed;
-  }
 }

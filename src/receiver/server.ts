@@ -6,7 +6,8 @@ import { health, type Readiness } from '../http/health.ts';
 import { afterBug, HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
 import { answerProblem } from '../http/problem.ts';
 import type { CallerTokens } from '../config/live/caller-tokens.ts';
-import { AccessLog, type Inbox, receiving, refusedFor, type RequestMetrics } from './receive.ts';
+import { AccessLog } from './access-log.ts';
+import { type Inbox, receiving, refusedFor, type RequestMetrics } from './receive.ts';
 import { gateOf } from './caller.ts';
 
 export interface ReceiverOptions extends HttpServerOptions {
