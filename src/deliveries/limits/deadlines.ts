@@ -20,7 +20,11 @@ interface Limits {
 export class Deadlines {
   readonly shutdown: AbortSignal;
   readonly #clock: Clock;
-  readonly #running = new Set<Deadline>();
+  /**
+   * Not a set: one that changes makes new tables, and each old table keeps what it had, and the newer tables, in memory until
+   * it is collected itself. So calls that had ended stayed until the next large collection.
+   */
+  readonly #running: Deadline[] = [];
   /** When the timer looks (ms, on the scale of Clock.elapsed). */
   #lookAt = Infinity;
   #cancelLook: () => void = () => {};
@@ -45,7 +49,7 @@ export class Deadlines {
         // One that has just ended is not abandoned.
         queueMicrotask(() => resolve(abandoned({ outcome: unknown('timeout', detail) }))),
       );
-      this.#running.add(deadline);
+      deadline.place = this.#running.push(deadline) - 1;
       this.#lookWithin(deadline.look(this.shutdown.aborted));
       attempt(deadline.signal).then(
         (result) => resolve(this.#ended(deadline, result)),
@@ -60,8 +64,13 @@ export class Deadlines {
   }
 
   #forget(deadline: Deadline): void {
-    this.#running.delete(deadline);
-    if (this.#running.size > 0) return;
+    const last = this.#running.at(-1);
+    if (last === undefined || this.#running[deadline.place] !== deadline) return;
+    // The last one takes its place.
+    this.#running[deadline.place] = last;
+    last.place = deadline.place;
+    this.#running.pop();
+    if (this.#running.length > 0) return;
     this.#cancelLook();
     this.#lookAt = Infinity;
   }
@@ -69,7 +78,7 @@ export class Deadlines {
   #look(): void {
     this.#cancelLook();
     this.#lookAt = Infinity;
-    for (const deadline of this.#running) {
+    for (const deadline of this.#running.slice()) {
       const ms = deadline.look(this.shutdown.aborted);
       if (ms > 0) this.#lookWithin(ms);
       else this.#forget(deadline);
@@ -87,6 +96,8 @@ export class Deadlines {
 
 class Deadline {
   readonly signal: AbortSignal;
+  /** Among the running ones. */
+  place = -1;
   readonly #controller = new AbortController();
   readonly #clock: Clock;
   readonly #limits: Limits;
