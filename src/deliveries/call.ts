@@ -60,11 +60,11 @@ export async function makeCall(
   const startedAt = parts.clock.now();
   const preparing = all(call.map((claimed) => prepareFor(parts, claimed, sink, startedAt)));
   const prepared = preparing instanceof Promise ? await preparing : preparing;
-  const postponed = those(prepared, (one) => 'until' in one);
+  const postponed = those(prepared, isPostponed);
   if (postponed.length > 0) await defer(parts, postponed, startedAt);
 
-  const unsent = those(prepared, (one) => 'ending' in one);
-  const ready = those(prepared, (one) => 'asksOnly' in one);
+  const unsent = those(prepared, isUnsent);
+  const ready = those(prepared, isReady);
   const sent =
     sink && ready.length > 0 ? await attemptAll(parts, ready, sink, permission, startedAt) : nothing;
   const masking = all(
@@ -76,9 +76,14 @@ export async function makeCall(
   const endedAt = parts.clock.now();
   const settled = await recordAll(parts, attempted, { sink, startedAt, endedAt });
   for (const one of settled) observe(parts, one);
-  return those(attempted, ({ ending }) => !ending.unsent).map(outcomeOf);
+  return those(attempted, isSent).map(outcomeOf);
 }
 
+// Made once: a function that is made for each call takes memory, too.
+const isPostponed = (one: Preparation) => 'until' in one;
+const isUnsent = (one: Preparation) => 'ending' in one;
+const isReady = (one: Preparation) => 'asksOnly' in one;
+const isSent = ({ ending }: MaskedAttempt) => !ending.unsent;
 const nothing: readonly never[] = [];
 
 function prepareFor(

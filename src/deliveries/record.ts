@@ -51,16 +51,26 @@ interface CallContext {
  * Settles and records attempts in one transaction. If a bug prevents that, records each alone, without details if need
  * be: the outcome must not be lost.
  */
-export async function recordAll(
+export function recordAll(
   parts: RecordParts,
   attempted: readonly MaskedAttempt[],
   context: CallContext,
 ): Promise<readonly AttemptRecord[]> {
+  const recordEach = (error: unknown) => recordAlone(parts, attempted, context, error);
   try {
-    return await recorded(parts, attempted, context);
+    return recorded(parts, attempted, context).catch(recordEach);
   } catch (error) {
-    parts.callFailed(error);
+    return recordEach(error);
   }
+}
+
+async function recordAlone(
+  parts: RecordParts,
+  attempted: readonly MaskedAttempt[],
+  context: CallContext,
+  failure: unknown,
+): Promise<readonly AttemptRecord[]> {
+  parts.callFailed(failure);
   const records: AttemptRecord[] = [];
   for (const one of attempted) {
     try {

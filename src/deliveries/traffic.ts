@@ -97,8 +97,9 @@ export class Traffic {
     const bucket = this.#bucketOf(key, sink);
     const emptyAt = this.#emptyAt.get(key.sink);
     if (emptyAt !== undefined && sink?.pace) this.#rates.wasEmpty(bucket, sink.pace, emptyAt);
-    const permitted = this.#permitted.values().filter((one) => one.bucket === bucket);
-    const taken = permitted.reduce((sum, { calls }) => sum + calls, 0);
+    let taken = 0;
+    for (const permitted of this.#permitted.values())
+      if (permitted.bucket === bucket) taken += permitted.calls;
     return this.#rates.allowance(bucket, sink?.pace ?? null, now, withinMs) - taken;
   }
 
