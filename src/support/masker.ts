@@ -97,30 +97,36 @@ const base64Forms = (secret: string): Form[] =>
   );
 
 /**
- * False only where a text has none of these heads, in whatever case. It reads the text once, however many they are, and
- * makes no copy of it: it looks for their first four characters, by a number of 16 bits.
+ * False only where a text has none of these heads, in whatever case. However many they are, it makes no copy of the text, and
+ * looks at four characters of it in each `step` only: of a head, one of its first `step` fours is among those.
  */
 function mayHaveOneOf(heads: readonly string[]): (text: string) => boolean {
+  const step = Math.min(...heads.map(({ length }) => length)) - 3;
   const bits = new Uint8Array(2 ** 13);
   for (const head of heads) {
-    const number = Array.from(head.slice(0, shortestSecret).split(''), (unit) => unit.charCodeAt(0)).reduce(
-      next,
-      0,
-    );
-    bits[number >> 3]! |= 1 << (number & 7);
+    for (let at = 0; at < step; at += 1) {
+      const number = fourAt(head, at);
+      bits[number >> 3]! |= 1 << (number & 7);
+    }
   }
   return (text) => {
-    let number = 0;
-    for (let at = 0; at < text.length; at += 1) {
-      number = next(number, text.charCodeAt(at));
+    for (let at = 0; at + 4 <= text.length; at += step) {
+      const number = fourAt(text, at);
       if ((bits[number >> 3]! & (1 << (number & 7))) !== 0) return true;
     }
     return false;
   };
 }
 
-/** The number of the four characters up to this one. Letters of either case are the same. */
-const next = (number: number, code: number): number => ((number << 4) ^ (code | 0x20)) & 0xffff;
+/** A number of 16 bits for four characters, the same for letters of either case. */
+const fourAt = (text: string, at: number): number =>
+  ((folded(text, at) << 12) ^
+    (folded(text, at + 1) << 8) ^
+    (folded(text, at + 2) << 4) ^
+    folded(text, at + 3)) &
+  0xffff;
+
+const folded = (text: string, at: number): number => text.charCodeAt(at) | 0x20;
 
 function findIn(text: string, forms: readonly Form[]): Range[] {
   const lower = lazily(() => lowerAscii(text));
