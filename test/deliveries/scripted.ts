@@ -175,7 +175,11 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
       clock,
       random: () => 0.5,
       config: () => config,
-      plan: async (id) => plans.get(id) ?? { fault: 'The config is lost.' },
+      // As the app does: that of an earlier config has to be waited for.
+      plan: (id) =>
+        id === config.plan.id
+          ? config.plan
+          : Promise.resolve(plans.get(id) ?? { fault: 'The config is lost.' }),
       observe: (report) => reports.push(report),
       sinkChanged: (sink, change) => changes.push(`${sink} ${change}`),
       pulledIn: (aheadMs, count) => changes.push(`${count} pulled in by ${aheadMs}`),

@@ -1136,6 +1136,22 @@ describe('what is stored', () => {
     expect(kept.message).toEqual({ text: 'ann ***' });
   });
 
+  test('has no secret of the config that decided it, which may be gone from that of today', async () => {
+    const tool = new ScriptedTool();
+    const config = configFor(tool, '', 'text: "s3cret for all"');
+    const on = await bench({ ...config, plan: { ...config.plan, mask: masker(['s3cret']) } });
+    tool.deliver = async () => {
+      await on.adopt(configFor(tool));
+      return { outcome: 'delivered', receipt: { echo: 's3cret' } };
+    };
+    const id = await on.accept();
+    await vi.waitFor(() => expect(on.reports).toHaveLength(1));
+    expect(await on.delivery(id)).toMatchObject({
+      message: { text: '*** for all' },
+      receipt: { echo: '***' },
+    });
+  });
+
   test('is the masked key of a thread, by which it is found', async () => {
     const tool = new ScriptedTool();
     const config = configFor(tool, '', "text: Hello, thread: '{{ event.candidateId }} s3cret'");
