@@ -24,7 +24,8 @@ export function masker(secrets: Iterable<string>, { mark = '***', whole = false 
     if (!isEscaped && !mayHave(text)) return text;
     const found = findIn(text, forms);
     for (const escaping of isEscaped ? escapings : [])
-      if (escaping.hint.test(text)) found.push(...findEscaped(text, forms, escaping));
+      if (escaping.hint.test(text) && mayHave(decoded(text, escaping)))
+        found.push(...findEscaped(text, forms, escaping));
     if (found.length === 0) return text;
     const shown: string[] = [];
     let end = 0;
@@ -63,9 +64,9 @@ function formsOf(secret: string, whole: boolean): Form[] {
     ...[/\p{Cc}/gu, /\p{Cc}+/gu, /\s*\p{Cc}\s*/gu, /\s+/g].map((breaks) => trimmed.replace(breaks, ' ')),
     trimmed.replace(/\p{Cc}/gu, ''),
   ];
-  const decoded = [...written, ...written.map((one) => decode(one, commonEscapes).text)];
+  const all = [...written, ...written.map((one) => decoded(one, commonEscapes))];
   // In forms, a plus is a space.
-  const spelled = decoded.flatMap((one) => [one, one.replaceAll('+', ' '), one.replaceAll(' ', '+')]);
+  const spelled = all.flatMap((one) => [one, one.replaceAll('+', ' '), one.replaceAll(' ', '+')]);
   const plain = spelled.filter(({ length }) => length >= shortestSecret);
   return [
     ...plain.map((text) => {
@@ -215,6 +216,10 @@ interface DecodedText {
 }
 
 /** A text with its escapes decoded. */
+const decoded = (text: string, { pattern, meaningOf }: Escaping): string =>
+  text.replaceAll(pattern, (...match: string[]) => meaningOf(match as RegExpMatchArray));
+
+/** The same, and where its characters come from. */
 function decode(text: string, { pattern, meaningOf }: Escaping): DecodedText {
   const pieces: string[] = [];
   const starts: number[] = [];
