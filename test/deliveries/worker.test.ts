@@ -1105,6 +1105,21 @@ test('a delivery is carried out by its own config, even after a reload', async (
   expect(tool.sent.map(({ message }) => message.text)).toEqual(['old words', 'old words']);
 });
 
+test('the connection of a config that was replaced closes once no attempt uses it, and not before', async () => {
+  const tool = new ScriptedTool();
+  const answer = Promise.withResolvers<Outcome>();
+  tool.deliver = () => answer.promise;
+  const on = await bench(configFor(tool));
+  await on.accept('before');
+  await vi.waitFor(() => expect(tool.sent).toHaveLength(1));
+  await on.adopt(configFor(tool));
+  await on.accept('after');
+  await vi.waitFor(() => expect(tool.sent).toHaveLength(2));
+  expect(tool.closed).toBe(0);
+  answer.resolve({ outcome: 'delivered', receipt: {} });
+  await vi.waitFor(() => expect(tool.closed).toBe(1));
+});
+
 describe('what is stored', () => {
   const keeping = async (tool: ScriptedTool, secrets: readonly string[], candidateId: string) => {
     const on = await bench({ ...configFor(tool), mask: masker(secrets) });
