@@ -63,6 +63,28 @@ test('an attempt that ends in time keeps its outcome, and no alarm is left', asy
   expect(clock.alarms).toBe(0);
 });
 
+test('attempts end in any order, and no alarm is left', async () => {
+  const clock = new HandClock();
+  const deadlines = new Deadlines(clock, new AbortController().signal);
+  const ends: ((ending: Ending) => void)[] = [];
+  const runs = Array.from({ length: 5 }, () => {
+    const { promise, resolve } = Promise.withResolvers<Ending>();
+    ends.push(resolve);
+    const holding = { until: Infinity };
+    return deadlines.run(
+      { timeoutMs: 1000, holding },
+      () => promise,
+      (ending) => ending,
+    );
+  });
+  for (const place of [0, 4, 2, 1, 3]) {
+    expect(clock.alarms).toBe(1);
+    ends[place]!(done);
+    await runs[place];
+  }
+  expect(clock.alarms).toBe(0);
+});
+
 test('the signal aborts at the time-out and not before', async () => {
   const clock = new HandClock();
   const aborted: number[] = [];
