@@ -27,15 +27,18 @@ test('a line is the same JSON whether it has texts and numbers only or more', ()
     log.warn({ ...${fields}, more: [] }, 'said %d "times"');
     log.info({}, 'nothing');
     log.info('alone');
+    log.error({ err: new Error('broken') }, 'failed');
     await end(1000);`;
   const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', program], {
     encoding: 'utf8',
   });
-  const [flat, more, ...others] = printed
+  const [flat, more, nothing, alone, failed] = printed
     .trimEnd()
     .replaceAll(/"time":"[^"]+"/g, '"time":""')
     .split('\n');
   expect(flat).toContain('"level":"warn"');
   expect(flat).toBe(more?.replace(',"more":[]', ''));
-  expect(others).toEqual(['nothing', 'alone'].map((msg) => JSON.stringify({ level: 'info', time: '', msg })));
+  expect(nothing).toBe('{"level":"info","time":"","msg":"nothing"}');
+  expect(alone).toBe('{"level":"info","time":"","msg":"alone"}');
+  expect(JSON.parse(failed ?? '')).toMatchObject({ err: { message: 'broken' } });
 });
