@@ -55,7 +55,7 @@ function outcomeOf(failure: Failure, { account }: Subject): Retry | Rejected | U
   if (status < 400) return unknown('not_found', `${detail} Check apiUrl and any proxy on the way.`);
   if (status === 400) return ofInvalid(detail, error, account);
   if (status === 401 || status === 403) {
-    const advice = accessAdvice.get(error.reason) ?? 'Share the spreadsheet with {account} as an editor.';
+    const advice = accessAdvice.get(error.reason) ?? ofProject;
     return sinkWide('auth', `${detail} ${advice.replace('{account}', () => account)}`);
   }
   if (status === 404) return sinkWide('not_found', `${detail} Check spreadsheetId in the sink.`);
@@ -71,12 +71,17 @@ function outcomeOf(failure: Failure, { account }: Subject): Retry | Rejected | U
 }
 
 const accessAdvice: ReadonlyMap<string, string> = new Map([
+  ['', 'Share the spreadsheet with {account} as an editor.'],
   ['SERVICE_DISABLED', 'Enable the Google Sheets API in the Google Cloud project of the service account.'],
   [
     'ACCESS_TOKEN_SCOPE_INSUFFICIENT',
     'The login of {account} may not use Google Sheets: give it the scope https://www.googleapis.com/auth/spreadsheets, for a virtual machine in its settings, for `gcloud auth application-default login` by --scopes.',
   ],
 ]);
+
+/** Where only the spreadsheet is not shared, Google names no reason. */
+const ofProject =
+  'That is about the login of {account} or its Google Cloud project, and for whoever administers these.';
 
 const tooLarge = new Set([413, 414, 431]);
 

@@ -699,6 +699,12 @@ describe('a refusal by Google', () => {
     ],
     [
       403,
+      { status: 'PERMISSION_DENIED', details: [{ reason: 'USER_PROJECT_DENIED' }] },
+      'auth',
+      'Google Cloud project',
+    ],
+    [
+      403,
       { status: 'RESOURCE_EXHAUSTED', details: [{ reason: 'RATE_LIMIT_EXCEEDED' }] },
       'rate_limited',
       'quota',
