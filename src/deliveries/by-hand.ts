@@ -265,6 +265,18 @@ export function planLate(
     : cannotUse(unusable);
 }
 
+/** The rules of a plan that ask for something for an event by what is known by now, and have not yet. */
+export function lateRules(
+  plan: Plan,
+  { event, decided, deliveries, lookups }: Pick<EventStory, 'event' | 'decided' | 'deliveries' | 'lookups'>,
+  now: number,
+): string[] {
+  if (!decided) return [];
+  const had = new Set(deliveries.map(({ rule }) => rule));
+  const asked = decide(plan, event, foundBy(lookups), now).map(({ rule }) => rule);
+  return [...new Set(asked)].filter((rule) => !had.has(rule));
+}
+
 /** The look-ups of today's plan for a decided event, to be made again; or why there are none. */
 export function planLookups(
   plan: Plan,

@@ -21,10 +21,12 @@ import { count } from '../support/text.ts';
 
 /** Without a sign for so long, a replica is taken for ended. A few may be late. */
 const aliveForMs = 3 * sayEveryMs;
-export const dayMs = 86_400_000;
+const dayMs = 86_400_000;
 const shownNotices = 5;
 /** Nobody can make up for what was missed by a command, so it is not shown for ever. */
 const missedForMs = 7 * dayMs;
+/** More are not counted. */
+const mostUnanswered = 1000;
 
 export type StuckNotice = Status['stuckNotices'][number];
 export type SinkStatus = Awaited<ReturnType<typeof readSinks>>['sinks'][number];
@@ -90,6 +92,11 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     lastEventAt,
     ...(await store.waiting(today.epochMilliseconds)),
     ...own,
+    /** Events of the last week; see EventSearch.unanswered. */
+    unanswered:
+      own.lookups.length === 0
+        ? { count: 0, isAll: true }
+        : await store.matches({ unanswered: true, since: now - missedForMs }, mostUnanswered),
     /** Deliveries that go on failing in sinks that work. */
     failing: await failingAlone(
       store,
@@ -215,6 +222,14 @@ function needsIn(status: Status): Need[] {
 /** What came today and is no event: the service may have changed what it sends. */
 export const rejectedWords = ({ rejectedToday: many }: Pick<Status, 'rejectedToday'>): string =>
   `${count(many, 'request')}${many < keptRejected ? '' : ' or more'} today ${many === 1 ? 'was no event' : 'were no events'}`;
+
+/** How many events of the last week were decided without an answer of a look-up; empty where none was. */
+export function unansweredWords({ unanswered: { count: many, isAll } }: Pick<Status, 'unanswered'>): string {
+  const events = isAll ? count(many, 'event') : `more than ${many} events`;
+  return many === 0
+    ? ''
+    : `${events} of the last 7 days ${many === 1 ? 'was' : 'were'} decided without an answer of a look-up, and nothing was sent about ${many === 1 ? 'it' : 'them'} since`;
+}
 
 /** What is said of a notice that nobody has got, so that nobody may know; else empty. */
 export function unheardWords({ deliveries }: Pick<NoticeStory, 'deliveries'>): string {

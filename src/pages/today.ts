@@ -1,6 +1,6 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
-import { causesOf, needsOf, unheardWords, type Status } from '../ops/status.ts';
+import { causesOf, needsOf, unheardWords, type Status, unansweredWords } from '../ops/status.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import {
@@ -36,7 +36,7 @@ export const todayPage: Page = {
     return {
       title: 'Today',
       body: html`<div class="stack">
-        ${needs(status, asked)} ${rejectedNotice(status)}
+        ${needs(status, asked)} ${rejectedNotice(status)} ${unansweredNotice(status)}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, counts, times)}
         ${!isNew && charts(counts, shownDays)} ${sinksCard(status, counts, times)}
         ${
@@ -98,6 +98,13 @@ function needs(status: Status, asked: PageRequest): Html | false {
       }
     </ul>
   </section>`;
+}
+
+function unansweredNotice(status: Status): Html | false {
+  const words = unansweredWords(status);
+  return (
+    words !== '' && html`<p class="notice wait">${words}: <a href="/events?lookups=unanswered">which</a>.</p>`
+  );
 }
 
 /** Nothing needs a person; it says no more than is true. */

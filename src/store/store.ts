@@ -65,7 +65,7 @@ export type { EventSearch, FoundEvents } from './operations/searching.ts';
 export type { PersonPause, SinkPause, SinkFigures } from './operations/sink-health.ts';
 export { NoRoom, StoreUnavailable } from './driver.ts';
 export { inForce } from './operations/sink-health.ts';
-export { isFound, isUnanswered } from './operations/searching.ts';
+export { isFound, unansweredOf } from './operations/searching.ts';
 
 /** What only reads. In SQLite, a thread of its own can do it, too; see ThreadReads. */
 export const reads = {

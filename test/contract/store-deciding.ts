@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { lookupConnector, lookupSink } from '../../src/model.ts';
-import { type Claim, isFound, type Store } from '../../src/store/store.ts';
+import { type Claim, isFound, type Store, unansweredOf } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {
   claimDue,
@@ -12,6 +12,7 @@ import {
   minute,
   person,
   planned,
+  rejected,
   resultOf,
   t0,
   undecided,
@@ -130,7 +131,7 @@ export function deciding(bench: () => Bench): void {
     expect(await home.content()).not.toContain('Ana Kova');
   });
 
-  test('finds what was decided without an answer, until a look-up that is made again brings it', async () => {
+  test('finds what was decided without an answer, until one comes and something is sent after it', async () => {
     const { store } = bench();
     const giveUp = async (candidateId: string) => {
       const { eventId } = await store.accept(undecided(candidateId));
@@ -159,6 +160,15 @@ export function deciding(bench: () => Bench): void {
     expect(await found()).toEqual([ben, ana]);
     const [asked] = await claimDue(store, t0, lane);
     await answer(store, asked!, 'Ana');
+    expect(await found()).toEqual([ben, ana]);
+    const states = (await store.events({})).map((story) => unansweredOf(story));
+    expect(states).toEqual(['no', 'no', 'unknown', 'late']);
+    await store.apply([{ eventId: ana, configId, deliveries: [planned({ rule: 'late' })] }], t0, person);
+    expect(await found()).toEqual([ben]);
+    // Asked once more, in vain.
+    await store.lookUp([{ eventId: answered.eventId, configId, deliveries: [planned(again)] }], t0, person);
+    const [inVain] = await claimDue(store, t0, lane);
+    await store.record([resultOf(inVain!, rejected, { state: 'discarded', progress: { state: 'unknown' } })]);
     expect(await found()).toEqual([ben]);
   });
 

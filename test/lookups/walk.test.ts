@@ -115,6 +115,9 @@ test('an event is told of without facts when waitFor is over, and it says why th
       candidate: { state: 'absent', reason: expect.stringContaining('404'), fields: { score: null } },
     },
   });
+  expect((await command('status')).out).toMatch(
+    /none of the last \d+ calls of candidate found what it asks for: The API answered 404/,
+  );
   api.version = ({ name, ...rest }) => ({ ...rest, fullName: name, result: { score: 'high' } });
   expect(await about('renamed')).toMatchObject({
     text: 'unknown',
@@ -156,16 +159,26 @@ test('an event is told of without facts when waitFor is over, and it says why th
   expect([both(listed), listed.match(/evt_/g)?.length]).toEqual([[1, 1], 2]);
   expect(await (await fetch(`${app.adminUrl}/events?lookups=unanswered`)).text()).toContain('2 events');
   expect(await out('status')).toContain('2 events of the last 7 days were decided without an answer');
+  expect(await (await fetch(app.adminUrl)).text()).toContain('2 events of the last 7 days were decided');
   expect(await out('apply', '--rule', 'known', '--dry-run')).toContain('for 2 of them it is not known');
   expect(both(await out('lookup', '--unanswered', '--dry-run'))).toEqual([1, 1]);
   expect((await command('lookup', eventId, '--unanswered')).err).toContain('or --unanswered');
   expect((await command('lookup', 'evt_unknown')).err).toContain('there is no event evt_unknown');
   await api.start();
   api.version = (answer) => answer;
-  expect(await command('lookup', '--unanswered', '--since', '1h', '--wait')).toMatchObject({ code: 0 });
+  const asked = await command('lookup', '--unanswered', '--since', '1h', '--wait');
+  expect(asked).toMatchObject({ code: 0 });
+  expect(asked.out).toContain(`${eventId}: look-up candidate is answered`);
+  expect(asked.out).toMatch(/told nobody.*\n {2}2 events: .* apply --rule known --dry-run\n/);
+  // Nobody has been told yet.
+  expect(both(await out('events', '--unanswered'))).toEqual([1, 1]);
+  expect(await out('lookup', '--unanswered')).toContain('Nothing is to be asked');
+  const late = 'nothing was sent since';
+  expect(await out('event', eventId)).toContain(late);
+  expect(await (await fetch(`${app.adminUrl}/events/${eventId}`)).text()).toContain(late);
+  expect(await out('apply', '--rule', 'known', '--yes', '--wait')).toContain('for 2 of 4 events');
   expect(await out('events', '--unanswered')).toBe('No events.\n');
   expect(await out('status')).not.toContain('without an answer');
-  expect(await out('apply', '--rule', 'known', '--dry-run')).toContain('for 2 of 4 events');
 });
 
 test('what was looked up can be asked for again: that sends nothing, and a resend shows it', async () => {

@@ -4,7 +4,7 @@ import { foundBy } from '../../lookups/kept-facts.ts';
 import type { PlannedDelivery } from '../../model.ts';
 import type { Plan } from '../../rules/plan.ts';
 import { inParts, pageSize, storiesOf } from '../../store/paging.ts';
-import { type EventStory, isUnanswered, type Late, type Store } from '../../store/store.ts';
+import { type EventStory, type Late, type Store, unansweredOf } from '../../store/store.ts';
 import { maskTexts } from '../../support/secret.ts';
 import { count, printable } from '../../support/text.ts';
 import {
@@ -107,7 +107,7 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
       asked.events.push(story.event.id);
       asked.sample ??= { story, late };
       for (const { sink } of late.deliveries) asked.bySink.set(sink, (asked.bySink.get(sink) ?? 0) + 1);
-    } else if (!has && isUnanswered(story)) asked.unanswered += 1;
+    } else if (!has && unansweredOf(story) === 'unknown') asked.unanswered += 1;
     await io.drained();
   }
   return asked;

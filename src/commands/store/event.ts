@@ -1,6 +1,7 @@
 import { verdictsBy, verdictsOf } from '../../config/live/stored-plans.ts';
 import { detailJson, noticeJson, storyJson } from '../../ops/printed.ts';
-import type { Change, EventDetail, Store } from '../../store/store.ts';
+import { type Change, type EventDetail, type Store, unansweredOf } from '../../store/store.ts';
+import { program } from '../../support/invocation.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { traceIdOf } from '../../support/trace.ts';
 import { command, flag, storeOptions, TypedArgument } from '../command.ts';
@@ -110,6 +111,11 @@ async function aboutEvent(id: string, changes: readonly Change[], store: Store, 
     `  payload ${printable(JSON.stringify(came.raw))}`,
     ...duplicates.map((one) => `  repeated ${when(one.receivedAt, io)}, ${correlation(one.correlationId)}`),
     ...lookupLines(story, io),
+    ...(unansweredOf(story) === 'late'
+      ? [
+          `  it was decided before that was answered, and nothing was sent since: \`${program} apply --rule NAME\` sends what a rule asks for by now`,
+        ]
+      : []),
     paint(io, 'bold', `Rules, ${verdictsBy(story)}`),
     ...('fault' in rules
       ? [`  ${printable(rules.fault)}`]

@@ -8,7 +8,7 @@ import {
   type EventSearch,
   type EventStory,
   isFound,
-  isUnanswered,
+  unansweredOf,
   type KeptRequest,
   type NoticeStory,
   type Store,
@@ -309,6 +309,12 @@ async function look(
   return { changed, seen };
 }
 
+const unansweredLines = {
+  unknown: ['    decided without an answer of a look-up'],
+  late: ['    decided before a look-up answered; nothing was sent since'],
+  no: [],
+};
+
 export function storyText(
   { event, decided, duplicates, deliveries, lookups }: EventStory,
   nameOf: (testId: number) => string,
@@ -318,7 +324,7 @@ export function storyText(
 ): string {
   const repeated = duplicates === 0 ? '' : `  (repeated ${duplicates}×)`;
   const head = `${when(event.receivedAt, io)}  ${paint(io, 'bold', event.status)}  test ${event.testId}${nameOf(event.testId)}  ${candidateText(event)}${repeated}`;
-  const asked = isUnanswered({ decided, lookups }) ? ['    decided without an answer of a look-up'] : [];
+  const asked = unansweredLines[unansweredOf({ decided, deliveries, lookups })];
   const lines =
     deliveries.length === 0
       ? [decided ? '    no rule asked for anything' : '    not decided yet: it waits for look-ups']

@@ -1,6 +1,8 @@
-import { planLookups } from '../../deliveries/by-hand.ts';
+import { lateRules, planLookups } from '../../deliveries/by-hand.ts';
+import type { Plan } from '../../rules/plan.ts';
 import { inParts, pageSize, storiesOf } from '../../store/paging.ts';
-import type { EventStory, Store } from '../../store/store.ts';
+import { type EventStory, type Late, type Store, unansweredOf } from '../../store/store.ts';
+import { program, shellWord } from '../../support/invocation.ts';
 import { count, printable } from '../../support/text.ts';
 import {
   ago,
@@ -66,10 +68,30 @@ export const lookup = command({
           : `Asked again: ${made.length > 10 ? count(made.length, 'look-up') : made.join(', ')}.`;
       io.out(printable(told));
       const arrived = !wait || (await waitFor(store, made, io));
+      if (made.length > 0)
+        for (const line of wait ? await askedFor(store, today.plan, late) : [nobodyTold])
+          io.out(printable(line));
       return arrived && late.length === planned.length ? exit.ok : exit.problems;
     });
   },
 });
+
+const nobodyTold = `This tells nobody: once they are answered, \`${program} apply --rule NAME\` sends what a rule asks for.`;
+
+/** What rules ask for by the answers. */
+async function askedFor(store: Store, plan: Plan, late: readonly Late[]): Promise<string[]> {
+  const now = await store.now();
+  const stories = await inParts(late, ({ eventId }) => store.event(eventId));
+  const asking = stories.flatMap((story) => (story ? lateRules(plan, story, now) : []));
+  const rules = Array.from(
+    Map.groupBy(asking, (rule) => rule),
+    ([rule, events]) =>
+      `  ${count(events.length, 'event')}: ${program} apply --rule ${shellWord(rule)} --dry-run`,
+  );
+  return rules.length === 0
+    ? ['By what is known now, no rule asks for anything that was not asked for before.']
+    : ['This has told nobody. By what is known now, rules ask for something:', ...rules];
+}
 
 /** Of those that are found the oldest first: they are asked about in this order. */
 async function chosen(
@@ -77,7 +99,10 @@ async function chosen(
   ids: readonly string[],
   { unanswered, since }: LookupOptions,
 ): Promise<readonly Pick<EventStory, 'event' | 'decided'>[]> {
-  if (unanswered) return (await Array.fromAsync(storiesOf(store, { unanswered, since }))).toReversed();
+  if (unanswered) {
+    const found = await Array.fromAsync(storiesOf(store, { unanswered, since }));
+    return found.filter((story) => unansweredOf(story) === 'unknown').toReversed();
+  }
   return inParts(ids, async (id) => {
     const story = await store.event(id);
     if (!story) throw new CommandError(`there is no event ${printable(id)}; nothing was done`);

@@ -7,7 +7,7 @@ import {
   selected,
   type Selection,
 } from '../../deliveries/by-hand.ts';
-import { type DeliveryState, openStates, replayableStates } from '../../model.ts';
+import { type DeliveryState, lookupOf, openStates, replayableStates } from '../../model.ts';
 import { onlyStore } from '../../ops/status.ts';
 import { allActions, type Plan } from '../../rules/plan.ts';
 import type { Store } from '../../store/store.ts';
@@ -238,7 +238,14 @@ export async function waitFor(store: Store, ids: readonly string[], io: Io): Pro
         open.add(id);
       else {
         arrived &&= delivery?.state === 'delivered';
-        io.out(printable(`${id} is ${delivery?.state ?? 'gone'}${why}`));
+        const lookup = lookupOf(delivery?.sink ?? '');
+        io.out(
+          printable(
+            lookup === null
+              ? `${id} is ${delivery?.state ?? 'gone'}${why}`
+              : `${delivery?.eventId}: look-up ${lookup} ${delivery?.state === 'delivered' ? 'is answered' : `has no answer${why}`}`,
+          ),
+        );
       }
     }
     if (open.size > 0 && isTime()) await tellWhy(store, open, io);

@@ -9,7 +9,6 @@ import {
   stateWord,
 } from '../../ops/needs.ts';
 import {
-  dayMs,
   needsOf,
   onlyStore,
   readStatus,
@@ -19,6 +18,7 @@ import {
   type StuckNotice,
   statusJson,
   troubleOf,
+  unansweredWords,
   unheardWords,
 } from '../../ops/status.ts';
 import { lookupOf } from '../../model.ts';
@@ -39,15 +39,15 @@ export const status = command({
       const timeZone = (await configTimeZone(store, io)) ?? 'UTC';
       const found = await readStatus(onlyStore(store), await store.now(), timeZone);
       if (options.json) io.out(jsonLine(statusJson(found)));
-      else
-        io.out(
-          statusText(found, await unansweredLines(store, found), timeZone, await byLocalClock(store, io)),
-        );
+      else {
+        const unfound = await unfoundLines(store, found);
+        io.out(statusText(found, unfound, timeZone, await byLocalClock(store, io)));
+      }
       return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
     }),
 });
 
-function statusText(found: Status, unanswered: readonly string[], timeZone: string, io: Io): string {
+function statusText(found: Status, unfound: readonly string[], timeZone: string, io: Io): string {
   const needs = needsOf(found);
   const isRunning = found.replicas.length > 0;
   const pending = found.sinks.reduce((total, sink) => total + sink.pending, 0);
@@ -71,7 +71,11 @@ function statusText(found: Status, unanswered: readonly string[], timeZone: stri
       `  ${advice} When that is done: ${ignoring}`,
     ]),
     Sinks: found.sinks.flatMap((sink) => sinkLines(sink, isRunning, io)),
-    'Look-ups': [...found.lookups.flatMap((lookup) => sinkLines(lookup, isRunning, io)), ...unanswered],
+    'Look-ups': [
+      ...found.lookups.flatMap((lookup) => sinkLines(lookup, isRunning, io)),
+      ...unfound,
+      ...unansweredLines(found),
+    ],
     Waiting: [
       ...(found.undecided > 0
         ? [`${count(found.undecided, 'event')} to be decided, when look-ups have ended`]
@@ -102,21 +106,35 @@ function statusText(found: Status, unanswered: readonly string[], timeZone: stri
   return lines.join('\n');
 }
 
-const lookedBackDays = 7;
-/** More are not counted. */
-const mostUnanswered = 1000;
+const lastCalls = 20;
+const fewestCalls = 5;
 
-/** Not a part of the status, which others ask for every few seconds: it reads all that no look-up has answered. */
-async function unansweredLines(store: Store, { lookups, now }: Status): Promise<string[]> {
-  if (lookups.length === 0) return [];
-  const since = now - lookedBackDays * dayMs;
-  const { count: many, isAll } = await store.matches({ unanswered: true, since }, mostUnanswered);
-  if (many === 0) return [];
-  const events = isAll ? count(many, 'event') : `more than ${many} events`;
-  return [
-    `${events} of the last ${lookedBackDays} days were decided without an answer`,
-    '  `events --unanswered` lists them, `lookup --unanswered` asks again, until there is one',
-  ];
+/** An API that has nothing about anybody answers, so its look-up works; its address may be wrong all the same. */
+async function unfoundLines(store: Store, { lookups }: Status): Promise<string[]> {
+  const lines: string[] = [];
+  for (const { sink, figures } of lookups) {
+    if (figures === null) continue;
+    const outcomes = (await store.attemptsOfSink(sink, lastCalls)).map(({ outcome }) => outcome);
+    const [last] = outcomes;
+    const isUnfound = outcomes.every((one) => one.outcome === 'retry' && one.reason === 'not_found');
+    if (outcomes.length < fewestCalls || !isUnfound || last?.outcome !== 'retry') continue;
+    lines.push(
+      printable(
+        `none of the last ${outcomes.length} calls of ${lookupOf(sink)} found what it asks for: ${last.detail}`,
+      ),
+    );
+  }
+  return lines;
+}
+
+function unansweredLines(found: Status): string[] {
+  const words = unansweredWords(found);
+  return words === ''
+    ? []
+    : [
+        `${words}: \`events --unanswered\` lists them`,
+        '  `lookup --unanswered` asks again and sends nothing; `apply --rule NAME` then sends what a rule asks for',
+      ];
 }
 
 function configLines({ replicas, lastReplica }: Status, io: Io): string[] {

@@ -1,7 +1,8 @@
 import { planLookups } from '../../deliveries/by-hand.ts';
 import { foundBy, isOpen } from '../../lookups/kept-facts.ts';
 import { lookupOf } from '../../model.ts';
-import type { EventDetail } from '../../store/store.ts';
+import { type EventDetail, unansweredOf } from '../../store/store.ts';
+import { program } from '../../support/invocation.ts';
 import { html, type Html } from '../../support/html.ts';
 import { lookUpAgain } from '../changes.ts';
 import type { Form, PageRequest, Parts } from '../page.ts';
@@ -23,7 +24,7 @@ const again: Choice = {
   action: 'lookup',
   button: 'Look up again',
   question:
-    'Ask again what this event is about? Nothing is sent. A message that is sent again, by the command resend, then shows the answer.',
+    'Ask again what this event is about? Nothing is sent. The command apply then sends what a rule asks for by the answer, and resend what was sent before.',
 };
 const askingOf = (id: string): Asking => ({ path: `${pathOf(id)}/lookup` });
 const pathOf = (id: string): string => `/events/${encodeURIComponent(id)}`;
@@ -62,6 +63,13 @@ export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts
               .filter(({ sink, history }) => lookupOf(sink) === name && history.length > 0)
               .map(({ history }) => attempts(history, asked.times, undefined, stateNames.answered))}`,
       )}
+      ${
+        unansweredOf(shown) === 'late' &&
+        html`<p class="small">
+          It was decided before this was answered, and nothing was sent since.
+          <code>${program} apply --rule NAME</code> sends what a rule asks for by now.
+        </p>`
+      }
       ${canAsk && askingForm(askingOf(event.id), [again], asked, { isQuiet: true })}
     </section>`
   );

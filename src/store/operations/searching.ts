@@ -1,4 +1,5 @@
-import { type Delivery, type DeliveryState, isMap } from '../../model.ts';
+import { type Delivery, type DeliveryState, isMap, lookupConnector } from '../../model.ts';
+import { parseDeliveryId } from '../../support/ids.ts';
 import { all, get, query, together, type Operation } from '../operation.ts';
 import { type Condition, type EventStory, given, joined, storiesWhere } from './reading.ts';
 import { candidateKey, isLookup, of, rareState, seqsPerEvent } from '../rows.ts';
@@ -21,7 +22,7 @@ export interface EventSearch {
   readonly rule?: string | undefined;
   readonly sink?: string | undefined;
   readonly states?: readonly DeliveryState[] | undefined;
-  /** Decided without an answer of a look-up, and none has come since. */
+  /** Decided without an answer of a look-up; and none has come since, or nothing was sent since it did. */
   readonly unanswered?: boolean | undefined;
   /** Only events after the one with this id in the list. */
   readonly after?: string | undefined;
@@ -98,15 +99,20 @@ interface Order {
 const newestFirst: Order = { by: 'e.received_at desc, e.seq desc', after: '<', upTo: '>=' };
 const oldestFirst: Order = { by: 'e.received_at, e.seq', after: '>', upTo: '<=' };
 
-/** As JSON has it; in a text within JSON the quotes would be escaped. */
-const unknownIn = (row: string): string => `coalesce(${row}.progress, '') like '%"state":"unknown"%'`;
-const unknownLookup = `${rareState} and d.state = 'discarded' and ${isLookup} and ${unknownIn('d')}`;
+const ended = (row: string): string => `${row}.state not in ('pending', 'sending')`;
+/** As JSON has it; in a text within JSON the quotes would be escaped. The index repeats it. */
+const isUnknown = `d.progress like '%"state":"unknown"%'`;
+const unknownLookup = `d.state = 'discarded' and ${isLookup} and ${isUnknown}`;
+/** An answer `a` that came before, or one after which something was sent. */
+const answered = `
+  select 1 from deliveries a where a.seq ${of('e.seq')} and a.sink = d.sink and ${ended('a')}
+    and coalesce(a.progress, '') not like '%"state":"unknown"%'
+    and (a.seq < d.seq or exists (
+      select 1 from deliveries s where s.seq > a.seq and s.seq ${of('e.seq')} and s.connector <> '${lookupConnector}'))`;
 const unanswered: Condition = {
   text: `e.seq in (select d.seq / ${seqsPerEvent} from deliveries d where ${unknownLookup})
     and e.seq not in (select event_seq from undecided)
-    and (select 1 from deliveries d where d.seq ${of('e.seq')} and ${unknownLookup} and not exists (
-      select 1 from deliveries a where a.seq ${of('e.seq')} and a.sink = d.sink
-        and a.state not in ('pending', 'sending') and not ${unknownIn('a')}) limit 1) = 1`,
+    and (select 1 from deliveries d where d.seq ${of('e.seq')} and ${unknownLookup} and not exists (${answered}) limit 1) = 1`,
   values: [],
 };
 
@@ -172,12 +178,29 @@ export function* neighbours(
 const areRare = (states: readonly DeliveryState[] = ['pending']): boolean =>
   states.every((state) => state !== 'pending' && state !== 'delivered');
 
-/** See EventSearch.unanswered. */
-export function isUnanswered({ decided, lookups }: Pick<EventStory, 'decided' | 'lookups'>): boolean {
-  const ended = lookups.filter(({ state }) => state !== 'pending' && state !== 'sending');
-  const isUnknown = ({ progress }: Delivery) => isMap(progress) && progress['state'] === 'unknown';
-  const known = new Set(ended.filter((one) => !isUnknown(one)).map(({ sink }) => sink));
-  return decided && ended.some((one) => !known.has(one.sink));
+/**
+ * Of an event that was decided without an answer of a look-up: `unknown` where there is none yet, `late` where one came and
+ * nothing was sent since. See EventSearch.unanswered.
+ */
+export function unansweredOf({
+  decided,
+  deliveries,
+  lookups,
+}: Pick<EventStory, 'decided' | 'deliveries' | 'lookups'>): 'unknown' | 'late' | 'no' {
+  if (!decided) return 'no';
+  const placeOf = ({ id }: Delivery) => parseDeliveryId(id)?.n ?? 0;
+  const lastSent = Math.max(0, ...deliveries.map(placeOf));
+  const over = lookups.filter(({ state }) => state !== 'pending' && state !== 'sending');
+  const found = Map.groupBy(over, ({ sink }) => sink)
+    .values()
+    .map((tries) => {
+      const isKnown = ({ progress }: Delivery) => !(isMap(progress) && progress['state'] === 'unknown');
+      const answers = tries.filter(isKnown);
+      if (answers.length === 0) return 'unknown';
+      return answers[0] === tries[0] || answers.some((one) => placeOf(one) < lastSent) ? 'no' : 'late';
+    })
+    .toArray();
+  return found.find((one) => one === 'unknown') ?? found.find((one) => one === 'late') ?? 'no';
 }
 
 /** Whether a search finds this event. */
@@ -193,7 +216,7 @@ export function isFound(asked: EventSearch, story: EventStory): boolean {
       : candidateId.startsWith(candidates.beginning));
   return (
     isMeant &&
-    (!asked.unanswered || isUnanswered(story)) &&
+    (!asked.unanswered || unansweredOf(story) !== 'no') &&
     isSame(testId, event.testId) &&
     isSame(status, event.status) &&
     receivedAt >= since &&

@@ -326,3 +326,7 @@ create index events_candidate on events ((seq / 256), candidate_id, candidate_nu
 -- step 24
 -- Candidates by their number: in events_candidate, PostgreSQL reads all entries for them, which takes ten times as long.
 create index events_number on events ((seq / 256), candidate_numerical_id) where candidate_numerical_id is not null;
+
+-- step 25
+create index deliveries_unanswered on deliveries (seq)
+  where state = 'discarded' and connector = 'lookup' and progress like '%"state":"unknown"%';

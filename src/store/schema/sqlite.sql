@@ -371,3 +371,8 @@ create index events_candidate on events (seq / 256, candidate_id, candidate_nume
 
 -- step 24
 -- Only of PostgreSQL: here, events_candidate is soon read.
+
+-- step 25
+-- Look-ups that ended without an answer, for events that were decided so.
+create index deliveries_unanswered on deliveries (seq)
+  where state = 'discarded' and connector = 'lookup' and progress like '%"state":"unknown"%';
