@@ -217,9 +217,11 @@ export class Worker {
   }
 
   async #restorePauses(only?: string): Promise<void> {
-    for (const [sink, pause] of await this.#storedPauses.load(only)) {
+    const { config } = this.#parts;
+    const policyOf = (sink: string) => config().sinks.get(sink)?.retry;
+    for (const [sink, pause] of await this.#storedPauses.load(policyOf, only)) {
       this.#traffic.restore(sink, pause);
-      if (this.#parts.config().sinks.has(sink)) this.#parts.sinkChanged(sink, 'paused', undefined);
+      if (config().sinks.has(sink)) this.#parts.sinkChanged(sink, 'paused', undefined);
     }
   }
 

@@ -122,6 +122,14 @@ test('a probe that fails waits longer for the next, up to five minutes', () => {
   expect(waits.at(-1)).toBe(300_000);
 });
 
+test('probes are no further apart than the longest delay of the sink', () => {
+  const breaker = new Breaker({ since: 0, probeAt: 0, probes: 30, because: null });
+  breaker.take();
+  const seldom = { minDelayMs: 2000, maxDelayMs: 60_000 };
+  breaker.ended('fails', { ...ended(0, true), policy: seldom, random: () => 1 });
+  expect(breaker.allowsAt(0)).toBe(60_000);
+});
+
 /** With one probe that worked. */
 function resumed(now = 9000): Breaker {
   const breaker = broken();

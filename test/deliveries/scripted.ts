@@ -124,6 +124,17 @@ export class ScriptedTool {
   }
 }
 
+/** A clock that goes on by itself; `skip` moves it forward. */
+export function skipping() {
+  let skippedMs = 0;
+  const clock = {
+    ...systemClock,
+    now: () => systemClock.now() + skippedMs,
+    elapsed: () => systemClock.elapsed() + skippedMs,
+  };
+  return { clock, skip: (ms: number) => void (skippedMs += ms) };
+}
+
 export interface Bench {
   readonly store: Store;
   readonly worker: Worker;

@@ -4,7 +4,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import { masker } from '../../src/support/masker.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
 import { person } from '../contract/store-fixtures.ts';
-import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
+import { bench, configFor, ScriptedTool, type Bench, skipping } from './scripted.ts';
 
 const failed: Outcome = { outcome: 'retry', reason: 'server', detail: 'Down.' };
 const unclear: Outcome = { outcome: 'unknown', reason: 'timeout', detail: 'No answer.' };
@@ -560,17 +560,6 @@ describe('a sink is paused', () => {
   });
 
   describe('over a restart', () => {
-    /** A clock that goes on by itself; `skip` moves it forward. */
-    function skipping() {
-      let skippedMs = 0;
-      const clock = {
-        ...systemClock,
-        now: () => systemClock.now() + skippedMs,
-        elapsed: () => systemClock.elapsed() + skippedMs,
-      };
-      return { clock, skip: (ms: number) => void (skippedMs += ms) };
-    }
-
     const seldom = (tool: ScriptedTool, more = '') => {
       const config = configFor(tool, more);
       const retry = { minDelayMs: 60_000, maxDelayMs: 120_000, giveUpAfterMs: 86_400_000 };

@@ -12,7 +12,7 @@ import { createIntake } from '../../src/intake.ts';
 import type { JsonMap } from '../../src/model.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
 import { systemClock } from '../../src/support/clock.ts';
-import { bench, ScriptedTool } from '../deliveries/scripted.ts';
+import { bench, ScriptedTool, skipping } from '../deliveries/scripted.ts';
 
 type Question = AttemptRequest<{ readonly path: string }>;
 type Ask = (question: Question) => Outcome | Promise<Outcome>;
@@ -57,18 +57,19 @@ rules: [ { name: all, when: {}, then: [ { sink: tool, text: "{{ candidate.name }
   );
 }
 
-async function deciding(ask: Ask, waitFor?: string, delays?: string) {
+async function deciding(ask: Ask, waitFor?: string, delays?: string, clock = systemClock) {
   const tool = new ScriptedTool();
   let config = withLookup(tool, ask, waitFor, delays);
   const first = config.plan;
   let isLost = false;
   let decider: Deciding | null = null;
   const givenUp: string[] = [];
-  const on = await bench(withLookupSinks(config), { observe: () => decider?.wake() });
-  const { store, worker, changes } = on;
+  const on = await bench(withLookupSinks(config), { clock, observe: () => decider?.wake() });
+  const { store, changes } = on;
+  let { worker } = on;
   decider = new Deciding({
     store,
-    clock: systemClock,
+    clock,
     config: () => config,
     plan: async (id) => (isLost ? { fault: 'It cannot be used.' } : id === first.id ? first : config.plan),
     gaveUp: (name) => givenUp.push(name),
@@ -89,7 +90,7 @@ async function deciding(ask: Ask, waitFor?: string, delays?: string) {
   const accept = async (candidateId: string, status: 'Completed' | 'Canceled' = 'Completed', testId = 1) => {
     const event = { candidateId, candidateNumericalId: null, testId, status };
     return (
-      await inbox.accept({ event, raw: {}, correlationId: null, traceparent: null, receivedAt: Date.now() })
+      await inbox.accept({ event, raw: {}, correlationId: null, traceparent: null, receivedAt: clock.now() })
     ).eventId;
   };
   const told = async (count: number) => {
@@ -109,7 +110,16 @@ rules: [ { name: all, when: {}, then: [ { sink: tool, text: by today's } ] } ]`,
     isLost = lost;
     decider.wake();
   };
-  return { store, accept, told, factsAbout, changes, dropLookups, givenUp };
+  const restart = async () => {
+    await worker.stop(0);
+    worker = on.restart();
+    await worker.start();
+  };
+  const wake = () => {
+    worker.wake();
+    decider.wake();
+  };
+  return { store, accept, told, factsAbout, changes, dropLookups, givenUp, restart, wake };
 }
 
 describe('an event with a look-up', () => {
@@ -154,12 +164,21 @@ describe('an event with a look-up', () => {
   });
 
   test('is asked about once more before its time is over, though the pause would be longer', async () => {
-    const { accept, store } = await deciding(() => notReady({}), '1h', 'minDelay: 45m, maxDelay: 2h');
+    const { clock, skip } = skipping();
+    const { accept, store, wake } = await deciding(
+      () => notReady({}),
+      '1h',
+      'minDelay: 14m, maxDelay: 2h',
+      clock,
+    );
     const id = await accept('ana');
     const asked = async () => (await store.event(id))!.lookups[0]!;
-    await vi.waitFor(async () =>
-      expect(await asked()).toMatchObject({ state: 'pending', lastError: expect.anything() }),
-    );
+    for (const attempts of [1, 2, 3]) {
+      await vi.waitFor(async () => expect(await asked()).toMatchObject({ state: 'pending', attempts }));
+      if (attempts === 3) break;
+      skip(22 * 60_000);
+      wake();
+    }
     const { dueAt, firstAttemptAt } = await asked();
     expect(dueAt - firstAttemptAt!).toBe(3_590_000);
   });
@@ -193,6 +212,38 @@ describe('an event with a look-up', () => {
     expect(await factsAbout(ids[19]!)).toMatchObject({
       candidate: { state: 'unknown', reason: expect.stringContaining('503') },
     });
+  });
+
+  test('is answered in time where the API works again, however long it was down and also after a restart', async () => {
+    const { clock, skip } = skipping();
+    let [isDown, calls] = [true, 0];
+    const ask: Ask = ({ message }) => {
+      calls += 1;
+      return isDown ? sinkWide('server', 'It answered 503.') : answered({ name: message.path, score: 1 });
+    };
+    const { store, accept, told, restart, wake } = await deciding(
+      ask,
+      '2m',
+      'minDelay: 2s, maxDelay: 10m',
+      clock,
+    );
+    const probeAt = clock.now() + 300_000;
+    const paused = { sink: 'lookup:candidate', since: clock.now(), probeAt, probes: 20, because: null };
+    await store.keepPause(paused);
+    await restart();
+    const afterMs = (ms: number) => {
+      skip(ms);
+      wake();
+    };
+    await accept('ana');
+    afterMs(60_000);
+    await vi.waitFor(() => expect(calls).toBe(1));
+    afterMs(60_000);
+    expect(await told(1)).toEqual([' ']);
+    isDown = false;
+    await accept('ben');
+    afterMs(60_000);
+    expect(await told(2)).toEqual([' ', '/ben 1']);
   });
 
   test('is decided at once where the API refuses it', async () => {

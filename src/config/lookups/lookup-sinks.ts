@@ -87,10 +87,16 @@ function readOne(
   for (const fault of faults) reading.report({ ...fault, path: [...path, ...fault.path] });
   if (!read || faults.some(({ severity }) => severity === 'error')) return null;
   const { when: _when, keep: _keep, waitFor, cache, ...own } = read as unknown as Read;
-  const retry = { ...own.retry, giveUpAfterMs: Math.min(own.retry.giveUpAfterMs, waitFor) };
+  for (const fault of delayFaults(own, raw, path)) reading.report(fault);
+  const { minDelayMs, maxDelayMs, giveUpAfterMs } = own.retry;
+  const retry = {
+    minDelayMs,
+    // So that also in a pause each event is tried for before it is decided.
+    maxDelayMs: Math.max(minDelayMs, Math.min(maxDelayMs, waitFor / 2)),
+    giveUpAfterMs: Math.min(giveUpAfterMs, waitFor),
+  };
   const asking = cache === undefined ? connector : cached(connector, cache);
   const sink = toSink(lookupSink(name), asking, { ...own, retry, onUnknown: 'resend' });
-  for (const fault of delayFaults(sink, raw, path)) reading.report(fault);
   const compose = composerOf(sink, known);
   const sample = compose(templateData(sampleEvent({ candidateNumericalId: 1 }, 0), {}, {}, name, 0));
   if ('rejected' in sample) reading.report(error([...path, 'url'], sample.rejected.detail));

@@ -14,6 +14,11 @@ const failedToPause = 45;
 const lastAttempts = 50;
 /** After an outage, deliveries wait no longer than this for a probe. */
 export const longestBetweenProbesMs = 5 * 60_000;
+
+/** The same by the sink's own delays. */
+const longestPauseMs = ({ minDelayMs, maxDelayMs }: BackoffPolicy): number =>
+  Math.max(minDelayMs, Math.min(maxDelayMs, longestBetweenProbesMs));
+
 export type SinkChange = 'paused' | 'resumed';
 
 /**
@@ -157,10 +162,10 @@ export class Breaker {
 
 function nextProbe(
   { since, probes, because }: Omit<Pause, 'probeAt'>,
-  { now, failure, policy: { minDelayMs, maxDelayMs }, random }: EndedAttempt,
+  { now, failure, policy, random }: EndedAttempt,
 ): Pause {
-  const longestMs = Math.max(minDelayMs, Math.min(maxDelayMs, longestBetweenProbesMs));
-  const delayMs = backoffMs(probes + 1, { minDelayMs, maxDelayMs: longestMs }, random);
+  const delays = { minDelayMs: policy.minDelayMs, maxDelayMs: longestPauseMs(policy) };
+  const delayMs = backoffMs(probes + 1, delays, random);
   return { since, probeAt: now + delayMs, probes: probes + 1, because: failure ?? because };
 }
 
@@ -179,17 +184,22 @@ export class StoredPauses {
     this.#clock = clock;
   }
 
-  /** The pauses from before a restart, by sink; or that of one sink. */
-  async load(only?: string): Promise<ReadonlyMap<string, Pause>> {
+  /** The pauses from before a restart, by sink; or that of one sink. `policyOf`: the backoff between its probes. */
+  async load(
+    policyOf: (sink: string) => BackoffPolicy | undefined,
+    only?: string,
+  ): Promise<ReadonlyMap<string, Pause>> {
     const now = this.#clock.now();
     const offsetMs = now - this.#clock.elapsed();
     const loaded = new Map<string, Pause>();
     for (const { sink, since, probeAt, ...kept } of await this.#store.pauses()) {
       if (only !== undefined && sink !== only) continue;
-      // The clock may have been set back meanwhile.
+      const policy = policyOf(sink);
+      const longestMs = policy ? longestPauseMs(policy) : longestBetweenProbesMs;
+      // The clock may have been set back meanwhile, or the delays shortened.
       const pause = {
         since: Math.min(since, now) - offsetMs,
-        probeAt: Math.min(probeAt, now + longestBetweenProbesMs) - offsetMs,
+        probeAt: Math.min(probeAt, now + longestMs) - offsetMs,
         ...kept,
       };
       loaded.set(sink, pause);
