@@ -1,4 +1,4 @@
-import type { Status } from '../model.ts';
+import { lookupSink, type Status } from '../model.ts';
 import type { Placeholder, TextName } from '../words/wording.ts';
 
 // What default messages say: parts of templates, for any medium. In a loop over the `events` of a digest, what belongs to
@@ -241,13 +241,24 @@ export const receivedBetween = said('received', {
 });
 
 const ofSink = { count: 'notice.count', sink: '{{ notice.sink }}' };
+const lookup = { lookup: `{{ notice.sink | remove_first: "${lookupSink('')}" }}` };
+
+/** What is said of a sink, or of a look-up. */
+const bySink = (ofIt: string, ofLookup: string): string =>
+  `{% if notice.sink contains "${lookupSink('')}" %}${ofLookup}{% else %}${ofIt}{% endif %}`;
+
+const works = bySink(
+  said('noticeWorks', { sink: ofSink.sink }),
+  said('noticeWorks', { sink: said('lookup', lookup) }),
+);
+const paused = bySink(said('noticePaused', { sink: ofSink.sink }), said('noticeLookup', lookup));
 
 /** `3 deliveries to mail given up`. */
 export const noticeInShort = [
-  `{% if notice.recovered %}{% if notice.sink %}${said('noticeWorks', { sink: ofSink.sink })}{% else %}${said('noticeInForce')}{% endif %}`,
+  `{% if notice.recovered %}{% if notice.sink %}${works}{% else %}${said('noticeInForce')}{% endif %}`,
   `{% else %}{% case notice.alert %}{% when "dead" %}{% if notice.missed %}${said('noticeMissed', ofSink)}{% else %}${said('noticeDead', ofSink)}{% endif %}`,
   `{% when "held" %}${said('noticeHeld', ofSink)}`,
-  `{% when "paused" %}${said('noticePaused', { sink: ofSink.sink })}`,
+  `{% when "paused" %}${paused}`,
   `{% when "config" %}${said('noticeConfig')}`,
   `{% when "refused" %}${said('noticeRefused', { count: 'notice.count', from: '{{ notice.from }}' })}`,
   `{% when "summary" %}${said('noticeSummary', { count: 'notice.count' })}`,

@@ -108,6 +108,10 @@ export const nextShows = (sink: string): string =>
 export const isForgotten = ({ pause }: Pick<SinkCondition, 'pause'>): boolean =>
   pause?.by === 'person' && pause.isForgotten;
 
+/** What asks them whether they work: without a candidate, no look-up is made. */
+export const liveCheck = (all: readonly { readonly sink: string }[]): string =>
+  all.some(({ sink }) => lookupOf(sink) !== null) ? 'check --live --candidate ID' : 'check --live';
+
 /** A sink, or a look-up, in a sentence. */
 export const nameOf = (sink: string, wording = english): string => {
   const lookup = lookupOf(sink);
@@ -197,7 +201,7 @@ export function needsOf(
     down.length > 0 && {
       words: down.map(({ sink, state }) => `${nameOf(sink)} is ${sinkStates[state]}`).join(', '),
       sentence: wording.say('needDown', { sinks: names(down.map(({ sink }) => sink)) }),
-      command: 'check --live',
+      command: liveCheck(down),
       causes: down.length,
     },
     locked.length > 0 && {

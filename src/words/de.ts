@@ -76,6 +76,7 @@ export const de = {
     other: '{count} Zustellungen an {sink} warten auf eine Entscheidung',
   },
   noticePaused: 'Nachrichten an {sink} gehen nicht hinaus',
+  noticeLookup: 'Die Abfrage {lookup} bekommt keine Antwort',
   noticeConfig: 'Die Konfiguration hat einen Fehler',
   noticeRefused: {
     one: '{count} Ereignis abgelehnt, von {from}',
@@ -127,6 +128,7 @@ export const de = {
     'Das beheben, oder dies an jemanden weiterleiten, der es kann. {afterwards} Ob es funktioniert, zeigt: {check}. Sofort versuchen: {retry}',
   forgottenDetail:
     '{sink} ist seit {time} angehalten (von {who}), und Nachrichten warten darauf. Keine geht verloren.',
+  lookupForgottenDetail: 'Die Abfrage {lookup} ist seit {time} angehalten (von {who}).',
   forgottenAdvice: 'Weiter geht es mit: {resume}. Eine Pause mit Ende geht von selbst weiter: {pause}',
   messagesGoOn:
     'Die Nachrichten gehen dann von selbst hinaus; nur solche, die länger als retry.giveUpAfter gescheitert sind, müssen noch einmal gesendet werden.',

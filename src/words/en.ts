@@ -87,6 +87,7 @@ export const en = {
     other: '{count} deliveries to {sink} held for a person to decide',
   },
   noticePaused: 'messages to {sink} do not go out',
+  noticeLookup: 'the look-up {lookup} gets no answer',
   noticeConfig: 'the config has a problem',
   noticeRefused: { one: '{count} event refused, from {from}', other: '{count} events refused, from {from}' },
   noticeSilence: 'no event since {time}',
@@ -134,6 +135,7 @@ export const en = {
   pausedAdvice:
     'Put this right, or forward this to somebody who can. {afterwards} To see whether it works, run: {check}. To try it at once, run: {retry}',
   forgottenDetail: '{sink} has been paused by {who} for {time}, and messages wait for it. None is lost.',
+  lookupForgottenDetail: 'The look-up {lookup} has been paused by {who} for {time}.',
   forgottenAdvice: 'To let it go on, run: {resume}. A pause with an end goes on by itself: {pause}',
   messagesGoOn:
     'The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed.',

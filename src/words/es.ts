@@ -75,6 +75,7 @@ export const es = {
     other: '{count} entregas a {sink} esperan una decisión',
   },
   noticePaused: 'los mensajes a {sink} no salen',
+  noticeLookup: 'la consulta {lookup} no recibe respuesta',
   noticeConfig: 'la configuración tiene un error',
   noticeRefused: {
     one: '{count} evento rechazado, de {from}',
@@ -124,6 +125,7 @@ export const es = {
     'Corrígelo, o reenvía este mensaje a quien pueda hacerlo. {afterwards} Para ver si funciona: {check}. Para intentarlo enseguida: {retry}',
   forgottenDetail:
     '{sink} está en pausa desde hace {time} (por {who}), y hay mensajes en espera. No se pierde ninguno.',
+  lookupForgottenDetail: 'La consulta {lookup} está en pausa desde hace {time} (por {who}).',
   forgottenAdvice: 'Para continuar: {resume}. Una pausa con fin continúa sola: {pause}',
   messagesGoOn:
     'Los mensajes saldrán entonces solos, salvo los que llevan fallando más que retry.giveUpAfter: esos hay que reenviarlos.',

@@ -78,6 +78,7 @@ export const fr = {
     other: '{count} envois vers {sink} attendent une décision',
   },
   noticePaused: 'les messages vers {sink} ne partent pas',
+  noticeLookup: 'la requête {lookup} reste sans réponse',
   noticeConfig: 'la configuration comporte une erreur',
   noticeRefused: {
     one: '{count} événement refusé, de {from}',
@@ -128,6 +129,7 @@ export const fr = {
     'Corrigez cela, ou transmettez ce message à quelqu’un qui le peut. {afterwards} Pour voir si cela fonctionne : {check}. Pour réessayer tout de suite : {retry}',
   forgottenDetail:
     '{sink} est en pause depuis {time} (par {who}), et des messages attendent. Aucun n’est perdu.',
+  lookupForgottenDetail: 'La requête {lookup} est en pause depuis {time} (par {who}).',
   forgottenAdvice: 'Pour reprendre : {resume}. Une pause avec une fin reprend d’elle-même : {pause}',
   messagesGoOn:
     'Les messages partiront alors d’eux-mêmes, sauf ceux qui ont échoué plus longtemps que retry.giveUpAfter : ceux-là sont à relancer.',

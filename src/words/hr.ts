@@ -82,6 +82,7 @@ export const hr = {
     other: '{count} isporuka za {sink} čeka odluku',
   },
   noticePaused: 'poruke za {sink} ne odlaze',
+  noticeLookup: 'upit {lookup} ne dobiva odgovor',
   noticeConfig: 'konfiguracija ima pogrešku',
   noticeRefused: {
     one: '{count} događaj odbijen, s adrese {from}',
@@ -138,6 +139,7 @@ export const hr = {
   pausedAdvice:
     'Ispravite to, ili ovo proslijedite nekome tko može. {afterwards} Radi li, pokazuje: {check}. Za pokušaj odmah: {retry}',
   forgottenDetail: '{sink}: pauza već {time} (postavlja {who}), a poruke čekaju. Nijedna se ne gubi.',
+  lookupForgottenDetail: 'Upit {lookup}: pauza već {time} (postavlja {who}).',
   forgottenAdvice: 'Za nastavak: {resume}. Pauza s krajem završava sama: {pause}',
   messagesGoOn:
     'Poruke tada odlaze same, osim onih koje ne uspijevaju dulje od retry.giveUpAfter: njih treba ponovno poslati.',

@@ -78,6 +78,7 @@ export const it = {
     other: '{count} consegne a {sink} attendono una decisione',
   },
   noticePaused: 'i messaggi a {sink} non partono',
+  noticeLookup: 'la consultazione {lookup} non riceve risposta',
   noticeConfig: 'la configurazione ha un errore',
   noticeRefused: {
     one: '{count} evento rifiutato, da {from}',
@@ -127,6 +128,7 @@ export const it = {
     'Correggi il problema, o inoltra questo messaggio a chi può farlo. {afterwards} Per vedere se funziona: {check}. Per riprovare subito: {retry}',
   forgottenDetail:
     '{sink} è in pausa da {time} (da parte di {who}), e ci sono messaggi in attesa. Nessuno va perso.',
+  lookupForgottenDetail: 'La consultazione {lookup} è in pausa da {time} (da parte di {who}).',
   forgottenAdvice: 'Per riprendere: {resume}. Una pausa con una fine riprende da sola: {pause}',
   messagesGoOn:
     'I messaggi partiranno poi da soli, tranne quelli che falliscono da più di retry.giveUpAfter: questi vanno inviati di nuovo.',

@@ -75,6 +75,7 @@ export const nl = {
     other: '{count} leveringen aan {sink} wachten op een beslissing',
   },
   noticePaused: 'berichten aan {sink} gaan niet uit',
+  noticeLookup: 'de opvraging {lookup} krijgt geen antwoord',
   noticeConfig: 'de configuratie heeft een fout',
   noticeRefused: {
     one: '{count} gebeurtenis geweigerd, van {from}',
@@ -128,6 +129,7 @@ export const nl = {
     'Herstel dit, of stuur dit door aan iemand die dat kan. {afterwards} Of het werkt, toont: {check}. Om het meteen te proberen: {retry}',
   forgottenDetail:
     '{sink} staat al {time} op pauze (door {who}), en er wachten berichten. Er gaat er geen verloren.',
+  lookupForgottenDetail: 'De opvraging {lookup} staat al {time} op pauze (door {who}).',
   forgottenAdvice: 'Om door te gaan: {resume}. Een pauze met een einde stopt vanzelf: {pause}',
   messagesGoOn:
     'De berichten gaan dan vanzelf uit, behalve die langer dan retry.giveUpAfter zijn mislukt: die moeten opnieuw worden verstuurd.',

@@ -97,6 +97,7 @@ export const pl = {
     other: '{count} wysyłki do {sink} czeka na decyzję',
   },
   noticePaused: 'wiadomości do {sink} nie wychodzą',
+  noticeLookup: 'zapytanie {lookup} nie dostaje odpowiedzi',
   noticeConfig: 'konfiguracja zawiera błąd',
   noticeRefused: {
     one: 'odrzucono {count} zdarzenie, od {from}',
@@ -159,6 +160,7 @@ export const pl = {
   pausedAdvice:
     'Napraw to albo przekaż tę wiadomość komuś, kto może to zrobić. {afterwards} Czy działa, pokaże: {check}. Aby spróbować od razu: {retry}',
   forgottenDetail: '{sink}: wstrzymano od {time} ({who}), a wiadomości czekają. Żadna nie ginie.',
+  lookupForgottenDetail: 'Zapytanie {lookup}: wstrzymano od {time} ({who}).',
   forgottenAdvice: 'Aby wznowić: {resume}. Przerwa z końcem kończy się sama: {pause}',
   messagesGoOn:
     'Wiadomości wyjdą wtedy same, oprócz tych, które zawodzą dłużej niż retry.giveUpAfter: te trzeba wysłać ponownie.',

@@ -76,6 +76,7 @@ export const pt = {
     other: '{count} entregas para {sink} esperam uma decisão',
   },
   noticePaused: 'as mensagens para {sink} não saem',
+  noticeLookup: 'a consulta {lookup} está sem resposta',
   noticeConfig: 'a configuração tem um erro',
   noticeRefused: {
     one: '{count} evento recusado, de {from}',
@@ -123,6 +124,7 @@ export const pt = {
   pausedAdvice:
     'Corrija isso, ou encaminhe esta mensagem a quem possa corrigir. {afterwards} Para ver se funciona: {check}. Para tentar imediatamente: {retry}',
   forgottenDetail: '{sink} está em pausa há {time} (por {who}), e há mensagens em espera. Nenhuma se perde.',
+  lookupForgottenDetail: 'A consulta {lookup} está em pausa há {time} (por {who}).',
   forgottenAdvice: 'Para continuar: {resume}. Uma pausa com fim termina sozinha: {pause}',
   messagesGoOn:
     'As mensagens sairão então sozinhas, exceto as que falham há mais tempo que retry.giveUpAfter: essas precisam ser reenviadas.',

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { TestingService } from '../../sandbox/testing-service.ts';
+import { openStore } from '../../src/store/open.ts';
 import { base, endpoint, run, tellAll, workplace } from './tools.ts';
 
 test('check makes the look-ups for a candidate, and says which fields it found but no value', async () => {
@@ -30,6 +31,20 @@ test('check makes the look-ups for a candidate, and says which fields it found b
     'candidate (look-up)\n  ✓ access token: granted\n  ✓ url answers: name: text, score: number.\n',
   );
   expect({ code, calls: api.calls }).toEqual({ code: 0, calls: ['token', 'candidate'] });
+
+  // That it answers now ends no pause.
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
+  onTestFinished(() => store.close());
+  const because = { reason: 'server', detail: 'The API answered 503.' } as const;
+  await store.keepPause({ sink: 'lookup:candidate', since: 1, probeAt: 2, probes: 1, because });
+  const paused = await check('--live', '--candidate', 'Dana');
+  expect({ code: paused.code, out: paused.out.replaceAll(/\s+/g, ' ') }).toEqual({
+    code: 1,
+    out: expect.stringMatching(
+      /✓ url answers.* ✗ look-ups are made: the look-up is paused: The API answered 503\..* retry lookup:candidate/,
+    ),
+  });
+  await store.endPause('lookup:candidate');
 
   api.version = () => ({ name: 1 });
   const renamed = await check('--candidate', 'Dana', '--json');

@@ -484,6 +484,7 @@ describe('what a notice says where its action says nothing', () => {
     ],
     ['held', { count: 2 }, '2 deliveries to ats & co held for a person to decide'],
     ['paused', {}, 'messages to ats & co do not go out'],
+    ['paused', { sink: 'lookup:candidate' }, 'the look-up candidate gets no answer'],
     ['config', {}, 'the config has a problem'],
     ['silence', {}, 'no event since Fri, 20 Nov 2026, 12:00 UTC'],
   ] as const)('%s %j: in short, in detail, and what to do', (kind, over, short) => {
@@ -526,6 +527,9 @@ describe('what a notice says where its action says nothing', () => {
     expect(tell('config', 2, over)['subject']).toBe('Candidate Connector: the changed config is in force');
     const { subject, html } = tell('paused', 2, over);
     expect(subject).toBe('Candidate Connector: ats & co works again');
+    expect(tell('paused', 2, { ...over, sink: 'lookup:candidate' })['subject']).toBe(
+      'Candidate Connector: look-up candidate works again',
+    );
     expect(html).toContain('background-color:#1a7f37');
     expect(html).not.toContain('needs a person');
   });

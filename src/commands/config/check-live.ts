@@ -33,12 +33,15 @@ export async function checkLive(config: Config, candidateId?: string): Promise<L
       of: `${sink.name} (${sink.connector.name})`,
       checks: [
         ...(await askSink(sink, sampleMessages(config, sink.name, Date.now()), refreshTokens)),
-        ...fares(sink.name, known),
+        ...fares(sink.name, known, { what: 'messages go out', it: 'the sink' }),
       ],
     })),
     ...Array.from(config.lookups.values(), async (lookup) => ({
       of: `${lookup.lookup} (look-up)`,
-      checks: await tryLookup(lookup, config.plan, candidateId, refreshTokens),
+      checks: [
+        ...(await tryLookup(lookup, config.plan, candidateId, refreshTokens)),
+        ...fares(lookup.name, known, { what: 'look-ups are made', it: 'the look-up' }),
+      ],
     })),
   ]);
 }
@@ -111,17 +114,21 @@ async function askSink(
 }
 
 /** A tool may answer every question and take no message: the store knows whether it takes them. */
-function fares(name: string, known: Awaited<ReturnType<typeof readSinks>> | null): LiveCheck[] {
+function fares(
+  name: string,
+  known: Awaited<ReturnType<typeof readSinks>> | null,
+  { what, it }: { readonly what: string; readonly it: string },
+): LiveCheck[] {
   const figures = known?.figures.find(({ sink }) => sink === name) ?? null;
   const pause = known?.pauses.get(name) ?? null;
   const state = sinkState(figures, pause !== null);
   if (!isDown({ state, pause })) return [];
   const own = pause?.by === 'connector' ? pause.because : null;
   const because = (own ?? figures?.because)?.detail.replace(/\.?$/, '');
-  const words = [`the sink is ${sinkStates[state]}`, ...(figures ? inLastHour(figures) : [])].join(', ');
+  const words = [`${it} is ${sinkStates[state]}`, ...(figures ? inLastHour(figures) : [])].join(', ');
   const detail = `${words}${because === undefined ? '' : `: ${because}`}.`;
   const advice = `When that is put right, ${program} retry ${name} tries it.`;
-  return [{ ok: false, what: 'messages go out', detail, advice }];
+  return [{ ok: false, what, detail, advice }];
 }
 
 const mostMessages = 200;

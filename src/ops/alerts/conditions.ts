@@ -9,7 +9,7 @@ import {
   type StuckState,
 } from '../../model/notices.ts';
 import type { Failure, Reason } from '../../model/outcomes.ts';
-import { nameOf, refusals } from '../needs.ts';
+import { liveCheck, nameOf, refusals } from '../needs.ts';
 import type { SinkFigures, StuckCount } from '../../store/store.ts';
 import { english, type Wording } from '../../words/wording.ts';
 
@@ -136,11 +136,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation, wording: 
         ...(who === undefined
           ? outage(down, because, now, wording)
           : {
-              detail: wording.say('forgottenDetail', {
-                sink: down.sink,
-                who,
-                time: inWords(now - down.since, wording),
-              }),
+              detail: forgotten(down, who, now, wording),
               advice: wording.say('forgottenAdvice', {
                 resume: `${program} resume ${down.sink}`,
                 pause: `${program} pause ${down.sink} --for 2d`,
@@ -190,6 +186,14 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation, wording: 
 
 type Down = Omit<Situation['paused'][number], 'because' | 'who'>;
 
+function forgotten({ sink, since }: Down, who: string, now: number, wording: Wording): string {
+  const given = { who, time: inWords(now - since, wording) };
+  const lookup = lookupOf(sink);
+  return lookup === null
+    ? wording.say('forgottenDetail', { sink, ...given })
+    : `${wording.say('lookupForgottenDetail', { lookup, ...given })} ${wording.say('eventsWait')}`;
+}
+
 function outage(
   down: Down,
   because: Failure | null,
@@ -199,7 +203,8 @@ function outage(
   const isLookup = lookupOf(down.sink) !== null;
   const why = because ? [asSentence(because.detail)] : [];
   const { sink, givenUp = 0 } = down;
-  if (givenUp > 0) {
+  // A look-up that was given up is made again by `lookup`, for its event.
+  if (givenUp > 0 && !isLookup) {
     const lost = wording.say('deadDetail', { count: givenUp, sink, reason: why.join('') }).trim();
     const command = `${program} replay --dead --sink ${shellWord(sink)}`;
     return {
@@ -216,7 +221,7 @@ function outage(
   ];
   const advice = wording.say('pausedAdvice', {
     afterwards: wording.say(isLookup ? 'eventsGoOn' : 'messagesGoOn'),
-    check: `${program} check --live`,
+    check: `${program} ${liveCheck([down])}`,
     retry: `${program} retry ${down.sink}`,
   });
   return { detail: detail.join(' '), advice };
