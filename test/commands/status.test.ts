@@ -396,6 +396,14 @@ describe('status', () => {
     expect(killed.out).toMatch(/^A person is needed: no connector serves the store\.\n/);
     expect(killed.out).toMatch(new RegExp(`The last sign of life was at ${time}: it was killed, or stands`));
     expect(killed.out).not.toMatch(/working|in force/);
+    const other = await openStore(store[1]!, { serve: false });
+    const unwritable = onFullDisk('status', ...store).stdout;
+    await other.close();
+    expect(unwritable).toMatch(
+      /No connector is known to serve .* stands still, or could note neither its stop nor that it runs\./,
+    );
+    expect(unwritable).toMatch(/Store\n.*\n    put that right, .* then start the connector/);
+    expect(unwritable).not.toMatch(/start it;|without a restart/);
     expect(JSON.parse((await run(['status', '--json', ...store])).out)).toMatchObject({
       running: false,
       config: { file: null, since: null, refused: null },
@@ -409,6 +417,15 @@ describe('status', () => {
         `No connector serves this store. The last one was stopped at ${time}\\.\n {4}events that come now may be lost: start it;`,
       ),
     );
+  });
+
+  test('of a PostgreSQL that is away says what becomes of events', async () => {
+    expect(await run(['status', '--store', 'postgres://someone@127.0.0.1:1/none'])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(
+        /No PostgreSQL listens at .*\. While the .* events are refused; once it can,/,
+      ),
+    });
   });
 
   test('of a store that nothing has served yet says so', async () => {
@@ -441,17 +458,14 @@ describe('status', () => {
 
   test('tries a write of its own, and says that the store cannot be written', async () => {
     const { file } = await startServing();
-    // As on a full disk.
-    const limited = ['-c', 'ulimit -f 0 && exec "$@"', 'sh', process.execPath, main];
-    const { status: code, stdout: out } = spawnSync('sh', [...limited, 'status', '--config', file], {
-      encoding: 'utf8',
-    });
+    const { status: code, stdout: out } = onFullDisk('status', '--config', file);
     expect(code).toBe(4);
     expect(out).toMatch(/^A person is needed: the store cannot be written\.\n/);
-    expect(out).toMatch(/Store\n  .*connector\.db/);
+    expect(out).toMatch(
+      /Store\n  .*connector\.db.*\n    events are refused meanwhile; .* without a restart\n/,
+    );
     // What is refused meanwhile is not in the store, either.
-    const ignored = spawnSync('sh', [...limited, 'ignore', '--all', '--config', file], { encoding: 'utf8' });
-    expect(ignored).toMatchObject({
+    expect(onFullDisk('ignore', '--all', '--config', file)).toMatchObject({
       status: 1,
       stdout: '',
       stderr: expect.stringContaining('the store cannot be used: '),
@@ -512,6 +526,12 @@ describe('status', () => {
     await store.close();
   });
 });
+
+/** A command, as on a full disk. */
+const onFullDisk = (...argv: readonly string[]) =>
+  spawnSync('sh', ['-c', 'ulimit -f 0 && exec "$@"', 'sh', process.execPath, main, ...argv], {
+    encoding: 'utf8',
+  });
 
 /** Lets the last sign of life be so much older. */
 async function agedBy(ms: number, url: string): Promise<void> {

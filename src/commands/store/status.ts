@@ -23,19 +23,27 @@ import {
 } from '../../ops/status.ts';
 import { lookupOf } from '../../model.ts';
 import { program, shellWord } from '../../support/invocation.ts';
-import type { NoticeStory, ReplicaState, Store, StuckCount } from '../../store/store.ts';
+import {
+  type NoticeStory,
+  type ReplicaState,
+  type Store,
+  StoreUnavailable,
+  type StuckCount,
+} from '../../store/store.ts';
+import { isPostgres } from '../../support/store-url.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions } from '../command.ts';
 import { exit, type Io, paint, pausedText, when } from '../output.ts';
-import { byLocalClock, configTimeZone, withStore } from '../with-store.ts';
+import { byLocalClock, configTimeZone, storeUrl, withStore } from '../with-store.ts';
 
 export const status = command({
   name: 'status',
   description: 'show whether everything is all right; exits 4 where a person is needed',
   examples: ['status', 'status --json   # for monitoring; the same as /api/status on the admin port'],
   options: { ...storeOptions, json: flag('--json', 'print one JSON object') },
-  run: (options, io) =>
-    withStore(options, io, async (store) => {
+  run: async (options, io) => {
+    const url = options.store ?? (await storeUrl(options, io));
+    return withStore({ ...options, store: url }, io, async (store) => {
       const timeZone = (await configTimeZone(store, io)) ?? 'UTC';
       const found = await readStatus(onlyStore(store), await store.now(), timeZone);
       if (options.json) io.out(jsonLine(statusJson(found)));
@@ -44,8 +52,16 @@ export const status = command({
         io.out(statusText(found, unfound, timeZone, await byLocalClock(store, io)));
       }
       return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
-    }),
+    }).catch((error: unknown) => {
+      if (!(error instanceof StoreUnavailable && isPostgres(url))) throw error;
+      throw new StoreUnavailable(`${error.message} ${unreachable}`, { cause: error });
+    });
+  },
 });
+
+/** Said of a server that this command cannot use. */
+const unreachable =
+  'While the connector cannot use it either, events are refused; once it can, all goes on without a restart.';
 
 function statusText(found: Status, unfound: readonly string[], timeZone: string, io: Io): string {
   const needs = needsOf(found);
@@ -53,13 +69,7 @@ function statusText(found: Status, unfound: readonly string[], timeZone: string,
   const pending = found.sinks.reduce((total, sink) => total + sink.pending, 0);
   const sections: { readonly [title: string]: readonly string[] } = {
     Config: configLines(found, io),
-    Store:
-      found.unwritable === null
-        ? []
-        : [
-            printable(found.unwritable),
-            '  events are refused meanwhile; once it can be written, all goes on without a restart',
-          ],
+    Store: storeLines(found),
     Receiver: [
       found.lastEventAt === null
         ? `no event yet; \`${program} send\` sends one`
@@ -137,16 +147,31 @@ function unansweredLines(found: Status): string[] {
       ];
 }
 
-function configLines({ replicas, lastReplica }: Status, io: Io): string[] {
+/** Why the store cannot be written, and what to do: what does not run does not go on by itself. */
+function storeLines({ unwritable, replicas }: Status): string[] {
+  if (unwritable === null) return [];
+  const then =
+    replicas.length > 0
+      ? 'events are refused meanwhile; once it can be written, all goes on without a restart'
+      : 'put that right, on a full disk by making room; then start the connector, but for one that runs: it goes on by itself';
+  return [printable(unwritable), `  ${then}`];
+}
+
+function configLines({ replicas, lastReplica, unwritable }: Status, io: Io): string[] {
   if (replicas.length === 0) {
     if (lastReplica === null) return ['No connector has served this store yet. `serve` starts one.'];
     const at = when(lastReplica.saidAt, io);
-    return [
-      lastReplica.stopped
-        ? `No connector serves this store. The last one was stopped at ${at}.`
-        : `No connector serves this store. The last sign of life was at ${at}: it was killed, or stands still.`,
-      '  events that come now may be lost: start it; the end of its log, or `check`, says what keeps it from that',
-    ];
+    const seen = `The last sign of life was at ${at}: it was killed,`;
+    const what = lastReplica.stopped
+      ? `No connector serves this store. The last one was stopped at ${at}.`
+      : unwritable === null
+        ? `No connector serves this store. ${seen} or stands still.`
+        : `No connector is known to serve this store. ${seen} stands still, or could note neither its stop nor that it runs.`;
+    const how =
+      unwritable === null
+        ? 'start it; the end of its log, or `check`, says what keeps it from that'
+        : 'the store has to be put right first, as below';
+    return [what, `  events that come now may be lost: ${how}`];
   }
   const alike = Map.groupBy(replicas, (replica) => replicaLines(replica, io).join('\n  '));
   const byOf = (same: readonly ReplicaState[]) =>
