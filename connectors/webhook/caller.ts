@@ -148,7 +148,7 @@ function postForm(route: Route): PostForm {
     if (signal.aborted) return { ok: false, failure: { kind: 'stopped', sent: result.sent } };
     const words =
       result.error instanceof PrivateAddressError
-        ? 'its address is not on the internet; say allowPrivate: true in the sink if that is meant'
+        ? 'its address is not on the internet; say allowPrivate: true if that is meant'
         : fetchFailure(result.error, route.proxy).words;
     return { ok: false, failure: { kind: 'network', sent: result.sent, words } };
   };

@@ -219,7 +219,7 @@ export class AccessTokens {
     const tool = {
       name: `The token endpoint ${this.#host}`,
       item: 'request for a token',
-      foreignAdvice: "so check the sink's tokenUrl and any proxy on the way.",
+      foreignAdvice: 'so check tokenUrl and any proxy on the way.',
     };
     const { reason, detail } = askAgain(unansweredOutcome(failure, tool));
     return { outcome: sinkWide(reason, detail) };
@@ -340,5 +340,5 @@ function refusedOutcome({ status, retryAfterMs, text }: TokenAnswer, host: strin
   if (status === 429 || status >= 500)
     return sinkWide('server', `${endpoint} answered ${status}.`, retryAfterMs);
   const what = status === 200 ? 'answered without a token' : `answered ${status}`;
-  return sinkWide('auth', `${endpoint} ${what}. Check the sink's tokenUrl.`);
+  return sinkWide('auth', `${endpoint} ${what}. Check tokenUrl.`);
 }

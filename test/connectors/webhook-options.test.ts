@@ -290,7 +290,7 @@ describe('access tokens', () => {
     [{ status: 200, body: '<html>' }, /answered without a token/],
     [{ status: 200, body: { access_token: 'a\nb' } }, /answered without a token/],
     [{ status: 302, headers: { location: '/login' } }, /redirects are not followed/],
-    [{ status: 404 }, /answered 404. Check the sink's tokenUrl/],
+    [{ status: 404 }, /answered 404. Check tokenUrl/],
     [{ status: 503 }, /answered 503/],
   ] as const)('that are not given hold all messages back and say why: %j', async ([answer, words]) => {
     const endpoint = await receiver(() => answer);
