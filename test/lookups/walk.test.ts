@@ -285,7 +285,9 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
   );
   expect(await metric('sink_paused')).toBe('1');
   expect((await command('events')).out).toContain('not decided yet');
-  expect(await (await fetch(app.adminUrl)).text()).toContain('look-up candidate is paused');
+  const today = await (await fetch(app.adminUrl)).text();
+  expect(today).toContain('look-up candidate is paused');
+  expect(today).toContain('what waits is decided with what it finds out.');
   expect(told()).toEqual([]);
   // Before it is up again: it would be found to work by itself.
   expect((await command('retry', 'lookup:candidate')).code).toBe(0);

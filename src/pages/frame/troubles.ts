@@ -1,8 +1,10 @@
+import { lookupOf } from '../../model.ts';
 import { inLastHour, mayBeTried, nameOf, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
 import { rejectedWords, type SinkStatus, type Status, troubleOf } from '../../ops/status.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count } from '../../support/text.ts';
+import { english } from '../../words/wording.ts';
 import { retryButton } from '../changes.ts';
 import type { PageRequest } from '../page.ts';
 import { chip, pausedBy, seen } from './fragments.ts';
@@ -84,12 +86,13 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
       html`<li>
         <b><a href="/sinks/${sink}">${seen(sink)}</a> is still paused</b> ${pausedBy(pause, times)}
         <div class="small muted">
-          What comes for it waits, and none is lost. Resume it, or give it an end.
+          ${lookupOf(sink) === null ? 'What comes for it waits, and none is lost.' : english.say('eventsWait')}
+          Resume it, or give it an end.
         </div>
       </li>`
     );
   const next = pause ? nextTry(one, times) : sinkRate(one, times);
-  const replay = state === 'failing' && !mayBeTried(one) && dead > 0;
+  const replay = lookupOf(sink) === null && state === 'failing' && !mayBeTried(one) && dead > 0;
   return html`<li>
     <b
       >${
@@ -106,10 +109,12 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
 }
 
 /** Of a sink that the connector paused. */
-export function nextTry({ nextTryAt, pending }: SinkStatus, times: Times): Html {
-  if (nextTryAt === null) return html`Nothing waits for it: the next message shows whether it works.`;
+export function nextTry({ sink, nextTryAt, pending }: SinkStatus, times: Times): Html {
+  const [next, goesOn] =
+    lookupOf(sink) === null ? ['message', 'goes out'] : ['event', 'is decided with what it finds out'];
+  if (nextTryAt === null) return html`Nothing waits for it: the next ${next} shows whether it works.`;
   const at = times.relative(nextTryAt);
-  return html`It is tried again ${at}${pending > 0 ? '; if it works then, what waits goes out.' : '.'}`;
+  return html`It is tried again ${at}${pending > 0 ? `; if it works then, what waits ${goesOn}.` : '.'}`;
 }
 
 export const helpLink = (path: string, query: Readonly<Record<string, string>> = {}): Html =>
