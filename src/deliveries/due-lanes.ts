@@ -24,6 +24,8 @@ export class DueLanes {
   #known = new Map<string, LaneHead>();
   /** When to look at everything again, on the scale of Clock.elapsed. */
   #allAt = -Infinity;
+  /** Changes with each `forget`: a look that began before it may not have seen why. */
+  #forgotten = 0;
 
   constructor(store: Pick<Store, 'lanes'>, clock: Clock) {
     this.#store = store;
@@ -33,6 +35,7 @@ export class DueLanes {
   async look(): Promise<LaneHead[]> {
     const [now, elapsed] = [this.#clock.now(), this.#clock.elapsed()];
     const all = elapsed >= this.#allAt;
+    const forgotten = this.#forgotten;
     try {
       const heads = await this.#store.lanes(all ? undefined : [...this.#known.values()]);
       if (all && this.#known.size > mostLanes) this.#known.clear();
@@ -43,7 +46,7 @@ export class DueLanes {
       return heads;
     } finally {
       const tookMs = this.#clock.elapsed() - elapsed;
-      if (all && tookMs > cheapMs)
+      if (all && tookMs > cheapMs && forgotten === this.#forgotten)
         this.#allAt = this.#clock.elapsed() + Math.min(pauses * tookMs, longestPauseMs);
     }
   }
@@ -84,5 +87,6 @@ export class DueLanes {
   /** Deliveries may have become due at any time. */
   forget(): void {
     this.#allAt = -Infinity;
+    this.#forgotten += 1;
   }
 }

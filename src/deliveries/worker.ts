@@ -183,10 +183,12 @@ export class Worker {
     return this.#calls.reserve(deliveries);
   }
 
-  #rescue(sink: string, lease?: Lease): Promise<number> {
+  async #rescue(sink: string, lease?: Lease): Promise<number> {
     const { clock, config, store } = this.#parts;
     const of = { sink, ...(lease && { lease }) };
-    return store.rescue(clock.now(), config().sinks.get(sink)?.timeoutMs ?? 0, of);
+    const rescued = await store.rescue(clock.now(), config().sinks.get(sink)?.timeoutMs ?? 0, of);
+    this.#dueLanes.forget();
+    return rescued;
   }
 
   /** By default of the sinks that are this replica's: another one may have stored a newer pause of the others. */

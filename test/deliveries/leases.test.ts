@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { LeaseKeeper, type Holding, type LeaseParts, type Leases } from '../../src/deliveries/leases.ts';
@@ -600,6 +601,11 @@ describe('a worker', () => {
     const scripted = new ScriptedTool();
     let events = 0;
     const answerless = (store: Store): Partial<Store> => ({
+      // So dear that it looks at everything seldom.
+      async lanes(from) {
+        await sleep(30);
+        return store.lanes(from);
+      },
       async accept(came) {
         const accepted = await store.accept(came);
         events += 1;
