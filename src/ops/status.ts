@@ -1,5 +1,5 @@
-import { isMissed, workedAt } from './alerts/conditions.ts';
-import { isOver } from './alerts/over.ts';
+import { isMissed } from './alerts/conditions.ts';
+import { isOver, workedAt } from './alerts/over.ts';
 import { sayEveryMs } from './announcer.ts';
 import { failingAlone, type Need, needsOf as needsOfAll, onlySecretsFail, sinkState } from './needs.ts';
 import { type Pause, pausesNow } from './pauses.ts';

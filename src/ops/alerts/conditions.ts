@@ -4,13 +4,12 @@ import {
   type AlertKind,
   missedCause,
   type Notice,
-  type RaisedNotice,
   type RefusedEvents,
   type StuckState,
 } from '../../model/notices.ts';
 import type { Failure, Reason } from '../../model/outcomes.ts';
 import { liveCheck, nameOf, refusals } from '../needs.ts';
-import type { SinkFigures, StuckCount } from '../../store/store.ts';
+import type { StuckCount } from '../../store/store.ts';
 import { english, type Wording } from '../../words/wording.ts';
 
 /** What the conditions of alerts are evaluated on. */
@@ -66,8 +65,6 @@ export const causeOf = (alert: AlertKind, sink: string, cause = ''): string =>
 
 /** The shortest time between two notices with the same cause. */
 export const quietMs = 3_600_000;
-/** A sink that fails sooner than that after it worked is in the same outage. */
-const recoveryMs = 60_000;
 
 export function mayNotify(notifiedAt: number | undefined, now: number): boolean {
   return notifiedAt === undefined || now - notifiedAt >= quietMs;
@@ -280,111 +277,7 @@ const units = [
 ] as const;
 
 /** In the largest unit of which there are two: `90 minutes`, `3 days`. */
-function inWords(durationMs: number, wording: Wording): string {
+export function inWords(durationMs: number, wording: Wording): string {
   const unit = units.find(({ ms }) => durationMs >= 2 * ms) ?? units[3];
   return wording.say(unit.name, { count: Math.max(1, Math.floor(durationMs / unit.ms)) });
-}
-
-/** The alerts whose end is told, too. */
-export const endingAlerts: readonly AlertKind[] = ['paused', 'config'];
-
-/** What may be in the troubles that these tell of. */
-export interface Troubled {
-  /** All paused or failing sinks, also those that no delivery waits for. */
-  readonly down: ReadonlySet<string>;
-  /** See `workedAt`. */
-  readonly workedAt: ReadonlyMap<string, number | null>;
-  /** Null if the config's file is in force as it is. */
-  readonly refused: object | null;
-}
-
-/** When each sink's last call worked (ms). Null where one has failed since: it may be on its way to count as failing. */
-export const workedAt = (all: readonly SinkFigures[]): Troubled['workedAt'] =>
-  new Map(all.map(({ sink, failures, lastSuccessAt }) => [sink, failures > 0 ? null : lastSuccessAt]));
-
-/** Whether the trouble of a sink, or of the config, has ended. */
-export const hasEnded = (
-  { sink, since }: Pick<Notice, 'sink' | 'since'>,
-  { down, workedAt: worked, refused }: Troubled,
-): boolean => (sink === null ? refused === null : !down.has(sink) && (worked.get(sink) ?? 0) > since);
-
-interface State extends Troubled {
-  readonly now: number;
-  readonly elapsed: number;
-}
-
-/** Which of the troubles that people were told of are over. */
-export class Recoveries {
-  /** When the end of each notice's trouble was first seen, on the scale of Clock.elapsed. */
-  #endedAt = new Map<string, number>();
-
-  look(told: readonly RaisedNotice[], { now, elapsed, ...troubled }: State, wording = english): Notice[] {
-    const ended = told.filter((notice) => hasEnded(notice, troubled));
-    this.#endedAt = new Map(ended.map(({ id }) => [id, this.#endedAt.get(id) ?? elapsed]));
-    return ended.flatMap((notice) => {
-      const endedMs = elapsed - this.#endedAt.get(notice.id)!;
-      const mayBeSame = notice.sink !== null && endedMs < recoveryMs;
-      return mayBeSame ? [] : [recovery(notice, inWords(now - endedMs - notice.since, wording), wording)];
-    });
-  }
-}
-
-function recovery({ id, alert, sink, since }: RaisedNotice, time: string, wording: Wording): Notice {
-  // Told once for each notice.
-  const common = { alert, cause: `${alert} over: ${id}`, sink, count: 0, since, recovered: true };
-  if (sink === null) {
-    const detail = wording.say('inForceDetail', { time });
-    return { ...common, detail, advice: wording.say('nothingToDo') };
-  }
-  const lookup = lookupOf(sink);
-  if (lookup !== null) {
-    const advice = wording.say('lookupWorksAdvice', {
-      command: `${program} lookup --unanswered`,
-      apply: `${program} apply --rule NAME`,
-    });
-    return { ...common, detail: wording.say('lookupWorksDetail', { lookup, time }), advice };
-  }
-  const command = `${program} events --state dead --sink ${sink}`;
-  const advice = wording.say('worksAdvice', { command });
-  return { ...common, detail: wording.say('worksDetail', { sink, time }), advice };
-}
-
-/** How much later than its end an attempt may be recorded. */
-const recordedLateMs = 60_000;
-
-/** Deliveries that went dead, or were held, since the last notice of each cause. Costs little while there are none. */
-export class StuckDeliveries {
-  readonly #kind: StuckState;
-  readonly #stuckSince: (time: number) => Promise<StuckCount[]>;
-  /** Causes that may need a notice. */
-  readonly #open = new Set<string>();
-  /** The causes of all deliveries stuck until then have been added to `#open` (ms). */
-  #lookedUntil = 0;
-
-  constructor(kind: StuckState, stuckSince: (time: number) => Promise<StuckCount[]>) {
-    this.#kind = kind;
-    this.#stuckSince = stuckSince;
-  }
-
-  /** Those that a notice may report now. `notified`: when each cause last had one (ms). */
-  async look(now: number, notified: ReadonlyMap<string, number>): Promise<StuckCount[]> {
-    const fresh = await this.#stuckSince(Math.min(this.#lookedUntil, now) - recordedLateMs);
-    for (const one of fresh) this.#open.add(this.#causeOf(one));
-    this.#lookedUntil = now;
-    const due = [...this.#open].filter((cause) => mayNotify(lastNotice(notified, cause), now));
-    const stuck: StuckCount[] = [];
-    for (const [notifiedAt, causes] of Map.groupBy(due, (cause) => lastNotice(notified, cause) ?? 0)) {
-      const found = Map.groupBy(await this.#stuckSince(notifiedAt), (one) => this.#causeOf(one));
-      for (const cause of causes) {
-        const counts = found.get(cause);
-        if (counts) stuck.push(...counts);
-        else this.#open.delete(cause);
-      }
-    }
-    return stuck;
-  }
-
-  #causeOf({ sink, cause }: StuckCount): string {
-    return causeOf(this.#kind, sink, cause);
-  }
 }

@@ -8,18 +8,16 @@ import type { Action, Summary } from '../../rules/plan.ts';
 import { planNotice } from '../../rules/decide.ts';
 import type { SinkFigures, Store } from '../../store/store.ts';
 import {
-  endingAlerts,
   lastNotice,
   mayNotify,
   newlyRefused,
   noticesFor,
   quietMs,
   type RefusedConfig,
-  Recoveries,
   type Situation,
-  StuckDeliveries,
-  workedAt,
 } from './conditions.ts';
+import { endingAlerts, Recoveries, workedAt } from './over.ts';
+import { StuckDeliveries } from './stuck.ts';
 import { failingAlone, isFailing, isForgotten, needsOf, onlySecretsFail, type Troubles } from '../needs.ts';
 import { pausesNow } from '../pauses.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
