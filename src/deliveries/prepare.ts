@@ -342,7 +342,8 @@ export function sinkMissing(sink: string): Outcome {
   const lookup = lookupOf(sink);
   if (lookup !== null)
     return rejected('not_found', `The config has no look-up ${lookup} any more.`, 'Put it back.');
-  const advice = 'Put it back into the config, then replay this delivery.';
+  const advice =
+    'Put it back into the config with the action of the rule, then replay this delivery. Where it was renamed: put the config of before back for that.';
   return rejected('not_found', `The config has no sink ${sink} any more.`, advice);
 }
 

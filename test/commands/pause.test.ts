@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
 import { freshSchema } from '../fixtures/postgres.ts';
@@ -179,6 +180,19 @@ describe('a sink that a person pauses', () => {
     await run(['resume', 'ats', '--config', file]);
     await settled(file);
     expect(http.calls).toHaveLength(2);
+
+    await connector.stop();
+    const command = (...argv: string[]) => run([...argv, '--config', file]);
+    await command('pause', 'ats');
+    expect((await command('resume', 'ats')).out).toContain(
+      'once a connector serves the store: none does now',
+    );
+    expect((await command('retry', 'ats')).err).toContain('no connector serves this store now');
+    await command('pause', 'ats');
+    await write('config.yaml', readFileSync(file, 'utf8').replaceAll(/\bats\b/g, 'other'));
+    await connector.start();
+    expect((await command('status')).out).toContain('what waits is given up when the pause ends');
+    expect((await command('resume', 'ats')).out).toContain('not in the config any more');
   });
 
   test('stays paused when another replica takes it over', async () => {

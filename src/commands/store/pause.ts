@@ -1,6 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 import { pauseLength, pauseSink } from '../../deliveries/by-hand.ts';
 import { lookupOf } from '../../model.ts';
+import { running } from '../../ops/status.ts';
+import type { Store } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
 import { command, note, readOption, storeOptions, TypedArgument } from '../command.ts';
@@ -58,7 +60,17 @@ export const resume = command({
           `${printable(sink)} is not paused by a person; \`retry\` is for one that fails`,
         );
       }
-      io.out(printable(`${sink} goes on, and what waits for it goes out.`));
+      io.out(printable(`${sink} goes on${await goingOut(store, sink)}.`));
       return exit.ok;
     }),
 });
+
+/** What becomes of what waits for a sink whose pause has ended. */
+async function goingOut(store: Store, sink: string): Promise<string> {
+  const replicas = running(await store.replicaStates(), await store.now());
+  if (replicas.length === 0)
+    return ', and what waits for it goes out once a connector serves the store: none does now';
+  return replicas.some(({ sinks }) => sinks.some(({ name }) => name === sink))
+    ? ', and what waits for it goes out'
+    : ', but it is not in the config any more: what waits for it is given up, and can be replayed once it is back';
+}

@@ -8,6 +8,7 @@ import {
   type Selection,
 } from '../../deliveries/by-hand.ts';
 import { type DeliveryState, lookupOf, openStates, replayableStates } from '../../model.ts';
+import { nameOf } from '../../ops/needs.ts';
 import { onlyStore } from '../../ops/status.ts';
 import { allActions, type Plan } from '../../rules/plan.ts';
 import type { Store } from '../../store/store.ts';
@@ -263,5 +264,8 @@ async function tellWhy(store: Store, open: ReadonlySet<string>, io: Io): Promise
   const delivery = await store.delivery(first);
   const due = delivery && delivery.dueAt > (await store.now()) ? `, due ${when(delivery.dueAt)}` : '';
   const why = delivery?.lastError ? `: ${delivery.lastError}` : '';
-  io.err(printable(`${open.size} still on the way; ${first}${due}${why}`));
+  const sink = delivery?.sink ?? '';
+  const isPaused = (await store.pauses()).some((one) => one.sink === sink);
+  const paused = isPaused ? ` ${nameOf(sink)} is paused: \`retry ${sink}\` tries it now.` : '';
+  io.err(printable(`${open.size} still on the way; ${first}${due}${why}${paused}`));
 }

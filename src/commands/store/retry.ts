@@ -18,9 +18,13 @@ export const retry = command({
       await checkSink(sink, options, store);
       const found = await retrySink(store, store, sink, byUser(options, io));
       const why = noRetry(sink, found);
-      if (why !== null) throw new CommandError(printable(why));
+      const isRunning = await isServed(store);
+      if (why !== null)
+        throw new CommandError(
+          printable(isRunning ? why : `${why}; but no connector serves this store now, so nothing goes out`),
+        );
       const was = `${printable(sink)} is ${sinkStates[found.state]}`;
-      const when = (await isServed(store)) ? 'now' : 'when a connector serves this store';
+      const when = isRunning ? 'now' : 'when a connector serves this store';
       const waits = (await store.counts()).some((one) => one.sink === sink && one.states.pending > 0);
       io.out(
         waits

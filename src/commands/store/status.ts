@@ -241,7 +241,9 @@ function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
   const { connector, state, figures, pause, nextTryAt } = one;
   const byPerson = pause?.by === 'person' && `paused ${pausedText(pause, io)}`;
   if (byPerson && (!isRunning || connector === null))
-    return `${isRunning ? 'not in the config any more' : 'not served'}; ${byPerson}`;
+    return isRunning
+      ? `not in the config any more, so that what waits is given up when the pause ends; ${byPerson}`
+      : `not served; ${byPerson}`;
   if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since, io)}`;
   if (connector === null) return 'not in the config any more';
   if (byPerson) return paint(io, isForgotten(one) ? 'red' : 'yellow', byPerson);
