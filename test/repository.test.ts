@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 
@@ -45,6 +45,19 @@ describe('the repository', () => {
   test('installs and starts by what any shell has, that of Windows, too', () => {
     for (const name of ['prepare', 'start', 'demo'])
       expect(scripts[name]).toMatch(/^node [\w./-]+\.[jt]s[\w ./-]*( && node [\w ./-]+)*$/);
+  });
+
+  test('has small rooms: no file of the source above 400 lines, no folder above 14 files', () => {
+    const files = ['src', 'connectors'].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+        .filter((file) => /\.(ts|js|css|sql)$/.test(file))
+        .map((file) => join(folder, file)),
+    );
+    const folders = Map.groupBy(files, dirname);
+    expect(files.filter((file) => read(file).split('\n').length > 401)).toEqual([]);
+    expect([...folders].filter(([, held]) => held.length > 14).map(([folder]) => folder)).toEqual([]);
+    expect(folders.get('src')?.length).toBeLessThanOrEqual(5);
+    expect(files.length).toBeGreaterThan(300);
   });
 
   test('names in its pages only files and scripts that there are', () => {

@@ -18,6 +18,7 @@ const assets = {
     'css',
     new URL('./assets/frame.css', import.meta.url),
     new URL('./assets/parts.css', import.meta.url),
+    new URL('./assets/preview.css', import.meta.url),
     new URL('./assets/pages.css', import.meta.url),
     new URL('./assets/lists.css', import.meta.url),
     new URL('./assets/charts.css', import.meta.url),
