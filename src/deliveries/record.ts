@@ -159,15 +159,22 @@ export async function defer(
   }
 }
 
-/** Writes again while the store is unavailable: a lost outcome would mean sending again. */
+/** Writes again while the store is unavailable: a lost outcome would mean sending again. `failure`: of the first try. */
 async function retryStore(parts: RecordParts, write: () => Promise<void>, failure: unknown): Promise<void> {
-  // Anything else is a bug, which would fail for ever and hold the sink's slot.
-  if (!(failure instanceof StoreUnavailable)) throw failure;
-  parts.storeFailed(failure);
-  // Left unrecorded at shutdown, the attempt is unknown at the next start.
-  if (parts.shutdown.aborted) return;
-  await new Promise<void>((resolve) => parts.clock.after(storeRetryMs, resolve));
-  await write().catch((error: unknown) => retryStore(parts, write, error));
+  // A loop: a store may be away for days, and a function that waits for its next try would keep each of them in memory.
+  for (let error = failure; ;) {
+    // Anything else is a bug, which would fail for ever and hold the sink's slot.
+    if (!(error instanceof StoreUnavailable)) throw error;
+    parts.storeFailed(error);
+    // Left unrecorded at shutdown, the attempt is unknown at the next start.
+    if (parts.shutdown.aborted) return;
+    await new Promise<void>((resolve) => parts.clock.after(storeRetryMs, resolve));
+    try {
+      return await write();
+    } catch (again) {
+      error = again;
+    }
+  }
 }
 
 /**

@@ -1,5 +1,7 @@
+import { queryObjects } from 'node:v8';
 import { describe, expect, test, vi } from 'vitest';
 import type { Outcome } from '../../src/model/outcomes.ts';
+import { storeRetryMs } from '../../src/deliveries/record.ts';
 import type { WorkerParts } from '../../src/deliveries/worker.ts';
 import { type Clock, systemClock } from '../../src/support/clock.ts';
 import { StoreUnavailable, type Store } from '../../src/store/store.ts';
@@ -220,4 +222,28 @@ test('an outcome that cannot be stored is stored as soon as it can be, and the s
   await reaches(on, first, 'delivered');
   await reaches(on, second, 'delivered');
   expect(tool.sent).toHaveLength(2);
+});
+
+test('an outcome that waits for the store takes no memory for each try to store it', async () => {
+  const clock: Clock = {
+    ...systemClock,
+    after(delayMs, run) {
+      if (delayMs !== storeRetryMs) return systemClock.after(delayMs, run);
+      const soon = setImmediate(run);
+      return () => clearImmediate(soon);
+    },
+  };
+  const on = await idle(new ScriptedTool(), '', { clock });
+  const record = on.store.record.bind(on.store);
+  const promises: number[] = [];
+  let tries = 0;
+  on.store.record = async (results) => {
+    if (tries === 2000) return record(results);
+    tries += 1;
+    if (tries % 1000 === 500) promises.push(queryObjects(Promise, { format: 'count' }));
+    throw new StoreUnavailable('The disk is full.');
+  };
+  await reaches(on, await on.receive(), 'delivered');
+  const [early = 0, late = 0] = promises;
+  expect(late - early).toBeLessThan(500);
 });
