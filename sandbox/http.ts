@@ -6,6 +6,7 @@ import type { ToolAnswer, ToolRequest } from './http-tool.ts';
 
 /** A call that the sandbox took. */
 export interface ReceivedCall {
+  readonly at: number;
   readonly deliveryId: string;
   readonly method: string;
   /** The request's target: path and query. */
@@ -106,6 +107,7 @@ export class HttpSandbox {
 }
 
 const received = ({ method, url, headers, body, bytes }: ToolRequest): ReceivedCall => ({
+  at: Date.now(),
   deliveryId: String(headers['webhook-id'] ?? ''),
   method,
   path: url.pathname + url.search,

@@ -1,16 +1,27 @@
 import { foundBy } from '../../src/lookups/kept-facts.ts';
+import type { Delivery } from '../../src/model.ts';
 import type { EventStory } from '../../src/store/store.ts';
 
 /** Of this test, candidates are looked up before anybody is told. */
 export const lookedUp = 0;
 
+/** When somebody was first told, by whose clock that may be. */
+interface Begun {
+  readonly at: (delivery: Delivery) => number | null | undefined;
+  /** How far that clock may be from those that looked up. */
+  readonly apartMs: number;
+}
+
+/** By the store. The time is that of the claim, so the commit may have taken longer than others needed to decide. */
+export const begunByClaim: Begun = { at: ({ firstAttemptAt }) => firstAttemptAt, apartMs: 0 };
+
 /**
- * Each event is decided in its turn, with what was looked up or without. `apartMs`: how far clocks may be apart. `stored`: ids
- * in the order in which events were stored; where a commit has to be made again, ids have another.
+ * Each event is decided in its turn, with what was looked up or without. `stored`: ids in the order in which events were
+ * stored; where a commit has to be made again, ids have another.
  */
 export function lookupBreaches(
   stories: readonly EventStory[],
-  apartMs: number,
+  begun: Begun,
   stored: readonly string[],
 ): string[] {
   const asked = stories.filter(({ event }) => event.testId === lookedUp);
@@ -20,7 +31,7 @@ export function lookupBreaches(
   const states = asked.map(({ lookups }) => foundBy(lookups)['candidate']?.state);
   return [
     ...wrong.map(({ event }) => `${event.id} is not decided, or not looked up once`),
-    ...overtaking(stories, asked, apartMs, new Map(stored.map((id, place) => [id, place]))),
+    ...overtaking(stories, asked, begun, new Map(stored.map((id, place) => [id, place]))),
     ...(states.includes('answered') ? [] : ['nobody was found by the look-up']),
   ];
 }
@@ -29,7 +40,7 @@ export function lookupBreaches(
 function overtaking(
   stories: readonly EventStory[],
   asked: readonly EventStory[],
-  apartMs: number,
+  begun: Begun,
   places: ReadonlyMap<string, number>,
 ): string[] {
   const askedFirst = new Map(asked.map((story) => [story.event.candidateId, story]));
@@ -38,7 +49,7 @@ function overtaking(
     if (!first || places.get(first.event.id)! >= places.get(event.id)!) return [];
     const endedAt = foundBy(first.lookups)['candidate']?.at ?? 0;
     return deliveries
-      .filter(({ firstAttemptAt }) => (firstAttemptAt ?? Infinity) < endedAt - apartMs)
+      .filter((delivery) => (begun.at(delivery) ?? Infinity) < endedAt - begun.apartMs)
       .map(({ id }) => `${id} was begun before ${first.event.id} of the same candidate was decided`);
   });
 }
