@@ -93,8 +93,18 @@ test('takes the number that messages show, and asks where several candidates had
   expect((await command('forget', '4712', '--dry-run')).out).toMatch(
     /1 event of candidate 4712[^]*Nothing was/,
   );
-  // The beginning of an id would be too little for this.
-  expect((await command('forget', 'Robin Exam', '--yes')).out).toContain('no event of candidate Robin Exam');
+  // The beginning of an id is too little for this, and whoever gives it must not believe that it was enough.
+  for (const how of ['--yes', '--dry-run']) {
+    const beginning = await command('forget', 'Robin Exam', how);
+    expect(beginning.out).toContain('no event of candidate Robin Exam');
+    expect(beginning).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(
+        'nothing was erased. These ids begin so: "Robin Example". Give the whole id',
+      ),
+    });
+    expect(beginning.out).not.toContain('rewrite');
+  }
   expect((await command('forget', '4711', '--yes')).out).toContain('Erased: 2 events');
 
   await post(app, { candidateId: 'Robin Example', candidateNumericalId: 4714, status: 'Canceled' });

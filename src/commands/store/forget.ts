@@ -4,7 +4,7 @@ import type { Delivery } from '../../model.ts';
 import { storiesOf } from '../../store/paging.ts';
 import type { EventDetail, Forgotten, Store } from '../../store/store.ts';
 import { type Mentions, mentionsOf } from '../../support/candidate-traces.ts';
-import { count, printable } from '../../support/text.ts';
+import { count, firstListed, printable } from '../../support/text.ts';
 import {
   readCandidateId,
   command,
@@ -63,6 +63,7 @@ export const forget = command({
       for (const person of people) tellWhatIsStored(person, io);
       if (given.dryRun) {
         tellWhatToolsHave(deliveriesIn(details), io);
+        await mindBeginning(store, candidate, details.length);
         io.out('Nothing was erased (--dry-run).');
         return exit.ok;
       }
@@ -71,6 +72,7 @@ export const forget = command({
       for (const { id } of people) erased.push(await erase(store, id, given, io));
       const sum = (what: 'events' | 'rejected') => erased.reduce((total, one) => total + one[what], 0);
       io.out(`Erased: ${count(sum('events'), 'event')}, and ${count(sum('rejected'), 'refused request')}.`);
+      if (!given.rewrite) await mindBeginning(store, candidate, sum('events') + sum('rejected'));
       tellWhatToolsHave(
         erased.flatMap(({ deliveries }) => deliveries),
         io,
@@ -132,6 +134,18 @@ function tellWhatToolsHave(deliveries: readonly Delivery[], io: Io): void {
     io.out(`  ${sink}: ${printable(trace ?? `may have got it, as ${id}`)}`);
   }
 }
+
+/** Messages and searches have the beginning of an id. Here it is too little, and nobody must believe that it was enough. */
+async function mindBeginning(store: Store, candidate: string, found: number): Promise<void> {
+  if (found > 0) return;
+  const meant = await store.candidatesMeant(candidate);
+  if ('ids' in meant && meant.ids.every((id) => id === candidate)) return;
+  const whole = 'ids' in meant ? firstListed(meant.ids.map(quoted), mostNamed) : 'many';
+  throw new CommandError(`nothing was erased. These ids begin so: ${whole}. Give the whole id`);
+}
+
+const mostNamed = 5;
+const quoted = (id: string): string => `"${printable(id)}"`;
 
 async function confirm(candidate: string, people: readonly Person[], { yes }: ForgetOptions, io: Io) {
   if (people.length > 1 && yes)
