@@ -122,8 +122,11 @@ export function urlPasswords(text: string): string[] {
     : [...keys, password, written, decoded(password)].filter((part) => part !== '');
 }
 
-const partsOf = (url: URL): string[] =>
-  [...url.pathname.split('/'), ...url.searchParams.values()].flatMap(spellings);
+/** The path of a file, as of the store, is no secret. */
+const partsOf = ({ protocol, pathname, searchParams }: URL): string[] =>
+  [...(/^(?:sqlite|file):$/.test(protocol) ? [] : pathname.split('/')), ...searchParams.values()].flatMap(
+    spellings,
+  );
 
 const spellings = (part: string): string[] => [part, decoded(part)];
 

@@ -389,3 +389,10 @@ describe('a report of problems shows no credential', () => {
     );
   });
 });
+
+test('a folder on the way to the store is no secret, however random its name looks', () => {
+  const url = 'sqlite:/srv/candidate-connector-v8x2k1/connector.db';
+  const { mask } = load("store: { url: '${STORE_URL}' }", { STORE_URL: url });
+  const text = `candidate-connector check, ${url}`;
+  expect(mask(text)).toBe(text);
+});
