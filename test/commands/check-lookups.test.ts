@@ -59,4 +59,7 @@ test('check makes the look-ups for a candidate, and says which fields it found b
   const { out: without } = await check('--live');
   expect(api.calls.at(-1)).toBe('token');
   expect(without).toContain('1 sink, 1 look-up.\nNo look-up was made: "--candidate ID" says for whom.\n');
+  // Also where another check failed, so that it is not thought to be fine.
+  await api.close();
+  expect((await check('--live')).out).toMatch(/live checks? failed\.\nNo look-up was made: /);
 });

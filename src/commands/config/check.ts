@@ -159,10 +159,10 @@ function printText(
   if (errors.length > 0) io.out(count(errors.length, 'error'));
   if (failed > 0) io.out(`${count(failed, 'live check')} failed.`);
   if (isTooLax) io.out(`${count(warnings.length, 'warning')}, and with --strict none may be left.`);
-  if (errors.length + failed > 0 || isTooLax) return;
-  io.out(verdict(config, warnings.length));
-  for (const one of [...overnight(config.plan), ...left]) io.out(one);
-  if (unreached.length > 0) io.out(`No scenario reaches ${unreachedText(unreached, config)}.`);
+  const isGood = errors.length + failed === 0 && !isTooLax;
+  if (isGood) io.out([verdict(config, warnings.length), ...overnight(config.plan)].join('\n'));
+  for (const one of left) io.out(one);
+  if (isGood && unreached.length > 0) io.out(`No scenario reaches ${unreachedText(unreached, config)}.`);
 }
 
 /** With warnings it may do less than was meant, so it is not called good. */
