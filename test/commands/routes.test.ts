@@ -77,6 +77,12 @@ any other test
 `);
   });
 
+  test('calls tests other ones only where some are named', async () => {
+    const { write } = await workplace();
+    const file = await write('config.yaml', `${sinks}rules:\n${rule('all', '{}', post('#a'))}`);
+    expect((await run(['routes', file])).out).toMatch(/^any test\n/);
+  });
+
   test('names three conditions of many', async () => {
     const any = ['a', 'b', 'c', 'd'].map((letter) => `{ candidateId: { matches: ^${letter} } }`);
     const { out } = await run(['routes', await fileOf(rule('some', `{ any: [${any.join()}] }`, post('#a')))]);

@@ -24,8 +24,9 @@ export const routes = command({
       const told = policies.map(({ written }, index) => policyFields(written, proofs[index]!));
       io.out(mask(jsonLine({ routes: all.map((route) => routeFields(route)), policies: told })));
     } else {
-      for (const test of Map.groupBy(all, ({ cell }) => cell.testId).values())
-        io.out(mask(testText(test, io)));
+      const byTest = Map.groupBy(all, ({ cell }) => cell.testId);
+      const others = byTest.size > 1 ? 'any other test' : 'any test';
+      for (const test of byTest.values()) io.out(mask(testText(test, others, io)));
       if (policies.length > 0) io.out(paint(io, 'bold', 'policies'));
       for (const [index, policy] of policies.entries())
         io.out(mask(policyText(policy, proofs[index]!, lineOf(plan, at), io)));
@@ -46,15 +47,15 @@ function policyText(
   return `${words}: ${paint(io, 'red', `broken: ${printable(brokenBy(policy, example, ruleOf))}`)}`;
 }
 
-/** The routes of one test. Statuses of which the same people hear stand together. */
-function testText(ofTest: readonly Route[], io: Io): string {
+/** The routes of one test, or of the `others`. Statuses of which the same people hear stand together. */
+function testText(ofTest: readonly Route[], others: string, io: Io): string {
   const [
     {
       cell: { testId, test },
     },
   ] = ofTest as [Route];
   const name = typeof test['name'] === 'string' ? `  ${printable(test['name'])}` : '';
-  const title = testId === null ? 'any other test' : `${testId}${name}`;
+  const title = testId === null ? others : `${testId}${name}`;
   const alike = Map.groupBy(ofTest, (route) => linesOf(route, io).join('\n'));
   const rows = [...alike].map(([lines, same]) => {
     const named = same.map(({ cell }) => cell.status).join(', ');

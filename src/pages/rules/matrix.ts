@@ -34,7 +34,7 @@ export function matrix(routes: readonly RouteFields[] | null, text: ReadableConf
   const rows = alike.slice(0, mostRows).map((tests) => {
     const names = tests.map((cells) => {
       const { testId, test } = cells[0]!;
-      if (testId === null) return 'Any other test';
+      if (testId === null) return byTest.length > 1 ? 'Any other test' : 'Any test';
       return `${typeof test === 'string' ? printable(test) : 'Test'} (${testId})`;
     });
     const more = names.length - mostNamed;
