@@ -16,7 +16,7 @@ export const describe: Description<{ readonly url: MailServer }> = {
     sink: 'mail',
     aliases: ['mail'],
     options: [
-      'url: ${SMTP_URL} # smtp://user:password@host:587 or smtps://…:465',
+      'url: ${SMTP_URL} # smtp://user:pw@host:587 or smtps://…:465',
       'from: ${MAIL_FROM} # as in hiring@example.com',
     ],
     env: { SMTP_URL: 'smtp://localhost', MAIL_FROM: 'hiring@example.com' },
