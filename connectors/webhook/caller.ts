@@ -15,6 +15,7 @@ import {
   exchange,
   type Headers,
   headersOf,
+  type NamedHeaders,
   type Request,
   Route,
   setHeader,
@@ -33,8 +34,6 @@ interface CallRequest extends Request {
   readonly headers?: Headers;
   readonly traceparent?: string | undefined;
 }
-
-type NamedHeaders = { readonly [name: string]: string };
 
 /** Calls with the options of one sink or look-up: its headers, its login, its way. Opens no connection yet. */
 export class Caller {

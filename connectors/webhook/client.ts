@@ -19,8 +19,11 @@ export function setHeader(headers: Headers, name: string, value: string): void {
   headers.push(name, value);
 }
 
+/** By name in lower case. */
+export type NamedHeaders = { readonly [name: string]: string };
+
 /** Those of all; of a name that several have, the last value. */
-export function headersOf(...all: readonly { readonly [name: string]: string }[]): Headers {
+export function headersOf(...all: readonly NamedHeaders[]): Headers {
   const headers: Headers = [];
   for (const [name, value] of all.flatMap(Object.entries)) setHeader(headers, name, value);
   return headers;
