@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { statuses } from '../model.ts';
+import { isMap, type Json, statuses } from '../model.ts';
 import { compilePattern, type Condition, factWords, neverReason, type When } from './conditions.ts';
 import {
   factNames,
@@ -113,13 +113,17 @@ function makeWhenSchema(lookups: LookupFields): z.ZodType<When> {
           ? `expected conditions: a map such as { status: ${String(input)} } (for any of several statuses write status: [Completed, Canceled])`
           : 'expected conditions: a map such as { status: Completed }',
     })
-    .superRefine((when, context) => {
-      for (const [key, value] of Object.entries(when))
-        if (!whenKeys.includes(key)) checkNested(key, value, context);
-      if (context.issues.length === 0 && isImpossible(when as When, lookups)) {
-        context.addIssue('no event can match this: its conditions on status and testId exclude each other');
-      }
-    })
+    .superRefine(
+      (when, context) => {
+        for (const [key, value] of Object.entries(when))
+          if (!whenKeys.includes(key)) checkNested(key, value, context);
+        if (context.issues.length === 0 && isImpossible(when as When, lookups)) {
+          context.addIssue('no event can match this: its conditions on status and testId exclude each other');
+        }
+      },
+      // Also beside a fault in an event's field.
+      { when: ({ value }) => isMap(value as Json) },
+    )
     .meta({
       id: 'When',
       // Asked for only when the JSON Schema is written; made at each start, it was a quarter of the time.
