@@ -128,7 +128,7 @@ export function exchange(
 
 const decoder = new TextDecoder();
 
-/** Of one request, for its signal and for undici, which tells it what comes. One object for all of it, as each call has one. */
+/** Of one request: its signal's listener, undici's handler, and the answer. One object for the three, as each call has one. */
 class Handler implements Dispatcher.DispatchHandler, EventListenerObject, Answer {
   readonly #resolve: (result: Exchange) => void;
   readonly #maxBytes: number;

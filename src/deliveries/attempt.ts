@@ -194,7 +194,7 @@ function knowledgeBy(finding: Finding | undefined): Knowledge {
 
 const failed = (error: string): Outcome => unknown('unexpected', `The connector failed: ${error}`);
 
-/** Outcomes in the order of the items, as the connector gave them. Not an async function: each attempt is one of these. */
+/** Outcomes in the order of the items, as the connector gave them. Not an async function, as it runs for each attempt. */
 function send(
   sink: Sink<Json>,
   items: readonly CallItem[],

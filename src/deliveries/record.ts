@@ -85,7 +85,7 @@ async function recordAlone(
   return records;
 }
 
-/** Not an async function: each call is one of these. Throws or rejects. */
+/** Not an async function, as it runs for each call: throws or rejects. */
 function recorded(
   parts: RecordParts,
   attempted: readonly MaskedAttempt[],

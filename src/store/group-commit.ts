@@ -65,7 +65,7 @@ export class GroupCommit {
     this.#limits = { ...defaultLimits, ...limits };
   }
 
-  /** `mayWait`: see GroupCommitLimits. Not an async function: each event is one of these. */
+  /** `mayWait`: see GroupCommitLimits. Not an async function, as it runs for each event. */
   write<T>(work: (tallies: Tallies) => Operation<T>, mayWait = false): Promise<T> {
     if (this.#closed) return Promise.reject(this.#closed);
     const { length } = this.#queue;
