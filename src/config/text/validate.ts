@@ -98,9 +98,12 @@ function faultsOf(issues: readonly Issue[], part: Section): Fault[] {
       return error([...path, key], unknownKey(key, known, path), 'key');
     });
   });
+  const isMissing = (path: Issue['path']) => valueAt(part.raw, path as Path) === undefined;
   const others = issues.filter(
     ({ code, path }) =>
-      code !== 'unrecognized_keys' && !meant.has(join(path)) && !(code === 'custom' && maps.has(join(path))),
+      code !== 'unrecognized_keys' &&
+      !(meant.has(join(path)) && isMissing(path)) &&
+      !(code === 'custom' && maps.has(join(path))),
   );
   return [...unknown, ...others.map((issue) => toFault(issue, part))];
 }
