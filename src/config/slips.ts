@@ -161,10 +161,20 @@ export function literalSecrets(config: JsonMap, source: PlanSource): FoundSecret
     if (hasReference(text)) return [];
     const ofUrl = inAddress(text, path.at(-1) === 'path');
     const inUrl = ofUrl.length > 0;
-    return (inUrl ? ofUrl : inText(text, path))
-      .filter((value) => !/\{\{|\{%|%7B(?:%7B|%25)/.test(value))
-      .map((value) => ({ path, value, inUrl }));
+    return (inUrl ? ofUrl : inText(text, path)).flatMap(besideTags).map((value) => ({ path, value, inUrl }));
   });
+}
+
+const tag = /\{\{.*?\}\}|\{%.*?%\}|%7B(?:%7B|%25).*?(?:%7D|%25)%7D/gs;
+
+/** A credential that a template is around, or that stands in a tag in quotes, is one all the same. */
+function besideTags(value: string): string[] {
+  const tags = value.match(tag);
+  if (!tags) return [value];
+  const quoted = tags.flatMap((one) =>
+    Array.from(one.matchAll(/'([^']*)'|"([^"]*)"/g), ([, a, b]) => a ?? b ?? ''),
+  );
+  return [...value.split(tag), ...quoted].map((part) => part.trim()).filter(looksRandom);
 }
 
 /** Those in the actions of a stored config; an earlier one may have had others than the one in force. */

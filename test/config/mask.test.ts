@@ -261,6 +261,9 @@ sinks:
     ['path: /bot7123456789:AAHdqTcvCH1vGWJxfSeo/sendMessage', 'bot7123456789:AAHdqTcvCH1vGWJxfSeo'],
     ['path: /trigger/hired/with/key/dR3mXk2PqLs9VbTn', 'dR3mXk2PqLs9VbTn'],
     ['body: { token: xyz-literal }', 'xyz-literal'],
+    ['headers: { Authorization: "Bearer aB3dE5fG7hJ9{{ event.testId }}" }', 'aB3dE5fG7hJ9'],
+    ['path: "/in?api_key=aB3dE5fG7hJ9{{ event.testId }}"', 'aB3dE5fG7hJ9'],
+    [`headers: { Authorization: "Basic {{ 'joe:aB3dE5fG7hJ9' | base64_encode }}" }`, 'joe:aB3dE5fG7hJ9'],
     ['body: { routing_key: 0a1b2c3d4e5f6a7b }', '0a1b2c3d4e5f6a7b'],
     ['', 'aBcDeFgHiJkL12'],
   ])('and warns of what is written into an action or the address of a hook: %s', (action, value) => {
