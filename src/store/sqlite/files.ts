@@ -39,8 +39,9 @@ export async function seeRoom(path: string): Promise<void> {
   if (blocks > 0 && bavail * bsize < leastRoomBytes) throw new NoRoom(diskFull(path));
 }
 
+/** Of the lock, too, names the store: nobody should make room by removing its WAL. */
 export const diskFull = (path: string): string =>
-  `The disk that holds ${path} is full. Make room, but leave each file whose name begins so: together they are the store.`;
+  `The disk that holds ${path.replace(/\.serving$/, '')} is full. Make room, but leave each file whose name begins so: together they are the store.`;
 
 /** What this process may have open: to close a file drops all locks that the process has on it. */
 const lookedInto = new Set<string>();

@@ -18,6 +18,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { copyStore, moveStore, openStore } from '../../../src/store/open.ts';
 import { query } from '../../../src/store/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
+import { unavailable } from '../../../src/store/sqlite/failures.ts';
 import { ServingLock } from '../../../src/store/sqlite/serving-lock.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import { sqliteSteps } from '../../../src/store/schema/steps.ts';
@@ -98,6 +99,16 @@ test('takes a store that everybody may read from them, and leaves it to a group 
   expect(await modes(0o644)).toEqual(['600']);
   expect(await modes(0o640)).toEqual(['640']);
 });
+
+test.each(['connector.db', 'connector.db.serving'])(
+  'says of a disk that is full for %s which files belong to the store, its WAL too',
+  (file) => {
+    const { message } = unavailable(Object.assign(new Error('full'), { errcode: 13 }), `/data/${file}`);
+    expect(message).toContain(
+      'The disk that holds /data/connector.db is full. Make room, but leave each file',
+    );
+  },
+);
 
 test.each([
   ['a folder', () => folder, 'is a folder, and a store is a file. Name one in it: sqlite:'],
