@@ -44,11 +44,12 @@ export function sinkState(figures: SinkFigures | null, isPaused: boolean): SinkS
   return isFailing(figures) ? 'failing' : 'working';
 }
 
-/** For people: one that only failed of late is no working one, though too little is known to call for somebody. */
+/** For people: of one that only failed of late its state alone would mislead, though too little is known to call for somebody. */
 export function stateWord(state: SinkState, figures: SinkFigures | null): string {
   const { attempts = 0, failures = 0 } = figures?.lately ?? {};
   const onlyFailed = attempts > 0 && failures === attempts;
-  return state === 'working' && onlyFailed ? 'perhaps failing' : sinkStates[state];
+  const word = sinkStates[state];
+  return state === 'working' && onlyFailed ? `${word}, perhaps failing` : word;
 }
 
 /** How a sink did in the last hour, in words; empty where it did nothing. */

@@ -242,14 +242,14 @@ describe('status', () => {
     await vi.waitFor(async () =>
       expect(await command('status')).toMatchObject({
         code: 0,
-        out: expect.stringMatching(/ats \(webhook\)  perhaps failing: .*422.*, 1 waiting/),
+        out: expect.stringMatching(/ats \(webhook\)  working, perhaps failing: .*422.*, 1 waiting/),
       }),
     );
-    expect(await (await fetch(new URL('/', app.adminUrl))).text()).toContain('perhaps failing');
+    expect(await (await fetch(new URL('/', app.adminUrl))).text()).toContain('working, perhaps failing');
     expect(await command('retry', 'ats')).toMatchObject({
       code: 1,
       err: expect.stringMatching(
-        /ats is perhaps failing; what waits for it is tried as usual: `events --state pending --sink ats` says when/,
+        /ats is working, perhaps failing; what waits for it is tried as usual: `events --state pending --sink ats` says when/,
       ),
     });
     using store = new DatabaseSync(`${folder}/connector.db`);
@@ -295,7 +295,7 @@ describe('status', () => {
     const { code, out } = await command('status');
     expect(code).toBe(4);
     expect(out).toMatch(
-      /^A person is needed: 5 dead\.\n[^]*ats \(webhook\)  perhaps failing: [^]*410[^]*5 of 5 attempts failed in the last hour/,
+      /^A person is needed: 5 dead\.\n[^]*ats \(webhook\)  working, perhaps failing: [^]*410[^]*5 of 5 attempts failed in the last hour/,
     );
     const metrics = await (await fetch(new URL('/metrics', app.adminUrl))).text();
     expect(metrics).toContain('candidate_connector_sink_failing{sink="ats"} 0');
