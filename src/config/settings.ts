@@ -82,12 +82,19 @@ const loginProxy = z
 
 const port = z.int().min(0).max(65_535);
 const hostName = z.string().regex(/^[\w.:-]+$/, { error: 'expected a host name or an address to listen on' });
+/**
+ * All that a URL's path can have (RFC 3986, 3.3), and letters of any script, which clients send percent-encoded. As ranges:
+ * the JSON Schema has this, and not all that read one know `\p{L}`.
+ */
 const path = z
   .string()
-  .regex(/^\/[\w\-./~%]*$/, { error: 'expected a path such as /webhooks/candidates, without query' })
+  .regex(/^\/[\w\-./~%!$&'()*+,;=:@\u00a1-\u1fff\u2c00-\ud7ff]*$/, {
+    error: 'expected a path such as /webhooks/candidates, without query',
+  })
   .refine((text) => text !== '/healthz' && text !== '/readyz', {
     error: '/healthz and /readyz answer health checks; choose another path',
-  });
+  })
+  .transform((text) => text.replace(/[^ -~]+/g, encodeURIComponent));
 
 const storeUrl = z.string().superRefine((url, context) => {
   if (isPostgres(url)) {
@@ -110,7 +117,7 @@ export const settingSchemas = {
       host: hostName.default('0.0.0.0').describe('The address to listen on.'),
       port: port.default(8080).describe('The port to listen on; 0 takes any free one.'),
       path: path
-        .default('/webhooks/candidates')
+        .prefault('/webhooks/candidates')
         .describe("The path of the webhook URL that is set in the service's account."),
       allowFrom: allowFrom
         .prefault('published')

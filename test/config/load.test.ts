@@ -155,6 +155,25 @@ describe('a file that cannot be read', () => {
   });
 });
 
+describe('the path of the webhook URL', () => {
+  test.each([
+    ['/hooks;v=1/@hiring/a:b,(c)+$d', '/hooks;v=1/@hiring/a:b,(c)+$d'],
+    ['/k%C3%A4se/a%20b/', '/k%C3%A4se/a%20b/'],
+    ['/käse/試験', '/k%C3%A4se/%E8%A9%A6%E9%A8%93'],
+  ])('may be any that a URL can have, and is compared as clients send it: %s', (path, sent) => {
+    expect(load(`receiver: { path: "${path}" }`).receiver.path).toBe(sent);
+  });
+
+  test.each(['/a b', '/a?b', '/a#b', '/a\\\\b', '/<a>', '/{a}', 'a', '/a\\0', '/\\ud800', '/\\u2028'])(
+    'is refused where no URL has it: %s',
+    (path) => {
+      expect(problems(`receiver: { path: "${path}" }`)).toEqual([
+        expect.stringContaining('1:19 expected a path such as /webhooks/candidates, without query'),
+      ]);
+    },
+  );
+});
+
 describe('what parts of a config say of each other', () => {
   test('a proxy that names who it is and is a whole network is warned of', () => {
     const of = (from: string) => load(`admin: { proxy: { from: ${from} } }`).warnings;
