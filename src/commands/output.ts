@@ -198,7 +198,7 @@ export function deliveryLine(one: Delivery, pauses: Pauses, io: Io, reasons = ne
 export function deliveryText(one: DeliveryStory, pauses: Pauses, io: Io): string[] {
   const stuck = replayableStates.includes(one.state);
   return [
-    `  ${one.sink}  ${stateText(one, pauses, io)}  ${one.id}  (rule ${one.rule}, action ${one.action + 1})`,
+    `  ${one.sink}  ${stateText(one, pauses, io)}  ${one.id}  (rule ${printable(one.rule)}, action ${one.action + 1})`,
     ...(one.resendOf === null ? [] : [`    sent again by hand, as ${one.resendOf} was before`]),
     ...(one.carrier === null || one.carrier === one.id
       ? []
