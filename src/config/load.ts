@@ -23,7 +23,7 @@ import {
   type SinkConfig,
   unknownSink,
 } from './sinks.ts';
-import { checkLiteralSecrets, findSlips, literalSecrets } from './slips.ts';
+import { checkLiteralSecrets, cutTexts, findSlips, literalSecrets } from './slips.ts';
 import { withCatalogOf } from './text/catalog-table.ts';
 import { hiddenMark } from './text/editable.ts';
 import { readText, type ReadText } from './text/files.ts';
@@ -165,7 +165,14 @@ export function checkText(text: string, file: string, options: LoadOptions) {
   if (problems.some(({ severity }) => severity === 'error'))
     throw configError(file, problems, { mask, mayPass: mayPass(checked) });
   const unused = checkUnused(checked);
-  const warnings = inOrder([...problems, ...unused.map(place)]).map((one) => maskProblem(one, mask));
+  const cut = cutTexts(checked.source, checked.sinks, (path) => {
+    const { scalar } = tree.placeOf(path);
+    const end = scalar?.type === 'PLAIN' ? (scalar.range?.[1] ?? text.length) : text.length;
+    return /^[ \t]+#[^\s#]/.test(text.slice(end, end + 80));
+  });
+  const warnings = inOrder([...problems, ...[...unused, ...cut].map(place)]).map((one) =>
+    maskProblem(one, mask),
+  );
   const at: CheckedConfig['at'] = (path, what) => {
     const { line, column, excerpt } = place(error(path, '', what));
     return { line, column, excerpt: mask(excerpt) };

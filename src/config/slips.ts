@@ -8,7 +8,7 @@ import { actionsOf, type PlanSource, type WrittenAction } from './plan-source.ts
 import { isCredentialKey, placeOf } from './text/hidden.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { hasReference, looksLikePath, partsOf } from './text/references.ts';
-import { oddCharacter, oddName } from './text/yaml-faults.ts';
+import { hashHint, oddCharacter, oddName } from './text/yaml-faults.ts';
 
 /** What is well-formed and probably not meant. `config` is as written. */
 export function findSlips(
@@ -63,10 +63,30 @@ function oddKeys(value: Json, path: Path, faults: Fault[] = []): Fault[] {
   return faults;
 }
 
-/** In the templates of an action. */
-function ofMessages({ action, path: base }: WrittenAction, sinks: Parameters<typeof findSlips>[2]): Fault[] {
+const mediaOf = ({ action }: WrittenAction, sinks: Parameters<typeof findSlips>[2]) => {
   const name = isMap(action) ? action['sink'] : undefined;
-  const media = typeof name === 'string' ? sinks.get(name)?.connector.templates : undefined;
+  return typeof name === 'string' ? sinks.get(name)?.connector.templates : undefined;
+};
+
+/** Texts of messages that end at a `#` that YAML takes for a comment, as in `Candidate #4711`. `hasHashWord` knows the file. */
+export const cutTexts = (
+  source: PlanSource,
+  sinks: Parameters<typeof findSlips>[2],
+  hasHashWord: (path: Path) => boolean,
+): Fault[] =>
+  actionsOf(source)
+    .flatMap((one) =>
+      Object.keys(mediaOf(one, sinks) ?? {}).flatMap((key) =>
+        strings((one.action as JsonMap)[key] ?? null, [...one.path, key]),
+      ),
+    )
+    .filter(({ path }) => hasHashWord(path))
+    .map(({ path }) => warning(path, `the text ends here${hashHint}`));
+
+/** In the templates of an action. */
+function ofMessages(one: WrittenAction, sinks: Parameters<typeof findSlips>[2]): Fault[] {
+  const { action, path: base } = one;
+  const media = mediaOf(one, sinks);
   if (!isMap(action) || !media) return [];
   const faults: Fault[] = [];
   for (const [key, medium] of Object.entries(media))

@@ -112,6 +112,10 @@ const mistakes = {
   'a comma in an address': mail("'robin@example,com'"),
   'a recipient of a list without an address': mail("['{{ test.owner }}', robin]"),
   'a template in one brace': says('candidate { event.candidateId } is done'),
+  'a number sign in a text without quotes': posting(
+    "        channel: '#a'\n        text: Candidate #4711 is done\n",
+  ),
+  'a comment after a text': posting("        channel: '#a'\n        text: Candidate # 4711 is done\n"),
   'bold as Markdown has it': says('**done** by {{ event.candidateId }}'),
   'a link as Markdown has it': says('see [the test]({{ event.testId }}) or [it](https://a.example/x)'),
   'a mention that is none': says('@here: done'),
