@@ -151,12 +151,17 @@ const isAboutTheAddress = (error: SmtpError): boolean =>
 
 /**
  * Whether a reply objects to the sink's account, tenant, machine or domain: x.7.2x (RFC 7372), Microsoft's x.7.5x to
- * x.7.7xx and x.7.23x. Where a recipient's mailbox is full, RCPT is refused; said of anything else, it is the sender's.
+ * x.7.7xx and x.7.23x. Where a recipient's mailbox is full, RCPT is refused, or the words name the recipient; else it is the
+ * sender's.
  */
 const isBlocked = (error: SmtpError): boolean =>
   /^7\.(2(?!8$)\d{1,2}|[5-7]\d{1,2})$/.test(enhancedCode(error)) ||
-  (enhancedCode(error) === '2.2' && error.command !== 'RCPT TO') ||
+  (enhancedCode(error) === '2.2' && error.command !== 'RCPT TO' && !isFullAtTheRecipient(error)) ||
   /OutboundSpam/i.test(wordsOf(error));
+
+/** In the words of Gmail and Dovecot. */
+const isFullAtTheRecipient = (error: SmtpError): boolean =>
+  /\brecipient'?s?\b|\btried to reach\b|\bmailbox for user\b/i.test(wordsOf(error));
 
 export const isAboutTheSender = (error: SmtpError): boolean => isAboutTheAddress(error) || isBlocked(error);
 

@@ -538,6 +538,14 @@ describe('what the server says', () => {
     expect(ended).toMatchObject({ outcome, ...(outcome === 'retry' && { sinkWide: 'perhaps' }) });
   });
 
+  test.each([
+    '5.2.2 The email account that you tried to reach is over quota.',
+    "5.2.2 The recipient's inbox is out of storage space.",
+    '5.2.2 <a@example.com> Quota exceeded (mailbox for user is full)',
+  ])('of the text for the one recipient whose mailbox is full concerns the mail: 552 %s', async (reply) => {
+    expect(await answering('DATA', 552, reply)).toMatchObject({ outcome: 'rejected' });
+  });
+
   test('about the sender at DATA is about the sink', async () => {
     expect(await answering('DATA', 550, '5.1.8 Access denied, bad outbound sender')).toMatchObject({
       outcome: 'retry',
