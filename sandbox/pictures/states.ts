@@ -206,7 +206,7 @@ lookups:
           correlationId: 'cor-5',
         });
       await sleep(1500);
-      return { today: '/', attention: '/attention', events: '/events' };
+      return { today: '/', attention: '/attention', events: '/events', rejected: '/rejected' };
     },
   },
 ];

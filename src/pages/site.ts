@@ -18,6 +18,7 @@ import { lonePage, product, wholePage } from './frame/layout.ts';
 import { loginPage } from './login.ts';
 import { byOf, type PageRequest, type Form, type Page, type Parts, type PageContent } from './page.ts';
 import { refusedForm } from './refused.ts';
+import { rejectedPage } from './rejected.ts';
 import { checkForm, rulesPage, trialForm } from './rules/rules.ts';
 import { sinkForms, sinkPage } from './sink.ts';
 import { Times } from './frame/times.ts';
@@ -39,6 +40,7 @@ const all: readonly (Page | Form)[] = [
   sinkPage,
   ...sinkForms,
   refusedForm,
+  rejectedPage,
   rulesPage,
   trialForm,
   checkForm,

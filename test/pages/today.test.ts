@@ -8,6 +8,8 @@ import { chartFigure } from '../../src/pages/frame/charts.ts';
 import { endpoint, post, settled, tellAll, workplace } from '../commands/tools.ts';
 import { startPages } from './tools.ts';
 
+const hostile = '<img src=x onerror=alert(1)>';
+
 test('the days are those of the config, also where the clocks change', async () => {
   const { folder } = await workplace();
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
@@ -135,5 +137,27 @@ test('nothing is called all right beside what was refused or waits', async () =>
     const text = await page(path);
     expect(text).toContain('<b>1 request today was no event</b>');
     expect(text).not.toContain(right);
+    expect(text).toContain('<a href="/rejected">');
   }
+});
+
+test('requests that were no events are listed with what was wrong and what came, newest first', async () => {
+  const { app, page, send, login } = await startPages();
+  expect((await send('/rejected')).status).toBe(303);
+  await login();
+  expect(await page('/rejected')).toContain('There are none');
+  for (let n = 1; n <= 26; n += 1) await post(app, { candidateId: `R${n}`, status: 'Lost' });
+  const headers = { 'content-type': 'application/json' };
+  await fetch(app.receiverUrl, { method: 'POST', headers, body: `${hostile}\u202E` });
+  const text = await page('/rejected');
+  expect(text).toMatch(/answered 400, from\s+127\.0\.0\.1/);
+  expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;\\u{202e}</pre>');
+  expect(text).toMatch(
+    /answered 422, from\s+127[^]*correlation-\d+[^]*<br \/>status: Expected one of[^]*R26[^]*R3\b/,
+  );
+  expect(text).not.toMatch(/<img src=x|R2&quot;/);
+  const [, older = ''] = /rel="next"\s+href="([^"]+)"/.exec(text) ?? [];
+  const rest = await page(older);
+  expect(rest).toMatch(/R2&quot;[^]*R1&quot;/);
+  expect(rest).not.toContain('rel="next"');
 });

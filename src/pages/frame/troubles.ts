@@ -145,6 +145,5 @@ export function sinkRate({ figures }: SinkStatus, times: Times): Html | null {
 export const rejectedNotice = (status: Status): Html | false =>
   status.rejectedToday > 0 &&
   html`<p class="notice wait">
-    <b>${rejectedWords(status)}</b>, and nobody was told of it. <code>${program} events --rejected</code> says
-    why.
+    <b>${rejectedWords(status)}</b>, and nobody was told of it. <a href="/rejected">See what was wrong</a>
   </p>`;

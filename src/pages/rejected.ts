@@ -1,0 +1,65 @@
+import type { KeptRequest } from '../store/store.ts';
+import { html, type Html, pathWith } from '../support/html.ts';
+import { printableLines } from '../support/text.ts';
+import { seen } from './frame/fragments.ts';
+import type { Times } from './frame/times.ts';
+import type { Page } from './page.ts';
+
+/** Requests that were no events: what was wrong with each, and what came. */
+
+const pageSize = 25;
+
+export const rejectedPage: Page = {
+  path: '/rejected',
+  async show({ query, times }, { reads }) {
+    const last = Number(query['after']) || undefined;
+    const found = await reads.rejectedRequests({ limit: pageSize + 1, ...(last && { after: last }) });
+    const requests = found.slice(0, pageSize);
+    return {
+      title: 'Requests that were no events',
+      body:
+        requests.length === 0
+          ? html`<section class="card empty">
+              <h2>There are none${last !== undefined && ' among these'}</h2>
+              <p>What comes and is refused for its content is kept here, with what was wrong.</p>
+            </section>`
+          : html`<section class="card" aria-label="Requests">
+              <p class="muted">
+                Nobody was told of these. If the testing service sent one, what it sends has changed, or
+                something on the way changes it. If somebody else did, nothing has to be done.
+              </p>
+              <ul class="plain spaced">
+                ${requests.map((one) => item(one, times))}
+              </ul>
+              ${
+                found.length > pageSize &&
+                html`<p class="actions">
+                  <a
+                    class="button quiet"
+                    rel="next"
+                    href="${pathWith('/rejected', { after: requests.at(-1)?.seq })}"
+                    >Older requests</a
+                  >
+                </p>`
+              }
+            </section>`,
+    };
+  },
+};
+
+function item({ receivedAt, status, address, correlationId, faults, body }: KeptRequest, times: Times): Html {
+  return html`<li>
+    <p class="break">
+      <b>${times.short(receivedAt)}</b>
+      <span class="muted"
+        >answered ${status}, from
+        ${seen(address)}${correlationId !== null && html`, correlation id ${seen(correlationId)}`}</span
+      >
+      ${faults.map((fault) => html`<br />${seen(fault)}`)}
+    </p>
+    <details class="small">
+      <summary>The body as it came</summary>
+      <pre tabindex="0">${printableLines(body)}</pre>
+    </details>
+  </li>`;
+}
