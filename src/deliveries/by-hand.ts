@@ -11,6 +11,7 @@ import { decide } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
 import { deliveryPages, inParts } from '../store/paging.ts';
 import {
+  type AskedToWait,
   type By,
   type EventStory,
   inForce,
@@ -292,15 +293,16 @@ export function planLookups(
 
 /** Has whoever serves the store try a sink at once, if it is failing or the connector has paused it. Returns how it was. */
 export async function retrySink(
-  reads: Pick<Store, 'pauses' | 'personPauses' | 'sinkFigures'>,
+  reads: Pick<Store, 'pauses' | 'personPauses' | 'sinkFigures' | 'askedToWait'>,
   store: Pick<Store, 'askRetry' | 'now'>,
   sink: string,
   by: By,
-): Promise<SinkCondition & { figures: SinkFigures | null }> {
+): Promise<SinkCondition & { figures: SinkFigures | null; asked: readonly AskedToWait[] }> {
   const now = await store.now();
   const figures = (await reads.sinkFigures(now)).find((one) => one.sink === sink) ?? null;
   const pause = (await pausesNow(reads, now)).get(sink) ?? null;
-  const found = { state: sinkState(figures, pause !== null), pause, figures };
+  const asked = (await reads.askedToWait(now)).filter((one) => one.sink === sink);
+  const found = { state: sinkState(figures, pause !== null), pause, figures, asked };
   if (isDown(found)) await store.askRetry(sink, now, by);
   return found;
 }

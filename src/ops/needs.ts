@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { program } from '../support/invocation.ts';
 import { lookupOf } from '../model.ts';
 import type { RefusedEvents, StuckState } from '../model/notices.ts';
-import type { Reads, SinkFigures, StuckCount } from '../store/store.ts';
+import type { AskedToWait, Reads, SinkFigures, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { english, type Wording } from '../words/wording.ts';
 import type { Pause } from './pauses.ts';
@@ -83,13 +83,42 @@ export const onlySecretsFail = (
   lastSuccessAt: number | null | undefined,
 ): boolean => !isPausedOrFailing && since >= (lastSuccessAt ?? 0);
 
-/** Why a sink cannot be tried now; null if it can. */
+/** Where in its sink something waits, such as a channel; null where the sink has no such places. */
+export const placeOf = ({ sink, lane }: Pick<AskedToWait, 'sink' | 'lane'>): string | null =>
+  lane === sink ? null : lane.slice(sink.length + 1);
+
+/** What waits because the tool asked for it, in words; `until` as who reads it has times. */
+export function askedWords(asked: AskedToWait): { readonly who: string; readonly why: string } {
+  const { refused, behind, reason } = asked;
+  const place = placeOf(asked);
+  const many = count(refused, lookupOf(asked.sink) === null ? 'message' : 'event');
+  return {
+    who: `${many}${place === null ? '' : ` to ${place}`} ${refused === 1 ? 'waits' : 'wait'} until`,
+    why: `as the tool asked: ${reason.replace(/\.$/, '')}${behind === 0 ? '' : `; ${behind} more ${behind === 1 ? 'is' : 'are'} due behind ${refused === 1 ? 'it' : 'them'}`}`,
+  };
+}
+
+/** Said where a sink is tried, or is not, although its tool asked to wait until then. */
+export const toolsWish = (until: string): string =>
+  `its tool asked to wait until ${until}, and may ask for longer where it is called before`;
+
+/** Until when a tool asked to wait, of all places of its sink (ms). Null where it did not. */
+export const askedUntil = (asked: readonly AskedToWait[]): number | null =>
+  asked.length === 0 ? null : Math.max(...asked.map(({ until }) => until));
+
+/** Why a sink cannot be tried now; null if it can. `at`: a time in words. */
 export function noRetry(
   sink: string,
-  found: SinkCondition & { readonly figures: SinkFigures | null },
+  found: SinkCondition & {
+    readonly figures: SinkFigures | null;
+    readonly asked: readonly AskedToWait[];
+  },
+  at: (time: number) => string,
 ): string | null {
   if (isDown(found)) return null;
   const { state, pause, figures } = found;
+  const until = askedUntil(found.asked);
+  if (pause === null && until !== null) return `${nameOf(sink)} is not tried now: ${toolsWish(at(until))}`;
   const word = stateWord(state, figures);
   const when = lookupOf(sink) === null ? `: \`events --state pending --sink ${sink}\` says when` : '';
   return pause?.by === 'person'

@@ -1,7 +1,14 @@
 import { isMissed } from './alerts/conditions.ts';
 import { isOver, workedAt } from './alerts/over.ts';
 import { sayEveryMs } from './announcer.ts';
-import { failingAlone, type Need, needsOf as needsOfAll, onlySecretsFail, sinkState } from './needs.ts';
+import {
+  failingAlone,
+  type Need,
+  needsOf as needsOfAll,
+  onlySecretsFail,
+  placeOf,
+  sinkState,
+} from './needs.ts';
 import { type Pause, pausesNow } from './pauses.ts';
 import { lookupOf } from '../model.ts';
 import { type RefusedEvents, type StuckState, stuckStates } from '../model/notices.ts';
@@ -131,13 +138,14 @@ export function running(replicas: readonly ReplicaState[], now: number): Replica
 
 /** The sinks in the config, and those that are not and have deliveries that are not over; and the look-ups alike. */
 async function readSinks(
-  store: Pick<Store, 'pauses' | 'personPauses' | 'lanes' | 'sinkFigures'>,
+  store: Pick<Store, 'pauses' | 'personPauses' | 'lanes' | 'sinkFigures' | 'askedToWait'>,
   replicas: readonly ReplicaState[],
   counts: readonly SinkCount[],
   now: number,
 ) {
   const pauses = await pausesNow(store, now);
   const heads = pauses.size === 0 ? [] : await store.lanes();
+  const asked = await store.askedToWait(now);
   const allFigures = await store.sinkFigures(now);
   const known = new Map(
     replicas.flatMap(({ sinks }) => sinks.map(({ name, connector }) => [name, connector] as const)),
@@ -167,6 +175,8 @@ async function readSinks(
         pause,
         /** When one that the connector paused is tried again (ms); null if only the next message tells. */
         nextTryAt: pause?.by === 'connector' ? tryAt(pause, sending > 0 ? [now] : dueAt, now) : null,
+        /** What waits as the tool asked for it. */
+        asked: asked.filter((one) => one.sink === sink),
         figures,
         sending,
         pending,
@@ -268,6 +278,7 @@ export function statusJson(status: Status) {
       const {
         pause,
         nextTryAt,
+        asked,
         figures,
         sink,
         connector,
@@ -286,6 +297,13 @@ export function statusJson(status: Status) {
         since: iso(trouble?.since ?? null),
         reason: trouble?.because?.detail ?? null,
         nextProbeAt: iso(nextTryAt),
+        askedToWait: asked.map((wait) => ({
+          place: placeOf(wait),
+          until: iso(wait.until),
+          reason: wait.reason,
+          refused: wait.refused,
+          behind: wait.behind,
+        })),
         lastSuccessAt: iso(figures?.lastSuccessAt ?? null),
         ...(figures?.lately ?? { attempts: 0, failures: 0 }),
         ...counts,

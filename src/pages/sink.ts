@@ -1,6 +1,6 @@
 import { pauseLength } from '../deliveries/by-hand.ts';
 import { type Delivery, lookupOf } from '../model.ts';
-import { mayBeTried } from '../ops/needs.ts';
+import { askedUntil, mayBeTried, toolsWish } from '../ops/needs.ts';
 import { type SinkStatus, troubleOf } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, SinkAttempt } from '../store/store.ts';
@@ -22,7 +22,7 @@ import {
   toolOf,
 } from './frame/fragments.ts';
 import { duration, type Times } from './frame/times.ts';
-import { nextTry, sinkChip, sinkRate } from './frame/troubles.ts';
+import { askedNotes, nextTry, sinkChip, sinkRate } from './frame/troubles.ts';
 import type { Form, FormRequest, Page, PageRequest, Parts } from './page.ts';
 import { countsOfDays } from './today.ts';
 
@@ -93,6 +93,14 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
         ${paused && html`<br />${nextTry(one, times)}`}
       </p>`
     }
+    ${
+      one.asked.length > 0 &&
+      html`${askedNotes(one, times)}
+        <p class="small muted">
+          What a tool refused so is not sent before: called earlier, it may ask for longer. What is due behind
+          it is tried now and then, in case that is over sooner.
+        </p>`
+    }
     ${stuck > 0 && html`<p><a href="/attention?sink=${sink}">${amount(stuck)} ${stuck === 1 ? 'needs' : 'need'} a person</a></p>`}
     ${lookupOf(sink) === null && asked.person.role === 'full' && buttons(one, asked)}
   </section>`;
@@ -135,19 +143,24 @@ const askingOf = (sink: string, action: Action): Asking => ({
   }),
 });
 
-const choiceOf = (sink: string, action: Action): Choice => ({
+/** `wish`: what the tool asked for, where there is such a thing. */
+const choiceOf = (sink: string, action: Action, wish = ''): Choice => ({
   action,
   button: actions[action].button,
-  question: actions[action].question(sink),
+  question: `${actions[action].question(sink)}${action === 'retry' ? wish : ''}`,
 });
 
 function buttons(one: SinkStatus, asked: PageRequest): Html {
   const { sink } = one;
+  const until = askedUntil(one.asked);
+  const wish = until === null ? '' : ` But ${toolsWish(asked.times.whole(until))}.`;
   const offered: readonly Action[] =
     one.pause?.by === 'person' ? ['resume'] : mayBeTried(one) ? ['retry', 'pause'] : ['pause'];
   return html`<div class="actions">
     ${offered.map((action) =>
-      askingForm(askingOf(sink, action), [choiceOf(sink, action)], asked, { isQuiet: action === 'pause' }),
+      askingForm(askingOf(sink, action), [choiceOf(sink, action, wish)], asked, {
+        isQuiet: action === 'pause',
+      }),
     )}
   </div>`;
 }
@@ -192,14 +205,14 @@ async function waitingFor(reads: Reads, { sink, pending }: SinkStatus) {
 }
 
 function waitingCard(
-  { sink, pending, pause: paused }: SinkStatus,
+  sink: SinkStatus,
   waiting: Awaited<ReturnType<typeof waitingFor>>,
   { times, person }: PageRequest,
   { config }: Parts,
 ): Html {
-  const more = pending - waiting.length;
+  const more = sink.pending - waiting.length;
   return html`<section class="card">
-    <h2>Waiting <small>${counted(pending, 'message')}</small></h2>
+    <h2>Waiting <small>${counted(sink.pending, 'message')}</small></h2>
     ${
       waiting.length > 0 &&
       html`<ul class="plain spaced">
@@ -216,19 +229,21 @@ function waitingCard(
                   : 'A notice'
               }
               <span class="muted small"
-                >${waitsUntil(one.dueAt, paused, times)}${one.lastError !== null && html`: ${seen(one.lastError)}`}</span
+                >${waitsUntil(one, sink, times)}${one.lastError !== null && html`: ${seen(one.lastError)}`}</span
               >
             </li>`,
         )}
       </ul>`
     }
-    ${more > 0 && html`<p><a href="/events?sink=${sink}&state=pending">And ${amount(more)} more</a></p>`}
+    ${more > 0 && html`<p><a href="/events?sink=${sink.sink}&state=pending">And ${amount(more)} more</a></p>`}
   </section>`;
 }
 
 /** Beside what the page says of the pause: what waits for a person's wish, or for a tool, is not late. */
-function waitsUntil(dueAt: number, paused: SinkStatus['pause'], times: Times): Html {
+function waitsUntil({ dueAt, lane }: Delivery, { pause: paused, asked }: SinkStatus, times: Times): Html {
   if (dueAt > times.now) return html`due ${times.relative(dueAt)}`;
+  if (paused === null && asked.some((one) => one.lane === lane))
+    return html`due, and waits behind what the tool refused`;
   if (paused === null) return html`due now`;
   if (paused.by === 'connector') return html`waits until the sink works`;
   return html`waits until ${paused.until === null ? 'somebody resumes the sink' : 'the pause ends'}`;

@@ -17,7 +17,7 @@ import { amount, chip, counted, seen, statusNames, toolOf } from './frame/fragme
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
 import { duration, type Times } from './frame/times.ts';
-import { helpLink, rejectedNotice, sinkChip, sinkRate, troubleItems } from './frame/troubles.ts';
+import { askedNotes, helpLink, rejectedNotice, sinkChip, sinkRate, troubleItems } from './frame/troubles.ts';
 
 /** What needs a person, first; then how it went in the last two weeks. */
 
@@ -204,6 +204,7 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
       <td>
         ${sinkChip(one)}
         <span class="small muted">${sinkRate(one, times)}</span>
+        ${askedNotes(one, times)}
       </td>
       <td class="number" data-name="arrived">
         ${

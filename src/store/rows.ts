@@ -63,6 +63,14 @@ export const rareState = `d.state not in ('pending', 'delivered')`;
 export const leads = `(d.carrier is null or d.carrier = d.seq)`;
 export const waits = `d.state = 'pending' and ${leads}`;
 
+/** `heads` of a `with`: the lanes. Walks through the index of pending deliveries, so that only each lane's first row costs. */
+export const pendingLanes = `recursive heads (lane) as (
+    select * from (select d.lane from deliveries d where ${waits} order by d.lane limit 1) as first
+    union all
+    select (select d.lane from deliveries d where ${waits} and d.lane > heads.lane order by d.lane limit 1)
+    from heads where heads.lane is not null
+  )`;
+
 /** Of an event: nothing that is sent. */
 export const isLookup = `d.connector = '${lookupConnector}'`;
 

@@ -38,7 +38,7 @@ export type { By, Change } from './operations/audit.ts';
 export type { Replay, Late, ManualResult } from './operations/by-hand.ts';
 export type { LaneHead, AttemptResult, Deferral } from './operations/carrying-out.ts';
 export type { Claim } from './operations/claiming.ts';
-export type { SinkCount, DayCount, Tally, StuckCount } from './operations/counting.ts';
+export type { AskedToWait, SinkCount, DayCount, Tally, StuckCount } from './operations/counting.ts';
 export type { Decided, Decider, DueEvent, GivenUp, Lookups } from './operations/deciding.ts';
 export type { Forgotten } from './operations/forgetting.ts';
 export type { PruneMark, SignOfLife } from './operations/housekeeping.ts';
@@ -69,6 +69,7 @@ export { isFound, unansweredOf } from './operations/searching.ts';
 
 /** What only reads. In SQLite, a thread of its own can do it, too; see ThreadReads. */
 export const reads = {
+  askedToWait: counting.askedToWait,
   attemptsOfSink: reading.attemptsOfSink,
   audit,
   candidatesMeant,

@@ -197,6 +197,51 @@ describe('status', () => {
     expect((await json()).sinks[0]).toMatchObject({ state: 'working', pending: 0 });
   });
 
+  test('says until when a tool asked to wait, why and how many do; and `retry` leaves a sink that works alone', async () => {
+    const { folder, app, http, command, json } = await startServing();
+    http.faults.decide = () => ({ kind: 'rate-limit', retryAfterS: 3600 });
+    await post(app, { candidateId: 'a' });
+    await vi.waitFor(async () => expect((await json()).sinks[0].askedToWait).toHaveLength(1), 20_000);
+    // Nothing but what the tool refused is held back for so long, so this one is refused, too.
+    const [asked] = (await json()).sinks[0].askedToWait;
+    expect(asked).toEqual({
+      place: null,
+      until: isoTime,
+      reason: expect.stringContaining('answered 429'),
+      refused: 1,
+      behind: 0,
+    });
+    await post(app, { candidateId: 'b' });
+    const until = asked.until.replace('T', ' ').replace(/\..*/, '') + ' UTC';
+    await vi.waitFor(async () =>
+      expect((await command('status')).out).toMatch(
+        new RegExp(
+          `ats \\(webhook\\)  .*2 waiting.*\n +1 message waits until ${until}, as the tool asked: The receiver answered 429.*; 1 more is due behind it\n`,
+        ),
+      ),
+    );
+    const calls = http.calls.length;
+    expect(await command('retry', 'ats')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(
+        `ats is not tried now: its tool asked to wait until ${until}, and may ask for longer where it is called before`,
+      ),
+    });
+    expect(http.calls).toHaveLength(calls);
+    const page = async (path: string) => (await fetch(new URL(path, app.adminUrl))).text();
+    for (const path of ['/', '/sinks/ats'])
+      expect(await page(path)).toMatch(
+        /1 message waits until <time datetime="20\d\d-[^>]*UTC">[^<]*<\/time>, as the tool asked: The receiver answered 429[^<]*; 1 more is due behind it\./,
+      );
+    // One that has failed for a while is tried where a person asks for it.
+    using store = new DatabaseSync(`${folder}/connector.db`);
+    store.exec('update sink_figures set failures = 9, first_failed_at = 1');
+    expect(await command('retry', 'ats')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(`ats is failing, and is tried now; its tool asked to wait until ${until}`),
+    });
+  });
+
   test('says when a paused sink is tried again: when a delivery is due that waits for it, else with the next message', async () => {
     const { folder, app, http, command, json } = await startServing();
     http.faults.decide = () => ({ kind: 'status', status: 401 });

@@ -534,4 +534,26 @@ export function carryingOut(bench: () => Bench): void {
     expect(await dueAt(unclear)).toBe(t0 + 5 + minute);
     expect([await dueAt(untried), await dueAt(elsewhere)]).toEqual([t0 + day, t0 + day]);
   });
+
+  test('says until when a tool asked to wait: what it refused, what is due behind that in the lane, and its words', async () => {
+    const { store } = bench();
+    const asked = { ...retry, retryAfterMs: day } as Outcome;
+    const other = { lane: 'slack #ops' };
+    await accept({}, {}, {}, {}, { dueAt: t0 + day }, other);
+    const claimed = [...(await claimDue(store, t0)), ...(await claimDue(store, t0, other.lane))];
+    expect(claimed).toHaveLength(5);
+    const outcomes = [asked, asked, retry, null, asked];
+    for (const [place, one] of claimed.entries())
+      if (outcomes[place]) await store.record([resultOf(one, outcomes[place], { dueAt: t0 + day + place })]);
+    await accept({}, {}, {});
+    const reason = 'It answered 503.';
+    const of = { sink: 'slack', reason };
+    const lane = 'slack #hiring';
+    expect(await store.askedToWait(t0 + minute)).toEqual([
+      { ...of, lane, until: t0 + day + 1, refused: 2, behind: 3 },
+      { ...of, lane: other.lane, until: t0 + day + 4, refused: 1, behind: 0 },
+    ]);
+    expect(await store.askedToWait(t0 + day + 1)).toMatchObject([{ lane: other.lane }]);
+    expect(await store.askedToWait(t0 + 2 * day)).toEqual([]);
+  });
 }

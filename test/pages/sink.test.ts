@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test, vi } from 'vitest';
 import { endpoint, post, settled, tellAll } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from './browser.ts';
 import { startPages } from './tools.ts';
@@ -71,4 +72,23 @@ test("without scripts, the page asks first, and a failing sink's shows what the 
   for (const path of ['/sinks/nobody', '/sinks/lookup:candidate'])
     expect((await send(path)).status).toBe(404);
   expect((await send('/sinks/nobody/pause', { form: { csrf: token, confirmed: 'yes' } })).status).toBe(404);
+});
+
+test('a tool that asked to wait: until when, what waits behind it, and what trying it now may cost', async () => {
+  const http = await endpoint();
+  const { app, folder, page, login } = await startPages(sinkOf(http.url));
+  await login();
+  http.faults.decide = () => ({ kind: 'rate-limit', retryAfterS: 3600 });
+  const waiting = 'as the tool asked: The receiver answered 429';
+  await post(app, { candidateId: 'Dana' });
+  await vi.waitFor(async () => expect(await page('/sinks/ats')).toContain(waiting), 20_000);
+  await post(app, { candidateId: 'Ana' });
+  expect(await page('/sinks/ats')).toMatch(/Ana<.*due, and waits behind what the tool refused/s);
+  expect(await page('/sinks/ats')).not.toContain('Try now');
+  using store = new DatabaseSync(`${folder}/connector.db`);
+  store.exec('update sink_figures set failures = 9, first_failed_at = 1');
+  expect(await page('/sinks/ats')).toMatch(
+    /Try ats now\? [^"<]* But its tool asked to wait until [^"<]* UTC, and may ask for longer/,
+  );
+  expect(await page('/attention')).toContain(waiting);
 });

@@ -1,9 +1,9 @@
 import { retrySink } from '../../deliveries/by-hand.ts';
-import { nextShows, noRetry, sinkStates } from '../../ops/needs.ts';
+import { askedUntil, nextShows, noRetry, sinkStates, toolsWish } from '../../ops/needs.ts';
 import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
 import { command, note, storeOptions, TypedArgument } from '../command.ts';
-import { CommandError, exit } from '../output.ts';
+import { CommandError, exit, when } from '../output.ts';
 import { byUser, checkSink, isServed, withStore } from '../with-store.ts';
 
 /** Has a paused or failing sink tried now, by the connector that serves the store. */
@@ -17,18 +17,20 @@ export const retry = command({
     withStore(options, io, async (store) => {
       await checkSink(sink, options, store);
       const found = await retrySink(store, store, sink, byUser(options, io));
-      const why = noRetry(sink, found);
+      const why = noRetry(sink, found, when);
       const isRunning = await isServed(store);
       if (why !== null)
         throw new CommandError(
           printable(isRunning ? why : `${why}; but no connector serves this store now, so nothing goes out`),
         );
       const was = `${printable(sink)} is ${sinkStates[found.state]}`;
-      const when = isRunning ? 'now' : 'when a connector serves this store';
+      const tried = isRunning ? 'now' : 'when a connector serves this store';
+      const until = askedUntil(found.asked);
+      const wish = until === null ? '' : `; ${toolsWish(when(until))}`;
       const waits = (await store.counts()).some((one) => one.sink === sink && one.states.pending > 0);
       io.out(
         waits
-          ? `${was}, and is tried ${when}. \`${program} status\` says how that went.`
+          ? `${was}, and is tried ${tried}${wish}. \`${program} status\` says how that went.`
           : `${was}, and nothing waits for it. ${nextShows(sink)}`,
       );
       return exit.ok;

@@ -1,4 +1,5 @@
 import {
+  askedWords,
   inLastHour,
   isDown,
   isForgotten,
@@ -223,18 +224,28 @@ function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[] {
   const name = lookupOf(sink) ?? (connector === null ? sink : `${sink} (${connector})`);
   const line = `${printable(name)}  ${parts.join(', ')}`;
   if (!isRunning || connector === null) return [line];
+  return [line, ...askedLines(one, io), ...helpLines(one)];
+}
+
+/** Until when, and why, something waits that the tool does not take yet. */
+const askedLines = ({ asked }: SinkStatus, io: Io): string[] =>
+  asked.map((one) => {
+    const { who, why } = askedWords(one);
+    return `  ${printable(who)} ${when(one.until, io)}, ${printable(why)}`;
+  });
+
+/** What helps a sink that sends nothing. */
+function helpLines(one: SinkStatus): string[] {
+  const { sink } = one;
   const word = printable(shellWord(sink));
   const replay = one.dead > 0 && !mayBeTried(one);
   if (isDown(one)) {
-    if (one.pause !== null && one.nextTryAt === null) return [line, `  fix that. ${nextShows(sink)}`];
-    return [
-      line,
-      `  fix that, then: ${program} ${replay ? `replay --dead --sink ${word}` : `retry ${word}`}`,
-    ];
+    if (one.pause !== null && one.nextTryAt === null) return [`  fix that. ${nextShows(sink)}`];
+    return [`  fix that, then: ${program} ${replay ? `replay --dead --sink ${word}` : `retry ${word}`}`];
   }
-  if (one.pause === null) return [line];
+  if (one.pause === null) return [];
   const until = isForgotten(one) ? `; to give the pause an end: ${program} pause ${word} --for 2d` : '';
-  return [line, `  to let it go on: ${program} resume ${word}${until}`];
+  return [`  to let it go on: ${program} resume ${word}${until}`];
 }
 
 function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {

@@ -297,7 +297,7 @@ export const apiRoutes: readonly ApiRoute[] = [
     async handle(parts, req) {
       const name = sinkOf(parts, req);
       const found = await tryNow(parts, name, byOf(req, 'the API'));
-      const why = noRetry(name, found);
+      const why = noRetry(name, found, (time) => new Date(time).toISOString());
       if (why === null) return { sink: name, state: found.state };
       throw new NotPossible({ status: 409, detail: `${why}.` });
     },

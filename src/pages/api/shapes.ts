@@ -170,6 +170,17 @@ export const status = z.object({
       since: time.nullable(),
       reason: z.string().nullable(),
       nextProbeAt: time.nullable().describe('Of a paused one. Null if only the next message tells.'),
+      askedToWait: z
+        .array(
+          z.object({
+            place: z.string().nullable().describe('Such as a channel. null: the sink has no such places.'),
+            until: time.describe('By what the tool said last.'),
+            reason: z.string(),
+            refused: count.describe('Pending deliveries that the tool told to come later.'),
+            behind: count.describe('Further ones that are due there.'),
+          }),
+        )
+        .describe('What waits because the tool asked for it.'),
       lastSuccessAt: time.nullable(),
       attempts: count.describe('Of the last hour.'),
       failures: count.describe('Of these, those that delivered nothing.'),

@@ -98,10 +98,14 @@ export class Times {
     return format.format(time).replaceAll('\u202F', ' ');
   }
 
+  /** `21 Nov 2026, 14:05:00 Europe/Zagreb`, where there can be no mark-up. */
+  whole(time: number): string {
+    return `${this.#format(time, { ...date, year: 'numeric', ...this.#toTheSecond })} ${this.timeZone}`;
+  }
+
   #tagged(time: number, text: string): Html {
     const iso = new Date(time).toISOString();
-    const title = `${this.#format(time, { ...date, year: 'numeric', ...this.#toTheSecond })} ${this.timeZone}`;
-    return html`<time datetime="${iso}" title="${title}">${text}</time>`;
+    return html`<time datetime="${iso}" title="${this.whole(time)}">${text}</time>`;
   }
 }
 

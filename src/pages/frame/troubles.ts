@@ -1,5 +1,13 @@
 import { lookupOf } from '../../model.ts';
-import { inLastHour, mayBeTried, nameOf, refusals, sinkStates, stateWord } from '../../ops/needs.ts';
+import {
+  askedWords,
+  inLastHour,
+  mayBeTried,
+  nameOf,
+  refusals,
+  sinkStates,
+  stateWord,
+} from '../../ops/needs.ts';
 import { rejectedWords, type SinkStatus, type Status, troubleOf } from '../../ops/status.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
@@ -103,6 +111,7 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
     >
     since ${times.short(trouble.since)}${trouble.because && `: ${seen(trouble.because.detail)}`}
     <div class="small muted">${next}</div>
+    ${askedNotes(one, times)}
     ${replay && html`<div class="small">When that is put right, replay what was given up.</div>`}
     ${isHere ? mayBeTried(one) && retryButton(sink, asked) : helpLink('/attention')}
   </li>`;
@@ -116,6 +125,13 @@ export function nextTry({ sink, nextTryAt, pending }: SinkStatus, times: Times):
   const at = times.relative(nextTryAt);
   return html`It is tried again ${at}${pending > 0 ? `; if it works then, what waits ${goesOn}.` : '.'}`;
 }
+
+/** Until when, and why, something waits that the tool does not take yet. */
+export const askedNotes = ({ asked }: SinkStatus, times: Times): Html[] =>
+  asked.map((one) => {
+    const { who, why } = askedWords(one);
+    return html`<div class="small break">${seen(who)} ${times.short(one.until)}, ${seen(why)}.</div>`;
+  });
 
 export const helpLink = (path: string, query: Readonly<Record<string, string>> = {}): Html =>
   html`<div class="small"><a href="${pathWith(path, query)}">See what helps</a></div>`;

@@ -6,7 +6,7 @@ import { apply, change, type ClaimedRow, find, foundColumns, type FoundRow } fro
 import { lookupEnded } from './deciding.ts';
 import { holdsAlone, type Lease } from './leases.ts';
 import { all, get, insertInto, insertRow, query, run, together, type Operation } from '../operation.ts';
-import { deliveries, jsonOrNull, leads, rareState, seqsPerEvent, waits } from '../rows.ts';
+import { deliveries, jsonOrNull, leads, pendingLanes, rareState, seqsPerEvent, waits } from '../rows.ts';
 
 export interface LaneHead {
   readonly lane: string;
@@ -74,14 +74,8 @@ interface SendingRow extends FoundRow {
 }
 
 export const sql = {
-  /** Walks from lane to lane through the index of pending deliveries, so that only each lane's first row costs. */
   laneHeads: query<LaneHead>(`
-  with recursive heads (lane) as (
-    select * from (select d.lane from deliveries d where ${waits} order by d.lane limit 1) as first
-    union all
-    select (select d.lane from deliveries d where ${waits} and d.lane > heads.lane order by d.lane limit 1)
-    from heads where heads.lane is not null
-  )
+  with ${pendingLanes}
   select head.lane, head.sink, head.due_at as "dueAt", head.seq from heads join deliveries head on head.seq = (
     select d.seq from deliveries d where ${waits} and d.lane = heads.lane order by d.due_at, d.seq limit 1
   )`),

@@ -9,6 +9,7 @@ import {
   isLookup,
   of,
   ofEvents,
+  pendingLanes,
   rareState,
   seqsPerEvent,
   waits,
@@ -61,6 +62,19 @@ export interface StuckCount {
   readonly reason: string;
 }
 
+/** What waits in a lane because the tool asked for it. */
+export interface AskedToWait {
+  readonly sink: string;
+  readonly lane: string;
+  /** Until when it is to wait, by the tool's last word (ms). */
+  readonly until: number;
+  /** How many messages got such an answer, and how many more are due behind them. */
+  readonly refused: number;
+  readonly behind: number;
+  /** What the tool said, in plain words. */
+  readonly reason: string;
+}
+
 /** `latest`: the seq of one of them, to find the reason. */
 const stuckOf = (causes: string) =>
   query<StuckCount>(`
@@ -101,6 +115,18 @@ export const sql = {
     select d.sink, '' as cause, count(*) as stuck, ${doubtful}, min(${triedSince}) as first_at, max(d.seq) as latest
     from deliveries d where ${waits} and d.lane >= '' and d.sink = $1 and ${triedSince} <= $2 and d.attempts >= $3
     group by d.sink`),
+  /** By lane: nobody else knows of it, as only the process that calls the tool holds a lane back. */
+  askedToWait: query<AskedToWait>(`
+  with ${pendingLanes},
+    asked as (
+      select d.sink, d.lane, max(d.due_at) as until, count(*) as refused, max(d.seq) as latest
+      from heads join deliveries d on ${waits} and d.lane = heads.lane and d.due_at > $1 and d.attempts > 0
+        join attempts a on ${isLastAttempt}
+      where a.outcome ->> 'retryAfterMs' is not null group by d.sink, d.lane)
+  select sink, lane, until, refused,
+    (select count(*) from deliveries d where ${waits} and d.lane = asked.lane and d.due_at <= $1) as behind,
+    coalesce((select last_error from deliveries where seq = latest), '') as reason
+  from asked order by sink, lane`),
   eventsBetween: query<Tally['events'][number]>(`
     select test_id as "testId", status, count(*) as count from events where received_at >= $1 and received_at < $2
     group by test_id, status order by test_id, status`),
@@ -182,6 +208,11 @@ export function* failingSince(
   attempts: number,
 ): Operation<StuckCount[]> {
   return (yield* together(sinks.map((sink) => all(sql.failingSince, sink, time, attempts)))).flat();
+}
+
+/** The lanes in which something waits because the tool asked for it. The cost depends on their number. */
+export function askedToWait(now: number): Operation<AskedToWait[]> {
+  return all(sql.askedToWait, now);
 }
 
 /** The stored events from `from` up to `to` (ms), and their deliveries. The cost depends on how many there are. */
