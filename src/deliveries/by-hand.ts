@@ -222,7 +222,7 @@ async function plans(
     const ofToday = sameSink.find((one) => one.action === delivery.action) ?? sameSink[0];
     if (!ofToday)
       return {
-        fault: `today's config has no rule ${rule} with an action for ${sink}; put it back to send this`,
+        fault: `today's config has no rule ${rule} with an action for ${sink}: put the config back that had it, then replay this`,
       };
     const notice = noticeId === null ? null : ((await reads.notice(noticeId))?.notice ?? null);
     const story = noticeId !== null || eventId === null ? null : await reads.event(eventId);

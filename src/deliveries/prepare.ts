@@ -343,7 +343,7 @@ export function sinkMissing(sink: string): Outcome {
   if (lookup !== null)
     return rejected('not_found', `The config has no look-up ${lookup} any more.`, 'Put it back.');
   const advice =
-    'Put it back into the config with the action of the rule, then replay this delivery. Where it was renamed: put the config of before back for that.';
+    'Put the config back that had it, with the sink and the action of the rule; then replay this delivery. To rename a sink, keep the old name beside the new one until nothing waits for it.';
   return rejected('not_found', `The config has no sink ${sink} any more.`, advice);
 }
 

@@ -128,6 +128,10 @@ export function noRetry(
       : `${nameOf(sink)} is ${sinkStates[state]}: there is nothing to try`;
 }
 
+/** What to do where something waits for a sink that is not in the config any more. */
+export const putBack =
+  'Put the sink back under this name, beside the new one where it was renamed, and what waits goes out. Else each is given up when it is due.';
+
 /** What shows whether a paused sink works again while nothing waits for it: to ask whether it answers is not enough. */
 export const nextShows = (sink: string): string =>
   lookupOf(sink) === null

@@ -1,6 +1,6 @@
 import { pauseLength } from '../deliveries/by-hand.ts';
 import { type Delivery, lookupOf } from '../model.ts';
-import { askedUntil, mayBeTried, toolsWish } from '../ops/needs.ts';
+import { askedUntil, mayBeTried, putBack, toolsWish } from '../ops/needs.ts';
 import { type SinkStatus, troubleOf } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, SinkAttempt } from '../store/store.ts';
@@ -93,6 +93,7 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
         ${paused && html`<br />${nextTry(one, times)}`}
       </p>`
     }
+    ${connector === null && one.pending + one.sending > 0 && html`<p>${putBack}</p>`}
     ${
       one.asked.length > 0 &&
       html`${askedNotes(one, times)}

@@ -1,5 +1,6 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
+import { putBack } from '../ops/needs.ts';
 import { causesOf, needsOf, unheardWords, type Status, unansweredWords } from '../ops/status.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
@@ -205,6 +206,7 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
         ${sinkChip(one)}
         <span class="small muted">${sinkRate(one, times)}</span>
         ${askedNotes(one, times)}
+        ${one.connector === null && one.pending + one.sending > 0 && html`<div class="small">${putBack}</div>`}
       </td>
       <td class="number" data-name="arrived">
         ${

@@ -242,6 +242,36 @@ describe('status', () => {
     });
   });
 
+  test('says how what waits for a sink that was renamed still goes out, and that is so', async () => {
+    const { app, file, http, command, json, write } = await startServing();
+    await command('pause', 'ats');
+    for (const candidateId of ['a', 'b', 'c']) await post(app, { candidateId });
+    const before = await readFile(file, 'utf8');
+    const after = before.replaceAll(/\bats\b/g, 'other');
+    const [, block = ''] = /sinks: \{ (ats: \{.*?\} \}), mail/.exec(before) ?? [];
+    const isGone = (wanted: boolean) =>
+      vi.waitFor(
+        async () => {
+          const { sinks } = await json();
+          expect(sinks.find(({ sink }: { sink: string }) => sink === 'ats').connector === null).toBe(wanted);
+        },
+        { timeout: 20_000 },
+      );
+    await write('config.yaml', after);
+    await isGone(true);
+    const advice = 'Put the sink back under this name, beside the new one where it was renamed';
+    expect((await command('status')).out).toContain(advice);
+    for (const path of ['/', '/sinks/ats'])
+      expect(await (await fetch(new URL(path, app.adminUrl))).text()).toContain(advice);
+    // That sink alone: its rules have the new name still.
+    await write('config.yaml', after.replace('sinks: { ', `sinks: { ${block}, `));
+    await isGone(false);
+    expect((await command('status')).out).not.toContain(advice);
+    await command('resume', 'ats');
+    await settled(file, /^delivered$/);
+    expect(http.calls).toHaveLength(3);
+  });
+
   test('says when a paused sink is tried again: when a delivery is due that waits for it, else with the next message', async () => {
     const { folder, app, http, command, json } = await startServing();
     http.faults.decide = () => ({ kind: 'status', status: 401 });

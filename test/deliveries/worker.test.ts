@@ -405,7 +405,7 @@ test('deliveries of a sink that left the config are dead, with what to do', asyn
   const next = await on.accept('late');
   await reaches(on, next, 'dead');
   expect((await on.delivery(next)).lastError).toBe(
-    'The config has no sink tool any more. Put it back into the config with the action of the rule, then replay this delivery. Where it was renamed: put the config of before back for that.',
+    'The config has no sink tool any more. Put the config back that had it, with the sink and the action of the rule; then replay this delivery. To rename a sink, keep the old name beside the new one until nothing waits for it.',
   );
 });
 

@@ -72,5 +72,5 @@ async function goingOut(store: Store, sink: string): Promise<string> {
     return ', and what waits for it goes out once a connector serves the store: none does now';
   return replicas.some(({ sinks }) => sinks.some(({ name }) => name === sink))
     ? ', and what waits for it goes out'
-    : ', but it is not in the config any more: what waits for it is given up, and can be replayed once it is back';
+    : ', but it is not in the config any more: what waits for it is given up where the sink is not put back before it is due, and can be replayed once the config is back that had it';
 }

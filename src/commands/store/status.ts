@@ -5,6 +5,7 @@ import {
   isForgotten,
   mayBeTried,
   nextShows,
+  putBack,
   refusals,
   sinkStates,
   stateWord,
@@ -223,7 +224,8 @@ function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[] {
   ];
   const name = lookupOf(sink) ?? (connector === null ? sink : `${sink} (${connector})`);
   const line = `${printable(name)}  ${parts.join(', ')}`;
-  if (!isRunning || connector === null) return [line];
+  if (!isRunning) return [line];
+  if (connector === null) return one.pending + one.sending > 0 ? [line, `  ${putBack}`] : [line];
   return [line, ...askedLines(one, io), ...helpLines(one)];
 }
 
