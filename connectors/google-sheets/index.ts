@@ -85,6 +85,12 @@ const placesOf = (tab: string): Place[] => {
   return id === '' ? [] : [{ id }];
 };
 
+/**
+ * What was written, by spreadsheet. A reload connects anew, and what somebody renamed or deleted around it is to be told all
+ * the same.
+ */
+const memories = new Map<string, Pick<Spreadsheet, 'written' | 'madeAnew'>>();
+
 /** Writes rows to one spreadsheet. Values are never interpreted: what begins with = stays text. */
 export const googleSheets = defineConnector({
   name: 'google-sheets',
@@ -128,8 +134,10 @@ export const googleSheets = defineConnector({
       headerRow: headerRow - 1,
       call,
       tabs: new Map(),
-      written: new Map(),
-      madeAnew: new Map(),
+      ...memories.getOrInsertComputed(JSON.stringify([apiUrl, spreadsheetId, headerRow]), () => ({
+        written: new Map(),
+        madeAnew: new Map(),
+      })),
     };
     return {
       deliver: async (request) => (await deliverRows(sheet, [request]))[0]!,

@@ -410,6 +410,9 @@ describe('a header', () => {
     const deliver = () => sink.deliver(requestFor());
     expect(await deliver()).not.toHaveProperty('missed');
     edit(sandbox.document);
+    // As a reload of the config does, whatever was changed in it.
+    await sink.close();
+    await reconnect({});
     expect(await deliver()).toMatchObject({ missed: true, note: expect.stringContaining(words) });
     expect(sandbox.rows('Results').at(-1)).toMatchObject({ Candidate: '42' });
     expect(await deliver()).not.toHaveProperty('note');
