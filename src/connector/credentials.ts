@@ -206,7 +206,8 @@ export class AccessTokens {
       const said = { ...answer.data, text: this.#mask(text) };
       return { outcome: refusedOutcome(said, this.#host, this.#options.grant === 'password') };
     }
-    const given = typeof next === 'string' ? next : undefined;
+    // Some servers that let the one before stay name an empty one.
+    const given = typeof next === 'string' && next !== '' ? next : undefined;
     this.#remember(token, given);
     // Who logs in with a password does so again.
     if (given !== undefined && given !== newer && this.#options.grant === undefined)

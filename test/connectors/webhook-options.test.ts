@@ -255,6 +255,24 @@ describe('access tokens', () => {
     expect(endpoint.taken[0]?.body).toContain('grant_type=refresh_token&refresh_token=r-1');
   });
 
+  test('come by the same refresh token again where an answer names an empty one, as some servers do that keep it', async () => {
+    const endpoint = await receiver(() => ({
+      status: 200,
+      body: { access_token: 'token', refresh_token: '', expires_in: 1 },
+    }));
+    const api = await receiver(ok);
+    const sink = await connected({
+      url: api.url,
+      ...oauth2(`${endpoint.url}/token`, { refreshToken: 'r-kept' }),
+    });
+    await sink.deliver(request());
+    await sink.deliver(request());
+    expect(endpoint.taken.map(({ body }) => new URLSearchParams(body).get('refresh_token'))).toEqual([
+      'r-kept',
+      'r-kept',
+    ]);
+  });
+
   test('are fetched again after the tool did not take one', async () => {
     const { endpoint, url, taken } = await (async () => {
       let count = 0;
