@@ -134,6 +134,7 @@ export const googleSheets = defineConnector({
       headerRow: headerRow - 1,
       call,
       tabs: new Map(),
+      describedAt: -Infinity,
       ...memories.getOrInsertComputed(JSON.stringify([apiUrl, spreadsheetId, headerRow]), () => ({
         written: new Map(),
         madeAnew: new Map(),

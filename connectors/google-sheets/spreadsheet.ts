@@ -21,6 +21,8 @@ export interface Spreadsheet {
   readonly madeAnew: Map<string, string>;
   /** As it was when its tabs were last read. */
   timeZone?: string;
+  /** When that was, on the monotonic clock (ms). */
+  describedAt: number;
 }
 
 export interface Tab {
@@ -284,6 +286,7 @@ export async function describe(sheet: Spreadsheet, signal: AbortSignal): Promise
     return [{ ...(before.get(sheetId) ?? unread), sheetId, title, headerRow, rowCount, merges, tables }];
   });
   sheet.timeZone = knownZone(properties?.timeZone);
+  sheet.describedAt = performance.now();
   remembered.clear();
   for (const tab of tabs) remembered.set(tab.title.toLowerCase(), tab);
   return { ok: true, data: { title: properties?.title ?? spreadsheetId, tabs, protections } };

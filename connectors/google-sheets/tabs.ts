@@ -66,6 +66,9 @@ export async function readTabs(
   });
 }
 
+/** So long a sheet without merged cells and tables is taken for one that has none yet. */
+const trustedMs = 60_000;
+
 /** The tabs in the order in which they are wanted; null where some were made just now. */
 async function findTabs(
   sheet: Spreadsheet,
@@ -77,7 +80,9 @@ async function findTabs(
   const known = (title: string) => tabs.get(title.toLowerCase());
   const found = () => wanted.flatMap(({ title }) => known(title) ?? []);
   // Merged cells and tables move with rows and columns, and where they are is not read with the values.
-  const mayHaveMoved = isFirst && found().some(({ merges, tables }) => merges.length + tables.length > 0);
+  const isOld = performance.now() >= sheet.describedAt + trustedMs;
+  const mayHaveMoved =
+    isFirst && (isOld || found().some(({ merges, tables }) => merges.length + tables.length > 0));
   if (found().length < wanted.length || missingHeaderRow(found()) || mayHaveMoved) {
     const described = await describe(sheet, signal);
     if (!described.ok) return described;

@@ -310,6 +310,19 @@ describe('a table that people made of the rows', () => {
     expect(tab.at(5, 3)).toBe('below');
   });
 
+  test('while the connector ran has them, too, from a minute after that at the latest', async () => {
+    const row = (Candidate: string) => written(requestFor({ row: { Candidate, Status: 'x' } }));
+    await row('1');
+    const tab = sandbox.document.tab('Results')!;
+    tab.tables = [{ id: 't1', box: { top: 0, left: 0, right: 2, bottom: 1 }, hasFooter: false }];
+    const later = performance.now() + 60_000;
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
+    onTestFinished(() => clock.mockRestore());
+    for (const candidate of ['2', '3']) await row(candidate);
+    expect(tab.tables[0]!.box.bottom).toBe(3);
+    expect(sandbox.rows('Results').map((each) => each['Candidate'])).toEqual(['1', '2', '3']);
+  });
+
   test('keeps its footer below them', async () => {
     const tab = given('Results', [...cells, ['Sum', '1']]);
     tab.tables = [{ id: 't1', box: { ...box, bottom: 2 }, hasFooter: true }];
