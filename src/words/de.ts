@@ -164,6 +164,7 @@ export const de = {
   worksAdvice: 'Für sie ist nichts zu tun. Was inzwischen aufgegeben wurde, listet: {command}',
   lookupWorksDetail:
     'Die Abfrage {lookup} funktioniert wieder, nach {time}. Was auf sie gewartet hat, geht weiter.',
+  lookupUnanswered: 'Inzwischen ohne ihre Antwort entschieden: {events}.',
   lookupWorksAdvice:
     'Was inzwischen ohne sie entschieden wurde, hat vielleicht niemand erfahren: {command} fragt neu, und {apply} sendet dann, was die Regeln verlangen.',
   inForceDetail: 'Die geänderte Konfiguration gilt jetzt, nach {time}.',

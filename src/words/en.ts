@@ -169,6 +169,7 @@ export const en = {
   worksDetail: '{sink} works again, after {time}. The deliveries that waited go on.',
   worksAdvice: 'Nothing has to be done for them. Any that were given up meanwhile are listed by: {command}',
   lookupWorksDetail: 'The look-up {lookup} works again, after {time}. What waited for it goes on.',
+  lookupUnanswered: 'Decided meanwhile without its answer: {events}.',
   lookupWorksAdvice:
     'What was decided without it meanwhile may have told nobody: {command} asks again, and {apply} then sends what the rules ask for.',
   inForceDetail: 'The changed config is in force now, after {time}.',

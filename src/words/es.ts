@@ -160,6 +160,7 @@ export const es = {
   worksDetail: '{sink} vuelve a funcionar, tras {time}. Las entregas en espera continúan.',
   worksAdvice: 'No hay que hacer nada por ellas. Las que se abandonaron entretanto se ven con: {command}',
   lookupWorksDetail: 'La consulta {lookup} vuelve a funcionar, tras {time}. Lo que la esperaba continúa.',
+  lookupUnanswered: 'Decidido entretanto sin su respuesta: {events}.',
   lookupWorksAdvice:
     'Lo que se decidió sin ella entretanto quizá no se comunicó a nadie: {command} vuelve a consultar y {apply} envía después lo que piden las reglas.',
   inForceDetail: 'La configuración modificada ya está en vigor, tras {time}.',

@@ -165,6 +165,7 @@ export const fr = {
   worksAdvice:
     'Il n’y a rien à faire pour eux. Ceux qui ont été abandonnés entre-temps sont listés par : {command}',
   lookupWorksDetail: 'La requête {lookup} fonctionne à nouveau, après {time}. Ce qui l’attendait reprend.',
+  lookupUnanswered: 'Décidé entre-temps sans sa réponse : {events}.',
   lookupWorksAdvice:
     'Ce qui a été traité sans elle entre-temps n’a peut-être été annoncé à personne : {command} interroge à nouveau, puis {apply} envoie ce que les règles demandent.',
   inForceDetail: 'La configuration modifiée est maintenant en vigueur, après {time}.',

@@ -179,6 +179,7 @@ export const hr = {
   worksDetail: '{sink} opet radi, nakon {time}. Isporuke koje su čekale nastavljaju se.',
   worksAdvice: 'Za njih ne treba učiniti ništa. One od kojih se u međuvremenu odustalo navodi: {command}',
   lookupWorksDetail: 'Upit {lookup} opet radi, nakon {time}. Što ga je čekalo, nastavlja se.',
+  lookupUnanswered: 'U međuvremenu odlučeno bez njegova odgovora: {events}.',
   lookupWorksAdvice:
     'O onome o čemu se u međuvremenu odlučilo bez njega možda nitko nije obaviješten: {command} ponovno pita, a {apply} zatim šalje ono što pravila traže.',
   inForceDetail: 'Promijenjena konfiguracija sada je na snazi, nakon {time}.',

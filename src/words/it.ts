@@ -165,6 +165,7 @@ export const it = {
     'Per queste non c’è nulla da fare. Quelle abbandonate nel frattempo sono elencate da: {command}',
   lookupWorksDetail:
     'La consultazione {lookup} funziona di nuovo, dopo {time}. Ciò che la attendeva riprende.',
+  lookupUnanswered: 'Deciso nel frattempo senza la sua risposta: {events}.',
   lookupWorksAdvice:
     'Ciò che è stato deciso nel frattempo senza di essa forse non è stato detto a nessuno: {command} chiede di nuovo, e {apply} invia poi ciò che le regole chiedono.',
   inForceDetail: 'La configurazione modificata è ora in vigore, dopo {time}.',

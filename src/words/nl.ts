@@ -164,6 +164,7 @@ export const nl = {
   worksDetail: '{sink} werkt weer, na {time}. De leveringen die wachtten gaan door.',
   worksAdvice: 'Daarvoor hoeft niets te gebeuren. Wat intussen is opgegeven, toont: {command}',
   lookupWorksDetail: 'De opvraging {lookup} werkt weer, na {time}. Wat erop wachtte gaat door.',
+  lookupUnanswered: 'Intussen zonder antwoord beslist: {events}.',
   lookupWorksAdvice:
     'Waarover intussen zonder antwoord is beslist, is misschien aan niemand gemeld: {command} vraagt opnieuw, en {apply} stuurt daarna wat de regels vragen.',
   inForceDetail: 'De gewijzigde configuratie is nu van kracht, na {time}.',

@@ -202,6 +202,7 @@ export const pl = {
   worksDetail: '{sink} znów działa, po upływie {time}. Wysyłki, które czekały, ruszają dalej.',
   worksAdvice: 'Nie trzeba nic z nimi robić. Zaniechane w tym czasie wymienia: {command}',
   lookupWorksDetail: 'Zapytanie {lookup} znów działa, po upływie {time}. To, co na nie czekało, rusza dalej.',
+  lookupUnanswered: 'W tym czasie zdecydowano bez odpowiedzi: {events}.',
   lookupWorksAdvice:
     'O tym, o czym w tym czasie zdecydowano bez niego, być może nikt się nie dowiedział: {command} pyta ponownie, a {apply} wysyła potem to, czego wymagają reguły.',
   inForceDetail: 'Zmieniona konfiguracja już obowiązuje, po upływie {time}.',

@@ -161,6 +161,7 @@ export const pt = {
     'Não é preciso fazer nada por elas. As que foram abandonadas nesse meio-tempo aparecem com: {command}',
   lookupWorksDetail:
     'A consulta {lookup} voltou a funcionar, depois de {time}. O que esperava por ela continua.',
+  lookupUnanswered: 'Decidido nesse meio-tempo sem a resposta dela: {events}.',
   lookupWorksAdvice:
     'O que foi decidido sem ela nesse meio-tempo talvez não tenha sido avisado a ninguém: {command} consulta de novo, e {apply} envia depois o que as regras pedem.',
   inForceDetail: 'A configuração alterada está em vigor agora, depois de {time}.',

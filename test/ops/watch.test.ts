@@ -6,12 +6,15 @@ import type { Failure, Outcome } from '../../src/model/outcomes.ts';
 import { openStore } from '../../src/store/open.ts';
 import {
   arrival,
+  decider,
   delivered,
+  lookupLane,
   notice as noticeWith,
   person,
   planned,
   rejected,
   resultOf,
+  undecided,
   unknown,
 } from '../contract/store-fixtures.ts';
 import { workplace } from '../commands/tools.ts';
@@ -870,4 +873,53 @@ summary: { at: "Mon 09:00", then: [ { sink: other, text: "{{ notice.detail }}" }
     await watch.look(hour);
     expect((await summaries(watch)).map(({ count }) => count)).toEqual([1]);
   });
+});
+
+test('an outage of a look-up that nobody was told of is told when it is over, if events were decided without it', async () => {
+  const paused: Paused[] = [];
+  const watch = await watching({ paused });
+  const sinks = new Map([...config.sinks, [lookupLane, config.sinks.get('tool')!]]);
+  const watchFor = { lookups: new Map([['candidate', { waitForMs: 2 * minute }]]) };
+  watch.adopt({ ...config, sinks, plan: { ...config.plan, ...watchFor } } as unknown as typeof config);
+  let now = start;
+  const look = (ms: number) => watch.look(ms).then(() => (now += ms));
+  const lookUp = async (outcome: Outcome) => {
+    const { store, configId } = watch;
+    await store.accept({ ...undecided(`candidate-${now}`, [lookupLane], now), configId });
+    const [claimed] = await store.claim({ lane: lookupLane, now, limit: 1 });
+    const inVain = { state: 'discarded', dueAt: null, progress: { state: 'unknown' } } as const;
+    await store.record([resultOf(claimed!, outcome, outcome === delivered ? {} : inVain)]);
+    for (const { event: one } of await store.dueEvents(now + day, 9))
+      await store.decide(one.id, decider({ configId, decide: () => [] }), now);
+  };
+  const outage = async (outcome: Outcome) => {
+    paused.push({ sink: lookupLane, since: now });
+    await lookUp(outcome);
+    await look(30_000);
+    paused.length = 0;
+    await lookUp(delivered);
+    await look(10_000);
+    expect(await watch.notices()).toHaveLength(told);
+    await look(minute);
+  };
+  let told = 0;
+  // It cost nothing.
+  await outage(delivered);
+  expect(await watch.notices()).toEqual([]);
+  await look(hour);
+  await outage(unknown);
+  const about = { alert: 'paused', cause: `paused over: ${lookupLane}`, sink: lookupLane, recovered: true };
+  const detail =
+    'The look-up candidate works again, after 40 seconds. What waited for it goes on. Decided meanwhile without its answer: 1 event.';
+  expect(await watch.notices()).toMatchObject([{ ...about, count: 1, detail }]);
+  // Within the hour the next one waits, and then both are one.
+  told = 1;
+  await look(5 * minute);
+  await outage(unknown);
+  await outage(unknown);
+  expect(await watch.notices()).toHaveLength(1);
+  await look(hour);
+  expect(await watch.notices()).toMatchObject([about, { ...about, count: 2 }]);
+  await look(2 * hour);
+  expect(await watch.notices()).toHaveLength(2);
 });

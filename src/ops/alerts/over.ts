@@ -31,6 +31,9 @@ const hasEnded = (
   { down, workedAt: worked, refused }: Troubled,
 ): boolean => (sink === null ? refused === null : !down.has(sink) && (worked.get(sink) ?? 0) > since);
 
+/** What the end of a trouble is told by. `id`: of the notice that told of it. */
+export type Trouble = Pick<RaisedNotice, 'id' | 'alert' | 'sink' | 'since'>;
+
 interface State extends Troubled {
   readonly now: number;
   readonly elapsed: number;
@@ -41,7 +44,7 @@ export class Recoveries {
   /** When the end of each notice's trouble was first seen, on the scale of Clock.elapsed. */
   #endedAt = new Map<string, number>();
 
-  look(told: readonly RaisedNotice[], { now, elapsed, ...troubled }: State, wording = english): Notice[] {
+  look(told: readonly Trouble[], { now, elapsed, ...troubled }: State, wording = english): Notice[] {
     const ended = told.filter((notice) => hasEnded(notice, troubled));
     this.#endedAt = new Map(ended.map(({ id }) => [id, this.#endedAt.get(id) ?? elapsed]));
     return ended.flatMap((notice) => {
@@ -52,7 +55,7 @@ export class Recoveries {
   }
 }
 
-function recovery({ id, alert, sink, since }: RaisedNotice, time: string, wording: Wording): Notice {
+function recovery({ id, alert, sink, since }: Trouble, time: string, wording: Wording): Notice {
   // Told once for each notice.
   const common = { alert, cause: `${alert} over: ${id}`, sink, count: 0, since, recovered: true };
   if (sink === null) {

@@ -18,6 +18,7 @@ import {
 } from './conditions.ts';
 import { endingAlerts, Recoveries, workedAt } from './over.ts';
 import { StuckDeliveries } from './stuck.ts';
+import { UntoldOutages } from './untold.ts';
 import { failingAlone, isFailing, isForgotten, needsOf, onlySecretsFail, type Troubles } from '../needs.ts';
 import { pausesNow } from '../pauses.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
@@ -88,6 +89,7 @@ class AlertWatch {
   readonly #dead: StuckDeliveries;
   readonly #held: StuckDeliveries;
   readonly #recoveries = new Recoveries();
+  readonly #untold: UntoldOutages;
   /** The cause of a summary of a time before the store was in use. */
   #notSummarized = '';
 
@@ -96,6 +98,7 @@ class AlertWatch {
     this.#nextId = parts.nextId ?? noticeIds();
     this.#dead = new StuckDeliveries('dead', (time) => parts.store.deadSince(time));
     this.#held = new StuckDeliveries('held', (time) => parts.store.heldSince(time));
+    this.#untold = new UntoldOutages(parts.store);
     this.#startedAt = startedAt;
   }
 
@@ -180,9 +183,11 @@ class AlertWatch {
       down: new Set(down.map(({ sink }) => sink)),
       workedAt: workedAt(figures),
     };
-    for (const notice of this.#recoveries.look(open, state, wording)) {
-      const alert = alerts.find(({ kind }) => kind === notice.alert);
-      if (alert) await this.#notify(notice, alert.actions, now, notified).catch(this.#parts.failed);
+    const untold = this.#untold.look([...allPaused, ...failing], open, config());
+    for (const over of this.#recoveries.look([...open, ...untold], state, wording)) {
+      const alert = alerts.find(({ kind }) => kind === over.alert);
+      const notice = await this.#untold.asTold(over, config().plan, notified, now);
+      if (alert && notice) await this.#notify(notice, alert.actions, now, notified).catch(this.#parts.failed);
     }
     if (summary) await this.#summarize(summary, situation, down).catch(this.#parts.failed);
   }

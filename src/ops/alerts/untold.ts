@@ -1,0 +1,59 @@
+import type { Config } from '../../config/config.ts';
+import { lookupOf } from '../../model.ts';
+import type { Notice } from '../../model/notices.ts';
+import type { Plan } from '../../rules/plan.ts';
+import type { Store } from '../../store/store.ts';
+import { mayNotify } from './conditions.ts';
+import type { Trouble } from './over.ts';
+
+/** More are not counted. */
+const mostCounted = 1000;
+
+/**
+ * Outages of look-ups that were over before people were told of them. What was decided without an answer meanwhile may have
+ * told nobody, so the end of one is told if there is such an event. Kept in memory: `status` counts these events for a week.
+ */
+export class UntoldOutages {
+  readonly #store: Pick<Store, 'matches'>;
+  /** Since when each look-up is or was down (ms). */
+  readonly #since = new Map<string, number>();
+
+  constructor(store: Pick<Store, 'matches'>) {
+    this.#store = store;
+  }
+
+  /** Those that may be over. `told`: what people know of. */
+  look(
+    down: readonly Pick<Trouble & { sink: string }, 'sink' | 'since'>[],
+    told: readonly Trouble[],
+    { sinks }: Pick<Config, 'sinks'>,
+  ): Trouble[] {
+    for (const { sink, since } of down)
+      if (lookupOf(sink) !== null && !this.#since.has(sink)) this.#since.set(sink, since);
+    for (const sink of this.#since.keys())
+      if (!sinks.has(sink) || told.some((one) => one.alert === 'paused' && one.sink === sink))
+        this.#since.delete(sink);
+    return Array.from(this.#since, ([sink, since]) => ({ id: sink, alert: 'paused', sink, since }));
+  }
+
+  /** What is told of an end: of a look-up with how much was decided without it. Null where nothing is. */
+  async asTold(
+    over: Notice,
+    { lookups, wording }: Pick<Plan, 'lookups' | 'wording'>,
+    notified: ReadonlyMap<string, number>,
+    now: number,
+  ): Promise<Notice | null> {
+    const lookup = over.sink === null ? null : lookupOf(over.sink);
+    if (over.sink === null || lookup === null) return over;
+    const isUntold = this.#since.has(over.sink);
+    // The next one counts these, too.
+    if (isUntold && !mayNotify(notified.get(over.cause), now)) return null;
+    // What came before the outage may have been waiting for its answer.
+    const since = over.since - (lookups.get(lookup)?.waitForMs ?? 0);
+    const { count } = await this.#store.matches({ unanswered: true, since }, mostCounted);
+    this.#since.delete(over.sink);
+    if (count === 0) return isUntold ? null : over;
+    const events = wording.say('events', { count });
+    return { ...over, count, detail: `${over.detail} ${wording.say('lookupUnanswered', { events })}` };
+  }
+}
