@@ -65,8 +65,11 @@ function formsOf(secret: string, whole: boolean): Form[] {
     trimmed.replace(/\p{Cc}/gu, ''),
   ];
   const all = [...written, ...written.map((one) => decoded(one, commonEscapes))];
-  // In forms, a plus is a space.
-  const spelled = all.flatMap((one) => [one, one.replaceAll('+', ' '), one.replaceAll(' ', '+')]);
+  // In forms, a plus is a space, and may become one with those beside it.
+  const spelled = all.flatMap((one) => {
+    const read = one.replaceAll('+', ' ');
+    return [one, read, read.replace(/\s+/g, ' '), one.replaceAll(' ', '+')];
+  });
   const plain = spelled.filter(({ length }) => length >= shortestSecret);
   return [
     ...plain.map((text) => {
@@ -167,12 +170,12 @@ interface Escaping {
 
 /**
  * Those of JSON, URLs and HTML, and of what is printed. A run of backslashes (JSON in JSON) counts as one. So does a
- * percent sign or ampersand that is itself escaped.
+ * percent sign or ampersand that is itself escaped. What a backslash escapes may be escaped (JSON in HTML).
  */
 const commonEscapes: Escaping = {
   hint: /[\\%&]|<br/i,
   pattern:
-    /\\+(?:u([\da-f]{4})|u\{([\da-f]{1,6})\}|([^]))?|<br ?\/?>|((?:%(?:25)*[89a-f][\da-f])+)|%(?:25)*([0-7][\da-f])|&(?:amp;)*(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi,
+    /\\+(?:u([\da-f]{4})|u\{([\da-f]{1,6})\}|(?!&(?:amp;)*(?:#x?[\da-f]+|amp|lt|gt|quot|apos);)([^]))?|<br ?\/?>|((?:%(?:25)*[89a-f][\da-f])+)|%(?:25)*([0-7][\da-f])|&(?:amp;)*(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi,
   meaningOf([whole, u4, braced, escaped, bytes, percent, decimal, hex, name]) {
     const code = u4 ?? braced ?? percent ?? hex;
     if (code !== undefined) return character(parseInt(code, 16));

@@ -62,6 +62,8 @@ describe('a secret is masked', () => {
     ['in JSON in ASCII', asUnicode(secret)],
     ['in HTML', html(secret)],
     ['in HTML in HTML', html(html(secret))],
+    ['in JSON in HTML', html(json)],
+    ['in JSON in JSON in HTML in HTML', html(html(JSON.stringify(json).slice(1, -1)))],
     ['in capitals', 'P@SS+X "WORD"/é&\'1'],
     ['in base64', base64(secret)],
     ['in base64url', Buffer.from(secret).toString('base64url')],
@@ -85,6 +87,7 @@ describe('a secret is masked', () => {
     ['first\nsecond', 'first<br />second'],
     ['first\nsecond', 'first\n    second'],
     ['first   second', 'first second'],
+    ['first+ second', 'first second'],
   ])('of several lines, %j, where it became one: %s', (lines, text) => {
     expect(masker([lines])(`/${text}/`)).toBe('/***/');
   });
