@@ -202,7 +202,7 @@ export class AccessTokens {
     if (!answer.ok) return this.#unanswered(answer.failure);
     const { status, text } = answer.data;
     const { access_token: token, expires_in: lifeS, refresh_token: next } = jsonMap(text);
-    if (status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(token)) {
+    if (!isSuccess(status) || typeof token !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(token)) {
       const said = { ...answer.data, text: this.#mask(text) };
       return { outcome: refusedOutcome(said, this.#host, this.#options.grant === 'password') };
     }
@@ -310,6 +310,9 @@ export function jsonMap(text: string): { readonly [key: string]: unknown } {
   }
 }
 
+/** RFC 6749 has 200; some servers say 201. */
+const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+
 /** RFC 6749, 5.2. */
 const loginAdvice = 'Check username and password.';
 
@@ -340,6 +343,6 @@ function refusedOutcome({ status, retryAfterMs, text }: TokenAnswer, host: strin
   }
   if (status === 429 || status >= 500)
     return sinkWide('server', `${endpoint} answered ${status}.`, retryAfterMs);
-  const what = status === 200 ? 'answered without a token' : `answered ${status}`;
+  const what = isSuccess(status) ? 'answered without a token' : `answered ${status}`;
   return sinkWide('auth', `${endpoint} ${what}. Check tokenUrl.`);
 }

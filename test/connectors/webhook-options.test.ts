@@ -273,6 +273,13 @@ describe('access tokens', () => {
     ]);
   });
 
+  test('are taken from any answer of success, as with it comes what takes the place of the refresh token', async () => {
+    const endpoint = await receiver(() => ({ status: 201, body: { access_token: 'token' } }));
+    const api = await receiver(ok);
+    const sink = await connected({ url: api.url, ...oauth2(`${endpoint.url}/token`) });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
+  });
+
   test('are fetched again after the tool did not take one', async () => {
     const { endpoint, url, taken } = await (async () => {
       let count = 0;
