@@ -43,6 +43,10 @@ export function foundBy(lookups: readonly Delivery[], which: 'all' | 'public' = 
   );
 }
 
+/** Whether a look-up of it found nothing: of an API that answers, also where its url is wrong. */
+export const hasAbsent = ({ lookups }: { readonly lookups: readonly Delivery[] }): boolean =>
+  Object.values(foundBy(lookups)).some(({ state }) => state === 'absent');
+
 /** What was found out last: a later try that found out nothing changes nothing. */
 function latest(asked: readonly Delivery[], which: 'all' | 'public'): KeptFacts {
   const ended = asked.filter((one) => !isOpen(one)).map(({ progress }) => keptIn(progress));

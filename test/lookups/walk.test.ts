@@ -350,3 +350,26 @@ test('why no message can be made of what was found out says nothing of it either
     expect(out).not.toContain('Neill');
   expect((await command('event', eventId)).out).toContain('Neill');
 });
+
+test('events that an API under a wrong address had nothing about are asked about again once it is right', async () => {
+  const { api, about, command } = await asking({ waitFor: '400ms' });
+  api.missingFor.set('eve', Infinity);
+  const { eventId, text } = await about('eve');
+  expect(text).toBe('none of nobody');
+  const out = async (...args: readonly string[]) => (await command(...args)).out;
+  expect(await out('status')).toContain('once it is right, `lookup --absent --since 24h --wait` asks again');
+
+  api.missingFor.delete('eve');
+  await about('ana');
+  expect(await out('lookup', '--unanswered')).toContain('Nothing is to be asked');
+  expect(await out('apply', '--rule', 'known', '--dry-run')).toContain(
+    'about 1 of them a look-up found nothing: where its url was wrong, `lookup --absent --since DURATION` asks again',
+  );
+  for (const wrong of [['--absent'], ['--absent', '--unanswered'], [eventId, '--since', '1h']])
+    expect((await command('lookup', ...wrong)).code).toBe(2);
+  const listed = await out('lookup', '--absent', '--since', '24h', '--dry-run');
+  expect(listed.match(/evt_\w+/g)).toEqual([eventId]);
+  const asked = await command('lookup', '--absent', '--since', '24h', '--wait');
+  expect(asked.out).toMatch(/told nobody.*\n {2}1 event: .* apply --rule known --dry-run\n/);
+  expect(await out('lookup', '--absent', '--since', '24h')).toContain('Nothing is to be asked');
+});

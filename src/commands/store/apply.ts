@@ -1,6 +1,6 @@
 import { planLate } from '../../deliveries/by-hand.ts';
 import { actionOf, dataOf } from '../../deliveries/prepare.ts';
-import { foundBy } from '../../lookups/kept-facts.ts';
+import { foundBy, hasAbsent } from '../../lookups/kept-facts.ts';
 import type { PlannedDelivery } from '../../model.ts';
 import type { Plan } from '../../rules/plan.ts';
 import { inParts, pageSize, storiesOf } from '../../store/paging.ts';
@@ -77,6 +77,8 @@ interface Asked {
   had: number;
   /** For which it asks nothing, and might have if a look-up had answered. */
   unanswered: number;
+  /** The same, if a look-up had found something. */
+  absent: number;
   /** The events that it asks something for, newest first. */
   readonly events: string[];
   readonly bySink: Map<string, number>;
@@ -91,6 +93,7 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
     looked: 0,
     had: 0,
     unanswered: 0,
+    absent: 0,
     events: [],
     bySink: new Map(),
     sample: null,
@@ -108,19 +111,24 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
       asked.sample ??= { story, late };
       for (const { sink } of late.deliveries) asked.bySink.set(sink, (asked.bySink.get(sink) ?? 0) + 1);
     } else if (!has && unansweredOf(story) === 'unknown') asked.unanswered += 1;
+    else if (!has && hasAbsent(story)) asked.absent += 1;
     await io.drained();
   }
   return asked;
 }
 
 function summary(asked: Asked, many: string, plan: Plan, { rule }: ApplyOptions, io: Io): string {
-  const { looked, had, unanswered, events, bySink, sample } = asked;
+  const { looked, had, unanswered, absent, events, bySink, sample } = asked;
   const head = `Rule ${printable(rule)} asks for ${many}, for ${events.length} of ${count(looked, 'event')}`;
   const lines = [paint(io, 'bold', head)];
   if (had > 0) lines.push(`  ${had} of them have deliveries of this rule already and are left out`);
   if (unanswered > 0)
     lines.push(
       `  for ${unanswered} of them it is not known, as a look-up did not answer: \`events --unanswered\` lists them, \`lookup --unanswered\` asks again`,
+    );
+  if (absent > 0)
+    lines.push(
+      `  about ${absent} of them a look-up found nothing: where its url was wrong, \`lookup --absent --since DURATION\` asks again`,
     );
   for (const [sink, ofSink] of bySink) lines.push(`  ${ofSink} to ${printable(sink)}`);
   if (sample) {

@@ -1,5 +1,6 @@
 import { lateRules, planLookups } from '../../deliveries/by-hand.ts';
 import type { Plan } from '../../rules/plan.ts';
+import { hasAbsent } from '../../lookups/kept-facts.ts';
 import { inParts, pageSize, storiesOf } from '../../store/paging.ts';
 import { type EventStory, type Late, type Store, unansweredOf } from '../../store/store.ts';
 import { program, shellWord } from '../../support/invocation.ts';
@@ -22,6 +23,10 @@ const declared = {
   ...byHandOptions,
   ...storeOptions,
   unanswered: flag('--unanswered', 'every event that was decided without an answer'),
+  absent: flag(
+    '--absent',
+    'with --since: every event that a look-up found nothing about, as where its url was wrong',
+  ),
   since: readOption('--since <duration>', 'of these, only what came within this time, such as 7d', ago),
 };
 type LookupOptions = ValuesOf<typeof declared>;
@@ -33,15 +38,21 @@ export const lookup = command({
   examples: [
     'lookup evt_01jd3v5m8k2q4r6t8w0y1z3a5c --wait',
     'lookup --unanswered --since 24h --note "the API was down"   # what `events --unanswered` lists',
+    'lookup --absent --since 24h --wait   # once a wrong url is put right',
   ],
   options: declared,
   argument: new TypedArgument<readonly string[]>('[event...]', 'event ids'),
   run(options, io, ids) {
-    const { dryRun, wait, unanswered, since } = options;
-    if (unanswered ? ids.length > 0 : ids.length === 0)
-      throw new CommandError('give ids of events, or --unanswered', exit.usage);
-    if (since !== undefined && !unanswered)
-      throw new CommandError('--since narrows --unanswered', exit.usage);
+    const { dryRun, wait, unanswered, absent, since } = options;
+    if ([ids.length > 0, unanswered, absent].filter(Boolean).length !== 1)
+      throw new CommandError('give ids of events, or --unanswered, or --absent', exit.usage);
+    if (since !== undefined && ids.length > 0)
+      throw new CommandError('--since narrows --unanswered and --absent', exit.usage);
+    if (absent && since === undefined)
+      throw new CommandError(
+        '--absent wants --since: most of what was absent long ago is so for good',
+        exit.usage,
+      );
     return withStoreAndToday(options, io, async (store, today) => {
       const now = await store.now();
       const stories = await chosen(store, ids, options);
@@ -97,8 +108,13 @@ async function askedFor(store: Store, plan: Plan, late: readonly Late[]): Promis
 async function chosen(
   store: Store,
   ids: readonly string[],
-  { unanswered, since }: LookupOptions,
+  { unanswered, absent, since }: LookupOptions,
 ): Promise<readonly Pick<EventStory, 'event' | 'decided'>[]> {
+  if (absent) {
+    const found: EventStory[] = [];
+    for await (const story of storiesOf(store, { since })) if (hasAbsent(story)) found.push(story);
+    return found.toReversed();
+  }
   if (unanswered) {
     const found = await Array.fromAsync(storiesOf(store, { unanswered, since }));
     return found.filter((story) => unansweredOf(story) === 'unknown').toReversed();

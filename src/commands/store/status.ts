@@ -134,6 +134,7 @@ async function unfoundLines(store: Store, { lookups }: Status): Promise<string[]
       printable(
         `none of the last ${outcomes.length} calls of ${lookupOf(sink)} found what it asks for: ${last.detail}`,
       ),
+      '  if the url was wrong: once it is right, `lookup --absent --since 24h --wait` asks again, and says what to `apply`',
     );
   }
   return lines;
