@@ -100,7 +100,7 @@ const time = '{{ event.receivedAt | date: "short" }}';
  * Gmail cuts HTML that has more than 102 KB; the layout and what comes after the list have the rest, and letters of more
  * than one byte.
  */
-const mostOfList = 85_000;
+const mostOfList = 75_000;
 
 /** A part of the HTML, unless so much is there already. */
 const whileShort = (html: string): string => `{% if used < ${mostOfList} %}${html}{% endif %}`;

@@ -13,9 +13,9 @@ const now = Date.parse('2026-11-20T13:00:00Z');
 
 const link = 'links: { candidate: "https://tests.example.com/c/{{ event.candidateId }}" }\n';
 
-const configWith = (top: string, ofSlack = ''): Config =>
+const configWith = (top: string, ofSlack = '', catalog = '7: { name: "Backend <Engineer>" }'): Config =>
   parseConfig(
-    `${top}catalog: { 7: { name: "Backend <Engineer>" } }
+    `${top}catalog: { ${catalog} }
 sinks:
   slack: { connector: slack, token: "\${TOKEN}"${ofSlack} }
   sheet: { connector: google-sheets, spreadsheetId: s1, credentials: /run/google.json }
@@ -412,10 +412,16 @@ What next: Look at the result in the testing service.
       expect(wordsOf(tell(by.plan.then[1]![0], only, by)).at(-1)).toContain(next);
   });
 
+  const namedAtLength = Array.from(
+    { length: 1000 },
+    (_, at) => `${7 + at}: { name: ${'测试工程师'.repeat(20)} }`,
+  );
+
   test.each([
     [config, 1],
     [config, 1000],
     [linked, 2],
+    [configWith(inZagreb, '', namedAtLength.join(', ')), 1000],
   ])('a mail has all events in its text, and as many in its HTML as Gmail shows: %#', (by, tests) => {
     const [, , action] = by.plan.then[1]!;
     const htmlOf = (events: readonly Event[]) => tell(action, events, by)['html'] as string;
