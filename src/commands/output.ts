@@ -15,7 +15,7 @@ import type { RaisedNotice, RefusedEvent } from '../model/notices.ts';
 import type { Attempt } from '../model/outcomes.ts';
 import { windowEnd } from '../rules/calendar.ts';
 import type { Action, Verdict } from '../rules/plan.ts';
-import { type Pause, type Pauses, pausesNow } from '../ops/pauses.ts';
+import { type Obstacles, obstaclesNow, type Pause } from '../ops/pauses.ts';
 import type { Change, DeliveryStory, Store } from '../store/store.ts';
 import { mapLeaves } from '../support/json.ts';
 import { printable } from '../support/text.ts';
@@ -137,9 +137,10 @@ function clocks(time: number, timeZone: string): string {
 
 const weekday = (moment: Temporal.ZonedDateTime): string => moment.toLocaleString('en', { weekday: 'short' });
 
-/** The sinks that are paused now. Deliveries that are due wait for them. */
-export const pausesOf = async (store: Pick<Store, 'pauses' | 'personPauses' | 'now'>): Promise<Pauses> =>
-  pausesNow(store, await store.now());
+/** The sinks that are paused now, and where a tool asked to wait. Deliveries that are due wait for them. */
+export const obstaclesOf = async (
+  store: Pick<Store, 'pauses' | 'personPauses' | 'askedToWait' | 'now'>,
+): Promise<Obstacles> => obstaclesNow(store, await store.now());
 
 /** Who paused a sink, since when, until when and why. */
 export function pausedText(pause: Pause, io: Io): string {
@@ -190,15 +191,15 @@ export function refusedLine(one: RefusedEvent, io: Io): string {
 }
 
 /** A delivery in a list, on one line. */
-export function deliveryLine(one: Delivery, pauses: Pauses, io: Io, reasons = new Reasons()): string {
-  return `    ${one.sink}  ${stateText(one, pauses, io)}  ${one.id}${reasons.of(one)}`;
+export function deliveryLine(one: Delivery, obstacles: Obstacles, io: Io, reasons = new Reasons()): string {
+  return `    ${one.sink}  ${stateText(one, obstacles, io)}  ${one.id}${reasons.of(one)}`;
 }
 
 /** A delivery with its message and attempts, a line for each. */
-export function deliveryText(one: DeliveryStory, pauses: Pauses, io: Io): string[] {
+export function deliveryText(one: DeliveryStory, obstacles: Obstacles, io: Io): string[] {
   const stuck = replayableStates.includes(one.state);
   return [
-    `  ${one.sink}  ${stateText(one, pauses, io)}  ${one.id}  (rule ${printable(one.rule)}, action ${one.action + 1})`,
+    `  ${one.sink}  ${stateText(one, obstacles, io)}  ${one.id}  (rule ${printable(one.rule)}, action ${one.action + 1})`,
     ...(one.resendOf === null ? [] : [`    sent again by hand, as ${one.resendOf} was before`]),
     ...(one.carrier === null || one.carrier === one.id
       ? []
@@ -209,10 +210,14 @@ export function deliveryText(one: DeliveryStory, pauses: Pauses, io: Io): string
   ];
 }
 
-function stateText({ state, dueAt, sink }: Delivery, pauses: Pauses, io: Io): string {
+function stateText({ state, dueAt, sink, lane }: Delivery, { pauses, asked }: Obstacles, io: Io): string {
   if (state !== 'pending') return paintState(io, state);
   const pause = pauses.get(sink);
   const now = Date.now();
+  if (dueAt <= now && pause === undefined && asked.has(lane)) {
+    const { until, reason } = asked.get(lane)!;
+    return `${paintState(io, state)}, waits until ${when(until, io)}, as the tool asked (${printable(reason)})`;
+  }
   if (pause === undefined || dueAt > now) return `${paintState(io, state)}, due ${when(dueAt, io)}`;
   const probe =
     pause.by === 'connector' && pause.probeAt > now ? `, next probe ${when(pause.probeAt, io)}` : '';

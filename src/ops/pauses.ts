@@ -1,4 +1,4 @@
-import { inForce, type PersonPause, type SinkPause, type Store } from '../store/store.ts';
+import { type AskedToWait, inForce, type PersonPause, type SinkPause, type Store } from '../store/store.ts';
 
 /** A person's pause that nobody has given an end needs nobody for so long. */
 const forgottenAfterMs = 86_400_000;
@@ -14,6 +14,21 @@ export type Pauses = ReadonlyMap<string, Pause>;
 export async function pausesNow(reads: Pick<Store, 'pauses' | 'personPauses'>, now: number): Promise<Pauses> {
   const own = (await reads.pauses()).map((one) => [one.sink, { ...one, by: 'connector' } as const] as const);
   return new Map<string, Pause>([...own, ...pausesOfPeople(await reads.personPauses(), now)]);
+}
+
+/** What keeps back deliveries that are due. */
+export interface Obstacles {
+  readonly pauses: Pauses;
+  /** Where a tool asked to wait, by lane. */
+  readonly asked: ReadonlyMap<string, AskedToWait>;
+}
+
+export async function obstaclesNow(
+  reads: Pick<Store, 'pauses' | 'personPauses' | 'askedToWait'>,
+  now: number,
+): Promise<Obstacles> {
+  const asked = (await reads.askedToWait(now)).map((one) => [one.lane, one] as const);
+  return { pauses: await pausesNow(reads, now), asked: new Map(asked) };
 }
 
 /** Those in force, by sink. */

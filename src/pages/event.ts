@@ -1,7 +1,7 @@
 import { type PlanFault, type Verdicts, verdictsBy, verdictsOf } from '../config/live/stored-plans.ts';
 import { isOpen } from '../lookups/kept-facts.ts';
 import { type Delivery, lookupOf, replayableStates } from '../model.ts';
-import { type Pauses, pausesNow } from '../ops/pauses.ts';
+import { type Obstacles, obstaclesNow } from '../ops/pauses.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { DeliveryStory, EventDetail } from '../store/store.ts';
 import { traceIdOf } from '../support/trace.ts';
@@ -35,9 +35,9 @@ export const eventPage: Page = {
     const found = await storyFor(asked.person, parts, asked.params['id'] ?? '');
     if (found === null) return null;
     const { story, shown } = found;
-    const [plan, pauses, changes, beside] = await Promise.all([
+    const [plan, obstacles, changes, beside] = await Promise.all([
       parts.plan(story.configId),
-      pausesNow(parts.reads, asked.now),
+      obstaclesNow(parts.reads, asked.now),
       parts.reads.audit({ about: story.event.id }),
       searchOf(asked, parts).then((wanted) => parts.reads.neighbours(wanted, story.event.id)),
     ]);
@@ -58,7 +58,7 @@ export const eventPage: Page = {
               ${story.decided ? 'The rules asked for no message.' : decidedWhen(story, plan, asked.times)}
             </p>`
           }
-          ${deliveries.map((one) => deliveryCard(one, shown, pauses, asked, parts))}
+          ${deliveries.map((one) => deliveryCard(one, shown, obstacles, asked, parts))}
           ${
             changes.length > 0 &&
             html`<section class="card">
@@ -177,12 +177,12 @@ function rulesCard(rules: Verdicts, by: string): Html {
 function deliveryCard(
   one: DeliveryStory,
   { event, deliveries }: EventDetail,
-  pauses: Pauses,
+  obstacles: Obstacles,
   asked: PageRequest,
   parts: Parts,
 ): Html {
   const { times } = asked;
-  const waits = waitsFor(one, pauses, times);
+  const waits = waitsFor(one, obstacles, times);
   const inDigest = one.carrier !== null && one.carrier !== one.id;
   const carrier = deliveries.find(({ id }) => id === one.carrier);
   // Where the tool has such a place.

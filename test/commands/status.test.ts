@@ -220,6 +220,17 @@ describe('status', () => {
         ),
       ),
     );
+    // So does the story of the one that waits behind it.
+    const { id: behind } = JSON.parse((await command('events', '--json', '--candidate', 'b')).out);
+    const why = new RegExp(`pending, waits until ${until}, as the tool asked \\(The receiver answered 429`);
+    for (const args of [
+      ['events', '--state', 'pending'],
+      ['event', behind],
+    ])
+      expect((await command(...args)).out).toMatch(why);
+    expect(await (await fetch(new URL(`/events/${behind}`, app.adminUrl))).text()).toMatch(
+      /It waits: until <time[^>]*>[^<]*<\/time>, as the tool asked \(The receiver answered 429/,
+    );
     const calls = http.calls.length;
     expect(await command('retry', 'ats')).toMatchObject({
       code: 1,

@@ -14,7 +14,7 @@ import {
   exit,
   type Io,
   paint,
-  pausesOf,
+  obstaclesOf,
   verdictText,
   when,
 } from '../output.ts';
@@ -44,9 +44,9 @@ export const event = command({
         ? { stories: [] }
         : await store.search({ correlation: given.trim() });
       if (same.length > 1) {
-        const [nameOf, pauses] = [await testNames(store), await pausesOf(store)];
+        const [nameOf, obstacles] = [await testNames(store), await obstaclesOf(store)];
         for (const story of same)
-          io.out(options.json ? jsonLine(storyJson(story)) : storyText(story, nameOf, pauses, local));
+          io.out(options.json ? jsonLine(storyJson(story)) : storyText(story, nameOf, obstacles, local));
         return exit.ok;
       }
       const id = same[0]?.event.id ?? (await subjectOf(given, store));
@@ -58,14 +58,14 @@ export const event = command({
         io.out(jsonLine(json));
         return exit.ok;
       }
-      const pauses = await pausesOf(store);
+      const obstacles = await obstaclesOf(store);
       const byHand = changes.toReversed().map((one) => `  ${changeLine(one, local)}`);
       const lines = [
         ...head,
         paint(io, 'bold', 'Deliveries'),
         ...(deliveries.length === 0
           ? [`  none: ${none}`]
-          : deliveries.flatMap((one) => deliveryText(one, pauses, local))),
+          : deliveries.flatMap((one) => deliveryText(one, obstacles, local))),
         ...(byHand.length === 0 ? [] : [paint(io, 'bold', 'By hand'), ...byHand]),
       ];
       io.out(lines.join('\n'));

@@ -13,7 +13,7 @@ import {
   type NoticeStory,
   type Store,
 } from '../../store/store.ts';
-import type { Pauses } from '../../ops/pauses.ts';
+import type { Obstacles } from '../../ops/pauses.ts';
 import { pageByPage, pageSize, storiesOf } from '../../store/paging.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import {
@@ -46,7 +46,7 @@ import {
   type Io,
   noticeHead,
   paint,
-  pausesOf,
+  obstaclesOf,
   Reasons,
   refusedLine,
   when,
@@ -200,7 +200,7 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
   const { candidate } = options;
   const asked = await searchOf(options, store);
   const nameOf = await testNames(store);
-  const pauses = await pausesOf(store);
+  const obstacles = await obstaclesOf(store);
   const catalogName = await catalogNames(store);
   const reasons = new Reasons();
   const states = stuckStates.filter((one) => options.state?.includes(one));
@@ -212,7 +212,7 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
     entries: found(store, asked, readLimit(options)),
     json: storyJson,
     csv: { header: eventsCsvHeader, line: (story) => eventCsv(story, catalogName(story.event.testId)) },
-    text: (story, io) => storyText(story, nameOf, pauses, io, reasons),
+    text: (story, io) => storyText(story, nameOf, obstacles, io, reasons),
     none:
       candidate === undefined
         ? 'No events.'
@@ -274,9 +274,9 @@ async function follow(store: Store, options: EventsOptions, io: Io): Promise<voi
       const wanted = looked.changed.filter((story) => isFound(asked, story));
       const shown = seen === null ? wanted.slice(0, options.limit ?? shownAtFirst) : wanted;
       seen = looked.seen;
-      const pauses = await pausesOf(store);
+      const obstacles = await obstaclesOf(store);
       for (const story of shown.toReversed())
-        io.out(options.json ? jsonLine(storyJson(story)) : storyText(story, nameOf, pauses, io));
+        io.out(options.json ? jsonLine(storyJson(story)) : storyText(story, nameOf, obstacles, io));
       if (!(await io.drained())) return;
       await setTimeout(lookEveryMs, undefined, { signal: end.signal }).catch(() => undefined);
     }
@@ -318,7 +318,7 @@ const unansweredLines = {
 export function storyText(
   { event, decided, duplicates, deliveries, lookups }: EventStory,
   nameOf: (testId: number) => string,
-  pauses: Pauses,
+  obstacles: Obstacles,
   io: Io,
   reasons?: Reasons,
 ): string {
@@ -328,12 +328,12 @@ export function storyText(
   const lines =
     deliveries.length === 0
       ? [decided ? '    no rule asked for anything' : '    not decided yet: it waits for look-ups']
-      : deliveries.map((one) => deliveryLine(one, pauses, io, reasons));
+      : deliveries.map((one) => deliveryLine(one, obstacles, io, reasons));
   return [head, `    ${event.id}`, ...asked, ...lines].join('\n');
 }
 
 async function noticeList(store: Store, options: EventsOptions): Promise<List<NoticeStory>> {
-  const pauses = await pausesOf(store);
+  const obstacles = await obstaclesOf(store);
   const since = options.since === undefined ? {} : { since: options.since };
   return {
     entries: pageByPage<NoticeStory>(readLimit(options), (limit, last) =>
@@ -345,7 +345,7 @@ async function noticeList(store: Store, options: EventsOptions): Promise<List<No
         noticeHead(notice, io),
         `    ${printable(notice.detail)}`,
         `    ${notice.id}`,
-        ...deliveries.map((one) => deliveryLine(one, pauses, io)),
+        ...deliveries.map((one) => deliveryLine(one, obstacles, io)),
       ].join('\n'),
     none: 'No notices.',
   };

@@ -4,7 +4,7 @@ import type { Person } from '../../admin/access.ts';
 import { foundBy } from '../../lookups/kept-facts.ts';
 import type { Delivery, DeliveryState, Event, Status } from '../../model.ts';
 import type { Outcome } from '../../model/outcomes.ts';
-import type { Pause, Pauses } from '../../ops/pauses.ts';
+import type { Obstacles, Pause } from '../../ops/pauses.ts';
 import type { EventStory } from '../../store/store.ts';
 import { valueAt } from '../../support/json.ts';
 import { count, printable } from '../../support/text.ts';
@@ -73,11 +73,16 @@ export const toolOf = (sink: string, connector: string): string => (sink === con
 export const badNotice = (text: string): Html => html`<p class="notice bad">${text}</p>`;
 
 /** What a pending delivery waits for. */
-export function waitsFor(delivery: Delivery, pauses: Pauses, times: Times): Html | null {
+export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times: Times): Html | null {
   if (delivery.state !== 'pending') return null;
   const pause = pauses.get(delivery.sink);
   if (delivery.dueAt > times.now) return html`due ${times.relative(delivery.dueAt)}`;
-  if (pause === undefined) return html`due now`;
+  if (pause === undefined) {
+    const wait = asked.get(delivery.lane);
+    return wait
+      ? html`until ${times.short(wait.until)}, as the tool asked (${seen(wait.reason)})`
+      : html`due now`;
+  }
   const next =
     pause.by === 'connector' && html`; next try ${times.relative(Math.max(times.now, pause.probeAt))}`;
   return html`${seen(delivery.sink)} is paused ${pausedBy(pause, times)}${next}`;
