@@ -206,7 +206,13 @@ lookups:
           correlationId: 'cor-5',
         });
       await sleep(1500);
-      return { today: '/', attention: '/attention', events: '/events', rejected: '/rejected' };
+      return {
+        today: '/',
+        attention: '/attention',
+        events: '/events',
+        rejected: '/rejected',
+        find: '/find?q=4805',
+      };
     },
   },
 ];

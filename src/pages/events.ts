@@ -15,6 +15,7 @@ import {
   testsOf,
 } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
+import { refusedNotice } from './not-taken.ts';
 import type { PageRequest, Page, Parts } from './page.ts';
 import type { Times } from './frame/times.ts';
 
@@ -35,12 +36,15 @@ export const eventsPage: Page = {
     const isFirst = last === undefined;
     if (isFirst && stories.length === 0 && !isSearch(asked.query))
       return { title: 'Events', body: html`<section class="card">${noEvents(parts)}</section>` };
+    const { candidate = '' } = asked.query;
+    const refused =
+      isFirst && wanted.candidates && (await refusedNotice(candidate, wanted.candidates, parts, asked));
     const before = isFirst ? 0 : Math.max(0, Math.trunc(Number(at)) || 0);
     const rows = stories.map((story) => eventRow(story, asked, parts));
     const further = pathWith('/events', { ...searched(asked.query), after, at: before + rows.length });
     return {
       title: 'Events',
-      body: html`${filters(asked, parts)}
+      body: html`${filters(asked, parts)} ${refused}
         <section class="card list" aria-label="Events found">
           ${isFirst && html`<p class="live" role="status"></p>`}
           <div id="found" ${isFirst && html`data-refresh="2000" data-rows`}>

@@ -1,14 +1,17 @@
 import type { DeliveryState } from '../model.ts';
 import { program } from '../support/invocation.ts';
-import { html, pathWith } from '../support/html.ts';
+import { html, type Html, pathWith } from '../support/html.ts';
 import { parseDeliveryId } from '../support/ids.ts';
 import { seen, stateNames } from './frame/fragments.ts';
+import { refusedNotice, rejectedNoticeAbout } from './not-taken.ts';
 import type { Page, PageContent } from './page.ts';
 
 /** Where the search box of every page leads: to what a number or an id is of. */
 export const findPage: Page = {
   path: '/find',
-  async show({ query }, { reads }) {
+  async show(asked, parts) {
+    const { query } = asked;
+    const { reads } = parts;
     const text = (query['q'] ?? '').trim();
     if (text === '') return '/events';
     const id = text.toLowerCase();
@@ -26,7 +29,9 @@ export const findPage: Page = {
     const candidates = await reads.candidatesMeant(text);
     const { stories } = await reads.search({ candidates, limit: 1 });
     if (stories.length > 0) return pathWith('/events', { candidate: text }).text;
-    return nothing(text);
+    const refused = await refusedNotice(text, candidates, parts, asked);
+    const rejected = await rejectedNoticeAbout(text, parts);
+    return refused || rejected ? noEvent(text, html`${refused} ${rejected}`) : nothing(text);
   },
 };
 
@@ -39,6 +44,11 @@ const ofNotice = (id: string, sink: string, state: DeliveryState): PageContent =
       what is in it.
     </p>
   </section>`,
+});
+
+const noEvent = (text: string, what: Html): PageContent => ({
+  title: `No event of ${seen(text)}`,
+  body: what,
 });
 
 const nothing = (text: string): PageContent => ({

@@ -1,8 +1,9 @@
 import type { KeptRequest } from '../store/store.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import { printableLines } from '../support/text.ts';
-import { seen } from './frame/fragments.ts';
+import { candidateName, seen } from './frame/fragments.ts';
 import type { Times } from './frame/times.ts';
+import { namedIn } from './not-taken.ts';
 import type { Page } from './page.ts';
 
 /** Requests that were no events: what was wrong with each, and what came. */
@@ -47,12 +48,15 @@ export const rejectedPage: Page = {
   },
 };
 
-function item({ receivedAt, status, address, correlationId, faults, body }: KeptRequest, times: Times): Html {
+function item(one: KeptRequest, times: Times): Html {
+  const { receivedAt, status, address, correlationId, faults, body } = one;
+  const named = namedIn(one);
+  const about = named.candidateId !== '' || named.candidateNumericalId !== null;
   return html`<li>
     <p class="break">
       <b>${times.short(receivedAt)}</b>
       <span class="muted"
-        >answered ${status}, from
+        >${about && html`candidate ${candidateName(named)}, `}answered ${status}, from
         ${seen(address)}${correlationId !== null && html`, correlation id ${seen(correlationId)}`}</span
       >
       ${faults.map((fault) => html`<br />${seen(fault)}`)}

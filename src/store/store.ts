@@ -61,11 +61,11 @@ export type {
   KeptRequest,
 } from './operations/receiving.ts';
 export type { RejectedRequest } from './rows.ts';
-export type { EventSearch, FoundEvents } from './operations/searching.ts';
+export type { Candidates, EventSearch, FoundEvents } from './operations/searching.ts';
 export type { PersonPause, SinkPause, SinkFigures } from './operations/sink-health.ts';
 export { NoRoom, StoreUnavailable } from './driver.ts';
 export { inForce } from './operations/sink-health.ts';
-export { isFound, unansweredOf } from './operations/searching.ts';
+export { isFound, isMeant, unansweredOf } from './operations/searching.ts';
 
 /** What only reads. In SQLite, a thread of its own can do it, too; see ThreadReads. */
 export const reads = {

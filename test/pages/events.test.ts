@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { writeFile } from 'node:fs/promises';
+import { expect, test, vi } from 'vitest';
 import { post } from '../commands/tools.ts';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, notice, planned, t0 } from '../contract/store-fixtures.ts';
@@ -24,6 +25,36 @@ test('the box finds what a number, an id or a correlation id is of, and says wha
   expect(await found('')).toBe('/events');
   for (const nothing of ['4712', 'evt_nothing', 'dlv_nothing_1', '"><b>'])
     expect(await page(`/find?q=${encodeURIComponent(nothing)}`)).toContain('Names cannot be searched for.');
+});
+
+test('who looks for a candidate hears of what was refused about it, and of requests that were no events', async () => {
+  const { app, file, text, login, send, page } = await startPages();
+  await login();
+  const about = { candidateId: guid, candidateNumericalId: 4711 };
+  await post(app, { candidateId: 'other' });
+  const answers = (status: number) =>
+    vi.waitFor(async () => expect((await post(app, { candidateId: 'other' })).status).toBe(status), 10_000);
+  await post(app, { ...about, status: 'Passed' });
+  const rejected = await page('/find?q=4711');
+  expect(rejected).toContain('<b>1 request about this candidate was no event</b>');
+  expect(rejected).toMatch(/<a href="\/rejected">/);
+  expect(rejected).not.toMatch(/Nothing is found|refused/);
+  expect(await page('/rejected')).toContain('>candidate 4711, answered 422');
+  expect(await page('/find?q=47')).toContain('Nothing is found');
+  await writeFile(file, text.replace('allowFrom: any', 'allowFrom: [192.0.2.1]'));
+  await answers(403);
+  await post(app, { ...about, testId: 7 });
+  for (const meant of ['4711', '#4711', guid, '6f1c2d3e…'])
+    expect(await page(`/find?q=${encodeURIComponent(meant)}`)).toMatch(
+      /<b[^>]*>1 event of this candidate was refused<\/b>:\s+Completed, Test 7, .*See what helps/s,
+    );
+  expect(await page('/find?q=4712')).toContain('Nothing is found');
+  await writeFile(file, text);
+  await answers(200);
+  await post(app, { ...about, testId: 8 });
+  expect((await send('/find?q=4711')).headers.get('location')).toBe('/events?candidate=4711');
+  expect(await page('/events?candidate=4711')).toContain('1 event of this candidate was refused');
+  expect(await page('/events')).not.toContain('of this candidate was refused');
 });
 
 test("the box finds a delivery at its event, and says of a notice's what it is", async () => {

@@ -1,4 +1,4 @@
-import { type Delivery, type DeliveryState, isMap, lookupConnector } from '../../model.ts';
+import { type Delivery, type DeliveryState, type Event, isMap, lookupConnector } from '../../model.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
 import { all, get, query, together, type Operation } from '../operation.ts';
 import { type Condition, type EventStory, given, joined, storiesWhere } from './reading.ts';
@@ -307,6 +307,21 @@ export function* candidatesMeant(text: string, orBegins = true): Operation<Candi
     found = yield* beginningWith(small);
   if (found.length > mostIds) return { beginning: id };
   return found.length === 0 ? { ids: [id] } : { ids: found.map((one) => one.id) };
+}
+
+/** Whether `candidatesMeant` would mean this candidate, if there were an event of it. */
+export function isMeant(
+  text: string,
+  { candidateId, candidateNumericalId }: Pick<Event, 'candidateId' | 'candidateNumericalId'>,
+): boolean {
+  const id = asStored(text);
+  return (
+    candidateId === text.trim() ||
+    candidateId === id ||
+    (candidateNumericalId !== null && String(candidateNumericalId) === id) ||
+    (Array.from(id).length >= shortestBeginning &&
+      (candidateId.startsWith(id) || candidateId.startsWith(id.toLowerCase())))
+  );
 }
 
 /** Which candidates have these numbers as their ids, or else are known by them. It reads all events. */

@@ -1,0 +1,67 @@
+import { type Event, isMap, type Json } from '../model.ts';
+import { keptRejected } from '../store/operations/receiving.ts';
+import { type Candidates, isMeant, type KeptRequest } from '../store/store.ts';
+import { html, type Html } from '../support/html.ts';
+import { count } from '../support/text.ts';
+import { statusNames, testName } from './frame/fragments.ts';
+import { helpLink } from './frame/troubles.ts';
+import type { PageRequest, Parts } from './page.ts';
+import { keptRefused } from './refused.ts';
+
+/** What came about a candidate and is no event here: who looks for the candidate has to hear of it. */
+
+type Named = Pick<Event, 'candidateId' | 'candidateNumericalId'>;
+
+const mostSaid = 3;
+
+/** Events that were refused; null if there are none. `text` is what somebody looks for, `candidates` whom events know by it. */
+export async function refusedNotice(
+  text: string,
+  candidates: Candidates,
+  parts: Parts,
+  { times }: PageRequest,
+): Promise<Html | null> {
+  const known = new Set('ids' in candidates ? candidates.ids : []);
+  const kept = await keptRefused(parts);
+  const found = kept.filter((one) => known.has(one.candidateId) || isMeant(text, one));
+  if (found.length === 0) return null;
+  const which = found
+    .slice(0, mostSaid)
+    .map(
+      ({ status, testId, at }, place) =>
+        html`${place > 0 && '; '}${statusNames[status]}, ${testName(parts.config(), testId)},
+        ${times.short(at)}`,
+    );
+  const was = found.length === 1 ? 'was' : 'were';
+  return html`<div class="notice bad">
+    <b class="break">${count(found.length, 'event')} of this candidate ${was} refused</b>:
+    ${which}${found.length > mostSaid && '; …'}. Nobody is told of what was not taken in.
+    ${helpLink('/attention')}
+  </div>`;
+}
+
+/** Requests that were no events; null if there are none. */
+export async function rejectedNoticeAbout(text: string, { reads }: Parts): Promise<Html | null> {
+  const requests = await reads.rejectedRequests({ limit: keptRejected });
+  const many = requests.filter((one) => isMeant(text, namedIn(one))).length;
+  if (many === 0) return null;
+  return html`<p class="notice wait">
+    <b>${count(many, 'request')} about this candidate ${many === 1 ? 'was no event' : 'were no events'}</b>,
+    and nobody was told of it. <a href="/rejected">See what was wrong</a>
+  </p>`;
+}
+
+/** Whom a request names that was no event, as far as that can be read. */
+export function namedIn({ body }: Pick<KeptRequest, 'body'>): Named {
+  let read: Json;
+  try {
+    read = JSON.parse(body) as Json;
+  } catch {
+    read = null;
+  }
+  const { candidateId, candidateNumericalId: number } = isMap(read) ? read : {};
+  return {
+    candidateId: typeof candidateId === 'string' ? candidateId : '',
+    candidateNumericalId: typeof number === 'number' ? number : null,
+  };
+}
