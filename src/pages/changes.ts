@@ -153,10 +153,11 @@ export const changePage: Page = {
     const open = [...run.states].filter(([, state]) => isUnderWay(state)).slice(0, lookedAt);
     const found = await inParts(open, ([id]) => parts.reads.delivery(id));
     for (const [place, [id]] of open.entries()) {
-      const state = found[place]?.state;
+      const { state, lastError = null } = found[place] ?? {};
       run.states.delete(id);
       // At the end, so that the others are looked at next.
       if (state) run.states.set(id, state);
+      if (lastError !== null && state && replayableStates.includes(state)) run.reasons.add(lastError);
     }
     const isOver = run.isDone && run.states.values().every((state) => !isUnderWay(state));
     return {
@@ -168,7 +169,7 @@ export const changePage: Page = {
   },
 };
 
-function progress({ action, isDone, states, eventId, refused, fault }: Run): Html {
+function progress({ action, isDone, states, reasons, eventId, refused, fault }: Run): Html {
   const byState = [...Map.groupBy(states.values(), (state) => state)];
   const isAlone = states.size + refused.length === 1;
   return html`<section class="card" role="status">
@@ -179,6 +180,7 @@ function progress({ action, isDone, states, eventId, refused, fault }: Run): Htm
           ${byState.map(([state, all]) => html`<li>${chip(tones[state], `${all.length} ${stateNames[state]}`)}</li>`)}
         </ul>`
       }
+      ${[...reasons].slice(0, shownReasons).map((reason) => html`<p class="notice bad break">${seen(reason)}</p>`)}
       ${fault !== null && html`<p class="notice bad">${fault}</p>`}
       ${
         refused.length > 0 &&
@@ -197,6 +199,7 @@ function progress({ action, isDone, states, eventId, refused, fault }: Run): Htm
 }
 
 const shownRefused = 20;
+const shownReasons = 3;
 /** More would keep others waiting for the store. */
 const lookedAt = 500;
 
@@ -209,6 +212,8 @@ interface Run {
   readonly sink: string;
   /** Of what was changed: what became of it, as far as was looked. */
   readonly states: Map<string, DeliveryState>;
+  /** Why some need a person again. */
+  readonly reasons: Set<string>;
   readonly refused: ChangeResult[];
   /** Of the last one; null of a notice. */
   eventId: string | null;
@@ -228,6 +233,7 @@ async function start(parts: Parts, action: Action, chosen: Chosen, by: By): Prom
     action,
     sink: chosen.sink,
     states: new Map(),
+    reasons: new Set(),
     refused: [],
     eventId: null,
     fault: null,

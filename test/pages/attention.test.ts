@@ -135,6 +135,15 @@ describe('what needs a person', () => {
     expect(ended).not.toContain('Its event');
   });
 
+  test('a replay that fails again says why', async () => {
+    const { submit, page, ats } = await withDead(['Dana']);
+    ats.faults.decide = () => ({ kind: 'status', status: 410 });
+    const sent = await submit({ ...group, count: '1', action: 'replay' });
+    const place = sent.headers.get('location') ?? '';
+    await vi.waitFor(async () => expect(await page(place)).toContain('1 given up'), 10_000);
+    expect(await page(place)).toContain('The receiver answered 410.');
+  });
+
   test('of a bug that stops a change, the log says more than the page', async () => {
     const ats = await endpoint();
     ats.faults.decide = () => ({ kind: 'status', status: 410 });
