@@ -37,7 +37,10 @@ export interface DifferenceGroup extends Pick<PlannedMessage, 'sink' | 'rule'> {
   readonly count: number;
 }
 
-export type ExampleEvent = Pick<Event, 'id' | 'receivedAt' | 'status' | 'testId' | 'candidateId'>;
+export type ExampleEvent = Pick<
+  Event,
+  'id' | 'receivedAt' | 'status' | 'testId' | 'candidateId' | 'candidateNumericalId'
+>;
 
 export interface Example {
   readonly event: ExampleEvent;
@@ -113,13 +116,13 @@ export class Backtest {
   }
 
   #exampleOf(event: Event, found: readonly Difference[]): Example {
-    const { id, receivedAt, status, testId, candidateId } = event;
+    const { id, receivedAt, status, testId, candidateId, candidateNumericalId } = event;
     const asRead = ({ connector, dueAt, fields, fault }: PlannedMessage): Said => {
       const readable = this.#connectors.get(connector)?.describe?.readable?.(fields);
       return { dueAt, fault, fields: readable ?? fields };
     };
     return {
-      event: { id, receivedAt, status, testId, candidateId },
+      event: { id, receivedAt, status, testId, candidateId, candidateNumericalId },
       found: found.map(({ kind, planned, was, edits: all }) => {
         const { sink, rule, connector } = planned;
         const one = asRead(planned);

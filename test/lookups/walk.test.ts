@@ -25,6 +25,7 @@ lookups:
       name: { at: /name, personal: true }
       email: { at: /email, personal: true }
       score: { at: /result/score, type: number }
+      report: { at: /reportUrl, type: url }
     until: [score]
     waitFor: ${waitFor}
     allowPrivate: true
@@ -85,6 +86,7 @@ test('an event is told of with what the API says of its candidate: also when tha
   );
   const page = await (await fetch(`${app.adminUrl}/events/${ana.eventId}`)).text();
   expect(page).toContain('What was looked up');
+  expect(page).toContain('href="https://tests.example.com/reports/ana"');
   const { out: status } = await command('status', '--json');
   expect(JSON.parse(status)).toMatchObject({
     sinks: [{ sink: 'ats' }, { sink: 'mail' }],

@@ -3,7 +3,7 @@ import { foundBy, isOpen } from '../../lookups/kept-facts.ts';
 import { lookupOf } from '../../model.ts';
 import { type EventDetail, unansweredOf } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
-import { html, type Html } from '../../support/html.ts';
+import { html, type Html, safeUrl } from '../../support/html.ts';
 import { lookUpAgain } from '../changes.ts';
 import type { Form, PageRequest, Parts } from '../page.ts';
 import { type Asking, askingForm, askingPage, type Choice } from './asking.ts';
@@ -54,7 +54,7 @@ export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts
                   ([field, value]) =>
                     html`<dt>${seen(field)}</dt>
                       <dd>
-                        ${value === null ? html`<span class="muted">none</span>` : seen(String(value))}
+                        ${value === null ? html`<span class="muted">none</span>` : linked(String(value))}
                       </dd>`,
                 )}
               </dl>`
@@ -74,6 +74,12 @@ export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts
     </section>`
   );
 }
+
+/** A page, such as a report, is a click away, as in messages. */
+const linked = (value: string): Html | string =>
+  /^https?:\/\/\S+$/.test(value)
+    ? html`<a href="${safeUrl(value)}" rel="noreferrer" target="_blank">${seen(value)}</a>`
+    : seen(value);
 
 export const lookupForm: Form = {
   path: '/events/:id/lookup',
