@@ -31,7 +31,9 @@ export const findPage: Page = {
     if (stories.length > 0) return pathWith('/events', { candidate: text }).text;
     const refused = await refusedNotice(text, candidates, parts, asked);
     const rejected = await rejectedNoticeAbout(text, parts);
-    return refused || rejected ? noEvent(text, html`<div class="stack">${refused} ${rejected}</div>`) : nothing(text);
+    return refused || rejected
+      ? noEvent(text, html`<div class="stack">${refused} ${rejected}</div>`)
+      : nothing(text);
   },
 };
 

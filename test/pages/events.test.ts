@@ -46,7 +46,7 @@ test('who looks for a candidate hears of what was refused about it, and of reque
   await post(app, { ...about, testId: 7 });
   for (const meant of ['4711', '#4711', guid, '6f1c2d3e…'])
     expect(await page(`/find?q=${encodeURIComponent(meant)}`)).toMatch(
-      /<b[^>]*>1 event of this candidate was refused<\/b>:\s+Completed, Test 7, .*See what helps/s,
+      /<b[^>]*>1 event of this candidate was refused<\/b>:\s+Completed, Test 7,.*See what helps/s,
     );
   expect(await page('/find?q=4712')).toContain('Nothing is found');
   await writeFile(file, text);

@@ -74,7 +74,8 @@ function examplesThatFit(examples: readonly Example[], parts: Known): Html[] {
 const example = ({ event, found }: Example, parts: Known): Html =>
   html`<article class="example">
     <h3 class="break">
-      Candidate ${event.candidateNumericalId ?? printable(event.candidateId)}: ${statusNames[event.status]}, test ${event.testId}
+      Candidate ${event.candidateNumericalId ?? printable(event.candidateId)}: ${statusNames[event.status]},
+      test ${event.testId}
       <span class="muted small">${clock(event.receivedAt)}, ${event.id}</span>
     </h3>
     ${found.map((one) => difference(one, parts))}
