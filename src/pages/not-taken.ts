@@ -1,6 +1,6 @@
 import { type Event, isMap, type Json } from '../model.ts';
 import { keptRejected } from '../store/operations/receiving.ts';
-import { type Candidates, isMeant, type KeptRequest } from '../store/store.ts';
+import { type Candidates, meansCandidate, type KeptRequest } from '../store/store.ts';
 import { html, type Html } from '../support/html.ts';
 import { count } from '../support/text.ts';
 import { statusNames, testName } from './frame/fragments.ts';
@@ -23,7 +23,7 @@ export async function refusedNotice(
 ): Promise<Html | null> {
   const known = new Set('ids' in candidates ? candidates.ids : []);
   const kept = await keptRefused(parts);
-  const found = kept.filter((one) => known.has(one.candidateId) || isMeant(text, one));
+  const found = kept.filter((one) => known.has(one.candidateId) || meansCandidate(text, one));
   if (found.length === 0) return null;
   const which = found
     .slice(0, mostSaid)
@@ -43,7 +43,7 @@ export async function refusedNotice(
 /** Requests that were no events; null if there are none. */
 export async function rejectedNoticeAbout(text: string, { reads }: Parts): Promise<Html | null> {
   const requests = await reads.rejectedRequests({ limit: keptRejected });
-  const many = requests.filter((one) => isMeant(text, namedIn(one))).length;
+  const many = requests.filter((one) => meansCandidate(text, namedIn(one))).length;
   if (many === 0) return null;
   return html`<p class="notice wait">
     <b>${count(many, 'request')} about this candidate ${many === 1 ? 'was no event' : 'were no events'}</b>,

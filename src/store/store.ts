@@ -65,7 +65,7 @@ export type { Candidates, EventSearch, FoundEvents } from './operations/searchin
 export type { PersonPause, SinkPause, SinkFigures } from './operations/sink-health.ts';
 export { NoRoom, StoreUnavailable } from './driver.ts';
 export { inForce } from './operations/sink-health.ts';
-export { isFound, isMeant, unansweredOf } from './operations/searching.ts';
+export { isFound, meansCandidate, unansweredOf } from './operations/searching.ts';
 
 /** What only reads. In SQLite, a thread of its own can do it, too; see ThreadReads. */
 export const reads = {

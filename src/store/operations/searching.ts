@@ -310,7 +310,7 @@ export function* candidatesMeant(text: string, orBegins = true): Operation<Candi
 }
 
 /** Whether `candidatesMeant` would mean this candidate, if there were an event of it. */
-export function isMeant(
+export function meansCandidate(
   text: string,
   { candidateId, candidateNumericalId }: Pick<Event, 'candidateId' | 'candidateNumericalId'>,
 ): boolean {
