@@ -1,6 +1,5 @@
 import { type Event, isMap, type Json } from '../model.ts';
-import { keptRejected } from '../store/operations/receiving.ts';
-import { type Candidates, meansCandidate, type KeptRequest } from '../store/store.ts';
+import { type Candidates, keptRejected, type KeptRequest, meansCandidate } from '../store/store.ts';
 import { html, type Html } from '../support/html.ts';
 import { count } from '../support/text.ts';
 import { statusNames, testName } from './frame/fragments.ts';
