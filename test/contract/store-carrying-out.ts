@@ -538,11 +538,12 @@ export function carryingOut(bench: () => Bench): void {
   test('says until when a tool asked to wait: what it refused, what is due behind that in the lane, and its words', async () => {
     const { store } = bench();
     const asked = { ...retry, retryAfterMs: day } as Outcome;
+    const ofOurOwn = { ...asked, reason: 'not_found' } as Outcome;
     const other = { lane: 'slack #ops' };
-    await accept({}, {}, {}, {}, { dueAt: t0 + day }, other);
+    await accept({}, {}, {}, {}, {}, { dueAt: t0 + day }, other);
     const claimed = [...(await claimDue(store, t0)), ...(await claimDue(store, t0, other.lane))];
-    expect(claimed).toHaveLength(5);
-    const outcomes = [asked, asked, retry, null, asked];
+    expect(claimed).toHaveLength(6);
+    const outcomes = [asked, asked, retry, null, ofOurOwn, asked];
     for (const [place, one] of claimed.entries())
       if (outcomes[place]) await store.record([resultOf(one, outcomes[place], { dueAt: t0 + day + place })]);
     await accept({}, {}, {});
@@ -551,7 +552,7 @@ export function carryingOut(bench: () => Bench): void {
     const lane = 'slack #hiring';
     expect(await store.askedToWait(t0 + minute)).toEqual([
       { ...of, lane, until: t0 + day + 1, refused: 2, behind: 3 },
-      { ...of, lane: other.lane, until: t0 + day + 4, refused: 1, behind: 0 },
+      { ...of, lane: other.lane, until: t0 + day + 5, refused: 1, behind: 0 },
     ]);
     expect(await store.askedToWait(t0 + day + 1)).toMatchObject([{ lane: other.lane }]);
     expect(await store.askedToWait(t0 + 2 * day)).toEqual([]);

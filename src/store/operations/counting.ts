@@ -115,14 +115,18 @@ export const sql = {
     select d.sink, '' as cause, count(*) as stuck, ${doubtful}, min(${triedSince}) as first_at, max(d.seq) as latest
     from deliveries d where ${waits} and d.lane >= '' and d.sink = $1 and ${triedSince} <= $2 and d.attempts >= $3
     group by d.sink`),
-  /** By lane: nobody else knows of it, as only the process that calls the tool holds a lane back. */
+  /**
+   * By lane: nobody else knows of it, as only the process that calls the tool holds a lane back. For other reasons, such as
+   * a tab that is protected, connectors wait of their own accord.
+   */
   askedToWait: query<AskedToWait>(`
   with ${pendingLanes},
     asked as (
       select d.sink, d.lane, max(d.due_at) as until, count(*) as refused, max(d.seq) as latest
       from heads join deliveries d on ${waits} and d.lane = heads.lane and d.due_at > $1 and d.attempts > 0
         join attempts a on ${isLastAttempt}
-      where a.outcome ->> 'retryAfterMs' is not null group by d.sink, d.lane)
+      where a.outcome ->> 'retryAfterMs' is not null and a.outcome ->> 'reason' in ('rate_limited', 'server')
+      group by d.sink, d.lane)
   select sink, lane, until, refused,
     (select count(*) from deliveries d where ${waits} and d.lane = asked.lane and d.due_at <= $1) as behind,
     coalesce((select last_error from deliveries where seq = latest), '') as reason
