@@ -598,12 +598,15 @@ describe('status', () => {
       id,
       saidAt: Date.now(),
       stopped: false,
-      config: { id, file: 'a.yaml', since: 1_000, refused, waiting: [] },
+      config: { id: 'same', file: 'a.yaml', since: 1_000, refused, waiting: [] },
       sinks: [{ name: 'ats', connector: 'webhook' }],
     });
     await store.keepReplicaState(said('one'));
     await store.keepReplicaState(said('two'));
     expect((await run(['status', '--store', url])).out).toContain('2 replicas');
+    const other = said('two');
+    await store.keepReplicaState({ ...other, config: { ...other.config, id: 'other' } });
+    expect((await run(['status', '--store', url])).out).toMatch(/ {2}by two\n[^]* {2}These configs differ, /);
     await store.keepReplicaState(said('two', { since: 2_000, problem: 'a.yaml:1:1: wrong', others: 1 }));
     const { code, out } = await run(['status', '--store', url]);
     expect(code).toBe(4);

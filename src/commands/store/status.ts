@@ -176,14 +176,21 @@ function configLines({ replicas, lastReplica, unwritable }: Status, io: Io): str
         : 'the store has to be put right first, as below';
     return [what, `  events that come now may be lost: ${how}`];
   }
-  const alike = Map.groupBy(replicas, (replica) => replicaLines(replica, io).join('\n  '));
+  const shown = (replica: ReplicaState) => replicaLines(replica, io).join('\n  ');
+  const alike = Map.groupBy(replicas, (replica) => `${replica.config.id} ${shown(replica)}`);
   const byOf = (same: readonly ReplicaState[]) =>
     alike.size === 1
       ? `${same.length} replicas, all by this config`
       : `by ${same.map(({ id }) => printable(id)).join(' and ')}`;
+  const differ = new Set(replicas.map(({ config }) => config.id)).size > 1;
   return replicas.length === 1
-    ? [...alike.keys()]
-    : [...alike].flatMap(([lines, same]) => [lines, byOf(same)]);
+    ? replicas.map(shown)
+    : [
+        ...alike.values().flatMap((same) => [shown(same[0]!), byOf(same)]),
+        ...(differ
+          ? ['These configs differ, and each event goes by that of the replica that takes it.']
+          : []),
+      ];
 }
 
 function replicaLines(
