@@ -17,6 +17,7 @@ import { inParts } from '../store/paging.ts';
 import { type By, type Change, type EventDetail, StoreUnavailable } from '../store/store.ts';
 import { chip, seen, stateNames, tones } from './frame/fragments.ts';
 import type { Config } from '../config/config.ts';
+import { program } from '../support/invocation.ts';
 import { html, type Html } from '../support/html.ts';
 import { count } from '../support/text.ts';
 import { type Asking, askingForm, askingPage, type Choice } from './frame/asking.ts';
@@ -75,7 +76,12 @@ export const changesExplained = (asked: PageRequest): Html =>
         <b>Replay</b> sends a message again, by the config in force. <b>Discard</b> ends it for good: nothing
         is sent.
       </p>`
-    : html`<p class="muted small">You can only look here: ask somebody who may replay or discard.</p>`;
+    : asked.person.role === 'open'
+      ? html`<p class="muted small">
+          This page only shows, as there is no <code>admin.password</code>. The commands
+          <code>replay</code> and <code>discard</code> do it: <code>${program} status</code> has them ready.
+        </p>`
+      : html`<p class="muted small">You can only look here: ask somebody who may replay or discard.</p>`;
 
 const askingOf = ({ ids, states, sink, cause, count: many, doubt }: Chosen): Asking => ({
   path: '/attention/change',

@@ -166,6 +166,9 @@ rules: [{ name: told, when: {}, then: [{ sink: ats }] }]
     expect(shown).toContain('410');
     expect(shown).not.toContain('method="post"');
     expect(shown).toContain('without one, these pages only show');
+    // Nobody may do it here, so there is nobody to ask.
+    expect(shown).not.toContain('ask somebody');
+    expect(shown).toMatch(/commands\s+<code>replay<\/code>.*status<\/code> has\s+them\s+ready/s);
     const csrf = /name="csrf" value="([^"]+)"/.exec(await page('/rules'))?.[1] ?? '';
     for (const path of ['/rules/try', '/rules/check'])
       expect((await send(path, { form: { csrf, config: 'x' } })).status).toBe(200);
