@@ -74,7 +74,7 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
   const tool = connector === null ? 'not in the config any more' : toolOf(sink, connector);
   return html`<section class="card">
     <p>
-      ${paused?.by === 'person' ? chip('wait', 'paused') : sinkChip(one)}
+      ${sinkChip(one)}
       <span class="muted"
         >${tool}${tool !== '' && figures !== null && ', '}${figures?.lastSuccessAt === null && 'never worked, '}${sinkRate(one, times)}</span
       >

@@ -14,7 +14,7 @@ import {
   rate,
 } from './frame/charts.ts';
 import { noEvents } from './events.ts';
-import { amount, chip, counted, seen, statusNames, toolOf } from './frame/fragments.ts';
+import { amount, chip, counted, pausedBy, seen, statusNames, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
 import { duration, type Times } from './frame/times.ts';
@@ -205,6 +205,7 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
       <td>
         ${sinkChip(one)}
         <span class="small muted">${sinkRate(one, times)}</span>
+        ${one.pause?.by === 'person' && html`<div class="small break">Paused ${pausedBy(one.pause, times)}</div>`}
         ${askedNotes(one, times)}
         ${one.connector === null && one.pending + one.sending > 0 && html`<div class="small">${putBack}</div>`}
       </td>

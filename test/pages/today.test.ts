@@ -125,9 +125,12 @@ test('nothing is called all right beside what was refused or waits', async () =>
   expect(begin).not.toMatch(/Nothing needs|delivered by the rules/);
   await post(app, { candidateId: 'Robin' });
   expect(await page('/')).toContain('Events are delivered by the rules.');
-  await send('/sinks/ats/pause', { form: { csrf: await csrf(), confirmed: 'yes' } });
+  await send('/sinks/ats/pause', {
+    form: { csrf: await csrf(), confirmed: 'yes', for: '2h', note: 'They move <house>' },
+  });
   const paused = await page('/');
   expect(paused).toContain('What comes for ats waits, as somebody paused it.');
+  expect(paused).toMatch(/Paused by \w+[^“]+since[^“]+, until[^“]+“They move &lt;house&gt;”/);
   expect(paused).not.toContain('Events are delivered');
   expect((await post(app, { candidateId: 'Dana', status: 'Lost' })).status).toBe(422);
   for (const [path, right] of [

@@ -143,7 +143,7 @@ export function sinkChip(one: SinkStatus): Html {
   if (one.connector === null && one.pause?.by !== 'person') return chip('idle', 'gone');
   const word = stateWord(one.state, one.figures);
   const isUnsure = word !== sinkStates[one.state];
-  if (one.pause?.by === 'person') return chip('wait', `paused by ${seen(one.pause.who)}`);
+  if (one.pause?.by === 'person') return chip('wait', 'paused');
   if (one.secretFault) return chip('bad', 'new secrets do not work');
   return chip(isUnsure ? 'wait' : stateTones[one.state], word);
 }
