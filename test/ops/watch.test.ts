@@ -893,7 +893,7 @@ test('an outage of a look-up that nobody was told of is told when it is over, if
       await store.decide(one.id, decider({ configId, decide: () => [] }), now);
   };
   const outage = async (outcome: Outcome) => {
-    paused.push({ sink: lookupLane, since: now });
+    paused.push({ sink: lookupLane, since: now, hasWork: false });
     await lookUp(outcome);
     await look(30_000);
     paused.length = 0;
@@ -922,4 +922,15 @@ test('an outage of a look-up that nobody was told of is told when it is over, if
   expect(await watch.notices()).toMatchObject([about, { ...about, count: 2 }]);
   await look(2 * hour);
   expect(await watch.notices()).toHaveLength(2);
+  // A long one is told while it lasts, although nothing waits any more at that moment.
+  paused.push({ sink: lookupLane, since: now, hasWork: false });
+  await look(2 * minute);
+  expect(await watch.notices()).toHaveLength(2);
+  await lookUp(unknown);
+  await look(2 * minute);
+  expect((await watch.notices()).at(-1)).toMatchObject({
+    alert: 'paused',
+    sink: lookupLane,
+    recovered: false,
+  });
 });

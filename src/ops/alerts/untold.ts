@@ -43,17 +43,23 @@ export class UntoldOutages {
     notified: ReadonlyMap<string, number>,
     now: number,
   ): Promise<Notice | null> {
-    const lookup = over.sink === null ? null : lookupOf(over.sink);
-    if (over.sink === null || lookup === null) return over;
+    if (over.sink === null || lookupOf(over.sink) === null) return over;
     const isUntold = this.#since.has(over.sink);
     // The next one counts these, too.
     if (isUntold && !mayNotify(notified.get(over.cause), now)) return null;
-    // What came before the outage may have been waiting for its answer.
-    const since = over.since - (lookups.get(lookup)?.waitForMs ?? 0);
-    const { count } = await this.#store.matches({ unanswered: true, since }, mostCounted);
+    const count = await this.unanswered(over.sink, over.since, lookups);
     this.#since.delete(over.sink);
     if (count === 0) return isUntold ? null : over;
     const events = wording.say('events', { count });
     return { ...over, count, detail: `${over.detail} ${wording.say('lookupUnanswered', { events })}` };
+  }
+
+  /** How many events were decided without an answer of a look-up that was down since then. None for sinks of messages. */
+  async unanswered(sink: string, downSince: number, lookups: Plan['lookups']): Promise<number> {
+    const lookup = lookupOf(sink);
+    if (lookup === null) return 0;
+    // What came before the outage may have been waiting for its answer.
+    const since = downSince - (lookups.get(lookup)?.waitForMs ?? 0);
+    return (await this.#store.matches({ unanswered: true, since }, mostCounted)).count;
   }
 }

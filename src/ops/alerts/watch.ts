@@ -121,9 +121,17 @@ class AlertWatch {
     // These people know of.
     const byPeople = [...(await pausesNow(store, now)).values()].filter(({ by }) => by === 'person');
     const isByPerson = (sink: string) => byPeople.some((one) => one.sink === sink);
-    const allPaused = (await paused())
-      .filter(({ sink }) => !isByPerson(sink))
-      .map((one) => Object.assign({ lastSuccessAt: lastSuccessAt.get(one.sink) ?? null }, one));
+    const { lookups } = config().plan;
+    const allPaused = await Promise.all(
+      (await paused())
+        .filter(({ sink }) => !isByPerson(sink))
+        .map(async (one) =>
+          Object.assign({ lastSuccessAt: lastSuccessAt.get(one.sink) ?? null }, one, {
+            // What waits for a look-up does so for a short time only.
+            hasWork: one.hasWork || (await this.#untold.unanswered(one.sink, one.since, lookups)) > 0,
+          }),
+        ),
+    );
     const failing = await this.#failing([...allPaused, ...byPeople], figures);
     const forgotten = await this.#withWork(
       byPeople
