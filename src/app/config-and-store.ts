@@ -126,6 +126,7 @@ export async function judgeTheClock(stored: Stored, undo: Undo) {
     failed: (error) => log.error({ err: error }, 'retention could not be applied; trying again later'),
   });
   undo.defer(retention.stop);
-  return { ...stored, seenAt, clockDoubted: retention.isClockDoubted };
+  const clockDoubted = () => retention.isClockDoubted() || replicas.isClockUnsure;
+  return { ...stored, seenAt, clockDoubted };
 }
 export type Trusted = Awaited<ReturnType<typeof judgeTheClock>>;

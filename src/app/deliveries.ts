@@ -22,6 +22,7 @@ export async function prepareDeliveries(trusted: Trusted) {
   const deciding: Deciding = new Deciding({
     store,
     clock,
+    isClockUnsure: () => replicas.isClockUnsure,
     config,
     plan,
     gaveUp: (lookup) => metrics.lookups(lookup, 'given_up'),

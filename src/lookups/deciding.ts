@@ -38,6 +38,8 @@ export function withLookupSinks(config: Config): Config {
 interface DecidingParts {
   readonly store: Store;
   readonly clock: Clock;
+  /** Whether `clock` may be off for a moment: no event is decided by it then. */
+  readonly isClockUnsure?: () => boolean;
   /** Today's. */
   readonly config: () => Config;
   /** The plan that was in force when an event came. */
@@ -112,8 +114,9 @@ export class Deciding {
 
   /** Returns how long to wait before looking again; null if nothing waits. */
   async #decideDue(): Promise<number | null> {
-    const { store, clock, config, wake } = this.#parts;
+    const { store, clock, isClockUnsure, config, wake } = this.#parts;
     for (;;) {
+      if (isClockUnsure?.()) return pollMs;
       const now = clock.now();
       const due = await store.dueEvents(now, atOnce);
       const done = await Promise.all(due.map((one) => this.#decide(one, now)));

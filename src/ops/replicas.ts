@@ -15,7 +15,7 @@ import {
 import type { Worker } from '../deliveries/worker.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import type { LeaseState, LeaseStore, Store } from '../store/store.ts';
-import { type Clock, systemClock } from '../support/clock.ts';
+import { aheadMs, type Clock, systemClock, wasSuspended } from '../support/clock.ts';
 import { seldom } from './log.ts';
 
 export interface BaseParts {
@@ -43,6 +43,7 @@ export class Replicas implements Leases {
   readonly #log: Logger;
   /** By how much this machine's clock is ahead of PostgreSQL's. */
   #aheadMs = 0;
+  #wasSetSince: () => boolean = () => false;
   #count = 0;
   /** How many of them run another config than this one. */
   #others = 0;
@@ -66,6 +67,11 @@ export class Replicas implements Leases {
     if (this.#store === null) return;
     const askedAt = systemClock.elapsed();
     this.#told(await store.now(), askedAt);
+  }
+
+  /** Whether this machine's clock was set ahead since PostgreSQL told the time: until it does again, `clock` may be far off. */
+  get isClockUnsure(): boolean {
+    return this.#wasSetSince();
   }
 
   get isAlone(): boolean {
@@ -125,12 +131,14 @@ export class Replicas implements Leases {
 
   /** What PostgreSQL's clock says. The answer may be as old as it took. */
   #told(now: number, askedAt: number): void {
+    const before = aheadMs(systemClock);
+    this.#wasSetSince = () => wasSuspended(systemClock, before);
     const tookMs = systemClock.elapsed() - askedAt;
-    const aheadMs = Math.round(systemClock.now() - tookMs / 2 - now);
-    if (Math.abs(aheadMs - this.#aheadMs) < leastAheadMs + tookMs) return;
-    this.#aheadMs = aheadMs;
+    const ofServer = Math.round(systemClock.now() - tookMs / 2 - now);
+    if (Math.abs(ofServer - this.#aheadMs) < leastAheadMs + tookMs) return;
+    this.#aheadMs = ofServer;
     this.#log.warn(
-      { aheadSeconds: Math.round(aheadMs / 1000) },
+      { aheadSeconds: Math.round(ofServer / 1000) },
       "this machine's clock and PostgreSQL's differ: times are PostgreSQL's. Keep both in step (NTP)",
     );
   }

@@ -57,7 +57,13 @@ rules: [ { name: all, when: {}, then: [ { sink: tool, text: "{{ candidate.name }
   );
 }
 
-async function deciding(ask: Ask, waitFor?: string, delays?: string, clock = systemClock) {
+async function deciding(
+  ask: Ask,
+  waitFor?: string,
+  delays?: string,
+  clock = systemClock,
+  isClockUnsure = () => false,
+) {
   const tool = new ScriptedTool();
   let config = withLookup(tool, ask, waitFor, delays);
   const first = config.plan;
@@ -70,6 +76,7 @@ async function deciding(ask: Ask, waitFor?: string, delays?: string, clock = sys
   decider = new Deciding({
     store,
     clock,
+    isClockUnsure,
     config: () => config,
     plan: async (id) => (isLost ? { fault: 'It cannot be used.' } : id === first.id ? first : config.plan),
     gaveUp: (name) => givenUp.push(name),
@@ -197,6 +204,35 @@ describe('an event with a look-up', () => {
     expect(await store.forgetPersonal(Date.now() + 3_600_001)).toBe(1);
     expect(await factsAbout(id)).toMatchObject({ candidate: { fields: { score: null } } });
     expect(JSON.stringify(await store.event(id))).not.toContain('Ana');
+  });
+
+  test('is not given up by a clock that was just set ahead, before it is known what the time is', async () => {
+    let aheadMs = 0;
+    let looks = 0;
+    const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+    const isUnsure = () => {
+      looks += 1;
+      return aheadMs > 0;
+    };
+    const { accept, store, givenUp, wake } = await deciding(
+      () => notReady({}),
+      '5m',
+      undefined,
+      clock,
+      isUnsure,
+    );
+    const id = await accept('ana');
+    aheadMs = 600_000;
+    const before = looks;
+    await vi.waitFor(() => {
+      wake();
+      expect(looks).toBeGreaterThan(before + 3);
+    });
+    expect((await store.event(id))!.decided).toBe(false);
+    aheadMs = 0;
+    wake();
+    await vi.waitFor(() => expect(looks).toBeGreaterThan(before + 4));
+    expect([(await store.event(id))!.decided, givenUp]).toEqual([false, []]);
   });
 
   test('is decided without facts when its time is over, though nothing answers and the look-up is paused', async () => {

@@ -1,9 +1,13 @@
 import { readFile } from 'node:fs/promises';
+import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { post as postTo } from '../activated.ts';
 import { base, endpoint, run, workplace } from '../commands/tools.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
 import { freshSchema, PostgresServer, sql } from '../fixtures/postgres.ts';
+import { Replicas } from '../../src/ops/replicas.ts';
+import type { LeaseStore } from '../../src/store/store.ts';
+import { systemClock } from '../../src/support/clock.ts';
 import type { HttpSandbox } from '../../sandbox/http.ts';
 import { startTools } from '../../sandbox/tools.ts';
 
@@ -264,3 +268,18 @@ test('a replica that is killed with everything under way is followed by another 
     longer,
   );
 }, 180_000);
+
+test('a replica whose clock was set ahead knows that it may be off until PostgreSQL tells the time', async () => {
+  const replicas = new Replicas({ leases: {} as LeaseStore }, pino({ level: 'silent' }));
+  let behindMs = 600_000;
+  vi.spyOn(systemClock, 'now').mockImplementation(() => Date.now() - behindMs);
+  const lookAtClock = () => replicas.lookAtClock({ now: async () => Date.now() });
+  await lookAtClock();
+  expect(replicas.isClockUnsure).toBe(false);
+  behindMs = 0;
+  expect(replicas.clock.now()).toBeGreaterThan(Date.now() + 500_000);
+  expect(replicas.isClockUnsure).toBe(true);
+  await lookAtClock();
+  expect(replicas.isClockUnsure).toBe(false);
+  expect(Math.abs(replicas.clock.now() - Date.now())).toBeLessThan(2000);
+});
