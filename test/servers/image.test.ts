@@ -43,7 +43,7 @@ async function bash(script: string, more?: NodeJS.ProcessEnv): Promise<string> {
 }
 
 beforeAll(async () => {
-  folder = await unpackDebian(['buildah', 'skopeo', 'docker-registry', 'mmdebstrap']);
+  folder = await unpackDebian(['buildah', 'skopeo', 'docker-registry', 'mmdebstrap', 'patchelf']);
   const [bin, home] = [join(folder, 'root/usr/bin'), join(folder, 'home')];
   const port = await freePort();
   registry = `127.0.0.1:${port}`;
@@ -65,6 +65,8 @@ beforeAll(async () => {
     SOURCE: source,
     SCHEMA_URL: schema,
   };
+  // It starts itself again without this environment.
+  await bash(`patchelf --force-rpath --set-rpath "$LD_LIBRARY_PATH" ${bin}/buildah`);
   server = start(`exec docker-registry serve ${containers}/registry.yml`);
   await vi.waitFor(() => fetch(`http://${registry}/v2/`), { timeout: 30_000 });
   await bash(
