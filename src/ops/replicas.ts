@@ -15,7 +15,7 @@ import {
 import type { Worker } from '../deliveries/worker.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import type { LeaseState, LeaseStore, Store } from '../store/store.ts';
-import { aheadMs, type Clock, systemClock, wasSuspended } from '../support/clock.ts';
+import { aheadMs, type Clock, setBackMs, systemClock, wasSuspended } from '../support/clock.ts';
 import { seldom } from './log.ts';
 
 export interface BaseParts {
@@ -43,7 +43,8 @@ export class Replicas implements Leases {
   readonly #log: Logger;
   /** By how much this machine's clock is ahead of PostgreSQL's. */
   #aheadMs = 0;
-  #wasSetSince: () => boolean = () => false;
+  /** What its clock was ahead of the time that passes, when PostgreSQL last told the time. */
+  #toldAt: number | null = null;
   #count = 0;
   /** How many of them run another config than this one. */
   #others = 0;
@@ -54,7 +55,7 @@ export class Replicas implements Leases {
    */
   readonly clock: Clock = {
     ...systemClock,
-    now: () => systemClock.now() - this.#aheadMs,
+    now: () => systemClock.now() + this.#setBackMs - this.#aheadMs,
   };
 
   constructor({ leases }: Pick<Store, 'leases'>, log: Logger) {
@@ -71,7 +72,12 @@ export class Replicas implements Leases {
 
   /** Whether this machine's clock was set ahead since PostgreSQL told the time: until it does again, `clock` may be far off. */
   get isClockUnsure(): boolean {
-    return this.#wasSetSince();
+    return this.#toldAt !== null && wasSuspended(systemClock, this.#toldAt);
+  }
+
+  /** As against being set ahead, which a suspended machine looks like, this is known at once. */
+  get #setBackMs(): number {
+    return this.#toldAt === null ? 0 : setBackMs(systemClock, this.#toldAt);
   }
 
   get isAlone(): boolean {
@@ -131,8 +137,7 @@ export class Replicas implements Leases {
 
   /** What PostgreSQL's clock says. The answer may be as old as it took. */
   #told(now: number, askedAt: number): void {
-    const before = aheadMs(systemClock);
-    this.#wasSetSince = () => wasSuspended(systemClock, before);
+    this.#toldAt = aheadMs(systemClock);
     const tookMs = systemClock.elapsed() - askedAt;
     const ofServer = Math.round(systemClock.now() - tookMs / 2 - now);
     if (Math.abs(ofServer - this.#aheadMs) < leastAheadMs + tookMs) return;

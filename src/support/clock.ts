@@ -27,6 +27,12 @@ export const aheadMs = (clock: Pick<Clock, 'now' | 'elapsed'>): number => clock.
 export const wasSuspended = (clock: Pick<Clock, 'now' | 'elapsed'>, before: number): boolean =>
   aheadMs(clock) - before > partedMs;
 
+/** By how much (ms) the time of day was set back since it was ahead of Clock.elapsed by so much: nothing else puts it behind. */
+export function setBackMs(clock: Pick<Clock, 'now' | 'elapsed'>, before: number): number {
+  const behindMs = Math.round(before - aheadMs(clock));
+  return behindMs > partedMs ? behindMs : 0;
+}
+
 /** A clock that is set by less delays nobody for long. */
 export const leastSetMs = 60_000;
 

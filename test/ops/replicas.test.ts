@@ -283,3 +283,18 @@ test('a replica whose clock was set ahead knows that it may be off until Postgre
   expect(replicas.isClockUnsure).toBe(false);
   expect(Math.abs(replicas.clock.now() - Date.now())).toBeLessThan(2000);
 });
+
+test('a replica whose clock was set back goes on by the time that has passed until PostgreSQL tells the time', async () => {
+  const replicas = new Replicas({ leases: {} as LeaseStore }, pino({ level: 'silent' }));
+  let behindMs = 0;
+  vi.spyOn(systemClock, 'now').mockImplementation(() => Date.now() - behindMs);
+  const lookAtClock = () => replicas.lookAtClock({ now: async () => Date.now() });
+  const isRight = () => Math.abs(replicas.clock.now() - Date.now()) < 2000;
+  await lookAtClock();
+  behindMs = 600_000;
+  expect(isRight()).toBe(true);
+  expect(Number.isInteger(replicas.clock.now())).toBe(true);
+  await lookAtClock();
+  expect(isRight()).toBe(true);
+  expect(replicas.isClockUnsure).toBe(false);
+});
