@@ -8,7 +8,7 @@ import { tickBox } from './frame/asking.ts';
 import { candidateName, chip, knownOf, seen, statusNames, testName, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page, Parts } from './page.ts';
-import { refusedCards } from './refused.ts';
+import { refusedCards } from './refused/events.ts';
 import { rejectedNotice, troubleItems } from './frame/troubles.ts';
 
 /** Of the causes, those that most deliveries have. */

@@ -13,7 +13,7 @@ import {
   delaysOf,
   rate,
 } from './frame/charts.ts';
-import { noEvents } from './events.ts';
+import { noEvents } from './events/events.ts';
 import { amount, chip, counted, pausedBy, seen, statusNames, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';

@@ -14,7 +14,7 @@ import { pausesNow } from '../../ops/pauses.ts';
 import { printable } from '../../support/text.ts';
 import { carryOut, isCalled, lookUpAgain, pause, resume, tryNow } from '../changes.ts';
 import { byOf, type Parts, storyFor } from '../page.ts';
-import { keptRefused } from '../refused.ts';
+import { keptRefused } from '../refused/events.ts';
 import { policiesIn, routesIn } from '../rules/config-shown.ts';
 import { type DescribedRoute, openApi } from './openapi.ts';
 import {

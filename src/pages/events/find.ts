@@ -1,10 +1,10 @@
-import type { DeliveryState } from '../model.ts';
-import { program } from '../support/invocation.ts';
-import { html, type Html, pathWith } from '../support/html.ts';
-import { parseDeliveryId } from '../support/ids.ts';
-import { seen, stateNames } from './frame/fragments.ts';
-import { refusedNotice, rejectedNoticeAbout } from './not-taken.ts';
-import type { Page, PageContent } from './page.ts';
+import type { DeliveryState } from '../../model.ts';
+import { program } from '../../support/invocation.ts';
+import { html, type Html, pathWith } from '../../support/html.ts';
+import { parseDeliveryId } from '../../support/ids.ts';
+import { seen, stateNames } from '../frame/fragments.ts';
+import { refusedNotice, rejectedNoticeAbout } from '../refused/of-candidate.ts';
+import type { Page, PageContent } from '../page.ts';
 
 /** Where the search box of every page leads: to what a number or an id is of. */
 export const findPage: Page = {

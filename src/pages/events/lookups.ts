@@ -6,9 +6,9 @@ import { program } from '../../support/invocation.ts';
 import { html, type Html, safeUrl } from '../../support/html.ts';
 import { lookUpAgain } from '../changes.ts';
 import type { Form, PageRequest, Parts } from '../page.ts';
-import { type Asking, askingForm, askingPage, type Choice } from './asking.ts';
-import { attempts } from './attempts.ts';
-import { chip, seen } from './fragments.ts';
+import { type Asking, askingForm, askingPage, type Choice } from '../frame/asking.ts';
+import { attempts } from '../frame/attempts.ts';
+import { chip, seen } from '../frame/fragments.ts';
 
 /** The part of an event's page about its look-ups, and the form that has them made again. */
 

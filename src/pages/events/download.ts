@@ -1,12 +1,12 @@
-import { catalogName } from '../config/catalog.ts';
+import { catalogName } from '../../config/catalog.ts';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { RequestHandler } from 'express';
-import { eventCsv, eventsCsvHeader } from '../ops/printed.ts';
-import type { EventSearch, FoundEvents } from '../store/store.ts';
+import { eventCsv, eventsCsvHeader } from '../../ops/printed.ts';
+import type { EventSearch, FoundEvents } from '../../store/store.ts';
 import { searchOf } from './events.ts';
-import { csvMark } from '../support/text.ts';
-import type { PageRequest, Parts } from './page.ts';
+import { csvMark } from '../../support/text.ts';
+import type { PageRequest, Parts } from '../page.ts';
 
 const pageSize = 200;
 

@@ -1,6 +1,6 @@
-import { program } from '../support/invocation.ts';
-import { deliveryStates, statuses } from '../model.ts';
-import type { EventSearch, EventStory } from '../store/store.ts';
+import { program } from '../../support/invocation.ts';
+import { deliveryStates, statuses } from '../../model.ts';
+import type { EventSearch, EventStory } from '../../store/store.ts';
 import {
   amount,
   copiedId,
@@ -13,11 +13,11 @@ import {
   statusNames,
   testName,
   testsOf,
-} from './frame/fragments.ts';
-import { html, type Html, pathWith } from '../support/html.ts';
-import { refusedNotice } from './not-taken.ts';
-import type { PageRequest, Page, Parts } from './page.ts';
-import type { Times } from './frame/times.ts';
+} from '../frame/fragments.ts';
+import { html, type Html, pathWith } from '../../support/html.ts';
+import { refusedNotice } from '../refused/of-candidate.ts';
+import type { PageRequest, Page, Parts } from '../page.ts';
+import type { Times } from '../frame/times.ts';
 
 /** The list of events, with a search. Its first page is loaded again and again; see page.js. */
 

@@ -1,10 +1,10 @@
-import type { KeptRequest } from '../store/store.ts';
-import { html, type Html, pathWith } from '../support/html.ts';
-import { printableLines } from '../support/text.ts';
-import { candidateName, seen } from './frame/fragments.ts';
-import type { Times } from './frame/times.ts';
-import { namedIn } from './not-taken.ts';
-import type { Page } from './page.ts';
+import type { KeptRequest } from '../../store/store.ts';
+import { html, type Html, pathWith } from '../../support/html.ts';
+import { printableLines } from '../../support/text.ts';
+import { candidateName, seen } from '../frame/fragments.ts';
+import type { Times } from '../frame/times.ts';
+import { namedIn } from './of-candidate.ts';
+import type { Page } from '../page.ts';
 
 /** Requests that were no events: what was wrong with each, and what came. */
 

@@ -1,11 +1,11 @@
-import { type PlanFault, type Verdicts, verdictsBy, verdictsOf } from '../config/live/stored-plans.ts';
-import { isOpen } from '../lookups/kept-facts.ts';
-import { type Delivery, lookupOf, replayableStates } from '../model.ts';
-import { type Obstacles, obstaclesNow } from '../ops/pauses.ts';
-import type { Plan } from '../rules/plan.ts';
-import type { DeliveryStory, EventDetail } from '../store/store.ts';
-import { traceIdOf } from '../support/trace.ts';
-import { changeList, changesExplained, choiceForm, doubtOf } from './changes.ts';
+import { type PlanFault, type Verdicts, verdictsBy, verdictsOf } from '../../config/live/stored-plans.ts';
+import { isOpen } from '../../lookups/kept-facts.ts';
+import { type Delivery, lookupOf, replayableStates } from '../../model.ts';
+import { type Obstacles, obstaclesNow } from '../../ops/pauses.ts';
+import type { Plan } from '../../rules/plan.ts';
+import type { DeliveryStory, EventDetail } from '../../store/store.ts';
+import { traceIdOf } from '../../support/trace.ts';
+import { changeList, changesExplained, choiceForm, doubtOf } from '../changes.ts';
 import { isSearch, searched, searchOf } from './events.ts';
 import {
   candidateName,
@@ -18,14 +18,14 @@ import {
   testName,
   toolOf,
   waitsFor,
-} from './frame/fragments.ts';
-import { html, type Html, pathWith, safeUrl } from '../support/html.ts';
-import { printableLines } from '../support/text.ts';
-import { type PageRequest, type Page, type Parts, storyFor } from './page.ts';
-import { attempts } from './frame/attempts.ts';
-import { lookupsCard } from './frame/lookups.ts';
-import { preview, previewOf } from './frame/previews.ts';
-import type { Times } from './frame/times.ts';
+} from '../frame/fragments.ts';
+import { html, type Html, pathWith, safeUrl } from '../../support/html.ts';
+import { printableLines } from '../../support/text.ts';
+import { type PageRequest, type Page, type Parts, storyFor } from '../page.ts';
+import { attempts } from '../frame/attempts.ts';
+import { lookupsCard } from './lookups.ts';
+import { preview, previewOf } from '../frame/previews.ts';
+import type { Times } from '../frame/times.ts';
 
 /** One event's whole story: what came, why who was told, and what the tools answered. */
 

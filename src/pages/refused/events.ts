@@ -1,13 +1,13 @@
-import { acceptRefused } from '../intake.ts';
-import { type RefusedEvent, type RefusedEvents, refusalReasons } from '../model/notices.ts';
-import { type Refusals, refusals } from '../ops/needs.ts';
-import { html, type Html } from '../support/html.ts';
-import { program } from '../support/invocation.ts';
-import { count } from '../support/text.ts';
-import { notUnderstood, seenButton } from './changes.ts';
-import { type Asking, askingForm, askingPage, type Choice, tickBox } from './frame/asking.ts';
-import { candidateName, seen, statusNames, testName } from './frame/fragments.ts';
-import type { Form, PageRequest, Parts } from './page.ts';
+import { acceptRefused } from '../../intake.ts';
+import { type RefusedEvent, type RefusedEvents, refusalReasons } from '../../model/notices.ts';
+import { type Refusals, refusals } from '../../ops/needs.ts';
+import { html, type Html } from '../../support/html.ts';
+import { program } from '../../support/invocation.ts';
+import { count } from '../../support/text.ts';
+import { notUnderstood, seenButton } from '../changes.ts';
+import { type Asking, askingForm, askingPage, type Choice, tickBox } from '../frame/asking.ts';
+import { candidateName, seen, statusNames, testName } from '../frame/fragments.ts';
+import type { Form, PageRequest, Parts } from '../page.ts';
 
 /** Events that were refused: what happened, whom they were about, and what to do, in that order. */
 

@@ -1,11 +1,11 @@
-import { type Event, isMap, type Json } from '../model.ts';
-import { type Candidates, keptRejected, type KeptRequest, meansCandidate } from '../store/store.ts';
-import { html, type Html } from '../support/html.ts';
-import { count } from '../support/text.ts';
-import { statusNames, testName } from './frame/fragments.ts';
-import { helpLink } from './frame/troubles.ts';
-import type { PageRequest, Parts } from './page.ts';
-import { keptRefused } from './refused.ts';
+import { type Event, isMap, type Json } from '../../model.ts';
+import { type Candidates, keptRejected, type KeptRequest, meansCandidate } from '../../store/store.ts';
+import { html, type Html } from '../../support/html.ts';
+import { count } from '../../support/text.ts';
+import { statusNames, testName } from '../frame/fragments.ts';
+import { helpLink } from '../frame/troubles.ts';
+import type { PageRequest, Parts } from '../page.ts';
+import { keptRefused } from './events.ts';
 
 /** What came about a candidate and is no event here: who looks for the candidate has to hear of it. */
 
