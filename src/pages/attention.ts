@@ -3,7 +3,8 @@ import { causesOf, needsOf, type SinkStatus, type Status, type StuckNotice } fro
 import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
-import { changeList, changesExplained, type Chosen, choiceForm, doubtOf, tickForm } from './changes.ts';
+import { changeList } from './changes/done.ts';
+import { changesExplained, type Chosen, choiceForm, doubtOf, tickForm } from './changes/question.ts';
 import { tickBox } from './frame/asking.ts';
 import { candidateName, chip, knownOf, seen, statusNames, testName, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';

@@ -5,7 +5,7 @@ import { type SinkStatus, troubleOf } from '../ops/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, SinkAttempt } from '../store/store.ts';
 import { html, type Html } from '../support/html.ts';
-import { pause, resume, tryNow } from './changes.ts';
+import { pause, resume, tryNow } from './changes/sinks.ts';
 import { type Asking, askingForm, askingPage, type Choice } from './frame/asking.ts';
 import { arrivedChart, chartFigure, delayChart } from './frame/charts.ts';
 import {

@@ -5,7 +5,8 @@ import { type Obstacles, obstaclesNow } from '../../ops/pauses.ts';
 import type { Plan } from '../../rules/plan.ts';
 import type { DeliveryStory, EventDetail } from '../../store/store.ts';
 import { traceIdOf } from '../../support/trace.ts';
-import { changeList, changesExplained, choiceForm, doubtOf } from '../changes.ts';
+import { changeList } from '../changes/done.ts';
+import { changesExplained, choiceForm, doubtOf } from '../changes/question.ts';
 import { isSearch, searched, searchOf } from './events.ts';
 import {
   candidateName,

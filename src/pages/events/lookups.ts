@@ -1,10 +1,9 @@
 import { planLookups } from '../../deliveries/by-hand.ts';
 import { foundBy, isOpen } from '../../lookups/kept-facts.ts';
 import { lookupOf } from '../../model.ts';
-import { type EventDetail, unansweredOf } from '../../store/store.ts';
+import { type By, type EventDetail, unansweredOf } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { html, type Html, safeUrl } from '../../support/html.ts';
-import { lookUpAgain } from '../changes.ts';
 import type { Form, PageRequest, Parts } from '../page.ts';
 import { type Asking, askingForm, askingPage, type Choice } from '../frame/asking.ts';
 import { attempts } from '../frame/attempts.ts';
@@ -80,6 +79,16 @@ const linked = (value: string): Html | string =>
   /^https?:\/\/\S+$/.test(value)
     ? html`<a href="${safeUrl(value)}" rel="noreferrer" target="_blank">${seen(value)}</a>`
     : seen(value);
+
+/** The look-ups of an event, made again by the config in force: their ids, none where they are under way; or why not. */
+export async function lookUpAgain({ store, config, wake }: Parts, story: EventDetail, by: By) {
+  const now = await store.now();
+  const planned = planLookups(config().plan, story, now);
+  if ('fault' in planned) return planned;
+  const deliveries = await store.lookUp([planned], now, by);
+  wake();
+  return { deliveries };
+}
 
 export const lookupForm: Form = {
   path: '/events/:id/lookup',

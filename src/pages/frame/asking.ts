@@ -92,3 +92,9 @@ const hidden = ({ about = {} }: Asking): Html[] =>
 
 const dialogFields = (fields: Html | undefined, note: string | null = null): Html =>
   html`${fields}<label>Why (others see it) <input name="note" maxlength="500" value="${note}" /></label>`;
+
+export const notUnderstood: PageContent = {
+  status: 400,
+  title: 'This form is not understood',
+  body: html`<p>Nothing was changed. <a href="/attention">Back to what needs a person</a></p>`,
+};

@@ -13,7 +13,7 @@ import { html, type Html, pathWith } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count } from '../../support/text.ts';
 import { english } from '../../words/wording.ts';
-import { retryButton } from '../changes.ts';
+import { retryButton } from '../changes/sinks.ts';
 import type { PageRequest } from '../page.ts';
 import { chip, pausedBy, seen } from './fragments.ts';
 import type { Times } from './times.ts';

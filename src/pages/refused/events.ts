@@ -4,8 +4,7 @@ import { type Refusals, refusals } from '../../ops/needs.ts';
 import { html, type Html } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count } from '../../support/text.ts';
-import { notUnderstood, seenButton } from '../changes.ts';
-import { type Asking, askingForm, askingPage, type Choice, tickBox } from '../frame/asking.ts';
+import { type Asking, askingForm, askingPage, type Choice, notUnderstood, tickBox } from '../frame/asking.ts';
 import { candidateName, seen, statusNames, testName } from '../frame/fragments.ts';
 import type { Form, PageRequest, Parts } from '../page.ts';
 
@@ -232,6 +231,34 @@ export const refusedForm: Form = {
     const inOrder = meant.toSorted();
     if (action === 'ignore') await store.putAwayRefused(inOrder, { action, at: sent.now, by: sent.by });
     else for (const one of inOrder) await acceptRefused(one, sent.by, parts);
+    return '/attention';
+  },
+};
+
+/** Puts away what was said of refused events, as far as it was seen. */
+const seenButton = (reason: RefusedEvents['reason'], many: number, asked: PageRequest): Html =>
+  askingForm(
+    { path: '/attention/seen', about: { reason, until: asked.now } },
+    [
+      {
+        action: 'seen',
+        button: `Seen: put away ${count(many, 'event')}`,
+        question: `Put away what is said of ${count(many, 'refused event')}?${reason !== 'store' ? ' Events of it that are kept cannot be taken in any more.' : ''}`,
+      },
+    ],
+    asked,
+    { isQuiet: true },
+  );
+
+export const seenForm: Form = {
+  path: '/attention/seen',
+  async carryOut({ form, now, by }, { store, refused }) {
+    const reason = refusalReasons.find((one) => one === form['reason']);
+    const until = Number(form['until']);
+    if (reason === undefined || !Number.isSafeInteger(until)) return notUnderstood;
+    // What this process has not written yet was shown, too.
+    await refused.write();
+    await store.ignoreRefused({ reason, until }, now, by);
     return '/attention';
   },
 };

@@ -1,0 +1,30 @@
+import type { Change } from '../../store/store.ts';
+import { html, type Html } from '../../support/html.ts';
+import { count } from '../../support/text.ts';
+import { seen } from '../frame/fragments.ts';
+import type { Times } from '../frame/times.ts';
+
+/** Who did what, newest first. */
+export function changeList(changes: readonly Change[], times: Times, withLinks: boolean): Html {
+  return html`<ul class="plain spaced">
+    ${changes.map(({ at, who, from, action, note, sink, deliveries }) => {
+      const [first] = deliveries;
+      return html`<li class="break">
+        <b>${action}</b>
+        ${action !== 'lookup' && deliveries.length > 0 && html`of ${count(deliveries.length, 'delivery')}`}
+        ${sink !== null && html`of <a href="/sinks/${sink}">${seen(sink)}</a>`} by ${seen(who)}
+        <span class="muted">${times.exact(at)}, from ${seen(from)}</span>
+        ${
+          withLinks &&
+          first !== undefined &&
+          html`<a class="small" href="/events/${eventOf(first)}"
+            >${deliveries.length === 1 ? 'Its event' : 'One of their events'}</a
+          >`
+        }
+        ${note !== null && html`<div class="small">“${seen(note)}”</div>`}
+      </li>`;
+    })}
+  </ul>`;
+}
+
+const eventOf = (deliveryId: string): string => deliveryId.replace(/^dlv_(.*)_\d+$/, 'evt_$1');

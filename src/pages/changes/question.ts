@@ -1,0 +1,114 @@
+import { html, type Html } from '../../support/html.ts';
+import { program } from '../../support/invocation.ts';
+import { type Asking, askingForm, askingPage, type Choice, notUnderstood } from '../frame/asking.ts';
+import type { Form, PageRequest } from '../page.ts';
+import { type Action, actionNames, start } from './run.ts';
+
+/** The buttons that replay or discard deliveries, and what is asked before that is done. */
+
+/** Which deliveries a form is about. */
+export interface Chosen {
+  /** These alone. Else, where it is empty, those in these states, to this sink, for this cause. */
+  readonly ids: readonly string[];
+  readonly states: readonly ('dead' | 'held')[];
+  readonly sink: string;
+  readonly cause?: string | undefined;
+  /** How many there are now. */
+  readonly count: number;
+  /** Which of them may have arrived. */
+  readonly doubt: Doubt;
+}
+
+type Doubt = 'none' | 'some' | 'all';
+
+export const doubtOf = (doubtful: number, all: number): Doubt =>
+  doubtful === 0 ? 'none' : doubtful < all ? 'some' : 'all';
+
+/** Whether people get a message twice. The tool is asked first where it can be. */
+function twice(doubt: Doubt, isOne: boolean): string {
+  if (doubt === 'none')
+    return isOne
+      ? 'It has not arrived, so nobody gets it twice.'
+      : 'None has arrived, so nobody gets one twice.';
+  const which = isOne ? 'It' : doubt === 'some' ? 'Some of them' : 'They';
+  return `${which} may have arrived already: where the tool cannot tell, people get ${isOne ? 'it' : 'them'} twice.`;
+}
+
+const questions = {
+  replay: (which: string, doubt: Doubt, isOne: boolean) =>
+    `Send ${which} again, by the config in force? ${twice(doubt, isOne)}`,
+  discard: (which: string) => `Discard ${which} for good? Nothing will be sent.`,
+};
+
+/** What the two buttons do, where they are; whom to ask, where they are not. */
+export const changesExplained = (asked: PageRequest): Html =>
+  asked.person.role === 'full'
+    ? html`<p class="muted small">
+        <b>Replay</b> sends a message again, by the config in force. <b>Discard</b> ends it for good: nothing
+        is sent.
+      </p>`
+    : asked.person.role === 'open'
+      ? html`<p class="muted small">
+          This page only shows, as there is no <code>admin.password</code>. The commands
+          <code>replay</code> and <code>discard</code> do it: <code>${program} status</code> has them ready.
+        </p>`
+      : html`<p class="muted small">You can only look here: ask somebody who may replay or discard.</p>`;
+
+const askingOf = ({ ids, states, sink, cause, count: many, doubt }: Chosen): Asking => ({
+  path: '/attention/change',
+  about: { id: ids, states: states.join(' '), sink, cause, count: many, doubt },
+});
+
+/** `which`: in the question. */
+const choiceOf = (
+  action: Action,
+  which: string,
+  { doubt, count: of }: Pick<Chosen, 'doubt' | 'count'>,
+  many = '',
+  label?: string,
+): Choice => ({
+  action,
+  button: `${actionNames[action].button} ${many}`.trim(),
+  question: questions[action](which, doubt, of === 1),
+  label,
+});
+const allActions: readonly Action[] = ['replay', 'discard'];
+
+const whichOf = ({ count: many, sink }: Chosen): string =>
+  `${many === 1 ? 'this delivery' : `these ${many} deliveries`} to ${sink}`;
+
+/** Two buttons for the same deliveries; `many`: what the buttons say besides. */
+export function choiceForm(chosen: Chosen, many: string, asked: PageRequest): Html {
+  const [alone] = chosen.ids;
+  const choices = allActions.map((action) => choiceOf(action, whichOf(chosen), chosen, many, alone));
+  return askingForm(askingOf(chosen), choices, asked, { isQuiet: alone !== undefined });
+}
+
+/** The same for those that are ticked of some. */
+export function tickForm(
+  { sink, doubt }: Pick<Chosen, 'sink' | 'doubt'>,
+  boxes: Html,
+  asked: PageRequest,
+): Html {
+  const chosen: Chosen = { ids: [], states: [], sink, count: 0, doubt };
+  const choices = allActions.map((action) =>
+    choiceOf(action, `the selected deliveries to ${sink} ({count})`, chosen, 'selected'),
+  );
+  return askingForm(askingOf(chosen), choices, asked, { boxes });
+}
+
+export const changeForm: Form = {
+  path: '/attention/change',
+  async carryOut(sent, parts) {
+    const { ids } = sent;
+    const { action, states = '', sink = '', cause, count: many, doubt: given, confirmed } = sent.form;
+    const named = states.split(' ').filter((state) => state === 'dead' || state === 'held');
+    if (action !== 'replay' && action !== 'discard') return notUnderstood;
+    if (ids.length === 0 && (named.length === 0 || sink === '')) return notUnderstood;
+    const doubt = given === 'none' || given === 'all' ? given : 'some';
+    const chosen: Chosen = { ids, states: named, sink, cause, count: ids.length || Number(many) || 0, doubt };
+    if (confirmed !== 'yes')
+      return askingPage(askingOf(chosen), choiceOf(action, whichOf(chosen), chosen), '/attention', sent);
+    return `/attention/changes/${await start(parts, action, chosen, sent.by)}`;
+  },
+};

@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  change,
+  type ActionName,
+  type ChangeResult,
+  leftOut,
+  NotThere,
+  selected,
+  type Selection,
+} from '../../deliveries/by-hand.ts';
+import { type Delivery, type DeliveryState, openStates, replayableStates } from '../../model.ts';
+import { inParts } from '../../store/paging.ts';
+import { type By, StoreUnavailable } from '../../store/store.ts';
+import { html, type Html } from '../../support/html.ts';
+import { count } from '../../support/text.ts';
+import { chip, seen, stateNames, tones } from '../frame/fragments.ts';
+import type { Page, Parts } from '../page.ts';
+
+/** Deliveries that a person has replayed or discarded, and the page that shows how far it is. */
+
+export const actionNames = {
+  replay: { button: 'Replay', done: 'sent again' },
+  discard: { button: 'Discard', done: 'discarded' },
+};
+export type Action = keyof typeof actionNames;
+
+/** One request of a person, which may take a while. */
+interface Run {
+  readonly action: Action;
+  readonly sink: string;
+  /** Of what was changed: what became of it, as far as was looked. */
+  readonly states: Map<string, DeliveryState>;
+  /** Why some need a person again. */
+  readonly reasons: Set<string>;
+  readonly refused: ChangeResult[];
+  /** Of the last one; null of a notice. */
+  eventId: string | null;
+  /** Why it ended early. */
+  fault: string | null;
+  isDone: boolean;
+}
+
+const keptRuns = 50;
+/** The last ones, by id, for as long as the connector runs; the audit has all. */
+const runs = new WeakMap<Parts, Map<string, Run>>();
+const runsOf = (parts: Parts): Map<string, Run> => runs.getOrInsertComputed(parts, () => new Map());
+
+/** Most are done by then, and the next page shows the end. */
+export const patienceMs = 1500;
+
+/** Resolves to its id when it is done, or when most are. */
+export async function start(
+  parts: Parts,
+  action: Action,
+  chosen: Selection & { readonly sink: string },
+  by: By,
+): Promise<string> {
+  const run: Run = {
+    action,
+    sink: chosen.sink,
+    states: new Map(),
+    reasons: new Set(),
+    refused: [],
+    eventId: null,
+    fault: null,
+    isDone: false,
+  };
+  const all = runsOf(parts);
+  const runId = randomUUID();
+  all.set(runId, run);
+  const [oldest = ''] = all.keys();
+  if (all.size > keptRuns) all.delete(oldest);
+  const go = async () => {
+    for await (const { page, over } of selected(parts, action, chosen)) {
+      run.eventId = page.at(-1)?.eventId ?? null;
+      for (const one of await carryOut(parts, action, page, by)) {
+        if (one.ok) run.states.set(one.id, action === 'replay' ? 'pending' : 'discarded');
+        else run.refused.push(one);
+      }
+      run.refused.push(...over.map(leftOut));
+    }
+  };
+  const ended = go()
+    .catch((error: unknown) => {
+      const isKnown = error instanceof StoreUnavailable || error instanceof NotThere;
+      run.fault = isKnown ? error.message : 'It stopped because of a bug in the connector. See the log.';
+      if (!isKnown) parts.log.error({ err: error, action }, 'a change by hand failed');
+    })
+    .finally(() => (run.isDone = true));
+  await Promise.race([ended, sleep(patienceMs)]);
+  return runId;
+}
+
+/** Does it by the config in force. What was changed goes at once. */
+export async function carryOut(
+  parts: Parts,
+  action: ActionName,
+  deliveries: readonly Delivery[],
+  by: By,
+): Promise<ChangeResult[]> {
+  const results = await change(parts, action, deliveries, parts.config().plan, by);
+  parts.wake();
+  return results;
+}
+
+export const changePage: Page = {
+  path: '/attention/changes/:id',
+  async show({ params }, parts) {
+    const run = runsOf(parts).get(params['id'] ?? '');
+    if (run === undefined) return null;
+    const open = [...run.states].filter(([, state]) => isUnderWay(state)).slice(0, lookedAt);
+    const found = await inParts(open, ([id]) => parts.reads.delivery(id));
+    for (const [place, [id]] of open.entries()) {
+      const { state, lastError = null } = found[place] ?? {};
+      run.states.delete(id);
+      // At the end, so that the others are looked at next.
+      if (state) run.states.set(id, state);
+      if (lastError !== null && state && replayableStates.includes(state)) run.reasons.add(lastError);
+    }
+    const isOver = run.isDone && run.states.values().every((state) => !isUnderWay(state));
+    return {
+      title: `${actionNames[run.action].button} to ${run.sink}`,
+      body: html`<div id="progress" class="stack" ${isOver ? null : html`data-refresh="1000"`}>
+        ${progress(run)}
+      </div>`,
+    };
+  },
+};
+
+function progress({ action, isDone, states, reasons, eventId, refused, fault }: Run): Html {
+  const byState = [...Map.groupBy(states.values(), (state) => state)];
+  const isAlone = states.size + refused.length === 1;
+  return html`<section class="card" role="status">
+      <h2>${count(states.size, 'delivery')} ${actionNames[action].done}${!isDone && ' so far'}</h2>
+      ${
+        action === 'replay' &&
+        html`<ul class="chips plain">
+          ${byState.map(([state, all]) => html`<li>${chip(tones[state], `${all.length} ${stateNames[state]}`)}</li>`)}
+        </ul>`
+      }
+      ${[...reasons].slice(0, shownReasons).map((reason) => html`<p class="notice bad break">${seen(reason)}</p>`)}
+      ${fault !== null && html`<p class="notice bad">${fault}</p>`}
+      ${
+        refused.length > 0 &&
+        html`<h3>
+            ${count(refused.length, 'delivery')} stayed as ${refused.length === 1 ? 'it was' : 'they were'}
+          </h3>
+          <ul>
+            ${refused.slice(0, shownRefused).map(({ id, says }) => html`<li class="break"><span class="id">${id}</span>: ${seen(says)}</li>`)}
+          </ul>`
+      }
+    </section>
+    <p>
+      <a href="/attention">Back to what needs a person</a>
+      ${isAlone && eventId !== null && html`· <a href="/events/${eventId}">Its event</a>`}
+    </p>`;
+}
+
+const shownRefused = 20;
+const shownReasons = 3;
+/** More would keep others waiting for the store. */
+const lookedAt = 500;
+
+const isUnderWay = (state: DeliveryState): boolean =>
+  openStates.includes(state) && !replayableStates.includes(state);
