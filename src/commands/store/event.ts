@@ -21,7 +21,7 @@ import {
 import { byLocalClock, storedPlans, testNames, withStore } from '../with-store.ts';
 import { foundBy } from '../../lookups/kept-facts.ts';
 import { lookupOf } from '../../model.ts';
-import { storyText } from './events.ts';
+import { storyText } from './stories.ts';
 
 export const event = command({
   name: 'event',

@@ -1,9 +1,9 @@
-import { lookupsOf } from '../lookups/deciding.ts';
-import { noFacts, unknownOfEvent } from '../model.ts';
-import type { ReceivedEvent } from '../receiver/receive.ts';
-import { decide } from '../rules/decide.ts';
-import type { Plan } from '../rules/plan.ts';
-import { count, firstListed, printable } from '../support/text.ts';
+import { lookupsOf } from '../../lookups/deciding.ts';
+import { noFacts, unknownOfEvent } from '../../model.ts';
+import type { ReceivedEvent } from '../../receiver/receive.ts';
+import { decide } from '../../rules/decide.ts';
+import type { Plan } from '../../rules/plan.ts';
+import { count, firstListed, printable } from '../../support/text.ts';
 
 /** What today's rules ask for, for events that a person is about to take in. */
 export class AskedFor {

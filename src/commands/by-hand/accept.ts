@@ -4,7 +4,7 @@ import type { RefusedEvent } from '../../model/notices.ts';
 import type { Store } from '../../store/store.ts';
 import { eventIds } from '../../support/ids.ts';
 import { count, printable } from '../../support/text.ts';
-import { AskedFor } from '../asked-for.ts';
+import { AskedFor } from './asked-for.ts';
 import {
   ago,
   command,

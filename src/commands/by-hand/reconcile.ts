@@ -8,7 +8,7 @@ import { inParts, pageByPage } from '../../store/paging.ts';
 import type { Change, Store } from '../../store/store.ts';
 import { eventIds, readCandidateId } from '../../support/ids.ts';
 import { count, firstListed, jsonLine, lowerAscii, orList, printable } from '../../support/text.ts';
-import { AskedFor } from '../asked-for.ts';
+import { AskedFor } from './asked-for.ts';
 import {
   command,
   expected,
@@ -19,7 +19,7 @@ import {
   TypedArgument,
   type ValuesOf,
 } from '../command.ts';
-import { type ExportedRow, exportedRows, ExportFigures } from '../exported-rows.ts';
+import { type ExportedRow, exportedRows, ExportFigures } from './exported-rows.ts';
 import { CommandError, exit, type Io, when } from '../output.ts';
 import { byLocalClock, byUser, withStoreAndConfig } from '../with-store.ts';
 import { saveToday } from './replay.ts';

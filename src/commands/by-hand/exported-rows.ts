@@ -1,10 +1,10 @@
 import type { FileHandle } from 'node:fs/promises';
-import { type Status, statuses } from '../model.ts';
-import { parseCandidateEvent } from '../receiver/candidate-event.ts';
-import type { Content } from '../store/store.ts';
-import { streamTable, type TableCell } from '../support/csv.ts';
-import { lowerAscii, orList, printable } from '../support/text.ts';
-import { CommandError } from './output.ts';
+import { type Status, statuses } from '../../model.ts';
+import { parseCandidateEvent } from '../../receiver/candidate-event.ts';
+import type { Content } from '../../store/store.ts';
+import { streamTable, type TableCell } from '../../support/csv.ts';
+import { lowerAscii, orList, printable } from '../../support/text.ts';
+import { CommandError } from '../output.ts';
 
 /** How the testing service's export of its candidates is read. */
 export interface ExportOptions {

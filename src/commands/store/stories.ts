@@ -1,0 +1,147 @@
+import { InvalidArgumentError } from 'commander';
+import { type DeliveryState, deliveryStates } from '../../model.ts';
+import { stuckStates } from '../../model/notices.ts';
+import type { Obstacles } from '../../ops/pauses.ts';
+import { eventCsv, eventsCsvHeader, storyJson } from '../../ops/printed.ts';
+import { pageSize } from '../../store/paging.ts';
+import { type EventSearch, type EventStory, type Store, unansweredOf } from '../../store/store.ts';
+import { count, printable } from '../../support/text.ts';
+import {
+  flag,
+  integer,
+  readOption,
+  statusOption,
+  textOption,
+  TypedOption,
+  type ValuesOf,
+} from '../command.ts';
+import { candidateText, deliveryLine, type Io, obstaclesOf, paint, Reasons, when } from '../output.ts';
+import { catalogNames, testNames } from '../with-store.ts';
+import { type List, type ListOptions, readLimit } from './lists.ts';
+
+/** The events that `events` lists: which are meant, and how each is shown. */
+
+/** Options that choose among events. */
+export const searchOptions = {
+  status: statusOption(),
+  candidate: textOption(
+    '--candidate <id>',
+    'only this candidate: the id or its beginning, or the number that messages show',
+  ),
+  correlation: textOption(
+    '--correlation <id>',
+    'only what came under this correlation id, which the service logs too',
+  ),
+  test: readOption('--test <id>', 'only of this test', integer),
+  rule: textOption('--rule <name>', 'only what this rule asked for'),
+  state: new TypedOption<readonly DeliveryState[] | undefined>(
+    '--state <states>',
+    'only with a delivery in this state, or in one of several with commas',
+  )
+    .choices(deliveryStates)
+    .argParser((words: string) => {
+      const states = words.split(',').map((name) => deliveryStates.find((one) => one === name.trim()));
+      if (!states.includes(undefined)) return states;
+      throw new InvalidArgumentError(`Allowed choices are ${deliveryStates.join(', ')}.`);
+    }),
+  sink: textOption('--sink <name>', 'with --state: only deliveries to this sink'),
+  unanswered: flag('--unanswered', 'only what was decided without an answer of a look-up'),
+};
+export type SearchOptions = ValuesOf<typeof searchOptions> & Pick<ListOptions, 'since'>;
+
+export async function storyList(
+  store: Store,
+  options: SearchOptions & ListOptions,
+): Promise<List<EventStory>> {
+  const { candidate } = options;
+  const asked = await searchOf(options, store);
+  const nameOf = await testNames(store);
+  const obstacles = await obstaclesOf(store);
+  const catalogName = await catalogNames(store);
+  const reasons = new Reasons();
+  const states = stuckStates.filter((one) => options.state?.includes(one));
+  const stuck = states.length === 0 ? [] : await store.stuckNotices();
+  const notices = stuck.filter(
+    ({ delivery: { state, sink } }) => states.some((one) => one === state) && sink === (options.sink ?? sink),
+  );
+  return {
+    entries: found(store, asked, readLimit(options)),
+    json: storyJson,
+    csv: { header: eventsCsvHeader, line: (story) => eventCsv(story, catalogName(story.event.testId)) },
+    text: (story, io) => storyText(story, nameOf, obstacles, io, reasons),
+    none:
+      candidate === undefined
+        ? 'No events.'
+        : `No events of candidate ${printable(candidate)}: no id or number is this, and no id begins so (6 characters or more).`,
+    end: () => [
+      ...reasons.counted(),
+      ...(notices.length > 0
+        ? [
+            `Also ${states.join(' or ')}: ${count(notices.length, 'notice')}, which \`events --notices\` lists.`,
+          ]
+        : []),
+    ],
+  };
+}
+
+export async function searchOf(
+  {
+    since,
+    status,
+    candidate,
+    correlation,
+    test: testId,
+    rule,
+    state: states,
+    sink,
+    unanswered,
+  }: SearchOptions,
+  store: Store,
+): Promise<EventSearch> {
+  const candidates = candidate === undefined ? undefined : await store.candidatesMeant(candidate);
+  return {
+    since,
+    status,
+    candidates,
+    correlation: correlation?.trim(),
+    testId,
+    rule,
+    states,
+    sink,
+    unanswered,
+  };
+}
+
+/** A page may have fewer than there are, or none; see Store.search. */
+async function* found(store: Store, asked: EventSearch, limit: number): AsyncGenerator<EventStory> {
+  let left = limit;
+  for (let after: string | null | undefined; left > 0 && after !== null;) {
+    const page = await store.search({ ...asked, limit: Math.min(left, pageSize), after });
+    yield* page.stories;
+    left -= page.stories.length;
+    after = page.after;
+  }
+}
+
+const unansweredLines = {
+  unknown: ['    decided without an answer of a look-up'],
+  late: ['    decided before a look-up answered; nothing was sent since'],
+  no: [],
+};
+
+export function storyText(
+  { event, decided, duplicates, deliveries, lookups }: EventStory,
+  nameOf: (testId: number) => string,
+  obstacles: Obstacles,
+  io: Io,
+  reasons?: Reasons,
+): string {
+  const repeated = duplicates === 0 ? '' : `  (repeated ${duplicates}×)`;
+  const head = `${when(event.receivedAt, io)}  ${paint(io, 'bold', event.status)}  test ${event.testId}${nameOf(event.testId)}  ${candidateText(event)}${repeated}`;
+  const asked = unansweredLines[unansweredOf({ decided, deliveries, lookups })];
+  const lines =
+    deliveries.length === 0
+      ? [decided ? '    no rule asked for anything' : '    not decided yet: it waits for look-ups']
+      : deliveries.map((one) => deliveryLine(one, obstacles, io, reasons));
+  return [head, `    ${event.id}`, ...asked, ...lines].join('\n');
+}
