@@ -11,7 +11,7 @@ import { timeZoneOf } from '../templates/dates.ts';
 import { compilePlan, Plans } from '../config/live/stored-plans.ts';
 import { valueAt } from '../support/json.ts';
 import { didYouMeanOneOf, printable } from '../support/text.ts';
-import { running } from '../ops/status.ts';
+import { running } from '../ops/status/status.ts';
 import type { ConfigOption, StoreOption } from './command.ts';
 import { CommandError, exit, type Io, when } from './output.ts';
 

@@ -6,7 +6,7 @@ import { type About, dataOf } from './prepare.ts';
 import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
 import { isDown, type SinkCondition, sinkState } from '../ops/needs.ts';
 import { pausesNow } from '../ops/pauses.ts';
-import { readStatus, running, type StatusParts } from '../ops/status.ts';
+import { readStatus, running, type StatusParts } from '../ops/status/status.ts';
 import { decide } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
 import { deliveryPages, inParts } from '../store/paging.ts';

@@ -1,5 +1,6 @@
 import { program } from '../support/invocation.ts';
-import { causesOf, needsOf, type SinkStatus, type Status, type StuckNotice } from '../ops/status.ts';
+import type { SinkStatus, Status, StuckNotice } from '../ops/status/status.ts';
+import { causesOf, needsOf } from '../ops/status/words.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';

@@ -5,7 +5,7 @@ import type { LoadOptions } from '../config/load.ts';
 import type { FindPlan } from '../config/live/stored-plans.ts';
 import { fieldsOf, type Person, personOf } from '../admin/access.ts';
 import type { RefusedFigures } from '../ops/refused.ts';
-import type { Status } from '../ops/status.ts';
+import type { Status } from '../ops/status/status.ts';
 import type { Accept } from '../intake.ts';
 import { withoutPersonal } from '../lookups/kept-facts.ts';
 import type { By, EventDetail, Reads, Store } from '../store/store.ts';

@@ -1,7 +1,7 @@
 import { pauseLength } from '../deliveries/by-hand.ts';
 import { type Delivery, lookupOf } from '../model.ts';
 import { askedUntil, mayBeTried, putBack, toolsWish } from '../ops/needs.ts';
-import { type SinkStatus, troubleOf } from '../ops/status.ts';
+import { type SinkStatus, troubleOf } from '../ops/status/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, SinkAttempt } from '../store/store.ts';
 import { html, type Html } from '../support/html.ts';

@@ -2,7 +2,8 @@ import { Router, type ErrorRequestHandler, type Request, type RequestHandler, ty
 import { fieldsOf, idsOf, personOf, refusedLogin } from '../admin/access.ts';
 import type { Site } from '../admin/requests.ts';
 import { answerProblem } from '../http/problem.ts';
-import { causesOf, readStatus, type Status } from '../ops/status.ts';
+import { readStatus, type Status } from '../ops/status/status.ts';
+import { causesOf } from '../ops/status/words.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { apiRouter } from './api/api.ts';
 import { sendAsset } from './frame/assets.ts';

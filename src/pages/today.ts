@@ -1,7 +1,8 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
 import { putBack } from '../ops/needs.ts';
-import { causesOf, needsOf, unheardWords, type Status, unansweredWords } from '../ops/status.ts';
+import type { Status } from '../ops/status/status.ts';
+import { causesOf, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import {

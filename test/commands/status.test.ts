@@ -2,7 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { needsOf, onlyStore, readStatus, rejectedWords, statusJson } from '../../src/ops/status.ts';
+import { statusJson } from '../../src/ops/status/json.ts';
+import { onlyStore, readStatus } from '../../src/ops/status/status.ts';
+import { needsOf, rejectedWords } from '../../src/ops/status/words.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { ReplicaState } from '../../src/store/store.ts';
 import {

@@ -258,7 +258,7 @@ rules:
   test('says of a refused message what to put right, and of a tool that was away to wait for it', async () => {
     const ats = await endpoint();
     ats.faults.decide = ({ name }) => ({ kind: 'status', status: name === 'PUT' ? 503 : 422 });
-    const retry = 'retry: { minDelay: 10ms, maxDelay: 10ms, giveUpAfter: 100ms }';
+    const retry = 'timeout: 1s, retry: { minDelay: 10ms, maxDelay: 10ms, giveUpAfter: 1s }';
     const { app, file, login, page } = await startPages(`
 sinks: { ats: { connector: webhook, url: '${ats.url}', allowPrivate: true, ${retry} } }
 rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, method: PUT } ] } ]

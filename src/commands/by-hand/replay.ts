@@ -9,7 +9,7 @@ import {
 } from '../../deliveries/by-hand.ts';
 import { type DeliveryState, lookupOf, openStates, replayableStates } from '../../model.ts';
 import { nameOf } from '../../ops/needs.ts';
-import { onlyStore } from '../../ops/status.ts';
+import { onlyStore } from '../../ops/status/status.ts';
 import { allActions, type Plan } from '../../rules/plan.ts';
 import type { Store } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';

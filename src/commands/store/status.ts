@@ -10,19 +10,16 @@ import {
   sinkStates,
   stateWord,
 } from '../../ops/needs.ts';
+import { statusJson } from '../../ops/status/json.ts';
 import {
-  needsOf,
   onlyStore,
   readStatus,
-  rejectedWords,
   type SinkStatus,
   type Status,
   type StuckNotice,
-  statusJson,
   troubleOf,
-  unansweredWords,
-  unheardWords,
-} from '../../ops/status.ts';
+} from '../../ops/status/status.ts';
+import { needsOf, rejectedWords, unansweredWords, unheardWords } from '../../ops/status/words.ts';
 import { lookupOf } from '../../model.ts';
 import { program, shellWord } from '../../support/invocation.ts';
 import {

@@ -8,7 +8,8 @@ import {
   sinkStates,
   stateWord,
 } from '../../ops/needs.ts';
-import { rejectedWords, type SinkStatus, type Status, troubleOf } from '../../ops/status.ts';
+import { type SinkStatus, type Status, troubleOf } from '../../ops/status/status.ts';
+import { rejectedWords } from '../../ops/status/words.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count } from '../../support/text.ts';

@@ -1,30 +1,19 @@
-import { isMissed } from './alerts/conditions.ts';
-import { isOver, workedAt } from './alerts/over.ts';
-import { sayEveryMs } from './announcer.ts';
+import { isMissed } from '../alerts/conditions.ts';
+import { isOver, workedAt } from '../alerts/over.ts';
+import { sayEveryMs } from '../announcer.ts';
+import { failingAlone, onlySecretsFail, sinkState } from '../needs.ts';
+import { pausesNow } from '../pauses.ts';
+import { lookupOf } from '../../model.ts';
+import type { RefusedEvents } from '../../model/notices.ts';
+import type { Failure } from '../../model/outcomes.ts';
+import { addRefused } from '../../store/operations/refused/figures.ts';
 import {
-  failingAlone,
-  type Need,
-  needsOf as needsOfAll,
-  onlySecretsFail,
-  placeOf,
-  sinkState,
-} from './needs.ts';
-import { type Pause, pausesNow } from './pauses.ts';
-import { lookupOf } from '../model.ts';
-import { type RefusedEvents, type StuckState, stuckStates } from '../model/notices.ts';
-import type { Failure } from '../model/outcomes.ts';
-import { keptRejected } from '../store/operations/receiving.ts';
-import { addRefused } from '../store/operations/refused/figures.ts';
-import {
-  type NoticeStory,
   type Reads,
   type ReplicaState,
   type SinkCount,
   type Store,
-  type StuckCount,
   StoreUnavailable,
-} from '../store/store.ts';
-import { count } from '../support/text.ts';
+} from '../../store/store.ts';
 
 /** Without a sign for so long, a replica is taken for ended. A few may be late. */
 const aliveForMs = 3 * sayEveryMs;
@@ -204,157 +193,6 @@ function tryAt(
   return probeAt > now ? probeAt : null;
 }
 
-/** What needs a person, in a few words each; empty if nothing does. */
-export const needsOf = (status: Status): string[] => needsIn(status).map(({ words }) => words);
-
-/** How many causes have to be seen to: as many as the page lists. */
-export const causesOf = (status: Status): number =>
-  needsIn(status).reduce((sum, { causes = 1 }) => sum + causes, 0);
-
-function needsIn(status: Status): Need[] {
-  const { replicas, sinks, lookups, unwritable, refused, failing } = status;
-  return needsOfAll({
-    // No replica can say so where the store cannot be written.
-    isServed: replicas.length > 0 || unwritable !== null,
-    unwritable,
-    refused,
-    refusedConfigs: replicas.flatMap(({ config }) => config.refused ?? []),
-    isWaiting: replicas.some(({ config }) => config.waiting.length > 0),
-    isClosed: replicas.some(({ config }) => typeof config.closed === 'string'),
-    sinks: [...sinks, ...lookups].filter(({ connector }) => connector !== null),
-    failing,
-    stuck: stuckStates.flatMap((state) =>
-      [...status[state], ...ofNotices(status, state)].map((one) => Object.assign({ state }, one)),
-    ),
-  });
-}
-
-/** What came today and is no event: the service may have changed what it sends. */
-export const rejectedWords = ({ rejectedToday: many }: Pick<Status, 'rejectedToday'>): string =>
-  `${count(many, 'request')}${many < keptRejected ? '' : ' or more'} today ${many === 1 ? 'was no event' : 'were no events'}`;
-
-/** How many events of the last week were decided without an answer of a look-up; empty where none was. */
-export function unansweredWords({ unanswered: { count: many, isAll } }: Pick<Status, 'unanswered'>): string {
-  const events = isAll ? count(many, 'event') : `more than ${many} events`;
-  return many === 0
-    ? ''
-    : `${events} of the last 7 days ${many === 1 ? 'was' : 'were'} decided without an answer of a look-up, and nothing was sent about ${many === 1 ? 'it' : 'them'} since`;
-}
-
-/** What is said of a notice that nobody has got, so that nobody may know; else empty. */
-export function unheardWords({ deliveries }: Pick<NoticeStory, 'deliveries'>): string {
-  if (deliveries.some(({ state }) => state === 'delivered')) return '';
-  const isTried = deliveries.some(({ state }) => state === 'pending' || state === 'sending');
-  return isTried ? 'This has reached nobody yet.' : 'This has reached nobody.';
-}
-
-/** What is stuck of notices: `dead` and `held` have only deliveries of events. */
-const ofNotices = (status: Status, state: StuckState) =>
-  status.sinks.map(({ sink, [state]: all }) => {
-    const ofSink = status[state].filter((one) => one.sink === sink);
-    return { sink, count: all - ofSink.reduce((sum, one) => sum + one.count, 0) };
-  });
-
-const iso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
-
-/** As `status --json` and `/api/status` have it. */
-export function statusJson(status: Status) {
-  const { replicas, lastReplica, failing, dead, held } = status;
-  return {
-    needsPerson: needsOf(status).length > 0,
-    needs: needsOf(status),
-    running: replicas.length > 0,
-    lastSignAt: iso((replicas[0] ?? lastReplica)?.saidAt ?? null),
-    config: configJson(replicas[0]),
-    copies: replicas.map((replica) => ({ copy: replica.id, config: configJson(replica) })),
-    receiver: {
-      lastEventAt: iso(status.lastEventAt),
-      eventsToday: status.eventsToday,
-      rejectedToday: status.rejectedToday,
-    },
-    storeProblem: status.unwritable,
-    refused: refusedJson(status.refused),
-    sinks: status.sinks.map((one) => {
-      const {
-        pause,
-        nextTryAt,
-        asked,
-        figures,
-        sink,
-        connector,
-        state,
-        sending: _,
-        secretFault: __,
-        ...counts
-      } = one;
-      const trouble = troubleOf(one);
-      return {
-        sink,
-        connector,
-        state,
-        paused: pause !== null,
-        ...pauseJson(pause),
-        since: iso(trouble?.since ?? null),
-        reason: trouble?.because?.detail ?? null,
-        nextProbeAt: iso(nextTryAt),
-        askedToWait: asked.map((wait) => ({
-          place: placeOf(wait),
-          until: iso(wait.until),
-          reason: wait.reason,
-          refused: wait.refused,
-          behind: wait.behind,
-        })),
-        lastSuccessAt: iso(figures?.lastSuccessAt ?? null),
-        ...(figures?.lately ?? { attempts: 0, failures: 0 }),
-        ...counts,
-      };
-    }),
-    lookups: status.lookups.map((one) => {
-      const trouble = troubleOf(one);
-      return {
-        lookup: lookupOf(one.sink),
-        state: one.state,
-        since: iso(trouble?.since ?? null),
-        reason: trouble?.because?.detail ?? null,
-        waiting: one.pending + one.sending,
-      };
-    }),
-    oldestPendingAt: iso(status.oldestPendingAt),
-    failing: failing.map(stuckJson),
-    dead: dead.map(stuckJson),
-    held: held.map(stuckJson),
-    missed: status.missed.map(stuckJson),
-    notices: status.notices.map(({ notice }) => ({
-      ...notice,
-      since: iso(notice.since),
-      raisedAt: iso(notice.raisedAt),
-    })),
-  };
-}
-
-/** Who paused it, until when and why, as far as a person did. */
-export function pauseJson(pause: Pause | null) {
-  const { until, note } = pause?.by === 'person' ? pause : { until: null, note: null };
-  return { by: pause?.by ?? null, until: iso(until), note };
-}
-
-/** Null where no replica runs: nobody knows what the next one will have. */
-function configJson(replica: ReplicaState | undefined) {
-  const { file = null, since = null, refused = null, waiting = [], closed = null } = replica?.config ?? {};
-  return {
-    file,
-    since: iso(since),
-    refused: refused && {
-      since: iso(refused.since),
-      problem: refused.problem,
-      others: refused.others,
-      inForce: refused.isInForce ?? false,
-    },
-    waitsForRestart: waiting,
-    adminClosed: closed,
-  };
-}
-
 /** Since when, and why, it is paused or failing, or its changed secrets do not work. */
 export function troubleOf({
   state,
@@ -366,11 +204,3 @@ export function troubleOf({
   if (state === 'failing') return { since: figures!.firstFailedAt!, because: figures!.because };
   return secretFault && { since: secretFault.since, because: { reason: 'auth', detail: secretFault.detail } };
 }
-
-const stuckJson = ({ firstAt, cause: _, doubtful: __, ...stuck }: StuckCount) => ({
-  ...stuck,
-  since: iso(firstAt),
-});
-
-export const refusedJson = (all: readonly RefusedEvents[]) =>
-  all.map(({ first, last, ...one }) => ({ ...one, first: iso(first), last: iso(last) }));

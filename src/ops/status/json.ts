@@ -1,0 +1,117 @@
+import { lookupOf } from '../../model.ts';
+import type { RefusedEvents } from '../../model/notices.ts';
+import type { ReplicaState, StuckCount } from '../../store/store.ts';
+import { placeOf } from '../needs.ts';
+import type { Pause } from '../pauses.ts';
+import { type Status, troubleOf } from './status.ts';
+import { needsOf } from './words.ts';
+
+/** The status as programs read it. */
+
+const iso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
+
+/** As `status --json` and `/api/status` have it. */
+export function statusJson(status: Status) {
+  const { replicas, lastReplica, failing, dead, held } = status;
+  return {
+    needsPerson: needsOf(status).length > 0,
+    needs: needsOf(status),
+    running: replicas.length > 0,
+    lastSignAt: iso((replicas[0] ?? lastReplica)?.saidAt ?? null),
+    config: configJson(replicas[0]),
+    copies: replicas.map((replica) => ({ copy: replica.id, config: configJson(replica) })),
+    receiver: {
+      lastEventAt: iso(status.lastEventAt),
+      eventsToday: status.eventsToday,
+      rejectedToday: status.rejectedToday,
+    },
+    storeProblem: status.unwritable,
+    refused: refusedJson(status.refused),
+    sinks: status.sinks.map((one) => {
+      const {
+        pause,
+        nextTryAt,
+        asked,
+        figures,
+        sink,
+        connector,
+        state,
+        sending: _,
+        secretFault: __,
+        ...counts
+      } = one;
+      const trouble = troubleOf(one);
+      return {
+        sink,
+        connector,
+        state,
+        paused: pause !== null,
+        ...pauseJson(pause),
+        since: iso(trouble?.since ?? null),
+        reason: trouble?.because?.detail ?? null,
+        nextProbeAt: iso(nextTryAt),
+        askedToWait: asked.map((wait) => ({
+          place: placeOf(wait),
+          until: iso(wait.until),
+          reason: wait.reason,
+          refused: wait.refused,
+          behind: wait.behind,
+        })),
+        lastSuccessAt: iso(figures?.lastSuccessAt ?? null),
+        ...(figures?.lately ?? { attempts: 0, failures: 0 }),
+        ...counts,
+      };
+    }),
+    lookups: status.lookups.map((one) => {
+      const trouble = troubleOf(one);
+      return {
+        lookup: lookupOf(one.sink),
+        state: one.state,
+        since: iso(trouble?.since ?? null),
+        reason: trouble?.because?.detail ?? null,
+        waiting: one.pending + one.sending,
+      };
+    }),
+    oldestPendingAt: iso(status.oldestPendingAt),
+    failing: failing.map(stuckJson),
+    dead: dead.map(stuckJson),
+    held: held.map(stuckJson),
+    missed: status.missed.map(stuckJson),
+    notices: status.notices.map(({ notice }) => ({
+      ...notice,
+      since: iso(notice.since),
+      raisedAt: iso(notice.raisedAt),
+    })),
+  };
+}
+
+/** Who paused it, until when and why, as far as a person did. */
+export function pauseJson(pause: Pause | null) {
+  const { until, note } = pause?.by === 'person' ? pause : { until: null, note: null };
+  return { by: pause?.by ?? null, until: iso(until), note };
+}
+
+/** Null where no replica runs: nobody knows what the next one will have. */
+function configJson(replica: ReplicaState | undefined) {
+  const { file = null, since = null, refused = null, waiting = [], closed = null } = replica?.config ?? {};
+  return {
+    file,
+    since: iso(since),
+    refused: refused && {
+      since: iso(refused.since),
+      problem: refused.problem,
+      others: refused.others,
+      inForce: refused.isInForce ?? false,
+    },
+    waitsForRestart: waiting,
+    adminClosed: closed,
+  };
+}
+
+const stuckJson = ({ firstAt, cause: _, doubtful: __, ...stuck }: StuckCount) => ({
+  ...stuck,
+  since: iso(firstAt),
+});
+
+export const refusedJson = (all: readonly RefusedEvents[]) =>
+  all.map(({ first, last, ...one }) => ({ ...one, first: iso(first), last: iso(last) }));

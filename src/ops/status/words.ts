@@ -1,0 +1,59 @@
+import { type StuckState, stuckStates } from '../../model/notices.ts';
+import { keptRejected } from '../../store/operations/receiving.ts';
+import type { NoticeStory } from '../../store/store.ts';
+import { count } from '../../support/text.ts';
+import { type Need, needsOf as needsOfAll } from '../needs.ts';
+import type { Status } from './status.ts';
+
+/** What is said of the status, alike by commands and pages. */
+
+/** What needs a person, in a few words each; empty if nothing does. */
+export const needsOf = (status: Status): string[] => needsIn(status).map(({ words }) => words);
+
+/** How many causes have to be seen to: as many as the page lists. */
+export const causesOf = (status: Status): number =>
+  needsIn(status).reduce((sum, { causes = 1 }) => sum + causes, 0);
+
+function needsIn(status: Status): Need[] {
+  const { replicas, sinks, lookups, unwritable, refused, failing } = status;
+  return needsOfAll({
+    // No replica can say so where the store cannot be written.
+    isServed: replicas.length > 0 || unwritable !== null,
+    unwritable,
+    refused,
+    refusedConfigs: replicas.flatMap(({ config }) => config.refused ?? []),
+    isWaiting: replicas.some(({ config }) => config.waiting.length > 0),
+    isClosed: replicas.some(({ config }) => typeof config.closed === 'string'),
+    sinks: [...sinks, ...lookups].filter(({ connector }) => connector !== null),
+    failing,
+    stuck: stuckStates.flatMap((state) =>
+      [...status[state], ...ofNotices(status, state)].map((one) => Object.assign({ state }, one)),
+    ),
+  });
+}
+
+/** What came today and is no event: the service may have changed what it sends. */
+export const rejectedWords = ({ rejectedToday: many }: Pick<Status, 'rejectedToday'>): string =>
+  `${count(many, 'request')}${many < keptRejected ? '' : ' or more'} today ${many === 1 ? 'was no event' : 'were no events'}`;
+
+/** How many events of the last week were decided without an answer of a look-up; empty where none was. */
+export function unansweredWords({ unanswered: { count: many, isAll } }: Pick<Status, 'unanswered'>): string {
+  const events = isAll ? count(many, 'event') : `more than ${many} events`;
+  return many === 0
+    ? ''
+    : `${events} of the last 7 days ${many === 1 ? 'was' : 'were'} decided without an answer of a look-up, and nothing was sent about ${many === 1 ? 'it' : 'them'} since`;
+}
+
+/** What is said of a notice that nobody has got, so that nobody may know; else empty. */
+export function unheardWords({ deliveries }: Pick<NoticeStory, 'deliveries'>): string {
+  if (deliveries.some(({ state }) => state === 'delivered')) return '';
+  const isTried = deliveries.some(({ state }) => state === 'pending' || state === 'sending');
+  return isTried ? 'This has reached nobody yet.' : 'This has reached nobody.';
+}
+
+/** What is stuck of notices: `dead` and `held` have only deliveries of events. */
+const ofNotices = (status: Status, state: StuckState) =>
+  status.sinks.map(({ sink, [state]: all }) => {
+    const ofSink = status[state].filter((one) => one.sink === sink);
+    return { sink, count: all - ofSink.reduce((sum, one) => sum + one.count, 0) };
+  });
