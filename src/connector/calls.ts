@@ -148,12 +148,12 @@ const longestMs = 24 * 3_600_000;
 
 /**
  * The delay of a Retry-After header (RFC 9110, 10.2.3), at most a day; null if it has none. A date is measured from `now`
- * (ms), and ignored without it.
+ * (ms), and ignored without it. Some services write seconds with decimals (Shopify).
  */
 export function statedDelayMs(header: string | null | undefined, now = Number.NaN): number | null {
   if (header === null || header === undefined) return null;
   // Date.parse accepts even `-5`.
   const date = /^\s*[a-z]/i.test(header) ? Date.parse(header) - now : Number.NaN;
-  const delayMs = /^\s*\d+\s*$/.test(header) ? Number(header) * 1000 : date;
+  const delayMs = /^\s*\d+(\.\d+)?\s*$/.test(header) ? Math.ceil(Number(header) * 1000) : date;
   return Number.isNaN(delayMs) ? null : Math.min(Math.max(delayMs, 0), longestMs);
 }

@@ -85,6 +85,10 @@ describe('a Retry-After header', () => {
   test.each([
     ['30', 30_000],
     [' 0 ', 0],
+    // Shopify's, for one.
+    ['2.0', 2000],
+    ['20.65', 20_650],
+    ['0.0005', 1],
     ['99999999999', day],
     ['Sat, 21 Nov 2026 12:00:45 GMT', 45_000],
     ['Sat, 21 Nov 2026 11:00:00 GMT', 0],
@@ -93,7 +97,7 @@ describe('a Retry-After header', () => {
     expect(statedDelayMs(header, now)).toBe(delayMs);
   });
 
-  test.each(['soon', '', '-5', '2.0005', '1e3s', null, undefined])('of %j states none', (header) => {
+  test.each(['soon', '', '-5', '2.', '2,5', '1.2.3', '1e3s', null, undefined])('of %j states none', (header) => {
     expect(statedDelayMs(header, now)).toBeNull();
   });
 
