@@ -162,9 +162,9 @@ function retryFor(status: number, detail: string, retryAfterMs: number | null): 
 /** More is not looked through for secrets. */
 const quotedFrom = 64 * 1024;
 
-/** The start of the answer's text; nothing of a page or of binary data. */
+/** The start of the answer's text; nothing of a page or of binary data. Some call a plain word HTML, too (Slack's incoming webhooks). */
 function quoteOf({ headers, text }: Answer, mask: Mask): string {
-  if (/html/i.test(firstOf(headers['content-type']) ?? '')) return '';
+  if (/html/i.test(firstOf(headers['content-type']) ?? '') && text.includes('<')) return '';
   const line = mask(text.slice(0, quotedFrom))
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim();

@@ -97,9 +97,12 @@ describe('a Retry-After header', () => {
     expect(statedDelayMs(header, now)).toBe(delayMs);
   });
 
-  test.each(['soon', '', '-5', '2.', '2,5', '1.2.3', '1e3s', null, undefined])('of %j states none', (header) => {
-    expect(statedDelayMs(header, now)).toBeNull();
-  });
+  test.each(['soon', '', '-5', '2.', '2,5', '1.2.3', '1e3s', null, undefined])(
+    'of %j states none',
+    (header) => {
+      expect(statedDelayMs(header, now)).toBeNull();
+    },
+  );
 
   test('with a date states none if the time is unknown', () => {
     expect(statedDelayMs('Sat, 21 Nov 2026 12:00:45 GMT')).toBeNull();

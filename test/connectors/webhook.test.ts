@@ -343,6 +343,10 @@ describe('answers', () => {
     expect(await answering(422, { 'content-type': 'text/html' }, '<html>')).toMatchObject({
       detail: expect.stringMatching(/^The receiver answered 422\. Check/),
     });
+    // So Slack's incoming webhooks answer.
+    expect(await answering(403, { 'content-type': 'text/html' }, 'action_prohibited')).toMatchObject({
+      detail: expect.stringMatching(/^The receiver answered 403: action_prohibited\. Check/),
+    });
   });
 
   test('are quoted without a key, however the receiver writes it', async () => {
