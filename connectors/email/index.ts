@@ -17,7 +17,7 @@ import type { Address } from './addresses.ts';
 import type { MailServer } from './client.ts';
 import { defaultFields } from './default-message.ts';
 import { describe } from './describe.ts';
-import { compose } from './message.ts';
+import { action, compose } from './message.ts';
 
 const expected = 'expected smtp://user:password@host:587 or smtps://user:password@host:465';
 const mustBeEncoded = 'special characters in the password must be percent-encoded';
@@ -136,46 +136,6 @@ const options = z
     error:
       'expected once who logs in: as auth.user, or in the url, as in smtp://hiring%40example.com@smtp.office365.com',
     when: ({ value }) => isMailServer(value) && !(value.url.login?.password && value.auth),
-  });
-
-/** Headers that other keys, or the connector itself, give a value. */
-const ownHeaders =
-  /^(from|sender|to|cc|bcc|reply-to|subject|date|message-id|mime-version|content-.*|return-path|received|dkim-.*)$/i;
-
-const headerName = z
-  .string()
-  .regex(/^[A-Za-z0-9-]+$/, { error: 'expected the name of a header: letters, digits and hyphens' })
-  .refine((name) => !ownHeaders.test(name), {
-    error: 'this header is set by the connector or has a key of its own',
-  });
-
-const addressList = z.union([z.string(), z.array(z.string())]);
-
-const action = z
-  .object({
-    to: addressList.describe('Who gets it: an address, several with commas between them, or a list.'),
-    cc: addressList.optional(),
-    bcc: addressList.optional(),
-    replyTo: addressList.optional(),
-    subject: z.string(),
-    text: z.string().optional().describe('The mail as plain text.'),
-    html: z
-      .string()
-      .optional()
-      .describe(
-        'The mail as HTML; what templates print is escaped. Without `text`, the text is made from it.',
-      ),
-    threadBy: z.string().optional().describe('Mails with the same key are shown as one conversation.'),
-    headers: z.record(headerName, z.string()).optional(),
-    attach: z
-      .enum(['csv'])
-      .optional()
-      .describe('With `digest`. `csv`: its events are attached as a table, too.'),
-  })
-  .refine(({ text, html }) => text !== undefined || html !== undefined, {
-    error: 'expected "text", "html" or both',
-    // Also where another key is faulty, so that all faults are reported at once.
-    when: ({ value }) => typeof value === 'object' && value !== null,
   });
 
 const recipients: Medium = { escape: oneLine, join: joinList, addresses: true, slips: addressSlips };

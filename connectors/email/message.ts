@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
+import { z } from 'zod';
 import {
   type ComposeResult,
   type DeliveryContext,
@@ -9,6 +10,49 @@ import {
 } from '../../src/connector.ts';
 import type { Rejected } from '../../src/model/outcomes.ts';
 import { type Address, domainOf, parseAddresses } from './addresses.ts';
+
+/** Headers that other keys, or the connector itself, give a value. */
+const ownHeaders =
+  /^(from|sender|to|cc|bcc|reply-to|subject|date|message-id|mime-version|content-.*|return-path|received|dkim-.*)$/i;
+
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9-]+$/, { error: 'expected the name of a header: letters, digits and hyphens' })
+  .refine((name) => !ownHeaders.test(name), {
+    error: 'this header is set by the connector or has a key of its own',
+  });
+
+const addressList = z.union([z.string(), z.array(z.string())]);
+
+export const action = z
+  .object({
+    to: addressList.describe('Who gets it: an address, several with commas between them, or a list.'),
+    cc: addressList.optional(),
+    bcc: addressList.optional(),
+    replyTo: addressList.optional(),
+    subject: z.string(),
+    text: z.string().optional().describe('The mail as plain text.'),
+    html: z
+      .string()
+      .optional()
+      .describe(
+        'The mail as HTML; what templates print is escaped. Without `text`, the text is made from it.',
+      ),
+    threadBy: z.string().optional().describe('Mails with the same key are shown as one conversation.'),
+    headers: z.record(headerName, z.string()).optional(),
+    attach: z
+      .enum(['csv'])
+      .optional()
+      .describe('With `digest`. `csv`: its events are attached as a table, too.'),
+  })
+  .refine(({ text, html }) => text !== undefined || html !== undefined, {
+    error: 'expected "text", "html" or both',
+    // Also where another key is faulty, so that all faults are reported at once.
+    when: ({ value }) => typeof value === 'object' && value !== null,
+  });
+
+/** An action's keys, rendered. */
+export type MailFields = z.output<typeof action>;
 
 /** A mail without what only an attempt knows: its date, and who is still to get it. */
 export interface Mail {
@@ -35,22 +79,6 @@ type Attachment = {
   readonly content: string;
 };
 
-type AddressList = string | string[];
-
-/** The action's keys, rendered. */
-export interface MailFields {
-  readonly to: AddressList;
-  readonly cc?: AddressList | undefined;
-  readonly bcc?: AddressList | undefined;
-  readonly replyTo?: AddressList | undefined;
-  readonly subject: string;
-  readonly text?: string | undefined;
-  readonly html?: string | undefined;
-  readonly threadBy?: string | undefined;
-  readonly headers?: { readonly [name: string]: string } | undefined;
-  readonly attach?: 'csv' | undefined;
-}
-
 /** Pure. One bad address must not block the others: it is left out, and the note says so. */
 export function compose(
   fields: MailFields,
@@ -58,7 +86,7 @@ export function compose(
   from: Address,
 ): ComposeResult<Mail> {
   const invalid: string[] = [];
-  const read = (list: AddressList = []): readonly Address[] => {
+  const read = (list: MailFields['to'] = []): readonly Address[] => {
     const parsed = parseAddresses(list);
     invalid.push(...parsed.invalid);
     return parsed.addresses.map((one) =>

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   type ComposeResult,
   type DeliveryContext,
@@ -14,6 +15,40 @@ import {
   statuses,
   type ToldFacts,
 } from '../../src/model.ts';
+import { headerName } from './http-options.ts';
+
+export const notUtf8 = 'bodies are sent in UTF-8; leave the charset out';
+
+export const action = z
+  .object({
+    method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).optional().describe('Default: POST.'),
+    path: z
+      .string()
+      .optional()
+      .describe("What follows the sink's url, as in /candidates/{{ event.candidateId }}."),
+    headers: z
+      .record(headerName, z.string())
+      .refine((headers) => !/\{[{%]/.test(contentTypeOf(headers)), {
+        error: 'expected a Content-Type without a template: what the body prints is escaped for it',
+      })
+      .refine((headers) => isUtf8(contentTypeOf(headers)), { error: notUtf8 })
+      .optional()
+      .describe("Besides the sink's; these win."),
+    body: z
+      .json()
+      .optional()
+      .describe(
+        'A YAML map or list, sent as JSON (a map also as a form), or text. Without it: type, timestamp and the event as data, with the facts that were looked up.',
+      ),
+  })
+  .refine(({ body, headers = {} }) => typeof body !== 'object' || canCarry(contentTypeOf(headers), body), {
+    path: ['body'],
+    error:
+      'only JSON is made of a map or list, or a form of a map; for this Content-Type write the body as text',
+  });
+
+/** The action's keys, rendered. */
+export type CallFields = z.output<typeof action>;
 
 /** A call without what the sink adds: its URL, its headers and the signature. */
 export interface Call {
@@ -24,14 +59,6 @@ export interface Call {
   readonly headers: { readonly [name: string]: string };
   /** Text goes out as it is, everything else as JSON. */
   readonly body: Json;
-}
-
-/** The action's keys, rendered. */
-export interface CallFields {
-  readonly method?: string | undefined;
-  readonly path?: string | undefined;
-  readonly headers?: { readonly [name: string]: string } | undefined;
-  readonly body?: Json | undefined;
 }
 
 /** Pure: the action's keys become the call. */

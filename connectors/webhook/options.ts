@@ -8,7 +8,7 @@ import {
   httpOptions,
   withRules,
 } from './http-options.ts';
-import { contentTypeOf, isJson, isUtf8 } from './message.ts';
+import { contentTypeOf, isJson, isUtf8, notUtf8 } from './message.ts';
 
 /** The `url` option. */
 const endpoint = z
@@ -43,8 +43,6 @@ const success = z
 
 const contentTypeIn = (headers: { readonly [name: string]: Secret }): string =>
   contentTypeOf(Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()])));
-
-export const notUtf8 = 'bodies are sent in UTF-8; leave the charset out';
 
 export const options = withRules(
   z

@@ -24,6 +24,8 @@ const notice: NoticeData = {
 const context: DeliveryContext = { deliveryId: 'd-1', subject: { kind: 'event', event } };
 const options = slack.options.parse({ token: 'xoxb-1' });
 
+type Blocks = NonNullable<SlackFields['blocks']>;
+
 function compose(fields: SlackFields) {
   return slack.compose(slack.action.parse(fields), context, options);
 }
@@ -196,7 +198,7 @@ describe('the cells of tables', () => {
     });
   });
 
-  test.for([
+  test.for<[Blocks, number[][]]>([
     [[table(3000, 3000, 3000, 3000)], [[4, 2499, 2499, 2499, 2499]]],
     [
       [table(3000, 3000), table(3000, 10, 3000)],
@@ -205,7 +207,7 @@ describe('the cells of tables', () => {
         [4, 2495, 10, 2495],
       ],
     ],
-  ] as const)('are shortened, the longest first, where all tables have more: %#', ([blocks, left]) => {
+  ])('are shortened, the longest first, where all tables have more: %#', ([blocks, left]) => {
     const composed = compose({ channel: '#a', text: 'b', blocks });
     if (!('message' in composed)) throw new Error('rejected');
     expect(lengths(composed.message.blocks)).toEqual(left);
@@ -330,7 +332,7 @@ describe('a text that is too long', () => {
     expect(shorten(`<${'x'.repeat(5000)}`, 4000)).toHaveLength(4000);
   });
 
-  test.for([
+  test.for<[Blocks[number], number]>([
     [{ type: 'section', text: { type: 'mrkdwn', text: 'x'.repeat(9000) } }, 3000],
     [{ type: 'section', fields: [{ type: 'mrkdwn', text: 'x'.repeat(9000) }] }, 2000],
     [{ type: 'header', text: { type: 'plain_text', text: 'x'.repeat(9000) } }, 150],
@@ -341,7 +343,7 @@ describe('a text that is too long', () => {
       },
       75,
     ],
-  ] as const)('is shortened to what Slack takes in %j', ([block, maxLength]) => {
+  ])('is shortened to what Slack takes in %j', ([block, maxLength]) => {
     const composed = compose({ channel: '#a', text: 'b', blocks: [block] });
     const [shortened] = JSON.stringify((composed as { message: SlackMessage }).message.blocks).match(
       /"x[^"]*"/,

@@ -164,12 +164,12 @@ describe('a delivery', () => {
     text: { type: 'mrkdwn', text: 'x'.repeat(length) },
   });
   const header = { type: 'header', text: { type: 'plain_text', text: 'x'.repeat(150) } };
-  test.for([
+  test.for<[string, SlackFields['blocks']]>([
     ['one block', [{ type: 'markdown', text: 'x'.repeat(12_000) }]],
     ['long blocks', Array.from({ length: 6 }, () => section(2900))],
     ['many blocks', Array.from({ length: 49 }, () => section(240))],
     ['many headers', Array.from({ length: 50 }, () => header)],
-  ] as const)('has no more than Slack takes together, in %s', async ([, blocks]) => {
+  ])('has no more than Slack takes together, in %s', async ([, blocks]) => {
     await posted(requestFor({ blocks }));
     expect(JSON.stringify(sandbox.messages[0]?.blocks).length).toBeGreaterThan(9000);
   });

@@ -93,7 +93,7 @@ describe('the call', () => {
   test('takes method, path, headers and body from the action, whose headers win over the sink’s', async () => {
     const headers = { Authorization: 'Bearer sink', 'X-Team': 'sink', Traceparent: 'its own' };
     const sink = await connect({ headers });
-    const fields = {
+    const fields: CallFields = {
       method: 'PUT',
       path: 'candidates/1?full=yes',
       headers: { 'x-team': 'žćš 日本' },
