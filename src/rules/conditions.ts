@@ -207,10 +207,10 @@ export interface Pattern {
 const maxPatternLength = 1000;
 const maxRepeats = 1000;
 
-/** Rules share compiled patterns, because a pattern's cache of states is large. */
 /** The letters and digits that a pattern may well be found in. */
 export const wordOf = (pattern: string): string => pattern.replaceAll(/\\[a-z]|\W/gi, '');
 
+/** Rules share compiled patterns, because a pattern's cache of states is large. */
 export const compilePattern = memo(1000, (source): Pattern | { readonly fault: string } => {
   if (source.length > maxPatternLength) return { fault: `it is longer than ${maxPatternLength} characters` };
   // RE2 copies what `{…}` repeats, so its time is also linear in the number of repeats.

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { FactField } from '../connector.ts';
 import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
 import { statuses, type CandidateEvent, type Facts, type Json, type JsonMap } from '../model.ts';
 
@@ -9,17 +10,8 @@ export interface ConditionInput {
   readonly facts: Facts;
 }
 
-/** A field of a look-up's answer. */
-export interface LookupField {
-  /** A JSON Pointer into the answer. */
-  readonly at: string;
-  readonly type: 'text' | 'number' | 'boolean' | 'time' | 'url';
-  /** It says who the candidate is. */
-  readonly personal: boolean;
-}
-
 /** What can be looked up, by the look-ups' names. */
-export type LookupFields = ReadonlyMap<string, { readonly fields: ReadonlyMap<string, LookupField> }>;
+export type LookupFields = ReadonlyMap<string, { readonly fields: ReadonlyMap<string, FactField> }>;
 
 export const noLookups: LookupFields = new Map();
 
@@ -41,7 +33,7 @@ export interface Field {
   /** What it says of an event. `test`: something that the catalog says. `fact`: something that is looked up. */
   readonly of: 'status' | 'test' | 'testId' | 'candidate' | 'fact';
   /** Of a fact: where it comes from. */
-  readonly fact?: LookupField & { readonly lookup: string; readonly key: string };
+  readonly fact?: FactField & { readonly lookup: string; readonly key: string };
   /** Null if there is none; undefined if that is not known. */
   read(subject: ConditionInput): Json | undefined;
 }
@@ -143,7 +135,7 @@ export function testField(key: string): Field {
 }
 
 /** Of facts, by type. Times are compared as text, of which the beginning is enough. */
-const factValues: { readonly [type in LookupField['type']]: Pick<Field, 'value' | 'bound'> } = {
+const factValues: { readonly [type in FactField['type']]: Pick<Field, 'value' | 'bound'> } = {
   text: ordered(z.string({ error: 'expected text' })),
   number: ordered(z.number({ error: 'expected a number' })),
   boolean: { value: z.boolean({ error: 'expected true or false' }), bound: null },
@@ -160,7 +152,7 @@ function ordered<Schema extends z.ZodType<string | number>>(value: Schema) {
   return { value, bound: value };
 }
 
-function factField(lookup: string, key: string, of: LookupField): Field {
+function factField(lookup: string, key: string, of: FactField): Field {
   const name = `${lookup}.${key}`;
   return {
     ...ofEvent,

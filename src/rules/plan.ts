@@ -1,11 +1,11 @@
 import type { Week } from './calendar.ts';
 import type { ActionRef, Json, JsonMap, PlannedDelivery, Status } from '../model.ts';
 import type { AlertKind } from '../model/notices.ts';
-import type { Audience } from '../connector.ts';
+import type { Audience, FactField } from '../connector.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { RenderResult } from '../templates/template.ts';
 import type { Compared, Found } from './conditions.ts';
-import type { Field, LookupField, ConditionInput } from './fields.ts';
+import type { Field, ConditionInput } from './fields.ts';
 import type { Hours, Windows } from './calendar.ts';
 import type { Wording } from '../words/wording.ts';
 
@@ -139,7 +139,7 @@ export interface Lookup {
   readonly applies: (subject: ConditionInput) => boolean;
   /** The same for the events of a cell. */
   readonly given: (cell: Cell) => Truth | Rest;
-  readonly fields: ReadonlyMap<string, LookupField>;
+  readonly fields: ReadonlyMap<string, FactField>;
   /** It is asked again until these are known. */
   readonly until: readonly string[];
   /** The event is decided then at the latest. */

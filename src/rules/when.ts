@@ -13,6 +13,12 @@ import {
 } from './fields.ts';
 import { isImpossible } from './match.ts';
 
+/** A value of a fact, or a word for what has none. */
+export const orWord = (value: z.ZodType<string | number | boolean>) =>
+  z.union([z.enum(factWords), value], {
+    error: ({ input }) => `${value.safeParse(input).error?.issues[0]?.message}, or unknown or absent`,
+  });
+
 /** The schema of a field's condition: a value, a list of possible values, or operators. */
 function conditionSchema(field: Field): z.ZodType<Condition> {
   const { value, bound } = field;
@@ -47,10 +53,7 @@ function conditionSchema(field: Field): z.ZodType<Condition> {
     });
   };
   const not = valueOr(operators, value).optional().describe('What it must not be.');
-  const orWord = z.union([z.enum(factWords), value], {
-    error: ({ input }) => `${value.safeParse(input).error?.issues[0]?.message}, or unknown or absent`,
-  });
-  const whole = valueOr({ ...operators, not }, field.of === 'fact' ? orWord : value);
+  const whole = valueOr({ ...operators, not }, field.of === 'fact' ? orWord(value) : value);
   return (whole as z.ZodType<Condition>).superRefine((condition, context) => {
     const fault = context.issues.length === 0 ? neverReason(field, condition) : null;
     if (fault !== null) context.addIssue(`no event can match this: ${fault}`);

@@ -8,7 +8,8 @@ import type { When } from '../../src/rules/conditions.ts';
 import { explain, lookedUpFor, subjectOf } from '../../src/rules/decide.ts';
 import type { Plan } from '../../src/rules/plan.ts';
 import { prove } from '../../src/rules/policies/prove.ts';
-import type { LookupField, LookupFields } from '../../src/rules/fields.ts';
+import type { FactField } from '../../src/connector.ts';
+import type { LookupFields } from '../../src/rules/fields.ts';
 import { whenSchemaWith } from '../../src/rules/when.ts';
 import { sampleEvent, templateData } from '../../src/templates/data.ts';
 import { runs } from '../fixtures/runs.ts';
@@ -50,7 +51,7 @@ const known: LookupFields = new Map(
       fields: new Map(
         Object.entries(fields).map(([key, one]) => [
           key,
-          { type: 'text', personal: false, ...one } as LookupField,
+          { type: 'text', personal: false, ...one } as FactField,
         ]),
       ),
     },

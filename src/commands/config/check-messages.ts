@@ -1,9 +1,9 @@
 import type { CheckedConfig, Config, Problem } from '../../config/config.ts';
 import { pathOf } from '../../config/plan-source.ts';
+import type { FactField } from '../../connector.ts';
 import { prepare } from '../../deliveries/prepare.ts';
 import { type Event, type Facts, type LookupFacts, noFacts, statuses } from '../../model.ts';
 import { subjectOf } from '../../rules/decide.ts';
-import type { LookupField } from '../../rules/fields.ts';
 import { type Action, type Plan } from '../../rules/plan.ts';
 import { strings, valueAt } from '../../support/json.ts';
 import { firstListed } from '../../support/text.ts';
@@ -79,7 +79,7 @@ function samplesOf(plan: Plan, now: number): Sample[] {
 }
 
 /** Text that an address may be, too. */
-const sampleValues: { readonly [type in LookupField['type']]: string | number | boolean } = {
+const sampleValues: { readonly [type in FactField['type']]: string | number | boolean } = {
   text: 'sample@example.com',
   number: 100,
   boolean: true,

@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import type { FactField } from '../../connector.ts';
 import type { Facts, LookupFacts } from '../../model.ts';
 import { factWords } from '../../rules/conditions.ts';
-import { factNames, findField, type LookupField, type LookupFields } from '../../rules/fields.ts';
+import { factNames, findField, type LookupFields } from '../../rules/fields.ts';
 import type { Lookup } from '../../rules/plan.ts';
+import { orWord } from '../../rules/when.ts';
 import { didYouMeanOneOf } from '../../support/text.ts';
 import { duration } from '../text/units.ts';
 
@@ -13,7 +15,7 @@ const word = z.enum(factWords);
 const timeExpected = 'expected a time such as "2026-01-31T10:00:00Z"';
 
 /** A value of each type, as a look-up would give it. */
-const values: { readonly [type in LookupField['type']]: z.ZodType<string | number | boolean> } = {
+const values: { readonly [type in FactField['type']]: z.ZodType<string | number | boolean> } = {
   text: z.string({ error: 'expected text' }),
   number: z.number({ error: 'expected a number' }),
   boolean: z.boolean({ error: 'expected true or false' }),
@@ -26,11 +28,6 @@ const values: { readonly [type in LookupField['type']]: z.ZodType<string | numbe
 const after = duration({ max: '7d' }).optional().describe('How long after the event the answer comes.');
 
 const expected = 'expected a map of fields such as { score: 87 }, or unknown or absent';
-
-const orWord = (value: z.ZodType<string | number | boolean>) =>
-  z.union([word, value], {
-    error: ({ input }) => `${value.safeParse(input).error?.issues[0]?.message}, or unknown or absent`,
-  });
 
 /** For editors, which do not know the look-ups of a config. */
 export const anyGiven = z.union([
