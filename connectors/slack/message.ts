@@ -21,7 +21,7 @@ const longestLists = [
   { type: 'actions', key: 'elements', most: 25 },
 ];
 
-const block = z
+const anyBlock = z
   .record(z.string(), z.json())
   .refine((value) => typeof value['type'] === 'string', { error: 'a block has a type, such as section' })
   .superRefine((value, context) => {
@@ -41,7 +41,7 @@ export const action = z
         "The name of a channel (#hiring) or its id. A person's id or email address sends a direct message.",
       ),
     text: z.string().optional().describe('What to say, in mrkdwn; with blocks, the text of notifications.'),
-    blocks: z.array(block).min(1).optional().describe('The message as Block Kit blocks.'),
+    blocks: z.array(anyBlock).min(1).optional().describe('The message as Block Kit blocks.'),
     threadBy: z
       .string()
       .optional()

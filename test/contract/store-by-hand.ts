@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PlannedDelivery } from '../../src/model.ts';
 import { inForce } from '../../src/store/store.ts';
-import type { Bench } from './store.ts';
+import { home, store } from './store-bench.ts';
 import {
   arrival,
   carriedOut,
@@ -29,11 +29,10 @@ const replayItem = (deliveryId: string, changes: Partial<PlannedDelivery> = {}) 
   planned: planned(changes),
 });
 
-export function byHand(bench: () => Bench): void {
-  const saveToday = () => bench().store.saveConfig({ id: today, source: {}, savedAt: t0 });
+export function byHand(): void {
+  const saveToday = () => store.saveConfig({ id: today, source: {}, savedAt: t0 });
 
   test("replays what is dead under today's config, and keeps what happened before", async () => {
-    const { store } = bench();
     await saveToday();
     const [id] = await carriedOut(store, [rejected]);
     const moved = { rule: 'new rule', action: 2, sink: 'chat', lane: 'chat #new' };
@@ -60,7 +59,6 @@ export function byHand(bench: () => Bench): void {
   });
 
   test('replays only what is dead or held', async () => {
-    const { store } = bench();
     await saveToday();
     const [done] = await carriedOut(store, [delivered]);
     const [waiting] = idsOf(await store.accept(arrival()));
@@ -75,7 +73,6 @@ export function byHand(bench: () => Bench): void {
   });
 
   test('discards what is pending, dead or held, and nothing else', async () => {
-    const { store } = bench();
     const [dead, held, done] = await carriedOut(store, [rejected, unknown, delivered]);
     const [waiting] = idsOf(await store.accept(arrival()));
     const results = await store.discard([dead!, held!, done!, waiting!, 'dlv_unknown_1'], t0, person);
@@ -94,7 +91,6 @@ export function byHand(bench: () => Bench): void {
     const audited = { at: t0 + 1, sink: null, ...person };
 
     test('has a line for what was changed, newest first, and none for what was not', async () => {
-      const { store } = bench();
       await saveToday();
       const [first, second, done] = await carriedOut(store, [rejected, unknown, delivered]);
       await store.discard([second!, done!], t0 + 1, person);
@@ -110,7 +106,6 @@ export function byHand(bench: () => Bench): void {
     });
 
     test('of an event has what is about it alone, and of a digest all that shared its message', async () => {
-      const { store } = bench();
       const deliveries = [planned({ group: 'g', groupMax: 9 })];
       const events = [arrival({}, { deliveries }), arrival({}, { deliveries })];
       for (const came of events) await store.accept(came);
@@ -128,7 +123,6 @@ export function byHand(bench: () => Bench): void {
     });
 
     test('of a notice has what is about that', async () => {
-      const { store } = bench();
       const told = notice();
       await store.raise({ notice: told, configId, deliveries: [planned()], quietMs: 0 });
       const [claimed] = await claimDue(store);
@@ -138,7 +132,6 @@ export function byHand(bench: () => Bench): void {
     });
 
     test('keeps a line as long as an event that it is about', async () => {
-      const { store } = bench();
       const [first, second] = await carriedOut(store, [rejected, rejected]);
       await store.discard([first!], t0 + 1, person);
       await store.discard([first!, second!], t0 + 1, person);
@@ -153,7 +146,6 @@ export function byHand(bench: () => Bench): void {
 
   describe('a message that is sent again', () => {
     test('is a new delivery of the same event, which tells what it repeats', async () => {
-      const { store } = bench();
       await saveToday();
       const [id] = await carriedOut(store, [delivered]);
       const moved = { lane: 'slack #new', dueAt: t0 + 5 * day, group: 'g', groupMax: 9 };
@@ -182,7 +174,6 @@ export function byHand(bench: () => Bench): void {
     });
 
     test('is not while it is on its way again, nor where nothing was delivered', async () => {
-      const { store } = bench();
       await saveToday();
       const [id, dead] = await carriedOut(store, [delivered, rejected]);
       const items = [id!, id!, dead!, 'dlv_unknown_1'].map((each) => replayItem(each));
@@ -199,7 +190,6 @@ export function byHand(bench: () => Bench): void {
       ['then it is', minute],
       ['a clock that was set back does not keep it waiting', -minute],
     ])('is not within a minute of somebody else, though it has arrived by then; %s', async (_what, after) => {
-      const { store } = bench();
       await saveToday();
       const [id] = await carriedOut(store, [delivered]);
       const [first] = await store.resend([replayItem(id!)], t0 + day, person);
@@ -212,7 +202,6 @@ export function byHand(bench: () => Bench): void {
     });
 
     test('of a notice is one more of that', async () => {
-      const { store } = bench();
       const told = notice();
       await store.raise({ notice: told, configId, deliveries: [planned()], quietMs: 0 });
       const [claimed] = await claimDue(store);
@@ -234,7 +223,6 @@ export function byHand(bench: () => Bench): void {
     });
 
     test('adds its deliveries to the events that have none of it, once', async () => {
-      const { store } = bench();
       await saveToday();
       const [silent, had] = [arrival({}, { deliveries: [] }), arrival()];
       for (const came of [silent, had]) await store.accept(came);
@@ -259,7 +247,6 @@ export function byHand(bench: () => Bench): void {
     });
 
     test('may go out in a digest', async () => {
-      const { store } = bench();
       await saveToday();
       const deliveries = [planned({ rule: 'new', group: 'g', groupMax: 9 })];
       for (let n = 0; n < 2; n += 1) {
@@ -272,7 +259,6 @@ export function byHand(bench: () => Bench): void {
   });
 
   test('keeps when people had paused a sink: one pause that is changed, until its end or a person ends it', async () => {
-    const { store, home } = bench();
     const other = await home.open();
     const ana = { ...person, who: 'ana', note: null };
     const inForceAt = async (now: number) =>
@@ -322,7 +308,6 @@ export function byHand(bench: () => Bench): void {
   test.each(['replay', 'resend', 'apply'] as const)(
     'makes no %s, and no line about it, by a config that was never saved',
     async (action) => {
-      const { store } = bench();
       const [id] = await carriedOut(store, [action === 'replay' ? rejected : delivered]);
       const item = replayItem(id!, { rule: 'new' });
       const eventId = (await store.events({}))[0]!.event.id;

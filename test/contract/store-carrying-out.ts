@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Delivery } from '../../src/model.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
-import type { Bench } from './store.ts';
+import { home, store } from './store-bench.ts';
 import {
   arrival,
   claimDue,
@@ -20,18 +20,17 @@ import {
   unknown,
 } from './store-fixtures.ts';
 
-export function carryingOut(bench: () => Bench): void {
+export function carryingOut(): void {
   const accept = async (...deliveries: Parameters<typeof planned>[0][]) => {
-    const acceptance = await bench().store.accept(arrival({}, { deliveries: deliveries.map(planned) }));
+    const acceptance = await store.accept(arrival({}, { deliveries: deliveries.map(planned) }));
     return idsOf(acceptance, deliveries.length);
   };
   const putOff = (deliveryId: string, attempt: number, claimedAt: number, until: number, now = claimedAt) =>
-    bench().store.defer([{ deliveryId, attempt, claimedAt, until }], now);
+    store.defer([{ deliveryId, attempt, claimedAt, until }], now);
   const claimIds = async (now = t0, lane?: string, limit?: number) =>
-    (await claimDue(bench().store, now, lane, limit)).map(({ delivery }) => delivery.id);
+    (await claimDue(store, now, lane, limit)).map(({ delivery }) => delivery.id);
 
   test('shows each lane that has something pending, with the earliest due time', async () => {
-    const { store } = bench();
     await accept({ lane: 'a/1', sink: 'a', dueAt: t0 + 5 }, { lane: 'b', sink: 'b', dueAt: t0 + 1 });
     await accept({ lane: 'a/1', sink: 'a', dueAt: t0 + 3 }, { lane: 'a/2', sink: 'a', dueAt: t0 });
     await claimDue(store, t0, 'a/2');
@@ -42,7 +41,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('looks and claims from a delivery on, in the order of claims', async () => {
-    const { store } = bench();
     const ids = await accept({ dueAt: t0 + 2 }, { dueAt: t0 + 1 }, { dueAt: t0 + 1 }, { dueAt: t0 });
     await accept({ lane: 'other' });
     const [first] = await store.lanes();
@@ -59,7 +57,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('claims the newest that was never attempted, when asked to, and without any the oldest', async () => {
-    const { store } = bench();
     const ids = await accept({ dueAt: t0 + 2 }, { dueAt: t0 + 5 }, { dueAt: t0 + 3 }, { dueAt: t0 + 9 });
     const attempt = async () => {
       const query = { lane: 'slack #hiring', now: t0 + 8, limit: 1, untriedFirst: true };
@@ -75,7 +72,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('keeps what a person replayed marked as such until nobody knows what became of it', async () => {
-    const { store } = bench();
     const [id] = await accept({});
     const claimAndRecord = async (now: number, outcome: Outcome) => {
       const [claimed] = await claimDue(store, now);
@@ -101,7 +97,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('gives a claimed delivery with its event, the attempt counted and the first one timed', async () => {
-    const { store } = bench();
     const came = arrival();
     await store.accept(came);
     const [first] = await claimDue(store, t0 + 2);
@@ -114,7 +109,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('begins deliveries with the commit that stores their event, as a claim would', async () => {
-    const { store } = bench();
     const deliveries = [planned(), planned({ lane: 'other' }), planned()];
     const came = arrival({}, { deliveries, begins: [{ now: t0 + 2 }, null, { now: t0 + 2 }] });
     const accepted = await store.accept(came);
@@ -140,7 +134,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('never gives one delivery to two claims', async () => {
-    const { store, home } = bench();
     const other = await home.open();
     await accept(...Array.from({ length: 10 }, () => ({})));
     const claims = await Promise.all(
@@ -162,7 +155,6 @@ export function carryingOut(bench: () => Bench): void {
     ['an unknown outcome', unknown, { state: 'held', uncertain: true }],
   ];
   test.each(endings)('records %s', async (_what, outcome, expected) => {
-    const { store } = bench();
     const [id] = await accept({});
     const [claimed] = await claimDue(store);
     const result = resultOf(claimed!, outcome, { progress: { done: ['a@example.com'] }, thread: 'k' });
@@ -178,7 +170,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('keeps every attempt, and the last message that was sent', async () => {
-    const { store } = bench();
     await accept({});
     const [first] = await claimDue(store);
     await store.record([resultOf(first!, retry)]);
@@ -193,7 +184,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('ignores a result for a delivery that is not being sent', async () => {
-    const { store } = bench();
     const [id] = await accept({});
     const pending = await store.delivery(id!);
     const [claimed] = await claimDue(store);
@@ -204,7 +194,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('ignores the late result of an attempt that was given up since', async () => {
-    const { store } = bench();
     const [id] = await accept({});
     const [first] = await claimDue(store);
     await store.rescue(t0, 0);
@@ -214,7 +203,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('ignores the late result of a claim that was undone, and whose number the next one has', async () => {
-    const { store } = bench();
     const [id] = await accept({});
     const [first] = await claimDue(store);
     await putOff(id!, 1, t0, t0 + minute);
@@ -229,14 +217,13 @@ export function carryingOut(bench: () => Bench): void {
     const aheadMs = 400 * day;
     const wrong = t0 + aheadMs;
     const now = t0 + minute;
-    const dueOf = async (id: string) => (await bench().store.delivery(id))!.dueAt;
+    const dueOf = async (id: string) => (await store.delivery(id))!.dueAt;
     const acceptAt = async (receivedAt: number, ...plans: Parameters<typeof planned>[0][]) => {
       const deliveries = plans.map(planned);
-      return idsOf(await bench().store.accept(arrival({ receivedAt }, { deliveries })), plans.length);
+      return idsOf(await store.accept(arrival({ receivedAt }, { deliveries })), plans.length);
     };
 
     test('pulls in what it planned, and nothing that a right clock did', async () => {
-      const { store } = bench();
       const digest = { group: 'g', groupMax: 9 };
       const right = await acceptAt(t0, { dueAt: t0 + 10 * minute }, { dueAt: t0 + 20 * minute, ...digest });
       const far = await acceptAt(
@@ -255,12 +242,11 @@ export function carryingOut(bench: () => Bench): void {
     test('pulls in what came before and was planned later by it, though it was set back a little meanwhile', async () => {
       const dueAt = wrong - minute;
       const ids = await acceptAt(t0, { dueAt }, { dueAt, group: 'g', groupMax: 9 });
-      expect(await bench().store.pullIn(now, aheadMs)).toBe(2);
+      expect(await store.pullIn(now, aheadMs)).toBe(2);
       expect(await Promise.all(ids.map(dueOf))).toEqual([now, t0 - minute]);
     });
 
     test('pulls in what was tried, put off for its hours or replayed by it', async () => {
-      const { store } = bench();
       const [retried, put, again, gone, kept] = await acceptAt(t0, {}, {}, {}, {}, {});
       const claimed = await claimDue(store, wrong);
       const of = (id?: string) => claimed.find(({ delivery }) => delivery.id === id)!;
@@ -283,7 +269,6 @@ export function carryingOut(bench: () => Bench): void {
     });
 
     test('pulls in what was tried before and put off for its hours by it, however long that is ago', async () => {
-      const { store } = bench();
       const [tried] = await acceptAt(t0, {});
       const [claimed] = await claimDue(store, t0);
       const attempt = { number: 1, startedAt: t0, endedAt: t0 + 5, outcome: retry };
@@ -296,7 +281,6 @@ export function carryingOut(bench: () => Bench): void {
     });
 
     test('pulls in a digest that was begun as one, and however many there are', async () => {
-      const { store } = bench();
       const ids = await acceptAt(
         wrong,
         { group: 'g', groupMax: 2, dueAt: wrong },
@@ -312,7 +296,6 @@ export function carryingOut(bench: () => Bench): void {
     });
 
     test('lets what came by it repel its repeats for the window only', async () => {
-      const { store } = bench();
       const { event } = arrival({ receivedAt: wrong });
       await store.accept(arrival(event));
       const repeat = { ...event, id: 'evt_repeat', correlationId: 'another', receivedAt: now };
@@ -320,7 +303,6 @@ export function carryingOut(bench: () => Bench): void {
     });
 
     test('rescues what it began without waiting for that time', async () => {
-      const { store } = bench();
       const [id] = await acceptAt(t0, {});
       await claimDue(store, wrong);
       await store.rescue(now, 5000);
@@ -329,7 +311,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('rescues what a process that is gone left under way', async () => {
-    const { store, home } = bench();
     const [left] = await accept({});
     await claimDue(store, t0 + 1);
     const [untouched] = await accept({ dueAt: t0 + minute });
@@ -348,14 +329,12 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('rescues more than fits into one step', async () => {
-    const { store } = bench();
     await accept(...Array.from({ length: 1100 }, () => ({})));
     for (let claims = 0; claims < 2; claims += 1) await claimDue(store, t0, undefined, 2000);
     expect(await store.rescue(t0, 0)).toBe(1100);
   });
 
   test('puts off a claim that nothing was done about, as if it had not been', async () => {
-    const { store } = bench();
     const [id] = await accept({});
     const before = await store.delivery(id!);
     await claimDue(store);
@@ -367,7 +346,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('puts off no later claim when it is told so again, as its answer was lost', async () => {
-    const { store } = bench();
     const [id] = await accept({});
     await claimDue(store);
     await putOff(id!, 1, t0, t0 + minute);
@@ -379,7 +357,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('puts off a later claim without losing the attempts before it', async () => {
-    const { store } = bench();
     const [id] = await accept({});
     const [first] = await claimDue(store, t0 + 1);
     await store.record([resultOf(first!, unknown, { state: 'pending', dueAt: t0 + minute })]);
@@ -393,7 +370,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test("finds a thread's newest message by its key and sink", async () => {
-    const { store } = bench();
     await accept({}, {}, {}, {});
     const [a, b, c, d] = await claimDue(store);
     const at = (settledAt: number, claimed: typeof a, ts: string) =>
@@ -414,7 +390,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('knows which other delivery of a lane may have arrived', async () => {
-    const { store } = bench();
     await accept({}, {}, {});
     const [a, b, c] = await claimDue(store);
     await store.record([
@@ -434,7 +409,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test("finds the newest receipt of a lane, and no other lane's", async () => {
-    const { store } = bench();
     await accept({}, {}, {});
     const [a, b, c] = await claimDue(store);
     await store.record([
@@ -447,7 +421,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('keeps the pauses of sinks for whoever serves next, the newest state of each', async () => {
-    const { store, home } = bench();
     const slack = { sink: 'slack', since: t0, probeAt: t0 + minute, probes: 1, because: null };
     const because = { reason: 'auth', detail: 'invalid_auth: the token is not valid.' } as const;
     const mail = { sink: 'mail', since: t0 + 1, probeAt: t0 + 2, probes: 1, because };
@@ -464,13 +437,12 @@ export function carryingOut(bench: () => Bench): void {
 
   describe('counts how the calls to a sink fare', () => {
     const tried = async (outcome: Outcome, endedAt: number, changes = {}) => {
-      const { store } = bench();
       await accept({});
       const [claimed] = await claimDue(store);
       const result = resultOf(claimed!, outcome, { state: 'dead', dueAt: null, ...changes });
       await store.record([{ ...result, attempt: { ...result.attempt, endedAt } }]);
     };
-    const figures = async (now = t0) => (await bench().store.sinkFigures(now))[0];
+    const figures = async (now = t0) => (await store.sinkFigures(now))[0];
 
     test('since its last success, the same for all who read it', async () => {
       expect(await figures()).toBeUndefined();
@@ -485,7 +457,7 @@ export function carryingOut(bench: () => Bench): void {
       expect(await figures()).toEqual({ sink: 'slack', lastSuccessAt: null, ...failed, lately });
       await tried(rejected, t0 + 5);
       const { reason, detail } = rejected;
-      const other = await bench().home.open();
+      const other = await home.open();
       const still = { ...failed, because: { reason, detail }, lastSuccessAt: null };
       expect((await other.sinkFigures(t0))[0]).toMatchObject(still);
       await tried(delivered, t0 + 6, { state: 'delivered' });
@@ -495,7 +467,6 @@ export function carryingOut(bench: () => Bench): void {
     });
 
     test('where a success of a call says more than its failures, in whichever order', async () => {
-      const { store } = bench();
       for (const outcomes of [
         [delivered, retry],
         [retry, delivered],
@@ -517,7 +488,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('tries at once what a person asked for: what may have arrived only when the tool is done with it', async () => {
-    const { store } = bench();
     const mail = { sink: 'mail', lane: 'mail' };
     const [failed, unclear, untried, elsewhere] = await accept({}, {}, { dueAt: t0 + day }, mail);
     const claimed = [...(await claimDue(store)), ...(await claimDue(store, t0, 'mail'))];
@@ -536,7 +506,6 @@ export function carryingOut(bench: () => Bench): void {
   });
 
   test('says until when a tool asked to wait: what it refused, what is due behind that in the lane, and its words', async () => {
-    const { store } = bench();
     const asked = { ...retry, retryAfterMs: day } as Outcome;
     const ofOurOwn = { ...asked, reason: 'not_found' } as Outcome;
     const other = { lane: 'slack #ops' };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { lookupConnector, lookupSink } from '../../src/model.ts';
-import { type Claim, isFound, type Store, unansweredOf } from '../../src/store/store.ts';
-import type { Bench } from './store.ts';
+import { type Claim, isFound, unansweredOf } from '../../src/store/store.ts';
+import { home, store } from './store-bench.ts';
 import {
   claimDue,
   configId,
@@ -18,15 +18,13 @@ import {
   undecided,
 } from './store-fixtures.ts';
 
-const answer = async (store: Store, claimed: Claim, name: string) =>
+const answer = async (claimed: Claim, name: string) =>
   store.record([resultOf(claimed, delivered, { progress: { name } })]);
 
-const due = async (store: Store, now = t0) =>
-  (await store.dueEvents(now, 100)).map(({ event }) => event.candidateId);
+const due = async (now = t0) => (await store.dueEvents(now, 100)).map(({ event }) => event.candidateId);
 
-export function deciding(bench: () => Bench): void {
+export function deciding(): void {
   test('keeps an event undecided until its look-ups have ended, and stores its deliveries once', async () => {
-    const { store, home } = bench();
     const accepted = await store.accept(undecided('ana', [lane, lookupSink('test')]));
     expect(accepted).toMatchObject({ duplicate: false, undecided: true });
     const of = async () => (await store.event(accepted.eventId))!;
@@ -34,12 +32,12 @@ export function deciding(bench: () => Bench): void {
     expect(await store.deliveries({ states: ['pending'] })).toEqual([]);
 
     for (const sink of [lookupSink('test'), lane]) {
-      expect(await due(store)).toEqual([]);
+      expect(await due()).toEqual([]);
       const [claimed] = await claimDue(store, t0, sink);
       expect(await store.decide(accepted.eventId, decider(), t0)).toBe('waits');
-      await answer(store, claimed!, sink);
+      await answer(claimed!, sink);
     }
-    expect(await due(store)).toEqual(['ana']);
+    expect(await due()).toEqual(['ana']);
 
     const other = await home.open();
     const both = [store, other].map((one) => one.decide(accepted.eventId, decider(), t0));
@@ -49,11 +47,10 @@ export function deciding(bench: () => Bench): void {
     expect(deliveries.map(({ id, rule }) => [id, rule])).toEqual([
       [idsOf(accepted, 3)[2], `delivered {"name":"${lane}"},delivered {"name":"lookup:test"}`],
     ]);
-    expect([await due(store), await store.eventCounts()]).toEqual([[], { decided: 1, undecided: 0 }]);
+    expect([await due(), await store.eventCounts()]).toEqual([[], { decided: 1, undecided: 0 }]);
   });
 
   test('decides the events of one candidate in the order they came, and nobody else waits', async () => {
-    const { store } = bench();
     const ids: string[] = [];
     for (const sinks of [[lane], [], [lane]]) ids.push((await store.accept(undecided('ana', sinks))).eventId);
     const alone = await store.accept(undecided('ben', []));
@@ -64,9 +61,9 @@ export function deciding(bench: () => Bench): void {
     });
 
     const [first, last] = await claimDue(store, t0, lane);
-    await answer(store, last!, 'last');
-    expect(await due(store)).toEqual([]);
-    await answer(store, first!, 'first');
+    await answer(last!, 'last');
+    expect(await due()).toEqual([]);
+    await answer(first!, 'first');
     for (const id of ids) {
       expect((await store.dueEvents(t0, 9)).map(({ event }) => event.id)).toEqual([id]);
       expect(await store.decide(id, decider(), t0)).toBe('decided');
@@ -74,16 +71,15 @@ export function deciding(bench: () => Bench): void {
   });
 
   test('gives up the look-ups whose time is over, those under way as well', async () => {
-    const { store } = bench();
     const accepted = await store.accept(undecided('ana', [lane, lookupSink('test')]));
     const [claimed] = await claimDue(store, t0, lane);
-    expect(await due(store, t0 + minute - 1)).toEqual([]);
-    expect(await due(store, t0 + minute)).toEqual(['ana']);
+    expect(await due(t0 + minute - 1)).toEqual([]);
+    expect(await due(t0 + minute)).toEqual(['ana']);
 
     const untilOf = decider({ until: ({ sink }) => t0 + (sink === lane ? minute : 2 * minute) });
     expect(await store.decide(accepted.eventId, untilOf, t0 + minute)).toBe('waits');
-    expect(await due(store, t0 + 2 * minute - 1)).toEqual([]);
-    await answer(store, claimed!, 'too late');
+    expect(await due(t0 + 2 * minute - 1)).toEqual([]);
+    await answer(claimed!, 'too late');
     expect(await store.decide(accepted.eventId, untilOf, t0 + 2 * minute)).toBe('decided');
     expect(await store.event(accepted.eventId)).toMatchObject({
       lookups: [{ state: 'discarded', progress: { state: 'unknown' } }, { state: 'discarded' }],
@@ -92,13 +88,11 @@ export function deciding(bench: () => Bench): void {
   });
 
   test('gives up a look-up that a clock put off which was far ahead', async () => {
-    const { store } = bench();
     await store.accept(undecided('ana', [lane], t0 + 365 * 24 * 60 * minute));
-    expect(await due(store)).toEqual(['ana']);
+    expect(await due()).toEqual(['ana']);
   });
 
   test('decides by another config, which the event then refers to', async () => {
-    const { store } = bench();
     const { eventId } = await store.accept(undecided('ana'));
     await store.saveConfig({ id: 'cfg_second', source: {}, savedAt: t0 });
     const later = t0 + minute;
@@ -110,7 +104,6 @@ export function deciding(bench: () => Bench): void {
   });
 
   test('erases what says who a candidate is once it is kept for long enough, and what was told of it', async () => {
-    const { store, home } = bench();
     const { eventId } = await store.accept(undecided('ana'));
     const [look] = await claimDue(store, t0, lane);
     const progress = { state: 'answered', fields: { name: 'Ana Kovač', score: 87 }, personal: ['name'] };
@@ -132,7 +125,6 @@ export function deciding(bench: () => Bench): void {
   });
 
   test('finds what was decided without an answer, until one comes and something is sent after it', async () => {
-    const { store } = bench();
     const giveUp = async (candidateId: string) => {
       const { eventId } = await store.accept(undecided(candidateId));
       await store.decide(eventId, decider(), t0 + minute);
@@ -142,7 +134,7 @@ export function deciding(bench: () => Bench): void {
     await claimDue(store, t0, lane);
     const answered = await store.accept(undecided('cy'));
     const [claimed] = await claimDue(store, t0, lane);
-    await answer(store, claimed!, 'Cy');
+    await answer(claimed!, 'Cy');
     await store.decide(answered.eventId, decider(), t0);
     await store.accept(undecided('dan'));
     const found = async () => {
@@ -159,7 +151,7 @@ export function deciding(bench: () => Bench): void {
     await store.lookUp([{ eventId: ana, configId, deliveries: [planned(again)] }], t0, person);
     expect(await found()).toEqual([ben, ana]);
     const [asked] = await claimDue(store, t0, lane);
-    await answer(store, asked!, 'Ana');
+    await answer(asked!, 'Ana');
     expect(await found()).toEqual([ben, ana]);
     const states = (await store.events({})).map((story) => unansweredOf(story));
     expect(states).toEqual(['no', 'no', 'unknown', 'late']);
@@ -173,7 +165,6 @@ export function deciding(bench: () => Bench): void {
   });
 
   test('forgets a candidate whose look-up is under way, and keeps nothing of its answer', async () => {
-    const { store } = bench();
     const one = undecided('ana');
     await store.accept(one);
     const [look] = await claimDue(store, t0, lane);
@@ -184,12 +175,11 @@ export function deciding(bench: () => Bench): void {
       person,
     );
     expect(forgotten).toMatchObject({ done: true, events: 1, deliveries: [] });
-    await answer(store, look!, 'Ana');
+    await answer(look!, 'Ana');
     expect(await store.counts()).toMatchObject([{ sink: lane, planned: 0 }]);
   });
 
   test('forgets a candidate with undecided events, and lets nobody else wait for them', async () => {
-    const { store } = bench();
     const arrivals = [undecided('ana'), undecided('ana', [])];
     for (const one of arrivals) await store.accept(one);
     const eventIds = arrivals.map(({ event }) => event.id);

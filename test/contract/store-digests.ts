@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Delivery, DeliveryState, PlannedDelivery } from '../../src/model.ts';
-import type { Bench } from './store.ts';
+import { home, store } from './store-bench.ts';
 import {
   arrival,
   claimDue,
@@ -21,11 +21,11 @@ import {
 
 const inGroup = (changes: Partial<PlannedDelivery> = {}) => planned({ group: 'g', groupMax: 10, ...changes });
 
-export function digests(bench: () => Bench): void {
+export function digests(): void {
   /** An event with one delivery in a group; returns the delivery's id. */
   const accept = async (changes: Partial<PlannedDelivery> = {}, receivedAt = t0) => {
     const came = arrival({ receivedAt }, { deliveries: [inGroup(changes)] });
-    const { eventId } = await bench().store.accept(came);
+    const { eventId } = await store.accept(came);
     return `dlv_${eventId.slice(4)}_1`;
   };
   const acceptMany = async (count: number, changes?: Partial<PlannedDelivery>) => {
@@ -35,18 +35,17 @@ export function digests(bench: () => Bench): void {
   };
   /** What each claimed message carries: the ids of the deliveries for its events. */
   const claimContents = async (now = t0, limit?: number) => {
-    const claimed = await claimDue(bench().store, now, undefined, limit);
+    const claimed = await claimDue(store, now, undefined, limit);
     return claimed.map(({ events }) => events.map(({ id }) => `dlv_${id.slice(4)}_1`));
   };
-  const get = (ids: readonly string[]) => Promise.all(ids.map((id) => bench().store.delivery(id)));
+  const get = (ids: readonly string[]) => Promise.all(ids.map((id) => store.delivery(id)));
   const storyOf = async (delivery: Delivery | null) => {
-    const detail = await bench().store.event(delivery!.eventId!);
+    const detail = await store.event(delivery!.eventId!);
     return detail!.deliveries[0]!;
   };
   const statesOf = async (ids: readonly string[]) => (await get(ids)).map((one) => one?.state);
 
   test('claims all of a group that is due as one, under the id of the first', async () => {
-    const { store } = bench();
     const ids = await acceptMany(3);
     const claimed = await claimDue(store);
     expect(claimed).toMatchObject([
@@ -82,13 +81,12 @@ export function digests(bench: () => Bench): void {
   test('begins with what is due first, then takes the rest in order', async () => {
     const late = await accept({ dueAt: t0 + 5 });
     const early = await accept({ dueAt: t0 + 1 });
-    const [claimed] = await claimDue(bench().store, t0 + 9);
+    const [claimed] = await claimDue(store, t0 + 9);
     expect(claimed?.delivery).toMatchObject({ id: early, carrier: early });
     expect(claimed?.events.map(({ id }) => `dlv_${id.slice(4)}_1`)).toEqual([late, early]);
   });
 
   test('shows a lane by the first of its digests, not by what goes along', async () => {
-    const { store } = bench();
     await acceptMany(2);
     const head = { lane: 'slack #hiring', sink: 'slack' };
     expect(await store.lanes()).toMatchObject([{ ...head, dueAt: t0 }]);
@@ -105,7 +103,6 @@ export function digests(bench: () => Bench): void {
     ['an unknown outcome', unknown, { state: 'held', uncertain: true }],
   ] as const;
   test.each(endings)('records %s for every delivery of a digest', async (_what, outcome, expected) => {
-    const { store } = bench();
     const ids = await acceptMany(3);
     const [claimed] = await claimDue(store);
     const result = resultOf(claimed!, outcome, { progress: ['half'], thread: 'k' });
@@ -126,7 +123,6 @@ export function digests(bench: () => Bench): void {
   });
 
   test('tries a digest again with the same events, whatever came meanwhile', async () => {
-    const { store } = bench();
     const ids = await acceptMany(2);
     const [claimed] = await claimDue(store);
     await store.record([resultOf(claimed!, retry)]);
@@ -136,7 +132,6 @@ export function digests(bench: () => Bench): void {
   });
 
   test('rescues a digest as it was, with one unknown attempt', async () => {
-    const { store, home } = bench();
     const ids = await acceptMany(3);
     await claimDue(store, t0 + 1);
     await store.close();
@@ -153,7 +148,6 @@ export function digests(bench: () => Bench): void {
   });
 
   test('claims no further digest in one go once it has a thousand deliveries', async () => {
-    const { store } = bench();
     const came = Array.from({ length: 1500 }, () =>
       arrival({}, { deliveries: [inGroup({ groupMax: 100 })] }),
     );
@@ -166,7 +160,6 @@ export function digests(bench: () => Bench): void {
   });
 
   test('puts off a digest that was never attempted: it is none any more, and others may join what becomes of it', async () => {
-    const { store } = bench();
     const ids = await acceptMany(2);
     const [claimed] = await claimDue(store);
     await store.defer([{ deliveryId: claimed!.delivery.id, attempt: 1, claimedAt: t0, until: t0 + day }], t0);
@@ -178,7 +171,6 @@ export function digests(bench: () => Bench): void {
   });
 
   test('begins a digest with its first delivery also where what became due last comes first', async () => {
-    const { store } = bench();
     const ids = await acceptMany(3, { groupMax: 2 });
     const query = { lane: 'slack #hiring', now: t0, limit: 1, untriedFirst: true };
     const [first] = await store.claim(query);
@@ -188,7 +180,6 @@ export function digests(bench: () => Bench): void {
   });
 
   test('replays a digest whole, whichever of its deliveries is named', async () => {
-    const { store } = bench();
     const ids = await acceptMany(3);
     const [claimed] = await claimDue(store);
     await store.record([resultOf(claimed!, unknown)]);
@@ -218,7 +209,6 @@ export function digests(bench: () => Bench): void {
   });
 
   test('never puts a replay into a digest that it was not in', async () => {
-    const { store } = bench();
     const single = await accept({ group: null, groupMax: null });
     const [claimed] = await claimDue(store);
     await store.record([resultOf(claimed!, rejected)]);
@@ -229,7 +219,6 @@ export function digests(bench: () => Bench): void {
   });
 
   test('discards one delivery before its digest is begun, and all of them after', async () => {
-    const { store } = bench();
     const ids = await acceptMany(4);
     await store.discard([ids[1]!], t0, person);
     const [claimed] = await claimDue(store);
@@ -245,7 +234,6 @@ export function digests(bench: () => Bench): void {
   });
 
   test('keeps a digest and its story for its later events when its first is pruned', async () => {
-    const { store } = bench();
     const [first, ...rest] = [await accept(), await accept({}, t0 + 9), await accept({}, t0 + 9)];
     const [claimed] = await claimDue(store);
     const result = resultOf(claimed!, delivered, { thread: 'k' });
@@ -262,7 +250,6 @@ export function digests(bench: () => Bench): void {
   });
 
   test('keeps the config that a digest was replayed under until its last event is pruned', async () => {
-    const { store, home } = bench();
     const other = await home.open();
     await other.saveConfig({ id: 'cfg_replayed', source: {}, savedAt: t0 });
     const [first] = [await accept(), await accept({}, t0 + 9)];
@@ -278,7 +265,6 @@ export function digests(bench: () => Bench): void {
   });
 
   test('prunes events of two digests that go out under each other', async () => {
-    const { store } = bench();
     const [first, second] = [{ dueAt: t0 + 1 }, { dueAt: t0 + 2 }];
     const other = { group: 'h' };
     await store.accept(arrival({}, { deliveries: [inGroup(first), inGroup({ ...second, ...other })] }));

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { PlannedDelivery } from '../../src/model.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
 import { mentionsOf } from '../../src/support/candidate-traces.ts';
-import type { Bench } from './store.ts';
+import { home, store } from './store-bench.ts';
 import {
   arrival,
   claimDue,
@@ -23,20 +23,19 @@ const kept = 'kept-0123456789';
 const inDigest = (changes: Partial<PlannedDelivery> = {}) =>
   planned({ group: 'g', groupMax: 10, lane: 'mail', ...changes });
 
-export function forgetting(bench: () => Bench): void {
+export function forgetting(): void {
   const accept = (candidateId: string, deliveries: PlannedDelivery[], changes: object = {}) =>
-    bench().store.accept(arrival({ candidateId, ...changes }, { deliveries }));
+    store.accept(arrival({ candidateId, ...changes }, { deliveries }));
   const eventIdsOf = async () =>
-    (await bench().store.events({ candidates: { ids: [gone] } })).map(({ event }) => event.id);
+    (await store.events({ candidates: { ids: [gone] } })).map(({ event }) => event.id);
   const forget = async (eventIds?: string[]) =>
-    bench().store.forget(
+    store.forget(
       { candidateId: gone, eventIds: eventIds ?? (await eventIdsOf()), mentions: mentionsOf(gone, [20970]) },
       t0 + day,
       { ...person, note: 'they asked for it' },
     );
   /** Carries out what is due in a lane, with everything that a tool may say about the candidate. */
   const carryOut = async (lane: string, outcome: Outcome = delivered) => {
-    const { store } = bench();
     const claimed = await claimDue(store, t0, lane);
     const said = { ...outcome, ...('detail' in outcome && { detail: `No ${gone}.` }) };
     const results = claimed.map((one) => {
@@ -49,7 +48,6 @@ export function forgetting(bench: () => Bench): void {
   };
 
   test('erases all that is about a candidate, and keeps what is about others', async () => {
-    const { store, home } = bench();
     await accept(gone, [planned(), inDigest(), inDigest({ lane: 'dead' })], {
       correlationId: `first of ${gone}`,
     });
@@ -110,7 +108,7 @@ export function forgetting(bench: () => Bench): void {
   });
 
   const refuse = (body: string) =>
-    bench().store.keepRejected(
+    store.keepRejected(
       { receivedAt: t0, address: '192.0.2.1', correlationId: null, status: 422, faults: [], body },
       20,
     );
@@ -133,18 +131,17 @@ export function forgetting(bench: () => Bench): void {
     for (const body of [...bodies, ...others]) await refuse(body);
     const event = { at: t0, from: '192.0.2.1', reason: 'address', testId: 1, status: 'Canceled' } as const;
     const whole = { ...event, candidateNumericalId: null, correlationId: null, attempts: 1, raw: '{}' };
-    await bench().store.keepRefusedEvents([
+    await store.keepRefusedEvents([
       { ...whole, id: 'rej_a', candidateId: gone },
       { ...whole, id: 'rej_b', candidateId: 'b', raw: '{"candidateNumericalId":20970}' },
       { ...whole, id: 'rej_c', candidateId: 'c', raw: '{"candidateNumericalId":209701}' },
     ]);
     expect(await forget()).toMatchObject({ done: true, rejected: bodies.length + 2 });
-    expect(await bench().store.refusedEvents({})).toMatchObject([{ id: 'rej_c' }]);
-    expect((await bench().store.rejectedRequests({})).map(({ body }) => body).toReversed()).toEqual(others);
+    expect(await store.refusedEvents({})).toMatchObject([{ id: 'rej_c' }]);
+    expect((await store.rejectedRequests({})).map(({ body }) => body).toReversed()).toEqual(others);
   });
 
   test("takes the candidate out of what tools answered to others' deliveries", async () => {
-    const { store } = bench();
     const other = await accept(kept, [planned()]);
     const [claimed] = await claimDue(store);
     const message = { candidateNumericalId: 20970, text: 'Candidate 20970' };
@@ -161,7 +158,6 @@ export function forgetting(bench: () => Bench): void {
   });
 
   test('leaves nothing that a repeat of an erased event would be counted by', async () => {
-    const { store } = bench();
     await accept(gone, [planned()], { correlationId: 'same' });
     await forget();
     expect(await accept(gone, [planned()], { correlationId: 'same' })).toMatchObject({ duplicate: false });
@@ -169,7 +165,6 @@ export function forgetting(bench: () => Bench): void {
   });
 
   test('waits for what is being sent, and for events that the caller has not seen', async () => {
-    const { store } = bench();
     const { eventId } = await accept(gone, [planned()]);
     const [claimed] = await claimDue(store);
     expect(await forget()).toEqual({ done: false, unexpected: null, underWay: [claimed!.delivery.id] });
@@ -181,7 +176,6 @@ export function forgetting(bench: () => Bench): void {
   });
 
   test('waits for a digest that is tried again with others in it, so that these get nothing twice', async () => {
-    const { store } = bench();
     await accept(gone, [inDigest()]);
     await accept(kept, [inDigest()]);
     const [claimed] = await claimDue(store, t0, 'mail');

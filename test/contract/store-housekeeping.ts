@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PruneMark } from '../../src/store/store.ts';
-import type { Bench } from './store.ts';
+import { home, store } from './store-bench.ts';
 import {
   arrival,
   carriedOut,
@@ -20,9 +20,8 @@ import {
   unknown,
 } from './store-fixtures.ts';
 
-export function housekeeping(bench: () => Bench): void {
+export function housekeeping(): void {
   test('keeps configs, and gives back what was saved first', async () => {
-    const { store } = bench();
     const source = { rules: [{ name: 'a "quoted" one', when: {} }], catalog: null };
     await store.saveConfig({ id: 'cfg_a', source, savedAt: t0 });
     await store.saveConfig({ id: 'cfg_a', source, savedAt: t0 + 1 });
@@ -36,7 +35,6 @@ export function housekeeping(bench: () => Bench): void {
   });
 
   test('keeps a config for a command beside the one in force, which stays the latest', async () => {
-    const { store } = bench();
     const [a, b, c] = ['cfg_a', 'cfg_b', 'cfg_c'].map((id) => ({ id, source: { id } }));
     await store.saveConfig({ ...b!, savedAt: t0 + 1 });
     for (const one of [a!, b!, c!]) await store.keepConfig({ ...one, savedAt: t0 + 2 });
@@ -45,7 +43,6 @@ export function housekeeping(bench: () => Bench): void {
   });
 
   test('keeps what each replica says of itself, newest first', async () => {
-    const { store } = bench();
     expect(await store.replicaStates()).toEqual([]);
     const config = { id: configId, file: 'a.yaml', since: t0, refused: null, waiting: ['store.url'] };
     const sinks = [{ name: 'slack', connector: 'slack' }];
@@ -62,7 +59,6 @@ export function housekeeping(bench: () => Bench): void {
   });
 
   test('knows what came today, and since when the oldest delivery waits', async () => {
-    const { store } = bench();
     expect(await store.waiting(t0)).toEqual({
       eventsToday: 0,
       rejectedToday: 0,
@@ -95,7 +91,6 @@ export function housekeeping(bench: () => Bench): void {
   });
 
   test('prunes old events whose deliveries are all over, with all that belongs to them', async () => {
-    const { store } = bench();
     const came = arrival({ correlationId: 'first' }, { deliveries: [planned(), planned(), planned()] });
     const { eventId } = await store.accept(came);
     const { candidateId } = came.event;
@@ -119,7 +114,6 @@ export function housekeeping(bench: () => Bench): void {
   });
 
   test('never prunes an event with a delivery that is on its way, or that a person has to decide about', async () => {
-    const { store } = bench();
     const [, , dead] = await carriedOut(store, [retry, unknown, rejected]);
     const [sending] = idsOf(await store.accept(arrival()));
     await claimDue(store);
@@ -133,7 +127,6 @@ export function housekeeping(bench: () => Bench): void {
   });
 
   test('counts the age of an event from the end of its last delivery, not from when it came', async () => {
-    const { store } = bench();
     await store.accept(arrival({}, { deliveries: [planned(), planned({ lane: 'late' })] }));
     const [early] = await claimDue(store);
     const [late] = await claimDue(store, t0 + 30 * day, 'late');
@@ -143,7 +136,6 @@ export function housekeeping(bench: () => Bench): void {
   });
 
   test('prunes in steps of the given size, oldest first', async () => {
-    const { store } = bench();
     await carriedOut(store, [delivered], t0 + 2);
     const [, newest] = await carriedOut(store, [delivered, delivered], t0 + 3);
     await store.accept(arrival({ receivedAt: t0 }, { deliveries: [] }));
@@ -156,7 +148,6 @@ export function housekeeping(bench: () => Bench): void {
   });
 
   test('looks in each step at what comes after the last, however much of it stays', async () => {
-    const { store } = bench();
     await carriedOut(store, [rejected, rejected, delivered, rejected, delivered]);
     const counts: number[] = [];
     let after: PruneMark | undefined | null;
@@ -170,7 +161,6 @@ export function housekeeping(bench: () => Bench): void {
   });
 
   test('still knows a later event of the same content after the first is pruned', async () => {
-    const { store } = bench();
     const first = arrival({}, { deliveries: [] });
     const { candidateId } = first.event;
     const second = arrival({ candidateId, correlationId: 'second', receivedAt: t0 + 2 * day });
@@ -182,7 +172,6 @@ export function housekeeping(bench: () => Bench): void {
   });
 
   test('removes old configs with the last event and replay that used them', async () => {
-    const { store, home } = bench();
     const other = await home.open();
     const save = (id: string, savedAt: number) => other.saveConfig({ id, source: {}, savedAt });
     await Promise.all([save('cfg_event', t0), save('cfg_replay', t0), save('cfg_unused', t0)]);
@@ -210,14 +199,12 @@ export function housekeeping(bench: () => Bench): void {
   });
 
   test('keeps the newest token under an id, for every process', async () => {
-    const { store, home } = bench();
     expect(await store.token('a')).toBeNull();
     for (const sealed of ['first', 'second']) await store.keepToken({ id: 'a', sealed, keptAt: t0 });
     expect(await (await home.open()).token('a')).toBe('second');
   });
 
   test('keeps the last sign of life, for every process', async () => {
-    const { store, home } = bench();
     expect(await store.signOfLife()).toBeNull();
     const signs = [
       { seenAt: t0, doubt: null },

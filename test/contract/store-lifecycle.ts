@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { PlannedDelivery } from '../../src/model.ts';
 import type { Attempt } from '../../src/model/outcomes.ts';
-import type { Claim, Store } from '../../src/store/store.ts';
-import type { Bench } from './store.ts';
+import type { Claim } from '../../src/store/store.ts';
+import { store } from './store-bench.ts';
 import {
   arrival,
   configId,
@@ -69,12 +69,12 @@ type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
 /** What the store said or has, and what it should. */
 type Compared = readonly [actual: unknown, expected: unknown];
 
-export function lifecycle(bench: () => Bench, numRuns: number): void {
+export function lifecycle(numRuns: number): void {
   test('does in every order of operations what the plainest model does', async () => {
     let run = 0;
     const property = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
       run += 1;
-      const both = new Both(bench().store, `run-${run}`);
+      const both = new Both(`run-${run}`);
       try {
         for (const one of steps) {
           const [actual, expected] = await both.take(one);
@@ -85,7 +85,7 @@ export function lifecycle(bench: () => Bench, numRuns: number): void {
       } finally {
         await both.empty();
       }
-      expect([await bench().store.events({}), await bench().store.notices({})]).toEqual([[], []]);
+      expect([await store.events({}), await store.notices({})]).toEqual([[], []]);
     });
     await fc.assert(property, runs(numRuns));
   });
@@ -95,7 +95,6 @@ const byLane = (a: { lane: string }, b: { lane: string }) => (a.lane < b.lane ? 
 
 /** The store and the model, taken through the same steps. */
 class Both {
-  readonly #store: Store;
   readonly #name: string;
   readonly #model = new StoreModel();
   readonly #told = new Map<string, string[]>();
@@ -103,8 +102,7 @@ class Both {
   readonly #rows = new Map<string, Claim['row']>();
   #now = t0;
 
-  constructor(store: Store, name: string) {
-    this.#store = store;
+  constructor(name: string) {
     this.#name = name;
   }
 
@@ -120,7 +118,7 @@ class Both {
         return this.#rescue();
       case 'prune': {
         const before = this.#now - one.ageMs;
-        return [await prune(this.#store, before), this.#model.prune(before)];
+        return [await prune(store, before), this.#model.prune(before)];
       }
       case 'apply':
         await this.#apply(one);
@@ -131,16 +129,16 @@ class Both {
       default:
         await this.#change(one);
     }
-    const lanes = (await this.#store.lanes()).map(({ seq: _, ...head }) => head);
+    const lanes = (await store.lanes()).map(({ seq: _, ...head }) => head);
     return [lanes.toSorted(byLane), this.#model.lanes().toSorted(byLane)];
   }
 
   /** Every event and notice with all that belongs to it. */
   async all(): Promise<Compared> {
-    const notices = await this.#store.notices({ limit: 1000 });
-    const raised = await Promise.all(notices.toReversed().map((one) => this.#store.notice(one.notice.id)));
-    const stories = await this.#store.events({ limit: 1000 });
-    const details = await Promise.all(stories.toReversed().map(({ event }) => this.#store.event(event.id)));
+    const notices = await store.notices({ limit: 1000 });
+    const raised = await Promise.all(notices.toReversed().map((one) => store.notice(one.notice.id)));
+    const stories = await store.events({ limit: 1000 });
+    const details = await Promise.all(stories.toReversed().map(({ event }) => store.event(event.id)));
     return [
       [details, raised],
       [this.#model.details(), this.#model.noticeDetails()],
@@ -149,11 +147,11 @@ class Both {
 
   /** So that the next run begins with nothing. */
   async empty(): Promise<void> {
-    await this.#store.rescue(this.#now, 0);
-    const open = await this.#store.deliveries({ states: ['pending', 'held', 'dead'] });
+    await store.rescue(this.#now, 0);
+    const open = await store.deliveries({ states: ['pending', 'held', 'dead'] });
     const ids = open.map(({ id }) => id);
-    await this.#store.discard(ids, this.#now, person);
-    await prune(this.#store, this.#now + minute);
+    await store.discard(ids, this.#now, person);
+    await prune(store, this.#now + minute);
   }
 
   async #accept(one: StepOf<'accept'>): Promise<Compared> {
@@ -171,7 +169,7 @@ class Both {
       },
     );
     const expected = this.#model.accept(came);
-    const { claims, ...rest } = await this.#store.accept(came);
+    const { claims, ...rest } = await store.accept(came);
     const actual = { ...rest, claims: claims.map((begun) => begun && this.#withoutRow(begun)) };
     // A store may still remember the correlation id of an event that was pruned.
     return [
@@ -185,12 +183,12 @@ class Both {
   async #raise(one: StepOf<'raise'>): Promise<Compared> {
     const raised = notice({ cause: `${this.#name}-${one.cause}`, raisedAt: this.#now });
     const came = { notice: raised, configId, deliveries: [this.#planned(one.plan)], quietMs: windowMs };
-    return [await this.#store.raise(came), this.#model.raise(came)];
+    return [await store.raise(came), this.#model.raise(came)];
   }
 
   async #claim(one: StepOf<'claim'>): Promise<Compared> {
     const query = { ...one, now: this.#now };
-    const actual = (await this.#store.claim(query)).map((begun) => this.#withoutRow(begun));
+    const actual = (await store.claim(query)).map((begun) => this.#withoutRow(begun));
     const contents = actual.map(({ events }) => events.map(({ id }) => id));
     const asEver = actual.map((claimed, index) => this.#toldBefore(claimed, contents[index]!));
     return [
@@ -215,7 +213,7 @@ class Both {
   async #rescue(): Promise<Compared> {
     const interrupted = { outcome: 'unknown', reason: 'unexpected', detail: expect.any(String) } as const;
     const attempt = (number: number): Attempt => ({ number, startedAt: 0, endedAt: 0, outcome: interrupted });
-    return [await this.#store.rescue(this.#now, 0), this.#model.rescue(this.#now, attempt)];
+    return [await store.rescue(this.#now, 0), this.#model.rescue(this.#now, attempt)];
   }
 
   async #change(one: StepOf<'record' | 'defer' | 'replay' | 'discard' | 'resend'>): Promise<void> {
@@ -231,16 +229,16 @@ class Both {
       const until = this.#now + one.byMs;
       const carrier = this.#model.find(id)?.carrier ?? id;
       const { attempts: attempt = 0, startedAt: claimedAt = 0 } = this.#model.find(id) ?? {};
-      await this.#store.defer([{ deliveryId: id, attempt, claimedAt, until }], this.#now);
+      await store.defer([{ deliveryId: id, attempt, claimedAt, until }], this.#now);
       this.#model.defer(id, until, this.#now);
       // Never attempted, it is no digest any more, and what becomes of its events may go in others.
       if (this.#model.find(id)?.carrier === null) this.#told.delete(carrier);
     } else if (one.op === 'replay' || one.op === 'resend') {
       const to = this.#planned(one.plan);
-      await this.#store[one.op]([{ deliveryId: id, configId, planned: to }], this.#now, person);
+      await store[one.op]([{ deliveryId: id, configId, planned: to }], this.#now, person);
       this.#model[one.op](id, configId, to, this.#now);
     } else {
-      await this.#store.discard([id], this.#now, person);
+      await store.discard([id], this.#now, person);
       this.#model.discard(id, this.#now);
     }
   }
@@ -251,7 +249,7 @@ class Both {
     const place = picked % events.length;
     const deliveries = plans.map((one) => ({ ...this.#planned(one), rule: 'late' }));
     const eventId = events[place]!.arrival.event.id;
-    await this.#store.apply([{ eventId, configId, deliveries }], this.#now, person);
+    await store.apply([{ eventId, configId, deliveries }], this.#now, person);
     this.#model.apply(place, configId, deliveries);
   }
 
@@ -263,7 +261,7 @@ class Both {
     const result = resultOf({ delivery, claimedAt: kept.startedAt, row }, one.outcome, {
       progress: [one.pick],
     });
-    await this.#store.record([result]);
+    await store.record([result]);
     this.#model.record(id, result);
   }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { PlannedDelivery } from '../../src/model.ts';
 import type { RaisedNotice } from '../../src/model/notices.ts';
 import type { Outcome, Rejected } from '../../src/model/outcomes.ts';
-import type { Bench } from './store.ts';
+import { home, store } from './store-bench.ts';
 import {
   arrival,
   carriedOut,
@@ -26,9 +26,8 @@ const hour = 60 * minute;
 
 const ofSink = (raisedAt: number, sink = 'slack') => notice({ cause: `dead ${sink}`, raisedAt });
 
-export function notices(bench: () => Bench): void {
+export function notices(): void {
   test('knows of which troubles nobody was told yet that they are over', async () => {
-    const { store, home } = bench();
     const told = [
       notice({ alert: 'paused', sink: 'slack' }),
       notice({ alert: 'dead', sink: 'slack' }),
@@ -44,11 +43,10 @@ export function notices(bench: () => Bench): void {
     expect(await other.openTroubles(['paused', 'silence'])).toEqual([told[0], told[5], told[6]]);
   });
 
-  const raise = (raised: RaisedNotice, deliveries: PlannedDelivery[] = [planned()], store = bench().store) =>
-    store.raise({ notice: raised, configId, deliveries, quietMs: hour });
+  const raise = (raised: RaisedNotice, deliveries: PlannedDelivery[] = [planned()], by = store) =>
+    by.raise({ notice: raised, configId, deliveries, quietMs: hour });
 
   test('keeps a notice with its deliveries, whole', async () => {
-    const { store } = bench();
     const raised = notice({ sink: null, detail: `'; drop table notices; -- <!channel>` });
     expect(await raise(raised, [planned(), planned({ action: 1, sink: 'mail', lane: 'mail' })])).toBe(true);
     const detail = await store.notice(raised.id);
@@ -71,7 +69,6 @@ export function notices(bench: () => Bench): void {
   });
 
   test('lists what is dead or held of notices, and nothing of events', async () => {
-    const { store } = bench();
     const [dead, held, open] = [notice(), notice(), notice()];
     await store.accept(arrival());
     for (const one of [dead, held, open]) await raise(one);
@@ -85,7 +82,6 @@ export function notices(bench: () => Bench): void {
   });
 
   test('keeps at most one notice for each cause within the quiet time, over restarts and processes too', async () => {
-    const { store, home } = bench();
     expect(await raise(ofSink(t0))).toBe(true);
     expect(await raise(ofSink(t0 + hour - 1))).toBe(false);
     expect(await raise(ofSink(t0, 'mail'))).toBe(true);
@@ -103,7 +99,6 @@ export function notices(bench: () => Bench): void {
   });
 
   test('gives a claimed delivery with its notice, and records it like any other', async () => {
-    const { store } = bench();
     const raised = notice();
     await raise(raised);
     const [first] = await claimDue(store);
@@ -125,7 +120,6 @@ export function notices(bench: () => Bench): void {
   });
 
   test('never puts notices into a digest', async () => {
-    const { store } = bench();
     const inGroup = planned({ group: 'g', groupMax: 9 });
     await store.accept(arrival({}, { deliveries: [inGroup] }));
     await raise(notice(), [inGroup]);
@@ -136,7 +130,6 @@ export function notices(bench: () => Bench): void {
   });
 
   test('knows when each cause was last told of', async () => {
-    const { store } = bench();
     expect(await store.lastRaised()).toEqual(new Map());
     for (const raisedAt of [t0, t0 + hour, t0 + 2 * hour]) await raise(ofSink(raisedAt));
     await raise(ofSink(t0 + 5, 'mail'));
@@ -148,7 +141,6 @@ export function notices(bench: () => Bench): void {
   });
 
   test('lists notices newest first, and never among events', async () => {
-    const { store } = bench();
     const [old, recent, newest] = [t0, t0 + 1, t0 + 2].map((raisedAt) => notice({ raisedAt }));
     for (const one of [old!, recent!, newest!]) await raise(one);
     const ids = async (filter: Parameters<typeof store.notices>[0]) =>
@@ -165,7 +157,6 @@ export function notices(bench: () => Bench): void {
   });
 
   test('counts, lists, replays and discards deliveries of notices', async () => {
-    const { store } = bench();
     const raised = notice();
     await raise(raised, [planned(), planned()]);
     const claimed = await claimDue(store);
@@ -188,7 +179,6 @@ export function notices(bench: () => Bench): void {
   });
 
   test('prunes old notices whose deliveries are all over', async () => {
-    const { store, home } = bench();
     await store.saveConfig({ id: 'cfg_old', source: {}, savedAt: t0 });
     const over = notice();
     await store.raise({ notice: over, configId: 'cfg_old', deliveries: [planned()], quietMs: hour });
@@ -207,7 +197,6 @@ export function notices(bench: () => Bench): void {
   });
 
   test('sums up by sink what was held since a time, notices apart', async () => {
-    const { store } = bench();
     expect(await store.heldSince(0)).toEqual([]);
     const [first] = await carriedOut(store, [unknown, delivered, unknown, rejected]);
     await carriedOut(store, [unknown], t0 + minute);
@@ -229,7 +218,6 @@ export function notices(bench: () => Bench): void {
   });
 
   test('sums up by sink and cause what went dead since a time, notices apart', async () => {
-    const { store } = bench();
     expect(await store.deadSince(0)).toEqual([]);
     const later: Rejected = { ...rejected, detail: 'The channel is archived.' };
     const [first] = await carriedOut(store, [rejected, delivered, rejected]);
@@ -252,7 +240,6 @@ export function notices(bench: () => Bench): void {
   });
 
   test('counts among the dead what was delivered and missed somebody, until a time', async () => {
-    const { store } = bench();
     await store.accept(arrival({}, { deliveries: [planned(), planned({ action: 1 })] }));
     const [missed, whole] = await claimDue(store);
     const note = 'Left out: "robin".';
@@ -275,7 +262,6 @@ export function notices(bench: () => Bench): void {
   });
 
   test('tells causes apart: by the reason, and by the rule and action where the tool refused what they send', async () => {
-    const { store } = bench();
     const dead = async (outcome: Outcome, changes: Partial<PlannedDelivery> = {}) => {
       await store.accept(arrival({}, { deliveries: [planned(changes)] }));
       const claimed = await claimDue(store);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { type EventSearch, type EventStory, isFound, StoreUnavailable } from '../../src/store/store.ts';
 import { languages } from '../../src/words/wording.ts';
-import type { Bench } from './store.ts';
+import { home, store } from './store-bench.ts';
 import {
   arrival,
   carriedOut,
@@ -20,9 +20,8 @@ import {
   unknown,
 } from './store-fixtures.ts';
 
-export function reading(bench: () => Bench): void {
+export function reading(): void {
   test('shows the last attempts at a sink, newest first, and what they were for', async () => {
-    const { store } = bench();
     const mail = planned({ sink: 'mail', lane: 'mail' });
     for (const candidateId of ['ann', 'bob'])
       await store.accept(arrival({ candidateId }, { deliveries: [planned(), mail] }));
@@ -42,7 +41,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('tells how long what is pending has waited, the newest event, its size, and what waits to be written', async () => {
-    const { store } = bench();
     const { oldestTransactionMs, ...empty } = await store.vitals(t0 + 9 * day);
     expect(oldestTransactionMs === null).toBe(store.leases === null);
     expect(empty).toEqual({
@@ -74,7 +72,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('counts the events of a time by test and status, and their deliveries by sink and state', async () => {
-    const { store } = bench();
     const mail = planned({ sink: 'mail', lane: 'mail' });
     await store.accept(arrival({ receivedAt: t0 - 1, testId: 1 }, { deliveries: [] }));
     await store.accept(arrival({ receivedAt: t0, testId: 2 }, { deliveries: [planned(), mail] }));
@@ -99,7 +96,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('counts events and ended deliveries of each day, with how long they took, until they are pruned', async () => {
-    const { store } = bench();
     const came = arrival({ receivedAt: t0 });
     await store.accept(came);
     // A duplicate is no event.
@@ -125,7 +121,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('finds the events that have all that is asked for, page by page', async () => {
-    const { store } = bench();
     const mail = planned({ sink: 'mail', lane: 'mail', rule: 'other' });
     for (let n = 0; n < 24; n += 1) {
       const event = {
@@ -171,7 +166,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('finds events by a correlation id: their own or that of a repeat, however many came since', async () => {
-    const { store } = bench();
     const [first, second] = [arrival({ correlationId: 'shared' }), arrival({ correlationId: 'shared' })];
     for (const one of [first, second]) await store.accept(one);
     const { candidateId } = first.event;
@@ -197,7 +191,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('knows whom a person means by an id, a number or the beginning of an id', async () => {
-    const { store } = bench();
     const guid = '6f1c2d3e4a5b4c6d8e7f0a1b2c3d4e5f';
     for (const [candidateId, candidateNumericalId, status] of [
       [guid, 20970, 'Completed'],
@@ -243,7 +236,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('counts what a search finds as far as it is asked to, and knows what stands beside an event', async () => {
-    const { store } = bench();
     const came = [1, 2, 1, 2, 1].map((testId, n) => arrival({ testId, receivedAt: t0 + (n >> 1) }));
     for (const one of came) await store.accept(one);
     expect(await store.matches({}, 5)).toEqual({ count: 5, isAll: true });
@@ -264,7 +256,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('lists events newest first, with their deliveries', async () => {
-    const { store } = bench();
     const came = [arrival(), arrival({}, { deliveries: [planned(), planned()] }), arrival()];
     await Promise.all(came.map((one) => store.accept(one)));
     const stories = await store.events({ limit: 2 });
@@ -277,7 +268,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('finds events by time, status and candidate, alone and together', async () => {
-    const { store } = bench();
     const came = {
       old: arrival({ receivedAt: t0 }),
       canceled: arrival({ receivedAt: t0 + 1, status: 'Canceled' }),
@@ -301,7 +291,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('lists events page by page, also where many came in one millisecond', async () => {
-    const { store } = bench();
     const came = [t0 + 1, t0, t0, t0, t0 - 1].map((receivedAt) => arrival({ receivedAt }));
     for (const one of came) await store.accept(one);
     const ids = async (filter: Parameters<typeof store.events>[0]) =>
@@ -318,7 +307,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('knows no event and no delivery by an id that was never given', async () => {
-    const { store } = bench();
     expect(await store.event('evt_nobody')).toBeNull();
     expect(await store.delivery('dlv_nobody_1')).toBeNull();
     expect(await store.delivery('nonsense')).toBeNull();
@@ -327,7 +315,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('lists deliveries by state, oldest first, by sink and time, page by page', async () => {
-    const { store } = bench();
     const [dead1, , held] = await carriedOut(store, [rejected, delivered, unknown]);
     const [dead2] = await carriedOut(store, [rejected], t0 + day);
     const ids = async (filter: Parameters<typeof store.deliveries>[0]) =>
@@ -343,7 +330,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('counts deliveries by sink and state', async () => {
-    const { store } = bench();
     expect(await store.counts()).toEqual([]);
     const none = { pending: 0, sending: 0, delivered: 0, dead: 0, held: 0, discarded: 0 };
     const mail = planned({ sink: 'mail', lane: 'mail' });
@@ -356,7 +342,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('knows when the newest event came', async () => {
-    const { store } = bench();
     expect(await store.lastEventAt()).toBeNull();
     await store.accept(arrival({ receivedAt: t0 + 5 }));
     await store.accept(arrival({ receivedAt: t0 + 3 }));
@@ -368,14 +353,12 @@ export function reading(bench: () => Bench): void {
   });
 
   test('sees at once what another process wrote', async () => {
-    const { store, home } = bench();
     const other = await home.open();
     const { eventId } = await store.accept(arrival());
     expect(await other.event(eventId)).toEqual(await store.event(eventId));
   });
 
   test('finishes the writes under way when closed, and takes no more', async () => {
-    const { store, home } = bench();
     const writes = Array.from({ length: 50 }, () => store.accept(arrival()));
     await store.close();
     await store.close();
@@ -387,6 +370,6 @@ export function reading(bench: () => Bench): void {
   });
 
   test('says that it can be written', async () => {
-    await expect(bench().store.probe()).resolves.toBeUndefined();
+    await expect(store.probe()).resolves.toBeUndefined();
   });
 }

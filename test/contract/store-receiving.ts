@@ -4,7 +4,7 @@ import { candidateKey } from '../../src/store/rows.ts';
 import type { RefusedEvents, WholeRefusedEvent } from '../../src/model/notices.ts';
 import type { Acceptance } from '../../src/store/store.ts';
 import { seeded } from '../faults/random.ts';
-import type { Bench } from './store.ts';
+import { home, store } from './store-bench.ts';
 import { arrival, claimDue, configId, day, idsOf, person, planned, t0 } from './store-fixtures.ts';
 import { StoreModel } from './store-model.ts';
 
@@ -66,9 +66,8 @@ function keptFrom(from: string, changes: Partial<WholeRefusedEvent> = {}): Whole
   };
 }
 
-export function receiving(bench: () => Bench): void {
+export function receiving(): void {
   test('finds a candidate by a number that came with a repeat alone, and keeps one that came before', async () => {
-    const { store } = bench();
     const come = (candidateNumericalId: number | null) =>
       store.accept(arrival({ candidateId: 'dana', candidateNumericalId }));
     expect((await come(null)).duplicate).toBe(false);
@@ -78,7 +77,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('takes an event in by hand with a line in the audit, and not where there is one of its content', async () => {
-    const { store, home } = bench();
     const content = { candidateId: '77', testId: 1, status: 'Completed' } as const;
     const byHand = { action: 'reconcile', by: person } as const;
     expect(await store.haveCome([content])).toEqual([false]);
@@ -115,7 +113,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('counts refused events by reason and source, until they are put away', async () => {
-    const { store, home } = bench();
     await store.keepRefused([refusal('a', { first: t0 + 2, last: t0 + 3, count: 4 })]);
     const other = await home.open();
     const more = [refusal('a'), refusal('b'), refusal('a', { reason: 'store', last: t0 + 9 })];
@@ -135,7 +132,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('keeps 50 sources of refused events for each reason, and the sum of all others', async () => {
-    const { store } = bench();
     const flood = Array.from({ length: 80 }, (_, n) => refusal(`198.51.100.${n}`));
     await store.keepRefused(flood.slice(0, 30));
     await store.keepRefused([...flood, refusal('a', { reason: 'token' })]);
@@ -146,7 +142,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('keeps a refused event whole and once, until it is put away with what was counted of it', async () => {
-    const { store, home } = bench();
     const other = await home.open();
     const [first, second] = [
       keptFrom('a'),
@@ -180,7 +175,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('keeps 50 refused events of a source and 1000 in all; the oldest of the busiest goes first', async () => {
-    const { store } = bench();
     const ofOne = Array.from({ length: 60 }, () => keptFrom('busy'));
     const alone = keptFrom('alone', { id: 'rej_0' });
     await store.keepRefusedEvents([alone, ...ofOne]);
@@ -197,7 +191,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('keeps an event with its deliveries, whole', async () => {
-    const { store } = bench();
     const deliveries = [
       planned(),
       planned({ action: 1, sink: 'mail', connector: 'email', lane: 'mail', group: 'g', groupMax: 5 }),
@@ -222,13 +215,11 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('keeps an event that no action follows', async () => {
-    const { store } = bench();
     const { eventId } = await store.accept(arrival({}, { deliveries: [] }));
     expect((await store.event(eventId))?.deliveries).toEqual([]);
   });
 
   test('keeps hostile strings as they are', async () => {
-    const { store } = bench();
     const candidateId = `'; drop table events; -- <!channel> =1+1 \r\n \u202E 𝒜 "$1" ?1`;
     const { eventId } = await store.accept(arrival({ candidateId, candidateNumericalId: null }));
     const detail = await store.event(eventId);
@@ -237,7 +228,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('takes the same content under the same correlation id as a retry, however late', async () => {
-    const { store } = bench();
     const first = arrival();
     await store.accept(first);
     const retry = arrival({ ...first.event, id: 'evt_retry', receivedAt: t0 + 400 * day });
@@ -249,7 +239,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('takes the same content under another correlation id, or none, as a duplicate within the window', async () => {
-    const { store } = bench();
     const first = arrival();
     await store.accept(first);
     const { candidateId } = first.event;
@@ -262,7 +251,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('counts the window from the event, not from its last duplicate', async () => {
-    const { store } = bench();
     const first = arrival();
     await store.accept(first);
     const { candidateId } = first.event;
@@ -272,7 +260,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('takes both variants of the payload as one content', async () => {
-    const { store } = bench();
     const first = arrival({ candidateNumericalId: 7 });
     await store.accept(first);
     const other = arrival({ candidateId: first.event.candidateId, candidateNumericalId: null });
@@ -280,7 +267,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('takes another test or another status as another content', async () => {
-    const { store } = bench();
     const { event } = arrival();
     await store.accept(arrival(event));
     const otherTest = await store.accept(arrival({ candidateId: event.candidateId, testId: 2 }));
@@ -289,7 +275,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('tells candidates apart that a short key takes for one', async () => {
-    const { store } = bench();
     const [one, other] = ['candidate-5hexe', 'candidate-d777h'];
     expect(candidateKey(one)).toBe(candidateKey(other));
     await store.accept(arrival({ candidateId: one }));
@@ -298,7 +283,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('knows the retry of a duplicate by its correlation id, also after the window', async () => {
-    const { store } = bench();
     const first = arrival();
     await store.accept(first);
     const { candidateId } = first.event;
@@ -308,7 +292,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('counts a retry on the event that it repeats, also where a later one has the same content', async () => {
-    const { store } = bench();
     const first = arrival();
     const second = arrival({ candidateId: first.event.candidateId, receivedAt: t0 + 2 * day });
     await store.accept(first);
@@ -321,7 +304,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('takes the same correlation id with other content as a new event, and says so', async () => {
-    const { store } = bench();
     await store.accept(arrival({ correlationId: 'shared' }));
     const other = arrival({ correlationId: 'shared' });
     expect(await store.accept(other)).toMatchObject({ duplicate: false, correlationReused: true });
@@ -330,7 +312,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('notices a correlation id with other content after a restart', async () => {
-    const { store, home } = bench();
     await store.accept(arrival({ correlationId: 'shared' }));
     await store.close();
     const reopened = await home.open();
@@ -338,7 +319,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('makes one event of twins in the same moment', async () => {
-    const { store } = bench();
     const twins = Array.from({ length: 20 }, (_, index) =>
       arrival({ candidateId: 'twin', correlationId: `c${index % 3}` }),
     );
@@ -349,7 +329,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('decides about many at once as if they came one by one', async () => {
-    const { store } = bench();
     const random = seeded(1);
     const oneOf = (count: number) => Math.floor(random() * count);
     const many = Array.from({ length: 200 }, () =>
@@ -375,7 +354,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('makes one event of twins that come in through two processes', async () => {
-    const { store, home } = bench();
     const other = await home.open();
     const acceptances = await Promise.all(
       [store, other, store, other].map((one) => one.accept(arrival({ candidateId: 'twin' }))),
@@ -385,7 +363,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('shows a duplicate on its event, and does nothing else for it', async () => {
-    const { store } = bench();
     const first = arrival();
     const acceptance = await store.accept(first);
     const { candidateId } = first.event;
@@ -402,7 +379,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('refuses an event under a config that was never saved, without failing its neighbours', async () => {
-    const { store } = bench();
     const good = [arrival(), arrival()];
     const [first, bad, last] = await Promise.allSettled([
       store.accept(good[0]!),
@@ -416,7 +392,6 @@ export function receiving(bench: () => Bench): void {
   });
 
   test('keeps the newest of the rejected requests', async () => {
-    const { store } = bench();
     await Promise.all([1, 2, 3, 4, 5].map((n) => store.keepRejected(rejectedRequest(n), 3)));
     const kept = await store.rejectedRequests({});
     expect(kept).toMatchObject([5, 4, 3].map(rejectedRequest));
