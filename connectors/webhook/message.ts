@@ -96,7 +96,7 @@ export const json = 'application/json';
 const form = 'application/x-www-form-urlencoded';
 
 /** Whether a body of this type can be made of a map or list. */
-export const canCarry = (contentType: string, body: object | null): boolean =>
+const canCarry = (contentType: string, body: object | null): boolean =>
   isJson(contentType) || (typeOf(contentType) === form && isMap(body as Json));
 
 export const isJson = (contentType: string): boolean => /[/+]json$/.test(typeOf(contentType));
