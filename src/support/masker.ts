@@ -14,7 +14,8 @@ const switches = new Set(['true', 'false', 'null', 'none']);
  * one that begins or ends with a digit is another one where there is a further digit, and none is cut off.
  */
 export function masker(secrets: Iterable<string>, { mark = '***', whole = false } = {}): Mask {
-  const all = [...secrets].flatMap(withParts).flatMap((secret) => formsOf(secret, whole));
+  const parts = distinct([...secrets].flatMap(withParts));
+  const all = parts.flatMap((secret) => formsOf(secret, whole));
   const forms = [...new Map(all.map((form) => [`${form.anyCase} ${form.text}`, form])).values()];
   if (forms.length === 0) return (text) => text;
   const mayHave = mayHaveOneOf(forms.map(({ head }) => head));
@@ -55,7 +56,8 @@ interface Form {
 function formsOf(secret: string, whole: boolean): Form[] {
   const trimmed = secret.trim();
   if (trimmed.length < shortestSecret || switches.has(trimmed)) return [];
-  const written = [
+  // Most secrets are written alike in all these ways.
+  const written = distinct([
     secret,
     trimmed,
     JSON.stringify(secret).slice(1, -1),
@@ -63,14 +65,14 @@ function formsOf(secret: string, whole: boolean): Form[] {
     // A header and a subject have it in one line, and an address without its breaks.
     ...[/\p{Cc}/gu, /\p{Cc}+/gu, /\s*\p{Cc}\s*/gu, /\s+/g].map((breaks) => trimmed.replace(breaks, ' ')),
     trimmed.replace(/\p{Cc}/gu, ''),
-  ];
-  const all = [...written, ...written.map((one) => decoded(one, commonEscapes))];
+  ]);
+  const all = distinct([...written, ...written.map((one) => decoded(one, commonEscapes))]);
   // In forms, a plus is a space, and may become one with those beside it.
   const spelled = all.flatMap((one) => {
     const read = one.replaceAll('+', ' ');
     return [one, read, read.replace(/\s+/g, ' '), one.replaceAll(' ', '+')];
   });
-  const plain = spelled.filter(({ length }) => length >= shortestSecret);
+  const plain = distinct(spelled).filter(({ length }) => length >= shortestSecret);
   return [
     ...plain.map((text) => {
       // Short numbers occur inside ids and times, and short words inside other words.
@@ -88,6 +90,8 @@ function formsOf(secret: string, whole: boolean): Form[] {
     ...base64Forms(trimmed),
   ];
 }
+
+const distinct = (texts: readonly string[]): string[] => [...new Set(texts)];
 
 /** With or without padding. */
 const base64Forms = (secret: string): Form[] =>
