@@ -1,6 +1,7 @@
 import { html, printable, textAt } from '../../src/connector.ts';
-import type { Description } from '../../src/connector.ts';
+import type { Description, Html } from '../../src/connector.ts';
 import { isMap, type Json } from '../../src/model.ts';
+import { type Cell, formatted, kind } from './message.ts';
 
 export const describe: Description<unknown> = {
   starter: {
@@ -19,6 +20,13 @@ export const describe: Description<unknown> = {
   preview(message, receipt) {
     const row = Object.entries(isMap(message['row']) ? message['row'] : {});
     const formats = isMap(message['formats']) ? message['formats'] : {};
+    // Only the keys of an action still say what their values are to become.
+    const kinds = isMap(message['as']) ? message['as'] : {};
+    const cellOf = (header: string, value: Json): Html => {
+      const { cell, format } = formatted(header, value, kind.safeParse(kinds[header]).data);
+      const text = shown(cell, (format ?? formats[header]) === 'date');
+      return html`<td ${typeof cell === 'number' && html`class="number"`}>${text}</td>`;
+    };
     const [, place = ''] = /!\$?[A-Z]+\$?(\d+)/.exec(textAt(receipt ?? {}, 'range')) ?? [];
     const body = html`<div class="table" tabindex="0">
       <table class="cells">
@@ -31,7 +39,7 @@ export const describe: Description<unknown> = {
         <tbody>
           <tr>
             <td>${place}</td>
-            ${row.map(([header, cell]) => html`<td ${typeof cell === 'number' && html`class="number"`}>${shown(cell, formats[header] === 'date')}</td>`)}
+            ${row.map(([header, value]) => cellOf(header, value))}
           </tr>
         </tbody>
       </table>
@@ -49,12 +57,11 @@ export const describe: Description<unknown> = {
 };
 
 /** As the sheet shows a cell. It has times in its own zone, which only it knows: here they are in UTC, and say so. */
-function shown(cell: Json, isDate: boolean): string {
-  if (cell === null) return '';
+function shown(cell: Cell, isDate: boolean): string {
   const [, day, time] =
     (isDate && /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)[.\d]*Z$/.exec(typeof cell === 'string' ? cell : '')) ||
     [];
   if (day !== undefined) return `${day} ${time} UTC`;
   if (typeof cell === 'boolean') return String(cell).toUpperCase();
-  return printable(typeof cell === 'string' ? cell : JSON.stringify(cell));
+  return printable(String(cell));
 }

@@ -95,7 +95,7 @@ export function compose(
  * A value as its cell is to hold it, and as its kind; what is not of it stays as it is. A time stays text: what it is in
  * the sheet depends on the sheet's time zone. `note`: what the delivery tells of it.
  */
-function formatted(
+export function formatted(
   header: string,
   value: Json,
   as: z.infer<typeof kind> | undefined,

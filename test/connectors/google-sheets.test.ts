@@ -32,6 +32,18 @@ describe('as', () => {
   const as = { Received: 'date', Score: 'number', Link: 'link' } as const;
   const received = '2026-07-01T10:00:00Z';
 
+  test('is seen in a preview also of an action that nothing was sent for', () => {
+    const row = { Id: 'a', Received: received, Score: '7.50', Link: 'Ada <https://ats.example/1>' };
+    const shown = (fields: object) =>
+      [...googleSheets.describe!.preview({ ...fields }, null).body.text.matchAll(/<td\s?[^>]*>([^<]*)</g)]
+        .map(([, cell]) => cell)
+        .slice(0, 6);
+    const message = { ...compose({ row, as }, 'dlv_1') };
+    const cells = ['', '', 'a', '2026-07-01 10:00:00 UTC', '7.5', 'Ada'];
+    expect('message' in message && shown(message.message as object)).toEqual(cells);
+    expect(shown({ tab: 'Results', row, as })).toEqual(cells);
+  });
+
   test('writes times of the sheet, numbers and links, in rows added and updated', async () => {
     sandbox.document.timeZone = 'Europe/Berlin';
     const row = { Id: 'a', Received: received, Score: '7.50', Link: '=Ada <https://ats.example/1>' };
