@@ -1,5 +1,6 @@
 import type { KeptRequest } from '../../store/store.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
+import { program } from '../../support/invocation.ts';
 import { printableLines } from '../../support/text.ts';
 import { candidateName, seen } from '../frame/fragments.ts';
 import type { Times } from '../frame/times.ts';
@@ -26,8 +27,14 @@ export const rejectedPage: Page = {
             </section>`
           : html`<section class="card" aria-label="Requests">
               <p class="muted">
-                Nobody was told of these. If the testing service sent one, what it sends has changed, or
-                something on the way changes it. If somebody else did, nothing has to be done.
+                Nobody was told of these. The testing service sends a correlation id with each event. If one
+                is from it, what it sends has changed, or something on the way changes it; if somebody else
+                sent it, nothing has to be done.
+              </p>
+              <p class="muted">
+                Look in the service for what the candidate did, and show this page to whoever runs the
+                connector. Once that is put right, <code>${program} reconcile</code> takes in from an export
+                of the service what is missing.
               </p>
               <ul class="plain spaced">
                 ${requests.map((one) => item(one, times))}
