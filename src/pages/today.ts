@@ -105,7 +105,8 @@ function needs(status: Status, asked: PageRequest): Html | false {
 function unansweredNotice(status: Status): Html | false {
   const words = unansweredWords(status);
   return (
-    words !== '' && html`<p class="notice wait">${words}: <a href="/events?lookups=unanswered">which</a>.</p>`
+    words !== '' &&
+    html`<p class="notice wait">${words}. <a href="/events?lookups=unanswered">See which</a></p>`
   );
 }
 
