@@ -216,7 +216,7 @@ function stateText({ state, dueAt, sink, lane }: Delivery, { pauses, asked }: Ob
   const now = Date.now();
   if (dueAt <= now && pause === undefined && asked.has(lane)) {
     const { until, reason } = asked.get(lane)!;
-    return `${paintState(io, state)}, waits until ${when(until, io)}, as the tool asked (${printable(reason)})`;
+    return `${paintState(io, state)}, waits until ${when(until, io)}, as the tool asked (${printable(reason.replace(/\.$/, ''))})`;
   }
   if (pause === undefined || dueAt > now) return `${paintState(io, state)}, due ${when(dueAt, io)}`;
   const probe =

@@ -98,8 +98,8 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
       one.asked.length > 0 &&
       html`${askedNotes(one, times)}
         <p class="small muted">
-          What a tool refused so is not sent before: called earlier, it may ask for longer. What is due behind
-          it is tried now and then, in case that is over sooner.
+          That is not sent before: a tool that is called too early may ask for longer. What is due behind it
+          is tried now and then, in case that is over sooner.
         </p>`
     }
     ${stuck > 0 && html`<p><a href="/attention?sink=${sink}">${amount(stuck)} ${stuck === 1 ? 'needs' : 'need'} a person</a></p>`}
@@ -244,7 +244,7 @@ function waitingCard(
 function waitsUntil({ dueAt, lane }: Delivery, { pause: paused, asked }: SinkStatus, times: Times): Html {
   if (dueAt > times.now) return html`due ${times.relative(dueAt)}`;
   if (paused === null && asked.some((one) => one.lane === lane))
-    return html`due, and waits behind what the tool refused`;
+    return html`due, and waits behind what the tool put off`;
   if (paused === null) return html`due now`;
   if (paused.by === 'connector') return html`waits until the sink works`;
   return html`waits until ${paused.until === null ? 'somebody resumes the sink' : 'the pause ends'}`;

@@ -83,7 +83,7 @@ test('a tool that asked to wait: until when, what waits behind it, and what tryi
   await post(app, { candidateId: 'Dana' });
   await vi.waitFor(async () => expect(await page('/sinks/ats')).toContain(waiting), 20_000);
   await post(app, { candidateId: 'Ana' });
-  expect(await page('/sinks/ats')).toMatch(/Ana<.*due, and waits behind what the tool refused/s);
+  expect(await page('/sinks/ats')).toMatch(/Ana<.*due, and waits behind what the tool put off/s);
   expect(await page('/sinks/ats')).not.toContain('Try now');
   using store = new DatabaseSync(`${folder}/connector.db`);
   store.exec('update sink_figures set failures = 9, first_failed_at = 1');

@@ -80,7 +80,7 @@ export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times
   if (pause === undefined) {
     const wait = asked.get(delivery.lane);
     return wait
-      ? html`until ${times.short(wait.until)}, as the tool asked (${seen(wait.reason)})`
+      ? html`until ${times.short(wait.until)}, as the tool asked (${seen(wait.reason.replace(/\.$/, ''))})`
       : html`due now`;
   }
   const next =
