@@ -129,7 +129,7 @@ unmatched: silent
 
   test('tries a pasted config: its mistakes, what would become other, and nothing from outside of it', async () => {
     const { app, file, text, folder, http, send, tryConfig } = await started();
-    await post(app, { candidateId: 'Dana', candidateNumericalId: 4711 });
+    await post(app, { candidateId: '6f1c2d3e4a5b4c6d8e7f0a1b2c3d4e5f' });
     await settled(file);
     const files = join(folder, 'secrets');
     await mkdir(files);
@@ -147,7 +147,7 @@ unmatched: silent
     const probed = await tryConfig(probing);
     expect(probed.text).toMatch(/can be used, with \d warnings?: 3 rules, 2 sinks/);
     expect(probed.text).toContain('1 event compared: 1 would be delivered differently');
-    expect(probed.text).toMatch(/Candidate 4711: Completed,\s+test/);
+    expect(probed.text).toMatch(/Candidate 6f1c2d3e…: Completed,\s+test/);
     expect(probed.text).toContain(`\${CRM_TOKEN} \${PATH} \${file:${files}/one}`);
     for (const secret of [env.CRM_TOKEN, 'secret-in-a-file', String(process.env['PATH'])])
       expect(probed.text).not.toContain(secret);

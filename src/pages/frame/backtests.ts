@@ -6,7 +6,7 @@ import { inLocale } from '../../templates/people.ts';
 import { english } from '../../words/wording.ts';
 import type { Parts } from '../page.ts';
 import { styles } from './assets.ts';
-import { statusNames } from './fragments.ts';
+import { candidateName, statusNames } from './fragments.ts';
 import { preview } from './previews.ts';
 
 /** What another config would have done, with each message as it looks in its tool, before and after. */
@@ -74,8 +74,7 @@ function examplesThatFit(examples: readonly Example[], parts: Known): Html[] {
 const example = ({ event, found }: Example, parts: Known): Html =>
   html`<article class="example">
     <h3 class="break">
-      Candidate ${event.candidateNumericalId ?? printable(event.candidateId)}: ${statusNames[event.status]},
-      test ${event.testId}
+      Candidate ${candidateName(event)}: ${statusNames[event.status]}, test ${event.testId}
       <span class="muted small">${clock(event.receivedAt)}, ${event.id}</span>
     </h3>
     ${found.map((one) => difference(one, parts))}
