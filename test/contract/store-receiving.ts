@@ -399,4 +399,20 @@ export function receiving(): void {
     expect(await store.rejectedRequests({ limit: 1 })).toEqual([first]);
     expect(await store.rejectedRequests({ after: first!.seq })).toEqual(others);
   });
+
+  test('finds the rejected requests that may be about a candidate', async () => {
+    const bodies = [
+      '{"candidateId":"ab%\\"C-1"}',
+      '{"candidateId":"6f1c2d3e4a5b4c6d8e7f0a1b2c3d4e5f"}',
+      '4711',
+    ];
+    for (const [n, body] of bodies.entries()) await store.keepRejected({ ...rejectedRequest(n), body }, 9);
+    const found = async (about: string) =>
+      (await store.rejectedRequests({ about })).map(({ body }) => bodies.indexOf(body));
+    expect(await found(' #4711')).toEqual([2]);
+    expect(await found('ab%"C')).toEqual([0]);
+    expect(await found('6F1C2D3E-4A5B-')).toEqual([1]);
+    expect(await found('abC')).toEqual([]);
+    expect(await found('4712')).toEqual([]);
+  });
 }

@@ -41,7 +41,7 @@ export async function refusedNotice(
 
 /** Requests that were no events; null if there are none. */
 export async function rejectedNoticeAbout(text: string, { reads }: Parts): Promise<Html | null> {
-  const requests = await reads.rejectedRequests({ limit: keptRejected });
+  const requests = await reads.rejectedRequests({ about: text, limit: keptRejected });
   const many = requests.filter((one) => meansCandidate(text, namedIn(one))).length;
   if (many === 0) return null;
   return html`<p class="notice wait">

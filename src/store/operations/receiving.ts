@@ -31,6 +31,7 @@ import {
   type RejectedRequest,
   type RowOf,
 } from '../rows.ts';
+import { patternsOf } from './searching.ts';
 
 export interface Arrival {
   /** Its id is used unless it is a duplicate. */
@@ -92,6 +93,8 @@ export interface RejectedFilter {
   readonly after?: number;
   /** Default: 100. */
   readonly limit?: number;
+  /** Only those whose bodies may name the candidate that somebody means by this. */
+  readonly about?: string;
 }
 
 /** What an event says. */
@@ -159,6 +162,9 @@ export const sql = {
   delete from rejected_requests where seq <= (select max(seq) from rejected_requests) - $1`,
   rejectedRequests: query<RowOf<RejectedRequest> & { readonly seq: number }>(`
   select r.seq, ${ofRejected.columns} from rejected_requests r where r.seq < $1 order by r.seq desc limit $2`),
+  rejectedAbout: query<RowOf<RejectedRequest> & { readonly seq: number }>(`
+  select r.seq, ${ofRejected.columns} from rejected_requests r
+  where r.seq < $1 and (r.body like $3 or r.body like $4 or r.body like $5) order by r.seq desc limit $2`),
 };
 
 const recentCorrelations = 10_000;
@@ -323,7 +329,9 @@ export function* keepRejected(request: RejectedRequest, keep: number): Operation
 
 /** Newest first. */
 export function* rejectedRequests(filter: RejectedFilter): Operation<KeptRequest[]> {
-  const { after = Number.MAX_SAFE_INTEGER, limit = 100 } = filter;
-  const rows = yield* all(sql.rejectedRequests, after, limit);
+  const { after = Number.MAX_SAFE_INTEGER, limit = 100, about } = filter;
+  const rows = yield* about === undefined
+    ? all(sql.rejectedRequests, after, limit)
+    : all(sql.rejectedAbout, after, limit, ...patternsOf(about));
   return rows.map((row) => Object.assign(ofRejected.read(row), { seq: row.seq }));
 }

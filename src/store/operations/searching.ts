@@ -324,6 +324,12 @@ export function meansCandidate(
   );
 }
 
+/** Patterns of `like` that a text has which names such a candidate; a program may write what is no letter or digit in other ways. */
+export const patternsOf = (text: string): string[] =>
+  [text.trim(), asStored(text), asStored(text).toLowerCase()].map(
+    (form) => `%${form.replaceAll(/[^a-z\d-]+/gi, '%')}%`,
+  );
+
 /** Which candidates have these numbers as their ids, or else are known by them. It reads all events. */
 export function* candidatesNumbered(numbers: readonly number[]): Operation<Map<number, string[]>> {
   const ids = new Map<number, string[]>();
