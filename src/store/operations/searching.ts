@@ -100,13 +100,14 @@ const newestFirst: Order = { by: 'e.received_at desc, e.seq desc', after: '<', u
 const oldestFirst: Order = { by: 'e.received_at, e.seq', after: '>', upTo: '<=' };
 
 const ended = (row: string): string => `${row}.state not in ('pending', 'sending')`;
-/** As JSON has it; in a text within JSON the quotes would be escaped. The index repeats it. */
-const isUnknown = `d.progress like '%"state":"unknown"%'`;
-const unknownLookup = `d.state = 'discarded' and ${isLookup} and ${isUnknown}`;
+/** The facts begin with their state. The index says less: a field of them may be named so, too. */
+const isUnknown = (row: string): string => `coalesce(${row}.progress, '') like '{"state":"unknown"%'`;
+const inIndex = `d.state = 'discarded' and ${isLookup} and d.progress like '%"state":"unknown"%'`;
+const unknownLookup = `${inIndex} and ${isUnknown('d')}`;
 /** An answer `a` that came before, or one after which something was sent. */
 const answered = `
   select 1 from deliveries a where a.seq ${of('e.seq')} and a.sink = d.sink and ${ended('a')}
-    and coalesce(a.progress, '') not like '%"state":"unknown"%'
+    and not ${isUnknown('a')}
     and (a.seq < d.seq or exists (
       select 1 from deliveries s where s.seq > a.seq and s.seq ${of('e.seq')} and s.connector <> '${lookupConnector}'))`;
 const unanswered: Condition = {
