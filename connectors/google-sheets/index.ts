@@ -85,11 +85,23 @@ const placesOf = (tab: string): Place[] => {
   return id === '' ? [] : [{ id }];
 };
 
+type Memory = Pick<Spreadsheet, 'written' | 'madeAnew'>;
+
+const mostMemories = 100;
 /**
- * What was written, by spreadsheet. A reload connects anew, and what somebody renamed or deleted around it is to be told all
- * the same.
+ * What was written, by spreadsheet; those that were connected last. A reload connects anew, and what somebody renamed or
+ * deleted around it is to be told all the same.
  */
-const memories = new Map<string, Pick<Spreadsheet, 'written' | 'madeAnew'>>();
+const memories = new Map<string, Memory>();
+
+function memoryOf(key: string): Memory {
+  const known: Memory = memories.get(key) ?? { written: new Map(), madeAnew: new Map() };
+  memories.delete(key);
+  memories.set(key, known);
+  const [oldest = ''] = memories.keys();
+  if (memories.size > mostMemories) memories.delete(oldest);
+  return known;
+}
 
 /** Writes rows to one spreadsheet. Values are never interpreted: what begins with = stays text. */
 export const googleSheets = defineConnector({
@@ -135,10 +147,7 @@ export const googleSheets = defineConnector({
       call,
       tabs: new Map(),
       describedAt: -Infinity,
-      ...memories.getOrInsertComputed(JSON.stringify([apiUrl, spreadsheetId, headerRow]), () => ({
-        written: new Map(),
-        madeAnew: new Map(),
-      })),
+      ...memoryOf(JSON.stringify([apiUrl, spreadsheetId, headerRow])),
     };
     return {
       deliver: async (request) => (await deliverRows(sheet, [request]))[0]!,

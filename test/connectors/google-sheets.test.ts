@@ -443,6 +443,16 @@ describe('a header', () => {
     expect(await deliver()).not.toHaveProperty('note');
   });
 
+  test('remembers the spreadsheets that were connected last', async () => {
+    const deliver = () => sink.deliver(requestFor());
+    await deliver();
+    sandbox.document.tab('Results')!.title = 'Old';
+    for (let other = 0; other < 100; other += 1)
+      await (await connect({ spreadsheetId: `s${other}` })).close();
+    await reconnect({});
+    expect(await deliver()).not.toHaveProperty('note');
+  });
+
   test.for<[string, (document: SheetsSandbox['document']) => void]>([
     ['deletes the tab', (document) => void document.tabs.pop()],
     ['deletes the rows', (document) => void (document.tab('Results')!.rowCount = 1)],
