@@ -57,6 +57,24 @@ test('who looks for a candidate hears of what was refused about it, and of reque
   expect(await page('/events')).not.toContain('of this candidate was refused');
 });
 
+test('a search says what of it cannot be understood, and a download is refused for it', async () => {
+  const { app, login, send, page } = await startPages();
+  await login();
+  await post(app, { candidateId: 'Dana' });
+  const odd = '/events?from=2026-02-31&state=gone&test=<b>&lookups=x&to=2026-01-01';
+  const text = await page(odd);
+  expect(text).toContain('cannot be understood, and was left out');
+  for (const part of ['From day 2026-02-31', 'Delivery gone', 'Test &lt;b&gt;', 'Look-ups x'])
+    expect(text).toContain(part);
+  expect(text).not.toContain('To day 2026-01-01,');
+  expect(await page('/events?from=2026-02-28&state=dead&test=7&lookups=unanswered')).not.toContain(
+    'left out',
+  );
+  const file = await send(odd.replace('/events', '/events.csv'));
+  expect(file.status).toBe(400);
+  expect(await file.json()).toMatchObject({ detail: expect.stringContaining('From day 2026-02-31') });
+});
+
 test("the box finds a delivery at its event, and says of a notice's what it is", async () => {
   const { folder, login, send, page } = await startPages();
   await login();

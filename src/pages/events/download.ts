@@ -4,7 +4,8 @@ import { pipeline } from 'node:stream/promises';
 import type { RequestHandler } from 'express';
 import { eventCsv, eventsCsvHeader } from '../../ops/printed.ts';
 import type { EventSearch, FoundEvents } from '../../store/store.ts';
-import { searchOf } from './events.ts';
+import { answerProblem } from '../../http/problem.ts';
+import { oddIn, searchOf } from './events.ts';
 import { csvMark } from '../../support/text.ts';
 import type { PageRequest, Parts } from '../page.ts';
 
@@ -14,6 +15,13 @@ const pageSize = 200;
 export const download =
   (parts: Parts, asked: PageRequest): RequestHandler =>
   async (_req, res) => {
+    const odd = oddIn(asked);
+    // A file does not say what it leaves out.
+    if (odd !== '')
+      return answerProblem(res, {
+        status: 400,
+        detail: `What is searched for cannot be understood: ${odd}.`,
+      });
     const wanted = { ...(await searchOf(asked, parts)), limit: pageSize };
     // What fails here is answered as everywhere; later, the file is cut off, and browsers say so.
     const first = await parts.reads.search(wanted);

@@ -41,10 +41,13 @@ export const eventsPage: Page = {
       isFirst && wanted.candidates && (await refusedNotice(candidate, wanted.candidates, parts, asked));
     const before = isFirst ? 0 : Math.max(0, Math.trunc(Number(at)) || 0);
     const rows = stories.map((story) => eventRow(story, asked, parts));
+    const odd = oddIn(asked);
     const further = pathWith('/events', { ...searched(asked.query), after, at: before + rows.length });
     return {
       title: 'Events',
-      body: html`${filters(asked, parts)} ${refused}
+      body: html`${filters(asked, parts)}
+        ${odd !== '' && html`<p class="notice wait break">${odd}: this cannot be understood, and was left out.</p>`}
+        ${refused}
         <section class="card list" aria-label="Events found">
           ${isFirst && html`<p class="live" role="status"></p>`}
           <div id="found" ${isFirst && html`data-refresh="2000" data-rows`}>
@@ -109,16 +112,15 @@ function eventRow(story: EventStory, { query, times, person }: PageRequest, part
 const folded = ['state', 'sink', 'test', 'rule', 'status', 'lookups', 'from', 'to'] as const;
 const keys = ['candidate', 'correlation', ...folded] as const;
 
-/** What is asked for in the address. What cannot be understood there is left out. */
+/** What is asked for in the address. What cannot be understood there is left out; see oddIn. */
 export async function searchOf({ query, times }: PageRequest, { reads }: Parts): Promise<EventSearch> {
   const { candidate, correlation, test, status, rule, sink, from, to } = query;
   const state = deliveryStates.find((one) => one === query['state']);
-  const testId = /^-?\d{1,16}$/.test(test ?? '') ? Number(test) : undefined;
   const lastDay = dayOf(to, times);
   return {
     candidates: candidate === undefined ? undefined : await reads.candidatesMeant(candidate),
     correlation: correlation?.trim(),
-    testId,
+    testId: testOf(test),
     status,
     rule,
     sink,
@@ -128,6 +130,25 @@ export async function searchOf({ query, times }: PageRequest, { reads }: Parts):
     until: lastDay === undefined ? undefined : times.dayAfter(lastDay),
   };
 }
+
+/** What of the address is no search, in the words of the filters; empty if all of it is. */
+export function oddIn({ query, times }: Pick<PageRequest, 'query' | 'times'>): string {
+  const { state, test, lookups, from, to } = query;
+  const odd: readonly (readonly [label: string, value: string | undefined, isOdd: boolean])[] = [
+    ['Delivery', state, !deliveryStates.some((one) => one === state)],
+    ['Test', test, testOf(test) === undefined],
+    ['Look-ups', lookups, lookups !== 'unanswered'],
+    ['From day', from, dayOf(from, times) === undefined],
+    ['To day', to, dayOf(to, times) === undefined],
+  ];
+  return odd
+    .filter(([, value, isOdd]) => value !== undefined && isOdd)
+    .map(([label, value = '']) => `${label} ${seen(value)}`)
+    .join(', ');
+}
+
+const testOf = (test: string | undefined): number | undefined =>
+  /^-?\d{1,16}$/.test(test ?? '') ? Number(test) : undefined;
 
 /** Whoever writes an address may name a day that is none. */
 function dayOf(day: string | undefined, times: Times): number | undefined {
