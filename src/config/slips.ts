@@ -20,6 +20,8 @@ export function findSlips(
     ...strings(config, [], (text) => inCurlyQuotes.test(text)).map(({ path }) => warning(path, curlyQuotes)),
     ...strings(config, [], (text) => oddCharacter.test(text)).flatMap(oddSpaces),
     ...oddKeys(config, []),
+    ...strings(config, [], (text) => text.endsWith('\n')).flatMap(brokenSecret),
+    ...strings(config, [], (text) => withoutSummer.has(text)).flatMap(winterZone),
     ...actionsOf(source).flatMap((action) => ofMessages(action, sinks)),
     ...domainSlips(config),
   ];
@@ -62,6 +64,24 @@ function oddKeys(value: Json, path: Path, faults: Fault[] = []): Fault[] {
   }
   return faults;
 }
+
+/** Blanks around JSON and keys are none of their content. */
+const brokenSecret = ({ text, path }: PlacedText): Fault[] =>
+  placeOf(path).isSecret && !/^\s*(?:\{|-----BEGIN)/.test(text)
+    ? [warning(path, 'this ends with a line break, which counts as a part of it; write |- in place of |')]
+    : [];
+
+/** Names that IANA has, and that people take for the time of a place. */
+const withoutSummer = new Map([
+  ['EST', 'America/New_York'],
+  ['MST', 'America/Denver'],
+]);
+
+/** Elsewhere, as in what a message sends, such a key is somebody else's. */
+const winterZone = ({ text, path }: PlacedText): Fault[] =>
+  path.at(-1) === 'timezone' && (path.length === 1 || path[0] === 'hours' || path.at(-2) === 'digest')
+    ? [warning(path, `"${text}" has no summer time; did you mean ${withoutSummer.get(text)}?`)]
+    : [];
 
 const mediaOf = ({ action }: WrittenAction, sinks: Parameters<typeof findSlips>[2]) => {
   const name = isMap(action) ? action['sink'] : undefined;

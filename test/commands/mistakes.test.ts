@@ -122,6 +122,11 @@ const mistakes = {
   'the same in a block of mrkdwn, and in no other': posting(
     "        channel: '#a'\n        text: x\n        blocks:\n          - { type: section, text: { type: mrkdwn, text: '**x**' } }\n          - { type: markdown, text: '**x**' }\n",
   ),
+  'a time zone without summer time': `timezone: EST\n${posts('text: t')}`,
+  'the same of office hours': `hours: { office: { timezone: MST, from: '08:00', to: '18:00' } }\n${posts('hours: office')}`,
+  'a field of that name in what a webhook is sent':
+    "sinks: { it: { connector: webhook, url: 'https://a.example' } }\nrules: [{ name: a, when: {}, then: [{ sink: it, body: { timezone: EST } }] }]\n",
+  'a password that keeps its line break': `admin:\n  password: |\n    a-\${TEAM}-of-words\n${posts('text: t')}`,
   'curly quotes around a whole value': rule('{}', '{ sink: slack, channel: “#a”, text: t }'),
   'a non-breaking space in a name': rule('{}', `{ sink: slack, channel: '#a\u00A0b', text: "10\u00A0%" }`),
   'a non-breaking space in a key': rule('{\u00A0status: Completed }'),
