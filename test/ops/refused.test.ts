@@ -3,10 +3,16 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { accepting, acceptRefused } from '../../src/intake.ts';
+import { refusals } from '../../src/ops/needs.ts';
 import { RefusedFigures } from '../../src/ops/refused.ts';
 import { openStore } from '../../src/store/open.ts';
 import { basic, password } from '../pages/tools.ts';
 import { base, endpoint, loud, nothing, post, run, serve, workplace } from '../commands/tools.ts';
+
+test('what was not stored is looked for by a command that can be called so', () => {
+  const [told] = refusals([{ reason: 'store', from: '203.0.113.7', count: 1, first: 0, last: 0 }]);
+  expect(told?.fix).toContain(' reconcile export.csv --candidate COLUMN --test COLUMN --status COLUMN');
+});
 
 /** As on a full disk; Linux also lets it be undone. */
 const limitFiles = (pid: number | undefined, bytes: string) =>
