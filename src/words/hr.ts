@@ -101,7 +101,8 @@ export const hr = {
   began: 'Početak: {time}',
   from: 'Od: {time}',
 
-  days: { one: '{count} dan', few: '{count} dana', other: '{count} dana' },
+  // In the genitive, which `nakon` and `od` take.
+  days: '{count} dana',
   hours: '{count} h',
   minutes: '{count} min',
   seconds: '{count} s',
@@ -173,7 +174,7 @@ export const hr = {
   refusedOnce: 'Stigao je prije {time}.',
   refusedOften: 'Prvi je stigao prije {first}, posljednji prije {last}.',
   putAway: 'Kad je to gotovo: {command}',
-  silenceDetail: 'Nijedan događaj nije stigao već {time}.',
+  silenceDetail: 'Nijedan događaj nije stigao duže od {time}.',
   silenceAdvice:
     'Ako su se testovi otad rješavali, provjerite vodi li „Webhook URL” na računu servisa za testiranje i dalje ovamo.',
   worksDetail: '{sink} opet radi, nakon {time}. Isporuke koje su čekale nastavljaju se.',

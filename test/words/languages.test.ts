@@ -4,6 +4,7 @@ import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { type About, prepare } from '../../src/deliveries/prepare.ts';
 import { type Event, statuses } from '../../src/model.ts';
+import { inWords } from '../../src/ops/alerts/conditions.ts';
 import { alertKinds, type RaisedNotice } from '../../src/model/notices.ts';
 import { allActions } from '../../src/rules/plan.ts';
 import {
@@ -234,6 +235,13 @@ alerts: { dead: { then: [ { sink: ops, channel: "#ops" } ] } }`,
     { timeout: 30_000 },
   );
   expect((await run(['status', '--config', file], env)).out).toContain('1 dead');
+});
+
+test('a Croatian duration fits into the sentences that it is in', () => {
+  const { wording } = configIn('language: hr').plan;
+  const time = inWords(21 * 86_400_000, wording);
+  expect(wording.say('worksDetail', { sink: 'ats', time })).toContain('nakon 21 dana.');
+  expect(wording.say('silenceDetail', { time })).toContain('duže od 21 dana.');
 });
 
 describe('words', () => {
