@@ -220,7 +220,8 @@ function* unknownNames(
 /** When somebody says that something comes, in one of these forms or as ISO 8601 has it; null if it is none (ms). */
 export function timeMeant(text: string, timeZone: string, now: number): number | null {
   try {
-    if (/(?:Z|[+-]\d\d:\d\d)$/i.test(text)) return Temporal.Instant.from(text).epochMilliseconds;
+    // Years have four digits: what is due later is still a time then.
+    if (/^\d{4}-.*(?:Z|[+-]\d\d:\d\d)$/i.test(text)) return Temporal.Instant.from(text).epochMilliseconds;
     const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).toPlainDate();
     const written = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text} 00:00` : text.replace(/(?<=\d)T/, ' ');
     return time.safeParse(written).success ? calendar(timeZone, today).next(written).at : null;

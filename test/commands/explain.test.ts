@@ -108,10 +108,13 @@ describe('explain', () => {
     expect(await at('2026-11-24 17:59:59')).toContain('(email, rule completed) at once\n');
     expect(await at('Tue 10:00')).toContain('(email, rule completed) at once\n');
     expect(await at('wed 10:00')).toMatch(/at \d{4}-\d\d-\d\d 01:00:00 UTC\n/);
-    expect(await explain([...completed, '--at', 'Tuesday'], config, { ...env, ZONE: 'UTC' })).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('expected a time such as "Mon 10:00"'),
-    });
+    for (const odd of ['Tuesday', '+275760-09-13T00:00:00Z', '-271821-04-20T00:00:00Z'])
+      expect(await explain([...completed, '--at', odd], config, { ...env, ZONE: 'UTC' })).toMatchObject({
+        code: 2,
+        err: expect.stringContaining('expected a time such as "Mon 10:00"'),
+      });
+    for (const far of ['9999-12-31T23:59:59Z', '0001-01-01T00:00:00Z', '9999-12-31'])
+      expect((await explain([...completed, '--at', far], config, { ...env, ZONE: 'UTC' })).code).toBe(0);
   });
 
   test('says where nothing would be sent', async () => {
