@@ -16,6 +16,16 @@ async function reaches(on: Bench, eventId: string, state: string): Promise<void>
   await on.store.probe();
 }
 
+const five = ['ann', 'bob', 'cid', 'dan', 'eve'];
+
+/** What came of one event, once its delivery is so. `sink`: options of the tool's sink. */
+async function ended(tool: ScriptedTool, state: string, sink = '') {
+  const on = await bench(configFor(tool, sink));
+  const eventId = await on.accept();
+  await reaches(on, eventId, state);
+  return { on, eventId, delivery: await on.delivery(eventId) };
+}
+
 /** A clock whose alarms never take longer than a few ms. */
 const hasty = {
   ...systemClock,
@@ -60,11 +70,8 @@ test('the intent to send is on disk before anything is sent', async () => {
 
 test('a failed attempt is retried, and each attempt is stored', async () => {
   const tool = answering(failed, failed);
-  const on = await bench(configFor(tool));
-  const eventId = await on.accept();
-  await reaches(on, eventId, 'delivered');
-  const { history } = await on.delivery(eventId);
-  expect(history.map(({ number, outcome }) => [number, outcome.outcome])).toEqual([
+  const { delivery } = await ended(tool, 'delivered');
+  expect(delivery.history.map(({ number, outcome }) => [number, outcome.outcome])).toEqual([
     [1, 'retry'],
     [2, 'retry'],
     [3, 'delivered'],
@@ -78,10 +85,8 @@ test('a rejected delivery is dead, with its reason', async () => {
     detail: 'No such place.',
     advice: 'Make it.',
   });
-  const on = await bench(configFor(tool));
-  const eventId = await on.accept();
-  await reaches(on, eventId, 'dead');
-  expect(await on.delivery(eventId)).toMatchObject({ lastError: 'No such place. Make it.', attempts: 1 });
+  const { delivery } = await ended(tool, 'dead');
+  expect(delivery).toMatchObject({ lastError: 'No such place. Make it.', attempts: 1 });
 });
 
 test('a message that cannot be composed is dead, and the tool is not called', async () => {
@@ -95,21 +100,17 @@ describe('after an unknown outcome', () => {
   test('the tool is asked, and nothing is sent again when it has the message', async () => {
     const tool = answering(unclear);
     tool.find = () => ({ found: { place: 'there' } });
-    const on = await bench(configFor(tool));
-    const eventId = await on.accept();
-    await reaches(on, eventId, 'delivered');
-    expect(await on.delivery(eventId)).toMatchObject({ receipt: { place: 'there' }, attempts: 2 });
+    const { delivery } = await ended(tool, 'delivered');
+    expect(delivery).toMatchObject({ receipt: { place: 'there' }, attempts: 2 });
     expect(tool.sent).toHaveLength(1);
   });
 
   test('it is sent again if the tool does not have it, and is not marked as a repeat', async () => {
     const tool = answering(unclear);
     tool.find = () => ({ found: null });
-    const on = await bench(configFor(tool));
-    const eventId = await on.accept();
-    await reaches(on, eventId, 'delivered');
+    const { delivery } = await ended(tool, 'delivered');
     expect(tool.sent).toHaveLength(2);
-    expect((await on.delivery(eventId)).receipt).not.toHaveProperty('mayBeRepeat');
+    expect(delivery.receipt).not.toHaveProperty('mayBeRepeat');
   });
 
   test('nothing is sent once the process stood still for longer than the time-out', async () => {
@@ -162,10 +163,8 @@ describe('after an unknown outcome', () => {
 
   test('a tool that cannot be asked gets it again, marked as a possible repeat', async () => {
     const tool = answering(unclear);
-    const on = await bench(configFor(tool));
-    const eventId = await on.accept();
-    await reaches(on, eventId, 'delivered');
-    expect((await on.delivery(eventId)).receipt).toMatchObject({ mayBeRepeat: true });
+    const { delivery } = await ended(tool, 'delivered');
+    expect(delivery.receipt).toMatchObject({ mayBeRepeat: true });
     expect(tool.sent.map(({ deliveryId }) => deliveryId)).toEqual([
       tool.sent[0]?.deliveryId,
       tool.sent[0]?.deliveryId,
@@ -174,29 +173,21 @@ describe('after an unknown outcome', () => {
 
   test('with onUnknown: hold it is held if the tool cannot be asked', async () => {
     const tool = answering(unclear);
-    const on = await bench(configFor(tool, 'onUnknown: hold'));
-    const eventId = await on.accept();
-    await reaches(on, eventId, 'held');
+    await ended(tool, 'held', 'onUnknown: hold');
     expect(tool.sent).toHaveLength(1);
   });
 
   test('with onUnknown: hold it is held if asking is impossible', async () => {
     const tool = answering(unclear);
     tool.find = () => ({ found: 'impossible', detail: 'A scope is missing.' });
-    const on = await bench(configFor(tool, 'onUnknown: hold'));
-    const eventId = await on.accept();
-    await reaches(on, eventId, 'held');
+    const { on, eventId } = await ended(tool, 'held', 'onUnknown: hold');
     expect((await on.delivery(eventId)).lastError).toContain('A scope is missing.');
     expect(tool.sent).toHaveLength(1);
   });
 
   const replay = async (on: Bench, eventId: string) => {
     const { id, configId, ...planned } = await on.delivery(eventId);
-    await on.store.replay([{ deliveryId: id, configId, planned }], Date.now(), {
-      who: 'dana',
-      from: 'a test',
-      note: null,
-    });
+    await on.store.replay([{ deliveryId: id, configId, planned }], Date.now(), person);
     on.worker.wake();
   };
 
@@ -216,9 +207,7 @@ describe('after an unknown outcome', () => {
 
   test('a replayed held delivery is sent, marked as a possible repeat', async () => {
     const tool = answering(unclear);
-    const on = await bench(configFor(tool, 'onUnknown: hold'));
-    const eventId = await on.accept();
-    await reaches(on, eventId, 'held');
+    const { on, eventId } = await ended(tool, 'held', 'onUnknown: hold');
     await replay(on, eventId);
     await reaches(on, eventId, 'delivered');
     expect((await on.delivery(eventId)).receipt).toMatchObject({ mayBeRepeat: true });
@@ -228,9 +217,7 @@ describe('after an unknown outcome', () => {
   test('a replay asks the tool if it can be asked by now', async () => {
     const tool = answering(unclear);
     tool.find = () => ({ found: 'impossible', detail: 'A scope is missing.' });
-    const on = await bench(configFor(tool, 'onUnknown: hold'));
-    const eventId = await on.accept();
-    await reaches(on, eventId, 'held');
+    const { on, eventId } = await ended(tool, 'held', 'onUnknown: hold');
     tool.find = () => ({ found: { place: 'there' } });
     await replay(on, eventId);
     await reaches(on, eventId, 'delivered');
@@ -241,9 +228,7 @@ describe('after an unknown outcome', () => {
     'a replay allows one attempt: if that ends unknown, it is held again: %j',
     async (outcome) => {
       const tool = answering(outcome, outcome);
-      const on = await bench(configFor(tool, 'onUnknown: hold'));
-      const eventId = await on.accept();
-      await reaches(on, eventId, 'held');
+      const { on, eventId } = await ended(tool, 'held', 'onUnknown: hold');
       await replay(on, eventId);
       await vi.waitFor(() => expect(tool.sent).toHaveLength(2));
       await reaches(on, eventId, 'held');
@@ -259,10 +244,8 @@ describe('after an unknown outcome', () => {
       throw new TypeError('a bug');
     };
     tool.find = () => ({ found: null });
-    const on = await bench(configFor(tool));
-    const eventId = await on.accept();
-    await reaches(on, eventId, 'delivered');
-    expect((await on.delivery(eventId)).history[0]?.outcome).toMatchObject({
+    const { delivery } = await ended(tool, 'delivered');
+    expect(delivery.history[0]?.outcome).toMatchObject({
       outcome: 'unknown',
       reason: 'unexpected',
     });
@@ -372,10 +355,8 @@ test('an attempt that runs into its time-out is aborted', async () => {
     tool.deliver = deliver;
     return untilAborted(request);
   };
-  const on = await bench(configFor(tool, 'timeout: 1s'));
-  const eventId = await on.accept();
-  await reaches(on, eventId, 'delivered');
-  expect((await on.delivery(eventId)).history[0]?.outcome).toEqual(unclear);
+  const { delivery } = await ended(tool, 'delivered', 'timeout: 1s');
+  expect(delivery.history[0]?.outcome).toEqual(unclear);
 });
 
 test('no more attempts are in flight than the sink allows', async () => {
@@ -420,18 +401,17 @@ describe('a sink is paused', () => {
     tool.connect = () => {
       if (failures++ < 6) throw new Error('The key is no key.');
     };
-    const on = await bench(configFor(tool));
-    const eventId = await on.accept();
-    await reaches(on, eventId, 'delivered');
+    const { on, delivery } = await ended(tool, 'delivered');
     expect(on.changes).toEqual(['tool paused', 'tool resumed']);
-    const [first] = (await on.delivery(eventId)).history;
-    expect(first?.outcome).toMatchObject({ detail: 'The sink could not be connected: The key is no key.' });
+    expect(delivery.history[0]?.outcome).toMatchObject({
+      detail: 'The sink could not be connected: The key is no key.',
+    });
   });
 
   test('and reported only while something waits for it', async () => {
     const tool = answering(unclear, unclear, unclear, unclear, unclear);
     const on = await bench(configFor(tool, 'onUnknown: hold'));
-    for (const candidate of ['ann', 'bob', 'cid', 'dan', 'eve']) {
+    for (const candidate of five) {
       await reaches(on, await on.accept(candidate), 'held');
     }
     await vi.waitFor(() => expect(on.changes).toEqual(['tool paused']));
@@ -448,8 +428,7 @@ describe('a sink is paused', () => {
     /** Five are held, and the tool is called no more. */
     async function idle(tool: ScriptedTool) {
       const on = await bench(configFor(tool, 'onUnknown: hold'), { pollMs: 10 });
-      for (const candidate of ['ann', 'bob', 'cid', 'dan', 'eve'])
-        await reaches(on, await on.accept(candidate), 'held');
+      for (const candidate of five) await reaches(on, await on.accept(candidate), 'held');
       await paused(on);
       return on;
     }
@@ -572,7 +551,7 @@ describe('a sink is paused', () => {
       const { clock, skip } = skipping();
       const on = await bench(seldom(tool), { clock });
       await on.worker.start();
-      for (const candidate of ['ann', 'bob', 'cid', 'dan', 'eve']) await on.accept(candidate);
+      for (const candidate of five) await on.accept(candidate);
       await paused(on);
       await on.worker.stop(0);
       const [pause] = await on.store.pauses();
@@ -605,7 +584,7 @@ describe('a sink is paused', () => {
       const { clock, skip } = skipping();
       const on = await bench(seldom(tool), { clock });
       await on.worker.start();
-      for (const candidate of ['ann', 'bob', 'cid', 'dan', 'eve']) await on.accept(candidate);
+      for (const candidate of five) await on.accept(candidate);
       await paused(on);
       skip(120_000);
       on.worker.wake();
@@ -647,7 +626,7 @@ describe('a sink is paused', () => {
       const tool = new ScriptedTool();
       tool.deliver = untilAborted;
       const on = await bench(seldom(tool, 'timeout: 1m, concurrency: 8'));
-      for (const candidate of ['ann', 'bob', 'cid', 'dan', 'eve']) await on.accept(candidate);
+      for (const candidate of five) await on.accept(candidate);
       await vi.waitFor(() => expect(tool.sent).toHaveLength(5));
       await on.worker.stop(0);
       expect(on.reports.map(({ outcome }) => outcome.outcome)).toEqual(Array(5).fill('unknown'));
@@ -861,7 +840,7 @@ describe('outside of its hours', () => {
     const { clock, set } = clockAt();
     const tool = new ScriptedTool();
     const on = await bench(configFor(tool, 'rate: 50/s', inOffice, office), { clock });
-    const ids = await Promise.all(['ann', 'bob', 'cid', 'dan', 'eve'].map((who) => on.accept(who)));
+    const ids = await Promise.all(five.map((who) => on.accept(who)));
     await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThan(0), 5000);
     set(evening + 120_000);
     await on.adopt(configFor(tool, 'rate: 50/s'));
@@ -882,11 +861,7 @@ describe('outside of its hours', () => {
     await reaches(on, eventId, 'dead');
     set(evening + 120_000);
     const { id, configId, ...planned } = await on.delivery(eventId);
-    await on.store.replay([{ deliveryId: id, configId, planned }], clock.now(), {
-      who: 'dana',
-      from: 'a test',
-      note: null,
-    });
+    await on.store.replay([{ deliveryId: id, configId, planned }], clock.now(), person);
     on.worker.wake();
     await reaches(on, eventId, 'delivered');
   });
