@@ -3,7 +3,7 @@ import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
-import type { Receipt } from '../../src/model/outcomes.ts';
+import type { Outcome, Receipt } from '../../src/model/outcomes.ts';
 import { attemptAt } from '../fixtures/event.ts';
 import type { Grid } from '../../sandbox/sheets/grid.ts';
 import { startSheets } from '../../sandbox/sheets.ts';
@@ -93,6 +93,12 @@ export function given(
 
 /** What was called since the last time. */
 export const calls = () => sandbox.calls.splice(0).join(' ');
+
+export const add = (Candidate: string, Status = 'new') => requestFor({ row: { Candidate, Status } });
+
+/** What a delivery tells of its row; nothing where it has nothing to tell. */
+export const noteOf = (outcome: Outcome | undefined): string =>
+  outcome?.outcome === 'delivered' ? (outcome.note ?? '') : `not delivered: ${JSON.stringify(outcome)}`;
 
 export const update = (Candidate: string | number | boolean, Status: string) =>
   requestFor({ row: { Candidate, Status }, key: 'Candidate' });

@@ -1,13 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RowRequest } from '../../connectors/google-sheets/message.ts';
-import type { Outcome } from '../../src/model/outcomes.ts';
 import type { Grid } from '../../sandbox/sheets/grid.ts';
 import { runs } from '../fixtures/runs.ts';
 import {
+  add,
   calls,
   connected,
   given,
+  noteOf,
   requestFor,
   sandbox,
   sink,
@@ -31,11 +32,6 @@ async function inUse(headerRow = 1) {
 }
 
 const rowsOf = (tab: Grid) => tab.rows.map((row) => row.join());
-
-const add = (Candidate: string) => requestFor({ row: { Candidate, Status: 'new' } });
-
-const noteOf = (outcome: Outcome | undefined) =>
-  outcome?.outcome === 'delivered' ? (outcome.note ?? '') : `not delivered: ${JSON.stringify(outcome)}`;
 
 describe('a row that is added to a tab with merged cells', () => {
   test.for<[string, (tab: Grid) => void, number]>([

@@ -7,10 +7,12 @@ import { SheetPerson } from '../faults/person.ts';
 import { seeded } from '../faults/random.ts';
 import { runs } from '../fixtures/runs.ts';
 import {
+  add,
   calls,
   connect,
   connected,
   given,
+  noteOf,
   requestFor,
   sandbox,
   sink,
@@ -39,11 +41,6 @@ async function inUse() {
 const byCandidate = () =>
   Object.fromEntries(sandbox.rows('Results').map((row) => [String(row['Candidate']), row]));
 
-const noteOf = (outcome: Outcome | undefined) =>
-  outcome?.outcome === 'delivered' ? outcome.note : `not delivered: ${JSON.stringify(outcome)}`;
-
-const add = (Candidate: string, Status = 'new') => requestFor({ row: { Candidate, Status } });
-
 /** Puts a column of a person's before another one, with what they typed into it. */
 function insertColumn(tab: Grid, before: number, values: readonly string[]): void {
   tab.insertColumns(before, 1);
@@ -61,7 +58,7 @@ describe('a row that is added', () => {
     const { tab } = await inUse();
     insertColumn(tab, 1, scores);
     const request = add('d');
-    expect(noteOf(await sink.deliver(request))).toBeUndefined();
+    expect(noteOf(await sink.deliver(request))).toBe('');
     expect(sandbox.cells('Results')[5]).toEqual(['d', '', 'new', '', request.deliveryId]);
     expect(sandbox.rows('Results').map(({ Score }) => Score)).toEqual(['97', '98', '99', '100', '']);
   });
@@ -151,7 +148,7 @@ describe('a row that is added', () => {
     given('Results', people);
     const tab = sandbox.document.tab('Results')!;
     tab.rowCount = 4;
-    expect(noteOf(await sink.deliver(add('d')))).toBeUndefined();
+    expect(noteOf(await sink.deliver(add('d')))).toBe('');
     expect(sandbox.cells('Results')).toHaveLength(5);
   });
 
@@ -215,7 +212,7 @@ describe('a row that is updated', () => {
   test('leaves a column alone that somebody inserted since the last one, and what they typed', async () => {
     const { tab, byName } = await inUse();
     insertColumn(tab, 1, scores);
-    expect(noteOf(await sink.deliver(update('b', 'new')))).toBeUndefined();
+    expect(noteOf(await sink.deliver(update('b', 'new')))).toBe('');
     expect(byName()).toMatchObject({
       a: { Score: '97', Status: 'old' },
       b: { Score: '98', Status: 'new', Notes: 'about b' },
@@ -246,7 +243,7 @@ describe('a row that is updated', () => {
       const request = update('b', 'new');
       const outcome = await sink.deliver(request);
       expect(outcome).toMatchObject({ outcome: 'delivered' });
-      expect(noteOf(outcome) ?? '').not.toContain('lost');
+      expect(noteOf(outcome)).not.toContain('lost');
       const cells = sandbox.cells('Results').filter((row) => row.some((cell) => cell !== ''));
       const [header = [], ...rows] = cells;
       const at = (name: string) => header.indexOf(name);
@@ -320,7 +317,7 @@ describe('a row that is updated', () => {
     const { tab } = await inUse();
     tab.write(2, 2, [[notes]]);
     sandbox.person.before('a write', () => edit(tab));
-    const note = noteOf(await sink.deliver(update('b', 'new'))) ?? '';
+    const note = noteOf(await sink.deliver(update('b', 'new')));
     expect(note.includes('typed by hand: gone since')).toBe(isTold);
     expect(note.includes('gone since')).toBe(isTold);
   });
@@ -329,7 +326,7 @@ describe('a row that is updated', () => {
     const { tab } = await inUse();
     tab.write(4, 0, [people[2]]);
     const request = update('b', 'new');
-    expect(noteOf(await sink.deliver(request))).toBeUndefined();
+    expect(noteOf(await sink.deliver(request))).toBe('');
     expect(tab.rows[2]).toEqual(['b', 'new', 'about b', request.deliveryId]);
     expect(tab.rows[4]).toEqual([...people[2]]);
   });
@@ -385,7 +382,7 @@ describe('a row that is updated', () => {
     expect(noteOf(await sink.deliver(request))).toBe('The row was there already.');
     expect(calls()).not.toContain('batchUpdate');
     tab.write(2, 1, [['old', 'about b', 'd-0']]);
-    expect(noteOf(await sink.deliver(request))).toBeUndefined();
+    expect(noteOf(await sink.deliver(request))).toBe('');
     expect(byName()).toMatchObject({ b: { Status: 'new', Delivery: request.deliveryId } });
   });
 
@@ -439,7 +436,7 @@ describe('a row that is updated', () => {
     sandbox.person.before('a write', () => {});
     sandbox.person.before('values.batchGet', () => tab.write(1, 2, [['a note']]));
     const outcomes = await sink.deliverMany!([update('a', 'new'), update('b', 'new')]);
-    expect(outcomes.map(noteOf)).toEqual([undefined, undefined]);
+    expect(outcomes.map(noteOf)).toEqual(['', '']);
     expect(byName()).toMatchObject({
       a: { Status: 'new', Notes: 'a note' },
       b: { Status: 'new', Notes: '' },
@@ -451,7 +448,7 @@ describe('a row that is updated', () => {
     const { tab, byName } = await inUse();
     sandbox.person.before('a write', () => {});
     sandbox.person.before('values.batchGet', () => tab.write(2, 1, [['by hand']]));
-    expect(noteOf(await sink.deliver(update('b', 'new')))).toBeUndefined();
+    expect(noteOf(await sink.deliver(update('b', 'new')))).toBe('');
     expect(byName()).toMatchObject({ b: { Status: 'by hand' } });
   });
 
@@ -531,7 +528,7 @@ describe('many rows', () => {
           });
           for (const [n, outcome] of (await sink.deliverMany!(requests)).entries()) {
             expect(outcome).toMatchObject({ outcome: 'delivered' });
-            const note = noteOf(outcome) ?? '';
+            const note = noteOf(outcome);
             notes += note.includes('not there any more') ? requests[n]!.deliveryId + note : note;
           }
         }
@@ -595,7 +592,7 @@ describe('many rows', () => {
           newest.set(team, { ...row, Delivery: updated.deliveryId });
           return [added, updated];
         });
-        for (const outcome of await sink.deliverMany!(requests)) notes += noteOf(outcome) ?? '';
+        for (const outcome of await sink.deliverMany!(requests)) notes += noteOf(outcome);
       }
       expect(notes).not.toContain('not delivered');
       for (const { request, values } of made) {
