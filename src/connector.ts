@@ -27,7 +27,7 @@ export { isLoopback } from './http/addresses.ts';
 export { html, type Html, safeUrl } from './support/html.ts';
 export { listAt, mapLeaves, textAt } from './support/json.ts';
 export { masker } from './support/masker.ts';
-export { maskTexts, partsOfUrl } from './support/secret.ts';
+export { maskTexts, partsOfUrl, percentDecoded } from './support/secret.ts';
 export { firstListed, printable, printableLines, visible } from './support/text.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import { oauth2Options, oneLine, proxyOption, Secret, secret } from '../../src/connector.ts';
+import { oauth2Options, oneLine, percentDecoded, proxyOption, Secret, secret } from '../../src/connector.ts';
 import { isPrivateLiteral } from './public-addresses.ts';
 
 /** What sinks and look-ups say alike of how they call. */
@@ -22,7 +22,7 @@ export function endpointOf(text: string): Endpoint | null {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol)) return null;
   const { origin, hostname, pathname, search, username, password } = url;
-  const login = { user: decoded(username), password: new Secret(decoded(password)) };
+  const login = { user: percentDecoded(username), password: new Secret(percentDecoded(password)) };
   const path = pathname.replace(/\/$/, '');
   return { origin, hostname, path, query: search, login: username + password === '' ? null : login };
 }
@@ -124,14 +124,6 @@ export const withRules = <Schema extends z.ZodType<Given>>(schema: Schema): Sche
 
 /** What a connection is made by, besides its url. */
 export type HttpOptions = z.output<z.ZodObject<typeof httpOptions>>;
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
 
 /** Null where one is none, or where the key is not that of the first. */
 function readCertificates(text: string, key?: Secret): X509Certificate[] | null {

@@ -140,8 +140,6 @@ export interface Lookup {
   /** The same for the events of a cell. */
   readonly given: (cell: Cell) => Truth | Rest;
   readonly fields: ReadonlyMap<string, FactField>;
-  /** It is asked again until these are known. */
-  readonly until: readonly string[];
   /** The event is decided then at the latest. */
   readonly waitForMs: number;
   /** Personal fields go then; null: with the event. */

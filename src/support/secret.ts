@@ -119,7 +119,7 @@ export function urlPasswords(text: string): string[] {
   const keys = protocol.startsWith('http') && looksRandom(username) ? [username] : [];
   return password === ''
     ? keys
-    : [...keys, password, written, decoded(password)].filter((part) => part !== '');
+    : [...keys, password, written, percentDecoded(password)].filter((part) => part !== '');
 }
 
 /** The path of a file, as of the store, is no secret. */
@@ -128,9 +128,10 @@ const partsOf = ({ protocol, pathname, searchParams }: URL): string[] =>
     spellings,
   );
 
-const spellings = (part: string): string[] => [part, decoded(part)];
+const spellings = (part: string): string[] => [part, percentDecoded(part)];
 
-function decoded(text: string): string {
+/** With its percent-encoding undone, or as it is where that has faults. */
+export function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -141,7 +141,8 @@ describe('what is asked', () => {
         headers: '{ X-Key: "${KEY}" }',
       }),
     );
-    const { until, waitForMs, keepMs, fields } = config.plan.lookups.get('candidate')!;
+    const { until } = config.lookups.get('lookup:candidate')!.options;
+    const { waitForMs, keepMs, fields } = config.plan.lookups.get('candidate')!;
     expect([until, waitForMs, keepMs, fields.get('score')]).toEqual([
       ['score'],
       600_000,

@@ -2,6 +2,7 @@ import { isAbsolute, join } from 'node:path';
 import { isMap, type Json, type JsonMap } from '../../model.ts';
 import { parseTable, type TableCell, type TablePlace } from '../../support/csv.ts';
 import { didYouMean } from '../../support/text.ts';
+import { testIdKey } from '../catalog.ts';
 import { error, type Fault, warning } from './problems.ts';
 import { interpolateText, whyUnread } from './references.ts';
 import type { Reading } from './validate.ts';
@@ -85,8 +86,9 @@ function readCatalogTable(text: string, file: string): { entries: JsonMap; fault
   for (const row of rows) {
     const id = row[idAt]?.text ?? '';
     const place = row[idAt] ?? row[0]!;
-    if (!/^(0|-?[1-9]\d*)$/.test(id) || !Number.isSafeInteger(Number(id))) {
-      report('error', place, `expected a test id: a whole number, got "${id}"`);
+    const { error: fault } = testIdKey.safeParse(id);
+    if (fault) {
+      report('error', place, `${fault.issues[0]?.message}, got "${id}"`);
       continue;
     }
     if (entries.has(id)) report('error', place, `there is a row for the test ${id} already`);

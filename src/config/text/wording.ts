@@ -99,7 +99,6 @@ interface Definition {
   readonly options?: readonly z.core.$ZodType[];
   readonly element?: z.core.$ZodType;
   readonly valueType?: z.core.$ZodType;
-  readonly catchall?: z.core.$ZodType;
   readonly entries?: Record<string, string>;
   readonly values?: readonly unknown[];
   readonly getter?: () => z.core.$ZodType;
