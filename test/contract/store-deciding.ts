@@ -165,11 +165,25 @@ export function deciding(): void {
     expect(states).toEqual(['no', 'no', 'no', 'unknown', 'late']);
     await store.apply([{ eventId: ana, configId, deliveries: [planned({ rule: 'late' })] }], t0, person);
     expect(await found()).toEqual([ben]);
+    // Of one look-up only its own count.
+    const both = await store.accept(undecided('eve', [lane, lookupSink('test')]));
+    const [first] = await claimDue(store, t0, lane);
+    await answer(first!, 'Eve');
+    await store.decide(both.eventId, decider(), t0 + minute);
+    const ofLookup = async (lookup: string) => {
+      const search = { unanswered: true, lookup };
+      const { stories } = await store.search(search);
+      expect(stories).toEqual((await store.events({})).filter((story) => isFound(search, story)));
+      expect(await store.matches(search, 10)).toMatchObject({ count: stories.length });
+      return stories.map(({ event }) => event.id);
+    };
+    expect(await ofLookup(lookupSink('test'))).toEqual([both.eventId]);
+    expect(await ofLookup(lane)).toEqual([ben]);
     // Asked once more, in vain.
     await store.lookUp([{ eventId: answered.eventId, configId, deliveries: [planned(again)] }], t0, person);
     const [inVain] = await claimDue(store, t0, lane);
     await store.record([resultOf(inVain!, rejected, { state: 'discarded', progress: { state: 'unknown' } })]);
-    expect(await found()).toEqual([ben]);
+    expect(await found()).toEqual([both.eventId, ben]);
   });
 
   test('forgets a candidate whose look-up is under way, and keeps nothing of its answer', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { RefusedConfig } from '../../src/ops/alerts/conditions.ts';
 import { watchAlerts } from '../../src/ops/alerts/watch.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import { lookupSink } from '../../src/model.ts';
 import type { Failure, Outcome } from '../../src/model/outcomes.ts';
 import { openStore } from '../../src/store/open.ts';
 import {
@@ -883,10 +884,10 @@ test('an outage of a look-up that nobody was told of is told when it is over, if
   watch.adopt({ ...config, sinks, plan: { ...config.plan, ...watchFor } } as unknown as typeof config);
   let now = start;
   const look = (ms: number) => watch.look(ms).then(() => (now += ms));
-  const lookUp = async (outcome: Outcome) => {
+  const lookUp = async (outcome: Outcome, lookup = lookupLane) => {
     const { store, configId } = watch;
-    await store.accept({ ...undecided(`candidate-${now}`, [lookupLane], now), configId });
-    const [claimed] = await store.claim({ lane: lookupLane, now, limit: 1 });
+    await store.accept({ ...undecided(`candidate-${now}`, [lookup], now), configId });
+    const [claimed] = await store.claim({ lane: lookup, now, limit: 1 });
     const inVain = { state: 'discarded', dueAt: null, progress: { state: 'unknown' } } as const;
     await store.record([resultOf(claimed!, outcome, outcome === delivered ? {} : inVain)]);
     for (const { event: one } of await store.dueEvents(now + day, 9))
@@ -903,7 +904,8 @@ test('an outage of a look-up that nobody was told of is told when it is over, if
     await look(minute);
   };
   let told = 0;
-  // It cost nothing.
+  // It cost nothing, and what another one cost is not told of it.
+  await lookUp(unknown, lookupSink('test'));
   await outage(delivered);
   expect(await watch.notices()).toEqual([]);
   await look(hour);

@@ -60,6 +60,6 @@ export class UntoldOutages {
     if (lookup === null) return 0;
     // What came before the outage may have been waiting for its answer.
     const since = downSince - (lookups.get(lookup)?.waitForMs ?? 0);
-    return (await this.#store.matches({ unanswered: true, since }, mostCounted)).count;
+    return (await this.#store.matches({ unanswered: true, lookup: sink, since }, mostCounted)).count;
   }
 }

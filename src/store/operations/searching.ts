@@ -24,6 +24,8 @@ export interface EventSearch {
   readonly states?: readonly DeliveryState[] | undefined;
   /** Decided without an answer of a look-up; and none has come since, or nothing was sent since it did. */
   readonly unanswered?: boolean | undefined;
+  /** Of `unanswered`, only by this look-up: its sink. */
+  readonly lookup?: string | undefined;
   /** Only events after the one with this id in the list. */
   readonly after?: string | undefined;
   /** Default: 50. */
@@ -110,12 +112,17 @@ const answered = `
     and not ${isUnknown('a')}
     and (a.seq < d.seq or exists (
       select 1 from deliveries s where s.seq > a.seq and s.seq ${of('e.seq')} and s.connector <> '${lookupConnector}'))`;
-const unanswered: Condition = {
-  text: `e.seq in (select d.seq / ${seqsPerEvent} from deliveries d where ${unknownLookup})
+function unanswered(lookup: string | undefined): Condition {
+  const [ofLookup] = given('d.sink = ?', lookup);
+  const unknown = ofLookup ? `${unknownLookup} and ${ofLookup.text}` : unknownLookup;
+  const values = ofLookup?.values ?? [];
+  return {
+    text: `e.seq in (select d.seq / ${seqsPerEvent} from deliveries d where ${unknown})
     and e.seq not in (select event_seq from undecided)
-    and (select 1 from deliveries d where d.seq ${of('e.seq')} and ${unknownLookup} and not exists (${answered}) limit 1) = 1`,
-  values: [],
-};
+    and (select 1 from deliveries d where d.seq ${of('e.seq')} and ${unknown} and not exists (${answered}) limit 1) = 1`,
+    values: [...values, ...values],
+  };
+}
 
 /** What a search looks for, and where it stops looking, if before the end. Null: there can be none. */
 function* looked(
@@ -217,7 +224,9 @@ export function isFound(asked: EventSearch, story: EventStory): boolean {
       : candidateId.startsWith(candidates.beginning));
   return (
     isMeant &&
-    (!asked.unanswered || unansweredOf(story) !== 'no') &&
+    (!asked.unanswered ||
+      unansweredOf({ ...story, lookups: story.lookups.filter((one) => isSame(asked.lookup, one.sink)) }) !==
+        'no') &&
     isSame(testId, event.testId) &&
     isSame(status, event.status) &&
     receivedAt >= since &&
@@ -252,7 +261,7 @@ export function conditionsOf(asked: EventSearch, order = newestFirst): Condition
       `(e.received_at, e.seq) ${order.after} (select received_at, seq from events where id = ?)`,
       after,
     ),
-    ...(asked.unanswered ? [unanswered] : []),
+    ...(asked.unanswered ? [unanswered(asked.lookup)] : []),
     ...(such === '' ? [] : [{ text: hasDelivery, values: ofDelivery.flatMap(({ values }) => values) }]),
   ];
 }
