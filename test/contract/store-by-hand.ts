@@ -268,11 +268,16 @@ export function byHand(): void {
         phase,
         who,
       ]);
+    const noteAt = async (now: number) => inForce(await other.personPauses(), now).get('slack')?.note;
     expect(await store.resumeByPerson('slack', t0, ana)).toBe(false);
     await store.pauseByPerson('slack', null, t0, person);
     await other.takePause({ sink: 'slack', since: t0 });
     await other.pauseByPerson('slack', t0 + day, t0 + minute, ana);
     expect(await inForceAt(t0 + day - 1)).toEqual([[t0, t0 + day, 'taken', 'ana']]);
+    // Whoever only gives it an end leaves why it was begun.
+    expect(await noteAt(t0 + day - 1)).toBe(person.note);
+    await other.pauseByPerson('slack', t0 + day, t0 + minute, { ...ana, note: 'it moves' });
+    expect(await noteAt(t0 + day - 1)).toBe('it moves');
     expect(await inForceAt(t0 + day)).toEqual([]);
     expect(await store.resumeByPerson('slack', t0 + day, ana)).toBe(false);
     await store.pauseByPerson('slack', null, t0 + 2 * day, person);
@@ -292,7 +297,8 @@ export function byHand(): void {
       { action: 'resume', sink: 'slack', who: 'ana', note: null, deliveries: [] },
       { action: 'pause', sink: 'mail' },
       { action: 'pause', sink: 'slack', note: person.note },
-      { action: 'pause', sink: 'slack', who: 'ana' },
+      { action: 'pause', sink: 'slack', who: 'ana', note: 'it moves' },
+      { action: 'pause', sink: 'slack', who: 'ana', note: null },
       { action: 'pause', sink: 'slack', who: 'dana' },
     ]);
     await prune(store, t0 + 2 * day);

@@ -178,11 +178,11 @@ export function personPauses(): Operation<PersonPause[]> {
   return all(sql.personPauses);
 }
 
-/** `until`: null where only a person ends it. One that lasts goes on, until then and with this note. */
+/** `until`: null where only a person ends it. One that lasts goes on until then, with this note if there is one. */
 export function* pauseByPerson(sink: string, until: number | null, now: number, by: By): Operation<void> {
   yield* lock(`pause ${sink}`);
   const known = inForce(yield* personPauses(), now).get(sink);
-  yield* run(sql.pause, sink, known?.since ?? now, until, by.who, by.note);
+  yield* run(sql.pause, sink, known?.since ?? now, until, by.who, by.note ?? known?.note ?? null);
   yield* noteSink('pause', sink, now, by);
 }
 
