@@ -167,5 +167,13 @@ export function byUser({ note = null }: { note?: string | null | undefined }, { 
   return { who: env['USER'] || nameOfUser(), from: `a command on ${hostname()}`, note };
 }
 
-export const isServed = async (store: Store): Promise<boolean> =>
-  running(await store.replicaStates(), await store.now()).length > 0;
+export const isServed = async (store: Store): Promise<boolean> => (await serving(store)).length > 0;
+
+/** Whether what serves the store carries out the deliveries of a sink: `gone` where no config in force has it any more. */
+export async function servedAs(store: Store, sink: string): Promise<'unserved' | 'here' | 'gone'> {
+  const replicas = await serving(store);
+  if (replicas.length === 0) return 'unserved';
+  return replicas.some(({ sinks }) => sinks.some(({ name }) => name === sink)) ? 'here' : 'gone';
+}
+
+const serving = async (store: Store) => running(await store.replicaStates(), await store.now());

@@ -193,6 +193,16 @@ describe('a sink that a person pauses', () => {
     await connector.start();
     expect((await command('status')).out).toContain('what waits is given up when the pause ends');
     expect((await command('resume', 'ats')).out).toContain('not in the config any more');
+    // To try what waits for it would be to give it up.
+    using store = new DatabaseSync(`${folder}/connector.db`);
+    store.exec(
+      `update sink_figures set failures = 9, first_failed_at = 1, last_failed_at = 99999 where sink = 'ats'`,
+    );
+    expect(await command('retry', 'ats')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('ats is not in the config any more. Put the sink back under this name'),
+    });
+    expect(jsonLines(await command('events', '--audit', '--json'))[0]).toMatchObject({ action: 'resume' });
   });
 
   test('stays paused when another replica takes it over', async () => {

@@ -253,6 +253,10 @@ describe('status', () => {
       code: 0,
       out: expect.stringContaining(`ats is failing, and is tried now; its tool asked to wait until ${until}`),
     });
+    await command('pause', 'ats');
+    expect((await command('resume', 'ats')).out).toMatch(
+      /waits for it goes out; its tool asked to wait until /,
+    );
   });
 
   test('says how what waits for a sink that was renamed still goes out, and that is so', async () => {

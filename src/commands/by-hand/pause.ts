@@ -1,13 +1,13 @@
 import { InvalidArgumentError } from 'commander';
 import { pauseLength, pauseSink } from '../../deliveries/by-hand.ts';
 import { lookupOf } from '../../model.ts';
-import { running } from '../../ops/status/status.ts';
+import { askedUntil, toolsWish } from '../../ops/needs.ts';
 import type { Store } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
 import { command, note, readOption, storeOptions, TypedArgument } from '../command.ts';
 import { CommandError, exit, when } from '../output.ts';
-import { byLocalClock, byUser, checkSink, withStore } from '../with-store.ts';
+import { byLocalClock, byUser, checkSink, servedAs, withStore } from '../with-store.ts';
 
 const sinkArgument = () => new TypedArgument<string>('<sink>', 'the name of the sink, as `status` has it');
 
@@ -67,10 +67,11 @@ export const resume = command({
 
 /** What becomes of what waits for a sink whose pause has ended. */
 async function goingOut(store: Store, sink: string): Promise<string> {
-  const replicas = running(await store.replicaStates(), await store.now());
-  if (replicas.length === 0)
+  const served = await servedAs(store, sink);
+  if (served === 'unserved')
     return ', and what waits for it goes out once a connector serves the store: none does now';
-  return replicas.some(({ sinks }) => sinks.some(({ name }) => name === sink))
-    ? ', and what waits for it goes out'
-    : ', but it is not in the config any more: what waits for it is given up where the sink is not put back before it is due, and can be replayed once the config is back that had it';
+  if (served === 'gone')
+    return ', but it is not in the config any more: what waits for it is given up where the sink is not put back before it is due, and can be replayed once the config is back that had it';
+  const until = askedUntil((await store.askedToWait(await store.now())).filter((one) => one.sink === sink));
+  return `, and what waits for it goes out${until === null ? '' : `; ${toolsWish(when(until))}`}`;
 }

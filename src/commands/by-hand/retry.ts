@@ -1,10 +1,10 @@
 import { retrySink } from '../../deliveries/by-hand.ts';
-import { askedUntil, nextShows, noRetry, sinkStates, toolsWish } from '../../ops/needs.ts';
+import { askedUntil, nameOf, nextShows, noRetry, putBack, sinkStates, toolsWish } from '../../ops/needs.ts';
 import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
 import { command, note, storeOptions, TypedArgument } from '../command.ts';
 import { CommandError, exit, when } from '../output.ts';
-import { byUser, checkSink, isServed, withStore } from '../with-store.ts';
+import { byUser, checkSink, servedAs, withStore } from '../with-store.ts';
 
 /** Has a paused or failing sink tried now, by the connector that serves the store. */
 export const retry = command({
@@ -16,9 +16,13 @@ export const retry = command({
   run: (options, io, sink) =>
     withStore(options, io, async (store) => {
       await checkSink(sink, options, store);
+      const served = await servedAs(store, sink);
+      // What was tried would be given up at once.
+      if (served === 'gone')
+        throw new CommandError(printable(`${nameOf(sink)} is not in the config any more. ${putBack}`));
       const found = await retrySink(store, store, sink, byUser(options, io));
       const why = noRetry(sink, found, when);
-      const isRunning = await isServed(store);
+      const isRunning = served !== 'unserved';
       if (why !== null)
         throw new CommandError(
           printable(isRunning ? why : `${why}; but no connector serves this store now, so nothing goes out`),
