@@ -327,6 +327,13 @@ test('a sink that fails is reported likewise where all was given up, with how to
 
 describe('that a sink works again', () => {
   const down = () => [{ sink: 'tool' } as Paused];
+  /** One that was told. */
+  const downAndTold = async () => {
+    const paused = down();
+    const watch = await watching({ paused });
+    await watch.look(minute);
+    return { paused, watch };
+  };
   const works = async (paused: Paused[], watch: Awaited<ReturnType<typeof watching>>) => {
     paused.length = 0;
     await watch.event('tool', delivered);
@@ -358,9 +365,7 @@ describe('that a sink works again', () => {
   });
 
   test('is told after a restart, too', async () => {
-    const paused = down();
-    const watch = await watching({ paused });
-    await watch.look(minute);
+    const { paused, watch } = await downAndTold();
     watch.restart();
     await watch.look(minute);
     await works(paused, watch);
@@ -372,9 +377,7 @@ describe('that a sink works again', () => {
   });
 
   test('is not told before a message was delivered', async () => {
-    const paused = down();
-    const watch = await watching({ paused });
-    await watch.look(minute);
+    const { paused, watch } = await downAndTold();
     paused.length = 0;
     await watch.look(minute, hour);
     expect(await watch.causes()).toEqual(['paused tool']);
@@ -384,9 +387,7 @@ describe('that a sink works again', () => {
   });
 
   test('is not told while what came after a success has failed', async () => {
-    const paused = down();
-    const watch = await watching({ paused });
-    await watch.look(minute);
+    const { paused, watch } = await downAndTold();
     await works(paused, watch);
     const again = { outcome: 'retry', reason: 'server', detail: 'It answered 502.' } as const;
     await watch.event('tool', again, undefined, {}, { state: 'pending' });
@@ -398,9 +399,7 @@ describe('that a sink works again', () => {
   });
 
   test('and that it is down again is told though the hour is not over', async () => {
-    const paused = down();
-    const watch = await watching({ paused });
-    await watch.look(minute);
+    const { paused, watch } = await downAndTold();
     const [outage] = paused;
     await works(paused, watch);
     await watch.look(minute, minute);
@@ -426,9 +425,7 @@ describe('that a sink works again', () => {
     ['of a sink that left the config', { ...config, sinks: new Map([...config.sinks].slice(1)) }],
     ['where only that sink is left to tell it', withAnotherSink],
   ])('is not told %s', async (_, later) => {
-    const paused = down();
-    const watch = await watching({ paused });
-    await watch.look(minute);
+    const { paused, watch } = await downAndTold();
     await works(paused, watch);
     watch.adopt(later);
     await watch.look(minute, minute);
@@ -437,9 +434,7 @@ describe('that a sink works again', () => {
   });
 
   test('is not told while it fails again within a minute', async () => {
-    const paused = down();
-    const watch = await watching({ paused });
-    await watch.look(minute);
+    const { paused, watch } = await downAndTold();
     const [outage] = paused.splice(0);
     await watch.look(50_000);
     paused.push(outage!);

@@ -8,10 +8,15 @@ const json = JSON.stringify(sample);
 const length = Buffer.byteLength(json);
 const whole = head(path, { 'content-length': length }) + json;
 
+/** A receiver, and a connection to it. */
+async function connected(...given: Parameters<typeof startReceiver>) {
+  const receiver = await startReceiver(...given);
+  return { receiver, wire: await Wire.open(receiver.port) };
+}
+
 describe('a body', () => {
   test('may come in pieces, however they are cut', async () => {
-    const receiver = await startReceiver();
-    const wire = await Wire.open(receiver.port);
+    const { receiver, wire } = await connected();
     wire.socket.setNoDelay(true);
     for (const byte of Buffer.from(whole)) wire.send(Uint8Array.of(byte));
     expect(await wire.answer()).toMatchObject({ status: 202 });
@@ -19,8 +24,7 @@ describe('a body', () => {
   });
 
   test('may be chunked', async () => {
-    const receiver = await startReceiver();
-    const wire = await Wire.open(receiver.port);
+    const { wire } = await connected();
     wire.send(head(path, { 'transfer-encoding': 'chunked' }));
     for (const half of [json.slice(0, 20), json.slice(20)])
       wire.send(`${half.length.toString(16)}\r\n${half}\r\n`);
@@ -29,8 +33,7 @@ describe('a body', () => {
   });
 
   test('may wait for 100 Continue', async () => {
-    const receiver = await startReceiver();
-    const wire = await Wire.open(receiver.port);
+    const { wire } = await connected();
     wire.send(head(path, { 'content-length': length, expect: '100-continue' }));
     expect(await wire.answer()).toMatchObject({ status: 100 });
     wire.send(json);
@@ -49,15 +52,13 @@ describe('a body', () => {
   });
 
   test('is accepted despite an unknown Expect', async () => {
-    const receiver = await startReceiver();
-    const wire = await Wire.open(receiver.port);
+    const { wire } = await connected();
     wire.send(head(path, { 'content-length': length, expect: 'a-miracle' }), json);
     expect(await wire.answer()).toMatchObject({ status: 202 });
   });
 
   test('shorter than its Content-Length says is waited for, then answered 408 and hung up on', async () => {
-    const receiver = await startReceiver({}, { timeoutMs: 150 });
-    const wire = await Wire.open(receiver.port);
+    const { receiver, wire } = await connected({}, { timeoutMs: 150 });
     wire.send(head(path, { 'content-length': length + 1 }), json);
     const answer = await wire.answer();
     expect(answer).toMatchObject({ status: 408, headers: { connection: 'close' } });
@@ -72,8 +73,7 @@ describe('a body', () => {
   });
 
   test('that trickles in is answered 408, however steadily it trickles', async () => {
-    const receiver = await startReceiver({}, { timeoutMs: 150 });
-    const wire = await Wire.open(receiver.port);
+    const { receiver, wire } = await connected({}, { timeoutMs: 150 });
     wire.send(head(path, { 'content-length': 60_000 }));
     const trickle = setInterval(() => wire.send(' '), 10);
     expect(await wire.answer()).toMatchObject({ status: 408 });
@@ -82,8 +82,7 @@ describe('a body', () => {
   });
 
   test('longer than its Content-Length says is an event, and what follows ends the connection', async () => {
-    const receiver = await startReceiver();
-    const wire = await Wire.open(receiver.port);
+    const { wire } = await connected();
     wire.send(`${whole}{"and":"more"}`);
     expect(await wire.answer()).toMatchObject({ status: 202 });
     wire.socket.end();
@@ -91,8 +90,7 @@ describe('a body', () => {
   });
 
   test('whose sender disconnects leaves nothing but a log line', async () => {
-    const receiver = await startReceiver();
-    const wire = await Wire.open(receiver.port);
+    const { receiver, wire } = await connected();
     wire.send(head(path, { 'content-length': length }), json.slice(0, 30));
     await expect.poll(() => connections(receiver.server)).toBe(1);
     wire.socket.destroy();
@@ -103,15 +101,13 @@ describe('a body', () => {
 
 describe('a body that is too large', () => {
   test('is refused as soon as its length is known, and the sender sees it', async () => {
-    const receiver = await startReceiver();
-    const wire = await Wire.open(receiver.port);
+    const { wire } = await connected();
     wire.send(head(path, { 'content-length': 100_000_000 }));
     expect(await wire.answer()).toMatchObject({ status: 413, headers: { connection: 'close' } });
   });
 
   test('is refused even if its length was not given', async () => {
-    const receiver = await startReceiver();
-    const wire = await Wire.open(receiver.port);
+    const { wire } = await connected();
     wire.send(head(path, { 'transfer-encoding': 'chunked' }));
     for (let chunk = 0; chunk < 20; chunk += 1) wire.send(`1000\r\n${'x'.repeat(4_096)}\r\n`);
     expect(await wire.answer()).toMatchObject({ status: 413, headers: { connection: 'close' } });
@@ -120,8 +116,7 @@ describe('a body that is too large', () => {
   test.each([{ 'content-length': 8_000_000 }, { 'transfer-encoding': 'chunked' }])(
     'is let in, so that a sender that writes it all before it reads gets to its answer: %j',
     async (framing) => {
-      const receiver = await startReceiver();
-      const wire = await Wire.open(receiver.port);
+      const { wire } = await connected();
       wire.socket.pause();
       wire.send(head(path, framing), 'content-length' in framing ? '' : `${(8_000_000).toString(16)}\r\n`);
       expect(await wire.written(Buffer.alloc(8_000_000, ' '))).toBeFalsy();
@@ -133,8 +128,7 @@ describe('a body that is too large', () => {
 
 describe('one connection', () => {
   test('carries many requests, refused ones between them', async () => {
-    const receiver = await startReceiver();
-    const wire = await Wire.open(receiver.port);
+    const { wire } = await connected();
     const statuses: (number | undefined)[] = [];
     const others = [
       head('/elsewhere', { 'content-length': length }) + json,
@@ -215,8 +209,7 @@ describe('what is not a valid request', () => {
     ['two hosts', `POST ${path} HTTP/1.1\r\nhost: a\r\nHost: b\r\n\r\n`, 400],
     ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n\r\n', 404],
   ])('%s is answered and hung up on', async (_what, bytes, status) => {
-    const receiver = await startReceiver();
-    const wire = await Wire.open(receiver.port);
+    const { receiver, wire } = await connected();
     wire.send(Buffer.from(bytes, 'latin1'));
     expect(await wire.answer()).toMatchObject({
       status,
@@ -228,8 +221,7 @@ describe('what is not a valid request', () => {
   });
 
   test('an unfinished head is answered 408', async () => {
-    const receiver = await startReceiver({}, { timeoutMs: 100 });
-    const wire = await Wire.open(receiver.port);
+    const { wire } = await connected({}, { timeoutMs: 100 });
     wire.send(`POST ${path} HTTP/1.1\r\nhost: localhost\r\n`);
     const answer = await wire.answer();
     expect(answer).toMatchObject({ status: 408, headers: { connection: 'close' } });
@@ -239,8 +231,7 @@ describe('what is not a valid request', () => {
   test.each([`http://localhost${path}`, `HTTPS://service.example:8443${path}?x=1`])(
     'a request target as proxies write it is one: %s',
     async (target) => {
-      const receiver = await startReceiver();
-      const wire = await Wire.open(receiver.port);
+      const { wire } = await connected();
       wire.send(head(target, { 'content-length': length }), json);
       expect(await wire.answer()).toMatchObject({ status: 202 });
     },
@@ -249,8 +240,7 @@ describe('what is not a valid request', () => {
   test.each(['*', 'http://[::1', '/a#b', '//', '/\u00ff', '/%', '/?a=http://b'])(
     'a strange request target is just another path: %s',
     async (target) => {
-      const receiver = await startReceiver();
-      const wire = await Wire.open(receiver.port);
+      const { receiver, wire } = await connected();
       wire.send(Buffer.from(`GET ${target} HTTP/1.1\r\nhost: localhost\r\n\r\n`, 'latin1'));
       expect((await wire.answer())?.status).toBeOneOf([400, 404]);
       expect((await receiver.post(json)).status).toBe(202);
