@@ -71,6 +71,16 @@ const pattern = z
 const fieldSchema = (name: string, about: string) =>
   conditionSchema(fieldOf(name)).optional().describe(about);
 
+/** Those that every config has. Made once: to make a schema takes longer than to check by it. */
+const eventFields = {
+  status: fieldSchema('status', 'Completed, DidNotTake or Canceled.'),
+  testId: fieldSchema('testId', "The test's id."),
+  candidateId: fieldSchema('candidateId', "The candidate's id."),
+  candidateNumericalId: fieldSchema(
+    'candidateNumericalId',
+    "The candidate's number; the service does not always send it.",
+  ),
+};
 const testCondition = conditionSchema(testField('key'));
 
 /** The schema of a `when`, which may use what is looked up. */
@@ -82,13 +92,7 @@ function makeWhenSchema(lookups: LookupFields): z.ZodType<When> {
       .optional()
       .describe(about);
   const shape = {
-    status: fieldSchema('status', 'Completed, DidNotTake or Canceled.'),
-    testId: fieldSchema('testId', "The test's id."),
-    candidateId: fieldSchema('candidateId', "The candidate's id."),
-    candidateNumericalId: fieldSchema(
-      'candidateNumericalId',
-      "The candidate's number; the service does not always send it.",
-    ),
+    ...eventFields,
     get all() {
       return listOfWhens('All of these must hold.');
     },
@@ -100,12 +104,14 @@ function makeWhenSchema(lookups: LookupFields): z.ZodType<When> {
     },
   };
   const whenKeys = Object.keys(shape);
+  const ofFacts = new Map<string, z.ZodType<Condition>>();
   /** Checks a key that is not an event's field: a key of the catalog, or something that is looked up. */
   const checkNested = (key: string, value: unknown, context: z.RefinementCtx): void => {
     const field = nestedPattern.test(key) ? findField(key, lookups) : undefined;
     const known = [...whenKeys, 'test.<key>', ...factNames(lookups)];
     if (!field) return context.addIssue({ code: 'unrecognized_keys', keys: [key], known });
-    const condition = field.of === 'fact' ? conditionSchema(field) : testCondition;
+    const condition =
+      field.of === 'fact' ? ofFacts.getOrInsertComputed(key, () => conditionSchema(field)) : testCondition;
     for (const issue of condition.safeParse(value).error?.issues ?? [])
       context.addIssue({ ...issue, path: [key, ...issue.path] });
   };
