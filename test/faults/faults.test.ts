@@ -4,7 +4,7 @@ import { runRound, runRoundOfCopies } from './round.ts';
 
 // Concurrent, since they mostly wait: for tools, time-outs and leases.
 /** `npm run faults` sends several times as many; each is six deliveries. */
-const betweenMs = 10;
+const betweenMs = 25;
 
 test.concurrent(
   'killed at random while tools fail and drop their answers, everything arrives as promised',
