@@ -141,7 +141,7 @@ describe('what needs a person', () => {
     const sent = await submit({ ...group, count: '1', action: 'replay' });
     const place = sent.headers.get('location') ?? '';
     await vi.waitFor(async () => expect(await page(place)).toContain('1 given up'), 10_000);
-    expect(await page(place)).toContain('The receiver answered 410.');
+    expect(await page(place)).toContain('The receiver answered 410');
   });
 
   test('of a bug that stops a change, the log says more than the page', async () => {
