@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { expect, test, vi } from 'vitest';
-import { jsonLines, loud, run, serve, workplace } from './tools.ts';
+import { jsonLines, logging, loud, run, workplace } from './tools.ts';
 
 const config = `sinks:
   slack: { connector: slack, token: '\${SLACK}' }
@@ -145,7 +145,7 @@ test('a config that a start took although a policy does not hold needs a person,
 rules: [ { name: all, when: {}, then: [ { sink: ats, channel: '${channel}', text: x } ] } ]
 policies: [ { never: { sink: ats, channel: '#hiring', when: {} } } ]\n`;
   const file = await write('config.yaml', text('#hiring'));
-  const { lines } = await serve(file);
+  const { app, lines } = await logging(file);
   const breaks = 'this does not hold: ats #hiring hears of { status: ';
   const warned = () => lines().filter(({ msg }) => msg.startsWith('the config in force breaks a policy'));
   await vi.waitFor(() => expect(warned()).toHaveLength(1), 20_000);
@@ -155,8 +155,7 @@ policies: [ { never: { sink: ats, channel: '#hiring', when: {} } } ]\n`;
   const { out } = await status();
   expect(out).toMatch(/^A person is needed: the config in force breaks a policy\.\n/);
   expect(out).toContain(`it breaks a policy: ${file}:8:13: ${breaks}`);
-  const admin = String(lines().find(({ msg }) => msg === 'ready')!['admin']);
-  const read = async (path: string) => (await fetch(`${admin}${path}`)).text();
+  const read = async (path: string) => (await fetch(`${app.adminUrl}${path}`)).text();
   expect(JSON.parse(await read('/api/status'))).toMatchObject({
     needs: ['the config in force breaks a policy'],
     config: { refused: { inForce: true, problem: expect.stringContaining(breaks), others: 0 } },

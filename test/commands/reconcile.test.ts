@@ -4,11 +4,11 @@ import { describe, expect, test, vi } from 'vitest';
 import {
   endpoint,
   jsonLines,
-  loud,
+  base,
   post,
   type Ran,
   run,
-  serve,
+  serving,
   tellAll,
   telling,
   workplace,
@@ -42,12 +42,12 @@ async function withExport(...given: Parameters<typeof telling>) {
 test('of 1,000 events of which 50 were dropped, tells these 50 once, and none twice, beside a connector that serves', async () => {
   const { folder, write } = await workplace();
   const http = await endpoint();
-  const text = `${loud(folder)}
+  const text = `${base(folder)}
 sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true, rate: 1000/s, concurrency: 50 } }
 rules: [ { name: told, when: {}, then: [ { sink: ats, body: { who: '{{ event.candidateId }}' } } ] } ]
 `;
   const file = await write('config.yaml', text);
-  const { app } = await serve(file);
+  const app = await serving(file);
   const candidates = Array.from({ length: 1000 }, (_, n) => `candidate-${n}`);
   const dropped = candidates.filter((_, n) => n % 20 === 7);
   const arrived = candidates.filter((one) => !dropped.includes(one));

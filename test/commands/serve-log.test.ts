@@ -1,8 +1,18 @@
-import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { head, Wire } from '../receiver/wire.ts';
-import { endpoint, jsonLines, loud, main, nothing, post, run, serve, settled, workplace } from './tools.ts';
+import {
+  endpoint,
+  jsonLines,
+  logging,
+  loud,
+  nothing,
+  post,
+  run,
+  serve,
+  settled,
+  workplace,
+} from './tools.ts';
 
 describe('the log', () => {
   const config = (folder: string, url: string, more = '') => `${loud(folder)}
@@ -81,7 +91,7 @@ rules:
   - { name: daily, when: {}, then: [ { sink: ats, path: /digest, digest: { every: 1s } } ] }
 `,
     );
-    const { app, lines, connector } = await serve(file);
+    const { app, lines } = await logging(file);
     const given = {
       ids: '4bf92f3577b34da6a3ce929d0e0e4736',
       header: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00',
@@ -93,7 +103,7 @@ rules:
     await post(app, { candidateId: 'Robin' }, 'cor-2');
     await vi.waitFor(() => expect(http.calls.map(({ path }) => path)).toContain('/hooks/digest'), 30_000);
     await settled(file);
-    await connector.stop();
+    await app.stop();
     const [first, second] = jsonLines<{ id: string; traceId: string }>(
       await run(['events', '--json', '--config', file]),
     ).toReversed();
@@ -133,7 +143,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]
 alerts: { dead: { then: [ { sink: ops } ] } }
 `,
     );
-    const { app, lines } = await serve(file);
+    const { app, lines } = await logging(file);
     await post(app, { candidateId: 'Dana' });
     const notTold = () =>
       lines().find(({ level, msg }) => level === 'error' && msg.includes('alert could not be delivered'));
@@ -163,9 +173,9 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     const { folder, write } = await workplace();
     const table = await write('tests.csv', 'test,name\n1,One\n');
     const file = await write('config.yaml', `${loud(folder)}catalog: { file: tests.csv }\n${nothing}`);
-    const { lines, connector } = await serve(file);
+    const { lines, out } = await logging(file);
     await write('tests.csv', 'test,name\nx,One\n');
-    await vi.waitFor(() => expect(connector.lines.join()).toContain('config not reloaded'), 15_000);
+    await vi.waitFor(() => expect(out()).toContain('config not reloaded'), 15_000);
     expect(lines().at(-1)?.['err']).toMatchObject({ problems: [{ file: table, line: 2, column: 1 }] });
   });
 
@@ -175,9 +185,9 @@ alerts: { dead: { then: [ { sink: ops } ] } }
       `sinks: { a: { connector: webhook, url: 'https://h', ${more} } }\nrules: []\n`;
     const text = loud(folder) + sink("auth: { bearer: '${PIN}' }");
     const file = await write('config.yaml', text);
-    const { lines, connector } = await serve(file, { PIN: '4711' });
+    const { lines, out } = await logging(file, { PIN: '4711' });
     await writeFile(file, `${'\n'.repeat(4710)}nonsense: 1\n${text}`);
-    await vi.waitFor(() => expect(connector.lines.join()).toContain('config not reloaded'), 15_000);
+    await vi.waitFor(() => expect(out()).toContain('config not reloaded'), 15_000);
     expect(lines().at(-1)?.['err']).toMatchObject({ problems: [{ line: '***', column: 1 }] });
   });
 
@@ -185,20 +195,13 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     const { folder, write } = await workplace();
     const proxied = loud(folder).replace('allowFrom: any', 'allowFrom: any, trustProxy: 1') + nothing;
     const file = await write('config.yaml', proxied.replace('level: info', `level: info, format: ${format}`));
-    const child = spawn(process.execPath, [main, 'serve', '--config', file], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    onTestFinished(() => void child.kill('SIGKILL'));
-    let out = '';
-    child.stdout.setEncoding('utf8').on('data', (data: string) => (out += data));
-    await vi.waitFor(() => expect(out).toMatch(/\brescued\b.*\n/), 15_000);
-    const [, port] = /receiver(?:":"|=)http:\/\/127\.0\.0\.1:(\d+)/.exec(out) ?? [];
-    const wire = await Wire.open(Number(port));
+    const { app, out } = await logging(file);
+    const wire = await Wire.open(Number(new URL(app.receiverUrl).port));
     const sent = head('/hook', { 'content-length': 2, 'x-forwarded-for': 'a\u009B2J\u00AD' });
     wire.send(Buffer.from(`${sent}{}`, 'latin1'));
     await wire.answer();
-    await vi.waitFor(() => expect(out).toContain('2J'), 15_000);
-    expect(out).toContain(format === 'json' ? '"a\\u009b2J\\u00ad"' : 'a\\u{9b}2J\\u{ad}');
-    expect(out).not.toMatch(/[^\P{Cc}\n]|\p{Default_Ignorable_Code_Point}/u);
+    await vi.waitFor(() => expect(out()).toContain('2J'), 15_000);
+    expect(out()).toContain(format === 'json' ? '"a\\u009b2J\\u00ad"' : 'a\\u{9b}2J\\u{ad}');
+    expect(out()).not.toMatch(/[^\P{Cc}\n]|\p{Default_Ignorable_Code_Point}/u);
   });
 });

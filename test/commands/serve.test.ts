@@ -8,7 +8,19 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
-import { base, jsonLines, loud, main, nothing, post, run, serve, stack, workplace } from './tools.ts';
+import {
+  base,
+  jsonLines,
+  logging,
+  loud,
+  main,
+  nothing,
+  post,
+  run,
+  serve,
+  stack,
+  workplace,
+} from './tools.ts';
 
 /** Runs the program as a process of its own until it ends. */
 async function program(argv: readonly string[]) {
@@ -183,14 +195,14 @@ rules: []
     const { folder, write } = await workplace();
     const first = { password: 'first-word', token: 'first-token' };
     const file = await write('config.yaml', guarded(folder, '127.0.0.1', first));
-    const { app, connector, lines } = await serve(file);
-    const admin = String(lines().find(({ msg }) => msg === 'ready')?.['admin']);
+    const { app, out, lines } = await logging(file);
+    const { adminUrl: admin } = app;
     const statusOf = async (url: string, authorization: string, method = 'GET') =>
       (await fetch(url, { method, headers: { authorization } })).status;
     let reloads = 0;
     return {
       app,
-      connector,
+      out,
       reload: async (host: string, secrets: { password?: string; token?: string }) => {
         await writeFile(file, guarded(folder, host, secrets));
         reloads += 1;
@@ -210,7 +222,7 @@ rules: []
   }
 
   test('keeps what protects an open port together with the port, and names what waits; else it takes effect at once', async () => {
-    const { app, connector, metrics, readiness, receiver, reload } = await reloading();
+    const { app, out, metrics, readiness, receiver, reload } = await reloading();
     const waiting = await reload('localhost', {});
     expect(waiting).toEqual([
       'receiver.host',
@@ -248,8 +260,8 @@ rules: []
       5_000,
     );
     await fetch(new URL('/first-token/first-word', app.receiverUrl));
-    await connector.stop();
-    expect(connector.lines.join('\n')).not.toMatch(/(first|second)-(word|token)/);
+    await app.stop();
+    expect(out()).not.toMatch(/(first|second)-(word|token)/);
   });
 });
 

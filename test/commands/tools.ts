@@ -88,17 +88,31 @@ export const loud = (folder: string) => base(folder).replace('level: fatal', 'le
 
 export type Line = Record<string, unknown> & { msg: string };
 
+/** Each line of a log in JSON. */
+const parsedLines = (lines: readonly string[]): Line[] =>
+  lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Line);
+
 /** `serve` as a process of its own, killed at the end if it is still there. */
 export async function serve(file: string, env: Record<string, string> = {}, options: ConnectorOptions = {}) {
   const connector = new ConnectorProcess(file, env, options);
   onTestFinished(() => connector.kill());
   const receiver = await connector.start();
-  return {
-    connector,
-    app: { receiverUrl: `${receiver}/hook` },
-    lines: () =>
-      connector.lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Line),
+  return { connector, app: { receiverUrl: `${receiver}/hook` }, lines: () => parsedLines(connector.lines) };
+}
+
+/** The connector in this process until the test ends, with what it logs: a process of its own takes a second more. */
+export async function logging(file: string, env: Env = {}) {
+  let out = '';
+  const print = (text: unknown, done?: unknown) => {
+    out += String(text);
+    if (typeof done === 'function') done();
+    return true;
   };
+  const stdout = vi.spyOn(process.stdout, 'write').mockImplementation(print);
+  onTestFinished(() => stdout.mockRestore());
+  const app = await serving(file, env);
+  await vi.waitFor(() => expect(out).toMatch(/\bready\b.*\n/));
+  return { app, out: () => out, lines: () => parsedLines(out.split('\n').slice(0, -1)) };
 }
 
 let posted = 0;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startSlack } from '../../sandbox/slack.ts';
 import { startApp } from '../../src/app.ts';
-import { base, jsonLines, loud, nothing, post, run, serve, workplace } from '../commands/tools.ts';
+import { base, jsonLines, logging, loud, nothing, post, run, workplace } from '../commands/tools.ts';
 
 test('a rotated secret is taken over where Kubernetes swaps its folder; one that the tool refuses is told at once, and with since when by each attempt and by status', async () => {
   const slack = await startSlack({ token: 'xoxb-first-of-them' });
@@ -28,7 +28,7 @@ sinks: { slack: { connector: slack, token: '\${file:${secrets}/token}', apiUrl: 
 rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text: '{{ event.candidateId }}' } ] } ]
 `,
   );
-  const { app, lines, connector } = await serve(file);
+  const { app, lines, out } = await logging(file);
   const saying = (msg: string) => lines().filter((line) => line.msg === msg);
   const attempts = (outcome: string) => saying('attempt').filter((line) => line['outcome'] === outcome);
   const before = Date.now();
@@ -63,9 +63,9 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
 
   await rotate('xoxb-first-of-them');
   await vi.waitFor(() => expect(attempts('delivered')).toHaveLength(1), 20_000);
-  await connector.stop();
+  await app.stop();
   expect(refused()).toHaveLength(1);
-  expect(connector.lines.join('\n')).not.toContain('of-them');
+  expect(out()).not.toContain('of-them');
 });
 
 test('a receiver.token that was changed with a restart stays valid until the new one has come, and none is in the store', async () => {

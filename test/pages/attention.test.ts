@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/support/clock.ts';
-import { endpoint, jsonLines, loud, post, run, serve, settled, workplace } from '../commands/tools.ts';
+import { endpoint, jsonLines, logging, loud, post, run, settled, workplace } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from './browser.ts';
 import { basic, password, startPages } from './tools.ts';
 
@@ -150,15 +150,14 @@ describe('what needs a person', () => {
     const { folder, write } = await workplace();
     const admins = loud(folder).replace('admin: { port: 0 }', `admin: { port: 0, password: "${password}" }`);
     const file = await write('config.yaml', admins + rules(ats.url));
-    const { app, lines } = await serve(file);
+    const { app, lines } = await logging(file);
     await post(app, { candidateId: 'Dana' });
     await settled(file);
-    const admin = String(lines().find(({ msg }) => msg === 'ready')?.['admin']);
     const db = new DatabaseSync(join(folder, 'connector.db'));
     db.exec('drop table audit_deliveries');
     db.close();
     const body = new URLSearchParams({ ...group, action: 'replay', confirmed: 'yes' });
-    const answer = await fetch(`${admin}/attention/change`, {
+    const answer = await fetch(`${app.adminUrl}/attention/change`, {
       method: 'POST',
       body,
       headers: { accept: 'text/html', ...basic('me') },
