@@ -307,8 +307,8 @@ const refusalTexts = {
 } as const satisfies { readonly [reason in RefusedEvents['reason']]: object };
 
 const namedSources = 3;
-/** With what has to be given. */
-const reconcile = `${program} reconcile export.csv --candidate COLUMN --test COLUMN --status COLUMN`;
+/** Lists what never arrived, with what has to be given. */
+export const reconcileCommand = `${program} reconcile export.csv --candidate COLUMN --test COLUMN --status COLUMN`;
 
 /** One for each reason. */
 export function refusals(all: readonly RefusedEvents[], wording = english): Refusals[] {
@@ -322,7 +322,7 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
       const total = alike.reduce((sum, one) => sum + one.count, 0);
       const { short, why: whyText, advice } = refusalTexts[reason];
       const why = wording.say(whyText);
-      const fix = wording.say(advice, { command: reconcile });
+      const fix = wording.say(advice, { command: reconcileCommand });
       // The service sends nothing a third time.
       const takeIn = wording.say('takeIn', {
         list: `${program} events --refused`,

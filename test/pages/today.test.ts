@@ -154,7 +154,9 @@ test('requests that were no events are listed with what was wrong and what came,
   await fetch(app.receiverUrl, { method: 'POST', headers, body: `${hostile}\u202E` });
   const text = await page('/rejected');
   expect(text).toMatch(/answered 400, from\s+127\.0\.0\.1/);
-  expect(text).toContain('reconcile</code>');
+  expect(text).toMatch(
+    /connector reconcile export\.csv --candidate COLUMN --test COLUMN --status COLUMN<\/code>\s+lists[^]*<code>--accept<\/code>/,
+  );
   expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;\\u{202e}</pre>');
   expect(text).toMatch(
     /answered 422, from\s+127[^]*correlation-\d+[^]*<br \/>status: Expected one of[^]*R26[^]*R3\b/,

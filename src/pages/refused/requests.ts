@@ -1,6 +1,6 @@
+import { reconcileCommand } from '../../ops/needs.ts';
 import type { KeptRequest } from '../../store/store.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
-import { program } from '../../support/invocation.ts';
 import { printableLines } from '../../support/text.ts';
 import { candidateName, seen } from '../frame/fragments.ts';
 import type { Times } from '../frame/times.ts';
@@ -33,8 +33,8 @@ export const rejectedPage: Page = {
               </p>
               <p class="muted">
                 Look in the service for what the candidate did, and show this page to whoever runs the
-                connector. Once that is put right, <code>${program} reconcile</code> takes in from an export
-                of the service what is missing.
+                connector. Once that is put right, <code>${reconcileCommand}</code> lists from an export of
+                the service what never arrived, and the same with <code>--accept</code> takes it in.
               </p>
               <ul class="plain spaced">
                 ${requests.map((one) => item(one, times))}
