@@ -272,6 +272,10 @@ export function storeOn(driver: Driver) {
       return { ...forgotten, rejected };
     },
 
+    /** See the operation. */
+    requestsNaming: (mentions: forgetting.Forgetting['mentions']) =>
+      read(() => forgetting.requestsNaming(mentions)),
+
     /** See the operation. All of them, step by step. */
     async forgetPersonal(now: number): Promise<number> {
       for (let total = 0; ;) {

@@ -128,6 +128,24 @@ test('takes the number that messages show, and asks where several candidates had
   ]);
 });
 
+test('says before it erases which refused requests name the candidate, also where there is no event', async () => {
+  const { app, command } = await startServing();
+  await post(app, { candidateId: dashed, candidateNumericalId: 4711, status: 'Passed' });
+  await post(app, { candidateId: 'Robin', status: 'Passed' });
+  for (const named of [guid, '4711']) {
+    const { code, out } = await command('forget', named, '--dry-run');
+    expect({ code, out }).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(
+        /^The store has no event of candidate \w+\.\n1 refused request names the candidate, and would be erased\.\n/,
+      ),
+    });
+  }
+  expect((await command('forget', 'nobody-here', '--dry-run')).out).not.toContain('refused request');
+  expect((await command('forget', guid, '--yes')).out).toContain('Erased: 0 events, and 1 refused request.');
+  expect((await command('forget', guid, '--dry-run')).out).not.toContain('refused request');
+});
+
 test('waits for what is being sent, and says that it may have arrived', async () => {
   const { app, ats, command, files } = await startServing('1s');
   ats.faults.decide = () => ({ kind: 'hang', commit: true });

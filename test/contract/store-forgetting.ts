@@ -136,6 +136,7 @@ export function forgetting(): void {
       { ...whole, id: 'rej_b', candidateId: 'b', raw: '{"candidateNumericalId":20970}' },
       { ...whole, id: 'rej_c', candidateId: 'c', raw: '{"candidateNumericalId":209701}' },
     ]);
+    expect(await store.requestsNaming(mentionsOf(gone, [20970]))).toBe(bodies.length + 2);
     expect(await forget()).toMatchObject({ done: true, rejected: bodies.length + 2 });
     expect(await store.refusedEvents({})).toMatchObject([{ id: 'rej_c' }]);
     expect((await store.rejectedRequests({})).map(({ body }) => body).toReversed()).toEqual(others);

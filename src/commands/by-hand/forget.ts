@@ -21,6 +21,8 @@ import { byUser, withStore } from '../with-store.ts';
 interface Person {
   readonly id: string;
   readonly details: readonly EventDetail[];
+  /** How many refused requests name them. */
+  readonly requests: number;
 }
 
 const declared = {
@@ -56,14 +58,15 @@ export const forget = command({
     return withStore(given, io, async (store) => {
       const meant = await store.candidatesMeant(candidate, false);
       const ids = 'ids' in meant ? meant.ids : [];
-      const people = await Promise.all(ids.map(async (id) => ({ id, details: await detailsOf(store, id) })));
+      const people = await Promise.all(ids.map((id) => personOf(store, id)));
       const details = people.flatMap((person) => person.details);
       if (people.some((person) => mentionsIn(person).without(given.note ?? '') !== (given.note ?? '')))
         throw new CommandError('--note names the candidate, and is kept; say it without', exit.usage);
       for (const person of people) tellWhatIsStored(person, io);
       if (given.dryRun) {
         tellWhatToolsHave(deliveriesIn(details), io);
-        await mindBeginning(store, candidate, details.length);
+        const requests = people.reduce((total, person) => total + person.requests, 0);
+        await mindBeginning(store, candidate, details.length + requests);
         io.out('Nothing was erased (--dry-run).');
         return exit.ok;
       }
@@ -91,7 +94,12 @@ export const forget = command({
   },
 });
 
-function mentionsIn({ id, details }: Person): Mentions {
+async function personOf(store: Store, id: string): Promise<Person> {
+  const details = await detailsOf(store, id);
+  return { id, details, requests: await store.requestsNaming(mentionsIn({ id, details })) };
+}
+
+function mentionsIn({ id, details }: Pick<Person, 'id' | 'details'>): Mentions {
   const numbers = details.flatMap(({ event }) => event.candidateNumericalId ?? []);
   return mentionsOf(id, [...new Set(numbers)]);
 }
@@ -108,7 +116,15 @@ async function detailsOf(store: Store, candidateId: string): Promise<EventDetail
 const deliveriesIn = (details: readonly EventDetail[]): Delivery[] =>
   details.flatMap(({ deliveries }) => deliveries);
 
-function tellWhatIsStored({ id: candidate, details }: Person, io: Io): void {
+function tellWhatIsStored({ id: candidate, details, requests }: Person, io: Io): void {
+  tellEvents(candidate, details, io);
+  if (requests > 0)
+    io.out(
+      `${count(requests, 'refused request')} ${requests === 1 ? 'names' : 'name'} the candidate, and would be erased.`,
+    );
+}
+
+function tellEvents(candidate: string, details: readonly EventDetail[], io: Io): void {
   if (details.length === 0) return io.out(`The store has no event of candidate ${printable(candidate)}.`);
   const deliveries = deliveriesIn(details);
   io.out(

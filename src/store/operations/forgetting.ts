@@ -223,10 +223,16 @@ const rowsAtOnce = 20_000;
 const pick = (row: Row, columns: readonly string[]): Row =>
   Object.fromEntries(columns.map((column) => [column, row[column] ?? null]));
 
+/** How many refused requests name a candidate, and go with the candidate. Reads all of them. */
+export function* requestsNaming(mentions: Mentions): Operation<number> {
+  const requests = places.filter(({ table }) => erasedWhole.has(table));
+  return (yield* findMentions(mentions, requests)).length;
+}
+
 /** What names a candidate in texts, apart from the candidate's own events. Reads all of them, a part at a time. */
-export function* findMentions({ without, hints }: Mentions): Operation<Mention[]> {
+export function* findMentions({ without, hints }: Mentions, within = places): Operation<Mention[]> {
   const found: Mention[] = [];
-  for (const { table, key, columns, isLarge, from: start } of places) {
+  for (const { table, key, columns, isLarge, from: start } of within) {
     const [first] = key;
     const texts = columns.map((column) => `cast(${column} as text)`);
     const likes = isLarge ? hints.map((hint) => `%${hint}%`) : [];
