@@ -4,21 +4,19 @@ import { lookupsOf } from '../lookups/deciding.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
 import { type About, dataOf } from './prepare.ts';
 import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
-import { isDown, type SinkCondition, sinkState } from '../ops/needs.ts';
+import { type FoundSink, isDown, sinkState } from '../ops/needs.ts';
 import { pausesNow } from '../ops/pauses.ts';
-import { readStatus, running, type StatusParts } from '../ops/status/status.ts';
+import { readStatus, running, secretFaultIn, type StatusParts } from '../ops/status/status.ts';
 import { decide } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
 import { deliveryPages, inParts } from '../store/paging.ts';
 import {
-  type AskedToWait,
   type By,
   type EventStory,
   inForce,
   type Late,
   type ManualResult,
   type Replay,
-  type SinkFigures,
   type Store,
 } from '../store/store.ts';
 import { printable } from '../support/text.ts';
@@ -293,16 +291,18 @@ export function planLookups(
 
 /** Has whoever serves the store try a sink at once, if it is failing or the connector has paused it. Returns how it was. */
 export async function retrySink(
-  reads: Pick<Store, 'pauses' | 'personPauses' | 'sinkFigures' | 'askedToWait'>,
+  reads: Pick<Store, 'pauses' | 'personPauses' | 'sinkFigures' | 'askedToWait' | 'replicaStates'>,
   store: Pick<Store, 'askRetry' | 'now'>,
   sink: string,
   by: By,
-): Promise<SinkCondition & { figures: SinkFigures | null; asked: readonly AskedToWait[] }> {
+): Promise<FoundSink> {
   const now = await store.now();
   const figures = (await reads.sinkFigures(now)).find((one) => one.sink === sink) ?? null;
   const pause = (await pausesNow(reads, now)).get(sink) ?? null;
   const asked = (await reads.askedToWait(now)).filter((one) => one.sink === sink);
-  const found = { state: sinkState(figures, pause !== null), pause, figures, asked };
+  const state = sinkState(figures, pause !== null);
+  const replicas = running(await reads.replicaStates(), now);
+  const found = { state, pause, figures, asked, secretFault: secretFaultIn(replicas, sink, state, figures) };
   if (isDown(found)) await store.askRetry(sink, now, by);
   return found;
 }

@@ -106,21 +106,24 @@ export const toolsWish = (until: string): string =>
 export const askedUntil = (asked: readonly AskedToWait[]): number | null =>
   asked.length === 0 ? null : Math.max(...asked.map(({ until }) => until));
 
+/** What is known of a sink that a person wants to have tried. */
+export interface FoundSink extends SinkCondition {
+  readonly figures: SinkFigures | null;
+  readonly asked: readonly AskedToWait[];
+  /** Why its changed secrets do not work; null where they do, or more is wrong. */
+  readonly secretFault: { readonly detail: string } | null;
+}
+
 /** Why a sink cannot be tried now; null if it can. `at`: a time in words. */
-export function noRetry(
-  sink: string,
-  found: SinkCondition & {
-    readonly figures: SinkFigures | null;
-    readonly asked: readonly AskedToWait[];
-  },
-  at: (time: number) => string,
-): string | null {
+export function noRetry(sink: string, found: FoundSink, at: (time: number) => string): string | null {
   if (isDown(found)) return null;
-  const { state, pause, figures } = found;
+  const { state, pause, figures, secretFault } = found;
   const until = askedUntil(found.asked);
   if (pause === null && until !== null) return `${nameOf(sink)} is not tried now: ${toolsWish(at(until))}`;
   const word = stateWord(state, figures);
   const when = lookupOf(sink) === null ? `: \`events --state pending --sink ${sink}\` says when` : '';
+  if (secretFault !== null)
+    return `the changed secrets of ${nameOf(sink)} do not work: ${secretFault.detail.replace(/\.$/, '')}; put these right. What waits for it is tried as usual${when}`;
   return pause?.by === 'person'
     ? `${nameOf(sink)} is paused by ${pause.who}; \`resume ${sink}\` ends that`
     : state === 'working'

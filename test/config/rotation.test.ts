@@ -47,6 +47,12 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
     15_000,
   );
   expect(await sinkText()).toMatch(/slack \(slack\) +its changed secrets do not work since .*invalid_auth/);
+  expect(await run(['retry', 'slack', '--config', file])).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(
+      /the changed secrets of slack do not work: .*invalid_auth.*; put these right\. What waits for it is tried as usual: `events/,
+    ),
+  });
   await post(app, { candidateId: 'Ben' });
   await vi.waitFor(
     () => expect(saying('sink paused: it fails for all deliveries; it is probed')).toHaveLength(1),

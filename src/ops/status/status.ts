@@ -1,7 +1,7 @@
 import { isMissed } from '../alerts/conditions.ts';
 import { isOver, workedAt } from '../alerts/over.ts';
 import { sayEveryMs } from '../announcer.ts';
-import { failingAlone, onlySecretsFail, sinkState } from '../needs.ts';
+import { failingAlone, onlySecretsFail, sinkState, type SinkState } from '../needs.ts';
 import { pausesNow } from '../pauses.ts';
 import { lookupOf } from '../../model.ts';
 import type { RefusedEvents } from '../../model/notices.ts';
@@ -11,6 +11,7 @@ import {
   type Reads,
   type ReplicaState,
   type SinkCount,
+  type SinkFigures,
   type Store,
   StoreUnavailable,
 } from '../../store/store.ts';
@@ -139,7 +140,6 @@ async function readSinks(
   const known = new Map(
     replicas.flatMap(({ sinks }) => sinks.map(({ name, connector }) => [name, connector] as const)),
   );
-  const faults = replicas.flatMap(({ secretFaults = [] }) => secretFaults);
   const countOf = new Map(counts.map(({ sink, states }) => [sink, states]));
   const paused = pauses.values().flatMap(({ sink, by }) => (by === 'person' ? [sink] : []));
   const all = [...new Set([...known.keys(), ...countOf.keys(), ...paused])]
@@ -150,17 +150,12 @@ async function readSinks(
       /** Null if it was never called. */
       const figures = allFigures.find((one) => one.sink === sink) ?? null;
       const state = sinkState(figures, pause !== null);
-      const isDown = pause !== null || state === 'failing';
-      const fault = faults.find(
-        (one) => one.sink === sink && onlySecretsFail(one.since, isDown, figures?.lastSuccessAt),
-      );
       return {
         sink,
         /** Null if no running replica has the sink in its config. */
         connector: known.get(sink) ?? null,
         state,
-        /** See `onlySecretsFail`. */
-        secretFault: fault ?? null,
+        secretFault: secretFaultIn(replicas, sink, state, figures),
         pause,
         /** When one that the connector paused is tried again (ms); null if only the next message tells. */
         nextTryAt: pause?.by === 'connector' ? tryAt(pause, sending > 0 ? [now] : dueAt, now) : null,
@@ -191,6 +186,19 @@ function tryAt(
 ): number | null {
   if (dueAt.length > 0) return Math.max(now, probeAt, Math.min(...dueAt));
   return probeAt > now ? probeAt : null;
+}
+
+/** Since when, and why, all that is known against a sink is that its changed secrets do not work; else null. */
+export function secretFaultIn(
+  replicas: readonly ReplicaState[],
+  sink: string,
+  state: SinkState,
+  figures: SinkFigures | null,
+): { readonly since: number; readonly detail: string } | null {
+  const isDown = state === 'paused' || state === 'failing';
+  const faults = replicas.flatMap(({ secretFaults = [] }) => secretFaults);
+  const isSo = (since: number) => onlySecretsFail(since, isDown, figures?.lastSuccessAt);
+  return faults.find((one) => one.sink === sink && isSo(one.since)) ?? null;
 }
 
 /** Since when, and why, it is paused or failing, or its changed secrets do not work. */
