@@ -217,7 +217,7 @@ function sinkCard(
       ${others > 0 && html`<section><p>There are ${count(others, 'more cause')}.</p></section>`}
       ${
         isWhole &&
-        (ofSink.length > 1 || ofNotices > 0) &&
+        (ofNotices > 0 || (ofSink.length > 1 && asked.person.role === 'full')) &&
         html`<section>
           <h3>All to ${sink}</h3>
           ${

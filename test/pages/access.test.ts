@@ -1,7 +1,8 @@
 import { request } from 'node:http';
 import { writeFile } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
-import { endpoint, post, settled } from '../commands/tools.ts';
+import { endpoint, post, run, settled } from '../commands/tools.ts';
 import { basic, password, startPages } from './tools.ts';
 
 /** fetch sets Host itself. */
@@ -181,6 +182,27 @@ rules: [{ name: told, when: {}, then: [{ sink: ats }] }]
       const sent = { method: 'POST', headers: { 'x-csrf-token': csrf } };
       expect((await fetch(app.adminUrl + path.replaceAll(/\{.*?\}/g, 'x'), sent)).status).toBe(403);
     }
+  });
+
+  test('where something would be done, the page has the command for it, and no heading of nothing', async () => {
+    const http = await endpoint();
+    http.faults.decide = () => ({ kind: 'status', status: 410 });
+    const { app, file, folder, page } = await startPages(
+      `sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true } }
+rules: [{ name: told, when: {}, then: [{ sink: ats }, { sink: ats, path: /x }] }]
+`,
+      {},
+      false,
+    );
+    await post(app, { candidateId: 'Dana' });
+    await settled(file);
+    await run(['pause', 'ats', '--config', file]);
+    using store = new DatabaseSync(`${folder}/connector.db`);
+    store.exec('update person_pauses set since = since - 90000000');
+    const shown = await page('/attention');
+    expect(shown).toMatch(/is still paused<\/b>[^]*\bresume ats<\/code>[^]*\bpause ats --for 2d<\/code>/);
+    expect(shown).toContain('action 2');
+    expect(shown).not.toContain('All to ats');
   });
 
   test('there is nothing to log in to or out of', async () => {

@@ -96,7 +96,9 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
         <b><a href="/sinks/${sink}">${seen(sink)}</a> is still paused</b> ${pausedBy(pause, times)}
         <div class="small muted">
           ${lookupOf(sink) === null ? 'What comes for it waits, and none is lost.' : english.say('eventsWait')}
-          Resume it, or give it an end.
+          ${asked.person.role === 'full' ? html`Resume it on its page` : html`Resume it: <code>${program} resume ${sink}</code>`},
+          or give it an end:
+          <code>${program} pause ${sink} --for 2d</code>
         </div>
       </li>`
     );
