@@ -21,7 +21,7 @@ export function findSlips(
     ...strings(config, [], (text) => oddCharacter.test(text)).flatMap(oddSpaces),
     ...oddKeys(config, []),
     ...strings(config, [], (text) => text.endsWith('\n')).flatMap(brokenSecret),
-    ...strings(config, [], (text) => withoutSummer.has(text)).flatMap(winterZone),
+    ...strings(config, [], (text) => withoutSummer.has(text.toUpperCase())).flatMap(winterZone),
     ...actionsOf(source).flatMap((action) => ofMessages(action, sinks)),
     ...domainSlips(config),
   ];
@@ -78,9 +78,14 @@ const withoutSummer = new Map([
 ]);
 
 /** Elsewhere, as in what a message sends, such a key is somebody else's. */
+const isZone = (path: Path): boolean =>
+  path.at(-1) === 'timezone' &&
+  (path.length === 1 || path[0] === 'hours' || (path.at(-2) === 'digest' && path.at(-4) === 'then'));
+
+/** IANA's names may be written small, too. */
 const winterZone = ({ text, path }: PlacedText): Fault[] =>
-  path.at(-1) === 'timezone' && (path.length === 1 || path[0] === 'hours' || path.at(-2) === 'digest')
-    ? [warning(path, `"${text}" has no summer time; did you mean ${withoutSummer.get(text)}?`)]
+  isZone(path)
+    ? [warning(path, `"${text}" has no summer time; did you mean ${withoutSummer.get(text.toUpperCase())}?`)]
     : [];
 
 const mediaOf = ({ action }: WrittenAction, sinks: Parameters<typeof findSlips>[2]) => {

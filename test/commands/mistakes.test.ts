@@ -124,8 +124,9 @@ const mistakes = {
   ),
   'a time zone without summer time': `timezone: EST\n${posts('text: t')}`,
   'the same of office hours': `hours: { office: { timezone: MST, from: '08:00', to: '18:00' } }\n${posts('hours: office')}`,
+  'the same of a digest, in small letters': posts("digest: { at: '09:00', timezone: est }"),
   'a field of that name in what a webhook is sent':
-    "sinks: { it: { connector: webhook, url: 'https://a.example' } }\nrules: [{ name: a, when: {}, then: [{ sink: it, body: { timezone: EST } }] }]\n",
+    "sinks: { it: { connector: webhook, url: 'https://a.example' } }\nrules: [{ name: a, when: {}, then: [{ sink: it, body: { timezone: EST, digest: { timezone: EST } } }] }]\n",
   'a password that keeps its line break': `admin:\n  password: |\n    a-\${TEAM}-of-words\n${posts('text: t')}`,
   'curly quotes around a whole value': rule('{}', '{ sink: slack, channel: “#a”, text: t }'),
   'a non-breaking space in a name': rule('{}', `{ sink: slack, channel: '#a\u00A0b', text: "10\u00A0%" }`),
