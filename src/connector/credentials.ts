@@ -204,7 +204,7 @@ export class AccessTokens {
     const { access_token: token, expires_in: lifeS, refresh_token: next } = jsonMap(text);
     if (!isSuccess(status) || typeof token !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(token)) {
       const said = { ...answer.data, text: this.#mask(text) };
-      return { outcome: refusedOutcome(said, this.#host, this.#options.grant === 'password') };
+      return { outcome: refusedOutcome(said, this.#host, this.#grantAdvice) };
     }
     // Some servers that let the one before stay name an empty one.
     const given = typeof next === 'string' && next !== '' ? next : undefined;
@@ -295,6 +295,12 @@ export class AccessTokens {
     this.#mask = masker([...this.#own, ...this.#secrets]);
   }
 
+  get #grantAdvice(): string {
+    if (this.#options.grant === 'password') return loginAdvice;
+    const isKept = this.#refreshTokens !== inMemory;
+    return [refreshAdvice, ...(isKept ? [] : [keepAdvice])].join(' ');
+  }
+
   get #host(): string {
     return new URL(this.#options.tokenUrl).host;
   }
@@ -313,20 +319,26 @@ export function jsonMap(text: string): { readonly [key: string]: unknown } {
 /** RFC 6749 has 200; some servers say 201. */
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
-/** RFC 6749, 5.2. */
 const loginAdvice = 'Check username and password.';
+const refreshAdvice = 'The refresh token was revoked, was used up or has expired: get a new one.';
+const keepAdvice =
+  'Where the server gives another one with each answer, set store.secretKey, so that the newest is kept.';
 
+/** RFC 6749, 5.2. */
 const advice: { readonly [error: string]: string } = {
   invalid_client: 'Check clientId and clientSecret; a secret may have expired.',
   unauthorized_client: 'Allow the application this kind of grant, or check clientId.',
-  invalid_grant:
-    'The refresh token was revoked, was used up or has expired: get a new one. Where the server gives another one with each answer, set store.secretKey, so that the newest is kept.',
   invalid_scope: 'Check scope.',
   unsupported_grant_type:
     'Check with the server which grants it has; without refreshToken it is client credentials.',
 };
 
-function refusedOutcome({ status, retryAfterMs, text }: TokenAnswer, host: string, isLogin: boolean): Retry {
+/** `grantAdvice`: what to do where the server does not take the login or the refresh token. */
+function refusedOutcome(
+  { status, retryAfterMs, text }: TokenAnswer,
+  host: string,
+  grantAdvice: string,
+): Retry {
   const endpoint = `The token endpoint ${host}`;
   if (status >= 300 && status < 400)
     return sinkWide(
@@ -337,9 +349,9 @@ function refusedOutcome({ status, retryAfterMs, text }: TokenAnswer, host: strin
   if (typeof error === 'string') {
     const words =
       typeof description === 'string' ? ` (${description.replace(/\s+/g, ' ').slice(0, 200)})` : '';
-    const known = isLogin && error === 'invalid_grant' ? loginAdvice : advice[error];
-    const hint = Object.hasOwn(advice, error) ? ` ${known}` : '';
-    return sinkWide('auth', `${endpoint} refused: ${error.slice(0, 60)}${words}.${hint}`);
+    const known = Object.hasOwn(advice, error) ? advice[error]! : '';
+    const hint = error === 'invalid_grant' ? grantAdvice : known;
+    return sinkWide('auth', `${endpoint} refused: ${error.slice(0, 60)}${words}. ${hint}`.trimEnd());
   }
   if (status === 429 || status >= 500)
     return sinkWide('server', `${endpoint} answered ${status}.`, retryAfterMs);

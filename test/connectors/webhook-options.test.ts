@@ -311,7 +311,7 @@ describe('access tokens', () => {
       { status: 401, body: { error: 'invalid_client', error_description: 'expired' } },
       /invalid_client \(expired\).*a secret may have expired/,
     ],
-    [{ status: 400, body: { error: 'invalid_grant' } }, /refresh token was revoked/],
+    [{ status: 400, body: { error: 'invalid_grant' } }, /refresh token was revoked.*set store\.secretKey/],
     [{ status: 200, body: '<html>' }, /answered without a token/],
     [{ status: 200, body: { access_token: 'a\nb' } }, /answered without a token/],
     [{ status: 302, headers: { location: '/login' } }, /redirects are not followed/],

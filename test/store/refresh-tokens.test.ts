@@ -91,6 +91,13 @@ test('a refresh token that another replica used up meanwhile is replaced by the 
   expect(outcomes).toEqual(['delivered', 'delivered']);
 });
 
+test('who keeps refresh tokens is not told to, where one is refused', async () => {
+  const { begin, outcomeWith } = await beginning();
+  const { tokens } = await begin(secretKey());
+  const outcome = await outcomeWith({ ...tokens, newest: async () => 'one-that-was-used-up' });
+  expect(outcome).toMatchObject({ detail: expect.stringMatching(/has expired: get a new one\.$/) });
+});
+
 test('two sinks with one consent do not use the same refresh token at once', async () => {
   const { begin, api } = await beginning();
   const { deliver } = await begin(secretKey());
