@@ -82,6 +82,8 @@ describe('the page', () => {
     expect(shown).not.toContain(env.CRM_TOKEN);
     for (const secret of ['literal-secret', 'first-line', 'second-line']) expect(shown).not.toContain(secret);
     expect(shown).not.toContain(password);
+    expect(shown).toContain('password: &quot;••hidden••&quot;');
+    expect(shown).not.toMatch(/\*\*/);
     expect(shown).not.toContain('<img src=x');
     expect(shown.length).toBeLessThan(150_000);
 

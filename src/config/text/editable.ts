@@ -25,8 +25,8 @@ export function editableText(source: Source, mask: Mask): EditableText | null {
   return collect(tree.value, edited.parsed.tree.value, '', marked) ? { text: edited.text, marked } : null;
 }
 
-/** Stars that were written stay, and what begins a comment. */
-function withMarks(line: string, written: string, mask: Mask): string {
+/** A line that hides its secrets by stars, with a mark for each, which says nothing of its length. Stars that were written stay, and what begins a comment. */
+export function withMarks(line: string, written: string, mask: Mask): string {
   const marked = line.replaceAll(/\*+(?: +\*+)*/g, (stars, at: number) =>
     written.startsWith(stars, at)
       ? stars

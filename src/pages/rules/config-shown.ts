@@ -1,6 +1,6 @@
 import { setImmediate as otherWork, setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
-import { editableText, type EditableText } from '../../config/text/editable.ts';
+import { editableText, type EditableText, withMarks } from '../../config/text/editable.ts';
 import { Source } from '../../config/text/problems.ts';
 import type { Json } from '../../model.ts';
 import { policyFields, routeFields } from '../../ops/printed.ts';
@@ -77,7 +77,8 @@ export function readable(text: string, config: Config): Promise<ReadableConfig> 
 }
 
 async function read(text: string, { plan, mask }: Config): Promise<ReadableConfig> {
-  const lineCount = text.split('\n').length;
+  const written = text.split('\n');
+  const lineCount = written.length;
   const none = { lines: null, lineCount, rules: new Map(), editable: null };
   if (text.length > mostParsed) return none;
   const source = new Source(text);
@@ -87,7 +88,7 @@ async function read(text: string, { plan, mask }: Config): Promise<ReadableConfi
   const lines = [...source.shown(mask)];
   if (lines.at(-1) === '') lines.pop();
   return {
-    lines: await inSlices(lines, mask),
+    lines: await inSlices(lines, (line, at) => withMarks(line, written[at]!, mask)),
     lineCount,
     editable: editableText(source, mask),
     rules: new Map(await inSlices(plan.rules.names, (name, index) => [name, lineOf(index)] as const)),
