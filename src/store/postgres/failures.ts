@@ -45,7 +45,8 @@ const explanations: Readonly<Record<string, string>> = {
   '53300': '{server} takes no more connections of the user {user}. Raise its limit, or close others.',
   [readOnlyCode]: '{server} is read-only, perhaps a standby. The store needs the primary server.',
   '25P03': '{server} ended a transaction because this process stood still in it.',
-  '55P03': 'Another process keeps rows of the database {database} locked.',
+  '55P03':
+    'Rows of the database {database} stay locked: by another process, or by a commit that waits for a synchronous standby.',
   '57014': '{server} took too long over a statement.',
   '57P01': '{server} is shutting down.',
   '57P02': '{server} crashed and starts again.',

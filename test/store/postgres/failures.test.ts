@@ -108,7 +108,9 @@ describe('a clear sentence says', () => {
       driver.write(function* writing() {
         yield { sql: 'update configs set uses = 0', values: [], wants: 'changes' };
       }),
-    ).rejects.toThrow(`Another process keeps rows of the database ${database()} locked.`);
+    ).rejects.toThrow(
+      `Rows of the database ${database()} stay locked: by another process, or by a commit that waits for a synchronous standby.`,
+    );
     await holding;
     await driver.close();
   });
@@ -259,7 +261,7 @@ describe('a clear sentence says', () => {
       'unavailable',
       /^db:5432 refused the connection: no such database: x\.$/,
     ],
-    ['40P01', 'deadlock detected', 'again', /keeps rows .* locked\.$/],
+    ['40P01', 'deadlock detected', 'again', /stay locked: .* standby\.$/],
   ])('what %s means: %s', (code, message, kind, sentence) => {
     const error = new DatabaseError(message, 0, 'error');
     error.code = code;
