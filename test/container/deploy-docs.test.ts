@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, matchesGlob } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -13,7 +14,7 @@ import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { arrival, configId, prune, t0 } from '../contract/store-fixtures.ts';
 import { run } from '../commands/tools.ts';
-import { imageEnv, last, read } from './dockerfile.ts';
+import { imageEnv, last, read, root } from './dockerfile.ts';
 
 const text = read('docs/deploy.md');
 
@@ -307,6 +308,15 @@ describe('the units for systemd', () => {
       /^ExecStart=\/usr\/bin\/node \/opt\/candidate-connector\/(\S+) serve$/m.exec(unit('service')) ?? [];
     expect(read(main)).toContain("import('./commands/program.ts')");
     expect(unit('service')).toContain('Requires=candidate-connector.socket\n');
+  });
+
+  test('are all where the page puts them when it enables them', () => {
+    const [, pattern = ''] = /^cp deploy\/systemd\/(\S+) \/etc\/systemd\/system\/$/m.exec(text) ?? [];
+    const [, enabled = ''] = /^systemctl enable --now (.+)$/m.exec(text) ?? [];
+    const copied = readdirSync(join(root, 'deploy/systemd')).filter((file) => matchesGlob(file, pattern));
+    expect(copied).toEqual(expect.arrayContaining(enabled.split(' ')));
+    // What a timer starts is not named there.
+    expect(copied).toContain('candidate-connector-backup.service');
   });
 
   test('listen where the proxies of the page connect to', () => {
