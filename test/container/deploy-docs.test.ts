@@ -266,6 +266,8 @@ describe('docs/deploy.md', () => {
     const { username } = parse(read(`${monitoring}/monitor.yaml`)).spec.endpoints[0].basicAuth;
     const made = secret.match(/(?<=--from-literal=)[\w-]+(?==)/g);
     expect(new Set(made)).toEqual(new Set([...files!, username.key]));
+    const [{ secretName }] = ofKind('Ingress').spec.tls;
+    expect(text).toContain(`kubectl create secret tls ${secretName} `);
   });
 
   test.each([
