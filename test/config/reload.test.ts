@@ -56,6 +56,16 @@ describe('a reload', () => {
     expect((error as ConfigError).mayPass).toBe(false);
   });
 
+  test('says of a new variable that it takes a restart: `check` in a shell that has it finds nothing wrong', async () => {
+    const text = `${withToken('')}lookups:\n  candidate:\n    url: '\${API_URL}/{{ event.candidateId }}'\n    auth: { bearer: '\${TOKE}' }\n    fields: { name: { at: /name } }\n`;
+    const { problems } = (await refusal(text)) as ConfigError;
+    const messages = problems.map(({ message }) => message);
+    expect(messages.filter((message) => message.includes('environment'))).toEqual([
+      'the environment variable API_URL was not set when the connector started; set it there and restart, or write ${API_URL:-} if it may be unset',
+      'the environment variable TOKE was not set when the connector started; did you mean "TOKEN"? Otherwise set it there and restart, or write ${TOKE:-} if it may be unset',
+    ]);
+  });
+
   test('that breaks a policy is refused at its place, and one that may break it is taken with a warning', async () => {
     const never = (channel: string) =>
       `${withToken('secret')}policies: [ { never: { sink: slack, channel: '${channel}', when: {} } } ]\n`;

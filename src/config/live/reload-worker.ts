@@ -61,7 +61,12 @@ function check({ text, file, env, sameText }: ReloadQuestion): ReloadAnswer {
     return content;
   };
   try {
-    const { value, checked, warnings, at } = checkText(text, file, { env, connectors, readFile });
+    const { value, checked, warnings, at } = checkText(text, file, {
+      env,
+      connectors,
+      readFile,
+      isRunning: true,
+    });
     const { mask } = checked.values;
     const policiesAsBefore = asksTheSame(sameText, checked);
     const { policies } = checked;

@@ -73,6 +73,8 @@ export interface Surroundings {
   readonly env: { readonly [name: string]: string | undefined };
   /** Reads a file for `${file:…}`; throws as node:fs does. */
   readonly readFile?: (path: string) => string;
+  /** The environment is that of a process that runs, which gets no other one before it is restarted. */
+  readonly isRunning?: boolean;
 }
 
 export type Resolution = { readonly value: string } | { readonly missing: string };
@@ -80,6 +82,7 @@ export type Resolution = { readonly value: string } | { readonly missing: string
 /** The values of a config's references, and its secrets. */
 export class Values {
   readonly #env: Surroundings['env'];
+  readonly #isRunning: boolean;
   readonly #readFile: (path: string) => string;
   readonly #files = new Map<string, Resolution>();
   readonly #marks = new Map<string, string>();
@@ -87,8 +90,9 @@ export class Values {
   #isFileMissing = false;
   #mask: Mask = (text) => text;
 
-  constructor({ env, readFile = readSecretFile }: Surroundings) {
+  constructor({ env, readFile = readSecretFile, isRunning = false }: Surroundings) {
     this.#env = env;
+    this.#isRunning = isRunning;
     this.#readFile = readFile;
   }
 
@@ -154,11 +158,15 @@ export class Values {
     const value = Object.hasOwn(this.#env, name) ? this.#env[name] : undefined;
     if (value !== undefined && value !== '') return { value };
     if (fallback !== null) return { value: fallback };
-    const advice = `; set it, as in \`export ${name}=…\`, or write \${${name}:-} if it may be`;
-    if (value === '') return { missing: `the environment variable ${name} is empty${advice} empty` };
+    const [state, may] = value === '' ? ['empty', 'empty'] : ['not set', 'unset'];
     const set = Object.keys(this.#env).filter((other) => this.#env[other] !== '');
-    const instead = didYouMean(name, set) || `${advice} unset`;
-    return { missing: `the environment variable ${name} is not set${instead}` };
+    const meant = value === '' ? '' : didYouMean(name, set);
+    const orElse = `or write \${${name}:-} if it may be ${may}`;
+    // In a shell beside it the variable may be set, and `check` finds nothing wrong there.
+    const missing = this.#isRunning
+      ? `was ${state} when the connector started${meant ? `${meant} Otherwise` : ';'} set it there and restart, ${orElse}`
+      : `is ${state}${meant || `; set it, as in \`export ${name}=…\`, ${orElse}`}`;
+    return { missing: `the environment variable ${name} ${missing}` };
   }
 
   /** Each file is read once, so that all uses agree. One line break at the end is not part of the value. */
