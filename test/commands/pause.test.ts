@@ -118,6 +118,19 @@ describe('a sink that a person pauses', () => {
     expect(out).toMatch(/resume ats; to give the pause an end: candidate-connector pause ats --for 2d\n/);
   });
 
+  test('that fails is not said to go on where the connector has paused it, too', async () => {
+    const { app, http, command, sink } = await startPausing();
+    http.faults.decide = () => ({ kind: 'status', status: 401 });
+    for (const candidateId of ['Dana', 'Robin', 'Kim', 'Eve', 'Sam']) await post(app, { candidateId });
+    await vi.waitFor(async () => expect(await sink()).toMatchObject({ by: 'connector' }), longer);
+    await command('pause', 'ats');
+    const { code, out } = await command('resume', 'ats');
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: 'ats goes on, but is still paused, as it fails: it is probed until it works, and `retry ats` tries it now.\n',
+    });
+  });
+
   test('does not use up giveUpAfter', async () => {
     const { app, folder, http, command, deliveries } = await startPausing(
       ', retry: { minDelay: 10ms, maxDelay: 20ms, giveUpAfter: 1h }',

@@ -72,6 +72,8 @@ async function goingOut(store: Store, sink: string): Promise<string> {
     return ', and what waits for it goes out once a connector serves the store: none does now';
   if (served === 'gone')
     return ', but it is not in the config any more: what waits for it is given up where the sink is not put back before it is due, and can be replayed once the config is back that had it';
+  if ((await store.pauses()).some((one) => one.sink === sink))
+    return `, but is still paused, as it fails: it is probed until it works, and \`retry ${sink}\` tries it now`;
   const until = askedUntil((await store.askedToWait(await store.now())).filter((one) => one.sink === sink));
   return `, and what waits for it goes out${until === null ? '' : `; ${toolsWish(when(until))}`}`;
 }
