@@ -124,11 +124,20 @@ export function noRetry(sink: string, found: FoundSink, at: (time: number) => st
   const when = lookupOf(sink) === null ? `: \`events --state pending --sink ${sink}\` says when` : '';
   if (secretFault !== null)
     return `the changed secrets of ${nameOf(sink)} do not work: ${secretFault.detail.replace(/\.$/, '')}; put these right. What waits for it is tried as usual${when}`;
-  return pause?.by === 'person'
-    ? `${nameOf(sink)} is paused by ${pause.who}; \`resume ${sink}\` ends that`
-    : state === 'working'
+  return (
+    keptBack(sink, pause) ??
+    (state === 'working'
       ? `${nameOf(sink)} is ${word === state ? 'neither paused nor failing' : word}; what waits for it is tried as usual${when}`
-      : `${nameOf(sink)} is ${sinkStates[state]}: there is nothing to try`;
+      : `${nameOf(sink)} is ${sinkStates[state]}: there is nothing to try`)
+  );
+}
+
+/** Why what is sent to a paused sink waits, and what ends that; null where it is not paused. */
+export function keptBack(sink: string, pause: Pause | null): string | null {
+  if (pause === null) return null;
+  return pause.by === 'person'
+    ? `${nameOf(sink)} is paused by ${pause.who}; \`resume ${sink}\` ends that`
+    : `${nameOf(sink)} is paused, as it fails; \`retry ${sink}\` tries it now`;
 }
 
 /** What to do where something waits for a sink that is not in the config any more. */

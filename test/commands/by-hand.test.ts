@@ -280,6 +280,21 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, path: '/\${PLACE}' } ] } ]
   expect(ats.calls).toHaveLength(1);
 });
 
+test('whoever replays to a sink that is paused hears that it waits, why, and what ends that', async () => {
+  const { command, delivery, ats } = await withDead(['Dana', 'Robin']);
+  expect((await command('pause', 'ats')).code).toBe(0);
+  const waits = /^Not yet: ats is paused by \S+; `resume ats` ends that\.$/m;
+  expect(await command('replay', delivery(0))).toMatchObject({ code: 0, out: expect.stringMatching(waits) });
+  expect((await command('replay', delivery(0, 2))).out).toBe(`${delivery(0, 2)} goes out again\n`);
+  expect(ats.calls).toEqual([]);
+  // How it stands is told after 5 s.
+  await command('pause', 'ats', '--for', '8s');
+  const { code, out, err } = await command('replay', delivery(1), '--wait');
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(waits) });
+  // What it failed for before may have been put right.
+  expect(err).toMatch(/^1 still on the way; dlv_\S+ waits: ats is paused by \S+; `resume ats` ends that\n/);
+}, 20_000);
+
 describe('discard', () => {
   test('gives up what is dead or pending, for good; refuses the rest, and says why', async () => {
     const { app, command, crm, delivery, file, states } = await withDead(['Dana']);

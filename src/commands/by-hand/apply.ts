@@ -19,7 +19,7 @@ import {
 } from '../command.ts';
 import { CommandError, dueText, eventLine, exit, type Io, messageLines, paint } from '../output.ts';
 import { byUser, withStoreAndConfig } from '../with-store.ts';
-import { checkRule, refuseWithoutConnector, saveToday, waitFor } from './replay.ts';
+import { checkRule, refuseWithoutConnector, saveToday, tellKeptBack, waitFor } from './replay.ts';
 
 const declared = {
   ...byHandOptions,
@@ -65,6 +65,7 @@ export const apply = command({
       await saveToday(store, config);
       const sent = await send(store, plan, asked.events, given, io);
       io.out(`${count(sent.length, 'delivery')} planned.`);
+      await tellKeptBack(store, asked.bySink.keys(), io);
       return !wait || (await waitFor(store, sent, io)) ? exit.ok : exit.problems;
     });
   },

@@ -17,7 +17,7 @@ import {
 } from '../command.ts';
 import { CommandError, exit } from '../output.ts';
 import { byUser, withStoreAndToday } from '../with-store.ts';
-import { refuseWithoutConnector, saveToday, waitFor } from './replay.ts';
+import { refuseWithoutConnector, saveToday, tellKeptBack, waitFor } from './replay.ts';
 
 const declared = {
   ...byHandOptions,
@@ -78,6 +78,8 @@ export const lookup = command({
           ? 'Nothing is to be asked, or it is under way already.'
           : `Asked again: ${made.length > 10 ? count(made.length, 'look-up') : made.join(', ')}.`;
       io.out(printable(told));
+      const sinks = new Set(late.flatMap(({ deliveries }) => deliveries.map(({ sink }) => sink)));
+      if (made.length > 0) await tellKeptBack(store, sinks, io);
       const arrived = !wait || (await waitFor(store, made, io));
       if (made.length > 0)
         for (const line of wait ? await askedFor(store, today.plan, late) : [nobodyTold])

@@ -8,7 +8,8 @@ import {
   type Selection,
 } from '../../deliveries/by-hand.ts';
 import { type DeliveryState, lookupOf, openStates, replayableStates } from '../../model.ts';
-import { nameOf } from '../../ops/needs.ts';
+import { keptBack } from '../../ops/needs.ts';
+import { pausesNow } from '../../ops/pauses.ts';
 import { onlyStore } from '../../ops/status/status.ts';
 import { allActions, type Plan } from '../../rules/plan.ts';
 import type { Store } from '../../store/store.ts';
@@ -189,6 +190,7 @@ async function toAll(
   const plan = today?.plan ?? null;
   const by = byUser(options, io);
   const sent: string[] = [];
+  const sinks = new Set<string>();
   let found = 0;
   let leftOut = 0;
   try {
@@ -200,6 +202,7 @@ async function toAll(
       for (const { id, ok, says, madeId } of results) {
         found += 1;
         if (ok) sent.push(madeId ?? id);
+        if (ok) sinks.add(page.find((one) => one.id === id)!.sink);
         if (ok) io.out(`${printable(id)} ${printable(says)}`);
         else io.err(`${printable(id)}: ${printable(says)}`);
       }
@@ -209,8 +212,22 @@ async function toAll(
   } catch (error) {
     throw error instanceof NotThere ? new CommandError(error.message) : error;
   }
+  if (!dryRun && action !== 'discard' && sent.length > 0) await tellKeptBack(store, sinks, io);
   const arrived = waits ? await waitFor(store, sent, io) : true;
   return { found, leftOut, ok: arrived && sent.length === found };
+}
+
+/** Says of what goes to these sinks why it waits, where it does: nobody is to believe that it is out. */
+export async function tellKeptBack(store: Store, sinks: Iterable<string>, io: Io): Promise<void> {
+  if (!(await isServed(store))) {
+    io.out('Not yet: no connector serves this store, and it goes out once one does.');
+    return;
+  }
+  const pauses = await pausesNow(store, await store.now());
+  for (const sink of sinks) {
+    const why = keptBack(sink, pauses.get(sink) ?? null);
+    if (why !== null) io.out(printable(`Not yet: ${why}.`));
+  }
 }
 
 /** To be called before anything is changed. */
@@ -265,7 +282,7 @@ async function tellWhy(store: Store, open: ReadonlySet<string>, io: Io): Promise
   const due = delivery && delivery.dueAt > (await store.now()) ? `, due ${when(delivery.dueAt)}` : '';
   const why = delivery?.lastError ? `: ${delivery.lastError}` : '';
   const sink = delivery?.sink ?? '';
-  const isPaused = (await store.pauses()).some((one) => one.sink === sink);
-  const paused = isPaused ? ` ${nameOf(sink)} is paused: \`retry ${sink}\` tries it now.` : '';
-  io.err(printable(`${open.size} still on the way; ${first}${due}${why}${paused}`));
+  const kept = keptBack(sink, (await pausesNow(store, await store.now())).get(sink) ?? null);
+  const how = kept === null ? `${due}${why}` : ` waits: ${kept}`;
+  io.err(printable(`${open.size} still on the way; ${first}${how}`));
 }
