@@ -296,6 +296,13 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
   expect(today).toContain('look-up candidate is paused');
   expect(today).toContain('what waits is decided with what it finds out.');
   expect(told()).toEqual([]);
+  // Others need not wait for what is not decided.
+  const applied = await command('apply', '--rule', 'known', '--dry-run');
+  expect(applied).toMatchObject({
+    code: 0,
+    err: '',
+    out: expect.stringContaining('6 of them are not decided yet, and left out'),
+  });
   // Before it is up again: it would be found to work by itself.
   expect((await command('retry', 'lookup:candidate')).code).toBe(0);
   await api.start();

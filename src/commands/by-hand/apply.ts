@@ -76,6 +76,8 @@ interface Asked {
   looked: number;
   /** Which have deliveries of the rule. */
   had: number;
+  /** Which are not decided yet. */
+  undecided: number;
   /** For which it asks nothing, and might have if a look-up had answered. */
   unanswered: number;
   /** The same, if a look-up had found something. */
@@ -93,6 +95,7 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
   const asked: Asked = {
     looked: 0,
     had: 0,
+    undecided: 0,
     unanswered: 0,
     absent: 0,
     events: [],
@@ -103,6 +106,11 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
   const now = await store.now();
   for await (const story of storiesOf(store, since === undefined ? {} : { since })) {
     asked.looked += 1;
+    // What the rule asks for these is not known; the others need not wait for that.
+    if (!story.decided) {
+      asked.undecided += 1;
+      continue;
+    }
     const has = story.deliveries.some((one) => one.rule === rule);
     if (has) asked.had += 1;
     const late = planLate(plan, story, rule, now);
@@ -119,10 +127,14 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
 }
 
 function summary(asked: Asked, many: string, plan: Plan, { rule }: ApplyOptions, io: Io): string {
-  const { looked, had, unanswered, absent, events, bySink, sample } = asked;
+  const { looked, had, undecided, unanswered, absent, events, bySink, sample } = asked;
   const head = `Rule ${printable(rule)} asks for ${many}, for ${events.length} of ${count(looked, 'event')}`;
   const lines = [paint(io, 'bold', head)];
   if (had > 0) lines.push(`  ${had} of them have deliveries of this rule already and are left out`);
+  if (undecided > 0)
+    lines.push(
+      `  ${undecided} of them ${undecided === 1 ? 'is' : 'are'} not decided yet, and left out: run this again when their look-ups have ended`,
+    );
   if (unanswered > 0)
     lines.push(
       `  for ${unanswered} of them it is not known, as a look-up did not answer: \`events --unanswered\` lists them, \`lookup --unanswered\` asks again`,
