@@ -212,7 +212,7 @@ test('what was looked up can be asked for again: that sends nothing, and a resen
   expect(told()).toHaveLength(1);
 
   expect((await command('discard', `${eventId.replace('evt', 'dlv')}_1`)).err).toContain(
-    'there is no such delivery',
+    'is a look-up and no message',
   );
   expect((await command('resend', `${eventId.replace('evt', 'dlv')}_2`)).code).toBe(0);
   await vi.waitFor(() => expect(told()).toHaveLength(2), { timeout: 10_000 });
@@ -303,6 +303,13 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
     err: '',
     out: expect.stringContaining('6 of them are not decided yet, and left out'),
   });
+  const ask = eventId.replace('evt', 'dlv');
+  for (const change of ['replay', 'discard', 'resend'])
+    for (const how of [[], ['--dry-run']])
+      expect(await command(change, `${ask}_1`, ...how)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(`is a look-up and no message; \`lookup ${eventId}\``),
+      });
   // Before it is up again: it would be found to work by itself.
   expect((await command('retry', 'lookup:candidate')).code).toBe(0);
   await api.start();

@@ -12,6 +12,7 @@ import { keptBack } from '../../ops/needs.ts';
 import { pausesNow } from '../../ops/pauses.ts';
 import { onlyStore } from '../../ops/status/status.ts';
 import { allActions, type Plan } from '../../rules/plan.ts';
+import { inParts } from '../../store/paging.ts';
 import type { Store } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { count, didYouMeanOneOf, printable } from '../../support/text.ts';
@@ -106,6 +107,7 @@ export const resend = command({
       throw new CommandError(`name the deliveries one by one; ${instead}`, exit.usage);
     }
     return withStoreAndToday(options, io, async (store, today) => {
+      await refuseLookups(ids, store);
       const { ok } = await toAll('resend', { ids, states: [] }, options, { store, today, io });
       return ok ? exit.ok : exit.problems;
     });
@@ -150,6 +152,7 @@ async function stuck(
 ): Promise<number> {
   const { dead, held, event, sink, rule, cause, since, over } = options;
   if (sink !== undefined) await checkSink(sink, options, at.store);
+  await refuseLookups(ids, at.store);
   const states: readonly DeliveryState[] = dead === held ? replayableStates : [dead ? 'dead' : 'held'];
   const all = { ids: event === undefined ? ids : [event], states, sink, rule, cause, since, over };
   const { found, leftOut, ok } = await toAll(action, all, options, at);
@@ -166,6 +169,17 @@ async function stuck(
     at.io.out(`${where ?? 'There are'} no ${what}.`);
   }
   return ok ? exit.ok : exit.problems;
+}
+
+/** `lookup` prints their ids; but nobody is told anything by one. */
+async function refuseLookups(ids: readonly string[], store: Store): Promise<void> {
+  for (const delivery of await inParts(ids, (id) => store.delivery(id)))
+    if (delivery && lookupOf(delivery.sink) !== null)
+      throw new CommandError(
+        printable(
+          `${delivery.id} is a look-up and no message; \`lookup ${delivery.eventId}\` asks again once its event is decided. Nothing was done`,
+        ),
+      );
 }
 
 /** A rule that nobody knows is a slip of the keyboard. */
