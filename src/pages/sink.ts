@@ -107,18 +107,26 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
   </section>`;
 }
 
+/** What of a sink a question is asked with. */
+type Waiting = Pick<SinkStatus, 'sink' | 'pending' | 'asked'>;
+
 const actions = {
   retry: {
     button: 'Try now',
-    question: (sink: string) => `Try ${sink} now? What failed before is tried at once.`,
+    question: ({ sink, asked }: Waiting, times: Times) => {
+      const until = askedUntil(asked);
+      const wish = until === null ? '' : ` But ${toolsWish(times.whole(until))}.`;
+      return `Try ${sink} now? What failed before is tried at once.${wish}`;
+    },
   },
   pause: {
     button: 'Pause',
-    question: (sink: string) => `Pause ${sink}? What comes for it waits, and nothing is lost.`,
+    question: ({ sink }: Waiting) => `Pause ${sink}? What comes for it waits, and nothing is lost.`,
   },
   resume: {
     button: 'Resume',
-    question: (sink: string) => `Let ${sink} go on? What waits for it is sent now.`,
+    question: ({ sink, pending }: Waiting) =>
+      `Let ${sink} go on? ${pending === 0 ? 'Nothing waits for it.' : `${counted(pending, 'message')} ${pending === 1 ? 'waits' : 'wait'} for it: what is due is sent now.`}`,
   },
 } as const;
 type Action = keyof typeof actions;
@@ -144,22 +152,19 @@ const askingOf = (sink: string, action: Action): Asking => ({
   }),
 });
 
-/** `wish`: what the tool asked for, where there is such a thing. */
-const choiceOf = (sink: string, action: Action, wish = ''): Choice => ({
+const choiceOf = (one: Waiting, action: Action, times: Times): Choice => ({
   action,
   button: actions[action].button,
-  question: `${actions[action].question(sink)}${action === 'retry' ? wish : ''}`,
+  question: actions[action].question(one, times),
 });
 
 function buttons(one: SinkStatus, asked: PageRequest): Html {
   const { sink } = one;
-  const until = askedUntil(one.asked);
-  const wish = until === null ? '' : ` But ${toolsWish(asked.times.whole(until))}.`;
   const offered: readonly Action[] =
     one.pause?.by === 'person' ? ['resume'] : mayBeTried(one) ? ['retry', 'pause'] : ['pause'];
   return html`<div class="actions">
     ${offered.map((action) =>
-      askingForm(askingOf(sink, action), [choiceOf(sink, action, wish)], asked, {
+      askingForm(askingOf(sink, action), [choiceOf(one, action, asked.times)], asked, {
         isQuiet: action === 'pause',
       }),
     )}
@@ -179,8 +184,11 @@ function formOf(
       const sink = sent.params['sink'] ?? '';
       // What is not in the config any more may still be paused.
       if (action !== 'resume' && !parts.config().sinks.has(sink)) return null;
-      if (sent.form['confirmed'] !== 'yes')
-        return askingPage(askingOf(sink, action), choiceOf(sink, action), pathOf(sink), sent);
+      if (sent.form['confirmed'] !== 'yes') {
+        const found = (await sent.status()).sinks.find((one) => one.sink === sink);
+        const choice = choiceOf(found ?? { sink, pending: 0, asked: [] }, action, sent.times);
+        return askingPage(askingOf(sink, action), choice, pathOf(sink), sent);
+      }
       await carryOut(sent, parts, sink);
       return pathOf(sink);
     },

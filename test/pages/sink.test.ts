@@ -69,6 +69,13 @@ test("without scripts, the page asks first, and a failing sink's shows what the 
   expect(done.headers.get('location')).toBe('/sinks/ats');
   expect(await page('/sinks/ats')).toMatch(/“&lt;i&gt;”.*It waits until somebody resumes it\./s);
   expect((await send('/sinks/ats/retry', { form: { csrf: token } })).status).toBe(200);
+  const asksToResume = async () => (await send('/sinks/ats/resume', { form: { csrf: token } })).text();
+  expect(await asksToResume()).toContain('<p>Let ats go on? Nothing waits for it.</p>');
+  await post(app, { candidateId: 'while paused' });
+  expect(await asksToResume()).toContain(
+    '<p>Let ats go on? 1 message waits for it: what is due is sent now.</p>',
+  );
+  expect(await page('/sinks/ats')).toContain('data-confirm="Let ats go on? 1 message waits for it: ');
   for (const path of ['/sinks/nobody', '/sinks/lookup:candidate'])
     expect((await send(path)).status).toBe(404);
   expect((await send('/sinks/nobody/pause', { form: { csrf: token, confirmed: 'yes' } })).status).toBe(404);
