@@ -1,6 +1,6 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
-import { putBack } from '../ops/needs.ts';
+import { isForgotten, putBack } from '../ops/needs.ts';
 import type { Status } from '../ops/status/status.ts';
 import { causesOf, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
@@ -38,7 +38,8 @@ export const todayPage: Page = {
     return {
       title: 'Today',
       body: html`<div class="stack">
-        ${needs(status, asked)} ${rejectedNotice(status)} ${unansweredNotice(status)}
+        ${needs(status, asked)} ${pausedLines(status, times)} ${rejectedNotice(status)}
+        ${unansweredNotice(status)}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, counts, times)}
         ${!isNew && charts(counts, shownDays)} ${sinksCard(status, counts, times)}
         ${
@@ -102,6 +103,21 @@ function needs(status: Status, asked: PageRequest): Html | false {
   </section>`;
 }
 
+/** What people have paused and not forgotten: nothing to do, but who misses a message looks here. */
+function pausedLines({ sinks }: Status, times: Times): Html[] {
+  return sinks.flatMap((one) => {
+    const { sink, pause, pending } = one;
+    if (pause?.by !== 'person' || isForgotten(one)) return [];
+    const waits =
+      pending === 0
+        ? 'Nothing waits for it yet.'
+        : `${counted(pending, 'message')} ${pending === 1 ? 'waits' : 'wait'} for it.`;
+    return html`<p class="muted break">
+      <a href="/sinks/${sink}">${seen(sink)}</a> is paused ${pausedBy(pause, times)}. ${waits}
+    </p>`;
+  });
+}
+
 function unansweredNotice(status: Status): Html | false {
   const words = unansweredWords(status);
   return (
@@ -112,12 +128,11 @@ function unansweredNotice(status: Status): Html | false {
 
 /** Nothing needs a person; it says no more than is true. */
 function allRight({ sinks, missed }: Status): Html {
-  const waiting = sinks.filter(({ pause }) => pause?.by === 'person').map(({ sink }) => seen(sink));
+  const isPaused = sinks.some(({ pause }) => pause?.by === 'person');
   const leftOut = missed.reduce((sum, one) => sum + one.count, 0);
-  const isQuiet = sinks.length > 0 && waiting.length + leftOut === 0;
+  const isQuiet = sinks.length > 0 && !isPaused && leftOut === 0;
   return html`<p class="notice ${leftOut > 0 ? 'wait' : 'good'}">
     <b>Nothing needs a person.</b> ${isQuiet && 'Events are delivered by the rules.'}
-    ${waiting.length > 0 && `What comes for ${waiting.join(', ')} waits, as somebody paused it.`}
     ${leftOut > 0 && html`${counted(leftOut, 'message')} did not reach everybody: <a href="/attention">who was left out</a>.`}
   </p>`;
 }

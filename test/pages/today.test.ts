@@ -129,7 +129,9 @@ test('nothing is called all right beside what was refused or waits', async () =>
     form: { csrf: await csrf(), confirmed: 'yes', for: '2h', note: 'They move <house>' },
   });
   const paused = await page('/');
-  expect(paused).toContain('What comes for ats waits, as somebody paused it.');
+  const atOnce =
+    /<a href="\/sinks\/ats">ats<\/a>\s+is paused\s+by \w+[^“]+until[^“]+“They move &lt;house&gt;”\.\s+Nothing waits for it yet\.[^]*Events today/;
+  expect(paused).toMatch(atOnce);
   expect(paused).toMatch(/Paused by \w+[^“]+since[^“]+, until[^“]+“They move &lt;house&gt;”/);
   expect(paused).not.toContain('Events are delivered');
   expect((await post(app, { candidateId: 'Dana', status: 'Lost' })).status).toBe(422);
@@ -142,6 +144,8 @@ test('nothing is called all right beside what was refused or waits', async () =>
     expect(text).not.toContain(right);
     expect(text).toContain('<a href="/rejected">');
   }
+  // Also beside what is worse.
+  expect(await page('/')).toMatch(atOnce);
 });
 
 test('requests that were no events are listed with what was wrong and what came, newest first', async () => {
