@@ -108,7 +108,9 @@ function makeWhenSchema(lookups: LookupFields): z.ZodType<When> {
   /** Checks a key that is not an event's field: a key of the catalog, or something that is looked up. */
   const checkNested = (key: string, value: unknown, context: z.RefinementCtx): void => {
     const field = nestedPattern.test(key) ? findField(key, lookups) : undefined;
-    const known = [...whenKeys, 'test.<key>', ...factNames(lookups)];
+    // Without look-ups, or where all of them have faults, it is at least said that there are such keys.
+    const facts = lookups.size === 0 ? ['<look-up>.<field>'] : factNames(lookups);
+    const known = [...whenKeys, 'test.<key>', ...facts];
     if (!field) return context.addIssue({ code: 'unrecognized_keys', keys: [key], known });
     const condition =
       field.of === 'fact' ? ofFacts.getOrInsertComputed(key, () => conditionSchema(field)) : testCondition;

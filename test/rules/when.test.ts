@@ -79,7 +79,7 @@ const bad: [when: object | number, ...faults: string[]][] = [
   ],
   [
     { 'test.': 1 },
-    'test.: unknown key "test."; expected status, testId, candidateId, candidateNumericalId, all, any, not or test.<key>',
+    'test.: unknown key "test."; expected status, testId, candidateId, candidateNumericalId, all, any, not, test.<key> or <look-up>.<field>',
   ],
   [{ status: { mathces: 'x' } }, 'status.mathces: unknown key "mathces"; did you mean "matches"?'],
   [{ status: { gt: 'Completed' } }, 'status.gt: unknown key "gt"; expected in, matches, exists or not'],
