@@ -138,6 +138,8 @@ describe('backup', () => {
 
   test.each([
     ['the store itself', 'connector.db', /is the store itself/],
+    ["a file of the store's", 'connector.db-wal', /belongs to the store itself/],
+    ['one that it may get', 'connector.db-journal', /belongs to the store itself/],
     ['a folder', 'folder', /is no file/],
     ['a file in no folder', 'none/backup.db', /there is no folder/],
   ])('is not written to %s', async (_what, name, message) => {

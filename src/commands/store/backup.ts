@@ -1,5 +1,5 @@
 import { renameSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { copyStore, fileOf } from '../../store/open.ts';
 import { noteBackup, sync } from '../../store/sqlite/backup.ts';
 import { command, flag, storeOptions, TypedArgument } from '../command.ts';
@@ -34,9 +34,17 @@ export const backup = command({
   },
 });
 
+/** What stands behind the store's name in those of its other files. */
+const ownFiles = /^(-wal|-shm|-journal|\.serving.*)$/;
+
 function refuse(file: string, store: string, overwrite: boolean): void {
   const folder = statSync(dirname(file), { throwIfNoEntry: false });
   if (!folder?.isDirectory()) throw new CommandError(`there is no folder ${dirname(file)} for the backup`);
+  const own = basename(file).startsWith(basename(store)) && basename(file).slice(basename(store).length);
+  const beside = statSync(dirname(store), { throwIfNoEntry: false });
+  // A connector ends whose -wal is replaced.
+  if (own && ownFiles.test(own) && folder.ino === beside?.ino && folder.dev === beside.dev)
+    throw new CommandError(`${file} belongs to the store itself; name another file for its backup`);
   const there = statSync(file, { throwIfNoEntry: false });
   if (there === undefined) return;
   if (!there.isFile()) throw new CommandError(`${file} is no file; name one for the backup`);
