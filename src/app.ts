@@ -7,6 +7,7 @@ import {
   logGraceMs,
   openTheStore,
   readTheConfig,
+  tellUnwritten,
   type Undo,
 } from './app/config-and-store.ts';
 import { attemptsGraceMs, beginDeliveries, prepareDeliveries, type Working } from './app/deliveries.ts';
@@ -108,7 +109,8 @@ async function openThePorts(working: Working, handedOver: HandedOver | null, und
 type Listening = Awaited<ReturnType<typeof openThePorts>>;
 
 function runningApp(listening: Listening, started: Undo): App {
-  const { config, output, log, store, storeLost, replicas, receiver, receiverUrl, adminUrl } = listening;
+  const { config, output, log, store, storeLost, refused, replicas, receiver, receiverUrl, adminUrl } =
+    listening;
   // Connections begin to close while the attempts finish; the port stays open for further events.
   started.defer(() => void receiver.retire());
   return {
@@ -123,7 +125,10 @@ function runningApp(listening: Listening, started: Undo): App {
       const inTime =
         store.leases === null || (await Promise.race([ended, sleep(graceMs, false, { ref: false })]));
       if (inTime) await ended;
-      else log.warn('PostgreSQL did not answer in time: its leases run out by themselves');
+      else {
+        log.warn('PostgreSQL did not answer in time: its leases run out by themselves');
+        tellUnwritten(refused.unwritten, log);
+      }
       log.info('stopped');
       await output.end(logGraceMs);
     },

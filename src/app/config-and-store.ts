@@ -7,6 +7,7 @@ import { parseConfig, textOf } from '../config/load.ts';
 import { tooShort } from '../config/settings.ts';
 import { readText } from '../config/text/files.ts';
 import { withLookupSinks } from '../lookups/deciding.ts';
+import type { RefusedEvents } from '../model/notices.ts';
 import { createLogger } from '../ops/log.ts';
 import { RefusedFigures } from '../ops/refused.ts';
 import { Replicas, retentionLease } from '../ops/replicas.ts';
@@ -39,6 +40,11 @@ export async function readTheConfig(file: string, env: Env, undo: Undo) {
 }
 type Base = Awaited<ReturnType<typeof readTheConfig>>;
 
+export function tellUnwritten(refused: readonly RefusedEvents[], log: Base['log']): void {
+  for (const one of refused)
+    log.error(one, 'refused events that only this line tells of: the store cannot be written');
+}
+
 export async function openTheStore(base: Base, undo: Undo) {
   const { file, env, live, config, output, log } = base;
   const storeLost = Promise.withResolvers<void>();
@@ -53,10 +59,7 @@ export async function openTheStore(base: Base, undo: Undo) {
   const opened = await openStore(config().store.url, { serve: true, damaged, repaired });
   const store = undo.adopt(opened, (it) => it.close());
   const refused = new RefusedFigures(store, systemClock);
-  undo.defer(async () => {
-    for (const one of await refused.stop())
-      log.error(one, 'refused events that only this line tells of: the store cannot be written');
-  });
+  undo.defer(async () => tellUnwritten(await refused.stop(), log));
   const replicas = new Replicas(store, log);
   const { clock } = replicas;
   await replicas.lookAtClock(store);

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
+import { freshDatabase, sql } from '../fixtures/postgres.ts';
 import {
   base,
   jsonLines,
@@ -158,6 +159,40 @@ test.each([
   // Once it is seen, nothing is accepted.
   expect(new Set(answers.slice(accepted.length))).toEqual(new Set([503]));
 });
+
+test('says what it refused also where PostgreSQL takes too long to be told, when it ends', async () => {
+  const url = await freshDatabase();
+  const { folder, write } = await workplace();
+  const config = `${loud(folder)}${nothing}`
+    .replace(/sqlite:[^"'\s]+/, url)
+    .replace('receiver: {', 'receiver: { token: a-token-of-some-length,');
+  const { app, connector, lines } = await serve(await write('config.yaml', config));
+  const holding = sql(url, 'begin; lock table refused in access exclusive mode; select pg_sleep(600)');
+  const locks = (granted: boolean) =>
+    vi.waitFor(
+      async () =>
+        expect(
+          await sql(
+            url,
+            `select 1 from pg_locks where relation = 'refused'::regclass and granted = ${granted}`,
+          ),
+        ).toHaveLength(1),
+      { timeout: 20_000 },
+    );
+  await locks(true);
+  expect(await post(app, { candidateId: 'Dana' })).toMatchObject({ status: 401 });
+  // It waits for one write, and would for the next one.
+  await locks(false);
+  expect(await connector.stop()).toBe(0);
+  await Promise.all([
+    expect(holding).rejects.toThrow('terminating'),
+    sql(
+      url,
+      `select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(600)' and pid <> pg_backend_pid()`,
+    ),
+  ]);
+  expect(lines()).toContainEqual(expect.objectContaining({ reason: 'token', count: 1 }));
+}, 60_000);
 
 test('with few open files, connections that do nothing keep nobody out', async () => {
   const { folder, write } = await workplace();
