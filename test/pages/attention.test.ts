@@ -308,6 +308,16 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, method: PUT
     expect(new Set(ids.flat())).toEqual(new Set(Array.from({ length: 51 }, (_, n) => delivery(n))));
   });
 
+  test('says what it waits for where the sink is paused, and leads there', async () => {
+    const { page, submit, delivery, file, ats } = await withDead(['Dana']);
+    expect((await run(['pause', 'ats', '--note', 'it is moved', '--config', file])).code).toBe(0);
+    const sent = await submit({ action: 'replay', id: delivery(0), sink: 'ats' });
+    expect(await page(sent.headers.get('location') ?? '')).toMatch(
+      /Not yet: <a href="\/sinks\/ats">ats is paused by \S+\s+since .*: “it is moved”<\/a>\./,
+    );
+    expect(ats.calls).toEqual([]);
+  });
+
   test('is left as it is by what no page of ours sent', async () => {
     const { page, send, submit, delivery, audit } = await withDead(['Dana']);
     for (const form of [

@@ -11,10 +11,11 @@ import {
 } from '../../deliveries/by-hand.ts';
 import { type Delivery, type DeliveryState, openStates, replayableStates } from '../../model.ts';
 import { inParts } from '../../store/paging.ts';
+import { obstaclesNow } from '../../ops/pauses.ts';
 import { type By, StoreUnavailable } from '../../store/store.ts';
 import { html, type Html } from '../../support/html.ts';
 import { count } from '../../support/text.ts';
-import { chip, seen, stateNames, tones } from '../frame/fragments.ts';
+import { chip, seen, stateNames, tones, waitsFor } from '../frame/fragments.ts';
 import type { Page, Parts } from '../page.ts';
 
 /** Deliveries that a person has replayed or discarded, and the page that shows how far it is. */
@@ -106,7 +107,7 @@ export async function carryOut(
 
 export const changePage: Page = {
   path: '/attention/changes/:id',
-  async show({ params }, parts) {
+  async show({ params, times }, parts) {
     const run = runsOf(parts).get(params['id'] ?? '');
     if (run === undefined) return null;
     const open = [...run.states].filter(([, state]) => isUnderWay(state)).slice(0, lookedAt);
@@ -118,11 +119,16 @@ export const changePage: Page = {
       if (state) run.states.set(id, state);
       if (lastError !== null && state && replayableStates.includes(state)) run.reasons.add(lastError);
     }
+    const obstacles = await obstaclesNow(parts.reads, times.now);
+    const keptBack = found.find(
+      (one) => one?.state === 'pending' && (obstacles.pauses.has(one.sink) || obstacles.asked.has(one.lane)),
+    );
     const isOver = run.isDone && run.states.values().every((state) => !isUnderWay(state));
     return {
       title: `${actionNames[run.action].button} to ${run.sink}`,
       body: html`<div id="progress" class="stack" ${isOver ? null : html`data-refresh="1000"`}>
         ${progress(run)}
+        ${keptBack && html`<p>Not yet: <a href="/sinks/${run.sink}">${waitsFor(keptBack, obstacles, times)}</a>.</p>`}
       </div>`,
     };
   },
