@@ -3,8 +3,7 @@ import { Argument, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../config/text/units.ts';
 import { networkOf } from '../http/addresses.ts';
 import { type Status, statuses } from '../model.ts';
-import { parseCandidateEvent } from '../receiver/candidate-event.ts';
-import { lowerAscii } from '../support/text.ts';
+import { parseCandidateEvent, statusNamed } from '../receiver/candidate-event.ts';
 import type { Io } from './output.ts';
 
 /** What a command is: how it is called, what its help says, and what it does. */
@@ -105,7 +104,7 @@ export const statusOption = () =>
   new TypedOption<Status | undefined>('--status <status>', 'the final status')
     .choices(statuses)
     .argParser((words: string) => {
-      const status = statuses.find((one) => lowerAscii(one) === lowerAscii(words));
+      const status = statusNamed(words);
       if (status === undefined) throw new InvalidArgumentError(`Allowed choices are ${statuses.join(', ')}.`);
       return status;
     });
@@ -122,12 +121,15 @@ export function positive(words: string): number {
   return value;
 }
 
-/** The time (ms) that lies a duration such as `7d` ago. */
-export function ago(words: string): number {
+/** Milliseconds. */
+export function readDuration(words: string): number {
   const durationMs = parseDuration(words);
   if (durationMs === null) throw expected('a duration such as 30m, 24h or 7d');
-  return Date.now() - durationMs;
+  return durationMs;
 }
+
+/** The time (ms) that lies a duration such as `7d` ago. */
+export const ago = (words: string): number => Date.now() - readDuration(words);
 
 /** A candidate id as the receiver would keep it, so that a GUID is found in whichever spelling it is asked for. */
 export function readCandidateId(words: string): string {

@@ -88,6 +88,21 @@ export class CommandError extends Error {
   }
 }
 
+/** Refuses a command that asks first where nobody can be asked. `instead`: the flags to give, for people. */
+export function needsPerson(io: Io, { yes, dryRun }: AskFlags, instead: string): void {
+  if (!yes && !dryRun && !io.ask) throw new CommandError(`nobody can be asked here: ${instead}`, exit.usage);
+}
+
+/** Whether a person says yes to a question, at the terminal or before by `--yes`. */
+export async function isAgreed(io: Io, { yes }: AskFlags, question: string): Promise<boolean> {
+  return yes === true || !io.ask || /^y(es)?$/i.test((await io.ask(`${question} [y/N] `)).trim());
+}
+
+interface AskFlags {
+  readonly yes?: boolean | undefined;
+  readonly dryRun?: boolean | undefined;
+}
+
 type Style = Parameters<typeof styleText>[0];
 
 const stateStyles: Record<DeliveryState, Style> = {

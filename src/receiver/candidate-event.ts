@@ -64,8 +64,11 @@ function readOptionalInteger(value: Json | undefined): Field<number | null> {
 
 const statusByLowerCase = new Map(statuses.map((status) => [lowerAscii(status), status]));
 
+/** The status of that name, in whichever case. */
+export const statusNamed = (name: string): Status | undefined => statusByLowerCase.get(lowerAscii(name));
+
 function readStatus(value: Json | undefined): Field<Status> {
-  const status = typeof value === 'string' ? statusByLowerCase.get(lowerAscii(value)) : undefined;
+  const status = typeof value === 'string' ? statusNamed(value) : undefined;
   return status === undefined ? expected(`one of ${statuses.join(', ')}`, value) : { value: status };
 }
 

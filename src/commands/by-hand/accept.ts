@@ -1,10 +1,8 @@
 import type { PlanningConfig } from '../../config/load.ts';
-import { accepting, acceptRefused, asReceived } from '../../intake.ts';
+import { acceptRefused, asReceived } from '../../intake.ts';
 import type { RefusedEvent } from '../../model/notices.ts';
 import type { Store } from '../../store/store.ts';
-import { eventIds } from '../../support/ids.ts';
 import { count, printable } from '../../support/text.ts';
-import { AskedFor } from './asked-for.ts';
 import {
   ago,
   command,
@@ -15,9 +13,9 @@ import {
   TypedArgument,
   type ValuesOf,
 } from '../command.ts';
-import { CommandError, exit, type Io, refusedLine } from '../output.ts';
+import { CommandError, exit, type Io, isAgreed, needsPerson, refusedLine } from '../output.ts';
 import { byLocalClock, byUser, withStoreAndConfig } from '../with-store.ts';
-import { saveToday } from './replay.ts';
+import { AskedFor, takingIn } from './taking-in.ts';
 
 const declared = {
   from: sourceOption('every event that is kept from there'),
@@ -39,14 +37,13 @@ export const accept = command({
   options: declared,
   argument: new TypedArgument<readonly string[]>('[refused...]', 'ids, as `events --refused` lists them'),
   async run(options, io, ids) {
-    const { from, since, dryRun, yes } = options;
+    const { from, since, dryRun } = options;
     if (ids.length > 0 === (from !== undefined) || (since !== undefined && from === undefined))
       throw new CommandError(
         'name the events to take in, or give --from ADDRESS for all from there',
         exit.usage,
       );
-    if (!yes && !dryRun && !io.ask)
-      throw new CommandError('nobody can be asked here: give --dry-run to look, or --yes', exit.usage);
+    needsPerson(io, options, 'give --dry-run to look, or --yes');
     return withStoreAndConfig(options, io, async (store, config) => {
       const meant = await meantBy(options, ids, store);
       const local = await byLocalClock(store, io);
@@ -63,13 +60,10 @@ export const accept = command({
         if (whole) asked.add(asReceived(whole, receivedAt), areOvertaken[place]!);
       }
       io.out(asked.words);
-      const answer =
-        yes || dryRun || !io.ask ? 'y' : await io.ask(`Take in ${count(meant.length, 'event')}? [y/N] `);
-      if (dryRun || !/^y(es)?$/i.test(answer.trim())) {
+      if (dryRun || !(await isAgreed(io, options, `Take in ${count(meant.length, 'event')}?`))) {
         io.out(`Nothing was taken in${dryRun ? ' (--dry-run)' : ''}.`);
         return exit.ok;
       }
-      await saveToday(store, config);
       io.out(await takeIn(meant, store, config, options, io));
       return exit.ok;
     });
@@ -98,10 +92,7 @@ async function takeIn(
   options: Options,
   io: Io,
 ): Promise<string> {
-  const [newest] = await store.events({ limit: 1 });
-  const parts = { store, config: () => config };
-  const nextId = eventIds({ after: newest?.event.id });
-  const into = { ...parts, accept: accepting({ ...parts, nextId }) };
+  const into = await takingIn(store, config);
   let taken = 0;
   let repeated = 0;
   // In their order: a candidate's later event may follow from an earlier one.

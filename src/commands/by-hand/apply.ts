@@ -17,7 +17,17 @@ import {
   textOption,
   type ValuesOf,
 } from '../command.ts';
-import { CommandError, dueText, eventLine, exit, type Io, messageLines, paint } from '../output.ts';
+import {
+  CommandError,
+  dueText,
+  eventLine,
+  exit,
+  type Io,
+  isAgreed,
+  messageLines,
+  needsPerson,
+  paint,
+} from '../output.ts';
 import { byUser, withStoreAndConfig } from '../with-store.ts';
 import { checkRule, refuseWithoutConnector, saveToday, tellKeptBack, waitFor } from './replay.ts';
 
@@ -36,12 +46,8 @@ export const apply = command({
   examples: ['apply --rule told --since 7d --dry-run', 'apply --rule told --since 7d --yes --wait'],
   options: declared,
   async run(given, io) {
-    const { rule, yes, dryRun, wait } = given;
-    if (!yes && !dryRun && !io.ask)
-      throw new CommandError(
-        'nobody can be asked here: give --dry-run to look, or --yes to send',
-        exit.usage,
-      );
+    const { rule, dryRun, wait } = given;
+    needsPerson(io, given, 'give --dry-run to look, or --yes to send');
     return withStoreAndConfig(given, io, async (store, config) => {
       const { plan } = config;
       checkRule(rule, plan);
@@ -57,8 +63,7 @@ export const apply = command({
       );
       io.out(summary(asked, many, plan, given, io));
       if (dryRun || asked.events.length === 0) return exit.ok;
-      const answer = yes || !io.ask ? 'y' : await io.ask(`Send ${many}? [y/N] `);
-      if (!/^y(es)?$/i.test(answer.trim())) {
+      if (!(await isAgreed(io, given, `Send ${many}?`))) {
         io.out('Nothing was sent.');
         return exit.ok;
       }
@@ -71,37 +76,26 @@ export const apply = command({
   },
 });
 
-/** What the rule asks for. */
-interface Asked {
-  looked: number;
-  /** Which have deliveries of the rule. */
-  had: number;
-  /** Which are not decided yet. */
-  undecided: number;
-  /** For which it asks nothing, and might have if a look-up had answered. */
-  unanswered: number;
-  /** The same, if a look-up had found something. */
-  absent: number;
-  /** The events that it asks something for, newest first. */
-  readonly events: string[];
-  readonly bySink: Map<string, number>;
-  /** Of the newest event. */
-  sample: { readonly story: EventStory; readonly late: Late } | null;
-  /** Why it cannot be told what it asks for, with how many events. */
-  readonly faults: Map<string, number>;
-}
+type Asked = Awaited<ReturnType<typeof look>>;
 
-async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io: Io): Promise<Asked> {
-  const asked: Asked = {
+/** What the rule asks for. */
+async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io: Io) {
+  const asked = {
     looked: 0,
+    /** Events with deliveries of the rule. */
     had: 0,
     undecided: 0,
+    /** Events for which it asks nothing, and might have if a look-up had answered. */
     unanswered: 0,
+    /** Events for which it asks nothing, and might have if a look-up had found something. */
     absent: 0,
-    events: [],
-    bySink: new Map(),
-    sample: null,
-    faults: new Map(),
+    /** The ids of the events that it asks something for, newest first. */
+    events: [] as string[],
+    bySink: new Map<string, number>(),
+    /** The newest of these events. */
+    sample: null as { readonly story: EventStory; readonly late: Late } | null,
+    /** Why it cannot be told what it asks for, with how many events. */
+    faults: new Map<string, number>(),
   };
   const now = await store.now();
   for await (const story of storiesOf(store, since === undefined ? {} : { since })) {

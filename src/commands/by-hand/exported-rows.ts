@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
-import { type Status, statuses } from '../../model.ts';
-import { parseCandidateEvent } from '../../receiver/candidate-event.ts';
+import type { Status } from '../../model.ts';
+import { parseCandidateEvent, statusNamed } from '../../receiver/candidate-event.ts';
 import type { Content } from '../../store/store.ts';
 import { streamTable, type TableCell } from '../../support/csv.ts';
 import { lowerAscii, orList, printable } from '../../support/text.ts';
@@ -76,7 +76,7 @@ export async function* exportedRows(
       continue;
     }
     const written = textAt(places.status);
-    const status = map.get(lowerAscii(written)) ?? statusByLowerCase.get(lowerAscii(written));
+    const status = map.get(lowerAscii(written)) ?? statusNamed(written);
     if (status === undefined) {
       const one = figures.others.has(written) || figures.others.size < mostOthers ? written : '…';
       figures.others.set(one, (figures.others.get(one) ?? 0) + 1);
@@ -103,8 +103,6 @@ export async function* exportedRows(
   }
   if (places === null) throw new CommandError(`${name} is empty; expected a table with a row of names`);
 }
-
-const statusByLowerCase = new Map(statuses.map((status) => [lowerAscii(status), status]));
 
 interface Places {
   readonly candidate: number;

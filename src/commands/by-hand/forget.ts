@@ -14,7 +14,7 @@ import {
   TypedArgument,
   type ValuesOf,
 } from '../command.ts';
-import { CommandError, exit, type Io, when } from '../output.ts';
+import { CommandError, exit, type Io, needsPerson, when } from '../output.ts';
 import { byUser, withStore } from '../with-store.ts';
 
 /** A candidate that is meant, as far as the store knows. */
@@ -50,15 +50,16 @@ export const forget = command({
     'the candidate id, or the number that messages show',
   ).argParser(readCandidateId),
   run(given, io, candidate) {
-    if (!given.yes && !given.dryRun && !io.ask)
-      throw new CommandError(
-        'nobody can be asked here: give --dry-run to look, or --yes to erase, with what is pending',
-        exit.usage,
-      );
+    needsPerson(io, given, 'give --dry-run to look, or --yes to erase, with what is pending');
     return withStore(given, io, async (store) => {
       const meant = await store.candidatesMeant(candidate, false);
       const ids = 'ids' in meant ? meant.ids : [];
-      const people = await Promise.all(ids.map((id) => personOf(store, id)));
+      const people = await Promise.all(
+        ids.map(async (id): Promise<Person> => {
+          const details = await detailsOf(store, id);
+          return { id, details, requests: await store.requestsNaming(mentionsIn({ id, details })) };
+        }),
+      );
       const details = people.flatMap((person) => person.details);
       if (people.some((person) => mentionsIn(person).without(given.note ?? '') !== (given.note ?? '')))
         throw new CommandError('--note names the candidate, and is kept; say it without', exit.usage);
@@ -94,11 +95,6 @@ export const forget = command({
   },
 });
 
-async function personOf(store: Store, id: string): Promise<Person> {
-  const details = await detailsOf(store, id);
-  return { id, details, requests: await store.requestsNaming(mentionsIn({ id, details })) };
-}
-
 function mentionsIn({ id, details }: Pick<Person, 'id' | 'details'>): Mentions {
   const numbers = details.flatMap(({ event }) => event.candidateNumericalId ?? []);
   return mentionsOf(id, [...new Set(numbers)]);
@@ -117,18 +113,12 @@ const deliveriesIn = (details: readonly EventDetail[]): Delivery[] =>
   details.flatMap(({ deliveries }) => deliveries);
 
 function tellWhatIsStored({ id: candidate, details, requests }: Person, io: Io): void {
-  tellEvents(candidate, details, io);
-  if (requests > 0)
-    io.out(
-      `${count(requests, 'refused request')} ${requests === 1 ? 'names' : 'name'} the candidate, and would be erased.`,
-    );
-}
-
-function tellEvents(candidate: string, details: readonly EventDetail[], io: Io): void {
-  if (details.length === 0) return io.out(`The store has no event of candidate ${printable(candidate)}.`);
+  const whose = `of candidate ${printable(candidate)}`;
   const deliveries = deliveriesIn(details);
   io.out(
-    `The store has ${count(details.length, 'event')} of candidate ${printable(candidate)}, with ${count(deliveries.length, 'delivery')}:`,
+    details.length === 0
+      ? `The store has no event ${whose}.`
+      : `The store has ${count(details.length, 'event')} ${whose}, with ${count(deliveries.length, 'delivery')}:`,
   );
   for (const { event, duplicates } of details) {
     const repeated = duplicates.length === 0 ? '' : `, repeated ${duplicates.length}×`;
@@ -136,6 +126,10 @@ function tellEvents(candidate: string, details: readonly EventDetail[], io: Io):
   }
   const pending = deliveries.filter(({ state }) => state === 'pending').length;
   if (pending > 0) io.out(`Of these, ${pending} pending: they would not be sent any more.`);
+  if (requests > 0)
+    io.out(
+      `${count(requests, 'refused request')} ${requests === 1 ? 'names' : 'name'} the candidate, and would be erased.`,
+    );
 }
 
 /** What was delivered, and what may have been. */
@@ -156,12 +150,17 @@ async function mindBeginning(store: Store, candidate: string, found: number): Pr
   if (found > 0) return;
   const meant = await store.candidatesMeant(candidate);
   if ('ids' in meant && meant.ids.every((id) => id === candidate)) return;
-  const whole = 'ids' in meant ? firstListed(meant.ids.map(quoted), mostNamed) : 'many';
+  const whole =
+    'ids' in meant
+      ? firstListed(
+          meant.ids.map((id) => `"${printable(id)}"`),
+          mostNamed,
+        )
+      : 'many';
   throw new CommandError(`nothing was erased. These ids begin so: ${whole}. Give the whole id`);
 }
 
 const mostNamed = 5;
-const quoted = (id: string): string => `"${printable(id)}"`;
 
 async function confirm(candidate: string, people: readonly Person[], { yes }: ForgetOptions, io: Io) {
   if (people.length > 1 && yes)

@@ -1,18 +1,18 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises';
-import { durationText, parseDuration } from '../../config/text/units.ts';
+import { durationText } from '../../config/text/units.ts';
 import type { PlanningConfig } from '../../config/load.ts';
-import { accepting } from '../../intake.ts';
 import { type Status, statuses } from '../../model.ts';
+import { statusNamed } from '../../receiver/candidate-event.ts';
 import type { ReceivedEvent } from '../../receiver/receive.ts';
 import { inParts, pageByPage } from '../../store/paging.ts';
 import type { Change, Store } from '../../store/store.ts';
-import { eventIds, readCandidateId } from '../../support/ids.ts';
+import { readCandidateId } from '../../support/ids.ts';
 import { count, firstListed, jsonLine, lowerAscii, orList, printable } from '../../support/text.ts';
-import { AskedFor } from './asked-for.ts';
 import {
   command,
   expected,
   flag,
+  readDuration,
   readOption,
   required,
   textOption,
@@ -20,9 +20,9 @@ import {
   type ValuesOf,
 } from '../command.ts';
 import { type ExportedRow, exportedRows, ExportFigures } from './exported-rows.ts';
-import { CommandError, exit, type Io, when } from '../output.ts';
+import { CommandError, exit, type Io, isAgreed, needsPerson, when } from '../output.ts';
 import { byLocalClock, byUser, withStoreAndConfig } from '../with-store.ts';
-import { saveToday } from './replay.ts';
+import { AskedFor, takingIn } from './taking-in.ts';
 
 const declared = {
   candidate: required(textOption('--candidate <column>', 'the column with the candidate ids')),
@@ -49,17 +49,13 @@ export const reconcile = command({
   options: declared,
   argument: new TypedArgument<string>('<file>', 'a CSV file (UTF-8) whose first row names the columns'),
   async run(options, io, name) {
-    const { accept, at, since, yes } = options;
+    const { accept, at, since } = options;
     if (accept && at === undefined && since === undefined)
       throw new CommandError(
         '--accept needs --at, the column that says when; or --since, with your word (--yes) that all rows are younger than that',
         exit.usage,
       );
-    if (accept && !yes && !io.ask)
-      throw new CommandError(
-        'nobody can be asked here: leave --accept out to look, or give --yes',
-        exit.usage,
-      );
+    if (accept) needsPerson(io, options, 'leave --accept out to look, or give --yes');
     const except = options.except === undefined ? new Set<string>() : await idsIn(options.except);
     const file = await open(name).catch((error: Error) => unreadable(name, error));
     try {
@@ -106,15 +102,13 @@ async function compare(at: Surroundings): Promise<number> {
   const many = count(found.missing - found.unknown, 'event');
   const word =
     options.at === undefined ? `All rows are younger than ${durationText(sinceMs)}, and it takes` : 'Take';
-  const answer = options.yes || !io.ask ? 'y' : await io.ask(`${word} in ${many}? [y/N] `);
-  if (!/^y(es)?$/i.test(answer.trim())) {
+  if (!(await isAgreed(io, options, `${word} in ${many}?`))) {
     tell('Nothing was taken in.');
     return exit.differs;
   }
   const { mtimeMs, size } = await file.stat();
   if (mtimeMs !== before.mtimeMs || size !== before.size)
     throw new CommandError(`${name} was changed meanwhile; nothing was taken in`);
-  await saveToday(store, config);
   tell(`Taken in: ${count(await takeIn(at, from), 'event')}.`);
   if (found.unknown > 0) return exit.differs;
   return figures.unread === 0 ? exit.ok : exit.problems;
@@ -278,8 +272,7 @@ async function tellErased(store: Store, from: number, io: Io, tell: (text: strin
 
 async function takeIn(at: Surroundings, from: number): Promise<number> {
   const { store, config, io } = at;
-  const [newest] = await store.events({ limit: 1 });
-  const accept = accepting({ store, config: () => config, nextId: eventIds({ after: newest?.event.id }) });
+  const { accept } = await takingIn(store, config);
   // However old one is.
   const byHand = { action: 'reconcile' as const, by: byUser({}, io), windowMs: Infinity };
   const pages = await Array.fromAsync(missingRows(at, from, new ExportFigures(), () => {}));
@@ -315,18 +308,12 @@ function unreadable(name: string, { message }: Error): never {
   throw new CommandError(printable(`${name} cannot be read: ${message}`));
 }
 
-function readDuration(words: string): number {
-  const ms = parseDuration(words);
-  if (ms === null) throw expected('a duration such as 24h or 30d');
-  return ms;
-}
-
 function readMapping(
   words: string,
   before: ReadonlyMap<string, Status> = new Map(),
 ): ReadonlyMap<string, Status> {
   const [, from = '', to = ''] = /^(.+)=(.*)$/s.exec(words) ?? [];
-  const status = statuses.find((one) => lowerAscii(one) === lowerAscii(to.trim()));
+  const status = statusNamed(to.trim());
   if (from === '' || status === undefined)
     throw expected(`as in Finished=Completed, with ${orList(statuses)} after it`);
   return new Map([...before, [lowerAscii(from.trim()), status]]);

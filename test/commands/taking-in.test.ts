@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
-import { AskedFor } from '../../src/commands/by-hand/asked-for.ts';
+import { AskedFor } from '../../src/commands/by-hand/taking-in.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { sampleEvent } from '../../src/templates/data.ts';
 

@@ -1,9 +1,22 @@
+import type { PlanningConfig } from '../../config/load.ts';
+import { accepting } from '../../intake.ts';
 import { lookupsOf } from '../../lookups/deciding.ts';
 import { noFacts, unknownOfEvent } from '../../model.ts';
 import type { ReceivedEvent } from '../../receiver/receive.ts';
 import { decide } from '../../rules/decide.ts';
 import type { Plan } from '../../rules/plan.ts';
+import type { Store } from '../../store/store.ts';
+import { eventIds } from '../../support/ids.ts';
 import { count, firstListed, printable } from '../../support/text.ts';
+import { saveToday } from './replay.ts';
+
+/** What takes events into a store as if they came now, decided by today's config. Their ids follow those that are there. */
+export async function takingIn(store: Store, config: PlanningConfig) {
+  await saveToday(store, config);
+  const [newest] = await store.events({ limit: 1 });
+  const parts = { store, config: () => config };
+  return { ...parts, accept: accepting({ ...parts, nextId: eventIds({ after: newest?.event.id }) }) };
+}
 
 /** What today's rules ask for, for events that a person is about to take in. */
 export class AskedFor {
@@ -31,14 +44,12 @@ export class AskedFor {
   get words(): string {
     const sinks = Array.from(this.#bySink, ([sink, many]) => `${many} to ${sink}`);
     const asked = sinks.length === 0 ? 'no deliveries' : firstListed(sinks, 10);
+    const overtaken = `${count(this.#overtaken, 'event')} ${this.#overtaken === 1 ? 'is' : 'are'} older than what came of the same candidate and test: a message with \`updateBy\` and a row with a \`key\` will show the older status.`;
     const later = `${count(this.#undecided, 'event')} will be looked up first: what rules ask for is known then.`;
     return [
       ...(sinks.length > 0 || this.#undecided === 0 ? [printable(`Rules ask for ${asked}.`)] : []),
       ...(this.#undecided > 0 ? [later] : []),
-      ...(this.#overtaken > 0 ? [overtaken(this.#overtaken)] : []),
+      ...(this.#overtaken > 0 ? [overtaken] : []),
     ].join('\n');
   }
 }
-
-const overtaken = (many: number): string =>
-  `${count(many, 'event')} ${many === 1 ? 'is' : 'are'} older than what came of the same candidate and test: a message with \`updateBy\` and a row with a \`key\` will show the older status.`;
