@@ -44,13 +44,16 @@ export function mentionsOf(id: string, numbers: readonly number[] = []): Mention
   };
 }
 
+/** What messages call a candidate before the number, in any of their languages: `Kandidat/in`, `Candidat(e)`. For the flags `iu`. */
+export const candidateWord = String.raw`[ck]and[iy]da\p{L}{0,20}(?:[(/-]-?\p{L}{1,6}\)?)?`;
+
 /** Also where what is between the two is escaped. */
 const between = String.raw`(?:[^\p{L}\p{N}]|%[\da-f]{2}|\\u[\da-f]{4}|&#?\w{1,6};){1,16}`;
 
 /** Or after the sign that people write before a number, which begins a character of HTML, too. */
 const afterTheWord = (value: string): RegExp =>
   new RegExp(
-    String.raw`(candidate(?:[\s_-]?numerical)?(?:[\s_-]?id)?${between}|(?<![\p{L}\p{N}&])#)${RegExp.escape(value)}(?![\p{L}\p{N}])`,
+    String.raw`(${candidateWord}(?:[\s_]?numerical)?(?:[\s_]?id)?${between}|(?<![\p{L}\p{N}&])#)${RegExp.escape(value)}(?![\p{L}\p{N}])`,
     'giu',
   );
 

@@ -1,4 +1,5 @@
 import { type Delivery, type DeliveryState, type Event, isMap, lookupConnector } from '../../model.ts';
+import { candidateWord } from '../../support/candidate-traces.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
 import { all, get, query, together, type Operation } from '../operation.ts';
 import { type Condition, type EventStory, given, joined, storiesWhere } from './reading.ts';
@@ -357,15 +358,14 @@ export function* candidatesNumbered(numbers: readonly number[]): Operation<Map<n
   return ids;
 }
 
+const beforeId = new RegExp(String.raw`^(?:${candidateWord}\s+)?#?(?=\d+$|[0-9a-f-]{6,}…?$)`, 'iu');
+
 /**
  * A GUID is stored as 32 hex digits, however it is written. Messages end the beginning of an id with "…", and put "Candidate"
  * before it or before the number, in any of their languages, or "#".
  */
 function asStored(text: string): string {
-  const written = text
-    .trim()
-    .replace(/^(?:[ck]and[iy]da[\p{L}()/]*\s+)?#?(?=\d+$|[0-9a-f-]{6,}…?$)/iu, '')
-    .replace(/…$/u, '');
+  const written = text.trim().replace(beforeId, '').replace(/…$/u, '');
   const digits = written.replaceAll(/[{}()-]/g, '');
   return /^[0-9a-f]{32}$/i.test(digits) || /^[0-9a-f]{8}-[0-9a-f-]{0,27}$/i.test(written)
     ? digits.toLowerCase()

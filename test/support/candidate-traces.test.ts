@@ -1,0 +1,33 @@
+import { describe, expect, test } from 'vitest';
+import { meansCandidate } from '../../src/store/operations/searching.ts';
+import { mentionsOf } from '../../src/support/candidate-traces.ts';
+import { type LanguageCode, languages } from '../../src/words/wording.ts';
+
+const names = ['candidateCompleted', 'candidateCanceled', 'shortDidNotTake', 'ids'] as const;
+
+describe.each(Object.keys(languages) as LanguageCode[])('what messages in %s say of a candidate', (code) => {
+  const texts = names.map((name) =>
+    languages[code][name].replace('{candidate}', '20970').replace('{test}', '7').replace('{status}', 'x'),
+  );
+
+  test.each(texts)('is without the number once it is erased: %s', (text) => {
+    const { without } = mentionsOf('b'.repeat(32), [20970]);
+    expect(without(text)).toBe(text.replace('20970', '(erased)'));
+    expect(without(JSON.stringify({ text }))).toBe(JSON.stringify({ text }).replace('20970', '(erased)'));
+    expect(without(text.replace('20970', '209701'))).toBe(text.replace('20970', '209701'));
+  });
+
+  test('is found by it', () => {
+    const candidate = { candidateId: 'a'.repeat(32), candidateNumericalId: 20970 };
+    const [shown = ''] = /^.*20970/.exec(texts[0]!) ?? [];
+    expect(meansCandidate(shown, candidate)).toBe(true);
+  });
+});
+
+test('a text that a caller made long takes no longer than it should', () => {
+  const { without } = mentionsOf('b'.repeat(32), [20970]);
+  const long = 'candida'.repeat(20_000);
+  const startedAt = performance.now();
+  expect(without(long)).toBe(long);
+  expect(performance.now() - startedAt).toBeLessThan(2000);
+});
