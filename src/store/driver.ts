@@ -1,75 +1,76 @@
 import type { Operation } from './operation.ts';
 import type { Tallies } from './tallies.ts';
 
-/** What a store needs of a database, and what it says where that fails. */
-
 export interface OpenOptions {
-  /** Takes the exclusive right to serve this store. Other processes may still read and write. */
+  /** Whether to take the exclusive right to serve this store. Other processes may still read and write. */
   readonly serve: boolean;
-  /** Do not create a missing store. */
+  /** Whether a missing store is an error. Default: it is created. */
   readonly mustExist?: boolean;
-  /** Do not bring one of an older version up to date, either: others may serve it. */
+  /**
+   * Whether a store of an older version is an error, as another process may serve it. Default: it is brought up to
+   * date.
+   */
   readonly asItIs?: boolean;
   /**
-   * Called when somebody removed, replaced or cut short one of the store's files while it was open, or the disk could not
-   * write one. From then on nothing is stored. `over`: all was saved that could be, and the process has to end; otherwise that is tried each second.
+   * Called when a file of the store was removed, replaced or cut short while it was open, or could not be written. From then
+   * on nothing is stored. `over`: all that could be saved was saved, and the process has to end. Otherwise the store tries
+   * each second to save it.
    */
   readonly damaged?: (error: StoreUnavailable, over: boolean) => void;
-  /** Called when that has succeeded, or all that the disk could not write is on it: the store goes on. */
+  /** Called when that has succeeded, and the store goes on. */
   readonly repaired?: () => void;
 }
 
-/** The store cannot be read or written at the moment. `message` says why in plain words. */
+/** Thrown when the store cannot be read or written for now. `message` says why in plain words. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** Its disk is full. What it has of the disk already takes some more for a while. */
+/** Thrown when the store's disk is full. Space that the store already has may take some more writes. */
 export class NoRoom extends StoreUnavailable {}
 
-/** Where a store is, of what a copy of it has another one. */
+/** The place of a store, which a copy of the store does not share. */
 export interface Home {
-  /** Whether it is where it was when this was kept. */
+  /** Whether the store is in this place, which was kept earlier. */
   readonly isAt: (place: string) => boolean;
-  /** To be kept. */
+  /** The place to keep in the store. */
   readonly next: () => string;
-  /** Called when it is. */
+  /** To be called when the place is stored. */
   readonly kept: () => Promise<void>;
 }
 
-/** What runs the store's operations on a database. */
+/** Runs the store's operations on a database. */
 export interface Driver {
-  /** Transactions committed by this process. Fewer than writes, which share transactions. */
+  /** How many transactions this process has committed. Writes share transactions. */
   readonly commits: number;
-  /** Writes of this process that wait for their commit. */
+  /** How many writes of this process wait for their commit. */
   readonly queued: number;
   /** Whether several processes may serve the store at the same time. */
   readonly shared: boolean;
   /**
-   * Runs an operation in a transaction, which others may share, and resolves after its commit is on disk. An operation
-   * may run again after a failed transaction, so it changes only the store. `mayWait`: for a few ms, for others to share it.
+   * Runs an operation in a transaction, which others may share, and resolves when the commit is on disk. After a failed
+   * transaction it may run again, so it must change nothing but the store. `mayWait`: it may wait a few ms for others.
    */
   readonly write: <T>(work: (tallies: Tallies) => Operation<T>, mayWait?: boolean) => Promise<T>;
   /** Runs an operation that only reads. */
   readonly read: <T>(work: () => Operation<T>) => Promise<T>;
-  /** Null where something else notices that the store was restored. */
+  /** Null if the store is not served, or leases notice that it was restored. */
   readonly home: Home | null;
-  /** What time it is (ms), by the clock that all who use this store go by. */
+  /** The time by the clock that all processes of this store go by (ms). */
   readonly now: () => Promise<number>;
-  /** What the store takes on its disk. */
+  /** The size of the store on its disk. */
   bytes(): Promise<number>;
-  /** Throws NoRoom where its disk is known to be full. */
+  /** Rejects with NoRoom if the disk is known to be full. */
   seeRoom(): Promise<void>;
-  /** For how long the oldest transaction in its database has been open (ms); null where it has no such thing. */
+  /** For how long the oldest transaction in the database has been open (ms); null for SQLite. */
   oldestTransactionMs(): Promise<number | null>;
   /**
-   * Looks in the store's files for texts that were erased, once nothing is left of them in the WAL. Resolves to how often
-   * they are there, or null where the files cannot be looked at. `being read`: another process reads, which keeps the old
-   * pages in the WAL; the next round of `prune` after that lets go of them. `rewrite`: first writes the whole file anew;
-   * writes wait.
+   * Counts how often erased texts are still in the store's files, after the WAL was emptied; null if the files cannot be
+   * read. `being read`: another process reads, which keeps old pages in the WAL until a later round of `prune`. `rewrite`:
+   * first writes the whole file anew, and writes wait.
    */
   readonly traces: (texts: readonly string[], rewrite: boolean) => Promise<number | 'being read' | null>;
-  /** Lets go of what was deleted and is still in a file; now and then. */
+  /** Empties the WAL, in which deleted data may be left, unless another process reads. */
   tidy(): Promise<void>;
   /** Finishes the current writes. Idempotent. */
   readonly close: () => Promise<void>;

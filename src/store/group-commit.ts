@@ -3,40 +3,39 @@ import { StoreUnavailable } from './driver.ts';
 import type { Tallies } from './tallies.ts';
 
 export type Work = (tallies: Tallies) => Operation<unknown>;
-/** `since`: when the first of them was asked for, by performance.now(). */
+/** Runs writes in one transaction. `since`: when the first of them was asked for, by performance.now(). */
 type Commit = (works: readonly Work[], since: number) => Promise<readonly unknown[]>;
 
-/** A write that waits for its commit. */
 interface QueuedWrite {
   readonly work: Work;
-  /** By performance.now(). */
+  /** When it was asked for, by performance.now(). */
   readonly queuedAt: number;
   readonly ended: PromiseWithResolvers<unknown>;
 }
 
 export interface GroupCommitLimits {
-  /** Writes that wait; more are refused, so that a store that hangs cannot eat the memory. */
+  /** How many writes may wait. Further ones are refused, so that a store that hangs does not use up the memory. */
   readonly maxQueued: number;
-  /** Writes in one transaction. */
+  /** How many writes may share a transaction. */
   readonly maxBatch: number;
-  /** Transactions at the same time. */
+  /** How many transactions may run at the same time. */
   readonly maxWriters: number;
-  /** How long a write waits for others to share their commit, if it may wait. */
+  /** How long a write that may wait waits for others to share its commit. */
   readonly mayWaitMs: number;
 }
 
-/** Of the event loop, as long as each brings more. */
+/** How many turns of the event loop a batch waits for, as long as each turn brings more writes. */
 const gatheringTurns = 4;
 
 const defaultLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch: 500, maxWriters: 1, mayWaitMs: 0 };
-/** A burst's outcomes share the commits of its events so, and nobody waits for them. */
+/** So the outcomes of a burst share the commits of its events. Nobody waits for outcomes. */
 export const mayWaitMs = 5;
-/** As many gain nothing more by waiting. */
+/** So many writes gain nothing more by waiting. */
 const manyWaiting = 64;
 
 /**
- * Puts the writes of many requests into one transaction, so that they share its round trips and its fsync. While one
- * runs, further writes gather for the next. A write resolves after its commit. One that fails does not fail the others.
+ * Puts the writes of many requests into one transaction, so that they share its round trips and its fsync. While a
+ * transaction runs, further writes gather for the next. A write resolves after its commit. A bug in one does not fail others.
  */
 export class GroupCommit {
   readonly #on: string;
@@ -44,7 +43,7 @@ export class GroupCommit {
   readonly #limits: GroupCommitLimits;
   readonly #queue: QueuedWrite[] = [];
   #scheduled = false;
-  /** Something in the queue waits for nobody. */
+  /** Whether a write in the queue must not wait for others. */
   #urgent = false;
   #timer: NodeJS.Timeout | null = null;
   #writers = 0;
@@ -52,12 +51,12 @@ export class GroupCommit {
   readonly #drained = Promise.withResolvers<void>();
   /** Transactions committed so far. */
   commits = 0;
-  /** Writes that wait, or whose transaction runs. */
+  /** How many writes wait, or are in a transaction that runs. */
   queued = 0;
 
   /**
-   * `on`: what the writes wait for, to say so. `commit`: one transaction; resolves to its results. Where the store cannot be
-   * written, it throws StoreUnavailable.
+   * `on`: what writes wait for, for messages. `commit` resolves to the results of the writes, and rejects with
+   * StoreUnavailable if the store cannot be written.
    */
   constructor(on: string, commit: Commit, limits: Partial<GroupCommitLimits> = {}) {
     this.#on = on;
@@ -65,7 +64,7 @@ export class GroupCommit {
     this.#limits = { ...defaultLimits, ...limits };
   }
 
-  /** `mayWait`: see GroupCommitLimits. Not an async function, as it runs for each event. */
+  /** Queues a write. `mayWait`: see `mayWaitMs`. Not an async function, as it runs for each event. */
   write<T>(work: (tallies: Tallies) => Operation<T>, mayWait = false): Promise<T> {
     if (this.#closed) return Promise.reject(this.#closed);
     const { length } = this.#queue;
@@ -84,7 +83,7 @@ export class GroupCommit {
     this.#schedule();
   }
 
-  /** Refuses further writes with this error, and resolves when those that wait have ended. */
+  /** Refuses further writes with this error, and resolves when all earlier ones have ended. */
   close(error: StoreUnavailable): Promise<void> {
     this.#closed ??= error;
     if (this.#queue.length > 0) this.#hurry();
@@ -92,14 +91,14 @@ export class GroupCommit {
     return this.#drained.promise;
   }
 
-  /** At the end of this turn of the event loop: every request that has arrived by then shares the transaction. */
+  /** Flushes after this turn of the event loop, so that every request of the turn shares the transaction. */
   #schedule(): void {
     if (!this.#urgent || this.#scheduled || this.#writers >= this.#limits.maxWriters) return;
     this.#scheduled = true;
     this.#gather(gatheringTurns);
   }
 
-  /** Those who were answered together come again together, but not all in one turn. */
+  /** Clients that were answered together send their next requests within a few turns. */
   #gather(turns: number): void {
     const { length } = this.#queue;
     setImmediate(() => {
@@ -131,7 +130,7 @@ export class GroupCommit {
       batch.forEach(({ ended }, place) => ended.resolve(results[place]));
     } catch (error) {
       if (batch.length > 1 && !(error instanceof StoreUnavailable)) {
-        // A bug in one of them. Slower, and seldom.
+        // One of them has a bug. Alone, the others succeed.
         for (const write of batch) await this.#commitAll([write]);
         return;
       }

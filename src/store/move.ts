@@ -7,13 +7,13 @@ import { type Driver, StoreUnavailable } from './driver.ts';
 
 interface Table {
   readonly name: string;
-  /** The columns of its primary key. */
+  /** The columns of the primary key. */
   readonly key: readonly string[];
 }
 
 type Row = Readonly<Record<string, Value>>;
 
-/** All that is moved. What refers to rows comes after what has them. */
+/** The tables that are moved. Those that refer to rows come after the tables of these rows. */
 export const tables: readonly Table[] = [
   { name: 'configs', key: ['id'] },
   { name: 'events', key: ['seq'] },
@@ -38,7 +38,7 @@ export const tables: readonly Table[] = [
   { name: 'life', key: ['id'] },
 ];
 
-/** With events of the largest size, these are some tens of MB. */
+/** How many rows are read at once: some tens of MB, if all are events of the largest size. */
 const pageRows = 500;
 
 const list = (columns: readonly string[]): string => columns.join(', ');
@@ -64,7 +64,7 @@ const sql = {
 
 /** One of the two stores of a move. */
 interface Side {
-  /** Without a password. */
+  /** Its URL, without a password. */
   readonly name: string;
   readonly driver: Driver;
 }
@@ -78,8 +78,9 @@ export interface MovedTable {
 }
 
 /**
- * Copies all rows as they are, with their seqs, and compares the two stores. The target is marked until that has ended
- * well. If it is interrupted, the next one empties the target and begins anew. Throws StoreUnavailable.
+ * Copies all rows as they are, with their seqs, then compares the two stores. Until that has succeeded, the target is marked
+ * as unfinished. After an interruption, the next move from the same source empties the target and begins anew. Throws
+ * StoreUnavailable.
  */
 export async function move(source: Side, target: Side, progress: MoveProgress): Promise<MovedTable[]> {
   await source.driver.read(refuseUnfinished);
@@ -119,7 +120,7 @@ export async function move(source: Side, target: Side, progress: MoveProgress): 
   return moved;
 }
 
-/** To be called before a store is used: it would tell of half the events, and take repeats of the others for new. */
+/** Refuses an unfinished copy: it would show half of the events, and take duplicates of the others for new events. */
 export function* refuseUnfinished(): Operation<void> {
   const found = yield* get(sql.unfinished);
   if (found === undefined) return;
@@ -129,7 +130,7 @@ export function* refuseUnfinished(): Operation<void> {
   );
 }
 
-/** SQLite's lock says this before. */
+/** Refuses a store that is served. For SQLite, its lock has refused it before. */
 async function refuseServed({ name, driver }: Side): Promise<void> {
   const replicas = driver.shared ? await driver.read(liveReplicas) : [];
   if (replicas.length === 0) return;
@@ -138,7 +139,10 @@ async function refuseServed({ name, driver }: Side): Promise<void> {
   );
 }
 
-/** Marks the target. What an interrupted move from the same source has left there goes. Returns what tells the mark from another one. */
+/**
+ * Marks the target as unfinished, and empties it of what an interrupted move from the same source has left. Returns when it
+ * was marked (ms), by which its mark is known.
+ */
 function* begin(source: string, target: string): Operation<number> {
   yield* lock('unfinished_copy');
   const found = yield* get(sql.unfinished);
@@ -174,7 +178,7 @@ async function* pages(table: Table, { driver }: Side): AsyncGenerator<Row[]> {
   }
 }
 
-/** Another process that has begun to do the same has emptied the target. */
+/** Refuses to go on if another process has begun the same move since, and emptied the target. */
 function* refuseOther(target: string, begunAt: number): Operation<void> {
   yield* lock('unfinished_copy');
   if ((yield* get(sql.unfinished))?.begun_at !== begunAt)
@@ -188,7 +192,7 @@ function* append(table: Table, target: string, begunAt: number, rows: readonly R
   yield* together(rows.map((row) => run(sql.insert(table, Object.keys(row)), ...Object.values(row))));
 }
 
-/** Of texts as PostgreSQL has them, which does not keep every one. */
+/** Hashes a table's rows, with texts as PostgreSQL stores them, which does not take all characters. */
 async function digest(table: Table, side: Side, tell: (rows: number) => void): Promise<string> {
   const asStored = (_: string, value: unknown) => (typeof value === 'string' ? storable(value) : value);
   const hash = createHash('sha256');
@@ -209,7 +213,8 @@ function* unmark({ name, driver }: Side, begunAt: number): Operation<void> {
   yield* run(sql.end);
   if (!driver.shared) return;
   for (const table of tables) {
-    // Its sequences know only of what they numbered themselves, and its planner would learn of the rows in a minute.
+    // PostgreSQL's sequences count only what they numbered themselves, and its planner would see the rows a minute
+    // later.
     if (table.key[0] === 'seq') yield* get(sql.continueSeqs(table));
     yield* run(sql.analyze(table));
   }

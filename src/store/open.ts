@@ -8,8 +8,8 @@ import { type Driver, type OpenOptions, StoreUnavailable } from './driver.ts';
 import { type Reads, type Store, storeOn } from './store.ts';
 
 /**
- * Opens the store of a config's `store.url`: `sqlite:` and a file's path, or `postgres:` as PostgreSQL's own programs
- * have it. Throws StoreUnavailable.
+ * Opens the store of a config's `store.url`: `sqlite:PATH`, or a URL as PostgreSQL's own programs have it. Throws
+ * StoreUnavailable.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
   const driver = await openDriver(url, options);
@@ -24,23 +24,20 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 
 async function openDriver(url: string, options: OpenOptions, statementMs?: number): Promise<Driver> {
   if (!isPostgres(url)) return sqliteDriver(fileOf(url), options);
-  // Only here: whoever uses SQLite need not load it.
+  // Imported here, so that it is not loaded for SQLite.
   const { postgresDriver } = await import('./postgres.ts');
   const limits = statementMs === undefined ? {} : { statementMs, answerMs: statementMs };
   return postgresDriver(url, { ...options, limits });
 }
 
-/**
- * What people look at, read so that it holds up nobody who sends events: PostgreSQL does that by itself, SQLite needs a
- * thread.
- */
+/** Reads for pages, which must not hold up arriving events: for SQLite, they run in a thread of their own. */
 export function readsBeside(url: string, store: Store): { readonly reads: Reads; close(): Promise<void> } {
   return isPostgres(url)
     ? { reads: store, close: async () => {} }
     : new ThreadReads(resolveLinks(fileOf(url)));
 }
 
-/** Looks into a store without changing anything. Null where that cannot be done, as where there is none yet. */
+/** Reads from a store without changing anything. Null if that is not possible, as where there is no store yet. */
 export async function glanceAt<T>(url: string, look: (reads: Reads) => Promise<T>): Promise<T | null> {
   await using opened = new AsyncDisposableStack();
   try {
@@ -55,10 +52,10 @@ export async function glanceAt<T>(url: string, look: (reads: Reads) => Promise<T
   }
 }
 
-/** To count the rows of a large table. */
+/** How long a statement may take, to count the rows of a large table. */
 const countingMs = 600_000;
 
-/** See move. Neither store may be served meanwhile. */
+/** Moves a store to another URL; see `move`. Neither store may be served meanwhile. */
 export async function moveStore(from: string, to: string, progress: MoveProgress): Promise<MovedTable[]> {
   const [source, target] = [nameOf(from), nameOf(to)];
   if (source === target) throw new StoreUnavailable(`${source} is both the source and the target.`);
@@ -76,19 +73,21 @@ function nameOf(url: string): string {
   return isPostgres(url) ? withoutPassword(url) : `sqlite:${resolveLinks(fileOf(url))}`;
 }
 
-/** Asks a database server whether the store could be opened there. Null where there is none to ask. Throws StoreUnavailable. */
+/**
+ * Asks a database server whether the store could be opened. Returns what it found; null for SQLite. Throws
+ * StoreUnavailable.
+ */
 export async function checkStore(url: string): Promise<string | null> {
   if (!isPostgres(url)) return null;
   const { checkPostgres } = await import('./postgres.ts');
   return checkPostgres(url);
 }
 
-/** See copySqlite. */
 export async function copyStore(url: string, to: string, progress: Progress): Promise<BackupResult> {
   return copySqlite(fileOf(url), to, progress);
 }
 
-/** The file of a store in SQLite. Throws StoreUnavailable for every other. */
+/** The path of a SQLite store's file. Throws StoreUnavailable for any other URL. */
 export function fileOf(url: string): string {
   if (isPostgres(url)) {
     throw new StoreUnavailable(
@@ -97,7 +96,7 @@ export function fileOf(url: string): string {
   }
   const [, scheme, path] = /^([a-z]+):(?:\/\/)?(.+)$/.exec(url) ?? [];
   if (scheme !== 'sqlite' || !path) {
-    // Not the whole URL: it may have a password.
+    // Without the rest of the URL, which may have a password.
     throw new StoreUnavailable(
       `${url.split(':')[0]}: is not a supported store. Expected sqlite:./data/connector.db or postgres://user@host/database.`,
     );

@@ -1,4 +1,4 @@
-/** What is bound to a statement's parameters. */
+/** A value for a parameter of a statement. */
 export type Value = string | number | null;
 
 declare const row: unique symbol;
@@ -14,26 +14,29 @@ export interface Statement {
   readonly sql: string;
   readonly values: readonly Value[];
   /**
-   * `rows`: all of them; `row`: the first or undefined; `changes`: how many rows it changed; `seq`: the inserted row's, or
-   * undefined. `nothing`: it may run later, before the statements that its operation yields after it, or with the commit.
+   * The answer. `rows`: all rows; `row`: the first one or undefined; `changes`: how many rows were changed; `seq`: that of the
+   * inserted row or undefined. With `nothing` it may run later: with the operation's next statement, or with the commit.
    */
   readonly wants: 'rows' | 'row' | 'changes' | 'seq' | 'nothing';
-  /** The insert whose `sql` this is. */
+  /** The insert that `sql` is from, if it is from one. */
   readonly of?: Insert;
 }
 
 /**
- * An insert of one row. To PostgreSQL a statement costs more than a row: there it runs once, as `many`, for the rows of all
+ * An insert of one row. On PostgreSQL, a statement costs more than a row. There `many` runs instead, once for the rows of all
  * operations that ask for it at the same time, with an array for each parameter.
  */
 export interface Insert {
   readonly sql: string;
   readonly many: string;
-  /** The place of the unique value by which an operation that wants its row's seq finds it among the others. */
+  /** The index of the parameter with a unique value, by which an operation finds its row's seq among the others. */
   readonly key: number;
 }
 
-/** `columns`: with their types on PostgreSQL. `when`: inserts only if that holds, of the values that it is given. */
+/**
+ * Makes an insert. `columns`: their types on PostgreSQL. `key`: see Insert. `when`: the SQL of a condition for inserting;
+ * `given` is the SQL of a column's value.
+ */
 export function insertInto(
   table: string,
   columns: Readonly<Record<string, 'bigint' | 'text' | 'json'>>,
@@ -44,7 +47,7 @@ export function insertInto(
   const values = names.map((_, place) => `$${place + 1}`);
   const arrays = names.map((column, place) => `${values[place]}::${columns[column]}[]`);
   const where = (given: (column: string) => string) => (when ? `where ${when(given)}` : '');
-  // For SQLite, a `select` is dearer than what it selects here.
+  // On SQLite, `values` is much cheaper than `select`.
   const one = when
     ? `select ${values.join(', ')} ${where((column) => values[names.indexOf(column)]!)}`
     : `values (${values.join(', ')})`;
@@ -57,12 +60,14 @@ export function insertInto(
   };
 }
 
-/** Operations that do not depend on each other's changes. A driver may run them in any order or interleaved. */
+/**
+ * A step with operations that do not depend on each other's changes. A driver may run them in any order or interleaved.
+ */
 export interface Together {
   readonly together: readonly Operation<unknown>[];
 }
 
-/** Nobody else who takes the lock with this name goes on before the transaction has ended. */
+/** A step that takes the lock with this name. Others that take it wait until the transaction has ended. */
 export interface Lock {
   readonly lock: string;
 }
@@ -70,21 +75,21 @@ export interface Lock {
 export type Step = Statement | Together | Lock;
 
 /**
- * What the store does, without any I/O: it yields statements and gets what they return. A driver runs it: SQLite's
- * synchronously, PostgreSQL's with a round trip for the statements of many operations.
+ * Something that the store does, without any I/O: it yields steps and gets their answers. SQLite's driver runs it
+ * synchronously, PostgreSQL's with one round trip for the statements of many operations.
  */
 export interface Operation<T> extends Iterable<Step, T, unknown> {
   next(answer?: unknown): IteratorResult<Step, T>;
 }
 
 /**
- * The smallest operation: one step. It is its own iterator and what that returns, so that it is a single object: an event takes
- * a dozen of these.
+ * An operation of one step. An event takes a dozen of these, so it is a single object: its own iterator, and the result of
+ * its `next`.
  */
 class Ask<T> implements Operation<T> {
-  /** Undefined until it has asked. */
+  /** Undefined until the step was given out, then false, then true. */
   done: boolean | undefined = undefined;
-  /** What it asks for, then the answer. */
+  /** The step, then the answer. */
   value: Step | T;
 
   constructor(step: Step) {
@@ -123,22 +128,22 @@ export function insert(sql: string, ...values: Value[]): Operation<number> {
   return new Ask<number>({ sql, values, wants: 'seq' });
 }
 
-/** The same, unless its condition does not hold. */
+/** Inserts one row if its condition holds. Returns its seq, or undefined. */
 export function insertIf(of: Insert, values: readonly Value[]): Operation<number | undefined> {
   return new Ask<number | undefined>({ sql: of.sql, values, wants: 'seq', of });
 }
 
-/** Inserts a row of which nothing has to be known. */
+/** Inserts a row without an answer. */
 export function insertRow(of: Insert, values: readonly Value[]): Operation<void> {
   return new Ask<void>({ sql: of.sql, values, wants: 'nothing', of });
 }
 
-/** Returns their results in the order given. */
+/** Runs operations of one kind. Returns their results in the order given. */
 export function together<T>(operations: readonly Operation<T>[]): Operation<T[]> {
   return new Ask<T[]>({ together: operations });
 }
 
-/** Two of different kinds. */
+/** Runs two operations of different kinds. */
 export function both<A, B>(one: Operation<A>, other: Operation<B>): Operation<[A, B]> {
   return new Ask<[A, B]>({ together: [one, other] });
 }

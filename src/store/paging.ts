@@ -3,7 +3,7 @@ import type { DeliveryFilter, EventSearch, EventStory, Store } from './store.ts'
 
 export const pageSize = 500;
 
-/** Stored events, newest first. */
+/** Reads stored events page by page, newest first. */
 export function storiesOf(
   store: Pick<Store, 'events'>,
   { limit = Infinity, ...filter }: Omit<EventSearch, 'after'>,
@@ -29,7 +29,7 @@ export async function* pageByPage<Entry>(
   }
 }
 
-/** A page may change state before the next one is read: that goes on after it. */
+/** Reads deliveries in pages. The deliveries of a page may be changed before the next one is read. */
 export async function* deliveryPages(
   store: Pick<Store, 'deliveries'>,
   filter: Omit<DeliveryFilter, 'after' | 'limit'>,
@@ -41,7 +41,9 @@ export async function* deliveryPages(
   }
 }
 
-/** Does it to each, several at the same time, but not all: a store that serves others has other things to do. */
+/**
+ * Runs `work` for each item, 50 at a time: a store that is served has other things to do. Returns the results in order.
+ */
 export async function inParts<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (let from = 0; from < items.length; from += atOnce)

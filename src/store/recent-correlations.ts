@@ -1,9 +1,9 @@
-/** Stands for several contents. */
+/** Marks a correlation id that came with several contents. */
 const several = Symbol('several');
 
 /**
- * The recent contents of each correlation id. In memory, because an index of random ids would cost more than the rest
- * of accepting an event, and only a warning depends on it.
+ * The contents of recent correlation ids. Kept in memory, because an index of random ids would cost more than the rest of
+ * accepting an event, and only a warning depends on it.
  */
 export class RecentCorrelations {
   readonly #generationSize: number;
@@ -15,7 +15,7 @@ export class RecentCorrelations {
     this.#generationSize = generationSize;
   }
 
-  /** Returns whether the id was used for another content, too. Noting the same again changes nothing. */
+  /** Remembers an id with its content. Returns whether the id came with another content before. */
   note(correlationId: string, content: string): boolean {
     const earlier = this.#young.get(correlationId) ?? this.#old.get(correlationId) ?? content;
     const reused = earlier !== content;

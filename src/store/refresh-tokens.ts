@@ -9,8 +9,8 @@ const ivBytes = 12;
 const tagBytes = 16;
 
 /**
- * Refresh tokens in the store, encrypted, so that they survive a restart and reach other replicas. Null without a key.
- * One that cannot be stored is stored later, and `failed` says so. Where the newest cannot be read, asking for it rejects.
+ * Keeps refresh tokens in the store, encrypted, so that they survive a restart and reach other replicas. Undefined without a
+ * key. If a token cannot be stored, `failed` is called and it is stored later. `newest` rejects if the token cannot be read.
  */
 export function keptRefreshTokens(
   store: Pick<Store, 'keepToken' | 'leases' | 'token'>,
@@ -41,7 +41,7 @@ export function keptRefreshTokens(
       if (known.newest === token) known.isSaved = true;
     } catch (error) {
       if (isFirstTry) failed('a new refresh token could not be stored; it is tried again', error);
-      // Another replica may need it, or the next start, before this one asks again.
+      // Another replica or the next start may need it before this process asks for it again.
       known.again ??= setTimeout(() => {
         known.again = null;
         if (!known.isSaved) void save(id, known);
@@ -77,19 +77,22 @@ export function keptRefreshTokens(
   };
 }
 
-/** That of the config is used up, and some servers end a consent whose used-up token comes again. */
+/**
+ * The config's own token is not tried instead: it is used up, and some servers end a consent when a used-up token
+ * comes.
+ */
 const otherKey =
   'it is in the store, encrypted with another store.secretKey. Give that key back, or put a new consent into refreshToken.';
 
-/** Nearly all attempts are over by then, and so may be whoever began one. */
+/** Nearly all attempts are over by then; else the process that took the turn may have ended. */
 const turnMs = 30_000;
 const turnPollMs = 200;
 
-/** Of a consent, what this process has seen. */
+/** What this process knows of the tokens of a consent. */
 interface Known {
-  /** Undefined: that of the config. */
+  /** Undefined for the config's own token. */
   newest: string | undefined;
-  /** Those that it replaced. A standby that took over, or a restored dump, has one of these: used up, and none to use again. */
+  /** Tokens before `newest`, which are used up. A standby that took over, or a restored dump, may have one of these. */
   before: readonly (string | undefined)[];
   isSaved: boolean;
   again: NodeJS.Timeout | null;
@@ -105,10 +108,10 @@ function replace(known: Known, token: string | undefined): void {
   known.newest = token;
 }
 
-/** A consent holds the refresh token of the config. */
+/** A hash, as a consent holds the config's refresh token. */
 const idOf = (consent: string): string => createHash('sha256').update(consent).digest('hex');
 
-/** IV, tag and text, in base64. Bound to the id, so that no row can stand in for another. */
+/** Encrypts a text: IV, tag and text, in base64. It is bound to the id, so that no row can stand in for another. */
 function seal(key: Buffer, id: string, text: string): string {
   const iv = randomBytes(ivBytes);
   const sealing = createCipheriv(cipher, key, iv).setAAD(Buffer.from(id));

@@ -19,8 +19,8 @@ import { deliveryId } from '../support/ids.ts';
 import type { Value } from './operation.ts';
 
 /**
- * A hash of a candidate id with 47 bits, which SQLite stores in six bytes. Different ids may share a hash, so it only
- * narrows a search. It is stored, so this function must never change.
+ * Hashes a candidate id to 47 bits, which SQLite stores in six bytes. Different ids may share a hash, so it only narrows a
+ * search. It is stored, so this function must never change.
  */
 export function candidateKey(candidateId: string): number {
   // FNV-1a, twice: with its own prime and with another one.
@@ -34,7 +34,7 @@ export function candidateKey(candidateId: string): number {
   return (high >>> 9) * 2 ** 24 + (low >>> 8);
 }
 
-/** How many deliveries an event or a notice may have. Their seqs are its seq * 65536 + n, with n from 1. */
+/** The seqs of an event's or notice's deliveries are its seq * 65536 + n, with n from 1. So many are possible. */
 export const seqsPerEvent = 65_536;
 
 /** The first seq of notices. Their deliveries' seqs differ from those of events and are still safe integers. */
@@ -44,17 +44,17 @@ export const firstNoticeSeq = 2 ** 36;
 export const deliveries = `
   deliveries d left join events e on e.seq = d.seq / ${seqsPerEvent} left join notices n on n.seq = d.seq / ${seqsPerEvent}`;
 
-/** A delivery's seq from its id: $1 or $2 is the id of its event or notice, $3 its n. */
+/** The SQL of a delivery's seq by its id: $1 or $2 is the id of its event or notice, $3 its n. */
 export const seqById = `coalesce((select seq from events where id = $1), (select seq from notices where id = $2))
     * ${seqsPerEvent} + $3`;
 
-/** A delivery's id from the id of its event or notice, and its seq. See `deliveryId`. */
+/** The SQL of a delivery's id by the id of its event or notice, and its seq. See `deliveryId`. */
 export const idOf = (subject: string, seq: string): string =>
   `'dlv_' || substr(${subject}, 5) || '_' || (${seq} % ${seqsPerEvent})`;
 
 export const deliveryIdAt = (subject: string, seq: number): string => deliveryId(subject, seq % seqsPerEvent);
 
-/** The condition for the deliveries of an event or a notice. */
+/** The condition for the seqs of the deliveries of an event or notice. */
 export const of = (seq: string): string =>
   `between ${seq} * ${seqsPerEvent} and ${seq} * ${seqsPerEvent} + ${seqsPerEvent - 1}`;
 
@@ -63,7 +63,10 @@ export const rareState = `d.state not in ('pending', 'delivered')`;
 export const leads = `(d.carrier is null or d.carrier = d.seq)`;
 export const waits = `d.state = 'pending' and ${leads}`;
 
-/** `heads` of a `with`: the lanes. Walks through the index of pending deliveries, so that only each lane's first row costs. */
+/**
+ * A `with` of `heads`: the lanes with pending deliveries. It jumps through their index, and reads one row for each
+ * lane.
+ */
 export const pendingLanes = `recursive heads (lane) as (
     select * from (select d.lane from deliveries d where ${waits} order by d.lane limit 1) as first
     union all
@@ -71,27 +74,30 @@ export const pendingLanes = `recursive heads (lane) as (
     from heads where heads.lane is not null
   )`;
 
-/** Of an event: nothing that is sent. */
+/** The condition for a delivery that is a look-up. */
 export const isLookup = `d.connector = '${lookupConnector}'`;
 
+/** The condition for a delivery of an event, and not of a notice. */
 export const ofEvents = `d.seq < ${firstNoticeSeq * seqsPerEvent}`;
 
-/** Of a delivery `d`, the last attempt as `a`. */
+/** The condition for `a` to be the last attempt at the delivery `d`. */
 export const isLastAttempt = 'a.delivery_seq = coalesce(d.carrier, d.seq) and a.number = d.attempts';
 
-/** A rejection is about the action's message. Other failures are about the sink. */
+/** The SQL of a StuckCount's cause. A rejection is about the action's message. Other failures are about the sink. */
 export const causeOfDeath = `
   a.outcome ->> 'reason'
     || case when a.outcome ->> 'outcome' = 'rejected' then ' in ' || d.rule || ' ' || d.action else '' end`;
 
 declare const record: unique symbol;
 
-/** A row with the columns of a record. */
+/** A row that has the columns of a record. */
 export interface RowOf<T> {
   readonly [record]: T;
 }
 
-/** How values are stored that no column holds as they are. The store reads only what it wrote, so their shape is known. */
+/**
+ * How values are stored for which databases have no type. The store reads only what it wrote, so their shape is known.
+ */
 const json = {
   read: (text: Value): unknown => (text === null ? null : JSON.parse(text as string)),
   write: (value: never): Value => jsonOrNull(value),
@@ -107,13 +113,13 @@ const codecs: Record<FieldSpec['kind'], Partial<typeof json>> = {
 };
 
 interface Column extends Pick<FieldSpec, 'kind'> {
-  /** Left out where it is null. */
+  /** Whether the record lacks the field where the column is null. */
   readonly isOptional?: true;
 }
 
 /**
- * A record in a table: what is selected, read and inserted derives from the list of its fields. A field's column has its
- * name in snake_case. `elsewhere`: expressions for those that have none, or another name.
+ * Maps a record to a table: what is selected, read and inserted derives from the list of its fields. A field's column has
+ * its name in snake_case. `elsewhere`: the SQL of fields without a column, or whose column has another name.
  */
 function recordIn<T>(
   table: string,
@@ -127,8 +133,8 @@ function recordIn<T>(
     const type = kind === 'number' || kind === 'time' || kind === 'flag' ? 'bigint' : 'text';
     return { field, sql, as: `${table}.${name}`, codec: codecs[kind], isOptional, type } as const;
   });
-  // To be copied and filled in: an object that gets its fields one by one is several times as large. By `assign`, which copies
-  // objects of any shape at once; a spread that gets to see many copies field by field.
+  // Copied and filled in, as an object that gets its fields one by one is several times as large. By `Object.assign`: a
+  // spread that sees objects of many shapes copies field by field.
   const blank = Object.fromEntries(
     fields.flatMap(({ field, isOptional }) => (isOptional ? [] : [[field, null]])),
   ) as { readonly [field in keyof T]?: unknown };
@@ -143,10 +149,10 @@ function recordIn<T>(
           result[field] = codec.read ? codec.read(values[as]!) : values[as];
       return result as T;
     },
-    /** The columns that an insert fills, and with their types. */
+    /** The columns that an insert fills; below, with their types. */
     written: written.map(({ sql }) => sql.slice(table.length + 1)),
     types: Object.fromEntries(written.map(({ sql, type }) => [sql.slice(table.length + 1), type])),
-    /** `before`: gets them, behind what it has. */
+    /** The values of `written`, appended to `before`. */
     values: (one: T, before: Value[] = []): Value[] => {
       for (const { field, codec } of written)
         before.push(codec.write ? codec.write(one[field] as never) : ((one[field] ?? null) as Value));
@@ -155,7 +161,7 @@ function recordIn<T>(
   };
 }
 
-/** `$1, $2, …`: a parameter for each column, from the `first` one on. */
+/** The parameters `$1, $2, …` for these columns, from the `first` one on. */
 export const places = (columns: readonly string[], first = 1): string =>
   columns.map((_, place) => `$${first + place}`).join(', ');
 
@@ -163,7 +169,7 @@ export const event = recordIn<Event>('e', eventSpec);
 
 const subject = 'coalesce(e.id, n.id)';
 
-/** In `deliveries`. */
+/** Selected from `deliveries`. */
 export const delivery = recordIn<Delivery>('d', deliverySpec, {
   id: idOf(subject, 'd.seq'),
   eventId: 'e.id',
@@ -177,7 +183,6 @@ export const delivery = recordIn<Delivery>('d', deliverySpec, {
 
 const { rule, action, sink, connector, lane, dueAt, group, groupMax } = deliverySpec;
 
-/** Of a delivery, what its plan says. */
 export const planned = recordIn<PlannedDelivery>(
   'd',
   { rule, action, sink, connector, lane, dueAt, group, groupMax },
@@ -212,7 +217,7 @@ export const attempt = recordIn<Attempt>('a', {
 });
 
 /**
- * A request that was refused for its content (400, 413, 415, 422). Stored so that people notice a change at the sender.
+ * A request that was refused for its content (400, 413, 415, 422), kept so that people notice a change at the sender.
  */
 export interface RejectedRequest {
   readonly receivedAt: number;
@@ -236,7 +241,7 @@ export const rejectedRequest = recordIn<RejectedRequest>('r', {
 
 const refusedElsewhere = { at: 'f.came_at', from: 'f.origin' };
 
-/** Without the payload, which may be long. */
+/** Leaves out the payload, which may be long. */
 export const refusedEvent = recordIn<RefusedEvent>('f', refusedEventSpec, refusedElsewhere);
 
 export const wholeRefusedEvent = recordIn<WholeRefusedEvent>(

@@ -27,26 +27,26 @@ import { type Store, storeOn } from './store.ts';
 import { Tallies } from './tallies.ts';
 
 interface SqliteLimits extends GroupCommitLimits {
-  /** How long a read or a write waits for another process that holds the lock; a write also behind others. */
+  /**
+   * How long a read or write waits for another process that has locked the file. For a write, waiting in the queue
+   * counts.
+   */
   readonly busyForMs: number;
 }
 
 interface SqliteOptions extends OpenOptions {
   readonly limits?: Partial<SqliteLimits>;
-  /** How a file is synced. Default: as the system does it. */
+  /** Syncs a file. Default: fdatasync. */
   readonly syncFile?: SyncFile;
 }
 
 const betweenLooksMs = 1000;
 const retryMs = 20;
 const patientForMs = 30_000;
-/** Most read for a moment. A replicator or a backup may read for hours. */
+/** Most processes read for a moment. A replicator or a backup may read for hours. */
 const patientWithReadersMs = 2000;
 
-/**
- * Opens the store in a file. Creates the file and its folder if they are missing, unless `mustExist`. Throws
- * StoreUnavailable.
- */
+/** Opens the store in a file. Creates the file and its folder, unless `mustExist`. Throws StoreUnavailable. */
 export async function openSqlite(path: string, options: SqliteOptions): Promise<Store> {
   return storeOn(await sqliteDriver(path, options));
 }
@@ -65,7 +65,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   const { limits = {} } = options;
   const { busyForMs = 10_000 } = limits;
   const connection = new Connection(file, options, options.syncFile);
-  /** Waits without blocking this process. */
+  /** Tries again while another process has locked the file, without blocking this process. Throws StoreUnavailable. */
   const patiently = async <T>(
     ask: (db: Database) => T,
     forMs = busyForMs,
@@ -85,7 +85,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   };
   let lock: ServingLock | null = null;
   try {
-    // Reads first, so that no lock file is left beside another program's file.
+    // Opens it first, so that no lock file is left beside the file of another program.
     await patiently(() => {});
     if (options.serve) {
       lock = new ServingLock(file);
@@ -99,9 +99,8 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   }
   const commit = new GroupCommit(
     'the disk',
-    // The next one begins when this has resolved. So whatever a write sees is synced before it, or with it, and so is what a
-    // duplicate or a claim rests on. A read may see what is not synced yet; nothing is sent or answered for that without a
-    // write after it.
+    // The next transaction begins when this one is synced, so what a write sees is on the disk. A read may see what is
+    // not synced yet, but nothing is sent or answered because of a read alone.
     async (works, since) => {
       const ask = (db: Database) => ({ results: committed(db, works), synced: connection.synced() });
       const { results, synced } = await patiently(ask, busyForMs, since);
@@ -110,7 +109,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
     },
     { ...(options.serve && { mayWaitMs }), ...limits },
   );
-  // Who opened the store is told, and every use of it is.
+  // What it finds is told to `damaged`, and every later use is refused.
   const guard = lock ? setInterval(() => tryTo(() => connection.look()), betweenLooksMs).unref() : undefined;
   return {
     get commits() {
@@ -120,7 +119,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
       return commit.queued;
     },
     shared: false,
-    // A copy is another file than the store was. One that was written over it has an older witness than is beside it.
+    // A copy is another file than the store was. A copy that was written over the store's file names an older witness.
     home: lock && {
       isAt: (place) => {
         const [store, ...witnesses] = place.split(' / ');
@@ -140,7 +139,6 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
       }
       return countIn([file, `${file}-wal`], texts);
     },
-    /** Nothing of what was deleted stays in the WAL, unless somebody reads it; then next time. */
     async tidy() {
       try {
         connection.open().get(emptyWal);
@@ -150,7 +148,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
     },
     now: async () => Date.now(),
     oldestTransactionMs: async () => null,
-    // A WAL is written over from its start, so that small writes find room in it on a full disk, too.
+    // Asks the system, as small writes find room in a WAL that is written over, also on a full disk.
     seeRoom: () => seeRoom(file),
     bytes: async () => bytesOf(file) + bytesOf(`${file}-wal`),
     async close() {
@@ -161,10 +159,10 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   };
 }
 
-/** Queries, as these are prepared once. */
+/** As queries, since these are prepared once. */
 const [begin, commit] = [query('begin immediate'), query('commit')];
 
-/** Writes that share a transaction. */
+/** Runs writes in one transaction. Returns their results. */
 function committed(db: Database, works: readonly Work[]): unknown[] {
   const tallies = new Tallies();
   try {

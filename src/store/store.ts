@@ -68,7 +68,7 @@ export { keptRejected } from './operations/receiving.ts';
 export { inForce } from './operations/sink-health.ts';
 export { isFound, meansCandidate, unansweredOf } from './operations/searching.ts';
 
-/** What only reads. In SQLite, a thread of its own can do it, too; see ThreadReads. */
+/** The operations that only read. For SQLite, ThreadReads runs them in a thread of their own, too. */
 export const reads = {
   askedToWait: counting.askedToWait,
   attemptsOfSink: reading.attemptsOfSink,
@@ -124,6 +124,7 @@ const writes = {
   askRetry: sinks.askRetry,
   endPause: sinks.endPause,
   ignoreRefused: refusedEvents.ignoreRefused,
+  keepConfig: housekeeping.keepConfig,
   keepPause: sinks.keepPause,
   keepRefused: refusedFigures.keepRefused,
   keepRefusedEvents: refusedEvents.keepRefusedEvents,
@@ -138,7 +139,7 @@ const writes = {
   takeRetry: sinks.takeRetry,
 };
 
-/** Writes that change what is counted: their first parameter is the transaction's tallies. */
+/** Writes that change what is counted. Their first parameter is the transaction's tallies. */
 const countedWrites = {
   apply,
   claim,
@@ -153,7 +154,7 @@ const countedWrites = {
 
 const leaseWrites = { endTurn, leave, release, renew, takeTurn };
 
-/** Operations as whoever uses a store calls them. `First`: what they are given besides. */
+/** The methods of a store for these operations. `First`: leading parameters that the store fills in. */
 export type Calls<Operations, First extends unknown[] = []> = {
   readonly [name in keyof Operations]: Operations[name] extends (
     ...given: [...First, ...infer Given]
@@ -164,7 +165,7 @@ export type Calls<Operations, First extends unknown[] = []> = {
 
 type AnyOperation = (...given: unknown[]) => Operation<unknown>;
 
-/** Each operation as a function that has it done: `call` gets what makes it. */
+/** Makes a method of each operation. `call` runs what `make` makes of the given parameters. */
 export function callsOf(
   operations: object,
   call: (make: AnyOperation, given: unknown[], name: string) => Promise<unknown>,
@@ -180,25 +181,27 @@ export function callsOf(
 /** The reading half of a store. */
 export type Reads = Calls<typeof reads>;
 
-/** See the operations. Null where only one process may serve the store. */
+/** The operations on leases. */
 export type LeaseStore = Calls<typeof leaseWrites>;
 
 const keepHomeEveryMs = 60_000;
 const batch = 500;
-/** Each rewrites what was sent for its event. */
+/** Smaller, as each look-up rewrites what was sent for its event. */
 const personalBatch = 25;
 
 /**
- * What the connector needs of a database, in terms of a delivery's life. One test suite checks every backend. Times are
- * parameters (ms), because a store has no clock. Every write resolves after its commit is on disk. If a store cannot write,
- * it throws StoreUnavailable; nothing of that call was stored, unless the message says that this is not known.
+ * What the connector keeps in a database, in terms of a delivery's life. One test suite checks both backends. Times are
+ * parameters (ms), because a store has no clock. A write resolves when its commit is on disk. If the store cannot be written,
+ * it rejects with StoreUnavailable, and nothing was stored, unless the message says that this is not known.
  */
 export type Store = ReturnType<typeof storeOn>;
 
 /** The store in the database that a driver is connected to. */
 export function storeOn(driver: Driver) {
   const { read, write, shared } = driver;
-  /** Configs that this process uses or is about to use. They are kept even if no event refers to them yet. */
+  /**
+   * The ids of configs that this process uses or is about to use. They are kept even if no event refers to them yet.
+   */
   const savedConfigs = new Set<string>();
   let correlations: RecentCorrelations | null = null;
   let settledIn: Home | null = null;
@@ -211,6 +214,15 @@ export function storeOn(driver: Driver) {
 
   const written = (operations: object) => callsOf(operations, (make, given) => write(() => make(...given)));
 
+  /** Writes in transactions until one does less than `size`. Returns how much they did in all. */
+  async function inSteps(size: number, step: (tallies: Tallies) => Operation<number>): Promise<number> {
+    for (let total = 0; ;) {
+      const count = await write(step);
+      total += count;
+      if (count < size) return total;
+    }
+  }
+
   return {
     get commits(): number {
       return driver.commits;
@@ -218,6 +230,7 @@ export function storeOn(driver: Driver) {
     get queued(): number {
       return driver.queued;
     },
+    /** Null if only one process may serve the store. */
     leases: shared ? (written(leaseWrites) as LeaseStore) : null,
     ...(callsOf(reads, (make, given) => read(() => make(...given))) as Reads),
     ...(written(writes) as Calls<typeof writes>),
@@ -226,26 +239,21 @@ export function storeOn(driver: Driver) {
       [Tallies]
     >),
 
-    /** See the operation. */
     accept: (arrival: receiving.Arrival) =>
       write((tallies) =>
         correlations ? receiving.accept(tallies, arrival, correlations) : acceptFirst(tallies, arrival),
       ),
 
-    /** See the operation, and Driver.write. */
-    record: (results: readonly carrying.AttemptResult[], mayWait = false) =>
-      write((tallies) => carrying.record(tallies, results), mayWait),
-
-    /** See the operation. All of them, step by step. */
-    async rescue(now: number, settlingMs: number, of?: carrying.RescueQuery): Promise<number> {
-      for (let total = 0; ;) {
-        const count = await write((tallies) => carrying.rescue(tallies, { now, settlingMs, of }, batch));
-        if (count === 0) return total;
-        total += count;
-      }
+    /** `mayWait`: see Driver.write. */
+    async record(results: readonly carrying.AttemptResult[], mayWait = false): Promise<void> {
+      await write((tallies) => carrying.record(tallies, results), mayWait);
     },
 
-    /** See the operation. All of them, step by step. Returns how many became due sooner. */
+    /** Rescues all, step by step. A digest counts once for a step, so only a step with nothing is the last. */
+    rescue: (now: number, settlingMs: number, of?: carrying.RescueQuery): Promise<number> =>
+      inSteps(1, (tallies) => carrying.rescue(tallies, { now, settlingMs, of }, batch)),
+
+    /** Pulls in all, step by step. Returns how many became due sooner. */
     async pullIn(now: number, aheadMs: number): Promise<number> {
       let total = 0;
       for (let after: number | null = 0; after !== null;) {
@@ -257,46 +265,31 @@ export function storeOn(driver: Driver) {
       return total;
     },
 
-    /**
-     * Erases a candidate: their events, refused requests that name them, and where others' deliveries, notices and notes name
-     * them. See the operations.
-     */
+    /** Erases a candidate: their events, refused requests that name them, and their mentions in texts about others. */
     async forget(asked: forgetting.Forgetting, now: number, by: By): Promise<forgetting.Forgotten> {
       const forgotten = await write((tallies) => forgetting.forget(tallies, asked, now, by));
       if (!forgotten.done) return forgotten;
       const { mentions } = asked;
-      // Reads all texts, which must not hold up those who write.
+      // This reads all texts, which must not hold up writes.
       const found = await read(() => forgetting.findMentions(mentions));
       const noted = forgotten.events > 0;
       const rejected = await write(() => forgetting.eraseMentions(found, mentions, noted, now, by));
       return { ...forgotten, rejected };
     },
 
-    /** See the operation. */
     requestsNaming: (mentions: forgetting.Forgetting['mentions']) =>
       read(() => forgetting.requestsNaming(mentions)),
 
-    /** See the operation. All of them, step by step. */
-    async forgetPersonal(now: number): Promise<number> {
-      for (let total = 0; ;) {
-        const count = await write(() => forgetting.forgetPersonal(now, personalBatch));
-        total += count;
-        if (count < personalBatch) return total;
-      }
-    },
+    /** Erases all, step by step. Returns for how many look-ups. */
+    forgetPersonal: (now: number): Promise<number> =>
+      inSteps(personalBatch, () => forgetting.forgetPersonal(now, personalBatch)),
 
-    /** See the operation. */
     async saveConfig(config: housekeeping.SavedConfig): Promise<void> {
       await write(() => housekeeping.saveConfig(config));
       savedConfigs.add(config.id);
     },
 
-    /** See the operation. */
-    async keepConfig(config: housekeeping.SavedConfig): Promise<void> {
-      await write(() => housekeeping.keepConfig(config));
-    },
-
-    /** A step of a round. See the operations. */
+    /** Makes a step of retention, and after the last one ends the round. */
     async prune(query: housekeeping.Prune): Promise<housekeeping.PruneResult> {
       const pruned = await write((tallies) => housekeeping.prune(tallies, query));
       if (pruned.after !== null) return pruned;
@@ -305,7 +298,6 @@ export function storeOn(driver: Driver) {
       return pruned;
     },
 
-    /** See the operation. */
     async settleIn(now: number): Promise<number | null> {
       const { home } = driver;
       if (home === null) return null;
@@ -316,7 +308,7 @@ export function storeOn(driver: Driver) {
       return count;
     },
 
-    /** See the operation. Now and then also where the store is, so that an older copy in its place is known as one. */
+    /** Now and then it also keeps where the store is; see keepHome. */
     async keepReplicaState(state: ReplicaState): Promise<void> {
       const home = Math.abs(state.saidAt - keptHomeAt) < keepHomeEveryMs ? null : settledIn;
       await write(function* keep() {
@@ -328,13 +320,13 @@ export function storeOn(driver: Driver) {
       keptHomeAt = state.saidAt;
     },
 
-    /** Resolves if the store can write, and goes on to. Otherwise throws StoreUnavailable with the reason. */
+    /** Resolves if the store can be written and has room. Otherwise rejects with StoreUnavailable. */
     async probe(): Promise<void> {
       await write(housekeeping.writeProbe);
       await driver.seeRoom();
     },
 
-    /** See the operation. `bytes` and `oldestTransactionMs` are the driver's. */
+    /** With `bytes` and `oldestTransactionMs` of the driver. */
     vitals: async (now: number) => ({
       ...(await read(() => counting.vitals(now))),
       bytes: await driver.bytes(),
@@ -345,7 +337,7 @@ export function storeOn(driver: Driver) {
     traces: driver.traces,
     async close() {
       const home = settledIn;
-      // Where the store cannot be written, it stays with what the start has kept.
+      // If the store cannot be written, what was kept before stays.
       if (home) await write(() => housekeeping.keepHome(home.next)).then(home.kept, () => {});
       await driver.close();
     },

@@ -1,19 +1,19 @@
 import type { DeliveryState } from '../model.ts';
 import type { Failure, Outcome } from '../model/outcomes.ts';
 
-/** `planned` counts a sink's deliveries independently of their states, so that the two can be compared. */
+/** A count of a sink's deliveries: those in a state, or `planned`, all that were planned. The two can be compared. */
 export type CountedState = DeliveryState | 'planned';
 
 type HourChange = [hour: number, sink: string, what: string, delayMs: number, change: number];
 
-/** A sink's attempts. */
+/** A sink's attempts in one transaction. */
 interface AttemptFigures {
   /** When the last one ended (ms). */
   at: number;
   attempts: number;
   failed: number;
   succeededAt: number | null;
-  /** Since the success. */
+  /** Since the last success. */
   failures: number;
   firstFailedAt: number | null;
   lastFailedAt: number | null;
@@ -23,13 +23,12 @@ interface AttemptFigures {
 const hourMs = 3_600_000;
 
 /**
- * The changes of one transaction to the stored counts. They are written once, at its end: otherwise a sink's rows would
- * be rewritten for every delivery.
+ * The changes of one transaction to the stored counts. They are written once, at its end, and not for every delivery.
  */
 export class Tallies {
   readonly #counts = new Map<string, Map<CountedState, number>>();
   readonly #uses = new Map<string, number>();
-  /** By sink, each with few. */
+  /** By sink, which has few. */
   readonly #hours = new Map<string, HourChange[]>();
   readonly #tried = new Map<string, AttemptFigures>();
 
@@ -43,18 +42,18 @@ export class Tallies {
     this.#count(sink, to, count);
   }
 
-  /** An event with this status. */
+  /** Counts an event. */
   came(status: string, at: number): void {
     this.#inHour(at, '', status, 0, 1);
   }
 
-  /** `delayMs`: since the event came; null if that is not known, or nothing was delivered. */
+  /** Counts ended deliveries. `delayMs`: since the event came; null if it is not known, or nothing was delivered. */
   ended(sink: string, state: DeliveryState, at: number, delayMs: number | null, count: number): void {
     const upTo = delayMs === null ? 0 : 2 ** Math.ceil(Math.log2(Math.max(1, delayMs)));
     this.#inHour(at, sink, state, upTo, count);
   }
 
-  /** An attempt for which the sink was called. That a message was rejected says nothing of the sink: it is a failed attempt. */
+  /** Counts an attempt that called the sink. A rejection is a failed attempt, but no failure of the sink. */
   tried(sink: string, at: number, outcome: Outcome): void {
     const tried = this.#tried.getOrInsertComputed(sink, newFigures);
     tried.attempts += 1;
@@ -64,7 +63,7 @@ export class Tallies {
       if (tried.because !== null) Object.assign(tried, noFailure);
     } else {
       tried.failed += 1;
-      // Of one call, a success says more than a failure.
+      // In one call, a success says more than a failure.
       if (at <= (tried.succeededAt ?? -Infinity)) return;
       tried.because = { reason: outcome.reason, detail: outcome.detail };
       if (outcome.outcome === 'rejected') return;
@@ -89,15 +88,8 @@ export class Tallies {
       hours: [...this.#hours.values()].flat().toSorted(byHour),
       tried: [...this.#tried].toSorted(byNames),
     };
-    this.clear();
+    for (const map of [this.#counts, this.#uses, this.#hours, this.#tried]) map.clear();
     return changed;
-  }
-
-  clear(): void {
-    this.#counts.clear();
-    this.#uses.clear();
-    this.#hours.clear();
-    this.#tried.clear();
   }
 
   #inHour(at: number, sink: string, what: string, delayMs: number, count: number): void {
@@ -136,7 +128,7 @@ function byHour(a: HourChange, b: HourChange): number {
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** By the sink's name and the state; by the key of a map. */
+/** Orders by the sink's name and the state, or by the key of a map. */
 function byNames(a: readonly [string, unknown, ...unknown[]], b: typeof a): number {
   const nameOf = ([first, second]: typeof a) => (typeof second === 'string' ? `${first} ${second}` : first);
   return compare(nameOf(a), nameOf(b));

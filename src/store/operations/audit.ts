@@ -2,7 +2,7 @@ import type { ChangeKind } from '../../model.ts';
 import { all, get, insert, query, run, together, type Operation } from '../operation.ts';
 import { idOf, of, seqsPerEvent } from '../rows.ts';
 
-/** Who changes something by hand, from where, and why. */
+/** The person who changes something by hand, where they did it from, and why. */
 export interface By {
   readonly who: string;
   /** A machine's name or address, and the way in: a command or a page. */
@@ -10,21 +10,26 @@ export interface By {
   readonly note: string | null;
 }
 
-/** What a person did. It is kept as long as an event that it is about, and at least as long as one that came then. */
+/**
+ * A line of the audit. It is kept as long as the events it is about, and as long as an event that came at that time.
+ */
 export interface Change extends By {
   readonly id: number;
   readonly at: number;
   readonly action: ChangeKind;
-  /** The sink that it was done to; null where it was done to deliveries, or to none. */
+  /** The sink, for changes to a sink; else null. */
   readonly sink: string | null;
-  /** Those that it changed or made: of the event or notice that was asked for, else at most 1000. */
+  /**
+   * The ids of the deliveries that were changed or made, at most 1000; with `about`, only those of that event or
+   * notice.
+   */
   readonly deliveries: readonly string[];
 }
 
 export interface AuditFilter {
   /** Only what is about this event or notice. */
   readonly about?: string;
-  /** Only what came before the one with this id. For paging. */
+  /** Only lines before the one with this id. For paging. */
   readonly after?: number;
   /** Default: 100. */
   readonly limit?: number;
@@ -61,31 +66,23 @@ export const sql = {
   aboutOne: aboutColumns(`and x.delivery_seq ${of('$2')}`),
 };
 
-/** What a change was made to, or what it made. */
-export interface ChangedDelivery {
-  readonly seq: number;
-  readonly carrier: number | null;
-}
-
-/** Writes a line for what was changed in this transaction, if anything was. */
+/** Writes an audit line about the deliveries that this transaction changed or made, if there are any. */
 export function* note(
   action: ChangeKind,
-  changed: readonly ChangedDelivery[],
+  changed: readonly { readonly seq: number; readonly carrier?: number | null }[],
   now: number,
   by: By,
 ): Operation<void> {
   if (changed.length === 0) return;
   const seq = yield* insert(sql.insertChange, now, by.who, by.from, action, by.note);
   yield* together(
-    changed.map((one) =>
-      one.carrier === null
-        ? run(sql.insertAbout, seq, one.seq)
-        : run(sql.insertAboutDigest, seq, one.carrier),
+    changed.map(({ seq: delivery, carrier = null }) =>
+      carrier === null ? run(sql.insertAbout, seq, delivery) : run(sql.insertAboutDigest, seq, carrier),
     ),
   );
 }
 
-/** Writes a line for an event that was taken in by hand, with so many deliveries. */
+/** Writes an audit line about an event that a person took in, and its deliveries. */
 export function* noteMade(
   action: ChangeKind,
   eventSeq: number,
@@ -99,12 +96,12 @@ export function* noteMade(
   );
 }
 
-/** Writes a line for what was done to a sink. */
+/** Writes an audit line about a sink. */
 export function* noteSink(action: ChangeKind, sink: string, now: number, by: By): Operation<void> {
   yield* insert(sql.insertOfSink, now, by.who, by.from, action, by.note, sink);
 }
 
-/** What people changed by hand, newest first; written with the change itself. */
+/** Lists what people changed by hand, newest first. */
 export function* audit({ about, after, limit = 100 }: AuditFilter): Operation<Change[]> {
   const before = after ?? Number.MAX_SAFE_INTEGER;
   const subject = about === undefined ? null : yield* get(sql.subject, about);

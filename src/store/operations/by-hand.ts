@@ -8,7 +8,7 @@ import {
 } from '../../model.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
 import type { Tallies } from '../tallies.ts';
-import { type By, type ChangedDelivery, note } from './audit.ts';
+import { type By, note } from './audit.ts';
 import { apply as applyChange, change, find, type FoundRow } from './deliveries.ts';
 import { all, get, lock, query, run, together, type Operation } from '../operation.ts';
 import { deliveryIdAt, isLookup, of, places, planned as ofPlan, seqsPerEvent } from '../rows.ts';
@@ -20,11 +20,11 @@ export interface Replay {
   readonly planned: PlannedDelivery;
 }
 
-/** What one rule of today's config asks for an event that came before. */
+/** Deliveries for an event that came earlier, by one rule or by the look-ups of today's config. */
 export interface Late {
   readonly eventId: string;
   readonly configId: string;
-  /** One or more, of the same rule. */
+  /** At least one; all of the same rule. */
   readonly deliveries: readonly PlannedDelivery[];
 }
 
@@ -32,23 +32,23 @@ export type ManualResult =
   | {
       readonly deliveryId: string;
       readonly done: true;
-      /** Of a resend: the delivery that it made. */
+      /** For a resend: the id of the new delivery. */
       readonly madeId?: string;
     }
   | {
       readonly deliveryId: string;
       readonly done: false;
-      /** Null if the delivery does not exist; that of `madeId` where there is one. */
+      /** The state of the delivery, or of `madeId` if it is there; null if the delivery does not exist. */
       readonly state: DeliveryState | null;
-      /** Of a resend: an earlier one that is still on its way, or has just arrived. */
+      /** For a resend: the id of an earlier resend that has not ended, or was delivered less than a minute ago. */
       readonly madeId?: string;
     };
 
-/** Whoever sends a message again sooner than that has not seen that somebody else just did. */
+/** A second resend within this time is most likely two people doing the same, so it is refused. */
 const resentAgainMs = 60_000;
 
 export const sql = {
-  /** $10: whether to keep progress, which has no meaning for another connector. */
+  /** $10: 1 to keep `progress`. Another connector could not read it. */
   replay: change(`
   state = 'pending', ended_at = null, config_id = $3, rule = $4, action = $5, sink = $6, connector = $7, lane = $8,
   due_at = $9, since = $9, replayed = 1, progress = case when $10 = 1 then progress else null end`),
@@ -56,7 +56,7 @@ export const sql = {
   eventSeq: query<{ readonly seq: number }>(`select seq from events where id = $1`),
   decidedSeq: query<{ readonly seq: number }>(`
   select e.seq from events e where e.id = $1 and e.seq not in (select event_seq from undecided)`),
-  /** Those that have not ended. */
+  /** The look-ups of the event that have not ended. */
   lookedUp: query<{ readonly sink: string }>(`
   select d.sink from deliveries d where d.seq ${of('$1')} and ${isLookup} and d.state in ('pending', 'sending')`),
   lastOf: query<{ readonly seq: number | null }>(
@@ -64,7 +64,7 @@ export const sql = {
   ),
   ofRule: query<{ readonly seq: number }>(`
   select d.seq from deliveries d where d.seq ${of('$1')} and d.rule = $2 limit 1`),
-  /** $3: now. Of those that have arrived only a recent one; not one by a clock that was ahead. */
+  /** $3: now. A delivered one counts for a minute; `abs`, as the clock may have been set back since. */
   earlierResend: query<{ readonly seq: number; readonly state: DeliveryState }>(`
   select d.seq, d.state from deliveries d where d.seq ${of('$1')} and d.resend_of = $2
     and (d.state in ('pending', 'sending') or (d.state = 'delivered' and abs(d.since - $3) < ${resentAgainMs})) limit 1`),
@@ -74,9 +74,9 @@ export const sql = {
 };
 
 /**
- * Makes dead or held deliveries pending and due at `now`, as newly planned. The time for giving up starts at `now`. Keeps the
- * attempts and `uncertain`, and `progress` if the connector is the same. Deliveries of a digest stay in it, and no other
- * delivery joins one: `planned.group` is ignored.
+ * Makes dead or held deliveries pending and due at `now`, as `planned` says. The time for giving up starts at `now`. Keeps
+ * `attempts` and `uncertain`, and `progress` if the connector is the same. `planned.group` is ignored: deliveries of a
+ * digest stay in it, and others do not join one.
  */
 export function replay(
   tallies: Tallies,
@@ -97,7 +97,7 @@ export function replay(
   });
 }
 
-/** Discards pending, dead or held deliveries. A digest that was not claimed yet only loses the given delivery. */
+/** Discards pending, dead or held deliveries. Of a digest, all are discarded, unless it was never claimed. */
 export function discard(
   tallies: Tallies,
   deliveryIds: readonly string[],
@@ -111,9 +111,8 @@ export function discard(
 }
 
 /**
- * The changes of one request by a person. Each is made if the delivery's state allows it. Takes the locks that claims take,
- * so that nobody begins these deliveries meanwhile; and few round trips, since claims and all that shares their transactions
- * wait for it.
+ * Changes each delivery that is in one of the states `from`, and writes one audit line. Takes the locks of claims, so that
+ * no replica begins these deliveries meanwhile. Claims wait for it, so it takes few round trips.
  */
 function* changeAll<Item extends { readonly deliveryId: string }>(
   action: ChangeKind,
@@ -126,9 +125,9 @@ function* changeAll<Item extends { readonly deliveryId: string }>(
   const findAll = () => together(items.map(({ deliveryId }) => find(deliveryId)));
   const lanes = new Set((yield* findAll()).flatMap((found) => found?.lane ?? []));
   for (const lane of lanes) yield* lock(`lane ${lane}`);
-  // Nobody would decide the event of a look-up that is discarded.
+  // Look-ups cannot be changed: the event of a discarded one would never be decided.
   const found = (yield* findAll()).map((row) => (row && lookupOf(row.sink) !== null ? undefined : row));
-  /** Several deliveries of one digest get one change. */
+  /** By the carrier's seq, so that a digest is changed once. */
   const changed = new Map<number, FoundRow>();
   const changes: Operation<void>[] = [];
   const results = items.map((item, place): ManualResult => {
@@ -145,12 +144,15 @@ function* changeAll<Item extends { readonly deliveryId: string }>(
   return results;
 }
 
-/** Retention may be deleting the event, and of two who add to it both would take the same seq. */
+/**
+ * Holds off retention, which may be deleting the event, and others that add to the event: they would take the same
+ * seqs.
+ */
 const addingLock = 'prune';
 
 /**
- * Sends delivered messages again: each as a new delivery of the same event or notice, newly planned and due at `now`, and
- * never in a digest. Not while an earlier one of the same is still on its way, nor within a minute of one.
+ * Sends delivered messages again: each as a new delivery of the same event or notice, due at `now` and in no digest. Refused
+ * while an earlier resend of the same delivery has not ended, and for a minute after it.
  */
 export function* resend(
   tallies: Tallies,
@@ -160,7 +162,7 @@ export function* resend(
 ): Operation<ManualResult[]> {
   yield* lock(addingLock);
   const results: ManualResult[] = [];
-  const made: ChangedDelivery[] = [];
+  const made: { readonly seq: number }[] = [];
   for (const { deliveryId, configId, planned } of items) {
     const found = yield* find(deliveryId);
     if (!found || lookupOf(found.sink) !== null) {
@@ -175,7 +177,7 @@ export function* resend(
     } else if (found.state === 'delivered') {
       const again = { ...planned, dueAt: now, group: null, groupMax: null };
       const [seq = 0] = yield* add(tallies, subject, configId, [again], found.seq);
-      made.push(alone(seq));
+      made.push({ seq });
       results.push({ deliveryId, done: true, madeId: idOf(seq) });
     } else results.push({ deliveryId, done: false, state: found.state });
   }
@@ -184,8 +186,8 @@ export function* resend(
 }
 
 /**
- * Adds to stored events what a rule asks for that they came before. Not to an event that has deliveries of that rule. Returns
- * the ids of the new deliveries.
+ * Adds the deliveries of a rule to events that came before the rule was written. Skips events that have deliveries of that
+ * rule. Returns the ids of the new deliveries.
  */
 export function* apply(tallies: Tallies, items: readonly Late[], now: number, by: By): Operation<string[]> {
   yield* lock(addingLock);
@@ -199,17 +201,12 @@ export function* apply(tallies: Tallies, items: readonly Late[], now: number, by
     }),
   );
   const made = added.flat();
-  yield* note(
-    'apply',
-    made.map(({ seq }) => alone(seq)),
-    now,
-    by,
-  );
+  yield* note('apply', made, now, by);
   return made.map(({ id }) => id);
 }
 
 /**
- * Makes look-ups of decided events again, but for those that are under way. Nothing is sent. Returns the ids of the new
+ * Makes the look-ups of decided events again, apart from those under way. Sends no message. Returns the ids of the new
  * deliveries.
  */
 export function* lookUp(tallies: Tallies, items: readonly Late[], now: number, by: By): Operation<string[]> {
@@ -223,16 +220,14 @@ export function* lookUp(tallies: Tallies, items: readonly Late[], now: number, b
     const seqs = yield* add(tallies, event.seq, configId, asked, null);
     made.push(...seqs.map((seq) => ({ seq, id: deliveryIdAt(eventId, seq) })));
   }
-  yield* note(
-    'lookup',
-    made.map(({ seq }) => alone(seq)),
-    now,
-    by,
-  );
+  yield* note('lookup', made, now, by);
   return made.map(({ id }) => id);
 }
 
-/** Returns the seqs of the new deliveries. `resendOf`: the seq of the delivery that a person sends again. */
+/**
+ * Adds deliveries to an event or notice, by its seq. `resendOf`: the seq of the delivery that they send again. Returns their
+ * seqs.
+ */
 function* add(
   tallies: Tallies,
   subject: number,
@@ -254,5 +249,3 @@ function* add(
   tallies.used(configId, deliveries.length);
   return seqs;
 }
-
-const alone = (seq: number): ChangedDelivery => ({ seq, carrier: null });

@@ -12,11 +12,11 @@ export interface LaneHead {
   readonly lane: string;
   readonly sink: string;
   readonly dueAt: number;
-  /** Of those that are due at the same time, the first one's. */
+  /** Of the first delivery that is due at `dueAt`. */
   readonly seq: number;
 }
 
-/** What is rescued: a sink's. Nothing if another replica has taken over the lease. */
+/** The sink to rescue. Nothing is rescued if another replica has taken over the lease. */
 export interface RescueQuery {
   readonly sink: string;
   readonly lease?: Lease;
@@ -25,18 +25,18 @@ export interface RescueQuery {
 /** How an attempt ended and what becomes of its delivery. */
 export interface AttemptResult {
   readonly row: ClaimedRow;
-  /** As in Deferral. */
+  /** See Deferral. */
   readonly claimedAt: number;
   readonly attempt: Attempt;
   /** A look-up that has ended without an answer is `discarded`: nobody has to see to it. */
   readonly state: Exclude<DeliveryState, 'sending'>;
   /** The tool was not called, so this says nothing about the sink. */
   readonly unsent?: boolean;
-  /** When this was recorded (ms). A final state counts from then. */
+  /** When the outcome was recorded (ms). Retention counts from here. */
   readonly settledAt: number;
-  /** How long after the event came it was delivered, if that is known. */
+  /** From the event to its delivery, if that is known. */
   readonly delayMs?: number;
-  /** When to try again. Only if `pending`. */
+  /** When to try again, if `pending`. */
   readonly dueAt: number | null;
   readonly uncertain: boolean;
   readonly progress: Json | null;
@@ -44,17 +44,17 @@ export interface AttemptResult {
   /** What was sent, as JSON, with secrets masked. Null: keep the earlier one. */
   readonly message: string | null;
   readonly thread: string | null;
-  /** Of a look-up: the API answered, though not yet with what is asked for. */
+  /** For a look-up: the API answered, but not yet with what the look-up asks for. */
   readonly answered?: true;
-  /** Of a look-up: when its personal fields go (ms). */
+  /** For a look-up: when its personal fields are to be erased (ms). */
   readonly personalUntil?: number;
 }
 
 export interface Deferral {
   readonly deliveryId: string;
   /**
-   * The attempt that the claim began, and when. Nothing is undone if it is no longer this one: whoever undoes it twice, as
-   * an answer was lost, must not undo the next claim, which has the same number. So may one after a claim that was lost.
+   * The attempt that the claim began, and when it was claimed (ms). Nothing is undone if the delivery is in another attempt.
+   * The number alone does not tell: the claim after one that was undone has the same.
    */
   readonly attempt: number;
   readonly claimedAt: number;
@@ -112,13 +112,13 @@ export const sql = {
   carrier = case when attempts = 1 then null else carrier end`,
     'and started_at = $5',
   ),
-  /** What a clock put off, and when it did so: when it came, or when it was last tried. $1: due after this. */
+  /** Pending deliveries that are due after $1, with the times when they came and were last tried. */
   putOff: query<PutOffRow>(`
   select d.seq, d.carrier, d.state, d.group_key, d.attempts, d.due_at, d.since,
     coalesce(e.received_at, n.raised_at) as came_at,
     (select a.ended_at from attempts a where a.delivery_seq = d.seq and a.number = d.attempts) as tried_at
   from ${deliveries} where ${waits} and d.due_at > $1 and d.seq > $2 order by d.seq limit $3`),
-  /** $4: now, which nothing that was done can be after. */
+  /** $4: now. No attempt can have been made later. */
   pullIn: change(`
   due_at = $3, since = case when since > $3 then $3 else since end,
   first_attempt_at = case when first_attempt_at > $4 then $4 else first_attempt_at end`),
@@ -135,9 +135,9 @@ export const sql = {
 };
 
 /**
- * The lanes with pending deliveries, each with its earliest due time and sink. The cost does not depend on how many
- * deliveries are stored. A claimed digest counts as its carrier. `from`: looks at these lanes alone, and only at what comes
- * as late as the given one.
+ * Finds the lanes with pending deliveries, each with its sink and earliest due time. A claimed digest counts as its carrier.
+ * The cost does not depend on how many deliveries are stored. `from`: looks only at these lanes, and in each only at
+ * deliveries that are not before the given one.
  */
 export function* lanes(from?: readonly LaneHead[]): Operation<LaneHead[]> {
   if (from === undefined) return yield* all(sql.laneHeads);
@@ -147,20 +147,18 @@ export function* lanes(from?: readonly LaneHead[]): Operation<LaneHead[]> {
 
 const works = { outcome: 'delivered', receipt: {} } satisfies Outcome;
 
-/** Records how attempts ended. Does not change a delivery that is no longer in this attempt. */
-export function record(tallies: Tallies, results: readonly AttemptResult[]): Operation<void> {
+/** Records how attempts ended. Leaves deliveries alone that are no longer in that attempt. */
+export function record(tallies: Tallies, results: readonly AttemptResult[]): Operation<unknown> {
   const [first] = results;
-  return first && results.length === 1 ? recordOne(tallies, first) : recordMany(tallies, results);
-}
-
-function* recordMany(tallies: Tallies, results: readonly AttemptResult[]): Operation<void> {
-  yield* together(results.map((result) => recordOne(tallies, result)));
+  return first && results.length === 1
+    ? recordOne(tallies, first)
+    : together(results.map((result) => recordOne(tallies, result)));
 }
 
 function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
   const { attempt, row, state, settledAt } = result;
   const { outcome, startedAt, endedAt } = attempt;
-  // A late result must not end a later attempt.
+  // So a late result does not end a later attempt.
   const found = { seq: row.seq, carrier: row.carrier, state: 'sending', attempts: attempt.number } as const;
   const count = yield* apply(
     sql.record,
@@ -188,10 +186,7 @@ function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
   yield* insertAttempt(found, startedAt, endedAt, outcome);
 }
 
-/**
- * The attempts of a digest are stored with its carrier. PostgreSQL looks into an outcome for the cause of a failure, and
- * cannot where a text has what it does not take.
- */
+/** Stores an attempt; for a digest, with its carrier. */
 function insertAttempt(
   { seq, carrier, attempts }: Pick<FoundRow, 'seq' | 'carrier' | 'attempts'>,
   startedAt: number,
@@ -199,14 +194,14 @@ function insertAttempt(
   outcome: Outcome,
 ): Operation<void> {
   const json = JSON.stringify(outcome);
-  // What a database does not take has an escape in JSON.
+  // PostgreSQL searches in outcomes, and does not take some characters. In JSON, those are escaped.
   const taken = json.includes('\\u')
     ? JSON.stringify(outcome, (_, value: unknown) => (typeof value === 'string' ? storable(value) : value))
     : json;
   return insertRow(sql.insertAttempt, [carrier ?? seq, attempts, startedAt, endedAt, taken]);
 }
 
-/** Reading them takes a few ms. */
+/** Reading so many deliveries takes a few ms. */
 const receiptsSearched = 2000;
 
 const interrupted = {
@@ -216,10 +211,10 @@ const interrupted = {
 } satisfies Outcome;
 
 /**
- * Deliveries that an ended process left in `sending` become pending and uncertain, with an unknown attempt recorded. They
- * are due `settlingMs` after that attempt began, because the tool may still be working on it. To be called when the caller
- * is the only process that serves this store; or for one sink, while none of its attempts is under way here. Returns how
- * many there were, at most of `limit` messages, to keep the transaction small.
+ * Makes deliveries that an ended process left in `sending` pending and uncertain, and records an unknown attempt for each.
+ * They are due `settlingMs` after that attempt began, because the tool may still be working on it. Call it where no other
+ * process serves the store; or for one sink, while none of its attempts is under way. Rescues at most `limit` messages, to
+ * keep the transaction small, and returns how many deliveries they were.
  */
 export function* rescue(
   tallies: Tallies,
@@ -243,9 +238,8 @@ export function* rescue(
 }
 
 /**
- * Undoes claims of deliveries that were not attempted: they are pending again and due at `until`, and the attempt is not
- * counted. A digest that was never attempted is dissolved. The time until `until` does not count for giving up; before a
- * first attempt none does.
+ * Undoes claims of deliveries that were not attempted: they are pending and due at `until`, and the attempt is not counted.
+ * A digest that was never attempted is dissolved. The time until `until` does not count for giving up.
  */
 export function* defer(tallies: Tallies, items: readonly Deferral[], now: number): Operation<void> {
   yield* together(
@@ -259,9 +253,9 @@ export function* defer(tallies: Tallies, items: readonly Deferral[], now: number
 }
 
 /**
- * For a clock that was ahead by `aheadMs` and says `now` since it was set right: what it put off becomes due as much sooner,
- * or at once where hours decide anew. What was put off by a right clock stays as it is. Looks at the next `limit` that come
- * after the seq `after`; null: there are no more.
+ * Corrects due times after the clock, which was ahead by `aheadMs`, was set back to `now`. What the wrong clock put off
+ * becomes due as much sooner, or at once where opening hours are looked at again. What a right clock put off is not changed.
+ * Looks at the next `limit` deliveries after the seq `after`; returns the seq to go on from, null at the end.
  */
 export function* pullIn(
   { now, aheadMs }: { now: number; aheadMs: number },
@@ -278,54 +272,57 @@ export function* pullIn(
 }
 
 const dayMs = 86_400_000;
-/** A month, and the hours of a long weekend. */
+/** A month, and the closed hours of a long weekend. */
 const longestDigestMs = 40 * dayMs;
 
 /**
- * Null where a right clock put it off. Hours are looked at again when it is claimed, so it may be due at once. While it was
- * ahead, the clock may have been set a little, too: within a day.
+ * When a delivery is to be due by the clock that was set right (ms); null where a right clock put it off. A delivery that is
+ * due too soon does no harm: a claim looks at opening hours again. The comparisons leave room for a day, as the wrong clock
+ * may itself have been set meanwhile.
  */
 function dueByRightClock(row: PutOffRow, now: number, aheadMs: number): number | null {
   const { attempts, due_at: dueAt, since, came_at: cameAt, tried_at: triedAt, group_key: group } = row;
   if (attempts === 0) {
-    // Put off again, since it was claimed outside of its hours.
+    // It was claimed outside of its hours, and put off again.
     if (dueAt !== since) return now;
     if (cameAt <= now) {
-      // Its event may have been decided later, by the wrong clock: a right one puts nothing off for so long.
+      // Its event may have been decided later, by the wrong clock. A right clock puts nothing off for so long.
       if (dueAt + dayMs < cameAt + aheadMs || dueAt <= now + (group === null ? dayMs : longestDigestMs))
         return null;
     }
     return group === null ? now : dueAt - aheadMs;
   }
-  // Replayed.
+  // It was replayed.
   if (dueAt === since) return now;
   if (triedAt !== null && triedAt > now) return dueAt - aheadMs;
-  // Tried by a right clock, then put off for its hours by the wrong one: nothing else puts off for so long.
+  // It was tried by a right clock, then put off for its hours by the wrong one. Nothing else puts off for so long.
   return dueAt > now + dayMs && dueAt + dayMs >= (triedAt ?? cameAt) + aheadMs ? now : null;
 }
 
-/** A delivered message, and where its delivery stands among all of them. */
+/** The receipt of a delivered message, and its delivery's seq. */
 export interface Told {
   readonly receipt: Receipt;
   readonly seq: number;
 }
 
-/** The message of the newest event that was delivered with this thread key on this sink. */
+/** Finds the newest message that was delivered with this thread key on this sink. */
 export function* threadOf(sink: string, thread: string): Operation<Told | null> {
   const row = yield* get(sql.receiptOfThread, sink, thread);
   return row ? { receipt: JSON.parse(row.receipt) as Receipt, seq: row.seq } : null;
 }
 
 /**
- * When the tool is asked about the last of the other deliveries of this lane that may have arrived with this thread key.
- * Null: there is none.
+ * When the last other delivery of this lane is due that may have arrived with this thread key (ms): the tool is asked about
+ * it then. Null if there is none.
  */
 export function* uncertainBeside(lane: string, seq: number, thread: string): Operation<number | null> {
   const row = yield* get(sql.uncertainBeside, lane, seq, thread);
   return row?.due_at ?? null;
 }
 
-/** The receipt of the newest delivered message in this lane, if it is among the store's newest deliveries. */
+/**
+ * Finds the receipt of the newest delivered message in this lane, if it is among the store's 2000 newest deliveries.
+ */
 export function* newestReceipt(lane: string): Operation<Receipt | null> {
   const row = yield* get(sql.newestReceipt, lane, receiptsSearched);
   return row ? (JSON.parse(row.receipt) as Receipt) : null;

@@ -13,24 +13,23 @@ export interface ClaimQuery {
   readonly lane: string;
   readonly now: number;
   readonly limit: number;
-  /** Takes only deliveries that were never attempted, newest first: to try another one than what has failed before. */
+  /**
+   * Takes the newest deliveries that were never attempted, if there are any: what failed before may itself be at fault.
+   */
   readonly untriedFirst?: boolean;
-  /** Takes only what comes as late as this one. */
+  /** Looks only at deliveries that are not before this one. */
   readonly from?: Pick<LaneHead, 'dueAt' | 'seq'>;
-  /** Nothing is claimed if another replica has taken it over. */
+  /** Claims nothing if another replica has taken over this lease. */
   readonly lease?: Lease;
 }
 
 export interface Claim {
-  /** In a digest: the carrier. */
+  /** For a digest, its carrier. */
   readonly delivery: Delivery;
-  /**
-   * What the message is about, in order of acceptance: one event, or all events of a digest, whose deliveries share the
-   * outcome. Empty for a notice.
-   */
+  /** What the message is about, in order of acceptance: one event, or all of a digest. Empty for a notice. */
   readonly events: readonly Event[];
   readonly notice: RaisedNotice | null;
-  /** What ClaimQuery.now was. */
+  /** The `now` of the claim. */
   readonly claimedAt: number;
   readonly row: ClaimedRow;
 }
@@ -44,9 +43,9 @@ interface DueRow extends RowOf<Delivery & Event> {
 
 interface Due {
   readonly row: DueRow;
-  /** The row's, or of a digest that is made of it. */
+  /** The seq of the digest's carrier, also for a digest that this claim makes. */
   readonly carrier: number | null;
-  /** What the row says. */
+  /** The delivery as the row has it. */
   readonly found: Delivery;
 }
 
@@ -62,15 +61,14 @@ const beginAttempt = (now: string) => `
 export const sql = {
   dueFirst: dueInLane('order by d.due_at, d.seq'),
   untriedLast: dueInLane('and d.attempts = 0 order by d.due_at desc, d.seq desc'),
-  /** The carrier of a digest. */
+  /** The delivery that becomes the carrier of a new digest. */
   firstOfGroup: query<DueRow>(`${dueRows}
   where d.state = 'pending' and d.group_key is not null and d.carrier is null
     and d.lane = $1 and d.group_key = $2 and d.sink = $3 and d.due_at <= $4 order by d.due_at, d.seq limit 1`),
   claim: change(beginAttempt('$3')),
   /**
-   * $1: the first due delivery of the group, which becomes the carrier. It is named, since on PostgreSQL earlier ones may
-   * have come since it was read. $6: the digest's maximum. $7: where the first may have been sent before a restore, all
-   * may, as the tool's answer about it counts for all.
+   * $1: the carrier, as on PostgreSQL earlier ones may have come since it was read. $6: how many deliveries may join. $7: the
+   * carrier's `uncertain`; others do not join, as the tool's answer about a digest counts for all of it.
    */
   beginDigest: query<{ readonly seq: number }>(`
   update deliveries set carrier = $1, ${beginAttempt('$2')} where seq in (
@@ -87,21 +85,21 @@ export const sql = {
   select ${event.columns} from ${deliveries} where d.carrier = $1 order by d.seq`),
 };
 
-/** A claim stops at this many deliveries, because no request is answered while its transaction runs. */
+/** A claim takes no more deliveries than this, because no request is answered while its transaction runs. */
 const mostDeliveries = 1000;
 
 /**
  * Moves up to `limit` due pending deliveries of a lane to `sending`, earliest due first, then in order of acceptance. The
- * intent to send is on disk when this resolves. Adds one to `attempts`, and sets `firstAttemptAt` once.
+ * intent to send is on disk when the claim resolves. Adds one to `attempts`, and sets `firstAttemptAt` once.
  *
- * A delivery with a group brings all other due deliveries of its sink, lane and group, up to `groupMax` in all; those in
- * doubt after a restore go apart. From then on they are one digest, and the first is its carrier: the digest is claimed as a
- * whole under the carrier's id, and every change to one of its deliveries is made to all.
+ * A delivery with a group takes along all other due deliveries of its sink, lane and group, up to `groupMax` in all; those
+ * that are uncertain after a restore go apart. They are one digest from then on, and the first is its carrier. A digest
+ * counts once for `limit`, is claimed as a whole under the carrier's id, and every change is made to all of its deliveries.
  */
 export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> {
   const { lane, now, limit, untriedFirst = false, from, lease } = asked;
   if (lease && !(yield* holds(lease))) return [];
-  // So that no two claims at once see the same deliveries, and what a person discards is not begun.
+  // So no other claim sees these deliveries, and none is begun that a person is discarding.
   yield* lock(`lane ${lane}`);
   const begun: Due[] = [];
   for (let taken = 0, isMore = true; isMore;) {
@@ -136,7 +134,7 @@ export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> 
       taken += count;
     }
     yield* together(single.map((due) => begin(due, now)));
-    // Rows that joined an earlier row's digest do not count for the limit.
+    // Rows that joined an earlier row's digest did not count for the limit.
     isMore = rows.length === left && begun.length < limit && taken < mostDeliveries;
   }
   return yield* together(begun.map((due) => toClaim(due, now)));
@@ -156,7 +154,7 @@ function* toClaim({ row, carrier, found }: Due, now: number): Operation<Claim> {
       state: 'sending',
       attempts: attempts + 1,
       firstAttemptAt: found.firstAttemptAt ?? now,
-      // Only a digest's carrier is claimed.
+      // The claimed delivery of a digest is its carrier.
       carrier: carrier === null ? null : found.id,
     },
     events: (ofDigest ?? (eventId === null ? [] : [row])).map(event.read),
@@ -166,7 +164,7 @@ function* toClaim({ row, carrier, found }: Due, now: number): Operation<Claim> {
   };
 }
 
-/** A delivery of an event that is being stored under this seq: as it would be read, had it been claimed later. */
+/** The claim of a delivery whose event is being stored under `seq`, equal to one that is claimed and read later. */
 export function claimOfNew(
   came: Event,
   seq: number,

@@ -18,20 +18,20 @@ import {
 export interface SinkCount {
   readonly sink: string;
   /**
-   * The sink's stored deliveries, counted when they were planned. If it is not the sum of `states`, some are missing.
+   * The sink's stored deliveries, counted when they were planned. Equal to the sum of `states`, or some are missing.
    */
   readonly planned: number;
   readonly states: Readonly<Record<DeliveryState, number>>;
 }
 
 export interface DayCount {
-  /** 0 is the first one. */
+  /** From 0 on. */
   readonly day: number;
   /** Null for events. */
   readonly sink: string | null;
-  /** An event's status; or what became of deliveries. */
+  /** The status of events, or the final state of deliveries. */
   readonly what: string;
-  /** They were delivered no later than so long after their events came (ms): a power of two. 0 if that is not known. */
+  /** An upper bound of the time from event to delivery (ms), a power of two. 0 if that is not known. */
   readonly delayMs: number;
   readonly count: number;
 }
@@ -48,34 +48,33 @@ export interface Tally {
 export interface StuckCount {
   readonly sink: string;
   /**
-   * The same for all deliveries that one fix may help: the reason of the last outcome, and also rule and action if the
-   * tool rejected their message. `missed`, with rule and action, if they were delivered and not to all whom they were
-   * for. Empty for held deliveries.
+   * The same for all deliveries that one fix may help: the reason of the last outcome, with rule and action if the tool
+   * rejected the message. `missed in`, with rule and action, if they did not reach everybody. Empty for held deliveries.
    */
   readonly cause: string;
   readonly count: number;
-  /** Of these, those that may have arrived. */
+  /** How many of them may have arrived. */
   readonly doubtful: number;
   /** When the first of them reached that state (ms). */
   readonly firstAt: number;
-  /** The reason for one of them, in plain words. */
+  /** The reason for the latest one, in plain words. */
   readonly reason: string;
 }
 
-/** What waits in a lane because the tool asked for it. */
+/** A lane that waits because the tool asked for it. */
 export interface AskedToWait {
   readonly sink: string;
   readonly lane: string;
-  /** Until when it is to wait, by the tool's last word (ms). */
+  /** Until when the tool last asked the lane to wait (ms). */
   readonly until: number;
-  /** How many messages got such an answer, and how many more are due behind them. */
+  /** How many messages the tool put off, and how many more are due behind them. */
   readonly refused: number;
   readonly behind: number;
   /** What the tool said, in plain words. */
   readonly reason: string;
 }
 
-/** `latest`: the seq of one of them, to find the reason. */
+/** `causes`: a select of counts, with `latest`: the seq of the delivery that gives the reason. */
 const stuckOf = (causes: string) =>
   query<StuckCount>(`
   select sink, cause, stuck as count, doubtful, first_at as "firstAt",
@@ -86,17 +85,17 @@ const doubtful = 'cast(sum(d.uncertain) as bigint) as doubtful';
 const lastAttempt = `deliveries d join attempts a on ${isLastAttempt}`;
 const noticesFrom = firstNoticeSeq * seqsPerEvent;
 
-/** Since when a delivery is tried; or since a person had it tried again. */
+/** Since when a delivery is tried: its first attempt, or the last replay. */
 const triedSince = 'case when d.since > d.first_attempt_at then d.since else d.first_attempt_at end';
 
-/** When what the first pending delivery in a range is for came. The plus: see deliveriesIn. */
+/** The seq of the event or notice of the first pending delivery in a range. The plus: see deliveriesIn. */
 const firstPending = (range: string) =>
   `(select min(+d.seq) from deliveries d where ${waits} and ${range}) / ${seqsPerEvent}`;
 
 export const sql = {
   deliveryCounts: query<{ readonly sink: string; readonly state: CountedState; readonly n: number }>(`
   select sink, state, n from delivery_counts order by sink, state`),
-  /** Those that went dead since $1, and those that were delivered since $2 but missed somebody. */
+  /** What went dead after $1, and what was delivered after $2 but missed somebody. */
   deadSince: stuckOf(`
     select d.sink, ${causeOfDeath} as cause, count(*) as stuck, ${doubtful}, min(d.ended_at) as first_at,
       max(d.seq) as latest
@@ -106,18 +105,18 @@ export const sql = {
       min(d.ended_at) as first_at, max(d.seq) as latest
     from deliveries d where d.state = 'delivered' and d.last_error is not null and d.ended_at > $2 and ${ofEvents}
     group by d.sink, d.rule, d.action`),
-  /** Held deliveries are few, because a sink must ask for it. */
+  /** Held deliveries are few: only sinks with `onUnknown: hold` have them. */
   heldSince: stuckOf(`
     select d.sink, '' as cause, count(*) as stuck, count(*) as doubtful, min(a.ended_at) as first_at, max(d.seq) as latest
     from ${lastAttempt} where d.state = 'held' and ${rareState} and a.ended_at > $1 and ${ofEvents} group by d.sink`),
-  /** What a sink ($1) has tried for so often ($3), since $2 or for longer, and tries on. */
+  /** Pending deliveries of the sink $1 that are tried since $2 or longer, at least $3 times. */
   failingSince: stuckOf(`
     select d.sink, '' as cause, count(*) as stuck, ${doubtful}, min(${triedSince}) as first_at, max(d.seq) as latest
     from deliveries d where ${waits} and d.lane >= '' and d.sink = $1 and ${triedSince} <= $2 and d.attempts >= $3
     group by d.sink`),
   /**
-   * By lane: nobody else knows of it, as only the process that calls the tool holds a lane back. For other reasons, such as
-   * a tab that is protected, connectors wait of their own accord.
+   * By the outcomes, as only the process that calls the tool knows which lanes it holds back. Only for these reasons the
+   * delay is the tool's: connectors choose one themselves for others, such as a protected tab.
    */
   askedToWait: query<AskedToWait>(`
   with ${pendingLanes},
@@ -151,7 +150,7 @@ export const sql = {
   rejectedSince: query<{ readonly n: number }>(
     `select count(*) as n from rejected_requests where received_at >= $1`,
   ),
-  /** Of each sink, what was due first, and when the event and the notice came that have waited longest. */
+  /** For each sink, when its first delivery is due, and when its oldest waiting event and notice came. */
   pendingBySink: query<{
     readonly sink: string;
     readonly dueAt: number;
@@ -179,7 +178,7 @@ export const sql = {
   ) as came`),
 };
 
-/** How many stored deliveries each sink has, in each state and as planned. Cheap: every write updates the counts. */
+/** Counts the stored deliveries of each sink, by state and as planned. Cheap: every write updates the counts. */
 export function* counts(): Operation<SinkCount[]> {
   const bySink = Map.groupBy(yield* all(sql.deliveryCounts), ({ sink }) => sink);
   return Array.from(bySink, ([sink, rows]) => {
@@ -190,21 +189,21 @@ export function* counts(): Operation<SinkCount[]> {
 }
 
 /**
- * The deliveries of events that went dead after `time`, or were delivered after `missedSince` and not to all, by sink and
- * cause. Includes sinks that no config has any more. The cost depends on their number, not on how much is stored.
+ * Counts, by sink and cause, the deliveries of events that went dead after `time`, or were delivered after `missedSince` and
+ * missed somebody. Has sinks that are in no config any more. The cost depends on how many such deliveries there are.
  */
 export function deadSince(time: number, missedSince = time): Operation<StuckCount[]> {
   return all(sql.deadSince, time, missedSince);
 }
 
-/** The same for held deliveries, by sink. They have no other cause than that nobody can tell whether they arrived. */
+/** Counts the deliveries of events that were held after `time`, by sink. Their cause is empty. */
 export function heldSince(time: number): Operation<StuckCount[]> {
   return all(sql.heldSince, time);
 }
 
 /**
- * The deliveries to these sinks that are pending after so many attempts, the first of them before `time`. The cost depends
- * on what is pending.
+ * Counts the pending deliveries of these sinks with at least so many attempts, the first one before `time`. The cost depends
+ * on how much is pending.
  */
 export function* failingSince(
   sinks: readonly string[],
@@ -214,12 +213,12 @@ export function* failingSince(
   return (yield* together(sinks.map((sink) => all(sql.failingSince, sink, time, attempts)))).flat();
 }
 
-/** The lanes in which something waits because the tool asked for it. The cost depends on their number. */
+/** Lists the lanes that wait because the tool asked for it. The cost depends on their number. */
 export function askedToWait(now: number): Operation<AskedToWait[]> {
   return all(sql.askedToWait, now);
 }
 
-/** The stored events from `from` up to `to` (ms), and their deliveries. The cost depends on how many there are. */
+/** Counts the events from `from` up to `to` (ms), and their deliveries. The cost depends on how many there are. */
 export function* tally(from: number, to: number): Operation<Tally> {
   return {
     events: yield* all(sql.eventsBetween, from, to),
@@ -230,51 +229,48 @@ export function* tally(from: number, to: number): Operation<Tally> {
 const hourMs = 3_600_000;
 
 /**
- * How many events came, and how many deliveries ended, on each day from `from` up to `to` (ms). A day begins at `from`'s
- * time of day. Cheap: every write updates the counts.
+ * Counts the events that came and the deliveries that ended on each day from `from` up to `to` (ms). A day begins at the time
+ * of day of `from`. Cheap: every write updates the counts.
  */
 export function daily(from: number, to: number): Operation<DayCount[]> {
   return all(sql.daily, Math.floor(from / hourMs), Math.floor(to / hourMs));
 }
 
-/** When the newest event arrived (ms), or null. `until`: of those before, where a clock may have been ahead. */
+/**
+ * When the newest event came (ms), or null. `until`: leaves out later ones, which a clock that was ahead may have
+ * stored.
+ */
 export function* lastEventAt(until = Number.MAX_SAFE_INTEGER): Operation<number | null> {
   return (yield* get(sql.newestReceipt, until))?.at ?? null;
 }
 
-/** When that came which a pending delivery has waited longest for (ms); null without any. */
-function* oldestPendingAt(): Operation<number | null> {
-  return (yield* get(sql.oldestPending))?.at ?? null;
-}
-
-interface Waiting {
+/** What a page shows of today and of what waits. `today`: when the day began (ms). */
+export function* waiting(today: number): Operation<{
   readonly eventsToday: number;
-  /** Requests that were no events. */
+  /** Requests that were refused for their content. */
   readonly rejectedToday: number;
+  /** When the oldest event or notice with a pending delivery came (ms). */
   readonly oldestPendingAt: number | null;
   /** Events that wait for look-ups. */
   readonly undecided: number;
-}
-
-/** `today`: when the day began (ms). */
-export function* waiting(today: number): Operation<Waiting> {
+}> {
   return {
     eventsToday: (yield* get(sql.eventsSince, today))?.n ?? 0,
     rejectedToday: (yield* get(sql.rejectedSince, today))?.n ?? 0,
-    oldestPendingAt: yield* oldestPendingAt(),
+    oldestPendingAt: (yield* get(sql.oldestPending))?.at ?? null,
     undecided: (yield* get(sql.undecided))?.n ?? 0,
   };
 }
 
-/** What monitoring asks for all the time. The cost depends on what is pending, not on how much is stored. */
+/** What monitoring asks for all the time. The cost depends on how much is pending. */
 export function* vitals(now: number): Operation<{
   readonly lastEventAt: number | null;
   readonly oldestPendingAt: number | null;
-  /** When the first of the pending deliveries is due (ms); null without any. */
+  /** When the first pending delivery is due (ms). */
   readonly firstDueAt: number | null;
-  /** The same of each sink that has any. */
+  /** The same for each sink that has any. */
   readonly pending: readonly PendingOf[];
-  /** When the last backup was taken (ms); null where none was, or the store knows of none. */
+  /** When the last backup was taken (ms), if the store knows of one. */
   readonly lastBackupAt: number | null;
 }> {
   const pending = (yield* all(sql.pendingBySink)).map(({ sink, dueAt, eventAt, noticeAt }): PendingOf => ({

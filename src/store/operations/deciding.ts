@@ -6,32 +6,34 @@ import { delivery as ofDelivery, deliveries, event as ofEvent, isLookup, of, typ
 
 /** What has to be known before an event is decided. */
 export interface Lookups {
-  /** Those that are made for it, as deliveries. Perhaps none: then it waits for earlier events of its candidate only. */
+  /**
+   * The look-ups to make, as deliveries. If there are none, the event waits only for earlier events of its candidate.
+   */
   readonly asked: readonly PlannedDelivery[];
   /** When the first of them is given up (ms). */
   readonly until: number | null;
 }
 
-/** An event whose look-ups have ended, or one of them is to be given up. */
+/** An event whose look-ups have all ended, or that has one to give up. */
 export interface DueEvent {
   readonly event: Event;
   readonly configId: string;
 }
 
-/** What is kept of a look-up that is given up: what was known of it by then, or why it is unknown. */
+/** What is kept of a look-up that is given up: `progress` has what was found by then, or why nothing was. */
 export interface GivenUp extends Pick<Delivery, 'progress'> {
   /** See AttemptResult. */
   readonly personalUntil: number | null;
 }
 
-/** How an event is decided. Pure, as it may be called again. */
+/** How to decide an event. Its functions are pure, as they may be called again. */
 export interface Decider {
-  /** The config by whose rules it is: another one than the event's, where that cannot be used any more. */
+  /** The config whose rules apply: the event's, or another one where that cannot be used any more. */
   readonly configId: string;
   /** When a look-up is given up (ms). */
   readonly until: (lookup: Delivery) => number;
   readonly givenUp: (lookup: Delivery) => GivenUp;
-  /** What is to be delivered, by what the look-ups have found out. */
+  /** The deliveries to make, by what the look-ups have found. */
   readonly decide: (lookups: readonly Delivery[]) => readonly PlannedDelivery[];
 }
 
@@ -46,7 +48,7 @@ interface UndecidedRow {
 
 type LookupRow = RowOf<Delivery> & { readonly seq: number };
 
-/** No look-up takes longer, so whatever ends later was put off by a clock that was ahead. */
+/** No look-up waits longer, so one that is to end later was put off by a clock that was ahead. */
 const longestWaitMs = 8 * 86_400_000;
 
 export const sql = {
@@ -71,12 +73,12 @@ export const sql = {
   giveUp: change(
     `state = 'discarded', started_at = null, discarded_at = $3, progress = $4, personal_until = $5`,
   ),
-  /** $2: so many less to wait for. $3: when the next one is given up. */
+  /** $2: how many look-ups have ended. $3: when the next one is given up. */
   left: query<{ readonly uncertain: number }>(`
   update undecided set waits = waits - $2, until = case when waits = $2 then 0 else cast($3 as bigint) end
   where event_seq = $1 returning uncertain`),
   oneLess: `update undecided set waits = waits - 1, until = case when waits = 1 then 0 else until end where event_seq = $1`,
-  /** What an event has that was decided before. $2: when it came, which is before anything was sent. */
+  /** Makes the event's deliveries uncertain. $2: when it came, which is before anything was sent. */
   doubt: `
   update deliveries set uncertain = 1, since = case when since > $2 then $2 else since end
   where seq ${of('$1')} and state = 'pending'`,
@@ -90,46 +92,47 @@ export const sql = {
 };
 
 /**
- * Whoever adds to or takes from a candidate's undecided events does so one after the other. An event takes it before it gets
- * its seq, so that seqs have the order in which they wait.
+ * The lock to take before adding or removing an undecided event of a candidate. An arrival takes it before it gets its seq,
+ * so that a candidate's events wait in the order of their seqs.
  */
 export const lockCandidate = (key: number): Operation<void> => lock(`candidate ${key}`);
 
-/** Keeps an event that has just been stored undecided, if there is anything to wait for. Returns whether there is. */
+/** Makes an event that has just been stored undecided, if it has to wait for anything. Returns whether it has. */
 export function* waitFor(seq: number, key: number, { asked, until }: Lookups): Operation<boolean> {
   const waits = asked.length + ((yield* get(sql.earlier, key)) ? 1 : 0);
   if (waits > 0) yield* run(sql.wait, seq, key, waits, until);
   return waits > 0;
 }
 
-/** A look-up of the event has ended. Nothing waits for one that a person asked for later. */
+/** Counts a look-up as ended. Changes nothing for a decided event, whose look-ups a person asked for. */
 export const lookupEnded = (eventSeq: number): Operation<number> => run(sql.oneLess, eventSeq);
 
-/** The events for which `decide` has something to do, those first whose look-ups have all ended. */
+/** Lists events for which `decide` has something to do. Those whose look-ups have all ended come first. */
 export function* dueEvents(now: number, limit: number): Operation<DueEvent[]> {
   const rows = yield* all(sql.due, now, now + longestWaitMs, limit);
   return rows.map((row) => ({ event: ofEvent.read(row), configId: row.configId }));
 }
 
-/** When the first look-up is given up that an event waits for (ms); null without any. */
+/** When the next look-up is to be given up (ms); null if no event waits for one. */
 export function* nextGiveUp(): Operation<number | null> {
   return (yield* get(sql.next))?.at ?? null;
 }
 
-/** Of the stored events. */
+/** How many of the stored events are decided. */
 export interface EventCounts {
   readonly decided: number;
   readonly undecided: number;
 }
 
-/** Reads an index of all events: a million take some 10 ms. */
+/** Counts the stored events by an index: a million take some 10 ms. */
 export function* eventCounts(): Operation<EventCounts> {
   return (yield* get(sql.count))!;
 }
 
 /**
- * Gives up an event's look-ups whose time is over. Where none is left to wait for, and no earlier event of the candidate, the
- * event is decided: its deliveries are stored, once, and the candidate's next event waits for one less.
+ * Gives up the look-ups of an event whose time is over. If none is left, and no earlier event of the candidate waits, decides
+ * the event: stores its deliveries, once, and lets the candidate's next event go on. Returns `gone` if another replica has
+ * decided it.
  */
 export function* decide(
   tallies: Tallies,
@@ -178,7 +181,7 @@ export function* decide(
   return 'decided';
 }
 
-/** An event that is erased holds up nobody. */
+/** Removes an event that is being erased from the undecided ones, so that no other event waits for it. */
 export function* leaveUndecided(seq: number): Operation<void> {
   const found = yield* get(sql.candidateOf, seq);
   if (!found) return;
@@ -186,7 +189,9 @@ export function* leaveUndecided(seq: number): Operation<void> {
   yield* leave(seq, found.key);
 }
 
-/** The event behind it waited for it if it was the first, and else for the one before. */
+/**
+ * Removes an undecided event. Each waits for the one before, so the second has one less to wait for if the first goes.
+ */
 function* leave(seq: number, key: number): Operation<void> {
   const [first, second] = yield* all(sql.first, key);
   yield* run(sql.end, seq);

@@ -4,27 +4,27 @@ import type { Tallies } from '../tallies.ts';
 import { get, insertInto, insertRow, query, run, type Operation, type Value } from '../operation.ts';
 import { planned, seqById, seqsPerEvent } from '../rows.ts';
 
-/** What a change to a delivery needs to know about it. */
+/** What a change needs to know about a delivery. */
 export interface FoundRow {
   readonly seq: number;
   readonly carrier: number | null;
   readonly sink: string;
   readonly lane: string;
   readonly connector: string;
-  /** Null: that of the event or notice. */
+  /** Null if it is that of the event or notice. */
   readonly config_id: string | null;
   readonly state: DeliveryState;
   readonly attempts: number;
 }
 
-/** Where the store has a claimed delivery, so that it need not look for it. */
+/** Where a claimed delivery is stored, so that recording does not search for it. */
 export type ClaimedRow = Pick<FoundRow, 'seq' | 'carrier' | 'sink'>;
 
 export const foundColumns = 'd.seq, d.carrier, d.sink, d.lane, d.connector, d.config_id, d.state, d.attempts';
 
 /**
- * An update of the one delivery with the seq $1, and of all deliveries in the digest whose carrier has the seq $1. Changes
- * nothing if they are no longer as they were found, because another process was quicker. See `apply` for $2.
+ * An update of deliveries. `alone` updates the one with the seq $1, `digest` all whose carrier has the seq $1. $2 is the
+ * state and attempts that they were found with (see `apply`): if another process has changed them since, nothing happens.
  */
 export interface Change {
   readonly alone: string;
@@ -32,7 +32,7 @@ export interface Change {
 }
 
 export function change(assignments: string, more = ''): Change {
-  // As one text: PostgreSQL would go through an index of states, which few pages make look cheap.
+  // As one text: otherwise PostgreSQL may choose the index of states, which looks cheap while it has few pages.
   const update = `update deliveries set ${assignments} where state || ' ' || attempts = $2 ${more}`;
   return { alone: `${update} and seq = $1`, digest: `${update} and carrier = $1` };
 }
@@ -51,7 +51,7 @@ export const sql = {
   select ${foundColumns} from deliveries d where d.seq = ${seqById}`),
 };
 
-/** `seq`: that of their event or notice. `before`: how many it has. */
+/** Stores deliveries. `seq`: that of their event or notice. `before`: how many deliveries that has already. */
 export function* insertDeliveries(
   tallies: Tallies,
   seq: number,
@@ -61,7 +61,10 @@ export function* insertDeliveries(
   for (const [index, one] of deliveries.entries()) yield* insertDelivery(tallies, seq, before + index, one);
 }
 
-/** `begunAt`: null if it waits. */
+/**
+ * Stores one delivery, the `index`-th of its event or notice. `begunAt`: when its first attempt began; null if it
+ * waits.
+ */
 export function insertDelivery(
   tallies: Tallies,
   seq: number,

@@ -12,7 +12,7 @@ import { candidateKey, delivery, firstNoticeSeq, idOf, isLookup, of, seqsPerEven
 
 export interface Forgetting {
   readonly candidateId: string;
-  /** All events of the candidate that the caller knows of. */
+  /** The candidate's events that the caller knows of. */
   readonly eventIds: readonly string[];
   readonly mentions: Mentions;
 }
@@ -22,14 +22,14 @@ export type Forgotten =
       readonly done: true;
       readonly events: number;
       readonly rejected: number;
-      /** As they were at last. */
+      /** The erased deliveries. */
       readonly deliveries: readonly Delivery[];
     }
   | {
       readonly done: false;
       /** An event that the caller does not know of. */
       readonly unexpected: string | null;
-      /** Deliveries that are being sent, or tried again in a digest with others. */
+      /** The ids of deliveries that are being sent, or will be tried again in a digest with those of others. */
       readonly underWay: readonly string[];
     };
 
@@ -60,10 +60,10 @@ const sql = {
   where d.seq ${of('$1')} order by d.seq`),
   othersIn: query<{ readonly seq: number }>(`
   select d.seq from deliveries d where d.carrier = $1 and d.seq not ${of('$2')} limit 1`),
-  /** Of digests that have deliveries of the event. */
+  /** The messages of digests with deliveries of the event. */
   forgetMessages: `
   update deliveries set message = null where carrier in (select d.carrier from deliveries d where d.seq ${of('$1')})`,
-  /** $1: now. Of a look-up, what it found. */
+  /** Look-ups whose personal fields are to be erased by now ($1). */
   personalUntil: query<{ readonly seq: number; readonly progress: string }>(`
   select seq, progress from deliveries where personal_until <= $1 order by personal_until limit $2`),
   forgetPersonal: `update deliveries set progress = $2, personal_until = null where seq = $1`,
@@ -84,10 +84,9 @@ const sql = {
 };
 
 /**
- * Erases a candidate's events with their deliveries, attempts and repeats. Pending deliveries are given up with that. Does
- * nothing where a delivery is under way, or where there is an event that the caller does not know of. The audit gets a line
- * that does not say who it was. Holds off whoever would count a repeat of these events, begin their deliveries or delete
- * them.
+ * Erases a candidate's events with their deliveries, pending ones too, their attempts and duplicates. Does nothing if a
+ * delivery is under way, or there is an event that the caller does not know of. Writes an audit line that does not name the
+ * candidate. Its locks hold off arrivals of the same content, claims and retention.
  */
 export function* forget(
   tallies: Tallies,
@@ -106,9 +105,9 @@ export function* forget(
     const lanes = new Set((yield* all(sql.deliveriesOf, seq)).map(({ lane }) => lane));
     for (const lane of lanes) yield* lock(`lane ${lane}`);
     for (const { id, state, carrier, connector } of yield* all(sql.deliveriesOf, seq)) {
-      // Asking leaves nothing in a tool, and an answer that comes later is not kept.
+      // A look-up leaves nothing in a tool, and an answer that comes later is not kept.
       if (connector === lookupConnector) continue;
-      // It is tried again under the id of a digest that has others in it.
+      // It will be tried again under the id of a digest with others in it.
       const isShared =
         state === 'pending' && carrier !== null && (yield* get(sql.othersIn, carrier, seq)) !== undefined;
       if (state === 'sending' || isShared) underWay.push(id);
@@ -128,15 +127,15 @@ export function* forget(
   return { done: true, events: events.length, rejected: 0, deliveries };
 }
 
-/** What a look-up keeps, as far as this has to know it. */
+/** The part of what a look-up keeps that has to be known here. */
 interface Found {
   readonly fields: { readonly [field: string]: Json };
   readonly personal: readonly string[];
 }
 
 /**
- * Erases what look-ups found that says who a candidate is, and that is not kept any longer: there, in the messages that were
- * sent for its event, and in what the tools answered. Returns how many look-ups it was done for, `limit` at most.
+ * Erases the personal fields of look-ups whose time to keep them is over: from the look-up, from the messages that were sent
+ * for its event, and from what tools answered. Returns for how many look-ups, at most `limit`.
  */
 export function* forgetPersonal(now: number, limit: number): Operation<number> {
   yield* lock('prune');
@@ -155,7 +154,7 @@ export function* forgetPersonal(now: number, limit: number): Operation<number> {
   return rows.length;
 }
 
-/** `without`: the same text without what says who the candidate is. */
+/** Erases personal texts from what was sent for an event and answered to it. `without` takes them out of a text. */
 function* forgetTold(event: number, without: Mask): Operation<void> {
   yield* run(sql.forgetSent, event);
   yield* run(sql.forgetMessages, event);
@@ -174,14 +173,14 @@ function* forgetTold(event: number, without: Mask): Operation<void> {
 
 const note = (now: number, by: By) => run(auditSql.insertChange, now, by.who, by.from, 'forget', by.note);
 
-/** Where people or tools may have written whom something was about. */
+/** Columns with texts in which people or tools may have named a candidate. */
 interface FreeText {
   readonly table: string;
   readonly key: readonly string[];
   readonly columns: readonly string[];
-  /** Only rows with a hint are read. */
+  /** Read only the rows that have one of the hints. */
   readonly isLarge?: boolean;
-  /** Before the first key that is looked at. */
+  /** A value below the first key to look at. */
   readonly from: Value;
 }
 
@@ -201,11 +200,11 @@ const places: readonly FreeText[] = [
   { table: 'person_pauses', key: ['sink', 'since'], columns: ['note'], from: '' },
   { table: 'sink_figures', key: ['sink'], columns: ['detail'], from: '' },
   { table: 'deliveries', key: ['seq'], columns: inDeliveries, isLarge: true, from: -1 },
-  // Those of events say what their own event does.
+  // Only those of notices: the messages of events are about their own candidates.
   { table: 'deliveries', key: ['seq'], columns: ['message'], from: firstNoticeSeq * seqsPerEvent },
   { table: 'attempts', key: ['delivery_seq', 'number'], columns: ['outcome'], isLarge: true, from: -1 },
 ];
-/** Requests that were refused. */
+/** Tables of refused requests, whose rows are deleted. */
 const erasedWhole = new Set(['rejected_requests', 'refused_events']);
 const inJson = new Set(['progress', 'receipt', 'message', 'outcome']);
 
@@ -223,13 +222,15 @@ const rowsAtOnce = 20_000;
 const pick = (row: Row, columns: readonly string[]): Row =>
   Object.fromEntries(columns.map((column) => [column, row[column] ?? null]));
 
-/** How many refused requests name a candidate, and go with the candidate. Reads all of them. */
+/** Counts the refused requests that name a candidate and would be erased. Reads all of them. */
 export function* requestsNaming(mentions: Mentions): Operation<number> {
   const requests = places.filter(({ table }) => erasedWhole.has(table));
   return (yield* findMentions(mentions, requests)).length;
 }
 
-/** What names a candidate in texts, apart from the candidate's own events. Reads all of them, a part at a time. */
+/**
+ * Finds rows outside the candidate's own events that name the candidate. Reads all texts, a part of a table at a time.
+ */
 export function* findMentions({ without, hints }: Mentions, within = places): Operation<Mention[]> {
   const found: Mention[] = [];
   for (const { table, key, columns, isLarge, from: start } of within) {
@@ -257,7 +258,10 @@ export function* findMentions({ without, hints }: Mentions, within = places): Op
   return found;
 }
 
-/** Takes the candidate out of the texts that were found, unless they were changed since. Returns how many requests went. */
+/**
+ * Takes the candidate out of texts that were found, unless they were changed since, and deletes refused requests. `noted`:
+ * the audit has a line already. Returns how many requests were deleted.
+ */
 export function* eraseMentions(
   found: readonly Mention[],
   { without }: Mentions,

@@ -10,7 +10,7 @@ export interface SavedConfig {
   readonly savedAt: number;
 }
 
-/** See keptRefreshTokens, and CallerTokens, whose `sealed` has only digests. */
+/** A refresh token, encrypted (see keptRefreshTokens), or digests of receiver tokens (see CallerTokens). */
 export interface KeptToken {
   readonly id: string;
   readonly sealed: string;
@@ -20,7 +20,7 @@ export interface KeptToken {
 export interface Prune {
   readonly before: number;
   readonly limit: number;
-  /** Where the step before ended. A round starts without. */
+  /** Where the step before ended. Absent in the first step of a round. */
   readonly after?: PruneMark;
 }
 
@@ -37,16 +37,16 @@ export interface PruneResult {
   readonly after: PruneMark | null;
 }
 
-/** What is known about the time, so that nothing is deleted because a clock is wrong. */
+/** When the store was last in use, so that nothing is deleted because a clock is wrong. */
 export interface SignOfLife {
-  /** When the store was last served, by a trusted clock (ms). */
+  /** When the store was last served, by a clock that was believed (ms). */
   readonly seenAt: number;
-  /** A clock that is far from it: its last time, and for how long it has kept going at a clock's pace. */
+  /** What a clock says that is far from `seenAt`: its last time, and for how long it has run evenly. */
   readonly doubt: { readonly seenAt: number; readonly agreedMs: number } | null;
 }
 
 interface OldRow {
-  /** Of an event. */
+  /** The seq of the first event of the same content. */
   readonly content: number;
   readonly seq: number;
   readonly config_id: string;
@@ -54,7 +54,10 @@ interface OldRow {
   readonly over: number;
 }
 
-/** Dead and held deliveries stay until a person decides, however old they are. */
+/**
+ * Finds what keeps an event or notice: deliveries that are not over, or ended after $1. Dead and held ones are never
+ * over.
+ */
 const stays = (seq: string) =>
   `select 1 from deliveries d where d.seq ${of(seq)} and (d.state in (${openStates.map((state) => `'${state}'`).join(', ')})
     or coalesce(d.ended_at, d.discarded_at) >= $1)`;
@@ -78,9 +81,9 @@ export const sql = {
   /** Only PostgreSQL has this table. */
   configsOfReplicas: query<{ readonly id: string }>(`select config_id as id from copies`),
   unusedConfigs: query<{ readonly id: string }>(`select id from configs where uses = 0 and saved_at < $1`),
-  /** As `unusedConfigs`: another replica may have begun to use it since. */
+  /** With the condition of `unusedConfigs`, as another replica may have begun to use it since. */
   deleteConfig: `delete from configs where id = $1 and uses = 0 and saved_at < $2`,
-  /** The next ones from before $1, after the time $2 and the seq $3. `over`: nothing keeps it any more. */
+  /** The next events from before $1, after the time $2 and the seq $3. `over`: 1 if nothing keeps it any more. */
   oldEvents: query<OldRow>(`
   select e.seq, coalesce(e.content, e.seq) as content, e.config_id, e.received_at as at,
     case when exists (${stays('e.seq')}) or e.seq in (select event_seq from undecided) then 0 else 1 end as over
@@ -90,21 +93,21 @@ export const sql = {
   select n.seq, n.seq as content, n.config_id, n.raised_at as at, case when exists (${stays('n.seq')}) then 0 else 1 end as over
   from notices n where n.raised_at < $1 and (n.raised_at, n.seq) > ($2, $3)
   order by n.raised_at, n.seq limit $4`),
-  /** The deliveries of an event or a notice. */
+  /** The deliveries of an event or notice, counted. */
   plannedFor: query<{
     readonly sink: string;
     readonly state: DeliveryState;
-    /** Null: the event's. */
+    /** Null if it is that of the event or notice. */
     readonly config_id: string | null;
     readonly n: number;
   }>(`
   select sink, state, config_id, count(*) as n from deliveries d where d.seq ${of('$1')}
   group by sink, state, config_id`),
-  /** The digests whose carriers are an event's deliveries, each with its last delivery of another event. */
+  /** The digests that an event's deliveries carry for others, each with its last delivery of another event. */
   carriedForOthers: query<{ readonly carrier: number; readonly heir: number }>(`
   select d.seq as carrier, max(other.seq) as heir from deliveries d join deliveries other on other.carrier = d.seq
   where d.seq ${of('$1')} and d.carrier = d.seq and other.seq not ${of('$1')} group by d.seq`),
-  // Moves what is stored with a digest's carrier, $1, to its next carrier, $2.
+  // Move what is stored with a digest's carrier, $1, to its next carrier, $2.
   inheritMessage: `
   update deliveries set message = (select message from deliveries where seq = $1),
     thread = (select thread from deliveries where seq = $1)
@@ -114,7 +117,7 @@ export const sql = {
   deleteDeliveries: `delete from deliveries where seq ${of('$1')}`,
   deleteCorrelations: `delete from correlations where content = $1 and event_seq = $2`,
   deleteEvent: `delete from events where seq = $1`,
-  /** What nothing is left of. Their number is that of what people did, not that of events. */
+  /** Lines about nothing that is still stored. The table grows with what people do, not with events. */
   pruneAudit: `
   delete from audit where changed_at < $1
     and not exists (select 1 from audit_deliveries a where a.audit_seq = audit.seq)`,
@@ -136,8 +139,8 @@ export const sql = {
   distrustUndecided: `
   update undecided set uncertain = 1 where event_seq in (select event_seq from undecided where uncertain = 0 limit $1)`,
   /**
-   * By the index of what waits, which begins with the lane; the others of a digest by their carrier. Without `or`, for
-   * which PostgreSQL reads the whole table.
+   * By the index of pending deliveries, which begins with the lane. `union`, as PostgreSQL reads the whole table for
+   * `or`.
    */
   distrust: `
   with waiting as (select d.seq from deliveries d where ${waits} and d.lane >= '' and (d.due_at <= $1 or d.attempts > 0)),
@@ -150,7 +153,7 @@ export const sql = {
     limit $2)`,
 };
 
-/** What a transaction adds to the counts. In one order, so that no two wait for each other. `uses`: of configs. */
+/** What a transaction adds to the counts, always in the same order to avoid deadlocks. `uses`: by config. */
 export function tallied(tallies: Tallies) {
   const { counts, uses, hours, tried } = tallies.drain();
   const statements: Statement[] = [
@@ -161,7 +164,7 @@ export function tallied(tallies: Tallies) {
   return { statements, uses };
 }
 
-/** At the end of a transaction: what it changed in the counts. */
+/** Writes what a transaction adds to the counts, at its end. Throws where a config was never saved. */
 export function* writeTallies(tallies: Tallies): Operation<void> {
   const { statements, uses } = tallied(tallies);
   for (const { sql: text, values } of statements) yield* run(text, ...values);
@@ -171,14 +174,14 @@ export function* writeTallies(tallies: Tallies): Operation<void> {
 }
 
 /**
- * Stores the part of a config that deliveries need. Storing it again only renews `savedAt`. To be called before the first
- * `accept` or `replay` with it, which would fail otherwise.
+ * Stores the part of a config that deliveries need. Storing it again only renews `savedAt`. Without it, `accept` and `replay`
+ * by the config fail.
  */
 export function saveConfig({ id, source, savedAt }: SavedConfig): Operation<number> {
   return run(sql.saveConfig, id, JSON.stringify(source), savedAt);
 }
 
-/** Of a command, whose deliveries are by it: the config in force stays the latest one, since when it was saved. */
+/** Stores the config of a command, for the deliveries that it makes. The config in force stays the latest one. */
 export function* keepConfig({ id, source, savedAt }: SavedConfig): Operation<void> {
   const latest = yield* get(sql.latestConfig);
   if (latest?.id === id) return;
@@ -190,7 +193,7 @@ export function* config(id: string): Operation<Json | null> {
   return row ? (JSON.parse(row.source) as Json) : null;
 }
 
-/** The config that was in force last, or is. Without one, that of the last command. */
+/** The config that is, or was last, in force; else that of the last command. */
 export function* latestConfig(): Operation<SavedConfig | null> {
   const row = yield* get(sql.latestConfig);
   return row ? { ...row, source: JSON.parse(row.source) as Json } : null;
@@ -199,9 +202,8 @@ export function* latestConfig(): Operation<SavedConfig | null> {
 const oldest: PruneMark = { of: 'events', at: Number.MIN_SAFE_INTEGER, seq: 0 };
 
 /**
- * Looks at the next `limit` events or notices, oldest first. Deletes those whose deliveries were all delivered or discarded
- * before `before`, or that have no deliveries and arrived before it. If a digest loses its carrier, its last remaining
- * delivery becomes the carrier.
+ * Makes a step of retention: looks at the next `limit` events or notices that came before `before`, oldest first, and deletes
+ * those whose deliveries were all delivered or discarded before `before`.
  */
 export function* prune(tallies: Tallies, { before, limit, after = oldest }: Prune): Operation<PruneResult> {
   // Two replicas that delete the same would both subtract it from the counts.
@@ -220,10 +222,12 @@ export function* prune(tallies: Tallies, { before, limit, after = oldest }: Prun
   return { count: over.length, after: isMore ? { of: after.of, at: last.at, seq: last.seq } : nextKind };
 }
 
-/** With all that belongs to it. Digests stay complete for their remaining events. */
+/**
+ * Deletes an event with all that belongs to it. A digest that loses its carrier keeps its message and attempts: its last
+ * remaining delivery becomes the carrier.
+ */
 export function* eraseEvent(tallies: Tallies, event: Omit<OldRow, 'at' | 'over'>): Operation<void> {
-  // The last of them becomes the carrier: it is likely to stay longest, so a digest's rows are rewritten once, and not for
-  // each deleted event.
+  // The last one is likely to stay longest, so the rows of a digest are rewritten once, and not for each deleted event.
   for (const { carrier, heir } of yield* all(sql.carriedForOthers, event.seq)) {
     yield* run(sql.inheritMessage, carrier, heir);
     yield* run(sql.inheritAttempts, carrier, heir);
@@ -234,7 +238,7 @@ export function* eraseEvent(tallies: Tallies, event: Omit<OldRow, 'at' | 'over'>
   yield* run(sql.deleteEvent, event.seq);
 }
 
-/** Subtracts an event's or notice's deliveries, and its use of a config, from the counts. */
+/** Deletes the deliveries of an event or notice, and takes them and its use of a config off the counts. */
 function* forget(
   tallies: Tallies,
   { seq, config_id: configId }: Pick<OldRow, 'seq' | 'config_id'>,
@@ -248,11 +252,11 @@ function* forget(
 }
 
 /**
- * At the end of a round: deletes unused configs saved before `before`, except those in `keep`, and those of replicas that are
- * alive; and from the audit, what was before `before` and has nothing left that it is about.
+ * Ends a round of retention: deletes what is older than `before` and serves nothing any more. Those are audit lines about
+ * nothing that is left, pauses, hourly counts, and unused configs, except those in `keep` and those of live replicas.
  */
 export function* endRound(before: number, keep: ReadonlySet<string>, shared: boolean): Operation<void> {
-  // A replica may use its config although no event has referred to it for long.
+  // A replica may use its config although no event refers to it any more.
   const ofReplicas = shared ? (yield* all(sql.configsOfReplicas)).map(({ id }) => id) : [];
   for (const { id } of yield* all(sql.unusedConfigs, before))
     if (!keep.has(id) && !ofReplicas.includes(id)) yield* run(sql.deleteConfig, id, before);
@@ -261,7 +265,7 @@ export function* endRound(before: number, keep: ReadonlySet<string>, shared: boo
   yield* run(sql.pruneHours, Math.floor(before / 3_600_000));
 }
 
-/** Null if none was stored and there is no event. */
+/** Null in a store that was never served. */
 export function* signOfLife(): Operation<SignOfLife | null> {
   const row = yield* get(sql.life);
   if (!row) return null;
@@ -274,10 +278,10 @@ export function* keepSignOfLife({ seenAt, doubt }: SignOfLife): Operation<void> 
 }
 
 /**
- * To be called before anything is delivered. Where the store is not where it was last served, it was restored or moved, and
- * what was due by `now` may have been sent from where it was: it becomes uncertain. Returns how many did; null
- * where the store is in its old place, or was never served. Where there are `most`, it has to be called again: the place is not
- * kept before all are marked.
+ * Call this before anything is delivered. If the store is not in the place where it was last served, it was restored or
+ * moved, and what was due by `now` may have been sent from there: it becomes uncertain. Returns for how many deliveries, at
+ * most `most`; null if the store is in its old place, or was never served. If it returns `most`, call it again: the new place
+ * is kept only when all are marked.
  */
 export function* settleIn(
   { isAt, next }: { isAt: (place: string) => boolean; next: () => string },
@@ -286,46 +290,48 @@ export function* settleIn(
 ): Operation<number | null> {
   const last = yield* get(sql.home);
   const isHome = last === undefined || isAt(last.place);
-  // The clock here may be behind that of the server before.
+  // The clock of the machine before may have been ahead of this one.
   const seenAt = (yield* signOfLife())?.seenAt ?? now;
   const count = isHome ? null : yield* distrust(Math.max(now, seenAt), most);
   if (count !== most && last?.place !== next()) yield* run(sql.keepHome, next());
   return count;
 }
 
-/** At the end of serving, so that a copy that was made meanwhile and is written over the store's file is known as one. */
+/**
+ * Keeps where the store is. Its mark changes each time, so that an older copy written over the store's file is noticed.
+ */
 export function* keepHome(next: () => string): Operation<void> {
   yield* run(sql.keepHome, next());
 }
 
-/** In a copy: wherever it is served, the store was last served elsewhere. */
+/** Marks a copy of the store, so that wherever it is served, it counts as moved. */
 export function* leaveHome(): Operation<void> {
   yield* run(sql.keepHome, 'a copy');
 }
 
 /**
- * What was due by then and has not ended may have been sent although the store does not know it, and so may what was
- * tried before, as a person may have pulled it in: each tool is asked before it is sent, as after a crash, also where a
- * person had replayed it. What is dead or held may have been. An undecided event may have been decided, under the ids that
- * its deliveries will have. Returns how many there were.
+ * Marks as uncertain what may have been sent without this store knowing: pending deliveries that were due by `dueBy` or were
+ * tried before (a person may have pulled them in), also replayed ones, and dead and held ones. The tool is asked before they
+ * are sent, as after a crash. Undecided events are marked, too: they may have been decided, with the same delivery ids.
+ * Returns how many were marked, at most `most`.
  */
 function* distrust(dueBy: number, most: number): Operation<number> {
-  // First, so that what is decided meanwhile is among the deliveries.
+  // These first, so that what is decided meanwhile is found among the deliveries.
   const undecided = yield* run(sql.distrustUndecided, most);
   return undecided + (yield* run(sql.distrust, dueBy, most - undecided));
 }
 
-/** An encrypted refresh token; null where none is kept under this id. */
+/** A token's `sealed` text; null if none is kept under this id. */
 export function* token(id: string): Operation<string | null> {
   return (yield* get(sql.token, id))?.sealed ?? null;
 }
 
-/** In place of the one before. */
+/** Keeps a token in place of the one before. */
 export function* keepToken({ id, sealed, keptAt }: KeptToken): Operation<void> {
   yield* run(sql.keepToken, id, sealed, keptAt);
 }
 
-/** Writes nothing that anybody reads. */
+/** Writes something that nobody reads, to find out whether the store can be written. */
 export function* writeProbe(): Operation<void> {
   yield* run(sql.writeProbe);
 }

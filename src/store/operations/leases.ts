@@ -2,8 +2,8 @@ import { settleIn } from './housekeeping.ts';
 import { all, get, lock, query, run, type Operation } from '../operation.ts';
 
 /**
- * Who of several replicas does what. A lease runs by the database's clock. Its epoch counts how often it was taken, so that
- * a replica that stood still cannot go on with one that was taken over.
+ * A replica's right to do something, as to carry out the deliveries of a sink. It runs by the database's clock. Its epoch
+ * counts how often it was taken, so that a replica that stood still cannot go on with a lease that another one has taken.
  */
 export interface Lease {
   readonly name: string;
@@ -14,63 +14,63 @@ export interface Lease {
 export interface LeaseRequest {
   readonly replica: string;
   readonly configId: string;
-  /** What the replica can do by its config. */
+  /** The leases that the replica's config has work for. */
   readonly names: readonly string[];
-  /** What has to be done although it is not in this replica's config. */
+  /** Leases with waiting work that are not in the replica's config. */
   readonly extra: readonly string[];
-  /** Of these, what this replica takes if no replica has it in its config. */
+  /** Those of `extra` that the replica takes if they are in no replica's config. */
   readonly orphans: readonly string[];
-  /** False: it only renews what it has. */
+  /** Whether the replica takes free leases, or only renews its own. */
   readonly takes: boolean;
-  /** For how long the leases run (ms). Without a sign for so long, a replica is taken for ended. */
+  /** How long a lease runs (ms). A replica that gives no sign for so long counts as ended. */
   readonly forMs: number;
-  /** How long (ms) a tool may be at work on what was begun with a lease. */
+  /** How long a tool may work on what was begun with a lease (ms). */
   readonly quietMs?: (name: string) => number;
 }
 
 export interface LeaseState {
   /** The epochs of the leases that the replica holds, by name. */
   readonly held: ReadonlyMap<string, number>;
-  /** What it should give back when it is idle, because other replicas have less. */
+  /** The leases to give back once they are idle, because other replicas have fewer. */
   readonly surplus: readonly string[];
-  /** Of `extra`, what no replica has in its config, and no other holds. */
+  /** Those of `extra` that are in no replica's config and that no other replica holds. */
   readonly unknown: readonly string[];
-  /** The replicas that are alive, this one among them. */
+  /** The live replicas, with this one. */
   readonly replicas: readonly { readonly id: string; readonly configId: string }[];
-  /** The database has its config. A standby that took over, or a restored dump, may lack it. */
+  /** Whether the database has the replica's config. A standby that took over, or a restored dump, may lack it. */
   readonly isConfigKept: boolean;
-  /** What the database's clock says (ms). */
+  /** The time by the database's clock (ms). */
   readonly now: number;
-  /** See `settleIn`. Where the database is in another place, all leases have ended. */
+  /** What `settleIn` returned. If it is not null, the database is in another place, and all leases have ended. */
   readonly distrusted: number | null;
 }
 
-/** What a process that serves the store says of itself every few seconds, so that whoever reads the store knows. */
+/** What a process that serves the store says of itself every few seconds. */
 export interface ReplicaState {
   readonly id: string;
-  /** By its clock (ms). */
+  /** By its own clock (ms). */
   readonly saidAt: number;
-  /** It was stopped, and did not die. */
+  /** Whether it was stopped; false for one that runs or died. */
   readonly stopped: boolean;
   readonly config: {
     readonly id: string;
     readonly file: string;
     /** When it was loaded (ms). */
     readonly since: number;
-    /** Null if the file is in force as it is, and nothing is wrong with it; see RefusedConfig. */
+    /** What is wrong with the file as it is now, if anything; see RefusedConfig. */
     readonly refused: {
       readonly since: number;
       readonly problem: string;
       readonly others: number;
       readonly isInForce?: boolean;
     } | null;
-    /** The changed keys that take effect at the next start. */
+    /** The changed keys that need a restart. */
     readonly waiting: readonly string[];
-    /** Why nobody is let in on the admin port. */
+    /** Why nobody can log in on the admin port. */
     readonly closed?: string | null;
   };
   readonly sinks: readonly { readonly name: string; readonly connector: string }[];
-  /** The sinks whose changed secrets do not work. */
+  /** The sinks whose new secrets do not work. */
   readonly secretFaults?: readonly {
     readonly sink: string;
     readonly since: number;
@@ -78,7 +78,7 @@ export interface ReplicaState {
   }[];
 }
 
-/** Milliseconds by PostgreSQL's clock, which all replicas share. */
+/** The time in milliseconds by PostgreSQL's clock, which all replicas share. */
 export const now = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 interface LeaseRow {
@@ -88,21 +88,21 @@ interface LeaseRow {
   readonly live: number;
 }
 
-/** Which server it is. See `placeOf`. */
+/** Which server and database this is. See `placeOf`. */
 const ownPlace = `nullif(current_setting('candidate_connector.place', true), '')`;
 
-/** On another server than the one before, nobody holds anything until the next renewal. */
+/** Finds a lease if it is held. After a promotion or restore, nothing is held until the next renewal. */
 const isHeld = (strength: string) =>
   query<{ readonly name: string }>(`
     select name from leases where name = $1 and holder = $2 and epoch = $3
       and not exists (select 1 from home where place <> ${ownPlace}) for ${strength}`);
 
-/** Only PostgreSQL has these tables: nobody else may serve a SQLite file meanwhile. */
+/** Only PostgreSQL has these tables: a SQLite file is served by one process. */
 const sql = {
   keepReplica: `
     insert into copies (id, config_id, names, until) values ($1, $2, $3, ${now} + $4)
     on conflict (id) do update set config_id = $2, names = $3, until = ${now} + $4`,
-  /** $1: how long a sign counts. One from much later is by the clock of another server. */
+  /** $1: how long a sign counts. A sign from far in the future was given by another server's clock. */
   forgetEndedReplicas: `delete from copies where until <= ${now} or until > ${now} + 2 * $1`,
   forgetReplica: `delete from copies where id = $1`,
   replicas: query<{
@@ -121,7 +121,7 @@ const sql = {
     insert into leases (name, holder, epoch, until) values ($1, $2, 1, ${now} + $3)
     on conflict (name) do update set holder = $2, epoch = leases.epoch + 1, until = ${now} + $3 returning epoch`),
   release: `update leases set holder = '', until = 0 where name = $1 and holder = $2 and epoch = $3`,
-  /** `until`: of the last sign of a replica, by the clock of its time. */
+  /** `until`: that of the last sign of a replica, by the clock of the server at that time. */
   place: query<{ readonly place: string | null; readonly at: number; readonly until: number | null }>(
     `select ${ownPlace} as place, ${now} as at, max(until) as until from copies`,
   ),
@@ -132,13 +132,13 @@ const sql = {
       where leases.until <= ${now} returning epoch`),
   endTurn: `update leases set holder = '', until = 0 where name = $1 and holder = $2`,
   releaseAll: `update leases set holder = '', until = 0 where holder = $1`,
-  /** Whoever wants to take it waits for the end of this transaction. */
+  /** Keeps others from taking the lease until the end of this transaction. */
   isHeld: isHeld('share'),
-  /** Waits for the end of claims, too: the commit of one may go on long after its connection was lost. */
+  /** Also waits for claims with the lease: the commit of one may go on long after its connection was lost. */
   isUnused: isHeld('update'),
 };
 
-/** How the states of replicas are kept, on either database. */
+/** Statements for the states of replicas, for either database. */
 export const stateSql = {
   keepReplicaState: `
   insert into copy_states (id, said_at, state) values ($1, $2, $3)
@@ -148,13 +148,14 @@ export const stateSql = {
 };
 
 /**
- * Says that the replica is alive, renews all leases that it holds, and takes what nobody holds, up to its share. One replica after the other decides, so that each sees what the others have.
+ * Gives a sign of life, renews the replica's leases, and takes free ones up to its share. Replicas do this one after the
+ * other, so that each sees what the others have.
  */
 export function* renew(asked: LeaseRequest): Operation<LeaseState> {
   const { replica, configId, names, extra, orphans, takes, forMs, quietMs } = asked;
   yield* lock('leases');
   const { place, at, until } = (yield* get(sql.place))!;
-  // The clock here may be behind that of the server before.
+  // The clock of the server before may have been ahead of this one.
   const lastAt = Math.max(at, (until ?? 0) - forMs + signEveryMs);
   const distrusted =
     place === null
@@ -164,8 +165,8 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
           lastAt + clocksDifferMs,
           distrustedAtOnce,
         );
-  // A standby that was promoted, or a restored store, may lack the last commits. So every lease ends, and is taken anew once
-  // the tools are done with what was begun before.
+  // A promoted standby, or a restored store, may lack the last commits. So every lease ends, and can be taken again
+  // once the tools are done with what was begun before.
   const ended = distrusted === null ? [] : yield* all(sql.leases);
   for (const { name } of ended) yield* run(sql.end, name, Math.max(forMs, quietMs?.(name) ?? 0));
   yield* run(sql.forgetEndedReplicas, forMs);
@@ -179,7 +180,7 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
     leases.filter(({ holder }) => holder === replica).map(({ name, epoch }) => [name, epoch] as const),
   );
   yield* run(sql.renewAll, replica, forMs);
-  // What ran out and nobody took over stays this replica's: it may be in use.
+  // A lease that ran out and that nobody took stays this replica's: it may be in use.
   const inForce = leases.filter(({ holder, live }) => live === 1 || holder === replica);
   const holders = new Map(inForce.map(({ name, holder }) => [name, holder]));
   const shares = share(replicas, holders);
@@ -201,16 +202,19 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
   };
 }
 
-/** Replicas' clocks, by which something may have been decided and due since the promotion, are nearer to the database's. */
+/** The clocks of replicas, which due times may be by, differ less than this from the database's. */
 const clocksDifferMs = 1000;
 /** How often a replica says that it is alive. */
 const signEveryMs = 1000;
-/** A second of work. Meanwhile nobody claims, and the next renewals see to the rest. */
+/**
+ * How many deliveries are marked at once: a second of work, in which nobody can claim. The next renewals do the rest.
+ */
 const distrustedAtOnce = 10_000;
 
 /**
- * Which replica should hold each name: of those that have it in their config, the one with the fewest; where several have as
- * few, its holder. All replicas come to the same result, and it stays when all names have gone where they should.
+ * Which replica should hold each lease: of those that have it in their config, the one with the fewest leases; among several
+ * of these, its holder. All replicas come to the same result, which no longer changes once all leases are where they should
+ * be.
  */
 function share(
   replicas: readonly { readonly id: string; readonly names: readonly string[] }[],
@@ -221,7 +225,7 @@ function share(
   const ableTo = new Map<string, string[]>();
   for (const { id, names } of replicas)
     for (const name of names) ableTo.set(name, [...(ableTo.get(name) ?? []), id]);
-  // What only a few can do is given out first. In the order of names, as each replica has them in another one.
+  // Leases that only a few replicas can hold go first. Then by name, so that every replica goes by the same order.
   const inOrder = [...ableTo].toSorted(([a, x], [b, y]) => x.length - y.length || (a < b ? -1 : 1));
   for (const [name, able] of inOrder) {
     const least = Math.min(...able.map((id) => counts.get(id)!));
@@ -233,20 +237,23 @@ function share(
   return shares;
 }
 
-/** Gives a lease back, if the replica still holds it. */
+/** Gives a lease back if the replica still holds it. */
 export function* release({ name, replica, epoch }: Lease): Operation<void> {
   yield* lock('leases');
   yield* run(sql.release, name, replica, epoch);
 }
 
-/** Gives back all, at the end of a replica. */
+/** Gives back all leases of a replica that ends. */
 export function* leave(replica: string): Operation<void> {
   yield* lock('leases');
   yield* run(sql.releaseAll, replica);
   yield* run(sql.forgetReplica, replica);
 }
 
-/** What one process may do at a time, for so long (ms); nobody renews it. Returns whether it is this holder's turn. */
+/**
+ * Takes a lease that is not renewed, for `forMs`, if it is free: for work of one process at a time. Returns whether it
+ * did.
+ */
 export function* takeTurn(name: string, holder: string, forMs: number): Operation<boolean> {
   return (yield* get(sql.takeTurn, name, holder, forMs)) !== undefined;
 }
@@ -255,31 +262,33 @@ export function* endTurn(name: string, holder: string): Operation<void> {
   yield* run(sql.endTurn, name, holder);
 }
 
-/** The replicas that serve the store. */
+/** The ids of the replicas that serve the store. */
 export function* liveReplicas(): Operation<string[]> {
   return (yield* all(sql.liveReplicas)).map(({ id }) => id);
 }
 
-/** Whether nobody has taken over this lease; it stays so until the end of the transaction. */
+/** Whether the replica holds the lease; if so, it keeps it until the end of the transaction. */
 export function* holds({ name, replica, epoch }: Lease): Operation<boolean> {
   return (yield* get(sql.isHeld, name, replica, epoch)) !== undefined;
 }
 
-/** The same, and no claim with it is under way. */
+/** As `holds`; if so, no claim with the lease is under way either. */
 export function* holdsAlone({ name, replica, epoch }: Lease): Operation<boolean> {
   return (yield* get(sql.isUnused, name, replica, epoch)) !== undefined;
 }
 
-/** Those of ended replicas tell when the last one was there. */
+/** The states of ended replicas are kept for so long: they tell when the last one was there. */
 const keptForMs = 86_400_000;
 
-/** Replaces what the replica said before. Where only one process may serve the store, also what others said. */
+/**
+ * Keeps what a replica says of itself, in place of what it said before; in SQLite, in place of what any process said.
+ */
 export function* keepReplicaState(state: ReplicaState, shared: boolean): Operation<void> {
   yield* run(stateSql.keepReplicaState, state.id, state.saidAt, JSON.stringify(state));
   yield* run(stateSql.forgetOthers, state.id, shared ? state.saidAt - keptForMs : Number.MAX_SAFE_INTEGER);
 }
 
-/** What the replicas said last, newest first; those that ended among them. */
+/** Lists what each replica said last, newest first, with those that ended in the last day. */
 export function* replicaStates(): Operation<ReplicaState[]> {
   return (yield* all(stateSql.replicaStates)).map(({ state }) => JSON.parse(state) as ReplicaState);
 }

@@ -37,7 +37,7 @@ export interface EventStory {
   /** False while it waits for look-ups, or for an earlier event of its candidate. */
   readonly decided: boolean;
   readonly deliveries: readonly Delivery[];
-  /** What was asked about it, before it was decided and later by hand. */
+  /** Its look-ups: those before it was decided, and later ones that people asked for. */
   readonly lookups: readonly Delivery[];
 }
 
@@ -48,9 +48,9 @@ export interface EventDetail extends Omit<EventStory, 'duplicates' | 'deliveries
   readonly lookups: readonly DeliveryStory[];
 }
 
-/** In a digest, the message and the attempts are the carrier's. */
+/** A delivery with its attempts. In a digest, the message and the attempts are the carrier's. */
 export interface DeliveryStory extends Delivery {
-  /** What was sent last, with secrets masked. Null before the first attempt ended. */
+  /** The last message, with secrets masked. Null before the first attempt ended. */
   readonly message: Json | null;
   readonly history: readonly Attempt[];
 }
@@ -58,7 +58,7 @@ export interface DeliveryStory extends Delivery {
 export interface NoticeFilter {
   /** Raised at or after (ms). */
   readonly since?: number;
-  /** Only notices after this one in the list, as for events. */
+  /** The id of a notice: only those after it in the list. */
   readonly after?: string;
   /** Default: 100. */
   readonly limit?: number;
@@ -76,20 +76,20 @@ export interface NoticeDetail extends Omit<NoticeStory, 'deliveries'> {
 
 export interface DeliveryFilter {
   readonly states: readonly DeliveryState[];
-  /** Look-ups, too. */
+  /** Whether to include look-ups. */
   readonly lookups?: true;
   readonly sink?: string | undefined;
-  /** Only dead ones of events, with this cause as `deadSince` has it. */
+  /** Only deliveries of events that are dead for this cause; see StuckCount. */
   readonly cause?: string | undefined;
   /** Created at or after (ms). */
   readonly since?: number | undefined;
-  /** Only deliveries after this one in the list. For paging: the last one of the page before. */
+  /** The id of a delivery, the last of the page before: only those after it in the list. */
   readonly after?: string;
   /** Default: 1000. */
   readonly limit?: number;
 }
 
-/** An attempt at a delivery to a sink, and what it was for. */
+/** An attempt at a delivery for an event, and what the event is about. */
 export interface SinkAttempt extends Attempt {
   readonly eventId: string;
   readonly candidateId: string;
@@ -102,17 +102,17 @@ interface SubjectRow {
   readonly configId: string;
 }
 
-/** What a list of events may be narrowed to: a text with `?` for each of its values. */
+/** A condition of a `where`: SQL with a `?` for each of its values. */
 export interface Condition {
   readonly text: string;
   readonly values: readonly Value[];
 }
 
-/** None where the value is not given. */
+/** A condition on one value; none if the value is not given. */
 export const given = (text: string, value: Value | undefined): Condition[] =>
   value === undefined || value === null ? [] : [{ text, values: [value] }];
 
-/** With the values numbered in their order, after the first ones. */
+/** Joins conditions into a `where`, their values numbered after the `first` ones. Returns it with all values. */
 export function joined(
   conditions: readonly Condition[],
   ...first: Value[]
@@ -126,13 +126,13 @@ type ListedRow = RowOf<Event> & SubjectRow & { readonly duplicates: number; read
 
 const undecided = '(select count(*) from undecided u where u.event_seq = e.seq) as undecided';
 
-/** What is sent, and what is asked. */
+/** Splits an event's deliveries into those that send messages and those that are look-ups. */
 function partsOf<Made extends Delivery>(made: readonly Made[]) {
   const isAsked = ({ connector }: Delivery) => connector === lookupConnector;
   return { deliveries: made.filter((one) => !isAsked(one)), lookups: made.filter(isAsked) };
 }
 
-/** $1: how many. Newest first. */
+/** Selects events, newest first. $1: how many. */
 export const eventsWhere = (where: string): Query<ListedRow> =>
   query(`
   select ${ofEvent.columns}, e.seq, e.config_id as "configId",
@@ -144,8 +144,9 @@ type DeliveryRow = RowOf<Delivery> & { readonly seq: number };
 const deliveryColumns = `${ofDelivery.columns}, d.seq`;
 
 /**
- * $1 sink and $2 since may be null; $3: only those after this seq; with a cause, that is $5. Few deliveries are pending, and
- * they have their own index. The plus makes SQLite use it instead of reading all deliveries in order.
+ * Selects deliveries in a state, oldest first. $1: sink or null, $2: since or null, $3: only those after this seq, $4: how
+ * many, $5: the cause, if there is one. The plus makes SQLite use the index of pending deliveries, which are few, instead of
+ * reading all deliveries in order.
  */
 export function deliveriesIn(state: DeliveryState, cause = false, lookups = false): Query<DeliveryRow> {
   const seq = state === 'pending' ? '+d.seq' : 'd.seq';
@@ -161,7 +162,10 @@ export function deliveriesIn(state: DeliveryState, cause = false, lookups = fals
 const selectNotices = `select ${ofNotice.columns}, n.seq, n.config_id as "configId" from notices n`;
 type NoticeRow = RowOf<RaisedNotice> & SubjectRow;
 
-/** Of the newest deliveries of events, and of those of the sink that were tried and wait. No index serves the first. */
+/**
+ * The seqs of deliveries of the sink $1 that were attempted: among the newest $3 of all events, as no index serves them, and
+ * $2 of those that wait.
+ */
 const triedSeqs = `
   select seq from (
     select * from (select d.seq, d.sink, d.attempts, d.carrier from deliveries d where ${ofEvents}
@@ -203,7 +207,7 @@ export const sql = {
   lookupsOf: query<RowOf<Delivery>>(`
   select ${ofDelivery.columns} from ${deliveriesTable}
   where d.seq ${of('(select seq from events where id = $1)')} and ${isLookup} order by d.seq`),
-  /** $1: the sink; $4: how many. In a digest, those of the carrier. */
+  /** The attempts of the sink $1. $4: how many. A digest counts once. */
   attemptsOfSink: query<RowOf<Attempt> & Omit<SinkAttempt, keyof Attempt>>(`
   select ${attempts.columns}, e.id as "eventId", e.candidate_id as "candidateId",
     e.candidate_numerical_id as "candidateNumericalId", d.state
@@ -222,7 +226,7 @@ const defaultStories = 100;
 const defaultDeliveries = 1000;
 const maxDuplicates = 1000;
 
-/** Events with their deliveries, newest first. */
+/** Reads the events that meet these conditions, with their deliveries, newest first. */
 export function* storiesWhere(conditions: readonly Condition[], limit: number): Operation<EventStory[]> {
   const [where, values] = joined(conditions, limit);
   const rows = yield* all(eventsWhere(where), ...values);
@@ -267,7 +271,7 @@ export function* notice(id: string): Operation<NoticeDetail | null> {
   return { notice: ofNotice.read(row), configId: row.configId, deliveries: yield* stories(row.seq) };
 }
 
-/** Of all deliveries of the event or notice with this seq. */
+/** Reads all deliveries of the event or notice with this seq. */
 function* stories(subject: number): Operation<DeliveryStory[]> {
   const made = yield* all(sql.attemptsOf, subject);
   return (yield* all(sql.storiesOf, subject)).map((row) =>
@@ -278,7 +282,7 @@ function* stories(subject: number): Operation<DeliveryStory[]> {
   );
 }
 
-/** What was asked about each of these events, in their order. */
+/** Reads the look-ups of each of these events, in their order. */
 export function* lookupsOf(eventIds: readonly string[]): Operation<Delivery[][]> {
   const rows = yield* together(eventIds.map((id) => all(sql.lookupsOf, id)));
   return rows.map((asked) => asked.map(ofDelivery.read));
@@ -290,10 +294,10 @@ export function* delivery(id: string): Operation<Delivery | null> {
   return row ? ofDelivery.read(row) : null;
 }
 
-/** Deliveries in these states, oldest first. Those of notices come last. */
+/** Lists deliveries in these states, oldest first; those of notices come last. */
 export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
   const { sink = null, since = null, limit = defaultDeliveries, cause } = filter;
-  // Nothing comes after a deleted delivery.
+  // Nothing comes after a delivery that was deleted meanwhile.
   const after =
     filter.after === undefined ? 0 : ((yield* find(filter.after))?.seq ?? Number.MAX_SAFE_INTEGER);
   // One query for each state, because most states have their own index.
@@ -312,7 +316,7 @@ export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
     .map(ofDelivery.read);
 }
 
-/** What is dead or held of notices, oldest first. It is little: a cause is told once an hour. */
+/** Lists the dead and held deliveries of notices, oldest first. They are few: a cause is told at most once an hour. */
 export function* stuckNotices(): Operation<{ readonly delivery: Delivery; readonly notice: RaisedNotice }[]> {
   return (yield* all(sql.stuckNotices)).map((row) => ({
     delivery: ofDelivery.read(row),
@@ -320,7 +324,10 @@ export function* stuckNotices(): Operation<{ readonly delivery: Delivery; readon
   }));
 }
 
-/** The last attempts at messages for events, newest first: at its newest deliveries, and at those that wait. */
+/**
+ * Lists the last attempts of a sink at messages for events, newest first: of its newest deliveries and of those that
+ * wait.
+ */
 export function* attemptsOfSink(sink: string, limit: number): Operation<SinkAttempt[]> {
   const rows = yield* all(sql.attemptsOfSink, sink, mostTried, lookedThrough, limit);
   return rows.map((row) => {
@@ -329,7 +336,7 @@ export function* attemptsOfSink(sink: string, limit: number): Operation<SinkAtte
   });
 }
 
-/** The newest notice of each alert of these and sink, unless it says that the trouble is over. */
+/** Finds the newest notice of each of these alerts and each sink, unless it says that the trouble is over. */
 export function* openTroubles(alerts: readonly AlertKind[]): Operation<RaisedNotice[]> {
   return (yield* all(sql.openTroubles(alerts), ...alerts)).map(ofNotice.read);
 }

@@ -33,28 +33,28 @@ import {
 } from '../rows.ts';
 import { patternsOf } from './searching.ts';
 
+/** An event that came, and what today's config makes of it. */
 export interface Arrival {
-  /** Its id is used unless it is a duplicate. */
+  /** Stored under its id, unless it is a duplicate. */
   readonly event: Event;
   readonly configId: string;
   readonly deliveries: readonly PlannedDelivery[];
   /**
-   * Which of them, or of its look-ups if it has any, are claimed with it: their intent to send is on disk with the event.
-   * Default: none.
+   * For each delivery, or each look-up if the event has any: how to claim it in the same commit, or null. Default: claim none.
    */
   readonly begins?: readonly (Begin | null)[] | undefined;
   readonly windowMs: number;
-  /** Only where the config has look-ups. */
+  /** Absent if the config has no look-ups. */
   readonly lookups?: Lookups | undefined;
-  /** A person takes it in. The audit gets a line with its deliveries; one that is a duplicate leaves nothing. */
+  /** The person who takes it in, for the audit. A duplicate is then not counted on its event. */
   readonly byHand?: { readonly action: ChangeKind; readonly by: By } | undefined;
 }
 
 /** A delivery that is claimed by the transaction that stores it. */
 export interface Begin {
-  /** As ClaimQuery.now. */
+  /** As in ClaimQuery. */
   readonly now: number;
-  /** It is not begun if another replica has taken it over. */
+  /** The delivery is not claimed if another replica has taken over this lease. */
   readonly lease?: Lease;
 }
 
@@ -66,21 +66,20 @@ export interface NoticeArrival {
 }
 
 export interface Acceptance {
-  /** For a duplicate, the id of the first event. */
+  /** For a duplicate, the id of the event that it repeats. */
   readonly eventId: string;
-  /** It is decided later: `Arrival.deliveries` were not stored. */
+  /** The event is decided later: its look-ups were stored, and not its deliveries. */
   readonly undecided?: true;
   readonly duplicate: boolean;
   /**
-   * The event is new, but its correlation id was recently used for another content (among the last thousands of
-   * arrivals). A sign of a bug at the sender.
+   * The event is new, but among the last thousands of arrivals its correlation id came with another content: a sign of a bug
+   * at the sender.
    */
   readonly correlationReused: boolean;
 }
 
-/** Of an event that was accepted. */
 export interface AcceptedArrival extends Acceptance {
-  /** For each delivery; null where it was not begun. Empty where none was. */
+  /** The claims, by place as in `Arrival.begins`; null for what was not claimed. */
   readonly claims: readonly (Claim | null)[];
 }
 
@@ -89,15 +88,15 @@ export interface KeptRequest extends RejectedRequest {
 }
 
 export interface RejectedFilter {
-  /** Only requests after the one with this seq in the list, as for events. */
+  /** The seq of a request: only those after it in the list. */
   readonly after?: number;
   /** Default: 100. */
   readonly limit?: number;
-  /** Only those whose bodies may name the candidate that somebody means by this. */
+  /** A candidate's id, number or beginning of an id: only requests whose bodies may name such a candidate. */
   readonly about?: string;
 }
 
-/** What an event says. */
+/** What an event says: two events with the same content are one, or duplicates. */
 export type Content = Pick<CandidateEvent, 'candidateId' | 'testId' | 'status'>;
 
 interface StoredEvent {
@@ -118,7 +117,7 @@ export const sql = {
   followed: query<object>(`
   select 1 from events where candidate_key = $1 and candidate_id = $2 and test_id = $3 and status <> $4
     and received_at > $5 limit 1`),
-  /** The event of this content with the correlation id, or whose duplicate had it. */
+  /** The event of this content that came with the correlation id, or whose duplicate did. */
   eventOfCorrelation: query<StoredEvent>(`
   select seq, id from events where seq = $1 and correlation_id = $2
   union all
@@ -127,7 +126,7 @@ export const sql = {
   newestCorrelations: query<Pick<Event, 'correlationId' | keyof CandidateEvent>>(`
   select correlation_id as "correlationId", candidate_id as "candidateId", test_id as "testId", status
   from events order by seq desc limit $1`),
-  /** Without a `content`: unless there is an event of this content. */
+  /** Inserts nothing if `content` is null and there is an event of this content. */
   insertEvent: insertInto(
     'events',
     { candidate_key: 'bigint', content: 'bigint', config_id: 'text', ...ofEvent.types },
@@ -150,7 +149,7 @@ export const sql = {
   }),
   /** The number that people know the candidate by may come with a repeat alone. */
   learnNumber: `update events set candidate_numerical_id = $2 where seq = $1 and candidate_numerical_id is null`,
-  /** Not later than $2 and later than $3. */
+  /** A notice of the cause $1, raised after $3 and up to $2. */
   noticeWithin: query<{ readonly seq: number }>(`
   select seq from notices where cause = $1 and raised_at <= $2 and raised_at > $3 limit 1`),
   insertNotice: `
@@ -168,16 +167,15 @@ export const sql = {
 };
 
 const recentCorrelations = 10_000;
-/** Fewer than are remembered later, because reading them delays the first event after a start. */
+/** Fewer than are remembered while it runs, because reading them delays the first event after a start. */
 const loadedCorrelations = 1000;
 
 /**
- * Stores the event with its deliveries, or counts it as a duplicate of an earlier one. The same content (candidateId,
- * testId, status) under the same correlation id is a duplicate at any time, even if only a duplicate had that id. The same
- * content under another correlation id, or none, is a duplicate within `windowMs` of the last event with that content. The
- * event, its entry in the idempotency index and its deliveries are written in one transaction. Where it has look-ups, or waits
- * for an earlier event, these take the place of the deliveries, and `decide` stores them. Simultaneous duplicates wait
- * for each other, also across processes.
+ * Stores an event with its deliveries, or counts it as a duplicate of an earlier one. The same content under the same
+ * correlation id is a duplicate at any time, even if only a duplicate came with that id. The same content under another
+ * correlation id, or none, is a duplicate within `windowMs` of the last event with that content. An event that waits for
+ * look-ups, or for an earlier event of its candidate, is stored with the look-ups; `decide` stores its deliveries later.
+ * Simultaneous duplicates wait for each other, also across processes.
  */
 export function* accept(
   tallies: Tallies,
@@ -219,7 +217,9 @@ export function* accept(
   return waits ? { ...accepted, undecided: true } : accepted;
 }
 
-/** An event whose content has come before. Returns its seq, unless it is a duplicate. */
+/**
+ * Stores an event whose content came before, and returns its seq; or counts it as a duplicate, and returns the answer.
+ */
 function* acceptAgain(arrival: Arrival, key: number): Operation<number | AcceptedArrival> {
   const { event, configId, windowMs, byHand } = arrival;
   const { candidateId, candidateNumericalId, testId, status, correlationId, receivedAt } = event;
@@ -227,7 +227,7 @@ function* acceptAgain(arrival: Arrival, key: number): Operation<number | Accepte
   let repeated: StoredEvent | undefined;
   if (latest && correlationId !== null)
     repeated = yield* get(sql.eventOfCorrelation, latest.content, correlationId);
-  // One that came by a clock far ahead must not repel all others until that time.
+  // `abs`: an event that came while the clock was far ahead must not repel all others until that time.
   if (latest && Math.abs(receivedAt - latest.received_at) < windowMs) repeated ??= latest;
   if (latest && repeated) {
     if (!byHand) {
@@ -242,20 +242,14 @@ function* acceptAgain(arrival: Arrival, key: number): Operation<number | Accepte
   return seq;
 }
 
-function insertEvent(
-  event: Event,
-  key: number,
-  content: number | null,
-  configId: string,
-): Operation<number | undefined> {
-  return insertIf(sql.insertEvent, ofEvent.values(event, [key, content, configId]));
-}
+const insertEvent = (event: Event, key: number, content: number | null, configId: string) =>
+  insertIf(sql.insertEvent, ofEvent.values(event, [key, content, configId]));
 
 const nameOf = ({ candidateId, testId, status }: Content): string => `${testId} ${status} ${candidateId}`;
 
 const isLeased = (begin: Begin | null): boolean => begin?.lease !== undefined;
 
-/** Which of these have an event. */
+/** Tells for each content whether an event has come with it. */
 export function* haveCome(contents: readonly Content[]): Operation<boolean[]> {
   const found = yield* together(
     contents.map(({ candidateId, testId, status }) =>
@@ -265,7 +259,7 @@ export function* haveCome(contents: readonly Content[]): Operation<boolean[]> {
   return found.map((one) => one !== undefined);
 }
 
-/** Which of these are older than what came of their candidate and test with another status. `at`: when they came (ms). */
+/** Tells for each content whether the same candidate and test came with another status after `at` (ms). */
 export function* haveFollowers(
   contents: readonly (Content & { readonly at: number })[],
 ): Operation<boolean[]> {
@@ -277,7 +271,7 @@ export function* haveFollowers(
   return found.map((one) => one !== undefined);
 }
 
-/** Without those whose lease another replica has. */
+/** Replaces by null what must not begin here, because another replica has taken over the lease. */
 function* stillHeld(begins: readonly (Begin | null)[]): Operation<readonly (Begin | null)[]> {
   const leases = new Map(begins.flatMap((begin) => (begin?.lease ? [[begin.lease.name, begin.lease]] : [])));
   const names = [...leases.keys()];
@@ -286,12 +280,12 @@ function* stillHeld(begins: readonly (Begin | null)[]): Operation<readonly (Begi
   return begins.map((begin) => (begin?.lease && isLost(begin.lease) ? null : begin));
 }
 
-/** For all but the first event of a content, whose own row has its correlation id. */
+/** Keeps the correlation id of an arrival that is not the first of its content. The first has it in its own row. */
 function* insertCorrelation({ correlationId }: Event, content: number, eventSeq: number): Operation<void> {
   if (correlationId !== null) yield* run(sql.insertCorrelation, content, correlationId, eventSeq);
 }
 
-/** The last arrivals before this process started. */
+/** Reads the correlation ids of the last arrivals before this process started. */
 export function* loadCorrelations(): Operation<RecentCorrelations> {
   const correlations = new RecentCorrelations(recentCorrelations);
   const rows = yield* all(sql.newestCorrelations, loadedCorrelations);
@@ -301,8 +295,8 @@ export function* loadCorrelations(): Operation<RecentCorrelations> {
 }
 
 /**
- * Stores a notice with its deliveries, unless one with the same cause was raised within `quietMs` before it. Returns whether
- * it was stored. Its deliveries are carried out like an event's, but never in a digest.
+ * Stores a notice with its deliveries, which never go into a digest. Stores nothing if a notice with the same cause was
+ * raised within `quietMs` before. Returns whether it was stored.
  */
 export function* raise(
   tallies: Tallies,
@@ -321,13 +315,13 @@ export function* raise(
 /** How many rejected requests are kept for people to look at. */
 export const keptRejected = 1000;
 
-/** Stores a request that was refused for its content. Only the newest `keep` stay. */
+/** Stores a request that was refused for its content. Deletes all but the newest `keep`. */
 export function* keepRejected(request: RejectedRequest, keep: number): Operation<void> {
   yield* run(sql.insertRejectedRequest, ...ofRejected.values(request));
   yield* run(sql.trimRejectedRequests, keep);
 }
 
-/** Newest first. */
+/** Lists requests that were refused for their content, newest first. */
 export function* rejectedRequests(filter: RejectedFilter): Operation<KeptRequest[]> {
   const { after = Number.MAX_SAFE_INTEGER, limit = 100, about } = filter;
   const rows = yield* about === undefined

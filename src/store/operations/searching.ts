@@ -5,13 +5,13 @@ import { all, get, query, together, type Operation } from '../operation.ts';
 import { type Condition, type EventStory, given, joined, storiesWhere } from './reading.ts';
 import { candidateKey, isLookup, of, rareState, seqsPerEvent } from '../rows.ts';
 
-/** Those with one of these ids; or, where there are too many to name them, those whose ids begin so. */
+/** Candidates: those with one of these ids; or, if they are too many to list, those whose ids begin so. */
 export type Candidates = { readonly ids: readonly string[] } | { readonly beginning: string };
 
-/** Events that have all of these; and with a delivery that has all that is asked of one. */
+/** What is searched: events with all of these, and a delivery with all that is asked of a delivery. */
 export interface EventSearch {
   readonly candidates?: Candidates | undefined;
-  /** Of the event, or of one of its duplicates. */
+  /** The correlation id of the event or of one of its duplicates. */
   readonly correlation?: string | undefined;
   readonly testId?: number | undefined;
   readonly status?: string | undefined;
@@ -19,15 +19,17 @@ export interface EventSearch {
   readonly since?: number | undefined;
   /** Received before (ms). */
   readonly until?: number | undefined;
-  /** Of a delivery. */
+  /** These three are asked of one delivery. */
   readonly rule?: string | undefined;
   readonly sink?: string | undefined;
   readonly states?: readonly DeliveryState[] | undefined;
-  /** Decided without an answer of a look-up; and none has come since, or nothing was sent since it did. */
+  /**
+   * Whether it was decided without a look-up's answer, and none came since, or one came and nothing was sent after it.
+   */
   readonly unanswered?: boolean | undefined;
-  /** Of `unanswered`, only by this look-up: its sink. */
+  /** The sink of a look-up: limits `unanswered` to this one. */
   readonly lookup?: string | undefined;
-  /** Only events after the one with this id in the list. */
+  /** The id of an event: only those after it in the list. */
   readonly after?: string | undefined;
   /** Default: 50. */
   readonly limit?: number | undefined;
@@ -35,28 +37,31 @@ export interface EventSearch {
 
 export interface FoundEvents {
   readonly stories: readonly EventStory[];
-  /** Where to go on. Null: there are no more. */
+  /** The `after` of the next page; null if there are no more. */
   readonly after: string | null;
 }
 
-/** Events that are looked at for a search that no index serves: as many as take some 50 ms. */
+/** How many events a search looks at that no index serves: as many as take some 50 ms. */
 const mostLooked = 10_000;
 
-/** All that have what is asked for, newest first. Default: the first 100. */
+/** Lists all events that a search asks for, newest first. Default limit: 100. */
 export function* events(asked: EventSearch): Operation<EventStory[]> {
   return yield* storiesWhere([...(yield* ofCorrelation(asked)), ...conditionsOf(asked)], asked.limit ?? 100);
 }
 
-/** A sender that gives all of its events one id is no reason to read them all. */
+/** How many events are found by a correlation id: a sender may give all of its events the same one. */
 const mostCorrelated = 100;
 
-/** The blocks of a table, newest first. Indexes that begin with them cost little, as they are appended to; each block is asked. */
+/**
+ * The numbers of a table's blocks of 256 rows, newest first, to search each by an index that begins with the block: such an
+ * index is cheap to write, as it is appended to.
+ */
 const blocksOf = (table: 'events' | 'duplicates'): string => `
   with recursive blocks (n) as (
     select max(seq) / 256 from ${table}
     union all select n - 1 from blocks where n > (select min(seq) / 256 from ${table}))`;
 
-/** Those of a table whose row has this correlation id, newest first. */
+/** Selects the rows of a table with the correlation id $1, newest first. */
 const correlated = (table: 'events' | 'duplicates', seq: string) =>
   query<{ readonly seq: number }>(`
   ${blocksOf(table)}
@@ -76,24 +81,24 @@ function* ofCorrelation({ correlation }: EventSearch): Operation<Condition[]> {
   return [{ text, values: seqs }];
 }
 
-/** It reads an index of all events, 50 ms of a million, and so spares the search that would read them themselves. */
+/** Reads an index of all events: 50 ms for a million, far less than the search that it may spare. */
 const anyOfTest = query<object>(`select 1 from events where test_id = $1 limit 1`);
 
 /**
- * Newest first. Looks at a bounded number of events where no index serves the search, so it may find fewer than there are;
- * `after` then says where to go on.
+ * Finds events, newest first. Where no index serves the search, it looks at a bounded number of events, so it may return
+ * fewer than `limit`; `after` then says where to go on.
  */
 export function* search(asked: EventSearch): Operation<FoundEvents> {
   const { limit = 50 } = asked;
   const within = yield* looked(asked);
   if (within === null) return { stories: [], after: null };
-  // One more than are shown, to see whether there are any.
+  // One more than the limit, to see whether there are more.
   const found = yield* storiesWhere(within.such, limit + 1);
   const stories = found.slice(0, limit);
   return { stories, after: found.length > limit ? stories.at(-1)!.event.id : within.until };
 }
 
-/** How a list goes on, and up to where. */
+/** The order of a list, with the comparisons for what comes after an event and up to one. */
 interface Order {
   readonly by: string;
   readonly after: '<' | '>';
@@ -103,11 +108,11 @@ const newestFirst: Order = { by: 'e.received_at desc, e.seq desc', after: '<', u
 const oldestFirst: Order = { by: 'e.received_at, e.seq', after: '>', upTo: '<=' };
 
 const ended = (row: string): string => `${row}.state not in ('pending', 'sending')`;
-/** The facts begin with their state. The index says less: a field of them may be named so, too. */
+/** The stored facts begin with their state. The condition of the index is weaker: a field may also be named `state`. */
 const isUnknown = (row: string): string => `coalesce(${row}.progress, '') like '{"state":"unknown"%'`;
 const inIndex = `d.state = 'discarded' and ${isLookup} and d.progress like '%"state":"unknown"%'`;
 const unknownLookup = `${inIndex} and ${isUnknown('d')}`;
-/** An answer `a` that came before, or one after which something was sent. */
+/** Finds an answer `a` to the unknown look-up `d` that came before it, or after which something was sent. */
 const answered = `
   select 1 from deliveries a where a.seq ${of('e.seq')} and a.sink = d.sink and ${ended('a')}
     and not ${isUnknown('a')}
@@ -125,7 +130,10 @@ function unanswered(lookup: string | undefined): Condition {
   };
 }
 
-/** What a search looks for, and where it stops looking, if before the end. Null: there can be none. */
+/**
+ * The conditions of a search, and the id of the last event that it looks at; `until` is null if it looks at all. Returns null
+ * if it can find nothing.
+ */
 function* looked(
   asked: EventSearch,
   order = newestFirst,
@@ -152,7 +160,7 @@ function* looked(
   return { such: [...(yield* ofCorrelation(asked)), ...conditionsOf(asked, order), ...bound], until };
 }
 
-/** How many a search finds, up to `most`; and whether these are all. It looks as far as `search`. */
+/** Counts what a search finds, up to `most`, and tells whether these are all. Looks as far as `search` does. */
 export function* matches(
   asked: EventSearch,
   most: number,
@@ -167,7 +175,7 @@ export function* matches(
   return { count: Math.min(many, most), isAll: many <= most && within.until === null };
 }
 
-/** The events beside one in what a search finds; null where there is none, or none near. */
+/** The ids of the events before and after one in what a search finds; null if there is none, or none near. */
 export function* neighbours(
   asked: EventSearch,
   id: string,
@@ -183,13 +191,13 @@ export function* neighbours(
   return { newer: yield* next(oldestFirst), older: yield* next(newestFirst) };
 }
 
-/** Few deliveries are in such a state, and they have an index. */
+/** Whether few deliveries are in these states, so that an index of them serves a search. */
 const areRare = (states: readonly DeliveryState[] = ['pending']): boolean =>
   states.every((state) => state !== 'pending' && state !== 'delivered');
 
 /**
- * Of an event that was decided without an answer of a look-up: `unknown` where there is none yet, `late` where one came and
- * nothing was sent since. See EventSearch.unanswered.
+ * Whether an event was decided without a look-up's answer: `unknown` if none has come since, `late` if one came and nothing
+ * was sent after it. See EventSearch.unanswered.
  */
 export function unansweredOf({
   decided,
@@ -299,8 +307,8 @@ const withId = query<{ readonly id: string }>(`
   select candidate_id as id from events where candidate_key = $1 and candidate_id = $2 limit 1`);
 
 /**
- * Whom a person means by a text: the candidate with this id; else those with this number; else those whose ids begin so, from
- * 6 characters on, if `orBegins`. Where nobody is meant yet, it is the id.
+ * Finds the candidates that a person means by a text: the one with this id; else those with this number; else, with
+ * `orBegins`, those whose ids begin so, from 6 characters on. If nobody is found, returns the text as an id.
  */
 export function* candidatesMeant(text: string, orBegins = true): Operation<Candidates> {
   const [written, id] = [text.trim(), asStored(text)];
@@ -312,7 +320,7 @@ export function* candidatesMeant(text: string, orBegins = true): Operation<Candi
   const isSearched = orBegins && Array.from(id).length >= shortestBeginning;
   const beginningWith = (start: string) => all(candidatesBy.beginning, start, start + lastCharacter);
   let found = isSearched ? yield* beginningWith(id) : [];
-  // Of a GUID, written in capitals; others' ids may have them.
+  // The beginning of a GUID in capitals. Other ids may have capitals.
   const small = id.toLowerCase();
   if (isSearched && found.length === 0 && small !== id && /^[0-9a-f]+$/.test(small))
     found = yield* beginningWith(small);
@@ -335,13 +343,19 @@ export function meansCandidate(
   );
 }
 
-/** Patterns of `like` that a text has which names such a candidate; a program may write what is no letter or digit in other ways. */
+/**
+ * Patterns of `like` for texts that name such a candidate. What is no letter or digit may be escaped, so it matches
+ * anything.
+ */
 export const patternsOf = (text: string): string[] =>
   [text.trim(), asStored(text), asStored(text).toLowerCase()].map(
     (form) => `%${form.replaceAll(/[^a-z\d-]+/gi, '%')}%`,
   );
 
-/** Which candidates have these numbers as their ids, or else are known by them. It reads all events. */
+/**
+ * Finds the ids of the candidates that have each of these numbers as their id, or else as their number. Reads all
+ * events.
+ */
 export function* candidatesNumbered(numbers: readonly number[]): Operation<Map<number, string[]>> {
   const ids = new Map<number, string[]>();
   const exact = yield* together(numbers.map((one) => get(withId, candidateKey(`${one}`), `${one}`)));
@@ -361,8 +375,8 @@ export function* candidatesNumbered(numbers: readonly number[]): Operation<Map<n
 const beforeId = new RegExp(String.raw`^(?:${candidateWord}\s+)?#?(?=\d+$|[0-9a-f-]{6,}…?$)`, 'iu');
 
 /**
- * A GUID is stored as 32 hex digits, however it is written. Messages end the beginning of an id with "…", and put "Candidate"
- * before it or before the number, in any of their languages, or "#".
+ * A candidate's id or number as it is stored: a GUID as 32 hex digits, and without what our messages write around it:
+ * "Candidate", in any of their languages, or "#" before it, and "…" after the beginning of an id.
  */
 function asStored(text: string): string {
   const written = text.trim().replace(beforeId, '').replace(/…$/u, '');

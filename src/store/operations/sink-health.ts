@@ -6,50 +6,54 @@ import { apply, change, type FoundRow, foundColumns } from './deliveries.ts';
 import { all, lock, query, run, type Statement, together, type Operation, type Value } from '../operation.ts';
 import { waits } from '../rows.ts';
 
-/** A sink that fails for all deliveries, and is only probed. */
+/** The pause of a sink that fails for all deliveries: it is only probed. */
 export interface SinkPause {
   readonly sink: string;
   /** When it was paused (ms). */
   readonly since: number;
   /** When to probe it next (ms). */
   readonly probeAt: number;
-  /** How often the time until the next probe was set. */
+  /** How many probes were scheduled. */
   readonly probes: number;
-  /** Why its last attempt failed, with secrets masked; null if a version wrote it that did not keep that. */
+  /**
+   * Why its last attempt failed, with secrets masked; null if an earlier version paused it, which did not keep that.
+   */
   readonly because: Failure | null;
 }
 
-/** A time for which a person has paused a sink: nothing is begun for it. */
+/** A pause of a sink by a person: no delivery is begun. */
 export interface PersonPause {
   readonly sink: string;
   readonly since: number;
-  /** When it ends, or ended (ms); null: when a person ends it. */
+  /** When it ends or ended (ms); null if a person has to end it. */
   readonly until: number | null;
-  /** taken: whoever carries out the sink's deliveries knows of it, and begins none any more. ended: by a person. */
+  /** taken: the process that carries out the sink's deliveries knows of it. ended: by a person, before its time. */
   readonly phase: 'asked' | 'taken' | 'ended';
   readonly who: string;
   readonly note: string | null;
 }
 
-/** Those in which the sink is paused now, by sink. */
+/** The pauses that are in force at `now`, by sink. */
 export function inForce(ofPeople: readonly PersonPause[], now: number): ReadonlyMap<string, PersonPause> {
-  // One that was ended stays so where the clock is set back.
+  // An ended one stays ended, also where the clock was set back.
   const found = ofPeople.filter(({ phase, until }) => phase !== 'ended' && (until === null || until > now));
   return new Map(found.map((one) => [one.sink, one]));
 }
 
-/** How the calls to a sink fare: the same for all replicas, and after a restart. */
+/** The results of the calls to a sink, of all replicas. */
 export interface SinkFigures {
   readonly sink: string;
-  /** Null if there was none yet, or only by a version that did not keep it. */
+  /** When an attempt last succeeded (ms); null if none has since this is kept. */
   readonly lastSuccessAt: number | null;
-  /** Attempts since the last success that ended `retry` or `unknown`; when the first and the last one ended (ms). */
+  /**
+   * How many attempts since the last success ended `retry` or `unknown`, and when the first and last of them did (ms).
+   */
   readonly failures: number;
   readonly firstFailedAt: number | null;
   readonly lastFailedAt: number | null;
-  /** Why the last attempt failed, also where its message was rejected. */
+  /** Why the last attempt failed; also of a rejected message. */
   readonly because: Failure | null;
-  /** Of the last hour, to five minutes. */
+  /** Attempts in the last hour, to five minutes. */
   readonly lately: { readonly attempts: number; readonly failures: number };
 }
 
@@ -72,10 +76,13 @@ interface TriedRow extends FoundRow {
 }
 
 const fiveMinutes = 300_000;
-/** Each takes the place of the one an hour before. */
+/** The slots of an hour. Each takes the place of the one an hour before. */
 const slots = 12;
 
-/** Since the last success: what failed before one of this transaction does not count. */
+/**
+ * Sets a column that counts since the last success: to what this transaction has after a success of its own, else
+ * `ifNone`.
+ */
 const sinceSuccess = (column: string, ifNone: string) =>
   `${column} = case when excluded.succeeded_at is null then ${ifNone} else excluded.${column} end`;
 
@@ -95,7 +102,7 @@ export const sql = {
   on conflict (sink, place) do update set slot = $3,
     attempts = case when sink_attempts.slot = $3 then sink_attempts.attempts else 0 end + $4,
     failures = case when sink_attempts.slot = $3 then sink_attempts.failures else 0 end + $5`,
-  /** $1, $2: the slots of the last hour. */
+  /** The slots of the last hour are those after $1 up to $2. */
   figures: query<FiguresRow>(`
   select f.sink, f.succeeded_at as "lastSuccessAt", f.failures, f.first_failed_at as "firstFailedAt",
     f.last_failed_at as "lastFailedAt", f.reason, f.detail, cast(coalesce(sum(a.attempts), 0) as bigint) as attempts,
@@ -110,7 +117,7 @@ export const sql = {
   select sink, since, probe_at as "probeAt", probes, reason, detail from pauses order by sink`),
   personPauses: query<PersonPause>(`
   select sink, since, until, phase, who, note from person_pauses order by since`),
-  /** One that lasts is changed. */
+  /** A pause that lasts is changed. */
   pause: `
   insert into person_pauses (sink, since, until, phase, who, note) values ($1, $2, $3, 'asked', $4, $5)
   on conflict (sink, since) do update set until = $3, who = $4, note = $5,
@@ -123,7 +130,7 @@ export const sql = {
   retriesAsked: query<{ readonly sink: string }>(`
   select sink from sink_figures where retry_asked_at is not null order by sink`),
   retryTaken: `update sink_figures set retry_asked_at = null where sink = $1`,
-  /** What was tried and waits, those first that are due next. */
+  /** Deliveries that were tried and wait, those first that are due next. */
   triedBefore: query<TriedRow>(`
   select ${foundColumns}, d.uncertain, a.ended_at from deliveries d
     join attempts a on a.delivery_seq = coalesce(d.carrier, d.seq) and a.number = d.attempts
@@ -133,7 +140,7 @@ export const sql = {
 
 const slotOf = (at: number): number => Math.floor(at / fiveMinutes);
 
-/** What the attempts of one transaction add. */
+/** The statements that add the attempts of one transaction to the figures. */
 export function triedStatements(tried: ReturnType<Tallies['drain']>['tried']): Statement[] {
   const add = (text: string, ...values: Value[]): Statement => ({ sql: text, values, wants: 'nothing' });
   return tried.flatMap(([sink, one]) => {
@@ -147,7 +154,7 @@ export function triedStatements(tried: ReturnType<Tallies['drain']>['tried']): S
   });
 }
 
-/** How the calls to each sink fare that was ever called. Cheap: every record updates it. */
+/** Lists the figures of every sink that was ever called. Cheap: every record updates them. */
 export function* sinkFigures(now: number): Operation<SinkFigures[]> {
   const rows = yield* all(sql.figures, slotOf(now) - slots, slotOf(now));
   return rows.map(({ reason, detail, attempts, failed, ...row }) =>
@@ -173,12 +180,15 @@ export function* pauses(): Operation<SinkPause[]> {
   );
 }
 
-/** When people had paused sinks, those that are over included; in the order of their beginning. Few, as people do that. */
+/** Lists the pauses by people, with those that are over, in the order in which they began. */
 export function personPauses(): Operation<PersonPause[]> {
   return all(sql.personPauses);
 }
 
-/** `until`: null where only a person ends it. One that lasts goes on until then, with this note if there is one. */
+/**
+ * Pauses a sink for a person. `until`: when it ends (ms); null if a person has to end it. If the sink is paused by a person
+ * already, that pause gets the new end, and the new note if there is one.
+ */
 export function* pauseByPerson(sink: string, until: number | null, now: number, by: By): Operation<void> {
   yield* lock(`pause ${sink}`);
   const known = inForce(yield* personPauses(), now).get(sink);
@@ -186,12 +196,12 @@ export function* pauseByPerson(sink: string, until: number | null, now: number, 
   yield* noteSink('pause', sink, now, by);
 }
 
-/** Nothing is begun for the sink any more. */
+/** Notes that the process that carries out the sink's deliveries begins no more. */
 export function takePause({ sink, since }: Pick<PersonPause, 'sink' | 'since'>): Operation<unknown> {
   return run(sql.takePause, sink, since);
 }
 
-/** Returns whether a person had paused it. */
+/** Ends the pause of a sink by a person. Returns whether there was one. */
 export function* resumeByPerson(sink: string, now: number, by: By): Operation<boolean> {
   yield* lock(`pause ${sink}`);
   const known = inForce(yield* personPauses(), now).get(sink);
@@ -201,13 +211,13 @@ export function* resumeByPerson(sink: string, now: number, by: By): Operation<bo
   return true;
 }
 
-/** For whoever serves the store: a sink is to be tried at once. */
+/** Asks the process that serves the store to try a sink at once. */
 export function* askRetry(sink: string, now: number, by: By): Operation<void> {
   yield* run(sql.askRetry, sink, now);
   yield* noteSink('retry', sink, now, by);
 }
 
-/** The sinks for which that was asked and not done. */
+/** Lists the sinks that are to be tried at once. */
 export function* retriesAsked(): Operation<string[]> {
   return (yield* all(sql.retriesAsked)).map(({ sink }) => sink);
 }
@@ -215,8 +225,8 @@ export function* retriesAsked(): Operation<string[]> {
 const mostRetried = 1000;
 
 /**
- * Does it: what failed before and waits is due now. What may have arrived is due `settlingMs` after its last attempt, as the
- * tool may still be working on it. The first 1000, if there are more.
+ * Makes the deliveries of a sink that failed before due now, at most 1000. Those that may have arrived are due `settlingMs`
+ * after their last attempt, as the tool may still be working on them.
  */
 export function* takeRetry(sink: string, now: number, settlingMs: number): Operation<void> {
   const rows = yield* all(sql.triedBefore, sink, now, mostRetried);

@@ -8,25 +8,25 @@ import { Database, runOn } from './database.ts';
 import { unavailable } from './failures.ts';
 import { foundAt, inodeOf, refuseOtherWal, refuseOthers, resolveLinks } from './files.ts';
 
-/** Called now and then, with bytes. */
+/** Called now and then, with numbers of bytes. */
 export type Progress = (copied: number, total: number) => void;
 
 export interface BackupResult {
-  /** What was accepted before is in the copy. */
+  /** When the copy was begun (ms). It has all that was accepted before. */
   readonly takenAt: number;
   readonly bytes: number;
-  /** Another file is at its path where a second copy was begun there meanwhile. */
+  /** The file's inode. If another file is at the path later, a second copy was begun there meanwhile. */
   readonly inode: number | undefined;
 }
 
 const lockTimeoutMs = 10_000;
 const pagesAtOnce = 1000;
-/** What has to stay free for the events that come meanwhile, where the store is on the same disk. */
+/** How much of the disk a copy leaves free: the store may be on the same disk, and events come meanwhile. */
 const spareBytes = 100_000_000;
 
 /**
- * Copies a store to a file of its own, while it may be served, and checks the copy. It is on the disk when this resolves;
- * when this rejects, nothing is left. What is at `to` is overwritten. Throws StoreUnavailable.
+ * Copies a store, which may be served meanwhile, to a file of its own, and checks the copy. Overwrites what is at `to`. Leaves
+ * nothing there if it fails. The copy is on the disk when this resolves. Throws StoreUnavailable.
  */
 export async function copySqlite(path: string, to: string, progress: Progress): Promise<BackupResult> {
   const from = resolveLinks(path);
@@ -47,7 +47,7 @@ export async function copySqlite(path: string, to: string, progress: Progress): 
   }
 }
 
-/** Tells the store when its last backup was taken. False where it cannot be written: the backup is as good without. */
+/** Stores when the last backup was taken. Returns false if that cannot be written: the backup is as good without. */
 export function noteBackup(path: string, takenAt: number): boolean {
   try {
     const db = new DatabaseSync(resolveLinks(path), { timeout: lockTimeoutMs });
@@ -62,7 +62,7 @@ export function noteBackup(path: string, takenAt: number): boolean {
   }
 }
 
-/** With what SQLite leaves beside it when it is killed, and would take for a part of the next file. */
+/** Removes a file, and what SQLite leaves beside it when it is killed and would take for a part of the next file. */
 function remove(path: string): void {
   for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
 }
@@ -71,11 +71,11 @@ async function copy(from: string, to: string, progress: Progress): Promise<numbe
   const db = new DatabaseSync(from, { timeout: lockTimeoutMs });
   try {
     const takenAt = Date.now();
-    // Reading holds on to this moment. Otherwise each event that is stored meanwhile would begin the copy anew.
+    // A read transaction: otherwise each event that is stored meanwhile would begin the copy anew.
     db.exec('begin; select count(*) from sqlite_schema');
     const pageSize = numberOf(db, 'page_size');
     const bytes = numberOf(db, 'page_count') * pageSize;
-    // Here, since a full disk would also refuse new events.
+    // A full disk would refuse new events, too.
     const { bavail, bsize } = statfsSync(dirname(to));
     if (bavail * bsize < bytes + spareBytes) {
       const mb = (count: number) => `${Math.ceil(count / 1_000_000)} MB`;
@@ -95,8 +95,8 @@ async function copy(from: string, to: string, progress: Progress): Promise<numbe
 }
 
 /**
- * One file, without a WAL, that is ready to take the store's place. It is marked as a copy, since whoever writes it
- * over the store's file makes no other file of that.
+ * Makes a copy ready to take the store's place: one file without a WAL, checked and synced. Marks it as a copy: written over
+ * the store's file, it would have the inode of the store.
  */
 function finish(path: string): void {
   const db = new Database(path);
@@ -112,7 +112,7 @@ function finish(path: string): void {
   sync(path);
 }
 
-/** To be called for a folder as well, once a name in it has changed. */
+/** Syncs a file; or a folder, once a name in it has changed. */
 export function sync(path: string): void {
   const isWindows = process.platform === 'win32';
   // Windows syncs no folders, and files only where they may be written.

@@ -20,24 +20,24 @@ const checkpoint = query<WalExtent>('pragma wal_checkpoint(passive)');
 export const emptyWal = query<{ readonly busy: number }>('pragma wal_checkpoint(truncate)');
 const pageCount = query<{ readonly page_count: number }>('pragma page_count');
 const pageSize = query<{ readonly page_size: number }>('pragma page_size');
-/** To look takes as long as two or three statements. */
+/** A look takes as long as two or three statements. */
 const betweenLooksMs = 50;
-/** They come seldom (16 MB), since pages that were written several times in between are then copied once. */
+/** 16 MB. The fewer checkpoints, the more pages that were written several times are copied once. */
 const checkpointFromPages = 4000;
 // https://www.sqlite.org/fileformat2.html#walformat
 const walHeaderBytes = 32;
 const frameHeaderBytes = 24;
 
-/** Here nothing closes them: that would write into the store's file what is left of a WAL. */
+/** Connections that are never closed, as that would write what is left of a WAL into the store's file. */
 const neverClosed: Database[] = [];
 
 /**
- * The connection to the store's file. After a failure of the disk it is given up and opened again at the next use,
- * so that a store recovers by itself when the cause is gone.
+ * The connection to the store's file. After a failure of the disk it is given up, and opened again at the next use, so that
+ * the store recovers by itself when the cause is gone.
  *
- * SQLite goes on with files that somebody removed, and what is in them alone is gone with the process. So each use looks
- * first whether the files are still those that are open; in the process that serves, if none has for some ms. Where one is
- * not, that process saves what SQLite has, and every later use is refused: the next start would not find what was written.
+ * SQLite goes on writing to files that somebody removed, and what is only in them is lost with the process. So each use looks
+ * first whether the files are still those that are open; the process that serves looks every 50 ms. If one is not, that
+ * process saves what SQLite has, and refuses every later use.
  */
 export class Connection {
   readonly path: string;
@@ -46,17 +46,17 @@ export class Connection {
   readonly #syncFile: SyncFile | undefined;
   #lock: ServingLock | null = null;
   #db: Database | null = null;
-  /** Where commits are synced here and not by SQLite: in the process that serves the store. */
+  /** Syncs commits in place of SQLite, in the process that serves the store. */
   #wal: Wal | null = null;
   /** The inodes of the files that are open, the store's own first. */
   readonly #inodes = new Map<string, number | undefined>();
-  /** By performance.now(). */
+  /** When it last looked, by performance.now(). */
   #lookedAt = -Infinity;
   #bytes = 0;
   #pageBytes = 0;
-  /** Set while something could not be saved yet. */
+  /** Set while a file was changed and what SQLite has could not be saved yet. */
   #unsaved: StoreUnavailable | null = null;
-  /** Set from a failed sync of the WAL until all that is in the WAL is in the store's file, and that is synced. */
+  /** Set from a failed sync of the WAL until all of the WAL is in the store's file, and that is synced. */
   #unsynced: StoreUnavailable | null = null;
   #closed: StoreUnavailable | null = null;
 
@@ -72,24 +72,24 @@ export class Connection {
     this.#inodes.set(path, inodeOf(path));
   }
 
-  /** With the right to serve, which it holds from now on and gives back when closed. */
+  /** Takes over the right to serve, and gives it back when closed. */
   serve(lock: ServingLock): void {
     this.#lock = lock;
     this.#inodes.set(lock.path, inodeOf(lock.path));
     const db = this.#db;
     if (db === null) return;
     this.#syncHere(db);
-    // The process before may have ended after a failed sync, and the system tells of that only once.
+    // The process before may have ended after a failed sync, of which the system tells only once.
     tryTo(() => db.get(emptyWal));
   }
 
   /**
-   * To be called right after a commit, before anything else can happen to the connection. Resolves when that commit and all
-   * before it are on the disk. Throws StoreUnavailable if that is not certain.
+   * Resolves when the last commit and all before it are on the disk. Rejects with StoreUnavailable if that is not certain.
+   * Call it right after a commit, before anything else happens to the connection.
    */
   async synced(): Promise<void> {
     const wal = this.#wal;
-    // Then SQLite has synced it.
+    // SQLite has synced the commit.
     if (wal === null) return;
     try {
       await wal.sync();
@@ -99,11 +99,11 @@ export class Connection {
       tryTo(() => this.look());
       throw unsynced(error, this.path);
     }
-    // A WAL that was removed meanwhile is on the disk, too, and nobody finds it.
+    // A WAL that was removed meanwhile was synced, too, but the next start will not find it.
     if (this.#unsaved) throw this.#unsaved;
   }
 
-  /** Throws what SQLite throws, and StoreUnavailable. */
+  /** The open connection. Throws SQLite's errors and StoreUnavailable. */
   open(): Database {
     const refusal = this.#closed ?? this.#unsaved ?? this.#unsynced;
     if (refusal) throw refusal;
@@ -112,7 +112,10 @@ export class Connection {
     return db;
   }
 
-  /** Each second as well: nobody should wait for the next event. Throws StoreUnavailable once a file was changed. */
+  /**
+   * Looks whether the store's files are still whole, and makes a checkpoint where it is time to. Called each second, too.
+   * Throws StoreUnavailable once a file was changed.
+   */
   look(): void {
     if (this.#closed) return;
     if (this.#unsynced) this.#db ??= this.#connect();
@@ -132,7 +135,7 @@ export class Connection {
     else if (pages >= checkpointFromPages) tryTo(() => db.get(checkpoint));
   }
 
-  /** Of a disk that is read-only now nobody can ask. What has the lock must know, others can read on. */
+  /** SQLite cannot tell if the disk has become read-only. Only the process that serves has to know. */
   #pagesOfWal(db: Database): number {
     try {
       return db.get(extentOfWal)?.log ?? 0;
@@ -142,12 +145,12 @@ export class Connection {
     }
   }
 
-  /** Gives up the connection, unless only another process keeps it waiting. Returns the failure in plain words. */
+  /** Returns a failure in plain words. Gives up the connection, unless the file was only locked. */
   failed(error: unknown): StoreUnavailable {
     if (error instanceof StoreUnavailable) return error;
     if (failureKind(error) === 'unavailable') {
       try {
-        // A WAL that was removed can be read through this connection only.
+        // A WAL that was removed can only be read through this connection.
         this.look();
       } catch (damage) {
         if (damage instanceof StoreUnavailable) return damage;
@@ -175,10 +178,10 @@ export class Connection {
     refuseOtherWal(this.path);
     const db = new Database(this.path);
     try {
-      // First, since another program's file would stay in WAL mode.
+      // Before the WAL mode is set, which would stay in another program's file.
       refuseForeign(db, this.path);
-      // The WAL lets other processes read during a write. FULL: a commit is on disk before it is answered. What is deleted
-      // is written over, which costs nothing that could be measured: candidates' data is not left in unused parts of pages.
+      // The WAL lets other processes read during a write. FULL: a commit is on disk before it is answered.
+      // secure_delete: no data of candidates is left in unused parts of pages. Its cost could not be measured.
       db.exec(`
         pragma journal_mode = wal;
         pragma synchronous = full;
@@ -187,7 +190,7 @@ export class Connection {
         pragma cache_size = -16000;
         pragma journal_size_limit = 67108864;
       `);
-      // With the first read there are a WAL and its index.
+      // The first read makes the WAL and its index.
       db.exec('select count(*) from sqlite_schema');
       if (this.#lock) this.#syncHere(db);
     } catch (error) {
@@ -202,8 +205,8 @@ export class Connection {
   }
 
   /**
-   * From now on SQLite syncs the WAL only where a checkpoint needs it: before the store's file is written, as it syncs that
-   * file before the WAL begins anew, and the header of the new one before anything follows it. All other syncs are Wal's.
+   * From now on SQLite syncs only for checkpoints: the WAL before, the store's file after, and a new WAL's header. Wal
+   * does the rest.
    */
   #syncHere(db: Database): void {
     try {
@@ -215,9 +218,9 @@ export class Connection {
   }
 
   /**
-   * After a failed sync, a later one that succeeds says nothing: the system may have given up on what it could not write. So
-   * all of the WAL has to get into the store's file, as the system still has it in memory, and the next WAL has to begin
-   * from the start: after a power cut nothing is found behind a place that was not written.
+   * Recovers from a failed sync. A later sync that succeeds says nothing: the system may have given up on what it could not
+   * write. It still has the WAL in memory, so all of it is copied into the store's file, and the next WAL begins from its
+   * start.
    */
   #syncByCheckpoint(db: Database): void {
     try {
@@ -229,10 +232,10 @@ export class Connection {
     this.#repaired();
   }
 
-  /** The file that has less than SQLite takes to be in it. */
+  /** The path of a file that is shorter than SQLite takes it to be; null if none is. */
   #cutShort(db: Database, walPages: number): string | null {
     const bytes = bytesOf(this.path);
-    // A `vacuum` makes it smaller, too.
+    // It is also smaller after a `vacuum`.
     const isSmaller = bytes < this.#bytes;
     if (isSmaller && (bytes === 0 || bytes < db.get(pageCount)!.page_count * this.#pageBytes))
       return this.path;
@@ -240,11 +243,11 @@ export class Connection {
     const wal = `${this.path}-wal`;
     const isCut = (pages: number) =>
       pages > 0 && bytesOf(wal) < walHeaderBytes + pages * (frameHeaderBytes + this.#pageBytes);
-    // Another process may have emptied it in between.
+    // Asked twice, as another process may have emptied it in between.
     return isCut(walPages) && isCut(db.get(extentOfWal)?.log ?? 0) ? wal : null;
   }
 
-  /** Saves what SQLite has. Returns what every later use is told. */
+  /** Saves what SQLite has after a file was changed. Returns the error for every later use. */
   #end(db: Database, file: string, change: Change): StoreUnavailable {
     const what = `${file} was ${change} while in use`;
     if (this.#lock === null) return this.#over(`${what}. See what was done, and run the command again.`);
@@ -263,7 +266,9 @@ export class Connection {
     }
   }
 
-  /** Returns what to do then. Throws where it may succeed later. */
+  /**
+   * Saves what is only in removed or replaced files. Returns what a person has to do. Throws if it may succeed later.
+   */
   #save(db: Database, file: string): string {
     if (file !== this.path) {
       const { log, checkpointed } = db.get(checkpoint)!;
@@ -271,12 +276,12 @@ export class Connection {
       throw new StoreUnavailable(`Another process has ${this.path} open. End that one.`);
     }
     const saved = this.#rescue(db);
-    // Or the next start would take it for a part of the file that is there now.
+    // Otherwise the next start would take the WAL for a part of the file that is there now.
     tryTo(() => db.get(emptyWal));
     return saved;
   }
 
-  /** As far as it can be read. */
+  /** Saves what can still be read of a file that was cut short. Returns what a person has to do. */
   #saveRest(db: Database, file: string): string {
     neverClosed.push(db);
     this.#db = null;
@@ -307,7 +312,7 @@ export class Connection {
     this.#db = null;
     this.#wal = null;
     wal?.close();
-    // The connection is of no use any more, and what it last wrote was answered for already.
+    // The outcome of its last write is known already, so a failure to close it means nothing.
     tryTo(() => db?.close());
   }
 }

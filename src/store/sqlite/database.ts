@@ -9,20 +9,17 @@ interface PreparedStatement {
   readonly rowOf: (values: unknown) => unknown;
 }
 
-/** How long SQLite itself may wait for a lock. It blocks the process meanwhile, so we do the longer waits. */
+/** How long SQLite itself may wait for a lock. It blocks the process meanwhile, so longer waits are ours. */
 const lockTimeoutMs = 5;
 
-/**
- * A connection to a SQLite file, and the only place where values are bound. Statements use `$1`, `$2`, … as in
- * PostgreSQL, and are prepared once.
- */
+/** A connection to a SQLite file. Statements have parameters `$1`, `$2`, … as in PostgreSQL, and are prepared once. */
 export class Database {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, PreparedStatement>();
 
   constructor(path: string, { readOnly = false } = {}) {
-    // Only its owner may read it, because it holds candidates' data. SQLite gives the files beside it the same mode. An
-    // existing file is not opened: closing it would drop the locks that this process has on it.
+    // Only its owner may read it, as it has candidates' data. SQLite gives the files beside it the same mode. An
+    // existing file is not opened here: closing it would drop the locks that this process has on it.
     if (path !== ':memory:' && !readOnly && !existsSync(path))
       tryTo(() => closeSync(openSync(path, 'wx', 0o600)));
     this.#db = new DatabaseSync(path, {
@@ -33,38 +30,31 @@ export class Database {
   }
 
   answer({ sql, values, wants }: Statement): unknown {
-    if (wants === 'row') return this.#row(sql, values);
-    if (wants === 'rows') return this.#rows(sql, values);
-    const { changes, lastInsertRowid } = this.#statement(sql, values).prepared.run(...values);
+    const { prepared, rowOf } = this.#statement(sql, values);
+    if (wants === 'row') {
+      const row = prepared.get(...values);
+      return row && rowOf(row);
+    }
+    if (wants === 'rows') return prepared.all(...values).map(rowOf);
+    const { changes, lastInsertRowid } = prepared.run(...values);
     if (wants === 'seq') return changes === 0 ? undefined : Number(lastInsertRowid);
     return Number(changes);
   }
 
   get<Row>(sql: Query<Row>, ...values: Value[]): Row | undefined {
-    return this.#row(sql, values) as Row | undefined;
+    return this.answer({ sql, values, wants: 'row' }) as Row | undefined;
   }
 
   all<Row>(sql: Query<Row>, ...values: Value[]): Row[] {
-    return this.#rows(sql, values) as Row[];
+    return this.answer({ sql, values, wants: 'rows' }) as Row[];
   }
 
-  #row(sql: string, values: readonly Value[]): unknown {
-    const { prepared, rowOf } = this.#statement(sql, values);
-    const row = prepared.get(...values);
-    return row && rowOf(row);
-  }
-
-  #rows(sql: string, values: readonly Value[]): unknown[] {
-    const { prepared, rowOf } = this.#statement(sql, values);
-    return prepared.all(...values).map(rowOf);
-  }
-
-  /** Several statements, without parameters. */
+  /** Runs several statements without parameters. */
   exec(sql: string): void {
     this.#db.exec(sql);
   }
 
-  /** SQLite itself ends some failed transactions. */
+  /** Ends a failed transaction, unless SQLite has ended it. */
   rollback(): void {
     if (this.#db.isTransaction) this.#db.exec('rollback');
   }
@@ -75,7 +65,10 @@ export class Database {
     if (this.#db.isOpen) this.#db.close();
   }
 
-  /** Values are bound by position: a missing value would become NULL, and a Date or Map would shift the others. */
+  /**
+   * Checks the values, as they are bound by position: a missing one would become NULL, an object would shift the
+   * others.
+   */
   #statement(sql: string, values: readonly Value[]): PreparedStatement {
     const statement = this.#statements.get(sql) ?? this.#prepare(sql);
     if (values.length !== statement.parameters) {
@@ -88,7 +81,7 @@ export class Database {
   }
 
   #prepare(sql: string): PreparedStatement {
-    // For SQLite, `$1` is a name and `?1` is a position, which binds at half the cost.
+    // In SQLite, `$1` is a name and `?1` a position, which binds at half the cost.
     const prepared = this.#db.prepare(sql.replaceAll(/\$(?=\d)/g, '?'));
     const places = Array.from(sql.matchAll(/\$(\d+)/g), ([, place]) => Number(place));
     prepared.setReturnArrays(true);
@@ -99,14 +92,14 @@ export class Database {
 }
 
 /**
- * Makes objects of rows that came as arrays: all of one shape. Those that SQLite's binding makes are maps, several times as
- * large and slow to read.
+ * Makes objects of rows that came as arrays, all of one shape. The objects that node:sqlite makes are several times as large
+ * and slow to read.
  */
 function rowsOf(prepared: StatementSync): (values: unknown) => unknown {
   const names = prepared.columns().map(({ name }) => name);
   const blank: Readonly<Record<string, unknown>> = Object.fromEntries(names.map((name) => [name, null]));
   return (values) => {
-    // See recordIn for why not a spread.
+    // Not a spread: see recordIn.
     const row: Record<string, unknown> = Object.assign({}, blank);
     (values as unknown[]).forEach((value, place) => (row[names[place]!] = value));
     return row;

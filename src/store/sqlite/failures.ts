@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { StoreUnavailable } from '../driver.ts';
 import { codeOf, diskFull } from './files.ts';
 
-/** What a SQLite error means for the caller: wait for another process, refuse for now, or a bug to fix. */
+/** What an error of SQLite means. busy: wait for another process. unavailable: refuse for now. fault: a bug to fix. */
 export type FailureKind = 'busy' | 'unavailable' | 'fault';
 
 // Result codes: https://www.sqlite.org/rescode.html. The low byte is the primary one.
@@ -38,11 +38,11 @@ export function failureKind(error: unknown): FailureKind {
   return explanations.has(code) ? 'unavailable' : 'fault';
 }
 
-/** The failure in plain words. Only if failureKind says busy or unavailable. */
+/** The failure in plain words. Call it only if failureKind is busy or unavailable. */
 export function unavailable(error: unknown, path: string): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error;
   const code = primaryCode(error);
-  // A file system that has faults is made read-only by the system.
+  // The system makes a file system with faults read-only.
   const found = code === diskFailed && isOnReadOnlyDisk(path) ? readOnly : code;
   const explain = explanations.get(found) ?? (() => `Another process keeps ${path} locked.`);
   return new StoreUnavailable(explain(path), { cause: error });
@@ -50,7 +50,7 @@ export function unavailable(error: unknown, path: string): StoreUnavailable {
 
 export const isReadOnly = (error: unknown): boolean => primaryCode(error) === readOnly;
 
-/** Asked of the file beside it: to close one that SQLite has open would drop this process's locks. */
+/** Tries the file beside it: closing one that SQLite has open would drop this process's locks. */
 function isOnReadOnlyDisk(path: string): boolean {
   try {
     closeSync(openSync(`${path}.serving-by`, 'r+'));
@@ -60,7 +60,7 @@ function isOnReadOnlyDisk(path: string): boolean {
   }
 }
 
-/** Of a sync that failed. */
+/** The error for a sync of the WAL that failed. */
 export function unsynced(error: unknown, path: string): StoreUnavailable {
   const code = codeOf(error);
   const why = code === 'EROFS' ? `${code}: its file system is read-only` : code;

@@ -14,42 +14,44 @@ import { mkdir, statfs } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { NoRoom, StoreUnavailable } from '../driver.ts';
 
-/** The identity of the file at a path, or undefined. No other file can get it while the file is open. */
+/** The inode of the file at a path, or undefined. No other file can get it while the file is open. */
 export function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 /**
- * Another one for each file that was ever made: inodes are given anew, and the first ones are the same on all new disks.
- * Without the device, which may have another number after each boot.
+ * Identifies a file among all that were ever made. The inode alone does not: it is used again, and is often the same on a
+ * new disk. The device is left out, as its number may change with each boot.
  */
 export function identityOf(path: string): string {
   const { ino, birthtimeNs } = statSync(path, { bigint: true });
   return `${ino} ${birthtimeNs}`;
 }
 
-/** 0 where there is no file. */
+/** The size of a file; 0 if there is none. */
 export const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 const leastRoomBytes = 2 ** 20;
 
 export async function seeRoom(path: string): Promise<void> {
   const { blocks, bavail, bsize } = await statfs(dirname(path));
-  // Some file systems do not know how large they are.
+  // Some file systems say that they have no blocks.
   if (blocks > 0 && bavail * bsize < leastRoomBytes) throw new NoRoom(diskFull(path));
 }
 
-/** Of the lock, too, names the store: nobody should make room by removing its WAL. */
+/** Says that the disk is full. Names the store, also for its lock, so that nobody makes room by removing its WAL. */
 export const diskFull = (path: string): string =>
   `The disk that holds ${path.replace(/\.serving$/, '')} is full. Make room, but leave each file whose name begins so: together they are the store.`;
 
-/** What this process may have open: to close a file drops all locks that the process has on it. */
+/**
+ * Files that this process may have open. To open and close one of them here would drop all locks of this process on it.
+ */
 const lookedInto = new Set<string>();
 
 /**
- * A WAL belongs to the file that it was made beside. Beside an empty one SQLite removes it, with the newest events in it;
- * into a backup that was put in the store's place it writes parts of the store before. A file that SQLite has used with a
- * WAL says so, and one that `backup` has made does not.
+ * Refuses a file whose WAL is of another file. Beside an empty file, SQLite would remove the WAL with the newest events; into
+ * a backup that was put in the store's place, it would write parts of the former store. A file that was used with a WAL says
+ * so in its header, and one that `backup` has made does not.
  */
 export function refuseOtherWal(path: string): void {
   const isNew = !lookedInto.has(path);
@@ -65,7 +67,7 @@ export function refuseOtherWal(path: string): void {
     );
 }
 
-/** In the header of SQLite's files: 1 for one that is written without a WAL, 2 with one. */
+/** Reads from the header of SQLite's file how it is written: 1 without a WAL, 2 with one. */
 function writeVersionOf(path: string): number | undefined {
   const header = Buffer.alloc(19);
   try {
@@ -79,8 +81,7 @@ function writeVersionOf(path: string): number | undefined {
 }
 
 /**
- * Resolves the links of a path, whose last parts may not exist yet. SQLite puts the WAL beside the real file, so our
- * other files must be there, too.
+ * Resolves the links of a path, which may not exist yet. SQLite puts the WAL beside the real file; so do we with ours.
  */
 export function resolveLinks(path: string): string {
   if (path === ':memory:') return path;
@@ -97,7 +98,7 @@ export function resolveLinks(path: string): string {
   return join(resolveLinks(folder), basename(path));
 }
 
-/** What is at a path, if anything. Throws StoreUnavailable where the system does not say. */
+/** What is at a path, if anything. Throws StoreUnavailable if the system does not tell. */
 export function foundAt(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -110,8 +111,8 @@ export function foundAt(path: string): Stats | undefined {
 }
 
 /**
- * Only a file with one name. Under each of its names, a file gets its own WAL and lock, and two programs would destroy
- * it.
+ * Refuses all but a file with one name. Under each name a file gets its own WAL and lock, and two processes would
+ * destroy it.
  */
 export function refuseOthers(path: string): void {
   const found = foundAt(path);
@@ -129,10 +130,7 @@ export function refuseOthers(path: string): void {
   );
 }
 
-/**
- * What version 0.1 made may be read by everybody; a group that somebody lets read stays. Without opening any: closing it
- * would drop the locks that this process has on it.
- */
+/** Takes the rights of other users off the store's files, which version 0.1 left. Those of the group stay. */
 export function keepFromOthers(path: string): void {
   for (const name of ['', '-wal', '-shm', '.serving', '.serving-by'].map((suffix) => path + suffix)) {
     const mode = statSync(name, { throwIfNoEntry: false })?.mode ?? 0;
@@ -158,6 +156,6 @@ export function tryTo(work: () => void): void {
   try {
     work();
   } catch {
-    // It can be done without, or what comes next reports it.
+    // It is not needed, or what comes next reports the failure.
   }
 }

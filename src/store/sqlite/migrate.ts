@@ -26,7 +26,7 @@ export function migrate(db: Database, path: string): void {
   }
 }
 
-/** Throws StoreUnavailable if the file belongs to another program or a newer version. Only reads. */
+/** Throws StoreUnavailable if the file is of another program or a newer version. Only reads. */
 export function refuseForeign(db: Database, path: string): void {
   const version = schemaVersion(db);
   if (version > sqliteSteps.length) {

@@ -4,11 +4,11 @@ import { Database, runOn } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
 import { callsOf, reads } from '../store.ts';
 
-/** The thread in which a SQLite file is read for people who look; see ThreadReads. */
+/** The thread of ThreadReads. */
 
 const file = workerData as string;
 
-/** A connection for each read: none is left when the store's files are. */
+/** Opens a connection for each read, so that none stays open when the store's files go. */
 const calls = callsOf(reads, async (make, given) => {
   const db = new Database(file, { readOnly: true });
   try {

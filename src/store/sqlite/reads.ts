@@ -8,7 +8,7 @@ export interface ReadRequest {
   readonly given: readonly unknown[];
 }
 
-/** `unavailable`: why, as the store says it. */
+/** `unavailable`: the message of a StoreUnavailable. */
 export type ReadReply = { readonly id: number } & (
   | { readonly value: unknown }
   | { readonly unavailable: string }
@@ -18,9 +18,9 @@ export type ReadReply = { readonly id: number } & (
 export interface ReadLimits {
   /** How long a read may take. */
   readonly deadlineMs: number;
-  /** For how long the thread stays when nobody looks. */
+  /** How long the thread stays without a read. */
   readonly idleMs: number;
-  /** So many may wait at the same time. */
+  /** How many reads may wait at the same time. */
   readonly most: number;
 }
 
@@ -35,15 +35,15 @@ interface Waiting {
 }
 
 /**
- * Reads a SQLite file in a thread of its own: there a long read holds up nobody who sends events. The thread is started
- * when somebody looks, and ended when nobody does.
+ * Reads a SQLite file in a thread of its own, where a long read does not hold up arriving events. The thread starts with the
+ * first read, and ends when there was none for some time.
  */
 export class ThreadReads {
   readonly #file: string;
   readonly #limits: ReadLimits;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | null = null;
-  /** Resolves when the threads before it have ended: SQLite goes on with a read that was given up. */
+  /** Resolves when all earlier threads have ended: SQLite goes on with a read that was given up. */
   #ending: Promise<unknown> = Promise.resolve();
   #isClosed = false;
   #idle: NodeJS.Timeout | undefined;
@@ -60,7 +60,7 @@ export class ThreadReads {
     return this.#worker !== null;
   }
 
-  /** Resolves when the thread has ended, however long a read takes that is under way. */
+  /** Resolves when the thread has ended, which takes as long as the read that is under way. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#end(closed());
@@ -80,7 +80,7 @@ export class ThreadReads {
     return promise;
   }
 
-  /** Never while an earlier thread still reads: of those there would be more and more. */
+  /** Sends a read to the thread. Called when no earlier thread reads any more, as there would be more and more. */
   #tell(asked: ReadRequest): void {
     if (!this.#waiting.has(asked.id)) return;
     this.#worker ??= this.#start();
@@ -110,7 +110,7 @@ export class ThreadReads {
       this.#idle = setTimeout(() => this.#end(closed()), this.#limits.idleMs).unref();
   }
 
-  /** Those who still wait get the error. The next one gets a new thread. */
+  /** Ends the thread; the reads that wait reject with this error. The next read starts a new thread. */
   #end(error: Error): void {
     clearTimeout(this.#idle);
     if (this.#worker) this.#ending = this.#worker.terminate();

@@ -8,7 +8,9 @@ import { foundAt, tryTo } from './files.ts';
 
 const rescuedAs = (path: string) => `${path}.rescued-`;
 
-/** Writes all that an open store has to a new file beside its path, and returns its name. Throws what the system throws. */
+/**
+ * Writes all that an open store has to a new file beside its path. Returns the file's path. Throws the system's errors.
+ */
 export function rescue(db: Database, path: string): string {
   const file = rescuedAs(path) + new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
   // It holds candidates' data.
@@ -24,12 +26,12 @@ export function rescue(db: Database, path: string): string {
   return file;
 }
 
-/** Where the store is gone and was rescued, an empty one would hide that. Throws StoreUnavailable. */
+/** Refuses to create a store beside a rescued one, as an empty store would hide that. Throws StoreUnavailable. */
 export function refuseBesideRescued(path: string): void {
   if (foundAt(path) !== undefined) return;
   const [folder, begin] = [dirname(path), basename(rescuedAs(path))];
   let names: readonly string[] = [];
-  // Of a folder that is missing, or may not be listed, nothing is known.
+  // The folder may be missing, or may not be listed.
   tryTo(() => (names = readdirSync(folder)));
   const newest = names
     .filter((name) => name.startsWith(begin))

@@ -10,8 +10,7 @@ import { failureKind, unavailable } from './failures.ts';
 import { identityOf, tryTo } from './files.ts';
 
 /**
- * The exclusive right to serve a store: a lock on a file beside it. The system releases it however the process ends, so
- * a crash leaves nothing to clean up.
+ * The exclusive right to serve a store: a lock on a file beside it. The system releases it however the process ends.
  */
 export class ServingLock {
   readonly path: string;
@@ -43,19 +42,19 @@ export class ServingLock {
   }
 
   /**
-   * What tells the store's file from an older one that was written over it: the file beside it, which is another one each
-   * time, so that it cannot be written over as well. Empty where there is none.
+   * Identifies the file beside the store that says who serves it. The store keeps this. The file is replaced now and then, so
+   * an older copy that is written over the store's file names another witness. Empty if there is no such file.
    */
   get witness(): string {
     return this.#witness;
   }
 
-  /** The same once it is `renewed`. Until then the store remembers both. */
+  /** The witness after the next `renew`. Until then the store keeps both. */
   get nextWitness(): string {
     return (this.#next ??= this.#prepare());
   }
 
-  /** Resolves when it is on the disk. */
+  /** Puts the next witness in place. Resolves when it is on the disk. */
   async renew(): Promise<void> {
     const next = this.#next;
     try {
@@ -67,7 +66,7 @@ export class ServingLock {
         await file.sync();
       }
     } catch {
-      // The store remembers the one before, too.
+      // The store keeps the one before, too.
     } finally {
       this.#next = null;
     }
@@ -80,7 +79,7 @@ export class ServingLock {
       this.#sayWho(this.#new, mark);
       return this.#witnessOf(mark, this.#new);
     } catch {
-      // A store that is copied while this cannot be written is taken for the same one.
+      // A copy that is made while this cannot be written will not be noticed.
       return this.#witness;
     }
   }
@@ -94,10 +93,7 @@ export class ServingLock {
     this.#db.close();
   }
 
-  /**
-   * In a separate file: others cannot read a locked file, and if this process read and closed it, the lock would be
-   * lost.
-   */
+  /** Writes who serves the store to a file of its own: others cannot read the locked one. */
   #sayWho(path: string, mark: string): void {
     const who = `process ${process.pid} on ${hostname()}, since ${this.#since} UTC`;
     writeFileSync(path, `${who}\n${mark}`, { mode: 0o600 });

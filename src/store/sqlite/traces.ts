@@ -3,10 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 
 const chunkBytes = 4 * 2 ** 20;
 
-/**
- * How often any of these texts stands in the files, as UTF-8, in small or capital letters. A text that goes on in another
- * page is not seen.
- */
+/** Counts these texts in files, as UTF-8 and in any case. Does not see a text that goes on in another page. */
 export async function countIn(paths: readonly string[], texts: readonly string[]): Promise<number> {
   const wanted = texts.map((text) => lower(Buffer.from(text)));
   const overlap = Math.max(...wanted.map(({ length }) => length)) - 1;
@@ -20,7 +17,7 @@ export async function countIn(paths: readonly string[], texts: readonly string[]
         length = readSync(fd, chunk, 0, chunk.length, from);
         const part = lower(chunk.subarray(0, length));
         for (const text of wanted) {
-          // What begins in the overlap is found in the next chunk.
+          // What begins in the overlap is counted in the next chunk.
           for (let at = part.indexOf(text); at !== -1 && at < chunkBytes; at = part.indexOf(text, at + 1))
             count += 1;
         }

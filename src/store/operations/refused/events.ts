@@ -5,15 +5,15 @@ import { all, get, insert, lock, query, run, together, type Operation } from '..
 import { places, refusedEvent as ofListed, type RowOf, wholeRefusedEvent as ofWhole } from '../../rows.ts';
 import { otherSources, refused, setRefused } from './figures.ts';
 
-/** Of refused events: those that have all of these. */
+/** Which refused events are meant. Absent: any. */
 export interface RefusedFilter {
   readonly reason?: RefusedEvents['reason'];
   readonly from?: string;
-  /** The last of them came no later (ms). */
+  /** Those that came last at this time or before (ms). */
   readonly until?: number;
 }
 
-/** What a person did with events that were refused. */
+/** What a person does with refused events, for the audit. */
 interface Doing {
   readonly action: ChangeKind;
   readonly at: number;
@@ -34,7 +34,7 @@ const sql = {
   whole: query<RowOf<WholeRefusedEvent>>(`select ${ofWhole.columns} from refused_events f where f.id = $1`),
   one: query<RowOf<RefusedEvent>>(`select ${ofListed.columns} from refused_events f where f.id = $1`),
   delete: `delete from refused_events where id = $1`,
-  // These look at all, which are few.
+  // The statements below read all rows, which are few.
   sources: query<Source>(`select id, origin as "from" from refused_events order by id`),
   newestFirst: query<RowOf<RefusedEvent>>(
     `select ${ofListed.columns} from refused_events f order by f.id desc`,
@@ -42,13 +42,13 @@ const sql = {
   deleteOld: `delete from refused_events where came_at < $1`,
 };
 
-/** How many refused events are kept, and how many of one source: anybody may send them. */
+/** How many refused events are kept, in all and from one source. Anybody may send them. */
 export const mostKept = 1000;
 const mostOfSource = 50;
 
 /**
- * Which of these are kept, of a list with the oldest first. The oldest of the busiest source goes first: the one that most
- * newer ones of its source follow. Pure.
+ * Chooses which events to keep, from a list with the oldest first. The first to go are those that are followed by the most
+ * newer ones from their source: the oldest of the busiest source. Pure.
  */
 export function keptOf<One extends Pick<Source, 'from'>>(listed: readonly One[]): Set<One> {
   const ofSource = new Map<string, number>();
@@ -61,7 +61,10 @@ export function keptOf<One extends Pick<Source, 'from'>>(listed: readonly One[])
   return new Set(kept.slice(0, mostKept).map(({ one }) => one));
 }
 
-/** Adds events that were refused. One that is there already was tried again, or happened again: then its time counts. */
+/**
+ * Keeps refused events. One with the same source and content adds to `attempts` of the kept one, which gets the later
+ * time.
+ */
 export function* keepRefusedEvents(events: readonly WholeRefusedEvent[]): Operation<void> {
   yield* lock('refused');
   yield* together(events.map((one) => run(sql.keep, ...ofWhole.values(one))));
@@ -70,7 +73,7 @@ export function* keepRefusedEvents(events: readonly WholeRefusedEvent[]): Operat
   yield* together(found.filter((one) => !kept.has(one)).map(({ id }) => run(sql.delete, id)));
 }
 
-/** Newest first, without their payloads. */
+/** Lists refused events, newest first, without their payloads. */
 export function* refusedEvents({ reason, from, until = Infinity }: RefusedFilter): Operation<RefusedEvent[]> {
   const listed = (yield* all(sql.newestFirst)).map(ofListed.read);
   return listed.filter(
@@ -83,7 +86,9 @@ export function* refusedEvent(id: string): Operation<WholeRefusedEvent | null> {
   return row ? ofWhole.read(row) : null;
 }
 
-/** Puts events away that were taken in or are not wanted, with what was counted of them. Returns those that were there. */
+/**
+ * Deletes refused events that were taken in or are not wanted, and takes them off the figures. Returns those it found.
+ */
 export function* putAwayRefused(ids: readonly string[], doing: Doing | null): Operation<RefusedEvent[]> {
   yield* lock('refused');
   const rows = yield* together(ids.map((id) => get(sql.one, id)));
@@ -93,7 +98,7 @@ export function* putAwayRefused(ids: readonly string[], doing: Doing | null): Op
   return there;
 }
 
-/** Puts away figures of refused events, which it returns, and the events that are kept. */
+/** Deletes the figures of refused events, which it returns, and the kept events with the number of these. */
 export function* ignoreRefused(
   filter: RefusedFilter,
   at: number,
@@ -111,12 +116,12 @@ export function* ignoreRefused(
   return { totals, events: events.length };
 }
 
-/** Deletes those that came before that time. */
+/** Deletes refused events that came last before this time (ms). */
 export function* pruneRefused(before: number): Operation<void> {
   yield* run(sql.deleteOld, before);
 }
 
-/** With what was counted of them: of a source that the figures do not name, with the others. */
+/** Deletes events and takes them off the figures of their source, or of `others` if their source has none. */
 function* remove(events: readonly RefusedEvent[]): Operation<void> {
   yield* together(events.map(({ id }) => run(sql.delete, id)));
   const totals = yield* refused();

@@ -11,13 +11,13 @@ const sql = {
   deleteRefused: `delete from refused where reason = $1 and origin = $2`,
 };
 
-/** Of each reason. Anybody may send from many addresses. */
+/** How many sources have figures of their own, for each reason. Anybody may send from many addresses. */
 const keptSources = 50;
 export const otherSources = 'others';
 
 const keyOf = ({ reason, from }: RefusedEvents): string => `${reason} ${from}`;
 
-/** The sums of both. Pure. */
+/** Adds figures to others. Those of further sources than are kept go to `others`. Pure. */
 export function addRefused(
   totals: readonly RefusedEvents[],
   more: readonly RefusedEvents[],
@@ -38,15 +38,12 @@ export function addRefused(
   return [...sums.values()];
 }
 
-/** How many events were refused, by reason and source, until a person puts that away. */
+/** Lists how many events were refused, by reason and source, since a person last put the figures away. */
 export function refused(): Operation<RefusedEvents[]> {
   return all(sql.refused);
 }
 
-/**
- * Adds to the figures of refused events. Those of more sources than are kept are summed. Events may share the transaction, so
- * it takes two round trips.
- */
+/** Adds to the figures of refused events. Arrivals may share the transaction, so it takes only two round trips. */
 export function* keepRefused(more: readonly RefusedEvents[]): Operation<void> {
   yield* lock('refused');
   const totals = new Set(yield* refused());
@@ -57,6 +54,6 @@ export function* keepRefused(more: readonly RefusedEvents[]): Operation<void> {
   );
 }
 
-/** In place of what was kept of that reason and source. */
+/** Sets the figures of a reason and source; deletes them if the count is 0. */
 export const setRefused = ({ reason, from, count, first, last }: RefusedEvents): Operation<number> =>
   count > 0 ? run(sql.setRefused, reason, from, count, first, last) : run(sql.deleteRefused, reason, from);
