@@ -13,12 +13,12 @@ import type { PageRequest, Page, Parts } from './page.ts';
 import { refusedCards } from './refused/events.ts';
 import { rejectedNotice, troubleItems } from './frame/troubles.ts';
 
-/** Of the causes, those that most deliveries have. */
+/** The number of causes shown: those of most deliveries. */
 const shownGroups = 40;
 const shownDeliveries = 50;
 const shownChanges = 10;
 
-/** What needs a person: by sink and cause, with what helps. With a sink, a state and a cause, only that. */
+/** What needs a person, by sink and cause, with what helps. The query may narrow it to a sink, a state and a cause. */
 export const attentionPage: Page = {
   path: '/attention',
   menu: 'Needs a person',
@@ -37,7 +37,7 @@ export const attentionPage: Page = {
     const shown = groups.toSorted((a, b) => b.count - a.count).slice(0, shownGroups);
     const isListed = state !== undefined || total <= shownDeliveries;
     const parts: GroupView[] = [];
-    // One after the other: each may have to look for its cause among thousands.
+    // One after the other, as each may have to search thousands of deliveries for its cause.
     for (const group of shown)
       parts.push({ ...group, list: isListed ? await listOf(all, group, asked) : null });
     const isLeft = state === undefined || groups.length > 0;
@@ -113,7 +113,7 @@ interface Group extends StuckCount {
   readonly state: 'dead' | 'held';
 }
 
-/** A cause, and what is stuck for it as far as that is shown. */
+/** A group with the list of its deliveries; null where the list is not shown. */
 interface GroupView extends Group {
   readonly list: Html | null;
 }
@@ -169,7 +169,7 @@ async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest
   ${next && html`<p><a href="${next}">The next ${shownDeliveries}</a></p>`}`;
 }
 
-/** The action whose messages the tool refuses, in words; null where that is not the cause. */
+/** `rule all, action 1` for a cause that names the action whose messages the tool refuses; null for any other cause. */
 function ofRule(cause: string): string | null {
   const [, rule, action] = / in (.*) (\d+)$/s.exec(cause) ?? [];
   return rule === undefined ? null : `rule ${seen(rule)}, action ${Number(action) + 1}`;
@@ -281,10 +281,10 @@ function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
   </section>`;
 }
 
-/** Causes that pass by themselves: the tool is away, or has too much to do. */
+/** Causes that pass by themselves: the tool cannot be reached, or has too much to do. */
 const passing: ReadonlySet<string> = new Set(['network', 'rate_limited', 'server', 'timeout']);
 
-/** What to try, by why it is stuck. The tool's own words stand above it; null where they say so. */
+/** What to try, by the cause. Null where the tool's own words, which are shown above, say it already. */
 function fixFor({ state, cause, reason }: Group): string | null {
   if (state === 'held')
     return 'Nobody can ask this tool what arrived. Look there: replay what is missing, discard what came.';

@@ -6,7 +6,7 @@ const refusals = {
   busy: 'There were too many wrong passwords just now. Try again in a moment.',
 };
 
-/** `next`: where to go after it. */
+/** The page with the login. `next`: the path to go to afterwards; `refused`: why the last try failed. */
 export function loginPage(next: string, refused?: keyof typeof refusals): PageContent {
   return {
     title: 'Log in',

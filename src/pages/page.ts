@@ -11,100 +11,99 @@ import { withoutPersonal } from '../lookups/kept-facts.ts';
 import type { By, EventDetail, Reads, Store } from '../store/store.ts';
 import type { Trials } from '../config/live/trials.ts';
 import type { Clock } from '../support/clock.ts';
-import { html, type Html, safeUrl } from '../support/html.ts';
+import { html, type Html } from '../support/html.ts';
 import type { Times } from './frame/times.ts';
 
-/** What the pages and the API need of the connector. */
+/** The parts of the connector that pages and API use. */
 export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
-  /** To change something. */
+  /** For changes. */
   readonly store: Store;
-  /** To look at something; it holds up nobody who sends events. */
+  /** For reads; they never hold up the storing of events. */
   readonly reads: Reads;
-  /** What the store does not know yet. */
+  /** Refused events that are not in the store yet. */
   readonly refused: RefusedFigures;
-  /** The one that all replicas go by. */
+  /** The clock that all replicas share. */
   readonly clock: Pick<Clock, 'now'>;
   readonly config: () => Config;
-  /** The plan that an event was decided by. */
+  /** Finds the plan that an event was decided by. */
   readonly plan: FindPlan;
-  /** Where the testing service posts its events. */
+  /** The URL that the testing service posts events to. */
   readonly receiverUrl: () => string;
-  /** What the config in force was read from, with its references as written. */
+  /** The text of the config in force, with references such as `${TOKEN}` as written. */
   readonly configText: () => string;
   readonly trials: Trials;
-  /** Takes in an event. */
   readonly accept: Accept;
-  /** After a change: deliveries may be due. */
+  /** Makes the worker look for due deliveries; to be called after a change. */
   readonly wake: () => void;
   readonly log: Pick<Logger, 'error'>;
 }
 
-/** A request, as a page needs it. */
+/** A request for a page. */
 export interface PageRequest {
   readonly path: string;
-  /** Of the path, as `id` of `/events/:id`. */
+  /** Parameters of the path, such as `id` of `/events/:id`. */
   readonly params: { readonly [name: string]: string | undefined };
-  /** Of the query: what was given once, and is not empty. */
+  /** Parameters of the query that were given once and are not empty. */
   readonly query: { readonly [name: string]: string | undefined };
   readonly person: Person;
-  /** What this connector is called. */
+  /** The name of this connector: `admin.title`, or else the product's. */
   readonly site: string;
   readonly now: number;
   readonly times: Times;
-  /** Read once, when it is asked for: what a page says of it and what the menu does is the same. */
+  /** Reads the status, once per request, so that the page and its menu agree. */
   readonly status: () => Promise<Status>;
 }
 
 export interface PageContent {
-  /** Of the browser's tab and the page's heading. */
+  /** The heading, and the title of the browser's tab. */
   readonly title: string;
   readonly body: Html;
-  /** Stands beside the heading. */
+  /** Markup beside the heading. */
   readonly beside?: Html;
-  /** Default: 200. */
+  /** HTTP status. Default: 200. */
   readonly status?: number;
-  /** Only the body is sent, for a script of ours. */
+  /** Send the body alone, for a script of ours. */
   readonly isPart?: true;
-  /** A whole document of somebody else, to be shown in a frame instead of all this. */
+  /** An HTML document from outside, such as a mail, to send in place of the page. It is shown in a frame. */
   readonly foreign?: string;
 }
 
 export interface Page {
-  /** As express has it. */
+  /** A pattern of express. */
   readonly path: string;
-  /** Its name in the menu, which has the pages in the order of the list in site.ts. */
+  /** The page's name in the menu. The menu has the order of the list in site.ts. */
   readonly menu?: string;
-  /** A text is the page to go to instead. Null: there is no such thing, as with a wrong id. */
+  /** Resolves to the page, to the path to redirect to, or to null where there is no such thing (404). */
   show(asked: PageRequest, parts: Parts): Promise<PageContent | string | null>;
 }
 
-/** A form that was sent from one of our pages: that is known by then. */
+/** A form sent from one of our pages; its token has been checked. */
 export interface FormRequest extends PageRequest {
   readonly form: { readonly [name: string]: string | undefined };
-  /** What was ticked: `id`, which may come several times. */
+  /** The values of its field `id`, such as ticked boxes. */
   readonly ids: readonly string[];
-  /** Who changes something, for the audit. */
+  /** The person who makes the change, for the audit. */
   readonly by: By;
 }
 
-/** What changes something: a POST to its path. */
+/** Handles the POST of a form. */
 export interface Form {
   readonly path: string;
-  /** The page to go to, as a path of this site; or a page to show; null as for pages. */
+  /** Resolves to the path to redirect to, to a page to show, or to null where there is no such thing (404). */
   carryOut(sent: FormRequest, parts: Parts): Promise<string | PageContent | null>;
 }
 
-/** Who sent a request, `where` its form or program is, and the note that it came with. */
+/** The author of a change, for the audit. `where`: `the page` or `the API`. */
 export function byOf(req: Request, where: string): By {
   const { who, from } = personOf(req);
   return { who, from: `${where}, ${from}`, note: fieldsOf(req)['note']?.trim().slice(0, 500) || null };
 }
 
-/** A form that changes something has this in it: without it, it is refused. */
+/** The hidden field without which a form is refused. */
 export const csrfField = ({ person: { csrf } }: PageRequest): Html =>
   html`<input type="hidden" name="csrf" value="${csrf ?? ''}" />`;
 
-/** An event's story, as this person may see it. */
+/** The story of an event: the whole of it, and as this person may see it. Null if there is no such event. */
 export async function storyFor(
   { role }: Person,
   { reads }: Parts,
@@ -113,10 +112,3 @@ export async function storyFor(
   const story = await reads.event(id);
   return story && { story, shown: role === 'viewer' ? withoutPersonal(story) : story };
 }
-
-/** Buttons that change something; nothing for who may only look. */
-export const actionsForm = (path: string, inside: Html, asked: PageRequest): Html =>
-  html`${
-    asked.person.role === 'full' &&
-    html`<form class="actions" method="post" action="${safeUrl(path)}">${csrfField(asked)} ${inside}</form>`
-  }`;

@@ -7,7 +7,7 @@ import type { Reads, SinkAttempt } from '../store/store.ts';
 import { html, type Html } from '../support/html.ts';
 import { pause, resume, tryNow } from './changes/sinks.ts';
 import { type Asking, askingForm, askingPage, type Choice } from './frame/asking.ts';
-import { arrivedChart, chartFigure, delayChart } from './frame/charts.ts';
+import { arrivedChart, chartFigure, delayChart, lastDays } from './frame/charts.ts';
 import {
   amount,
   candidateName,
@@ -20,15 +20,14 @@ import {
   statusNames,
   testName,
   toolOf,
+  waitForIt,
 } from './frame/fragments.ts';
 import { duration, type Times } from './frame/times.ts';
 import { askedNotes, nextTry, sinkChip, sinkRate } from './frame/troubles.ts';
 import type { Form, FormRequest, Page, PageRequest, Parts } from './page.ts';
-import { countsOfDays } from './today.ts';
 
-/** One sink: how it fares, what the tool answered lately, what waits for it; and to pause it for a while. */
+/** The page of one sink: its state, what the tool answered lately, what waits for it; and the forms to try, pause and resume it. */
 
-const days = 14;
 const shownAttempts = 20;
 const shownWaiting = 20;
 
@@ -36,19 +35,16 @@ export const sinkPage: Page = {
   path: '/sinks/:sink',
   async show(asked, parts) {
     const sink = asked.params['sink'] ?? '';
-    const { now, times } = asked;
     const status = await asked.status();
     const found = status.sinks.find((one) => one.sink === sink);
     if (found === undefined) return null;
-    const starts = Array.from({ length: days + 1 }, (_, day) => times.daysBefore(now, days - 1 - day));
-    const [counts, attempts, waiting] = await Promise.all([
-      countsOfDays(parts.reads, starts),
+    const [{ labels, counts }, attempts, waiting] = await Promise.all([
+      lastDays(parts.reads, asked.times),
       parts.reads.attemptsOfSink(sink, shownAttempts),
       waitingFor(parts.reads, found),
     ]);
     const lookups = await parts.reads.lookupsOf(attempts.map(({ eventId }) => eventId));
-    const labels = starts.slice(0, days).map((start) => times.weekday(start));
-    const ofSink = counts.filter((one) => one.sink === sink);
+    const ofSink = { labels, counts: counts.filter((one) => one.sink === sink) };
     return {
       title: seen(sink),
       body: html`<div class="stack">
@@ -56,7 +52,7 @@ export const sinkPage: Page = {
         ${
           found.figures !== null &&
           html`<div class="grid">
-            ${[arrivedChart, delayChart].map((chart) => chartFigure(chart(labels, ofSink)))}
+            ${[arrivedChart, delayChart].map((chart) => chartFigure(chart(ofSink)))}
           </div>`
         }
         ${found.pending > 0 && waitingCard(found, waiting, asked, parts)}
@@ -107,7 +103,7 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
   </section>`;
 }
 
-/** What of a sink a question is asked with. */
+/** What a question names of a sink. */
 type Waiting = Pick<SinkStatus, 'sink' | 'pending' | 'asked'>;
 
 const actions = {
@@ -126,7 +122,7 @@ const actions = {
   resume: {
     button: 'Resume',
     question: ({ sink, pending }: Waiting) =>
-      `Let ${sink} go on? ${pending === 0 ? 'Nothing waits for it.' : `${counted(pending, 'message')} ${pending === 1 ? 'waits' : 'wait'} for it: what is due is sent now.`}`,
+      `Let ${sink} go on? ${pending === 0 ? 'Nothing waits for it.' : `${waitForIt(pending)}: what is due is sent now.`}`,
   },
 } as const;
 type Action = keyof typeof actions;
@@ -176,7 +172,7 @@ const pathOf = (sink: string, action?: Action): string =>
 
 function formOf(
   action: Action,
-  carryOut: (sent: FormRequest, parts: Parameters<Form['carryOut']>[1], sink: string) => Promise<unknown>,
+  carryOut: (sent: FormRequest, parts: Parts, sink: string) => Promise<unknown>,
 ): Form {
   return {
     path: `/sinks/:sink/${action}`,
@@ -248,7 +244,7 @@ function waitingCard(
   </section>`;
 }
 
-/** Beside what the page says of the pause: what waits for a person's wish, or for a tool, is not late. */
+/** What a pending delivery waits for, in a few words: the page says more of the pause above. */
 function waitsUntil({ dueAt, lane }: Delivery, { pause: paused, asked }: SinkStatus, times: Times): Html {
   if (dueAt > times.now) return html`due ${times.relative(dueAt)}`;
   if (paused === null && asked.some((one) => one.lane === lane))
@@ -268,7 +264,7 @@ function attemptsCard(
   const words = attempts.map(({ outcome }) =>
     outcome.outcome === 'delivered' ? outcome.note : outcome.detail,
   );
-  // A tool that is down says one thing many times.
+  // A tool that is down says the same many times: it is shown once.
   const isSame = (place: number) => words[place] !== undefined && words[place] === words[place - 1];
   return html`<section class="card">
     <h2>Last attempts</h2>

@@ -27,7 +27,7 @@ import { sinkForms, sinkPage } from './sink.ts';
 import { Times } from './frame/times.ts';
 import { todayPage } from './today.ts';
 
-/** Every page and form: the one list that a new one's module is named in. */
+/** Every page and form. A new one is added here, and nowhere else. */
 const all: readonly (Page | Form)[] = [
   todayPage,
   eventsPage,
@@ -51,7 +51,7 @@ const all: readonly (Page | Form)[] = [
 const pages = all.filter((one) => 'show' in one);
 const forms = all.filter((one) => 'carryOut' in one);
 
-/** The operations page: every page has its module, and what they share is here. */
+/** The operations page and its API. */
 export function createSite(parts: Parts): Site {
   const open = Router();
   open.get('/assets/:file', secure, sendAsset);
@@ -97,7 +97,7 @@ const showing =
   };
 
 async function send(res: Response, shown: PageContent, asked: PageRequest): Promise<void> {
-  // It runs no script, loads nothing, sends nothing, and has nothing of this site.
+  // The policy lets such a document run no script, load nothing and send nothing.
   if (shown.foreign !== undefined)
     return void res
       .set('content-security-policy', foreignPolicy)
@@ -149,7 +149,7 @@ const unreadable: PageContent = {
     <p><a href="">Try again</a></p>`,
 };
 
-/** For programs, what is missing or fails is a problem in JSON, as everywhere. */
+/** Whether errors are answered with a page. Programs get a problem in JSON. */
 const wantsPage = (req: Request): boolean =>
   req.accepts(['json', 'html']) === 'html' && !req.path.startsWith('/api/');
 

@@ -3,45 +3,41 @@ import { statuses } from '../model.ts';
 import { isForgotten, putBack } from '../ops/needs.ts';
 import type { Status } from '../ops/status/status.ts';
 import { causesOf, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
-import type { DayCount, Reads, StuckCount } from '../store/store.ts';
+import type { DayCount, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import {
   arrivedChart,
   arrivedOf,
   type Chart,
   chartFigure,
+  type DayCounts,
   delayChart,
   delaysOf,
+  lastDays,
   rate,
 } from './frame/charts.ts';
 import { noEvents } from './events/events.ts';
-import { amount, chip, counted, pausedBy, seen, statusNames, toolOf } from './frame/fragments.ts';
+import { amount, chip, counted, pausedBy, seen, statusNames, toolOf, waitForIt } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
 import { duration, type Times } from './frame/times.ts';
 import { askedNotes, helpLink, rejectedNotice, sinkChip, sinkRate, troubleItems } from './frame/troubles.ts';
 
-/** What needs a person, first; then how it went in the last two weeks. */
-
-const days = 14;
-
+/** What needs a person comes first; then how the last two weeks went. */
 export const todayPage: Page = {
   path: '/',
   menu: 'Today',
   async show(asked, parts) {
-    const { now, times } = asked;
-    // The last is where tomorrow begins.
-    const starts = Array.from({ length: days + 1 }, (_, day) => times.daysBefore(now, days - 1 - day));
-    const [status, counts] = await Promise.all([asked.status(), countsOfDays(parts.reads, starts)]);
-    const shownDays = starts.slice(0, days).map((start) => times.weekday(start));
+    const { times } = asked;
+    const [status, days] = await Promise.all([asked.status(), lastDays(parts.reads, times)]);
     const isNew = status.lastEventAt === null;
     return {
       title: 'Today',
       body: html`<div class="stack">
         ${needs(status, asked)} ${pausedLines(status, times)} ${rejectedNotice(status)}
         ${unansweredNotice(status)}
-        ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, counts, times)}
-        ${!isNew && charts(counts, shownDays)} ${sinksCard(status, counts, times)}
+        ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, days, times)}
+        ${!isNew && charts(days)} ${sinksCard(status, days, times)}
         ${
           status.notices.length > 0 &&
           html`<section class="card">
@@ -65,22 +61,6 @@ export const todayPage: Page = {
   },
 };
 
-const dayMs = 86_400_000;
-
-/** Of the days that begin so. The store counts days of 24 hours, so a day on which the clocks change ends a call. */
-export async function countsOfDays(
-  reads: Pick<Reads, 'daily'>,
-  starts: readonly number[],
-): Promise<DayCount[]> {
-  const counts: DayCount[] = [];
-  for (let first = 0, next = 1; next < starts.length; first = next, next += 1) {
-    while (next + 1 < starts.length && dayMs === starts[next]! - starts[next - 1]!) next += 1;
-    for (const one of await reads.daily(starts[first]!, starts[next]!))
-      counts.push({ ...one, day: Math.min(first + one.day, next - 1) });
-  }
-  return counts;
-}
-
 function needs(status: Status, asked: PageRequest): Html | false {
   const { times } = asked;
   // Before the first event nothing shows that it works.
@@ -95,25 +75,25 @@ function needs(status: Status, asked: PageRequest): Html | false {
       ${
         lost > 0 &&
         html`<li>
-          <b>${lost === 1 ? 'One message' : counted(lost, 'message')} about the connector itself</b>
-          ${lost === 1 ? 'was' : 'were'} not delivered ${helpLink('/attention')}
+          <b>${messages(lost)} about the connector itself</b>
+          ${were(lost)} not delivered ${helpLink('/attention')}
         </li>`
       }
     </ul>
   </section>`;
 }
 
-/** What people have paused and not forgotten: nothing to do, but who misses a message looks here. */
+const messages = (many: number): string => (many === 1 ? 'One message' : counted(many, 'message'));
+const were = (many: number): string => (many === 1 ? 'was' : 'were');
+
+/** A line for each sink that a person paused. Nobody is needed, but somebody who misses a message looks here. */
 function pausedLines({ sinks }: Status, times: Times): Html[] {
   return sinks.flatMap((one) => {
     const { sink, pause, pending } = one;
     if (pause?.by !== 'person' || isForgotten(one)) return [];
-    const waits =
-      pending === 0
-        ? 'Nothing waits for it yet.'
-        : `${counted(pending, 'message')} ${pending === 1 ? 'waits' : 'wait'} for it.`;
     return html`<p class="muted break">
-      <a href="/sinks/${sink}">${seen(sink)}</a> is paused ${pausedBy(pause, times)}. ${waits}
+      <a href="/sinks/${sink}">${seen(sink)}</a> is paused ${pausedBy(pause, times)}.
+      ${pending === 0 ? 'Nothing waits for it yet' : waitForIt(pending)}.
     </p>`;
   });
 }
@@ -126,7 +106,7 @@ function unansweredNotice(status: Status): Html | false {
   );
 }
 
-/** Nothing needs a person; it says no more than is true. */
+/** The notice that nothing needs a person. It says no more than is true. */
 function allRight({ sinks, missed }: Status): Html {
   const isPaused = sinks.some(({ pause }) => pause?.by === 'person');
   const leftOut = missed.reduce((sum, one) => sum + one.count, 0);
@@ -137,7 +117,7 @@ function allRight({ sinks, missed }: Status): Html {
   </p>`;
 }
 
-/** The causes that most deliveries have. */
+/** The number of causes shown: those of most deliveries. */
 const mostCauses = 5;
 
 function stuck(causes: readonly StuckCount[], what: string, times: Times): Html[] {
@@ -147,20 +127,19 @@ function stuck(causes: readonly StuckCount[], what: string, times: Times): Html[
     .map(
       (one) =>
         html`<li>
-          <b>${one.count === 1 ? 'One message' : counted(one.count, 'message')} to ${seen(one.sink)}</b>
-          ${one.count === 1 ? 'was' : 'were'} ${what}
+          <b>${messages(one.count)} to ${seen(one.sink)}</b> ${were(one.count)} ${what}
           (${one.count > 1 && 'first '}${times.short(one.firstAt)}): ${seen(one.reason)}
           ${helpLink('/attention', { sink: one.sink })}
         </li>`,
     );
 }
 
-/** How many of them are so. */
+/** The sum of the counts that are wanted. */
 const total = (counts: readonly DayCount[], isCounted: (one: DayCount) => boolean): number =>
   counts.filter(isCounted).reduce((sum, one) => sum + one.count, 0);
 
-function figures(status: Status, counts: readonly DayCount[], times: Times): Html {
-  const today = counts.filter(({ day }) => day === days - 1);
+function figures(status: Status, { labels, counts }: DayCounts, times: Times): Html {
+  const today = counts.filter(({ day }) => day === labels.length - 1);
   const events = total(today, ({ sink }) => sink === null);
   const delivered = total(today, ({ what }) => what === 'delivered');
   const pending = status.sinks.reduce((sum, one) => sum + one.pending, 0);
@@ -178,7 +157,8 @@ function figures(status: Status, counts: readonly DayCount[], times: Times): Htm
   </dl>`;
 }
 
-function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
+function charts(days: DayCounts): Html {
+  const { labels, counts } = days;
   const perDay = (wanted: (one: DayCount) => boolean) =>
     labels.map((_, day) => total(counts, (one) => one.day === day && wanted(one)));
   const all: readonly Chart[] = [
@@ -192,19 +172,19 @@ function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
         values: perDay(({ sink, what }) => sink === null && what === status),
       })),
     },
-    arrivedChart(labels, counts),
-    delayChart(labels, counts),
+    arrivedChart(days),
+    delayChart(days),
   ];
   return html`<div class="grid">${all.map(chartFigure)}</div>`;
 }
 
 const none = (text: string): Html => html`<span class="muted none">${text}</span>`;
 
-/** How many, with where they are; of none there is nothing to see. */
+/** A number, linked to the list of what it counts; 0 leads nowhere. */
 const linked = (many: number, path: string, query: Readonly<Record<string, string>>): Html =>
   many === 0 ? none('0') : html`<a href="${pathWith(path, query)}">${amount(many)}</a>`;
 
-function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times): Html {
+function sinksCard({ sinks }: Status, { labels, counts }: DayCounts, times: Times): Html {
   if (sinks.length === 0)
     return html`<section class="card empty">
       <h2>No sinks yet</h2>
@@ -252,7 +232,7 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
           <tr>
             <th scope="col">Sink</th>
             <th scope="col">State</th>
-            <th scope="col" class="number">Arrived in ${days} days</th>
+            <th scope="col" class="number">Arrived in ${labels.length} days</th>
             <th scope="col" class="number">Waiting</th>
             <th scope="col" class="number">Need a person</th>
           </tr>

@@ -1,10 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import about from '../../package.json' with { type: 'json' };
-import { countsOfDays } from '../../src/pages/today.ts';
+import { chartFigure, countsOfDays } from '../../src/pages/frame/charts.ts';
 import { Times } from '../../src/pages/frame/times.ts';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, t0 } from '../contract/store-fixtures.ts';
-import { chartFigure } from '../../src/pages/frame/charts.ts';
 import { endpoint, post, settled, tellAll, workplace } from '../commands/tools.ts';
 import { startPages } from './tools.ts';
 

@@ -4,7 +4,7 @@ import { count } from '../../support/text.ts';
 import { seen } from '../frame/fragments.ts';
 import type { Times } from '../frame/times.ts';
 
-/** Who did what, newest first. */
+/** The changes that people made, newest first. `withLinks`: with links to their events. */
 export function changeList(changes: readonly Change[], times: Times, withLinks: boolean): Html {
   return html`<ul class="plain spaced">
     ${changes.map(({ at, who, from, action, note, sink, deliveries }) => {

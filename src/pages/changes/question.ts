@@ -4,18 +4,18 @@ import { type Asking, askingForm, askingPage, type Choice, notUnderstood } from 
 import type { Form, PageRequest } from '../page.ts';
 import { type Action, actionNames, start } from './run.ts';
 
-/** The buttons that replay or discard deliveries, and what is asked before that is done. */
+/** The forms that replay or discard deliveries, and their questions. */
 
-/** Which deliveries a form is about. */
+/** The deliveries that a form is about. */
 export interface Chosen {
-  /** These alone. Else, where it is empty, those in these states, to this sink, for this cause. */
+  /** Their ids. Where empty: all deliveries with these states, this sink and this cause. */
   readonly ids: readonly string[];
   readonly states: readonly ('dead' | 'held')[];
   readonly sink: string;
   readonly cause?: string | undefined;
-  /** How many there are now. */
+  /** How many they are now. */
   readonly count: number;
-  /** Which of them may have arrived. */
+  /** How many of them may have arrived. */
   readonly doubt: Doubt;
 }
 
@@ -24,7 +24,7 @@ type Doubt = 'none' | 'some' | 'all';
 export const doubtOf = (doubtful: number, all: number): Doubt =>
   doubtful === 0 ? 'none' : doubtful < all ? 'some' : 'all';
 
-/** Whether people get a message twice. The tool is asked first where it can be. */
+/** A sentence on whether people may get a message twice. */
 function twice(doubt: Doubt, isOne: boolean): string {
   if (doubt === 'none')
     return isOne
@@ -40,7 +40,7 @@ const questions = {
   discard: (which: string) => `Discard ${which} for good? Nothing will be sent.`,
 };
 
-/** What the two buttons do, where they are; whom to ask, where they are not. */
+/** What the two buttons do; or, for somebody who has none, how it is done otherwise. */
 export const changesExplained = (asked: PageRequest): Html =>
   asked.person.role === 'full'
     ? html`<p class="muted small">
@@ -59,7 +59,7 @@ const askingOf = ({ ids, states, sink, cause, count: many, doubt }: Chosen): Ask
   about: { id: ids, states: states.join(' '), sink, cause, count: many, doubt },
 });
 
-/** `which`: in the question. */
+/** `which`: the deliveries, in the question; `many`: the same on the button. */
 const choiceOf = (
   action: Action,
   which: string,
@@ -77,14 +77,14 @@ const allActions: readonly Action[] = ['replay', 'discard'];
 const whichOf = ({ count: many, sink }: Chosen): string =>
   `${many === 1 ? 'this delivery' : `these ${many} deliveries`} to ${sink}`;
 
-/** Two buttons for the same deliveries; `many`: what the buttons say besides. */
+/** The two buttons for some deliveries. `many`: added to their names. */
 export function choiceForm(chosen: Chosen, many: string, asked: PageRequest): Html {
   const [alone] = chosen.ids;
   const choices = allActions.map((action) => choiceOf(action, whichOf(chosen), chosen, many, alone));
   return askingForm(askingOf(chosen), choices, asked, { isQuiet: alone !== undefined });
 }
 
-/** The same for those that are ticked of some. */
+/** The two buttons for those of a list that are ticked. */
 export function tickForm(
   { sink, doubt }: Pick<Chosen, 'sink' | 'doubt'>,
   boxes: Html,

@@ -18,7 +18,7 @@ import { count } from '../../support/text.ts';
 import { chip, seen, stateNames, tones, waitsFor } from '../frame/fragments.ts';
 import type { Page, Parts } from '../page.ts';
 
-/** Deliveries that a person has replayed or discarded, and the page that shows how far it is. */
+/** Replays and discards deliveries, which may take a while, and the page that shows the progress. */
 
 export const actionNames = {
   replay: { button: 'Replay', done: 'sent again' },
@@ -26,31 +26,31 @@ export const actionNames = {
 };
 export type Action = keyof typeof actionNames;
 
-/** One request of a person, which may take a while. */
+/** A change that one person asked for. */
 interface Run {
   readonly action: Action;
   readonly sink: string;
-  /** Of what was changed: what became of it, as far as was looked. */
+  /** By id, the states of the changed deliveries when they were last looked at. */
   readonly states: Map<string, DeliveryState>;
-  /** Why some need a person again. */
+  /** Why some of them need a person again. */
   readonly reasons: Set<string>;
   readonly refused: ChangeResult[];
-  /** Of the last one; null of a notice. */
+  /** The event of the last delivery; null for a notice. */
   eventId: string | null;
-  /** Why it ended early. */
+  /** Why the run ended early. */
   fault: string | null;
   isDone: boolean;
 }
 
 const keptRuns = 50;
-/** The last ones, by id, for as long as the connector runs; the audit has all. */
+/** The last runs by id, in memory. The audit in the store has all changes. */
 const runs = new WeakMap<Parts, Map<string, Run>>();
 const runsOf = (parts: Parts): Map<string, Run> => runs.getOrInsertComputed(parts, () => new Map());
 
-/** Most are done by then, and the next page shows the end. */
+/** So long a form waits for its result. Most changes are done by then. */
 export const patienceMs = 1500;
 
-/** Resolves to its id when it is done, or when most are. */
+/** Begins a run. Resolves to its id when it is done, or after `patienceMs`. */
 export async function start(
   parts: Parts,
   action: Action,
@@ -93,7 +93,7 @@ export async function start(
   return runId;
 }
 
-/** Does it by the config in force. What was changed goes at once. */
+/** Changes deliveries by the config in force, and wakes the worker. */
 export async function carryOut(
   parts: Parts,
   action: ActionName,
@@ -115,7 +115,7 @@ export const changePage: Page = {
     for (const [place, [id]] of open.entries()) {
       const { state, lastError = null } = found[place] ?? {};
       run.states.delete(id);
-      // At the end, so that the others are looked at next.
+      // Moves it to the end, so that the others are read next.
       if (state) run.states.set(id, state);
       if (lastError !== null && state && replayableStates.includes(state)) run.reasons.add(lastError);
     }
@@ -165,7 +165,7 @@ function progress({ action, isDone, states, reasons, eventId, refused, fault }: 
 
 const shownRefused = 20;
 const shownReasons = 3;
-/** More would keep others waiting for the store. */
+/** So many deliveries are read for one page. More would keep others waiting for the store. */
 const lookedAt = 500;
 
 const isUnderWay = (state: DeliveryState): boolean =>

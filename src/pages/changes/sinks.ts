@@ -4,18 +4,18 @@ import { pauseSink, retrySink } from '../../deliveries/by-hand.ts';
 import type { By } from '../../store/store.ts';
 import { html, type Html } from '../../support/html.ts';
 import { notUnderstood } from '../frame/asking.ts';
-import { actionsForm, type Form, type PageRequest, type Parts } from '../page.ts';
+import { csrfField, type Form, type PageRequest, type Parts } from '../page.ts';
 import { patienceMs } from './run.ts';
 
-/** What people do to a sink, or to a look-up's: try it now, pause it, let it go on. */
+/** What people do to a sink, or to the sink of a look-up: try it now, pause it, resume it. */
 
-/** For a paused or failing sink. */
-export const retryButton = (sink: string, asked: PageRequest): Html =>
-  actionsForm(
-    '/attention/retry',
-    html`<button class="quiet" name="sink" value="${sink}" aria-label="Try now: ${sink}">Try now</button>`,
-    asked,
-  );
+/** The button that tries a paused or failing sink; false for a person who may change nothing. */
+export const retryButton = (sink: string, asked: PageRequest): Html | false =>
+  asked.person.role === 'full' &&
+  html`<form class="actions" method="post" action="/attention/retry">
+    ${csrfField(asked)}
+    <button class="quiet" name="sink" value="${sink}" aria-label="Try now: ${sink}">Try now</button>
+  </form>`;
 
 export const retryForm: Form = {
   path: '/attention/retry',
@@ -27,7 +27,7 @@ export const retryForm: Form = {
   },
 };
 
-/** Whether it is a sink of the config, or a look-up's. */
+/** Whether the config has a sink, or a look-up, whose sink has this name. */
 export const isCalled = ({ sinks, lookups }: Config, sink: string): boolean =>
   sinks.has(sink) || lookups.has(sink);
 
@@ -37,11 +37,11 @@ export async function tryNow(parts: Parts, sink: string, by: By) {
   return found;
 }
 
-/** Resolves to when the pause ends; null where somebody has to end it. */
+/** Resolves to when the pause ends (ms); null where somebody has to end it. `forMs` null: without an end. */
 export const pause = ({ store, wake }: Parts, sink: string, forMs: number | null, by: By) =>
   pauseSink(store, sink, forMs, by, wake);
 
-/** Returns whether a person had paused it. */
+/** Resolves to whether a person had paused the sink. */
 export async function resume({ store, wake }: Parts, sink: string, by: By): Promise<boolean> {
   const isDone = await store.resumeByPerson(sink, await store.now(), by);
   wake();

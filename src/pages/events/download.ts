@@ -11,19 +11,19 @@ import type { PageRequest, Parts } from '../page.ts';
 
 const pageSize = 200;
 
-/** The events of a search as CSV, however many: they are read as fast as the browser takes them. */
+/** Answers with all events of a search as CSV. They are read page by page, as fast as the browser takes them. */
 export const download =
   (parts: Parts, asked: PageRequest): RequestHandler =>
   async (_req, res) => {
     const odd = oddIn(asked);
-    // A file does not say what it leaves out.
+    // The list says what of a search it ignores; a file cannot.
     if (odd !== '')
       return answerProblem(res, {
         status: 400,
         detail: `What is searched for cannot be understood: ${odd}.`,
       });
     const wanted = { ...(await searchOf(asked, parts)), limit: pageSize };
-    // What fails here is answered as everywhere; later, the file is cut off, and browsers say so.
+    // A failure here is answered with an error. Later ones cut the file off, which browsers report.
     const first = await parts.reads.search(wanted);
     res.set({
       'content-type': 'text/csv; charset=utf-8; header=present',

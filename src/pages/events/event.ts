@@ -28,8 +28,6 @@ import { lookupsCard } from './lookups.ts';
 import { preview, previewOf } from '../frame/previews.ts';
 import type { Times } from '../frame/times.ts';
 
-/** One event's whole story: what came, why who was told, and what the tools answered. */
-
 export const eventPage: Page = {
   path: '/events/:id',
   async show(asked, parts) {
@@ -84,7 +82,7 @@ export const eventPage: Page = {
   },
 };
 
-/** What an event waits for, and for how long at most. */
+/** What an undecided event waits for, and until when at most. */
 function decidedWhen({ lookups }: EventDetail, plan: Plan | PlanFault, times: Times): Html {
   const open = lookups.filter(isOpen);
   if (open.length === 0) return html`It waits for an earlier event of its candidate, and goes on by itself.`;
@@ -96,7 +94,7 @@ function decidedWhen({ lookups }: EventDetail, plan: Plan | PlanFault, times: Ti
   Then it goes on by itself, with what is known.`;
 }
 
-/** To the events beside it in the list that somebody came from. */
+/** Links to the list that somebody came from, and to the events before and after this one in it. */
 function besideLinks(
   { newer, older }: { newer: string | null; older: string | null },
   { query }: PageRequest,
@@ -141,7 +139,7 @@ function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest, p
   </section>`;
 }
 
-/** What leads to it in logs, and in the service. */
+/** The ids by which the event is found in logs and at the testing service. */
 function idsOf({ event, duplicates }: EventDetail): Html {
   const correlation = (id: string | null) =>
     id === null ? 'none' : copiedId(id, 'correlation id', seen(id));
@@ -186,7 +184,7 @@ function deliveryCard(
   const waits = waitsFor(one, obstacles, times);
   const inDigest = one.carrier !== null && one.carrier !== one.id;
   const carrier = deliveries.find(({ id }) => id === one.carrier);
-  // Where the tool has such a place.
+
   const link = one.receipt && parts.connectors.get(one.connector)?.describe?.link?.(one.receipt);
   const receipt = Object.entries(one.receipt ?? {}).map(
     ([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
@@ -237,7 +235,7 @@ function deliveryCard(
   </article>`;
 }
 
-/** A message that is a whole document, for the frame on the page of its event: it is somebody else's, and can do nothing there. */
+/** A message that is an HTML document, such as a mail, for the frame on the page of its event. */
 export const messagePage: Page = {
   path: '/events/:id/message/:delivery',
   async show({ params, person }, parts) {

@@ -19,10 +19,8 @@ import { refusedNotice } from '../refused/of-candidate.ts';
 import type { PageRequest, Page, Parts } from '../page.ts';
 import type { Times } from '../frame/times.ts';
 
-/** The list of events, with a search. Its first page is loaded again and again; see page.js. */
-
 const pageSize = 50;
-/** More are not counted: all of a million would take a second. */
+/** Matches are counted up to here: to count a million takes a second. */
 const mostCounted = 1000;
 
 export const eventsPage: Page = {
@@ -109,74 +107,94 @@ function eventRow(story: EventStory, { query, times, person }: PageRequest, part
   </tr>`;
 }
 
-const folded = ['state', 'sink', 'test', 'rule', 'status', 'lookups', 'from', 'to'] as const;
-const keys = ['candidate', 'correlation', ...folded] as const;
+/** A field of the filters: what its value asks the store for, or null where nobody can understand the value. */
+interface Filter {
+  readonly label: string;
+  readonly read: (value: string, times: Times) => Partial<EventSearch> | null;
+}
 
-/** What is asked for in the address. What cannot be understood there is left out; see oddIn. */
-export async function searchOf({ query, times }: PageRequest, { reads }: Parts): Promise<EventSearch> {
-  const { candidate, correlation, test, status, rule, sink, from, to } = query;
-  const state = deliveryStates.find((one) => one === query['state']);
-  const lastDay = dayOf(to, times);
+const filterFields = {
+  state: {
+    label: 'Delivery',
+    read(value) {
+      const state = deliveryStates.find((one) => one === value);
+      return state ? { states: [state] } : null;
+    },
+  },
+  sink: { label: 'Sink', read: (sink) => ({ sink }) },
+  test: {
+    label: 'Test',
+    read: (test) => (/^-?\d{1,16}$/.test(test) ? { testId: Number(test) } : null),
+  },
+  rule: { label: 'Rule', read: (rule) => ({ rule }) },
+  status: { label: 'Status', read: (status) => ({ status }) },
+  lookups: { label: 'Look-ups', read: (value) => (value === 'unanswered' ? { unanswered: true } : null) },
+  from: { label: 'From day', read: (day, times) => ofDay(day, times, (since) => ({ since })) },
+  to: {
+    label: 'To day',
+    read: (day, times) => ofDay(day, times, (last) => ({ until: times.dayAfter(last) })),
+  },
+} satisfies { readonly [key: string]: Filter };
+type FilterKey = keyof typeof filterFields;
+
+/** The filters that the address has, each with its value and what that asks for. */
+function filtersIn({ query, times }: Pick<PageRequest, 'query' | 'times'>) {
+  return Object.entries<Filter>(filterFields).flatMap(([key, { label, read }]) => {
+    const value = query[key];
+    return value === undefined ? [] : [{ label, value, wanted: read(value, times) }];
+  });
+}
+
+/** The search that the address asks for, without what nobody can understand of it. */
+export async function searchOf(asked: PageRequest, { reads }: Parts): Promise<EventSearch> {
+  const { candidate, correlation } = asked.query;
   return {
-    candidates: candidate === undefined ? undefined : await reads.candidatesMeant(candidate),
-    correlation: correlation?.trim(),
-    testId: testOf(test),
-    status,
-    rule,
-    sink,
-    states: state && [state],
-    unanswered: query['lookups'] === 'unanswered',
-    since: dayOf(from, times),
-    until: lastDay === undefined ? undefined : times.dayAfter(lastDay),
+    ...(candidate !== undefined && { candidates: await reads.candidatesMeant(candidate) }),
+    ...(correlation !== undefined && { correlation: correlation.trim() }),
+    ...Object.assign({}, ...filtersIn(asked).map(({ wanted }) => wanted)),
   };
 }
 
-/** What of the address is no search, in the words of the filters; empty if all of it is. */
-export function oddIn({ query, times }: Pick<PageRequest, 'query' | 'times'>): string {
-  const { state, test, lookups, from, to } = query;
-  const odd: readonly (readonly [label: string, value: string | undefined, isOdd: boolean])[] = [
-    ['Delivery', state, !deliveryStates.some((one) => one === state)],
-    ['Test', test, testOf(test) === undefined],
-    ['Look-ups', lookups, lookups !== 'unanswered'],
-    ['From day', from, dayOf(from, times) === undefined],
-    ['To day', to, dayOf(to, times) === undefined],
-  ];
-  return odd
-    .filter(([, value, isOdd]) => value !== undefined && isOdd)
-    .map(([label, value = '']) => `${label} ${seen(value)}`)
+/** The filters that nobody can understand, as `Test abc, From day 2026-13-01`; empty if there are none. */
+export const oddIn = (asked: Pick<PageRequest, 'query' | 'times'>): string =>
+  filtersIn(asked)
+    .filter(({ wanted }) => wanted === null)
+    .map(({ label, value }) => `${label} ${seen(value)}`)
     .join(', ');
-}
 
-const testOf = (test: string | undefined): number | undefined =>
-  /^-?\d{1,16}$/.test(test ?? '') ? Number(test) : undefined;
-
-/** Whoever writes an address may name a day that is none. */
-function dayOf(day: string | undefined, times: Times): number | undefined {
+/** What the beginning of a day (ms) asks for; null where the day is none. */
+function ofDay(
+  day: string,
+  times: Times,
+  wanted: (start: number) => Partial<EventSearch>,
+): Partial<EventSearch> | null {
   try {
-    return /^2\d{3}-\d\d-\d\d$/.test(day ?? '') ? times.dayStart(day!) : undefined;
+    return /^2\d{3}-\d\d-\d\d$/.test(day) ? wanted(times.dayStart(day)) : null;
   } catch {
-    return undefined;
+    return null;
   }
 }
 
-/** What is chosen here; what somebody searched for in the box above stays with it. */
-function filters({ query }: PageRequest, parts: Parts): Html {
+/** The form of the filters. It keeps the candidate or correlation id that somebody searched for. */
+function filters({ query, times }: PageRequest, parts: Parts): Html {
   const { plan, sinks } = parts.config();
-  const choice = (key: string, label: string, values: readonly string[], nameOf = seen) => {
+  const choice = (key: FilterKey, values: readonly string[], nameOf = seen) => {
     const given = query[key];
     // What the config has no more may still be searched for.
     const all = given === undefined || values.includes(given) ? values : [...values, given];
     return html`<label ${key === 'sink' && html`title="Where messages go"`}
-      >${label}<select name="${key}">
+      >${filterFields[key].label}<select name="${key}">
         <option value="">any</option>
         ${all.map((value) => html`<option value="${value}" ${given === value && html`selected`}>${nameOf(value)}</option>`)}
       </select></label
     >`;
   };
-  const day = (key: string, label: string) =>
-    html`<label>${label}<input type="date" name="${key}" value="${query[key] ?? ''}" /></label>`;
+  const day = (key: FilterKey) =>
+    html`<label
+      >${filterFields[key].label}<input type="date" name="${key}" value="${query[key] ?? ''}"
+    /></label>`;
   const tests = new Map(testsOf(parts.config()));
-  const chosen = folded.filter((key) => query[key] !== undefined).length;
+  const chosen = filtersIn({ query, times }).length;
   return html`<form class="filters" method="get" action="/events">
     ${(['candidate', 'correlation'] as const).map(
       (key) =>
@@ -192,13 +210,12 @@ function filters({ query }: PageRequest, parts: Parts): Html {
     <details>
       <summary>Filters${chosen > 0 && ` (${chosen})`}</summary>
       <div class="fields">
-        ${choice('state', 'Delivery', deliveryStates, (state) => nameIn(stateNames, state))}
-        ${choice('sink', 'Sink', [...sinks.keys()])}
-        ${choice('test', 'Test', [...tests.keys()], (id) => tests.get(id) ?? id)}
-        ${choice('rule', 'Rule', plan.rules.names)}
-        ${choice('status', 'Status', statuses, (status) => nameIn(statusNames, status))}
-        ${plan.lookups.size > 0 && choice('lookups', 'Look-ups', ['unanswered'], () => 'no answer')}
-        ${day('from', 'From day')} ${day('to', 'To day')}
+        ${choice('state', deliveryStates, (state) => nameIn(stateNames, state))}
+        ${choice('sink', [...sinks.keys()])} ${choice('test', [...tests.keys()], (id) => tests.get(id) ?? id)}
+        ${choice('rule', plan.rules.names)}
+        ${choice('status', statuses, (status) => nameIn(statusNames, status))}
+        ${plan.lookups.size > 0 && choice('lookups', ['unanswered'], () => 'no answer')} ${day('from')}
+        ${day('to')}
         <div class="go">
           <button>Filter</button
           >${isSearch(query) && html`<a class="button quiet" href="/events">Show all</a>`}
@@ -208,11 +225,13 @@ function filters({ query }: PageRequest, parts: Parts): Html {
   </form>`;
 }
 
-/** What somebody wrote into the address may have no name. */
+/** A name by its key; the key itself where the address has one that does not exist. */
 const nameIn = (names: { readonly [key: string]: string }, key: string): string =>
   Object.hasOwn(names, key) ? names[key]! : seen(key);
 
-/** What of the address is a part of the search. */
+const keys = ['candidate', 'correlation', ...Object.keys(filterFields)];
+
+/** The part of the address that is a search. */
 export const searched = (query: PageRequest['query']): PageRequest['query'] =>
   Object.fromEntries(keys.map((key) => [key, query[key]]));
 
@@ -246,7 +265,7 @@ function none({ query }: PageRequest): Html {
   </div>`;
 }
 
-/** Where to begin. */
+/** What is shown before the first event: how to get one. */
 export function noEvents(parts: Parts): Html {
   return html`<div class="empty">
     <h2>No events yet</h2>

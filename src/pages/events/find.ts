@@ -6,7 +6,7 @@ import { seen, stateNames } from '../frame/fragments.ts';
 import { refusedNotice, rejectedNoticeAbout } from '../refused/of-candidate.ts';
 import type { Page, PageContent } from '../page.ts';
 
-/** Where the search box of every page leads: to what a number or an id is of. */
+/** The target of every page's search box. Redirects to the event, or the list, that a number or an id means. */
 export const findPage: Page = {
   path: '/find',
   async show(asked, parts) {
@@ -22,7 +22,7 @@ export const findPage: Page = {
       return delivery.eventId === null
         ? ofNotice(id, delivery.sink, delivery.state)
         : `/events/${encodeURIComponent(delivery.eventId)}#${encodeURIComponent(id)}`;
-    // Of these, each has an index; numbers and beginnings are looked for among all events.
+    // The look-ups before have an index each. Numbers and beginnings of ids are looked for among all events, so they come last.
     const correlated = await reads.search({ correlation: text, limit: 2 });
     const [only, other] = correlated.stories;
     if (only) return other ? pathWith('/events', { correlation: text }).text : `/events/${only.event.id}`;

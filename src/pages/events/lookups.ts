@@ -9,7 +9,7 @@ import { type Asking, askingForm, askingPage, type Choice } from '../frame/askin
 import { attempts } from '../frame/attempts.ts';
 import { chip, seen } from '../frame/fragments.ts';
 
-/** The part of an event's page about its look-ups, and the form that has them made again. */
+/** The look-ups of an event on its page, and the form that makes them again. */
 
 const tones = { answered: 'good', waiting: 'wait', unknown: 'bad', absent: 'idle' } as const;
 const stateNames = {
@@ -28,7 +28,7 @@ const again: Choice = {
 const askingOf = (id: string): Asking => ({ path: `${pathOf(id)}/lookup` });
 const pathOf = (id: string): string => `/events/${encodeURIComponent(id)}`;
 
-/** What was asked about it, and what came of that; never the answers themselves. */
+/** The card of an event's look-ups: their states, the facts that they found, and their attempts. False where it has none. */
 export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts): Html | false {
   const { event, decided, lookups } = shown;
   const found = Object.entries(foundBy(lookups));
@@ -74,13 +74,13 @@ export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts
   );
 }
 
-/** A page, such as a report, is a click away, as in messages. */
+/** A fact as text; an address is a link. */
 const linked = (value: string): Html | string =>
   /^https?:\/\/\S+$/.test(value)
     ? html`<a href="${safeUrl(value)}" rel="noreferrer" target="_blank">${seen(value)}</a>`
     : seen(value);
 
-/** The look-ups of an event, made again by the config in force: their ids, none where they are under way; or why not. */
+/** Makes the look-ups of an event again, by the config in force. Resolves to their ids, none where they are under way; or to why not. */
 export async function lookUpAgain({ store, config, wake }: Parts, story: EventDetail, by: By) {
   const now = await store.now();
   const planned = planLookups(config().plan, story, now);

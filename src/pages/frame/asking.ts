@@ -2,36 +2,35 @@ import { html, type Html, safeUrl } from '../../support/html.ts';
 import { csrfField, type FormRequest, type PageContent, type PageRequest } from '../page.ts';
 
 /**
- * Forms that ask before they change something, and for a note: in a dialog, or where there are no scripts, by a page of its
- * own.
+ * Forms that ask for confirmation and a note before they change something: in a dialog, or on a page of its own where there
+ * are no scripts.
  */
 
 export interface Asking {
   readonly path: string;
-  /** What it is about: what the form sends besides. */
+  /** Hidden fields: what the change is about. */
   readonly about?: { readonly [name: string]: string | number | readonly string[] | undefined };
-  /** What is asked for besides the note. */
+  /** Fields of the question, besides the note. */
   readonly fields?: Html;
 }
 
-/** What one of its buttons does. */
+/** A button of such a form. */
 export interface Choice {
   readonly action: string;
   readonly button: string;
-  /** `{count}` in it is how many boxes are ticked. */
+  /** The question to confirm. `{count}` stands for the number of ticked boxes. */
   readonly question: string;
-  /** What the button says besides for those who only hear it. */
+  /** Added to the button's text for screen readers. */
   readonly label?: string | undefined;
 }
 
-/** How it looks. */
 interface Look {
-  /** Boxes to tick; the buttons come with the first tick. */
+  /** Boxes to tick. The buttons are hidden until one is ticked. */
   readonly boxes?: Html;
   readonly isQuiet?: boolean;
 }
 
-/** The first choice is the one to be expected. Nothing for who may only look. */
+/** The form with its buttons; the first one is the main one. Empty for a person who may change nothing. */
 export function askingForm(
   asking: Asking,
   choices: readonly Choice[],
@@ -64,7 +63,7 @@ export function askingForm(
 export const tickBox = (id: string, name: string): Html =>
   html`<label class="tick"><input type="checkbox" name="id" value="${id}" aria-label="${name}" /></label>`;
 
-/** `back`: where Cancel leads. */
+/** The page that asks where there are no scripts. `back`: where Cancel leads. */
 export function askingPage(
   asking: Asking,
   { action, button, question }: Choice,

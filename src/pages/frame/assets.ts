@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestHandler } from 'express';
 import { type Html, html, pathWith } from '../../support/html.ts';
 
-/** The styles, scripts and pictures of the pages: all from here, and none from another site. */
+/** The styles, scripts and icon of the pages. Nothing is loaded from another site. */
 
 const types = { css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' } as const;
 
@@ -36,19 +36,19 @@ const assets = {
 };
 const byName = new Map(Object.values(assets).map((one) => [one.name, one]));
 
-/** With its version, so that browsers may keep it for ever. */
+/** The URL of an asset. It has the asset's version, so that browsers may keep it for ever. */
 const urlOf = (key: keyof typeof assets) =>
   pathWith(`/assets/${assets[key].name}`, { v: assets[key].version });
 
 export const iconUrl = urlOf('icon');
 
-/** What stands in a page's head. */
+/** The links of a page's head. */
 export const assetLinks = (): Html =>
   html`<link rel="icon" href="${urlOf('icon')}" type="image/svg+xml" />
     <link rel="stylesheet" href="${urlOf('style')}" />
     <script src="${urlOf('script')}" defer></script>`;
 
-/** For a page that is a file of its own. */
+/** The text of the styles, for a page that is a file of its own. */
 export const styles = (): string => assets.style.content.toString();
 
 const year = 'public, max-age=31536000, immutable';

@@ -3,10 +3,7 @@ import { html, type Html } from '../../support/html.ts';
 import { outcomeNames, seen } from './fragments.ts';
 import { duration, type Times } from './times.ts';
 
-/**
- * What a tool answered, one attempt after the other, and what else whoever looks closer needs. `arrived`: what people call
- * one that did what it was to do.
- */
+/** The attempts at a delivery, folded, with what the tool answered. `more` follows them; `arrived` names a success. */
 export function attempts(
   history: readonly Attempt[],
   times: Times,
@@ -30,7 +27,7 @@ export function attempts(
         }
       </li>`,
   );
-  // What a single one failed for stands above it.
+  // The failure of a single attempt is shown above the list already.
   const isStory = history.length > 1 && history.at(-1)!.outcome.outcome !== 'delivered';
   return html`<details ${isStory && html`open`}>
     <summary class="small">${history.length === 1 ? '1 attempt' : `${history.length} attempts`}</summary>

@@ -6,10 +6,10 @@ import { inLocale } from '../../templates/people.ts';
 import { english } from '../../words/wording.ts';
 import type { Parts } from '../page.ts';
 import { styles } from './assets.ts';
-import { candidateName, statusNames } from './fragments.ts';
+import { candidateName, chip, statusNames } from './fragments.ts';
 import { preview } from './previews.ts';
 
-/** What another config would have done, with each message as it looks in its tool, before and after. */
+/** What another config would have delivered, with each message as it looks in its tool, before and after. */
 
 const mostGroups = 30;
 const mostNotes = 20;
@@ -60,7 +60,7 @@ const groupText = ({ kind, sink, rule, keys, count: many }: DifferenceGroup): st
     shortened(`${many} × ${kind}: ${sink} (rule ${rule})${keys.length > 0 ? `: ${keys.join(', ')}` : ''}`),
   );
 
-/** One that is too long itself is left out, and counts as one of those that are not shown. */
+/** As many examples as there is room for. One that does not fit is left out, and the next one tried. */
 function examplesThatFit(examples: readonly Example[], parts: Known): Html[] {
   let left = roomForExamples;
   return examples.flatMap((one) => {
@@ -80,14 +80,14 @@ const example = ({ event, found }: Example, parts: Known): Html =>
     ${found.map((one) => difference(one, parts))}
   </article>`;
 
-const chips = { removed: 'bad', added: 'good', changed: 'wait' } as const;
+const tones = { removed: 'bad', added: 'good', changed: 'wait' } as const;
 
 function difference(one: ExampleDifference, parts: Known): Html {
   const { kind, sink, rule, before, after, edits, unread } = one;
   const isMoved = edits.some(({ key }) => key === 'dueAt');
   return html`<div class="would">
     <p class="break">
-      <span class="chip ${chips[kind]}">${kind}</span> <b>${sink}</b>
+      ${chip(tones[kind], kind)} <b>${sink}</b>
       <span class="muted">rule ${printable(rule)}</span>
     </p>
     ${unread.length > 0 && html`<p class="muted">It reads the same; other is ${printable(unread.join(', '))}.</p>`}
@@ -117,10 +117,10 @@ function side(
 const clock = (time: number): string =>
   inLocale(new Date(time).toTemporalInstant().toZonedDateTimeISO('UTC'), english.locale);
 
-/** How such a file begins: only what begins so is replaced. */
+/** The beginning of such a file. A file that begins otherwise is not overwritten. */
 export const backtestMark = '<!doctype html><!-- candidate-connector backtest -->';
 
-/** The same as a file, for a review: nothing of it is loaded from elsewhere, and nothing runs. `names`: what was compared. */
+/** The same as a file, for a review. It loads nothing and runs no script. `names`: what was compared. */
 export const backtestFile = (report: BacktestReport, names: string, parts: Known): string =>
   [
     backtestMark,

@@ -1,9 +1,43 @@
-import type { DayCount } from '../../store/store.ts';
+import type { DayCount, Reads } from '../../store/store.ts';
 import { html, type Html } from '../../support/html.ts';
 import { amount } from './fragments.ts';
-import { duration } from './times.ts';
+import { duration, type Times } from './times.ts';
 
-/** Charts, drawn here and so in every browser alike, each with its numbers as a table. */
+/** Charts, drawn on the server so that they look alike in every browser. Each has its numbers as a table, too. */
+
+const days = 14;
+
+/** What the charts show: how many events and deliveries each of the last days had, today the last. */
+export interface DayCounts {
+  /** A label for each day, such as `Sat 21`. */
+  readonly labels: readonly string[];
+  /** `day`: the index of its label. */
+  readonly counts: readonly DayCount[];
+}
+
+export async function lastDays(reads: Pick<Reads, 'daily'>, times: Times): Promise<DayCounts> {
+  // The last one is where tomorrow begins.
+  const starts = Array.from({ length: days + 1 }, (_, at) => times.daysBefore(times.now, days - 1 - at));
+  const labels = starts.slice(0, days).map((start) => times.weekday(start));
+  return { labels, counts: await countsOfDays(reads, starts) };
+}
+
+const dayMs = 86_400_000;
+
+/** The counts of the days that begin at `starts` (ms). The last start only ends the day before it. */
+export async function countsOfDays(
+  reads: Pick<Reads, 'daily'>,
+  starts: readonly number[],
+): Promise<DayCount[]> {
+  const counts: DayCount[] = [];
+  for (let first = 0, next = 1; next < starts.length; first = next, next += 1) {
+    // The store counts days of 24 hours: one call has the days up to one on which the clocks change.
+    while (next + 1 < starts.length && dayMs === starts[next]! - starts[next - 1]!) next += 1;
+    for (const one of await reads.daily(starts[first]!, starts[next]!))
+      counts.push({ ...one, day: Math.min(first + one.day, next - 1) });
+  }
+  return counts;
+}
 
 export interface Chart {
   readonly title: string;
@@ -12,23 +46,21 @@ export interface Chart {
   readonly labels: readonly string[];
   readonly series: readonly {
     readonly name: string;
-    readonly colour: 'accent' | 'accent-soft' | 'grey' | 'good' | 'bad' | 'wait';
+    readonly colour: 'accent' | 'accent-soft' | 'grey' | 'good';
     /** One for each label. */
     readonly values: readonly (number | null)[];
   }[];
-  /** What stands there where there is nothing to draw. Default: Nothing yet. */
-  readonly none?: string;
 }
 
-/** How many of the messages that ended arrived. */
+/** How many messages arrived, of those that were delivered or given up. */
 export function arrivedOf(counts: readonly DayCount[]): { readonly arrived: number; readonly ended: number } {
   const ended = counts.filter(({ sink }) => sink !== null);
   const sum = (all: readonly DayCount[]) => all.reduce((total, one) => total + one.count, 0);
   return { arrived: sum(ended.filter(({ what }) => what === 'delivered')), ended: sum(ended) };
 }
 
-/** Day by day, for each label one. */
-export const arrivedChart = (labels: readonly string[], counts: readonly DayCount[]): Chart => ({
+/** The share of messages that arrived, by day. */
+export const arrivedChart = ({ labels, counts }: DayCounts): Chart => ({
   title: 'Messages that arrived',
   kind: 'rates',
   labels,
@@ -44,8 +76,8 @@ export const arrivedChart = (labels: readonly string[], counts: readonly DayCoun
   ],
 });
 
-/** How soon messages were delivered, day by day. */
-export function delayChart(labels: readonly string[], counts: readonly DayCount[]): Chart {
+/** How soon messages were delivered, by day. */
+export function delayChart({ labels, counts }: DayCounts): Chart {
   const delays = byDay(labels, counts).map((ofDay) => delaysOf(ofDay, [0.5, 0.95]));
   return {
     title: 'From the event to the message',
@@ -62,7 +94,7 @@ const byDay = (labels: readonly string[], counts: readonly DayCount[]): DayCount
   labels.map((_, at) => counts.filter(({ day }) => day === at));
 
 export function chartFigure(chart: Chart): Html {
-  const { title, labels, series, none = 'Nothing yet.' } = chart;
+  const { title, labels, series } = chart;
   const hasValues = series.some(({ values }) =>
     values.some((value) => value !== null && (value > 0 || chart.kind === 'rates')),
   );
@@ -72,7 +104,7 @@ export function chartFigure(chart: Chart): Html {
       <h2>${title}</h2>
       <div class="keys">${key}</div>
     </figcaption>
-    ${hasValues ? drawing(chart) : html`<p class="plot empty">${none}</p>`}
+    ${hasValues ? drawing(chart) : html`<p class="plot empty">Nothing yet.</p>`}
     <details>
       <summary class="small muted">As a table</summary>
       <div class="table" tabindex="0">
@@ -104,16 +136,16 @@ function shown(value: number | null, { kind }: Pick<Chart, 'kind'>): string {
   return kind === 'bars' ? amount(value) : duration(value);
 }
 
-/** `99.3 %`. Only what is all is 100 %, and only what is nothing 0 %. */
+/** `99.3 %` for a part of 0.993. Only a part of 1 is shown as 100 %, and only one of 0 as 0 %. */
 export function rate(part: number): string {
   const tenths = Math.round(part * 1000);
   const fair = part < 1 ? Math.min(tenths, 999) : tenths;
   return `${(part > 0 ? Math.max(fair, 1) : fair) / 10} %`;
 }
 
-/** Of the picture, which is stretched to its place: the words are beside it. */
+/** The size of the picture, which is stretched to its place. Words stand beside it, so that they are not. */
 const [width, height] = [1000, 100];
-/** Of a label and the room to the next one. */
+/** The width of a bar, as a part of the distance between two. */
 const barPart = 0.62;
 const shownLabels = 5;
 
@@ -150,7 +182,7 @@ function drawing(chart: Chart): Html {
 
 const rounded = (place: number): number => Math.round(place * 100) / 100;
 
-/** One bar, each series on top of those after it. */
+/** One bar. Each series is stacked on top of those that follow it. */
 function stack(
   { series }: Chart,
   at: number,
@@ -175,13 +207,13 @@ function stack(
   });
 }
 
-/** What is under the pointer. */
+/** The tooltip of a label. */
 function said(chart: Chart, at: number): string {
   const values = chart.series.map(({ name, values: of }) => `${name} ${shown(of[at] ?? null, chart)}`);
   return [chart.labels[at], ...values].join('\n');
 }
 
-/** Marks at equal distances, and how high a value stands (0 to 1). */
+/** The marks of the axis, at equal distances, and the height of a value (0 to 1). */
 function scaleOf({ kind, labels, series }: Chart): {
   marks: number[];
   heightOf: (value: number) => number;
@@ -227,7 +259,7 @@ function scaleOf({ kind, labels, series }: Chart): {
   return { marks, heightOf };
 }
 
-/** Where an axis of rates may begin: one message of many that did not arrive is to be seen. */
+/** Where an axis of rates may begin: as high as possible, so that one lost message of many can be seen. */
 const lowestRates = [0, 0.5, 0.9, 0.99];
 
 const [secondMs, minuteMs, hourMs] = [1000, 60_000, 3_600_000];
@@ -235,7 +267,7 @@ const roundTimes = [1, 10, 100, secondMs, 10 * secondMs, minuteMs, 10 * minuteMs
   [10, 100, 1000, 10_000].map((hours) => hours * hourMs),
 );
 
-/** Within which times these parts of the deliveries arrived (ms); null where nothing did. Counted by powers of two. */
+/** Within how many ms each of these parts (0 to 1) of the deliveries arrived; null where none did. */
 export function delaysOf(counts: readonly DayCount[], parts: readonly number[]): (number | null)[] {
   const known = counts.filter(({ what, delayMs }) => what === 'delivered' && delayMs > 0);
   const delivered = known.toSorted((a, b) => a.delayMs - b.delayMs);
@@ -243,7 +275,7 @@ export function delaysOf(counts: readonly DayCount[], parts: readonly number[]):
   return parts.map((part) => {
     let left = part * total;
     const found = delivered.find((one) => (left -= one.count) <= 0);
-    // What a bucket has is spread over it.
+    // The store counts by powers of two: the deliveries of a bucket are taken as spread evenly over it.
     return found === undefined ? null : found.delayMs * 2 ** (left / found.count);
   });
 }

@@ -13,7 +13,7 @@ import type { Times } from './times.ts';
 
 /** Pieces that several pages are made of. */
 
-/** Text from outside, with what cannot be seen made visible. */
+/** Text from outside, with invisible characters made visible. */
 export const seen = (text: string): string => printable(text);
 
 const withSeparators = new Intl.NumberFormat('en-GB');
@@ -25,9 +25,13 @@ export const amount = (many: number): string => withSeparators.format(many);
 export const counted = (many: number, word: string): string =>
   count(many, word).replace(String(many), amount(many));
 
+/** `3 messages wait for it`. */
+export const waitForIt = (many: number): string =>
+  `${counted(many, 'message')} ${many === 1 ? 'waits' : 'wait'} for it`;
+
 type Tone = 'good' | 'wait' | 'bad' | 'idle';
 
-/** `title`: what it is called in configs and by commands, where that is no word of everybody's. */
+/** A short text on a colour. `title`: the word that configs and commands use, where people use another one. */
 export const chip = (tone: Tone, text: string, title?: string): Html =>
   html`<span class="chip ${tone}" ${title !== undefined && html`title="${title}"`}>${text}</span>`;
 
@@ -40,7 +44,7 @@ export const tones: { readonly [state in DeliveryState]: Tone } = {
   discarded: 'idle',
 };
 
-/** What people call a state: a sink that is "dead" sounds as if the tool were. */
+/** The states of deliveries in the words of people: "dead" could be taken for the state of a tool. */
 export const stateNames: { readonly [state in DeliveryState]: string } = {
   pending: 'waiting',
   sending: 'under way',
@@ -50,7 +54,7 @@ export const stateNames: { readonly [state in DeliveryState]: string } = {
   discarded: 'discarded',
 };
 
-/** What became of an attempt, as people say it. Configs and commands say the outcome itself. */
+/** The outcomes of attempts in the words of people. */
 export const outcomeNames: { readonly [outcome in Outcome['outcome']]: string } = {
   delivered: 'delivered',
   retry: 'did not work',
@@ -60,19 +64,18 @@ export const outcomeNames: { readonly [outcome in Outcome['outcome']]: string } 
 
 export const stateChip = (state: DeliveryState): Html => chip(tones[state], stateNames[state]);
 
-/** What people call what became of a test. */
 export const statusNames: { readonly [status in Status]: string } = {
   Completed: 'Completed',
   DidNotTake: 'Did not take',
   Canceled: 'Canceled',
 };
 
-/** The tool of a sink, unless its name says it. */
+/** The connector of a sink; empty where the sink has the same name. */
 export const toolOf = (sink: string, connector: string): string => (sink === connector ? '' : connector);
 
 export const badNotice = (text: string): Html => html`<p class="notice bad">${text}</p>`;
 
-/** What a pending delivery waits for. */
+/** What a pending delivery waits for; null for one in another state. */
 export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times: Times): Html | null {
   if (delivery.state !== 'pending') return null;
   const pause = pauses.get(delivery.sink);
@@ -88,7 +91,7 @@ export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times
   return html`${seen(delivery.sink)} is paused ${pausedBy(pause, times)}${next}`;
 }
 
-/** Who paused a sink, since when, until when and why. */
+/** By whom a sink is paused, since when, until when and why. */
 export function pausedBy(pause: Pause, times: Times): Html {
   const since = html`since ${times.short(pause.since)}`;
   if (pause.by === 'connector') return since;
@@ -96,7 +99,7 @@ export function pausedBy(pause: Pause, times: Times): Html {
   ${since}${pause.until !== null && html`, until ${times.short(pause.until)}`}${pause.note !== null && html`: “${seen(pause.note)}”`}`;
 }
 
-/** What the catalog calls a test. */
+/** The name of a test: the catalog's, or `Test 7`. */
 export const testName = ({ planSource }: Config, testId: number): string =>
   seen(catalogName(planSource, testId)) || `Test ${testId}`;
 
@@ -106,21 +109,22 @@ export function testsOf({ planSource }: Config): (readonly [id: string, name: st
   return Object.keys(catalog).map((id) => [id, seen(catalogName(planSource, id)) || id]);
 }
 
+/** In characters: ids up to so long are shown whole. */
 const wholeId = 16;
 
-/** The beginning of an id, as messages have it; all of it where that is short. */
+/** An id as messages have it: its beginning, or all of a short one. */
 export const shortId = (id: string): string => {
   const characters = Array.from(id);
   return seen(characters.length <= wholeId ? id : `${characters.slice(0, 8).join('')}…`);
 };
 
-/** What was looked up about a candidate, in words; empty where it is not known. */
+/** What look-ups found out about a candidate, in words; empty where nothing is known. */
 interface Known {
   readonly name: string;
   readonly score: string;
 }
 
-/** The same fields that default messages show, as far as this person may see them. */
+/** The name and score that were looked up, as far as this person may see them. Only a completed test has a score. */
 export function knownOf(lookups: readonly Delivery[], { role }: Person, status?: Status): Known {
   const found = foundBy(lookups, role === 'viewer' ? 'public' : 'all')['candidate']?.fields;
   const name = found?.['name'];
@@ -129,7 +133,7 @@ export function knownOf(lookups: readonly Delivery[], { role }: Person, status?:
   return { name: seen(String(name ?? '')), score: scored };
 }
 
-/** What a candidate is called: by number where there is one, and by name where it was looked up. */
+/** `4711, Ana Kovač`: a candidate's number, or short id, with the name where it is known. */
 export function candidateName(
   { candidateId, candidateNumericalId }: Pick<Event, 'candidateId' | 'candidateNumericalId'>,
   { name }: Pick<Known, 'name'> = { name: '' },
@@ -138,7 +142,7 @@ export function candidateName(
   return name === '' ? number : `${number}, ${name}`;
 }
 
-/** An id as far as people need to see it, with a button that copies all of it. */
+/** An id, shortened or as `shown`, with a button that copies all of it. `name`: what kind of id it is. */
 export const copiedId = (id: string, name: string, shown: Html | string = shortId(id)): Html =>
   html`<span class="id" title="${seen(id)}">${shown}</span
     ><button
@@ -153,7 +157,7 @@ export const copiedId = (id: string, name: string, shown: Html | string = shortI
       </svg>
     </button>`;
 
-/** What became of an event's deliveries in one line: what needs somebody first, what arrived last and quietly. */
+/** An event's deliveries in one line: those that need somebody first, those that were delivered last and quietly. */
 export function deliveryLine({ decided, deliveries }: Pick<EventStory, 'decided' | 'deliveries'>): Html {
   if (!decided) return chip('wait', 'to be decided');
   if (deliveries.length === 0) return html`<span class="muted">nobody was told</span>`;

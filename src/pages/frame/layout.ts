@@ -4,7 +4,7 @@ import { unnamed } from '../../admin/access.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { csrfField, type PageRequest, type Page, type PageContent } from '../page.ts';
 
-/** A whole page. `causes`: how many need a person. */
+/** A whole page, with menu and foot. `causes`: how many causes need a person. */
 export function wholePage(
   shown: PageContent,
   asked: PageRequest,
@@ -74,7 +74,7 @@ export function wholePage(
   );
 }
 
-/** For who is not logged in: it tells nothing of what is inside. */
+/** A page for somebody who is not logged in. It shows nothing of this connector. */
 export function lonePage(shown: PageContent): Html {
   return documentOf(
     `${shown.title} · ${product}`,
@@ -86,10 +86,10 @@ export function lonePage(shown: PageContent): Html {
   );
 }
 
-/** What it is called where the config has no `admin.title`. */
+/** The name where the config has no `admin.title`. */
 export const product = 'Candidate Connector';
 
-/** It is shown when all of it is there: columns would move with what comes later. */
+/** An HTML document. Browsers show it once all of it is there: tables would change their columns while they load. */
 const documentOf = (title: string, body: Html): Html =>
   html`<!doctype html>
     <html lang="en">

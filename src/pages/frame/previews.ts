@@ -12,7 +12,7 @@ interface StoredMessage {
   readonly receipt: Receipt | null;
 }
 
-/** A message by what its connector says of it; as data where there is no such connector any more. */
+/** A preview of a message by its connector; as JSON where that connector is gone. */
 export function previewOf(
   { connector, message, receipt }: StoredMessage,
   { connectors }: Pick<Parts, 'connectors'>,
@@ -22,7 +22,7 @@ export function previewOf(
   return known || { where: connector, body: data() };
 }
 
-/** A message as people see it in the tool. `eventId`: null where no event has come, so that nothing is there to frame. */
+/** A message as it looks in the tool. `eventId` null: the message is made up, so it has no page of its own to frame. */
 export function preview(
   shown: StoredMessage,
   parts: Pick<Parts, 'connectors'>,

@@ -7,7 +7,7 @@ const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** Times as the people of this config read them: as its messages have them, if those are English. */
+/** Formats times (ms) in the config's time zone and, where it is English, its locale. */
 export class Times {
   readonly now: number;
   readonly timeZone: string;
@@ -43,7 +43,7 @@ export class Times {
     return this.#tagged(time, relativeFormat.format(Math.trunc(ms / unitMs), unit));
   }
 
-  /** `3 min ago`; `2 Nov` for what was weeks ago. */
+  /** `3 min ago`; `2 Nov` for a time of a month ago or more. */
   ago(time: number): Html {
     const ms = Math.max(0, this.now - time);
     if (ms >= 30 * dayMs) return this.#tagged(time, this.#format(time, { ...date, ...this.#year(time) }));
@@ -62,13 +62,13 @@ export class Times {
     return `${part({ weekday: 'short' })} ${part({ day: 'numeric' })}`;
   }
 
-  /** When the day began that is so many days before that of `time`. */
+  /** The beginning of the day so many days before the day of `time`. */
   daysBefore(time: number, days: number): number {
     const today = Temporal.PlainDate.from(this.day(time));
     return this.dayStart(today.subtract({ days }).toString());
   }
 
-  /** When a day of the time zone begins. */
+  /** The beginning of a day such as `2026-11-21`. */
   dayStart(day: string): number {
     return Temporal.PlainDate.from(day).toZonedDateTime(this.timeZone).epochMilliseconds;
   }
@@ -98,7 +98,7 @@ export class Times {
     return format.format(time).replaceAll('\u202F', ' ');
   }
 
-  /** `21 Nov 2026, 14:05:00 Europe/Zagreb`, where there can be no mark-up. */
+  /** `21 Nov 2026, 14:05:00 Europe/Zagreb`, as text. */
   whole(time: number): string {
     return `${this.#format(time, { ...date, year: 'numeric', ...this.#toTheSecond })} ${this.timeZone}`;
   }

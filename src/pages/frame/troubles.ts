@@ -19,9 +19,9 @@ import type { PageRequest } from '../page.ts';
 import { chip, pausedBy, seen } from './fragments.ts';
 import type { Times } from './times.ts';
 
-/** How the connector and its sinks are, in the words of the pages. */
+/** The state of the connector and its sinks, in the words of the pages. */
 
-/** What is wrong with the connector itself and with its sinks, as items of a list; `isHere`: with what can be done. */
+/** What is wrong with the connector and its sinks, as items of a list. `isHere`: on the page where people do something about it. */
 export const troubleItems = (
   status: Status,
   asked: PageRequest,
@@ -38,7 +38,7 @@ export const troubleItems = (
   status.unwritable === null &&
     status.replicas.length === 0 &&
     html`<li><b>No connector has said for a while that it serves the store</b></li>`,
-  // There, each has a card.
+  // On that page, refused events have cards of their own.
   ...refusals(isHere ? [] : status.refused).map(
     ({ what, fix, first, last }) =>
       html`<li>
@@ -120,7 +120,7 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
   </li>`;
 }
 
-/** Of a sink that the connector paused. */
+/** When a sink that the connector paused is tried again. */
 export function nextTry({ sink, nextTryAt, pending }: SinkStatus, times: Times): Html {
   const [next, goesOn] =
     lookupOf(sink) === null ? ['message', 'goes out'] : ['event', 'is decided with what it finds out'];
@@ -129,7 +129,7 @@ export function nextTry({ sink, nextTryAt, pending }: SinkStatus, times: Times):
   return html`It is tried again ${at}${pending > 0 ? `; if it works then, what waits ${goesOn}.` : '.'}`;
 }
 
-/** Until when, and why, something waits that the tool does not take yet. */
+/** A line for each place where a tool asked to wait: until when, and why. */
 export const askedNotes = ({ asked }: SinkStatus, times: Times): Html[] =>
   asked.map((one) => {
     const { who, why } = askedWords(one);
@@ -141,7 +141,7 @@ export const helpLink = (path: string, query: Readonly<Record<string, string>> =
 
 const stateTones = { unused: 'idle', working: 'good', failing: 'bad', paused: 'bad' } as const;
 
-/** A sink's state as a chip, with who paused it. */
+/** A sink's state as a chip. */
 export function sinkChip(one: SinkStatus): Html {
   if (one.connector === null && one.pause?.by !== 'person') return chip('idle', 'gone');
   const word = stateWord(one.state, one.figures);
@@ -151,7 +151,7 @@ export function sinkChip(one: SinkStatus): Html {
   return chip(isUnsure ? 'wait' : stateTones[one.state], word);
 }
 
-/** When it worked last, and how it did in the last hour; null if it was never called. */
+/** When a sink worked last, and how it did in the last hour; null if it was never called. */
 export function sinkRate({ figures }: SinkStatus, times: Times): Html | null {
   if (figures === null) return null;
   const { lastSuccessAt } = figures;
@@ -160,7 +160,7 @@ export function sinkRate({ figures }: SinkStatus, times: Times): Html | null {
   return html`${worked}${worked && tried && ', '}${tried}`;
 }
 
-/** What came today and was refused as no event. Nothing is called all right beside it. */
+/** The notice of today's requests that were no events. */
 export const rejectedNotice = (status: Status): Html | false =>
   status.rejectedToday > 0 &&
   html`<p class="notice wait">

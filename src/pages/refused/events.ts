@@ -8,14 +8,14 @@ import { type Asking, askingForm, askingPage, type Choice, notUnderstood, tickBo
 import { candidateName, seen, statusNames, testName } from '../frame/fragments.ts';
 import type { Form, PageRequest, Parts } from '../page.ts';
 
-/** Events that were refused: what happened, whom they were about, and what to do, in that order. */
+/** Refused events on the page of what needs a person: what happened, whom they are about, what to do; and the forms for that. */
 
 const shownSources = 20;
-/** The rest is folded away. */
+/** So many are shown at once; the others are folded away. */
 const unfolded = 10;
 const shownEvents = 50;
 
-/** Those that are kept, also what came just now if the store can be written. Newest first. */
+/** The refused events that are kept, newest first. Those still in memory are written before, if the store can be. */
 export async function keptRefused({
   refused,
   reads,
@@ -24,7 +24,7 @@ export async function keptRefused({
   return reads.refusedEvents({});
 }
 
-/** One for each reason. */
+/** A card for each reason. */
 export async function refusedCards(parts: Parts, asked: PageRequest): Promise<Html[]> {
   const kept = await keptRefused(parts);
   const { refused } = await asked.status();
@@ -132,7 +132,7 @@ function acceptStep(
   </li>`;
 }
 
-/** As far as a page has room. */
+/** A list of items, as long as a page has room for; null if there are none. */
 function folded(items: readonly Html[]): Html | null {
   if (items.length === 0) return null;
   const rest = items.slice(unfolded, shownEvents);
@@ -152,12 +152,12 @@ function folded(items: readonly Html[]): Html | null {
     }`;
 }
 
-/** How an event is listed. */
+/** What an item of the list shows besides the event. */
 interface Shown {
   readonly canTick: boolean;
-  /** Others beside it came from elsewhere. */
+  /** The events of the list came from several addresses. */
   readonly isFromMany: boolean;
-  /** What came since says otherwise. */
+  /** A later event of the same candidate and test has been accepted. */
   readonly isOvertaken: boolean;
 }
 
@@ -201,7 +201,7 @@ const allActions: readonly Action[] = ['accept', 'ignore'];
 
 const askingOf = (about: NonNullable<Asking['about']>): Asking => ({ path: '/attention/refused', about });
 
-/** `which`: in the question. */
+/** `which`: the events, in the question; `many`: the same on the button. */
 const choiceOf = (action: Action, which: string, many = ''): Choice => ({
   action,
   button: `${actions[action].button} ${many}`.trim(),
@@ -235,7 +235,7 @@ export const refusedForm: Form = {
   },
 };
 
-/** Puts away what was said of refused events, as far as it was seen. */
+/** The button that puts away the refused events of a reason, up to the time when the page was made. */
 const seenButton = (reason: RefusedEvents['reason'], many: number, asked: PageRequest): Html =>
   askingForm(
     { path: '/attention/seen', about: { reason, until: asked.now } },
@@ -256,7 +256,7 @@ export const seenForm: Form = {
     const reason = refusalReasons.find((one) => one === form['reason']);
     const until = Number(form['until']);
     if (reason === undefined || !Number.isSafeInteger(until)) return notUnderstood;
-    // What this process has not written yet was shown, too.
+    // The page also showed those that this process has not written yet.
     await refused.write();
     await store.ignoreRefused({ reason, until }, now, by);
     return '/attention';

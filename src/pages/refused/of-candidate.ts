@@ -7,13 +7,13 @@ import { helpLink } from '../frame/troubles.ts';
 import type { PageRequest, Parts } from '../page.ts';
 import { keptRefused } from './events.ts';
 
-/** What came about a candidate and is no event here: who looks for the candidate has to hear of it. */
+/** Notices for somebody who looks for a candidate: that something about the candidate came and was not taken in. */
 
 type Named = Pick<Event, 'candidateId' | 'candidateNumericalId'>;
 
 const mostSaid = 3;
 
-/** Events that were refused; null if there are none. `text` is what somebody looks for, `candidates` whom events know by it. */
+/** The notice of refused events; null if there are none. `text`: what was searched for; `candidates`: whom it means. */
 export async function refusedNotice(
   text: string,
   candidates: Candidates,
@@ -39,7 +39,7 @@ export async function refusedNotice(
   </div>`;
 }
 
-/** Requests that were no events; null if there are none. */
+/** The notice of requests that were no events; null if there are none. */
 export async function rejectedNoticeAbout(text: string, { reads }: Parts): Promise<Html | null> {
   const requests = await reads.rejectedRequests({ about: text, limit: keptRejected });
   const many = requests.filter((one) => meansCandidate(text, namedIn(one))).length;
@@ -50,7 +50,7 @@ export async function rejectedNoticeAbout(text: string, { reads }: Parts): Promi
   </p>`;
 }
 
-/** Whom a request names that was no event, as far as that can be read. */
+/** The candidate that a request names which was no event, as far as its body can be read. */
 export function namedIn({ body }: Pick<KeptRequest, 'body'>): Named {
   let read: Json;
   try {

@@ -7,8 +7,6 @@ import type { Times } from '../frame/times.ts';
 import { namedIn } from './of-candidate.ts';
 import type { Page } from '../page.ts';
 
-/** Requests that were no events: what was wrong with each, and what came. */
-
 const pageSize = 25;
 
 export const rejectedPage: Page = {

@@ -8,13 +8,13 @@ import { prove } from '../../rules/policies/prove.ts';
 import { routesOf } from '../../rules/routes.ts';
 import { maskTexts } from '../../support/secret.ts';
 
-/** Who hears of what by a config, and where it says so. */
+/** The routes and policies of the config in force, and its text as people may read it. */
 
 export type RouteFields = ReturnType<typeof routeFields>;
 
 const sliceMs = 10;
 
-/** Others get their turn meanwhile: there may be many tests, rules and lines. */
+/** Maps a long list, and lets other requests take their turn in between. */
 async function inSlices<From, To>(
   all: Iterable<From>,
   each: (one: From, index: number) => To,
@@ -48,7 +48,7 @@ export const policiesIn = ({ plan, policies, mask }: Config): Promise<unknown[]>
     ),
   );
 
-/** Null where a page would come too late; it goes on being worked out. */
+/** The routes, or null where they take too long for a page. They are worked out all the same, for the next request. */
 export const routesSoon = (config: Config): Promise<RouteFields[] | null> =>
   Promise.race([routesIn(config), sleep(soonMs, null, { ref: false })]);
 
@@ -56,21 +56,21 @@ const soonMs = 1500;
 
 /** A config as people may read it. */
 export interface ReadableConfig {
-  /** Null where they are not shown: there are too many. */
+  /** Null where there are too many to show. */
   readonly lines: readonly string[] | null;
   readonly lineCount: number;
   /** The line of each rule, from 1 on. */
   readonly rules: ReadonlyMap<string, number>;
-  /** Null where it is not to be begun with: it is too long, or cannot be told without its secrets. */
+  /** The text for the editor. Null where it is too long, or cannot be shown without its secrets. */
   readonly editable: EditableText | null;
 }
 
-/** Of a longer text no page shows the lines, and it would take seconds to find the rules in it. */
+/** In characters. A page shows no lines of a longer text, and finding the rules in it would take seconds. */
 const mostParsed = 60_000;
 
 let last: { readonly text: string; readonly readable: Promise<ReadableConfig> } | null = null;
 
-/** With what looks like a credential hidden, should one be written there. Worked out once for a text. */
+/** The config's text without anything that looks like a credential. Worked out once for each text. */
 export function readable(text: string, config: Config): Promise<ReadableConfig> {
   if (last?.text !== text) last = { text, readable: read(text, config) };
   return last.readable;

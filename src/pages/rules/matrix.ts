@@ -2,12 +2,10 @@ import { statuses } from '../../model.ts';
 import { html, type Html, safeUrl } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count, printable } from '../../support/text.ts';
-import { statusNames } from '../frame/fragments.ts';
+import { chip, statusNames } from '../frame/fragments.ts';
 import type { ReadableConfig, RouteFields } from './config-shown.ts';
 
-/** Who hears of which test and status. */
-
-/** Its name, with the way to where the config has it. */
+/** A rule's name, linked to its line in the config. */
 export function ruleLink(rule: string, { rules: places, lines }: ReadableConfig): Html {
   const line = places.get(rule);
   return line !== undefined && lines !== null
@@ -18,7 +16,7 @@ export function ruleLink(rule: string, { rules: places, lines }: ReadableConfig)
 const mostRows = 50;
 const mostNamed = 6;
 
-/** A row for the tests that are alike, since a catalog may have hundreds. */
+/** The table of who hears of which test and status. Tests that are alike share a row, since a catalog may have hundreds. */
 export function matrix(routes: readonly RouteFields[] | null, text: ReadableConfig, file: string): Html {
   if (routes === null)
     return html`<p class="muted">
@@ -72,9 +70,7 @@ function cellOf(route: RouteFields, text: ReadableConfig): Html {
   const { heardBy, nobody, otherwiseNobody, nobodyIf, meant, twice } = route;
   const otherwise = nobodyIf === null ? 'otherwise nobody' : `nobody if ${printable(nobodyIf)}`;
   const none = (words: string): Html =>
-    meant
-      ? html`<p class="muted">${words}, as the config says</p>`
-      : html`<p><span class="chip bad">${words}</span></p>`;
+    meant ? html`<p class="muted">${words}, as the config says</p>` : html`<p>${chip('bad', words)}</p>`;
   return html`${heardBy.map(
     ({ rule, sink, place, condition, hours, digest }) =>
       html`<p class="break">
@@ -88,5 +84,5 @@ function cellOf(route: RouteFields, text: ReadableConfig): Html {
       </p>`,
   )}
   ${nobody ? none('nobody') : otherwiseNobody && none(otherwise)}
-  ${twice && html`<p><span class="chip wait">twice</span></p>`}`;
+  ${twice && html`<p>${chip('wait', 'twice')}</p>`}`;
 }

@@ -27,7 +27,7 @@ const isBusy = {
 const answered = (trial: Trial | null, shown: (trial: Trial) => Html): Omit<Tried, 'text'> =>
   trial === null ? isBusy : { status: 200, shown: shown(trial) };
 
-/** A config that somebody tries. It changes nothing. */
+/** Tries a config, with the stored events. Changes nothing. */
 export const trialForm: Form = {
   path: '/rules/try',
   async carryOut(sent, parts) {
@@ -39,7 +39,7 @@ export const trialForm: Form = {
   },
 };
 
-/** The same without events, for the page's script, while somebody writes. */
+/** Checks a config without the events, for the page's script, while somebody writes. */
 export const checkForm: Form = {
   path: '/rules/check',
   async carryOut({ form }, { trials }) {

@@ -3,25 +3,25 @@ import { hiddenMark } from '../../config/text/editable.ts';
 import { html, type Html } from '../../support/html.ts';
 import { count, printable, printableLines } from '../../support/text.ts';
 import { backtestShown } from '../frame/backtests.ts';
-import { badNotice } from '../frame/fragments.ts';
+import { badNotice, chip } from '../frame/fragments.ts';
 import { csrfField, type PageRequest, type Parts } from '../page.ts';
 import type { ReadableConfig } from './config-shown.ts';
 
-/** A config that somebody writes to see what `check` and `backtest` say of it. */
+/** The editor, in which people try a config: they see what `check` and `backtest` say of it. */
 
-/** One that was sent. */
+/** A config that was tried, and what came of it. */
 export interface Tried {
   readonly text: string;
   readonly shown: Html;
   readonly status: number;
 }
 
-/** A page that has it twice, in the editor and below, would be large. Of a longer one, the editor has it after a click. */
+/** In characters. A longer config is put into the editor after a click only: the page would have it twice. */
 const mostTwice = 20_000;
 
 const isLong = ({ editable }: ReadableConfig): boolean => (editable?.text.length ?? 0) > mostTwice;
 
-/** Whether the config in force stands in the editor and nowhere else. */
+/** Whether the config in force is shown in the editor alone. */
 export const isOnlyEdited = ({ person, query }: PageRequest, config: ReadableConfig): boolean =>
   person.role !== 'viewer' && query['edit'] !== undefined && isLong(config);
 
@@ -79,7 +79,7 @@ export function trialShown(trial: Trial, parts: Parts): Html {
 
 const mostProblems = 100;
 
-/** What the page's script puts in the place of the one before. */
+/** The result of a check. The page's script replaces the one before with it. */
 export function checkShown({ problems, summary, left }: Trial): Html {
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   return html`<div id="checked">
@@ -93,7 +93,7 @@ export function checkShown({ problems, summary, left }: Trial): Html {
         ({ severity, line, column, message, excerpt }) =>
           html`<li>
             <p class="break">
-              <span class="chip ${severity === 'error' ? 'bad' : 'wait'}">${severity}</span>
+              ${chip(severity === 'error' ? 'bad' : 'wait', severity)}
               <a href="#config" data-line="${line}" data-column="${column}" data-severity="${severity}"
                 >line ${line}, column ${column}</a
               >: ${printable(message)}

@@ -12,7 +12,7 @@ import type { PageRequest, Parts } from '../page.ts';
 import type { ReadableConfig } from './config-shown.ts';
 import { ruleLink } from './matrix.ts';
 
-/** What the rules make of an event that somebody makes up. */
+/** The form with which people make up an event, and what the rules make of it. */
 
 export function eventForm({ query }: PageRequest, parts: Parts): Html {
   const tests = testsOf(parts.config()).slice(0, 200);
@@ -52,7 +52,7 @@ export function eventForm({ query }: PageRequest, parts: Parts): Html {
   </form>`;
 }
 
-/** A fact, as the form takes it. Several have commas between them. */
+/** An example of what the form takes as facts, such as `candidate.score=…`. */
 const exampleOf = ({ plan }: Config): string => `${factNames(plan.lookups)[0]}=…`;
 
 export function eventResult(asked: PageRequest, parts: Parts, text: ReadableConfig): Html {
@@ -94,7 +94,7 @@ export function eventResult(asked: PageRequest, parts: Parts, text: ReadableConf
     }`;
 }
 
-/** As a browser's field has it, on the clocks of the page. */
+/** The time (ms) in a `datetime-local` field, in the page's time zone; null if it is none. */
 function timeOf(text: string, timeZone: string): number | null {
   try {
     return Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).epochMilliseconds;
