@@ -10,7 +10,7 @@ interface AnnouncerParts {
   readonly store: Pick<Store, 'keepReplicaState'>;
   readonly clock: Clock;
   readonly live: LiveConfig;
-  /** Of this replica. */
+  /** The id of this replica. */
   readonly id: string;
   /** The sinks whose changed secrets do not work. */
   readonly secretFaults: () => readonly (Pick<Pause, 'sink' | 'since'> & { readonly detail: string })[];
@@ -19,9 +19,9 @@ interface AnnouncerParts {
 
 export type Announcer = ReturnType<typeof createAnnouncer>;
 
-/** Says in the store every few seconds that this replica serves it, and by which config. */
+/** Stores every few seconds that this replica serves the store, and with which config. */
 export function createAnnouncer({ store, clock, live, id, secretFaults, failed }: AnnouncerParts) {
-  /** Whether it could be stored the last time. */
+  /** Whether the state could be stored the last time. */
   let last = Promise.resolve(false);
   let cancel = () => {};
   let isStopped = false;
@@ -60,7 +60,7 @@ export function createAnnouncer({ store, clock, live, id, secretFaults, failed }
     }
   }
 
-  /** To be called at the start, and when something of it has changed. */
+  /** Stores the state now. To be called at the start, and when something has changed. */
   async function say(): Promise<void> {
     cancel();
     await (last = last.then(() => keep(false)));
@@ -68,7 +68,7 @@ export function createAnnouncer({ store, clock, live, id, secretFaults, failed }
     if (!isStopped) cancel = clock.after(sayEveryMs, () => void say());
   }
 
-  /** Says that it was stopped, unless the store could not be written just before. */
+  /** Stores that this replica was stopped, unless the store could not be written just before. */
   async function stop(): Promise<void> {
     isStopped = true;
     cancel();

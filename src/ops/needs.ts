@@ -7,7 +7,7 @@ import { count } from '../support/text.ts';
 import { english, type Wording } from '../words/wording.ts';
 import type { Pause } from './pauses.ts';
 
-/** How a sink is, in the words for people. */
+/** The states of a sink, in the words of people. */
 export const sinkStates = {
   unused: 'not used yet',
   working: 'working',
@@ -19,7 +19,7 @@ export type SinkState = keyof typeof sinkStates;
 const failuresToFail = 5;
 const failingForMs = 60_000;
 
-/** Whatever the number of its messages: a pause takes more of them than a small team has in a day. */
+/** Whether a sink counts as failing, by its figures. A pause takes more messages than a small team has in a day; this does not. */
 export function isFailing({ failures, firstFailedAt, lastFailedAt }: SinkFigures): boolean {
   if (firstFailedAt === null || lastFailedAt === null) return false;
   return failures >= failuresToFail && lastFailedAt - firstFailedAt >= failingForMs;
@@ -28,8 +28,8 @@ export function isFailing({ failures, firstFailedAt, lastFailedAt }: SinkFigures
 const hourMs = 3_600_000;
 
 /**
- * What has failed for an hour in sinks that work for others: one tab, one channel or one recipient may be what somebody has
- * to put right. Mail servers refuse for minutes what they take later.
+ * Deliveries that have failed for an hour in sinks that work for others: somebody may have to put right one tab, channel or
+ * recipient. An hour, because mail servers refuse for minutes what they take later.
  */
 export const failingAlone = (
   store: Pick<Reads, 'failingSince'>,
@@ -37,14 +37,14 @@ export const failingAlone = (
   now: number,
 ): Promise<StuckCount[]> => store.failingSince(working, now - hourMs, failuresToFail);
 
-/** Without figures it was never called. */
+/** The state of a sink. `figures` null: it was never called. */
 export function sinkState(figures: SinkFigures | null, isPaused: boolean): SinkState {
   if (isPaused) return 'paused';
   if (figures === null) return 'unused';
   return isFailing(figures) ? 'failing' : 'working';
 }
 
-/** For people: of one that only failed of late its state alone would mislead, though too little is known to call for somebody. */
+/** The word for a state; `working, perhaps failing` where all attempts of the last hour failed, too few to count as failing. */
 export function stateWord(state: SinkState, figures: SinkFigures | null): string {
   const { attempts = 0, failures = 0 } = figures?.lately ?? {};
   const onlyFailed = attempts > 0 && failures === attempts;
@@ -52,7 +52,7 @@ export function stateWord(state: SinkState, figures: SinkFigures | null): string
   return state === 'working' && onlyFailed ? `${word}, perhaps failing` : word;
 }
 
-/** How a sink did in the last hour, in words; empty where it did nothing. */
+/** How the attempts of the last hour went, in words; empty where there were none. */
 export function inLastHour({ lately: { attempts, failures } }: SinkFigures): string[] {
   if (attempts === 0) return [];
   const tried = count(attempts, 'attempt');
@@ -64,18 +64,18 @@ export interface SinkCondition {
   readonly pause: Pause | null;
 }
 
-/** Nothing goes out, and it may be tried at once. */
+/** Whether a sink is failing, or was paused by the connector. A person's pause is meant. */
 export const isDown = ({ state, pause }: SinkCondition): boolean =>
   (state === 'failing' || state === 'paused') && pause?.by !== 'person';
 
-/** The same, and something waits to be tried, or for the next probe. What was given up has to be replayed instead. */
+/** Whether a sink is down and `retry` helps: it is paused, or something waits. What was given up has to be replayed instead. */
 export const mayBeTried = (
   one: SinkCondition & { readonly pending: number; readonly sending: number },
 ): boolean => isDown(one) && (one.state === 'paused' || one.pending + one.sending > 0);
 
 /**
- * Whether all that is known against a sink is that its changed secrets do not work, seen at `since`: it is neither paused
- * nor failing, and no call has worked after that.
+ * Whether the only trouble of a sink is that its changed secrets do not work, as was seen at `since` (ms): it is neither
+ * paused nor failing, and no call has worked after that.
  */
 export const onlySecretsFail = (
   since: number,
@@ -83,11 +83,11 @@ export const onlySecretsFail = (
   lastSuccessAt: number | null | undefined,
 ): boolean => !isPausedOrFailing && since >= (lastSuccessAt ?? 0);
 
-/** Where in its sink something waits, such as a channel; null where the sink has no such places. */
+/** The place in its sink where deliveries wait, such as a channel; null where the sink has no such places. */
 export const placeOf = ({ sink, lane }: Pick<AskedToWait, 'sink' | 'lane'>): string | null =>
   lane === sink ? null : lane.slice(sink.length + 1);
 
-/** What waits because the tool asked for it, in words; `until` as who reads it has times. */
+/** `3 messages to #hiring wait until` and `as the tool asked: …`: the caller puts the time in between. */
 export function askedWords(asked: AskedToWait): { readonly who: string; readonly why: string } {
   const { refused, behind, reason } = asked;
   const place = placeOf(asked);
@@ -98,19 +98,19 @@ export function askedWords(asked: AskedToWait): { readonly who: string; readonly
   };
 }
 
-/** Said where a sink is tried, or is not, although its tool asked to wait until then. */
+/** The part of a sentence that says until when a tool asked to wait. `until`: a time in words. */
 export const toolsWish = (until: string): string =>
   `its tool asked to wait until ${until}, and may ask for longer where it is called before`;
 
-/** Until when a tool asked to wait, of all places of its sink (ms). Null where it did not. */
+/** The latest time (ms) until which a tool asked to wait, at any place of its sink; null where it did not. */
 export const askedUntil = (asked: readonly AskedToWait[]): number | null =>
   asked.length === 0 ? null : Math.max(...asked.map(({ until }) => until));
 
-/** What is known of a sink that a person wants to have tried. */
+/** A sink that a person wants to have tried. */
 export interface FoundSink extends SinkCondition {
   readonly figures: SinkFigures | null;
   readonly asked: readonly AskedToWait[];
-  /** Why its changed secrets do not work; null where they do, or more is wrong. */
+  /** Why its changed secrets do not work; null where they work, or where more is wrong. */
   readonly secretFault: { readonly detail: string } | null;
 }
 
@@ -140,42 +140,42 @@ export function keptBack(sink: string, pause: Pause | null): string | null {
     : `${nameOf(sink)} is paused, as it fails; \`retry ${sink}\` tries it now`;
 }
 
-/** What to do where something waits for a sink that is not in the config any more. */
+/** The advice where something waits for a sink that is not in the config any more. */
 export const putBack =
   'Put the sink back under this name, beside the new one where it was renamed, and what waits goes out. Else each is given up when it is due.';
 
-/** What shows whether a paused sink works again while nothing waits for it: to ask whether it answers is not enough. */
+/** The advice where a sink is paused and nothing waits for it: only the next message shows whether it works. */
 export const nextShows = (sink: string): string =>
   lookupOf(sink) === null
     ? 'The next message shows whether it works: `replay` one, or `send` an event, which people get like any other.'
     : 'The next event shows whether it works, or `lookup EVENT` with one that `events --unanswered` lists.';
 
-/** Paused by a person who may have forgotten it. */
+/** Whether a person paused the sink a day ago or longer, without an end. */
 export const isForgotten = ({ pause }: Pick<SinkCondition, 'pause'>): boolean =>
   pause?.by === 'person' && pause.isForgotten;
 
-/** What asks them whether they work: without a candidate, no look-up is made. */
+/** The command that asks these sinks whether they work. Look-ups are made for a candidate only. */
 export const liveCheck = (all: readonly { readonly sink: string }[]): string =>
   all.some(({ sink }) => lookupOf(sink) !== null) ? 'check --live --candidate ID' : 'check --live';
 
-/** A sink, or a look-up, in a sentence. */
+/** The name of a sink, or of a look-up, in a sentence. */
 export const nameOf = (sink: string, wording = english): string => {
   const lookup = lookupOf(sink);
   return lookup === null ? sink : wording.say('lookup', { lookup });
 };
 
-/** What may need a person. */
+/** All that may need a person. */
 export interface Troubles {
   /** Whether a connector serves the store. */
   readonly isServed: boolean;
   /** Why the store cannot be written; null if it can. */
   readonly unwritable: string | null;
   readonly refused: readonly RefusedEvents[];
-  /** The configs whose file is not in force as it is, or breaks a policy. */
+  /** The configs that were refused, or are in force although they break a policy. */
   readonly refusedConfigs: readonly { readonly isInForce?: boolean }[];
-  /** Changed keys wait for a restart. */
+  /** Whether changed keys wait for a restart. */
   readonly isWaiting: boolean;
-  /** Nobody is let in on the admin port. */
+  /** Whether the admin port lets nobody in. */
   readonly isClosed: boolean;
   readonly sinks: readonly (SinkCondition & {
     readonly sink: string;
@@ -184,23 +184,23 @@ export interface Troubles {
   })[];
   /** See `failingAlone`. */
   readonly failing: readonly { readonly sink: string; readonly count: number }[];
-  /** Given up, or held: by cause, or only by sink. */
+  /** Deliveries that are dead or held, by cause or by sink. */
   readonly stuck: readonly { readonly sink: string; readonly state: StuckState; readonly count: number }[];
 }
 
 export interface Need {
-  /** In a few words, as part of a list. */
+  /** A few words, as part of a list. */
   readonly words: string;
-  /** With all that is known, without a full stop. */
+  /** A sentence with all that is known, without its full stop. */
   readonly sentence: string;
   /** The command that shows more. */
   readonly command: string;
-  /** How many causes it has, each of which wants something else. Default: 1. */
+  /** The number of causes, each of which needs another fix. Default: 1. */
   readonly causes?: number;
 }
 
 /**
- * What needs a person: the same for `status`, the pages and the weekly summary, which has the sentences in its own language.
+ * What needs a person, for `status`, the pages and the weekly summary alike. `wording`: the language of the sentences.
  * Pure.
  */
 export function needsOf(
@@ -306,9 +306,9 @@ export interface Refusals extends RefusedEvents {
   readonly what: string;
   /** What to put right. */
   readonly fix: string;
-  /** The same, with what to do about those that are kept. */
+  /** The fix, and what to do about the events that are kept. */
   readonly advice: string;
-  /** The command that puts them away. */
+  /** The command that puts the events away. */
   readonly command: string;
 }
 
@@ -319,7 +319,7 @@ const refusalTexts = {
 } as const satisfies { readonly [reason in RefusedEvents['reason']]: object };
 
 const namedSources = 3;
-/** Lists what never arrived, with what has to be given. */
+/** The command that lists what never arrived, with placeholders for what has to be given. */
 export const reconcileCommand = `${program} reconcile export.csv --candidate COLUMN --test COLUMN --status COLUMN`;
 
 /** One for each reason. */

@@ -1,25 +1,25 @@
 import { type AskedToWait, inForce, type PersonPause, type SinkPause, type Store } from '../store/store.ts';
 
-/** A person's pause that nobody has given an end needs nobody for so long. */
+/** A person's pause without an end is taken for forgotten after so long. */
 const forgottenAfterMs = 86_400_000;
 
-/** A sink's pause: a person's, or else the connector's own. */
+/** A sink's pause, by a person or by the connector. */
 export type Pause =
   | ({ readonly by: 'connector' } & SinkPause)
   | ({ readonly by: 'person'; readonly isForgotten: boolean } & Omit<PersonPause, 'phase'>);
 
 export type Pauses = ReadonlyMap<string, Pause>;
 
-/** By sink. */
+/** The pauses in force, by sink. A person's wins over the connector's own. */
 export async function pausesNow(reads: Pick<Store, 'pauses' | 'personPauses'>, now: number): Promise<Pauses> {
   const own = (await reads.pauses()).map((one) => [one.sink, { ...one, by: 'connector' } as const] as const);
   return new Map<string, Pause>([...own, ...pausesOfPeople(await reads.personPauses(), now)]);
 }
 
-/** What keeps back deliveries that are due. */
+/** Why deliveries that are due are not sent. */
 export interface Obstacles {
   readonly pauses: Pauses;
-  /** Where a tool asked to wait, by lane. */
+  /** The lanes in which a tool asked to wait. */
   readonly asked: ReadonlyMap<string, AskedToWait>;
 }
 
@@ -31,7 +31,7 @@ export async function obstaclesNow(
   return { pauses: await pausesNow(reads, now), asked: new Map(asked) };
 }
 
-/** Those in force, by sink. */
+/** The pauses of people that are in force, by sink. */
 export const pausesOfPeople = (all: readonly PersonPause[], now: number) =>
   new Map(
     inForce(all, now)

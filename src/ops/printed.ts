@@ -48,14 +48,14 @@ const attemptFields = (attempt: Attempt) => ({
   ...attempt.outcome,
 });
 
-/** Whether it is decided, and what was looked up. */
+/** `decided` and `facts` of an event. */
 const decidedFields = (
   { decided, lookups }: Pick<EventStory, 'decided' | 'lookups'>,
   which: 'all' | 'public',
 ) => ({ decided, facts: toldFacts(foundBy(lookups, which)) });
 
 export function storyJson(story: EventStory) {
-  // Such as the address that a mail went to.
+  // A receipt may have what was looked up, such as the address that a mail went to.
   const hide = hidingPersonal(story.lookups);
   return {
     ...eventFields(story.event),
@@ -70,7 +70,7 @@ export function storyJson(story: EventStory) {
   };
 }
 
-/** The story of `event ID`: what `events` prints, with everything that is known besides. */
+/** An event as `event ID --json` prints it: all that `events --json` has, and more. */
 export function detailJson(
   story: EventDetail,
   rules: readonly Verdict[] | { readonly fault: string },
@@ -106,19 +106,16 @@ export const noticeJson = ({ notice, deliveries }: NoticeDetail, changes: readon
   changes: changes.map(changeFields),
 });
 
-/** An event that was refused and is kept. */
+/** A refused event that is kept. */
 export const refusedEventFields = (event: RefusedEvent) => told(refusedEventSpec, shownOfRefused, event);
 
-/** What a person did. */
+/** A change that a person made. */
 export const changeFields = ({ id: _, at, sink, ...change }: Change) => ({
   at: iso(at),
   ...change,
   ...(sink !== null && { sink }),
 });
 
-/**
- * `resendOf`: the delivery that a person sent again as this one. `carrier`: in a digest whose message was begun, the id of the delivery that it goes out under; otherwise null.
- */
 function deliveryDetailFields(delivery: DeliveryStory) {
   return {
     ...deliveryFields(delivery),
@@ -131,13 +128,13 @@ function deliveryDetailFields(delivery: DeliveryStory) {
 type EventField = (typeof shownOfEvent)[number];
 type Cell = string | number | null;
 
-/** What a line of CSV has of an event, in the order that is fixed; further fields come last. */
+/** The fields of an event in a line of CSV. Their order is fixed; further fields come last. */
 const inCsv = [...new Set<EventField>(['id', 'receivedAt', ...shownOfEvent])];
 
-/** The same in a message: what messages say of an event. */
+/** The fields of an event in the CSV of a digest: those that messages have. */
 const inMessage = inCsv.filter((field) => field === 'receivedAt' || 'sent' in eventSpec[field]);
 
-/** A line of CSV of a list of events. `test`, the name in the catalog, stands after its id. */
+/** A line of CSV for an event. `test`: its name in the catalog, which stands after its id. */
 const line = (
   fields: readonly EventField[],
   values: Record<EventField, Cell>,
@@ -151,10 +148,10 @@ const line = (
 
 const names = Object.fromEntries(shownOfEvent.map((field) => [field, field])) as Record<EventField, string>;
 
-/** The first line. Lines end with CR LF. */
+/** The first line of a CSV of events. Lines end with CR LF. */
 export const eventsCsvHeader = line(inCsv, names, 'test', 'duplicates', 'deliveries');
 
-/** `testName`: of the catalog, or nothing. */
+/** A line of CSV. `testName`: the name in the catalog, or empty. */
 export const eventCsv = ({ event, duplicates, deliveries }: EventStory, testName: string): string =>
   line(
     inCsv,
@@ -165,8 +162,8 @@ export const eventCsv = ({ event, duplicates, deliveries }: EventStory, testName
   );
 
 /**
- * The events of a digest as a file, named by its rule and by when the last of them came. Nothing that was looked up is in
- * it: people pass files on, and look-ups are kept for a time only.
+ * The events of a digest as a CSV file, named by its rule and by when the last event came. It has no facts of look-ups:
+ * people pass files on, and facts are kept for a time only.
  */
 export function digestCsv(
   events: readonly Event[],
@@ -193,7 +190,7 @@ const fileName = (text: string): string =>
     .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, '-')
     .replaceAll(/^-|-$/g, '') || 'events';
 
-/** As `routes --json` has it. */
+/** A route as `routes --json` has it. */
 export function routeFields({ cell: { testId, test, status }, heardBy, ...route }: Route) {
   return {
     testId,
@@ -217,7 +214,7 @@ export function routeFields({ cell: { testId, test, status }, heardBy, ...route 
   };
 }
 
-/** As `routes --json` has it. `why`: what is in the way of a proof. */
+/** A policy as `routes --json` has it. `why`: what is in the way of a proof. */
 export const policyFields = (policy: Json, { holds, example, why }: Proof) => ({
   policy,
   holds,

@@ -5,15 +5,15 @@ import { NoRoom, type Store, StoreUnavailable } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 
 const everyMs = 10_000;
-/** Whoever asks does not wait for long. */
+/** So long a caller of /readyz waits for the store. */
 const longestMs = 3000;
 
 /**
- * Finds out every 10 s whether all parts can be used, so that a full disk is told before an event comes. Logs each change
- * with its cause, also one that somebody else who asks is the first to see.
+ * Asks every 10 s whether all parts can be used, so that a full disk is logged before an event comes. Logs each change with
+ * its cause, also a change that a caller of `ask` sees first.
  */
 export function watchReadiness(readiness: Readiness, { clock, log }: { clock: Clock; log: Logger }) {
-  /** Since when each part that cannot be used is like that, on the scale of Clock.elapsed. */
+  /** Since when each part cannot be used, on the scale of Clock.elapsed. */
   const down = new Map<string, number>();
   let isStopped = false;
   let cancel = clock.after(everyMs, () => void again());
@@ -62,7 +62,7 @@ export async function storeReadiness(store: Pick<Store, 'probe'>): Promise<Readi
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
     const down = { part: 'store', ok: false, cause };
-    // An event that may be stored is better answered 503 than sent to where nobody is.
+    // Still serving: an event that may find room is better than one sent to where nobody is.
     if (error instanceof NoRoom)
       return { ...down, serves: true, detail: 'Its disk is full: a few events still find room.' };
     return { ...down, detail: 'It cannot be written just now; the log says why.' };

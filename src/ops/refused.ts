@@ -4,19 +4,19 @@ import { addRefused } from '../store/operations/refused/figures.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 
-/** What comes meanwhile shares a write. */
+/** Refused events that come within this time share a write. */
 const writeAfterMs = 500;
 const againAfterMs = 5000;
-/** Whoever sends events that are taken waits no longer than such a write lasts. */
+/** An event that is accepted waits no longer than the write of so many. */
 const eventsPerWrite = 100;
-/** Of payloads in memory. */
+/** The size of all payloads kept in memory. */
 const mostCharacters = 8 * 2 ** 20;
 
 type Taking = Pick<Store, 'keepRefused' | 'keepRefusedEvents'>;
 
 /**
- * What was refused: figures, and the events that a person may take in. Kept in memory, within bounds, until the store takes
- * it: many are refused because it cannot write.
+ * Refused events: their figures, and those that a person may take in. They are kept in memory, within bounds, until the store
+ * takes them: many are refused because the store cannot write.
  */
 export class RefusedFigures {
   readonly #store: Taking;
@@ -34,26 +34,26 @@ export class RefusedFigures {
     this.#clock = clock;
   }
 
-  /** `event`: if it is to be kept. */
+  /** Counts refused events. `event`: one to keep, if it is to be kept. */
   add(refused: RefusedEvents, event: WholeRefusedEvent | null = null): void {
     this.#waiting = addRefused(this.#waiting, [refused]);
     if (event) this.#gather(event);
     this.#writeIn(writeAfterMs);
   }
 
-  /** What the store does not have yet. */
+  /** The figures that the store does not have yet. */
   get unwritten(): readonly RefusedEvents[] {
     return addRefused(this.#writing, this.#waiting);
   }
 
-  /** Throws StoreUnavailable; then it is tried again later. */
+  /** Writes all that is in memory. Throws StoreUnavailable, and tries again later then. */
   write(): Promise<void> {
     const written = this.#last.then(() => this.#write());
     this.#last = written.catch(() => {});
     return written;
   }
 
-  /** Returns what the store did not take: it ends with this process. */
+  /** Resolves to the figures that the store did not take, and that end with this process. */
   async stop(): Promise<readonly RefusedEvents[]> {
     await this.write().catch(() => {});
     this.#cancel?.();
@@ -68,7 +68,7 @@ export class RefusedFigures {
     const attempts = event.attempts + (known?.attempts ?? 0);
     const at = Math.max(event.at, known?.at ?? 0);
     this.#events.set(key, { ...(known ?? event), at, reason: event.reason, attempts });
-    // Now and then: it looks at all.
+    // Only now and then, as trimming looks at all of them.
     if (this.#events.size >= 2 * mostKept) this.#trim();
   }
 
@@ -92,7 +92,7 @@ export class RefusedFigures {
   #writeIn(ms: number): void {
     this.#cancel ??= this.#clock.after(ms, () => {
       this.#cancel = null;
-      // What the store cannot do just now is said by whoever waits for it.
+      // A failure is reported by whoever waits for the store.
       void this.write().catch(() => {});
     });
   }

@@ -31,10 +31,10 @@ type Parts = BaseParts & {
 
 export const alertsLease = 'alerts';
 export const retentionLease = 'retention';
-/** Clocks are so far apart at times although they are kept in step. */
+/** Clocks that are kept in step may still differ by so much. */
 const leastAheadMs = 1000;
 
-/** The replicas that serve the store, and what of their work is this one's: all of it where only one process may. */
+/** The replicas that serve the store, and which of their work is this one's. With SQLite there is one, which does all. */
 export class Replicas implements Leases {
   /** Of this replica. */
   readonly id = `${hostname()} ${process.pid} ${randomUUID().slice(0, 8)}`;
@@ -43,15 +43,15 @@ export class Replicas implements Leases {
   readonly #log: Logger;
   /** By how much this machine's clock is ahead of PostgreSQL's. */
   #aheadMs = 0;
-  /** What its clock was ahead of the time that passes, when PostgreSQL last told the time. */
+  /** The difference between this machine's clock and its monotonic one when PostgreSQL last told the time. */
   #toldAt: number | null = null;
   #count = 0;
-  /** How many of them run another config than this one. */
+  /** How many replicas run another config than this one. */
   #others = 0;
   #isLeaving = false;
   /**
-   * One for all replicas: PostgreSQL's, where that of this machine is off. Otherwise the next replica would ask for an attempt
-   * while the tool is at work on it, or look for its message in the wrong hour.
+   * The clock that all replicas share: PostgreSQL's, where that of this machine is off. With different clocks, the next
+   * replica would ask for an attempt while the tool is at work on it, or look for its message in the wrong hour.
    */
   readonly clock: Clock = {
     ...systemClock,
@@ -75,7 +75,7 @@ export class Replicas implements Leases {
     return this.#toldAt !== null && wasSuspended(systemClock, this.#toldAt);
   }
 
-  /** As against being set ahead, which a suspended machine looks like, this is known at once. */
+  /** By how much the clock was set back since PostgreSQL told the time. Setting it ahead looks like a suspended machine. */
   get #setBackMs(): number {
     return this.#toldAt === null ? 0 : setBackMs(systemClock, this.#toldAt);
   }
@@ -135,7 +135,7 @@ export class Replicas implements Leases {
     await Promise.all([this.#keeper?.stop(), this.#isLeaving && sleep(delayMs)]);
   }
 
-  /** What PostgreSQL's clock says. The answer may be as old as it took. */
+  /** Compares the clocks. `now`: PostgreSQL's; the answer may be as old as it took since `askedAt`. */
   #told(now: number, askedAt: number): void {
     this.#toldAt = aheadMs(systemClock);
     const tookMs = systemClock.elapsed() - askedAt;
@@ -148,7 +148,7 @@ export class Replicas implements Leases {
     );
   }
 
-  /** Tells when replicas come and go, and when they run different configs. */
+  /** Logs when replicas come and go, and when they run different configs. */
   #are(replicas: LeaseState['replicas'], { config, log, metrics }: Parts): void {
     const { id } = config().plan;
     const others = replicas.filter(({ configId }) => configId !== id).length;

@@ -6,7 +6,7 @@ const dayMs = 24 * hourMs;
 /** The first requests after a start take precedence. */
 const firstRoundAfterMs = 60_000;
 const betweenRoundsMs = 10 * 60_000;
-/** Another replica may end. */
+/** So often a replica looks whether the one that does this has ended. */
 const notMineMs = 60_000;
 /** A request waits no longer than one step takes. */
 const eventsPerStep = 25;
@@ -14,18 +14,18 @@ const betweenStepsMs = 10;
 /** While events arrive. Deletes faster than they arrive in the long run. */
 const betweenStepsWhenBusyMs = 100;
 const busyForMs = 1000;
-/** For so long refused events are kept for a person, if others are. */
+/** Refused events are kept for a person so long at most. */
 const refusedMs = 30 * dayMs;
 
 export interface Retention {
   readonly store: Store;
   readonly clock: Clock;
-  /** Whether this replica has to do it. */
+  /** Whether this replica is the one that deletes. */
   readonly mine: () => boolean;
   readonly retentionMs: () => number;
   /** Called after each round that deleted any. */
   readonly pruned: (events: number) => void;
-  /** The clock is so far from when the store was last in use (ms), or nobody knows when that was, that it is doubted for now. */
+  /** Called when the clock is doubted. `aheadMs`: how far it is from the store's last sign of life. */
   readonly doubted: (aheadMs: number) => void;
   readonly failed: (error: unknown) => void;
 }
@@ -36,7 +36,7 @@ export interface RunningRetention {
   readonly isClockDoubted: () => boolean;
 }
 
-/** Deletes what is older than the retention, in small steps, and of look-ups what is not kept for so long. */
+/** Deletes events older than the retention, in small steps, and personal facts after the `keep` of their look-ups. */
 export function keepRetention(parts: Retention): RunningRetention {
   const { clock, pruned, failed } = parts;
   const believed = new BelievedClock(parts);
@@ -93,7 +93,7 @@ export function keepRetention(parts: Retention): RunningRetention {
   return { stop, isClockDoubted: () => believed.isDoubted };
 }
 
-/** What the clock said when the store was last in use, rightly or not. */
+/** The time of the clock (ms) when the store was last in use, right or wrong. */
 export async function lastSeenAt(store: Store): Promise<number> {
   const sign = await store.signOfLife();
   const times = [sign?.seenAt, sign?.doubt?.seenAt, await store.lastEventAt()];
@@ -120,14 +120,14 @@ class BelievedClock {
     this.#lookedAt = parts.clock.elapsed();
   }
 
-  /** Also where it was set since it was last looked at. */
+  /** Whether the clock is doubted, also where it was set since the last step. */
   get isDoubted(): boolean {
     const { clock } = this.#parts;
     const passedMs = clock.elapsed() - this.#lookedAt;
     return this.#sign === null || judge(this.#sign, clock.now(), passedMs).doubt !== null;
   }
 
-  /** Null while it is not believed. Keeps a sign of life. */
+  /** The time to delete by (ms); null while the clock is doubted. Stores a sign of life. */
   async now(): Promise<number | null> {
     const { store, clock, doubted } = this.#parts;
     const now = clock.now();
@@ -143,8 +143,8 @@ class BelievedClock {
 }
 
 /**
- * What the last process kept. Where none kept a sign, as before an upgrade, nothing but its newest event tells of a time,
- * and that may have come by the same wrong clock.
+ * The sign of life that the last process stored. Where there is none, as before an upgrade, only the newest event tells of a
+ * time, which may be that of the same wrong clock.
  */
 async function firstSign(store: Store, now: number): Promise<SignOfLife> {
   const kept = await store.signOfLife();

@@ -12,41 +12,42 @@ import { liveCheck, nameOf, refusals } from '../needs.ts';
 import type { StuckCount } from '../../store/store.ts';
 import { english, type Wording } from '../../words/wording.ts';
 
-/** What the conditions of alerts are evaluated on. */
+/** The facts that the conditions of alerts are evaluated on. */
 export interface Situation {
   readonly now: number;
-  /**
-   * The paused or failing sinks that deliveries wait for. `because`: why the last attempt failed, if that is known.
-   * `count`: the deliveries that wait for it. `failures`: of a failing one, since its last success. `givenUp`: how many
-   * deliveries, where none waits any more.
-   */
+  /** The paused or failing sinks that deliveries wait for, or had to be given up for. */
   readonly paused: readonly {
     readonly sink: string;
+    /** When it was paused, or began to fail (ms). */
     readonly since: number;
+    /** Why the last attempt failed, if that is known. */
     readonly because: Failure | null;
+    /** How many deliveries wait for it. */
     readonly count: number;
+    /** Of a failing sink: attempts that failed since its last success. */
     readonly failures?: number;
+    /** How many deliveries were given up, where none waits any more. */
     readonly givenUp?: number;
-    /** Of a flapping one, after `since`. */
+    /** When an attempt last worked (ms); after `since` where it works now and then. */
     readonly lastSuccessAt: number | null;
-    /** Only its changed secrets are known not to work. */
+    /** Its only trouble is that its changed secrets do not work. */
     readonly areSecrets?: boolean;
-    /** The person who paused it, and seems to have forgotten that. */
+    /** The person who paused it, where that was forgotten. */
     readonly who?: string;
   }[];
   /** Deliveries that went dead since the last notice with the same cause. */
   readonly dead: readonly StuckCount[];
-  /** The same for held ones. */
+  /** Deliveries that were held since the last notice with the same cause. */
   readonly held: readonly StuckCount[];
   /** Null if the config's file is in force as it is. */
   readonly refused: RefusedConfig | null;
-  /** Events that were refused and not put away; see `newlyRefused`. */
+  /** Refused events that may need a notice; see `newlyRefused`. */
   readonly refusedEvents: readonly RefusedEvents[];
   /** When the newest event came; without any, when the connector started (ms). */
   readonly lastEventAt: number;
 }
 
-/** A changed config that was refused; or the one in force, which a start took although a policy does not hold. */
+/** A changed config that was refused; or, with `isInForce`, the one in force, which breaks a policy. */
 export interface RefusedConfig {
   readonly isInForce: boolean;
   /** Since when the file was refused at each change (ms). */
@@ -70,7 +71,7 @@ export function mayNotify(notifiedAt: number | undefined, now: number): boolean 
   return notifiedAt === undefined || now - notifiedAt >= quietMs;
 }
 
-/** What a person can do about these is the same: an outage may show each of them in turn. */
+/** Reasons that share one notice: an outage may show each of them in turn, and what a person can do is the same. */
 const passing: readonly string[] = [
   'server',
   'rate_limited',
@@ -79,10 +80,10 @@ const passing: readonly string[] = [
   'unexpected',
 ] satisfies Reason[];
 
-/** Of a pause that was forgotten: what fails after it is another trouble. */
+/** The cause of a forgotten pause. What fails after it is another trouble. */
 const byPerson = 'person';
 
-/** When the last notice of a cause was raised. Version 0.1 had one for all causes of a sink. */
+/** When the last notice of a cause was raised (ms). Version 0.1 had one for all causes of a sink. */
 export function lastNotice(notified: ReadonlyMap<string, number>, cause: string): number | undefined {
   const [trouble = '', reason = ''] = cause.split(': ', 2);
   const alike = passing.includes(reason) ? passing.map((one) => `${trouble}: ${one}`) : [cause];
@@ -237,7 +238,7 @@ function downFor({ sink, since, failures, lastSuccessAt }: Down, now: number, wo
 
 export const refusedCause = (reason: RefusedEvents['reason']): string => `refused ${reason}`;
 
-/** Of the reasons for which some were refused since the last notice, all that were. */
+/** All refused events of those reasons for which some were refused since the last notice. */
 export function newlyRefused(
   all: readonly RefusedEvents[],
   notified: ReadonlyMap<string, number>,
@@ -247,7 +248,7 @@ export function newlyRefused(
   return all.filter(({ reason }) => reasons.has(reason));
 }
 
-/** It was delivered, and not as it was meant: see Delivered.missed. */
+/** Whether these deliveries were delivered, though not as meant; see Delivered.missed. */
 export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith(`${missedCause} `);
 
 function stuckNotice(
@@ -258,7 +259,7 @@ function stuckNotice(
   return noticeOf(alert, firstAt, { cause: causeOf(alert, sink, cause), sink, count, ...words });
 }
 
-/** Most notices begin a trouble, and are about no sink. */
+/** A notice that begins a trouble and is about no sink, unless `more` says otherwise. */
 function noticeOf(
   alert: AlertKind,
   since: number,
@@ -276,7 +277,7 @@ const units = [
   { name: 'seconds', ms: 1000 },
 ] as const;
 
-/** In the largest unit of which there are two: `90 minutes`, `3 days`. */
+/** A duration in the largest unit of which there are two: `90 minutes`, `3 days`. */
 export function inWords(durationMs: number, wording: Wording): string {
   const unit = units.find(({ ms }) => durationMs >= 2 * ms) ?? units[3];
   return wording.say(unit.name, { count: Math.max(1, Math.floor(durationMs / unit.ms)) });

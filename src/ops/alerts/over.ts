@@ -5,13 +5,13 @@ import { program } from '../../support/invocation.ts';
 import { english, type Wording } from '../../words/wording.ts';
 import { causeOf, inWords, refusedCause } from './conditions.ts';
 
-/** A sink that fails sooner than that after it worked is in the same outage. */
+/** A sink that fails again within this time after it worked is in the same outage. */
 const recoveryMs = 60_000;
 
-/** The alerts whose end is told, too. */
+/** The alerts whose end people are told of, too. */
 export const endingAlerts: readonly AlertKind[] = ['paused', 'config'];
 
-/** What may be in the troubles that these tell of. */
+/** The sinks and the config as they are now, by which the end of a trouble is seen. */
 export interface Troubled {
   /** All paused or failing sinks, also those that no delivery waits for. */
   readonly down: ReadonlySet<string>;
@@ -21,7 +21,7 @@ export interface Troubled {
   readonly refused: object | null;
 }
 
-/** When each sink's last call worked (ms). Null where one has failed since: it may be on its way to count as failing. */
+/** When a call of each sink last worked (ms). Null where one has failed since: the sink may soon count as failing. */
 export const workedAt = (all: readonly SinkFigures[]): Troubled['workedAt'] =>
   new Map(all.map(({ sink, failures, lastSuccessAt }) => [sink, failures > 0 ? null : lastSuccessAt]));
 
@@ -31,7 +31,7 @@ const hasEnded = (
   { down, workedAt: worked, refused }: Troubled,
 ): boolean => (sink === null ? refused === null : !down.has(sink) && (worked.get(sink) ?? 0) > since);
 
-/** What the end of a trouble is told by. `id`: of the notice that told of it. */
+/** A trouble whose end is to be told. `id`: that of the notice which told of it. */
 export type Trouble = Pick<RaisedNotice, 'id' | 'alert' | 'sink' | 'since'>;
 
 interface State extends Troubled {
@@ -39,7 +39,7 @@ interface State extends Troubled {
   readonly elapsed: number;
 }
 
-/** Which of the troubles that people were told of are over. */
+/** Finds the troubles that people were told of and that are over. */
 export class Recoveries {
   /** When the end of each notice's trouble was first seen, on the scale of Clock.elapsed. */
   #endedAt = new Map<string, number>();
@@ -75,7 +75,7 @@ function recovery({ id, alert, sink, since }: Trouble, time: string, wording: Wo
   return { ...common, detail: wording.say('worksDetail', { sink, time }), advice };
 }
 
-/** How it is now with all that notices tell of. */
+/** All that notices tell of, as it is now. */
 export interface Present extends Troubled {
   readonly now: number;
   readonly dead: readonly StuckCount[];
@@ -88,7 +88,7 @@ const weekMs = 7 * 86_400_000;
 
 type IsOver = (notice: RaisedNotice, present: Present) => boolean;
 
-/** A trouble has ended, or the end of one is not so any more. */
+/** Over where the trouble has ended; a notice of its end, where the trouble is back. */
 const trouble: IsOver = (notice, present) => hasEnded(notice, present) !== notice.recovered;
 const stuck =
   (state: StuckState): IsOver =>
@@ -107,5 +107,5 @@ const isOverOf: { readonly [alert in Notice['alert']]: IsOver } = {
   summary: ({ raisedAt }, { now }) => now - raisedAt >= weekMs,
 };
 
-/** Whether what a notice tells of is not so any more. Whoever read it now would look for what is not there. Pure. */
+/** Whether a notice tells of what is not so any more, so that nobody has to read it. Pure. */
 export const isOver: IsOver = (notice, present) => isOverOf[notice.alert](notice, present);

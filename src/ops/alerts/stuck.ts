@@ -5,13 +5,13 @@ import { causeOf, lastNotice, mayNotify } from './conditions.ts';
 /** How much later than its end an attempt may be recorded. */
 const recordedLateMs = 60_000;
 
-/** Deliveries that went dead, or were held, since the last notice of each cause. Costs little while there are none. */
+/** Finds deliveries that went dead, or were held, since the last notice of each cause. Costs little while there are none. */
 export class StuckDeliveries {
   readonly #kind: StuckState;
   readonly #stuckSince: (time: number) => Promise<StuckCount[]>;
   /** Causes that may need a notice. */
   readonly #open = new Set<string>();
-  /** The causes of all deliveries stuck until then have been added to `#open` (ms). */
+  /** Up to this time (ms), the causes of all stuck deliveries have been added to `#open`. */
   #lookedUntil = 0;
 
   constructor(kind: StuckState, stuckSince: (time: number) => Promise<StuckCount[]>) {
@@ -19,7 +19,7 @@ export class StuckDeliveries {
     this.#stuckSince = stuckSince;
   }
 
-  /** Those that a notice may report now. `notified`: when each cause last had one (ms). */
+  /** The stuck deliveries that a notice may report now. `notified`: when each cause last had a notice (ms). */
   async look(now: number, notified: ReadonlyMap<string, number>): Promise<StuckCount[]> {
     const fresh = await this.#stuckSince(Math.min(this.#lookedUntil, now) - recordedLateMs);
     for (const one of fresh) this.#open.add(this.#causeOf(one));

@@ -21,7 +21,7 @@ export function summaryWeek(week: Week, now: number): SummaryWeek {
 
 const dayMs = 86_400_000;
 
-/** Day by day, because the store does nothing else while it counts. */
+/** Counts the events and deliveries of a week, day by day, because the store does nothing else while it counts. */
 export async function tallyOf(store: Pick<Store, 'tally'>, { from, to }: SummaryWeek): Promise<Tally> {
   const days: Tally[] = [];
   for (let start = from; start < to; start += dayMs)
@@ -37,7 +37,7 @@ const mostTests = 15;
 const mostSinks = 10;
 const mostName = 60;
 
-/** Pure. `nameOf`: what the catalog calls a test. */
+/** The notice of a week. `nameOf`: the catalog's name of a test. Pure. */
 export function summaryNotice(
   { from, cause }: SummaryWeek,
   { events, deliveries }: Tally,

@@ -6,12 +6,13 @@ import type { Store } from '../../store/store.ts';
 import { mayNotify } from './conditions.ts';
 import type { Trouble } from './over.ts';
 
-/** More are not counted. */
+/** Events are counted up to here. */
 const mostCounted = 1000;
 
 /**
- * Outages of look-ups that were over before people were told of them. What was decided without an answer meanwhile may have
- * told nobody, so the end of one is told if there is such an event. Kept in memory: `status` counts these events for a week.
+ * Outages of look-ups that were over before people were told of them. Events that were decided without an answer meanwhile
+ * may have told nobody, so the end of such an outage is told if there are any. Kept in memory: `status` counts these events
+ * for a week.
  */
 export class UntoldOutages {
   readonly #store: Pick<Store, 'matches'>;
@@ -22,7 +23,7 @@ export class UntoldOutages {
     this.#store = store;
   }
 
-  /** Those that may be over. `told`: what people know of. */
+  /** The untold outages, over or not. `down`: the sinks that are down now; `told`: the troubles that people know of. */
   look(
     down: readonly Pick<Trouble & { sink: string }, 'sink' | 'since'>[],
     told: readonly Trouble[],
@@ -36,7 +37,7 @@ export class UntoldOutages {
     return Array.from(this.#since, ([sink, since]) => ({ id: sink, alert: 'paused', sink, since }));
   }
 
-  /** What is told of an end: of a look-up with how much was decided without it. Null where nothing is. */
+  /** The notice of an end, for a look-up with the number of events that were decided without it. Null where nobody is told. */
   async asTold(
     over: Notice,
     { lookups, wording }: Pick<Plan, 'lookups' | 'wording'>,
@@ -45,7 +46,7 @@ export class UntoldOutages {
   ): Promise<Notice | null> {
     if (over.sink === null || lookupOf(over.sink) === null) return over;
     const isUntold = this.#since.has(over.sink);
-    // The next one counts these, too.
+    // The next notice counts these events, too.
     if (isUntold && !mayNotify(notified.get(over.cause), now)) return null;
     const count = await this.unanswered(over.sink, over.since, lookups);
     this.#since.delete(over.sink);
@@ -54,11 +55,11 @@ export class UntoldOutages {
     return { ...over, count, detail: `${over.detail} ${wording.say('lookupUnanswered', { events })}` };
   }
 
-  /** How many events were decided without an answer of a look-up that was down since then. None for sinks of messages. */
+  /** How many events were decided without an answer of a look-up since it was down (ms). 0 for any other sink. */
   async unanswered(sink: string, downSince: number, lookups: Plan['lookups']): Promise<number> {
     const lookup = lookupOf(sink);
     if (lookup === null) return 0;
-    // What came before the outage may have been waiting for its answer.
+    // Events from before the outage may have been waiting for an answer.
     const since = downSince - (lookups.get(lookup)?.waitForMs ?? 0);
     return (await this.#store.matches({ unanswered: true, lookup: sink, since }, mostCounted)).count;
   }

@@ -6,7 +6,7 @@ import { type AlertKind, type Notice, type RaisedNotice, stuckStates } from '../
 import type { Failure } from '../../model/outcomes.ts';
 import type { Action, Summary } from '../../rules/plan.ts';
 import { planNotice } from '../../rules/decide.ts';
-import type { SinkFigures, Store } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import {
   lastNotice,
   mayNotify,
@@ -19,17 +19,17 @@ import {
 import { endingAlerts, Recoveries, workedAt } from './over.ts';
 import { StuckDeliveries } from './stuck.ts';
 import { UntoldOutages } from './untold.ts';
-import { failingAlone, isFailing, isForgotten, needsOf, onlySecretsFail, type Troubles } from '../needs.ts';
-import { pausesNow } from '../pauses.ts';
+import { failingAlone, isFailing, needsOf, onlySecretsFail, type Troubles } from '../needs.ts';
+import { pausesOfPeople } from '../pauses.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
 
 export interface AlertParts {
-  /** Makes notice ids. They continue after those in the store. */
+  /** Makes the ids of notices, which continue after those in the store. */
   readonly nextId?: (now: number) => string;
   readonly store: Store;
   readonly clock: Clock;
   readonly config: () => Config;
-  /** Whether this replica has to look. */
+  /** Whether this replica is the one that tells people. */
   readonly mine: () => boolean;
   readonly paused: () => Promise<readonly Outage[]>;
   /** The sinks whose changed secrets do not work. */
@@ -50,13 +50,13 @@ interface Outage {
   readonly sink: string;
   readonly since: number;
   readonly because: Failure | null;
-  /** Deliveries wait for it. */
+  /** Whether deliveries wait for it. */
   readonly hasWork: boolean;
 }
 
 const checkEveryMs = 10_000;
 
-/** Sends alerts when the connector itself needs a person. Returns how to stop it. */
+/** Raises notices when the connector itself needs a person. Returns a function that stops that. */
 export function watchAlerts(parts: AlertParts): () => void {
   const startedAt = parts.clock.now();
   let watch = new AlertWatch(parts, startedAt);
@@ -76,21 +76,29 @@ export function watchAlerts(parts: AlertParts): () => void {
   };
 }
 
+/** What people were told before. */
+interface Memory {
+  /** When the last notice of each cause was raised (ms). */
+  readonly notified: Map<string, number>;
+  /** The notices of troubles whose end was not told yet, by troubleOf. */
+  readonly told: Map<string, RaisedNotice>;
+}
+
+type SinksInTrouble = Awaited<ReturnType<AlertWatch['sinksInTrouble']>>;
+
 class AlertWatch {
   readonly #parts: AlertParts;
   readonly #nextId: (now: number) => string;
   readonly #startedAt: number;
-  /** When the last notice of each cause was raised (ms); null until loaded from the store. */
-  #notified: Map<string, number> | null = null;
-  /** The notices of troubles whose end was not told yet, by troubleOf; null until loaded from the store. */
-  #told: Map<string, RaisedNotice> | null = null;
-  /** When `cannotSend` was last called for each cause (ms). */
+  /** Null until loaded from the store. */
+  #memory: Memory | null = null;
+  /** When `cannotSend` was last called, by cause (ms). */
   readonly #couldNotSend = new Map<string, number>();
   readonly #dead: StuckDeliveries;
   readonly #held: StuckDeliveries;
   readonly #recoveries = new Recoveries();
   readonly #untold: UntoldOutages;
-  /** The cause of a summary of a time before the store was in use. */
+  /** The cause of a summary that is not sent, as it is of a time before the store was in use. */
   #notSummarized = '';
 
   constructor(parts: AlertParts, startedAt: number) {
@@ -103,73 +111,108 @@ class AlertWatch {
   }
 
   async check(): Promise<void> {
-    const { clock, config, paused, store } = this.#parts;
-    const { alerts, summary, wording } = config().plan;
+    const { alerts, summary } = this.#parts.config().plan;
     if (alerts.length === 0 && !summary) return;
-    const now = clock.now();
-    const notified = (this.#notified ??= await store.lastRaised());
-    const told = (this.#told ??= new Map(
-      (await store.openTroubles(endingAlerts)).map((notice) => [troubleOf(notice), notice]),
-    ));
+    const now = this.#parts.clock.now();
+    const memory = await this.#remember(now);
+    const sinks = await this.sinksInTrouble(now);
+    const situation = await this.#situation(now, sinks, memory);
+    await this.#tellTroubles(situation, memory);
+    await this.#tellRecoveries(situation, sinks, memory);
+    if (summary) await this.#summarize(summary, situation, sinks.down).catch(this.#parts.failed);
+  }
+
+  /** What was told before, from the store at first. */
+  async #remember(now: number): Promise<Memory> {
+    const { store } = this.#parts;
+    const memory = (this.#memory ??= {
+      notified: await store.lastRaised(),
+      told: new Map((await store.openTroubles(endingAlerts)).map((notice) => [troubleOf(notice), notice])),
+    });
     // If the clock was set back, times in the future would suppress notices until then.
-    for (const times of [notified, this.#couldNotSend]) {
+    for (const times of [memory.notified, this.#couldNotSend]) {
       for (const [cause, time] of times) times.set(cause, Math.min(time, now));
     }
-    const isWanted = (wanted: AlertKind) => alerts.some(({ kind }) => kind === wanted);
+    return memory;
+  }
+
+  /**
+   * The sinks that are paused or failing, or whose changed secrets do not work. `toTell`: those that people may have to hear
+   * of, because something waits for them.
+   */
+  async sinksInTrouble(now: number) {
+    const { store, config, paused: allPaused, secretFaults } = this.#parts;
+    const { sinks, plan } = config();
     const figures = await store.sinkFigures(now);
-    const lastSuccessAt = new Map(figures.map((one) => [one.sink, one.lastSuccessAt]));
-    // These people know of.
-    const byPeople = [...(await pausesNow(store, now)).values()].filter(({ by }) => by === 'person');
-    const isByPerson = (sink: string) => byPeople.some((one) => one.sink === sink);
-    const { lookups } = config().plan;
-    const allPaused = await Promise.all(
-      (await paused())
-        .filter(({ sink }) => !isByPerson(sink))
-        .map(async (one) =>
-          Object.assign({ lastSuccessAt: lastSuccessAt.get(one.sink) ?? null }, one, {
-            // What waits for a look-up does so for a short time only.
-            hasWork: one.hasWork || (await this.#untold.unanswered(one.sink, one.since, lookups)) > 0,
-          }),
-        ),
+    const lastSuccessOf = (sink: string) => figures.find((one) => one.sink === sink)?.lastSuccessAt ?? null;
+    const byPeople = pausesOfPeople(await store.personPauses(), now);
+    const paused = (await allPaused()).filter(({ sink }) => !byPeople.has(sink));
+    const isPaused = new Set([...byPeople.keys(), ...paused.map(({ sink }) => sink)]);
+    const failing = figures
+      .filter((one) => isFailing(one) && sinks.has(one.sink) && !isPaused.has(one.sink))
+      .map(({ firstFailedAt, ...one }) => ({ ...one, since: firstFailedAt! }));
+    const down: Troubles['sinks'] = [
+      ...paused.map(({ sink }) => ({ sink, state: 'paused' as const, pause: null })),
+      ...byPeople.values().map((pause) => ({ sink: pause.sink, state: 'paused' as const, pause })),
+      ...failing.map(({ sink }) => ({ sink, state: 'failing' as const, pause: null })),
+    ];
+    const isDown = new Set(down.map(({ sink }) => sink));
+    const locked = secretFaults().filter(({ sink, since }) =>
+      onlySecretsFail(since, isDown.has(sink), lastSuccessOf(sink)),
     );
-    const failing = await this.#failing([...allPaused, ...byPeople], figures);
-    const forgotten = await this.#withWork(
-      byPeople
-        .filter((pause) => isForgotten({ pause }))
-        .map((one) => Object.assign({ because: null, lastSuccessAt: null }, one)),
-    );
-    const known = new Set([...allPaused, ...failing, ...byPeople].map(({ sink }) => sink));
-    // Nothing may wait for these yet.
-    const locked = this.#parts
-      .secretFaults()
-      .map(({ detail, sink, since }) => ({
-        sink,
-        since,
-        because: { reason: 'auth' as const, detail },
-        lastSuccessAt: lastSuccessAt.get(sink) ?? null,
-        areSecrets: true,
-        hasWork: true,
-      }))
-      .filter((one) => onlySecretsFail(one.since, known.has(one.sink), one.lastSuccessAt));
-    const situation: Situation = {
+    const counts = isDown.size + locked.length === 0 ? [] : await store.counts();
+    const countOf = (sink: string) => {
+      const { pending = 0, sending = 0, dead = 0 } = counts.find((one) => one.sink === sink)?.states ?? {};
+      return { count: pending + sending, dead };
+    };
+    const toTell: Situation['paused'][number][] = [];
+    for (const { sink, since, because, hasWork } of paused) {
+      // Events wait for a look-up a short time only; they are decided without its answer then.
+      if (!hasWork && (await this.#untold.unanswered(sink, since, plan.lookups)) === 0) continue;
+      toTell.push({ sink, since, because, lastSuccessAt: lastSuccessOf(sink), count: countOf(sink).count });
+    }
+    for (const { sink, since, because, failures, lastSuccessAt } of failing) {
+      const { count, dead } = countOf(sink);
+      // Their retries may be hours away, so whatever waits counts, or was given up.
+      const givenUp = count > 0 ? 0 : dead;
+      if (count + givenUp > 0) toTell.push({ sink, since, because, failures, lastSuccessAt, count, givenUp });
+    }
+    for (const { sink, since, who, isForgotten } of byPeople.values()) {
+      const { count } = countOf(sink);
+      if (isForgotten && count > 0)
+        toTell.push({ sink, since, because: null, who, lastSuccessAt: null, count });
+    }
+    for (const { sink, since, detail } of locked) {
+      const because = { reason: 'auth', detail } as const;
+      const [lastSuccessAt, { count }] = [lastSuccessOf(sink), countOf(sink)];
+      toTell.push({ sink, since, because, areSecrets: true, lastSuccessAt, count });
+    }
+    return { figures, paused, failing, down, toTell: toTell.filter(({ sink }) => sinks.has(sink)) };
+  }
+
+  async #situation(now: number, { toTell }: SinksInTrouble, { notified }: Memory): Promise<Situation> {
+    const { store, config, refused } = this.#parts;
+    const isWanted = (wanted: AlertKind) => config().plan.alerts.some(({ kind }) => kind === wanted);
+    return {
       now,
-      paused: await this.#counted(
-        [...allPaused, ...failing, ...forgotten, ...locked].filter(
-          ({ sink, hasWork }) => hasWork && config().sinks.has(sink),
-        ),
-      ),
+      paused: toTell,
       dead: isWanted('dead') ? await this.#dead.look(now, notified) : [],
       held: isWanted('held') ? await this.#held.look(now, notified) : [],
-      refused: this.#parts.refused(),
+      refused: refused(),
       refusedEvents: isWanted('refused') ? newlyRefused(await store.refused(), notified) : [],
       lastEventAt: (await store.lastEventAt(now)) ?? this.#startedAt,
     };
+  }
+
+  async #tellTroubles(situation: Situation, { notified, told }: Memory): Promise<void> {
+    const { alerts, wording } = this.#parts.config().plan;
+    const { now } = situation;
     for (const { kind, afterMs, actions } of alerts) {
       for (const notice of noticesFor(kind, afterMs, situation, wording)) {
         const notifiedAt = lastNotice(notified, notice.cause);
         // One each time that a condition begins, and none within the quiet time. Refused events are all new.
         const begins = notifiedAt === undefined || notice.alert === 'refused' || notice.since > notifiedAt;
-        // What people were told of is over, by what they heard since, or they have put it away.
+        // The trouble that people were told of is over: they have heard that, or have put it away.
         const isAnew =
           notice.alert === 'refused'
             ? notice.since > (notifiedAt ?? 0)
@@ -179,78 +222,36 @@ class AlertWatch {
         await this.#notify(notice, actions, now, notified, forMs).catch(this.#parts.failed);
       }
     }
-    const down = [
-      ...allPaused.map(({ sink }) => ({ sink, state: 'paused' as const, pause: null })),
-      ...byPeople.map((pause) => ({ sink: pause.sink, state: 'paused' as const, pause })),
-      ...failing.map(({ sink }) => ({ sink, state: 'failing' as const, pause: null })),
-    ];
-    const open = [...told.values()].filter(({ sink }) => sink === null || config().sinks.has(sink));
+  }
+
+  async #tellRecoveries(
+    situation: Situation,
+    { figures, paused, failing, down }: SinksInTrouble,
+    { notified, told }: Memory,
+  ): Promise<void> {
+    const { clock, config } = this.#parts;
+    const { sinks, plan } = config();
+    const open = [...told.values()].filter(({ sink }) => sink === null || sinks.has(sink));
     const state = {
       ...situation,
       elapsed: clock.elapsed(),
       down: new Set(down.map(({ sink }) => sink)),
       workedAt: workedAt(figures),
     };
-    const untold = this.#untold.look([...allPaused, ...failing], open, config());
-    for (const over of this.#recoveries.look([...open, ...untold], state, wording)) {
-      const alert = alerts.find(({ kind }) => kind === over.alert);
-      const notice = await this.#untold.asTold(over, config().plan, notified, now);
-      if (alert && notice) await this.#notify(notice, alert.actions, now, notified).catch(this.#parts.failed);
+    const untold = this.#untold.look([...paused, ...failing], open, config());
+    for (const over of this.#recoveries.look([...open, ...untold], state, plan.wording)) {
+      const alert = plan.alerts.find(({ kind }) => kind === over.alert);
+      const notice = await this.#untold.asTold(over, plan, notified, situation.now);
+      if (alert && notice)
+        await this.#notify(notice, alert.actions, situation.now, notified).catch(this.#parts.failed);
     }
-    if (summary) await this.#summarize(summary, situation, down).catch(this.#parts.failed);
   }
 
-  /** Those that fail without being paused. Their retries may be hours away, so whatever waits counts, or was given up. */
-  async #failing(
-    allPaused: readonly { readonly sink: string }[],
-    figures: readonly SinkFigures[],
-  ): Promise<(Outage & Pick<SinkFigures, 'failures' | 'lastSuccessAt'> & { givenUp: number })[]> {
-    const { config } = this.#parts;
-    const isPaused = (sink: string) => allPaused.some((one) => one.sink === sink);
-    const failing = figures.filter(
-      (one) => isFailing(one) && config().sinks.has(one.sink) && !isPaused(one.sink),
-    );
-    const all = await this.#withWork(
-      failing.map(({ sink, failures, firstFailedAt, lastSuccessAt, because }) => ({
-        sink,
-        since: firstFailedAt!,
-        because,
-        failures,
-        lastSuccessAt,
-      })),
-    );
-    return all.map(({ hasWork, dead, ...one }) =>
-      Object.assign(one, { hasWork: hasWork || dead > 0, givenUp: hasWork ? 0 : dead }),
-    );
-  }
-
-  async #withWork<One extends { readonly sink: string }>(
-    all: readonly One[],
-  ): Promise<(One & Pick<Outage, 'hasWork'> & { dead: number })[]> {
-    const counted = await this.#counted(all);
-    return counted.map((one) => Object.assign(one, { hasWork: one.count > 0 }));
-  }
-
-  /** `count`: how many deliveries wait. */
-  async #counted<One extends { readonly sink: string }>(
-    all: readonly One[],
-  ): Promise<(One & { count: number; dead: number })[]> {
-    const counts = all.length === 0 ? [] : await this.#parts.store.counts();
-    return all.map((one) => {
-      const {
-        pending = 0,
-        sending = 0,
-        dead = 0,
-      } = counts.find(({ sink }) => sink === one.sink)?.states ?? {};
-      return Object.assign(one, { count: pending + sending, dead });
-    });
-  }
-
-  /** Once a week, also if it comes late because nothing ran at its time. */
+  /** Raises the summary once a week, also late where nothing ran at its time. */
   async #summarize({ week, actions }: Summary, situation: Situation, down: Troubles['sinks']): Promise<void> {
     const { store, config } = this.#parts;
     const { now, refused, lastEventAt } = situation;
-    const notified = this.#notified!;
+    const { notified } = this.#memory!;
     const about = summaryWeek(week, now);
     if (notified.has(about.cause) || this.#notSummarized === about.cause) return;
     const tally = await tallyOf(store, about);
@@ -313,9 +314,9 @@ class AlertWatch {
     if (!isKept) return;
     // Only now: after a failure the next check tries again.
     notified.set(notice.cause, now);
-    if (notice.recovered) this.#told?.delete(troubleOf(notice));
+    if (notice.recovered) this.#memory?.told.delete(troubleOf(notice));
     else if (endingAlerts.some((kind) => kind === notice.alert))
-      this.#told?.set(troubleOf(notice), raisedNotice);
+      this.#memory?.told.set(troubleOf(notice), raisedNotice);
     raised(raisedNotice);
     wake();
   }

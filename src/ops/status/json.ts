@@ -85,13 +85,13 @@ export function statusJson(status: Status) {
   };
 }
 
-/** Who paused it, until when and why, as far as a person did. */
+/** The fields of a pause. `until` and `note` are those of a person's. */
 export function pauseJson(pause: Pause | null) {
   const { until, note } = pause?.by === 'person' ? pause : { until: null, note: null };
   return { by: pause?.by ?? null, until: iso(until), note };
 }
 
-/** Null where no replica runs: nobody knows what the next one will have. */
+/** The fields of a replica's config; all null or empty where none runs. */
 function configJson(replica: ReplicaState | undefined) {
   const { file = null, since = null, refused = null, waiting = [], closed = null } = replica?.config ?? {};
   return {

@@ -16,22 +16,22 @@ import {
   StoreUnavailable,
 } from '../../store/store.ts';
 
-/** Without a sign for so long, a replica is taken for ended. A few may be late. */
+/** A replica without a sign for so long is taken for ended. Two signs in a row may be late. */
 const aliveForMs = 3 * sayEveryMs;
 const dayMs = 86_400_000;
 const shownNotices = 5;
-/** Nobody can make up for what was missed by a command, so it is not shown for ever. */
+/** Deliveries that missed somebody are shown so long: no command makes up for them. */
 const missedForMs = 7 * dayMs;
-/** More are not counted. */
+/** Events are counted up to here. */
 const mostUnanswered = 1000;
 
 export type StuckNotice = Status['stuckNotices'][number];
 export type SinkStatus = Awaited<ReturnType<typeof readSinks>>['sinks'][number];
 
-/** Whether everything is all right, as the store knows it. */
+/** The state of the connector, as the store knows it. */
 export type Status = Awaited<ReturnType<typeof readStatus>>;
 
-/** What the status is read from: the store, and what the process that asks knows besides. */
+/** The sources of a status: the store, and what the process that asks has in memory. */
 export interface StatusParts {
   readonly reads: Reads;
   readonly store: Pick<Store, 'probe' | 'now'>;
@@ -39,10 +39,10 @@ export interface StatusParts {
   readonly refused: { readonly unwritten: readonly RefusedEvents[] };
 }
 
-/** Of a process that serves nothing. */
+/** The sources for a process that serves nothing, such as a command. */
 export const onlyStore = (store: Store): StatusParts => ({ reads: store, store, refused: { unwritten: [] } });
 
-/** `timeZone`: of the config, whose day is today. */
+/** Reads the status. `now` in ms; `timeZone`: the config's, in which today begins. */
 export async function readStatus(parts: StatusParts, now: number, timeZone: string) {
   const { reads: store } = parts;
   const all = await store.replicaStates();
@@ -80,16 +80,16 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     unwritable,
     /** Events that were refused, until a person puts that away. */
     refused,
-    /** Those that serve the store, those with a refused config first. */
+    /** The replicas that serve the store, those with a refused config first. */
     replicas: replicas.toSorted(
       (a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null),
     ),
-    /** Of what served it before; only where nothing does. */
+    /** The replica that served the store last; null while one serves it. */
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt,
     ...(await store.waiting(today.epochMilliseconds)),
     ...own,
-    /** Events of the last week; see EventSearch.unanswered. */
+    /** Events of the last week that lack an answer of a look-up; see EventSearch.unanswered. */
     unanswered:
       own.lookups.length === 0
         ? { count: 0, isAll: true }
@@ -100,20 +100,20 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
       busy.map(({ sink }) => sink),
       now,
     ),
-    /** Without those of notices, as `held`. */
+    /** Dead deliveries of events, by cause. `held` likewise; those of notices are in `stuckNotices`. */
     dead: stuck.filter((one) => !isMissed(one)),
     held,
-    /** What is dead or held of notices. */
+    /** Deliveries of notices that are dead or held. */
     stuckNotices: (await store.stuckNotices()).map((one) =>
       Object.assign(one, { isOver: isOver(one.notice, present) }),
     ),
-    /** Delivered in the last week, and not to all whom it was for. */
+    /** Deliveries of the last week that were delivered, though not to everybody. */
     missed: stuck.filter(isMissed),
     notices: await store.notices({ limit: shownNotices }),
   };
 }
 
-/** What was refused and not put away, with what this process could not write yet. */
+/** The refused events that were not put away, with those that this process could not write yet. */
 export async function refusedOf({
   reads,
   refused,
@@ -121,12 +121,12 @@ export async function refusedOf({
   return addRefused(await reads.refused(), refused.unwritten);
 }
 
-/** Those that serve the store, of all that ever said something. */
+/** The replicas that serve the store, of all that ever did. */
 export function running(replicas: readonly ReplicaState[], now: number): ReplicaState[] {
   return replicas.filter((replica) => !replica.stopped && Math.abs(now - replica.saidAt) < aliveForMs);
 }
 
-/** The sinks in the config, and those that are not and have deliveries that are not over; and the look-ups alike. */
+/** The sinks of the config, and others that deliveries still wait for; and the look-ups likewise. */
 async function readSinks(
   store: Pick<Store, 'pauses' | 'personPauses' | 'lanes' | 'sinkFigures' | 'askedToWait'>,
   replicas: readonly ReplicaState[],
@@ -157,9 +157,9 @@ async function readSinks(
         state,
         secretFault: secretFaultIn(replicas, sink, state, figures),
         pause,
-        /** When one that the connector paused is tried again (ms); null if only the next message tells. */
+        /** When a sink that the connector paused is tried again (ms); null if that takes the next message. */
         nextTryAt: pause?.by === 'connector' ? tryAt(pause, sending > 0 ? [now] : dueAt, now) : null,
-        /** What waits as the tool asked for it. */
+        /** The places where the tool asked to wait. */
         asked: asked.filter((one) => one.sink === sink),
         figures,
         sending,
@@ -178,7 +178,7 @@ async function readSinks(
   return { sinks, lookups };
 }
 
-/** The probe is a message, so one has to be due as well. */
+/** When the next probe goes out (ms). A probe is a message, so one has to be due as well; null where none is. */
 function tryAt(
   { probeAt }: { readonly probeAt: number },
   dueAt: readonly number[],
@@ -188,7 +188,7 @@ function tryAt(
   return probeAt > now ? probeAt : null;
 }
 
-/** Since when, and why, all that is known against a sink is that its changed secrets do not work; else null. */
+/** Since when, and why, the changed secrets of a sink do not work; null where they do, or where the sink is down anyhow. */
 export function secretFaultIn(
   replicas: readonly ReplicaState[],
   sink: string,
@@ -201,7 +201,7 @@ export function secretFaultIn(
   return faults.find((one) => one.sink === sink && isSo(one.since)) ?? null;
 }
 
-/** Since when, and why, it is paused or failing, or its changed secrets do not work. */
+/** Since when (ms), and why, a sink is paused or failing, or its changed secrets do not work; null where it is well. */
 export function troubleOf({
   state,
   pause,

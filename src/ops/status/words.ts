@@ -5,19 +5,19 @@ import { count } from '../../support/text.ts';
 import { type Need, needsOf as needsOfAll } from '../needs.ts';
 import type { Status } from './status.ts';
 
-/** What is said of the status, alike by commands and pages. */
+/** The words for a status that commands and pages share. */
 
 /** What needs a person, in a few words each; empty if nothing does. */
 export const needsOf = (status: Status): string[] => needsIn(status).map(({ words }) => words);
 
-/** How many causes have to be seen to: as many as the page lists. */
+/** How many causes need a person: as many as the page lists. */
 export const causesOf = (status: Status): number =>
   needsIn(status).reduce((sum, { causes = 1 }) => sum + causes, 0);
 
 function needsIn(status: Status): Need[] {
   const { replicas, sinks, lookups, unwritable, refused, failing } = status;
   return needsOfAll({
-    // No replica can say so where the store cannot be written.
+    // Where the store cannot be written, no replica can say that it serves it.
     isServed: replicas.length > 0 || unwritable !== null,
     unwritable,
     refused,
@@ -32,7 +32,7 @@ function needsIn(status: Status): Need[] {
   });
 }
 
-/** What came today and is no event: the service may have changed what it sends. */
+/** How many requests of today were no events: the service may have changed what it sends. */
 export const rejectedWords = ({ rejectedToday: many }: Pick<Status, 'rejectedToday'>): string =>
   `${count(many, 'request')}${many < keptRejected ? '' : ' or more'} today ${many === 1 ? 'was no event' : 'were no events'}`;
 
@@ -44,14 +44,14 @@ export function unansweredWords({ unanswered: { count: many, isAll } }: Pick<Sta
     : `${events} of the last 7 days ${many === 1 ? 'was' : 'were'} decided without an answer of a look-up: messages about ${many === 1 ? 'it' : 'them'} lack what it finds, as a name or a score, or were not sent`;
 }
 
-/** What is said of a notice that nobody has got, so that nobody may know; else empty. */
+/** A sentence where a notice has reached nobody; else empty. */
 export function unheardWords({ deliveries }: Pick<NoticeStory, 'deliveries'>): string {
   if (deliveries.some(({ state }) => state === 'delivered')) return '';
   const isTried = deliveries.some(({ state }) => state === 'pending' || state === 'sending');
   return isTried ? 'This has reached nobody yet.' : 'This has reached nobody.';
 }
 
-/** What is stuck of notices: `dead` and `held` have only deliveries of events. */
+/** The stuck deliveries of notices, by sink: `dead` and `held` of the status have those of events only. */
 const ofNotices = (status: Status, state: StuckState) =>
   status.sinks.map(({ sink, [state]: all }) => {
     const ofSink = status[state].filter((one) => one.sink === sink);

@@ -33,7 +33,9 @@ type Tone = 'good' | 'wait' | 'bad' | 'idle';
 
 /** A short text on a colour. `title`: the word that configs and commands use, where people use another one. */
 export const chip = (tone: Tone, text: string, title?: string): Html =>
-  html`<span class="chip ${tone}" ${title !== undefined && html`title="${title}"`}>${text}</span>`;
+  title === undefined
+    ? html`<span class="chip ${tone}">${text}</span>`
+    : html`<span class="chip ${tone}" title="${title}">${text}</span>`;
 
 export const tones: { readonly [state in DeliveryState]: Tone } = {
   pending: 'wait',
