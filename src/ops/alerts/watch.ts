@@ -150,7 +150,7 @@ class AlertWatch {
     const isPaused = new Set([...byPeople.keys(), ...paused.map(({ sink }) => sink)]);
     const failing = figures
       .filter((one) => isFailing(one) && sinks.has(one.sink) && !isPaused.has(one.sink))
-      .map(({ firstFailedAt, ...one }) => ({ ...one, since: firstFailedAt! }));
+      .map((one) => Object.assign(one, { since: one.firstFailedAt! }));
     const down: Troubles['sinks'] = [
       ...paused.map(({ sink }) => ({ sink, state: 'paused' as const, pause: null })),
       ...byPeople.values().map((pause) => ({ sink: pause.sink, state: 'paused' as const, pause })),

@@ -147,7 +147,7 @@ async function readSinks(
       const { pending = 0, sending = 0, dead = 0, held = 0 } = countOf.get(sink) ?? {};
       const dueAt = heads.filter((head) => head.sink === sink).map((head) => head.dueAt);
       const pause = pauses.get(sink) ?? null;
-      /** Null if it was never called. */
+      /** Null if the sink was never called. */
       const figures = allFigures.find((one) => one.sink === sink) ?? null;
       const state = sinkState(figures, pause !== null);
       return {
