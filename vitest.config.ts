@@ -47,7 +47,7 @@ export default defineConfig({
     exclude: isOfServers ? [] : [servers],
     // Only one apt-get at a time.
     fileParallelism: !isOfServers,
-    globalSetup: ['test/fixtures/memory.ts', 'test/fixtures/postgres.ts'],
+    globalSetup: ['memory', 'postgres', 'program'].map((name) => `test/fixtures/${name}.ts`),
     // Some tests start a dozen processes; a busy machine takes its time over that.
     testTimeout: 60_000 * Number(process.env.TEST_RUNS ?? 1),
     hookTimeout: 60_000,

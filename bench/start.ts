@@ -30,7 +30,7 @@ export async function benchStart(rounds = 5): Promise<BenchResult[]> {
   const clone: Start[] = [];
   const oneSink: Start[] = [];
   try {
-    const bundle = await makeBundle(folder);
+    const bundle = await makeBundle();
     const example = join(root, 'config.example.yaml');
     const all = (receiver: string) => useAllTools(receiver, tools);
     const one = async (receiver: string) => {

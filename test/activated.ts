@@ -5,7 +5,8 @@ import { Agent, request } from 'node:http';
 import { type AddressInfo, createServer, type ListenOptions } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, vi } from 'vitest';
-import { base, main, workplace } from './commands/tools.ts';
+import { theProgram } from './fixtures/program.ts';
+import { base, workplace } from './commands/tools.ts';
 
 export const rules = 'sinks: {}\nrules: []\n';
 
@@ -24,7 +25,7 @@ export async function activated(at: ListenOptions, callers = 'any', path = '/hoo
   const { folder, write } = await workplace();
   const config = base(folder).replace('fatal', 'info').replace('any', callers).replace('/hook', path);
   const file = await write('config.yaml', config + rules);
-  const argv = ['-c', systemd, 'systemd', process.execPath, main, 'serve', '--config', file];
+  const argv = ['-c', systemd, 'systemd', process.execPath, await theProgram(), 'serve', '--config', file];
   const server = createServer().listen(at);
   await once(server, 'listening');
   const address = server.address() as AddressInfo;

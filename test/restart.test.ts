@@ -9,11 +9,11 @@ import { activated, answersOver, heldAt, post, rules } from './activated.ts';
 import { startApp } from '../src/app.ts';
 import { openStore } from '../src/store/open.ts';
 import { eventIds } from '../src/support/ids.ts';
+import { theProgram } from './fixtures/program.ts';
 import {
   base,
   endpoint,
   jsonLines,
-  main,
   nothing,
   post as postEvent,
   run,
@@ -69,7 +69,9 @@ describe('a socket that is handed over', () => {
     const { folder, write } = await workplace();
     const argv = ['serve', '--config', await write('config.yaml', base(folder) + rules)];
     const script = 'export LISTEN_FDS=1 LISTEN_PID=$$; exec "$0" "$@" 3</dev/null';
-    const child = spawn('sh', ['-c', script, process.execPath, main, ...argv], { stdio: 'pipe' });
+    const child = spawn('sh', ['-c', script, process.execPath, await theProgram(), ...argv], {
+      stdio: 'pipe',
+    });
     onTestFinished(() => void child.kill('SIGKILL'));
     const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
     const message = /descriptor 3, .*no listening TCP or unix socket.*ListenStream=/;

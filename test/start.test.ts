@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { loud, main, workplace } from './commands/tools.ts';
+import { loud, workplace } from './commands/tools.ts';
+import { main } from './fixtures/program.ts';
 
 const fourSinks = `
 sinks:

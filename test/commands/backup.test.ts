@@ -10,7 +10,8 @@ import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, t0 } from '../contract/store-fixtures.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
 import { startTools } from '../../sandbox/tools.ts';
-import { base, jsonLines, main, post, run, settled, workplace } from './tools.ts';
+import { theProgram } from '../fixtures/program.ts';
+import { base, jsonLines, post, run, settled, workplace } from './tools.ts';
 
 /** Test 1 goes to Slack and to the sheet; all others to the ATS. */
 const config = (folder: string) => `${base(folder).replace('fatal', 'info')}
@@ -55,7 +56,7 @@ test(
     await Promise.all(people.map((candidateId) => post(app, { candidateId, testId: 1 })));
     const accepted = [...people, ...others];
 
-    const command = [main, 'backup', `${folder}/backup.db`, '--config', file];
+    const command = [await theProgram(), 'backup', `${folder}/backup.db`, '--config', file];
     const { stdout } = await promisify(execFile)(process.execPath, command, {
       env: { ...process.env, ...tools.env },
     });

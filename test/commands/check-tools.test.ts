@@ -7,7 +7,8 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { serve } from '../connectors/raw-server.ts';
 import { selfSigned } from '../../sandbox/certificate.ts';
-import { base, main, run, serving, stack, workplace } from './tools.ts';
+import { theProgram } from '../fixtures/program.ts';
+import { base, run, serving, stack, workplace } from './tools.ts';
 
 beforeEach(() => void vi.stubEnv('no_proxy', '*'));
 afterEach(() => void vi.unstubAllEnvs());
@@ -142,7 +143,7 @@ test('with --live it keeps the refresh token that comes in place of the one that
   const env = { ...process.env, STORE_KEY: randomBytes(32).toString('base64') };
   for (const used of ['given-refresh-token-and-on', 'given-refresh-token-and-on-and-on']) {
     // Within a process it would be known anyway.
-    await promisify(execFile)(process.execPath, [main, 'check', '--live', '--config', file], {
+    await promisify(execFile)(process.execPath, [await theProgram(), 'check', '--live', '--config', file], {
       env,
     });
     expect(valid).toBe(used);

@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { chmod } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { main, run, workplace } from './tools.ts';
+import { theProgram } from '../fixtures/program.ts';
+import { run, workplace } from './tools.ts';
 
 const exec = promisify(execFile);
 
@@ -58,7 +59,7 @@ test('names of sinks and rules are those of the config, even with faults', async
 test('bash completes by it, and quotes what has spaces', async () => {
   const { folder, write, file } = await withConfig();
   await chmod(
-    await write('candidate-connector', `#!/bin/sh\nexec ${process.execPath} ${main} "$@"\n`),
+    await write('candidate-connector', `#!/bin/sh\nexec ${process.execPath} ${await theProgram()} "$@"\n`),
     0o755,
   );
   const { out } = await run(['completion', 'bash']);

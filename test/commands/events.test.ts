@@ -11,10 +11,10 @@ import { printer } from '../../src/commands/output.ts';
 import { run as runProgram } from '../../src/commands/program.ts';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, notice, t0 } from '../contract/store-fixtures.ts';
+import { theProgram } from '../fixtures/program.ts';
 import {
   base,
   jsonLines,
-  main,
   nothing,
   post,
   run,
@@ -181,7 +181,7 @@ rules:
     const { app, http, file, done } = await startServing();
     await post(app, { candidateId: 'Before' });
     await done();
-    const child = spawn(process.execPath, [main, 'events', '--follow', '--config', file]);
+    const child = spawn(process.execPath, [await theProgram(), 'events', '--follow', '--config', file]);
     onTestFinished(() => void child.kill('SIGKILL'));
     let out = '';
     child.stdout.on('data', (data: Buffer) => (out += String(data)));
@@ -547,7 +547,7 @@ describe('a list that is longer than its reader takes', () => {
     ['events', '--json'],
     ['events', '--limit', String(count)],
   ])('ends quietly when that goes away: %s %s', async (...argv) => {
-    const child = spawn(process.execPath, [main, ...argv, '--config', file], {
+    const child = spawn(process.execPath, [await theProgram(), ...argv, '--config', file], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     onTestFinished(() => void child.kill('SIGKILL'));
@@ -561,7 +561,7 @@ describe('a list that is longer than its reader takes', () => {
 
   test('says that not all could be printed where a disk is full', async () => {
     const full = openSync('/dev/full', 'w');
-    const argv = [main, 'events', '--json', '--config', file, '--limit=1'];
+    const argv = [await theProgram(), 'events', '--json', '--config', file, '--limit=1'];
     const child = spawn(process.execPath, argv, { stdio: ['ignore', full, 'pipe'] });
     onTestFinished(() => void child.kill('SIGKILL'));
     closeSync(full);

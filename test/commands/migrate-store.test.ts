@@ -26,7 +26,8 @@ import {
   unknown,
 } from '../contract/store-fixtures.ts';
 import { freshDatabase, freshSchema, PostgresProxy, sql } from '../fixtures/postgres.ts';
-import { base, main, run, stack, workplace } from './tools.ts';
+import { theProgram } from '../fixtures/program.ts';
+import { base, run, stack, workplace } from './tools.ts';
 
 const hostile = `'; drop table events; -- <!channel> =1+1 \r\n \u202E 𝒜 "$1" ?1 \\u0000`;
 
@@ -370,7 +371,7 @@ async function killedAtAttempts(from: string, to: string, schema: string): Promi
   await holder.query(`set search_path to ${new URL(schema).searchParams.get('schema')}`);
   const mode = from === schema ? 'access exclusive' : 'exclusive';
   await holder.query(`begin; lock table attempts in ${mode} mode`);
-  const child = spawn(process.execPath, [main, 'migrate-store', '--from', from, '--to', to], {
+  const child = spawn(process.execPath, [await theProgram(), 'migrate-store', '--from', from, '--to', to], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

@@ -7,7 +7,8 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { post as postTo } from '../activated.ts';
 import { freePort } from '../faults/connector-process.ts';
-import { type Line, loud, main, nothing, post, serve, workplace } from './tools.ts';
+import { theProgram } from '../fixtures/program.ts';
+import { type Line, loud, nothing, post, serve, workplace } from './tools.ts';
 
 describe('a stdout', () => {
   const config = (folder: string) => loud(folder) + nothing;
@@ -91,7 +92,7 @@ describe('a stdout', () => {
       .replace('port: 0', `port: ${port}`)
       .replace('admin: { port: 0', `admin: { port: ${adminPort}`);
     const full = openSync('/dev/full', 'w');
-    const argv = [main, 'serve', '--config', await write('config.yaml', written)];
+    const argv = [await theProgram(), 'serve', '--config', await write('config.yaml', written)];
     const child = spawn(process.execPath, argv, { stdio: ['ignore', full, 'ignore'] });
     onTestFinished(() => void child.kill('SIGKILL'));
     closeSync(full);
@@ -108,7 +109,7 @@ describe('a stdout', () => {
   const script = '/usr/bin/script';
 
   async function onTerminal(folder: string, file: string, env: Record<string, string> = {}) {
-    const command = `sh -c 'echo $$ > ${folder}/pid; exec ${process.execPath} ${main} serve --config ${file}'`;
+    const command = `sh -c 'echo $$ > ${folder}/pid; exec ${process.execPath} ${await theProgram()} serve --config ${file}'`;
     const { NO_COLOR, FORCE_COLOR, ...inherited } = process.env;
     const terminal = spawn(script, ['-qfec', command, '/dev/null'], {
       env: { ...inherited, ...env },

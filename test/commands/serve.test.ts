@@ -9,23 +9,12 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
 import { freshDatabase, sql } from '../fixtures/postgres.ts';
-import {
-  base,
-  jsonLines,
-  logging,
-  loud,
-  main,
-  nothing,
-  post,
-  run,
-  serve,
-  stack,
-  workplace,
-} from './tools.ts';
+import { theProgram } from '../fixtures/program.ts';
+import { base, jsonLines, logging, loud, nothing, post, run, serve, stack, workplace } from './tools.ts';
 
 /** Runs the program as a process of its own until it ends. */
 async function program(argv: readonly string[]) {
-  const child = spawn(process.execPath, [main, ...argv], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [await theProgram(), ...argv], { stdio: ['ignore', 'pipe', 'pipe'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   return { code: code as number, out, err };
@@ -316,7 +305,7 @@ describe('the program', () => {
   });
 
   test('ends quietly when nobody reads on, as in `schema | head`', async () => {
-    const pipe = `{ '${process.execPath}' '${main}' schema; echo "code $?" >&2; } | head -c 1`;
+    const pipe = `{ '${process.execPath}' '${await theProgram()}' schema; echo "code $?" >&2; } | head -c 1`;
     const child = spawn('sh', ['-c', pipe], { stdio: ['ignore', 'pipe', 'pipe'] });
     const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
     expect({ out, err }).toEqual({ out: '{', err: 'code 0\n' });

@@ -19,7 +19,8 @@ import {
 } from '../contract/store-fixtures.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
 import { basic } from '../pages/tools.ts';
-import { jsonLines, loud, main, nothing, post, run, serve, settled, telling, workplace } from './tools.ts';
+import { theProgram } from '../fixtures/program.ts';
+import { jsonLines, loud, nothing, post, run, serve, settled, telling, workplace } from './tools.ts';
 
 const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC';
 const isoTime = expect.stringMatching(/^20\d\d-.*Z$/);
@@ -489,7 +490,7 @@ describe('status', () => {
     expect(killed.out).toMatch(new RegExp(`The last sign of life was at ${time}: it was killed, or stands`));
     expect(killed.out).not.toMatch(/working|in force/);
     const other = await openStore(store[1]!, { serve: false });
-    const unwritable = onFullDisk('status', ...store).stdout;
+    const unwritable = (await onFullDisk('status', ...store)).stdout;
     await other.close();
     expect(unwritable).toMatch(
       /No connector is known to serve .* stands still, or could note neither its stop nor that it runs\./,
@@ -550,14 +551,14 @@ describe('status', () => {
 
   test('tries a write of its own, and says that the store cannot be written', async () => {
     const { file } = await startServing();
-    const { status: code, stdout: out } = onFullDisk('status', '--config', file);
+    const { status: code, stdout: out } = await onFullDisk('status', '--config', file);
     expect(code).toBe(4);
     expect(out).toMatch(/^A person is needed: the store cannot be written\.\n/);
     expect(out).toMatch(
       /Store\n  .*connector\.db.*\n    events are refused meanwhile; .* without a restart\n/,
     );
     // What is refused meanwhile is not in the store, either.
-    expect(onFullDisk('ignore', '--all', '--config', file)).toMatchObject({
+    expect(await onFullDisk('ignore', '--all', '--config', file)).toMatchObject({
       status: 1,
       stdout: '',
       stderr: expect.stringContaining('the store cannot be used: '),
@@ -623,8 +624,8 @@ describe('status', () => {
 });
 
 /** A command, as on a full disk. */
-const onFullDisk = (...argv: readonly string[]) =>
-  spawnSync('sh', ['-c', 'ulimit -f 0 && exec "$@"', 'sh', process.execPath, main, ...argv], {
+const onFullDisk = async (...argv: readonly string[]) =>
+  spawnSync('sh', ['-c', 'ulimit -f 0 && exec "$@"', 'sh', process.execPath, await theProgram(), ...argv], {
     encoding: 'utf8',
   });
 

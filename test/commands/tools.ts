@@ -82,7 +82,6 @@ export async function serving(file: string, env: Env = {}): Promise<App> {
   return app;
 }
 
-export const main = join(import.meta.dirname, '../../src/main.ts');
 export const nothing = 'sinks: {}\nrules: []\n';
 export const loud = (folder: string) => base(folder).replace('level: fatal', 'level: info');
 

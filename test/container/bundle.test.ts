@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startTools } from '../../sandbox/tools.ts';
 import { serve } from '../commands/tools.ts';
-import { makeBundle } from '../fixtures/bundle.ts';
 import { exampleChannels, exampleEnv, useAllTools } from '../fixtures/example.ts';
+import { theProgram } from '../fixtures/program.ts';
 import { root } from './dockerfile.ts';
 
 test('the bundle does all that the source does: schema, connectors, pages and their files, threads', async () => {
@@ -13,15 +13,15 @@ test('the bundle does all that the source does: schema, connectors, pages and th
   onTestFinished(() => rm(folder, { recursive: true }));
   const tools = await startTools(exampleChannels);
   onTestFinished(async () => void (await tools.close()));
-  const program = await makeBundle(folder);
-  expect(await readFile(program, 'utf8')).toMatch(/^#!.* node\n/);
-  const wholes = await Array.fromAsync(glob(join(dirname(program), 'whole-*.js')));
+  const main = await theProgram();
+  expect(await readFile(main, 'utf8')).toMatch(/^#!.* node\n/);
+  const wholes = await Array.fromAsync(glob(join(dirname(main), 'whole-*.js')));
   expect(wholes).toHaveLength(2);
   for (const whole of wholes) expect(await readFile(whole, 'utf8')).not.toMatch(/[^\0-\xff]/);
   const file = join(folder, 'config.yaml');
   await copyFile(join(root, 'config.example.yaml'), file);
   const env = { ...exampleEnv(tools, `sqlite:${folder}/connector.db`), ADMIN_PASSWORD: 'a long password' };
-  const { connector, lines } = await serve(file, env, { program });
+  const { connector, lines } = await serve(file, env);
 
   const { receiver, admin } = lines().find(({ msg }) => msg === 'ready') as unknown as Record<string, string>;
   await useAllTools(receiver!, tools);

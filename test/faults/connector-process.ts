@@ -1,12 +1,11 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { theProgram } from '../fixtures/program.ts';
 
 const logsWithinMs = 60_000;
-const main = join(import.meta.dirname, '../../src/main.ts');
 const withUs = ['setpriv', '--pdeathsig', 'KILL'];
 /** Where the system can do it, a connector ends with whoever started it, also when that is killed itself. */
 const canEndWithUs = spawnSync(withUs[0]!, [...withUs.slice(1), 'true']).status === 0;
@@ -14,7 +13,7 @@ const canEndWithUs = spawnSync(withUs[0]!, [...withUs.slice(1), 'true']).status 
 export interface ConnectorOptions {
   /** How many the system lets it have. */
   readonly openFiles?: number;
-  /** Its path; the source, if not named. */
+  /** Its path; the usual one, if not named. */
   readonly program?: string;
 }
 
@@ -22,7 +21,7 @@ export interface ConnectorOptions {
 export class ConnectorProcess {
   readonly #configFile: string;
   readonly #env: Record<string, string>;
-  readonly #program: string;
+  readonly #program: string | undefined;
   readonly #limit: string;
   #child: ChildProcess | null = null;
   /** What it logged, all its lives together. */
@@ -33,7 +32,7 @@ export class ConnectorProcess {
   constructor(
     configFile: string,
     env: Record<string, string> = {},
-    { openFiles, program = main }: ConnectorOptions = {},
+    { openFiles, program }: ConnectorOptions = {},
   ) {
     this.#configFile = configFile;
     this.#env = env;
@@ -49,7 +48,7 @@ export class ConnectorProcess {
       'sh',
       ...(canEndWithUs ? withUs : []),
       process.execPath,
-      this.#program,
+      this.#program ?? (await theProgram()),
       'serve',
       '--config',
       this.#configFile,

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { main, run } from '../commands/tools.ts';
+import { run } from '../commands/tools.ts';
+import { main } from '../fixtures/program.ts';
 import { unpackDebian } from './mail-servers.ts';
 
 const exec = promisify(execFile);
