@@ -191,7 +191,7 @@ function toDone(action: ActionName, result: ManualResult, isDoubtful: boolean): 
   if (madeId !== undefined) {
     const earlier =
       result.state === 'delivered' ? 'was sent again less than a minute ago' : 'is being sent again already';
-    return { id, ok: false, says: `it ${earlier}, as ${madeId}` };
+    return { id, ok: false, says: `it ${earlier}, as ${madeId === id ? 'this one' : madeId}` };
   }
   const instead = action === 'resend' && replayableStates.includes(result.state) ? '; `replay` sends it' : '';
   return {

@@ -201,6 +201,31 @@ export function byHand(): void {
       expect(await resend(after)).toMatchObject([{ done: true }]);
     });
 
+    test('is not within a minute of somebody else, whether they chose the first one or its copy', async () => {
+      await saveToday();
+      const [id] = await carriedOut(store, [delivered]);
+      const resend = (which: string, at: number) => store.resend([replayItem(which)], at, person);
+      const arrives = async (at: number) => {
+        const [claimed] = await claimDue(store, at);
+        await store.record([resultOf(claimed!, delivered)]);
+        return claimed!.delivery.id;
+      };
+      await resend(id!, t0 + day);
+      const copy = await arrives(t0 + day);
+      expect(await resend(copy, t0 + day + minute - 1)).toEqual([
+        { deliveryId: copy, done: false, state: 'delivered', madeId: copy },
+      ]);
+      const [second] = await resend(copy, t0 + 2 * day);
+      const { madeId } = second!;
+      expect(await resend(id!, t0 + 2 * day)).toEqual([
+        { deliveryId: id, done: false, state: 'pending', madeId },
+      ]);
+      await arrives(t0 + 2 * day);
+      expect(await resend(id!, t0 + 2 * day + 1)).toEqual([
+        { deliveryId: id, done: false, state: 'delivered', madeId },
+      ]);
+    });
+
     test('of a notice is one more of that', async () => {
       const told = notice();
       await store.raise({ notice: told, configId, deliveries: [planned()], quietMs: 0 });

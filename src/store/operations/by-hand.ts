@@ -64,10 +64,14 @@ export const sql = {
   ),
   ofRule: query<{ readonly seq: number }>(`
   select d.seq from deliveries d where d.seq ${of('$1')} and d.rule = $2 limit 1`),
-  /** $3: now. A delivered one counts for a minute; `abs`, as the clock may have been set back since. */
+  /**
+   * Another resend of the same message, of the first one or of a copy. $5: now. A delivered one counts for a minute; `abs`, as
+   * the clock may have been set back since.
+   */
   earlierResend: query<{ readonly seq: number; readonly state: DeliveryState }>(`
-  select d.seq, d.state from deliveries d where d.seq ${of('$1')} and d.resend_of = $2
-    and (d.state in ('pending', 'sending') or (d.state = 'delivered' and abs(d.since - $3) < ${resentAgainMs})) limit 1`),
+  select d.seq, d.state from deliveries d where d.seq ${of('$1')} and d.resend_of is not null
+    and d.rule = $2 and d.action = $3 and d.sink = $4
+    and (d.state in ('pending', 'sending') or (d.state = 'delivered' and abs(d.since - $5) < ${resentAgainMs})) limit 1`),
   add: `
   insert into deliveries (seq, config_id, since, replayed, resend_of, ${ofPlan.written.join(', ')})
   values ($1, $2, $3, $4, $5, ${places(ofPlan.written, 6)})`,
@@ -171,15 +175,20 @@ export function* resend(
     }
     const subject = Math.floor(found.seq / seqsPerEvent);
     const idOf = (seq: number) => deliveryIdAt(parseDeliveryId(deliveryId)!.eventId, seq);
-    const earlier = yield* get(sql.earlierResend, subject, found.seq, now);
+    if (found.state !== 'delivered') {
+      results.push({ deliveryId, done: false, state: found.state });
+      continue;
+    }
+    const { rule, action, sink } = planned;
+    const earlier = yield* get(sql.earlierResend, subject, rule, action, sink, now);
     if (earlier) {
       results.push({ deliveryId, done: false, state: earlier.state, madeId: idOf(earlier.seq) });
-    } else if (found.state === 'delivered') {
+    } else {
       const again = { ...planned, dueAt: now, group: null, groupMax: null };
       const [seq = 0] = yield* add(tallies, subject, configId, [again], found.seq);
       made.push({ seq });
       results.push({ deliveryId, done: true, madeId: idOf(seq) });
-    } else results.push({ deliveryId, done: false, state: found.state });
+    }
   }
   yield* note('resend', made, now, by);
   return results;
