@@ -201,7 +201,9 @@ describe('status', () => {
   });
 
   test('says until when a tool asked to wait, why and how many do; and `retry` leaves a sink that works alone', async () => {
-    const { folder, app, http, command, json } = await startServing();
+    const { folder, file, app, http, command, json } = await startServing();
+    await post(app, { candidateId: 'first' });
+    await settled(file);
     http.faults.decide = () => ({ kind: 'rate-limit', retryAfterS: 3600 });
     await post(app, { candidateId: 'a' });
     await vi.waitFor(async () => expect((await json()).sinks[0].askedToWait).toHaveLength(1), 20_000);
@@ -247,6 +249,13 @@ describe('status', () => {
       expect(await page(path)).toMatch(
         /1 message waits until <time datetime="20\d\d-[^>]*UTC">[^<]*<\/time>, as the tool asked: The receiver answered 429[^<]*; 1 more is due behind it\./,
       );
+    const { id: arrived } = JSON.parse((await command('events', '--json', '--candidate', 'first')).out);
+    expect(await command('resend', arrived.replace('evt_', 'dlv_') + '_1')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(
+        `\nNot yet: ats is not called now: its tool asked to wait until ${until}, and may ask for longer`,
+      ),
+    });
     // One that has failed for a while is tried where a person asks for it.
     using store = new DatabaseSync(`${folder}/connector.db`);
     store.exec('update sink_figures set failures = 9, first_failed_at = 1');

@@ -70,7 +70,7 @@ export const apply = command({
       await saveToday(store, config);
       const sent = await send(store, plan, asked.events, given, io);
       io.out(`${count(sent.length, 'delivery')} planned.`);
-      await tellKeptBack(store, asked.bySink.keys(), io);
+      await tellKeptBack(store, asked.bySink.keys(), sent, io);
       return !wait || (await waitFor(store, sent, io)) ? exit.ok : exit.problems;
     });
   },

@@ -79,7 +79,7 @@ export const lookup = command({
           : `Asked again: ${made.length > 10 ? count(made.length, 'look-up') : made.join(', ')}.`;
       io.out(printable(told));
       const sinks = new Set(late.flatMap(({ deliveries }) => deliveries.map(({ sink }) => sink)));
-      if (made.length > 0) await tellKeptBack(store, sinks, io);
+      if (made.length > 0) await tellKeptBack(store, sinks, made, io);
       const arrived = !wait || (await waitFor(store, made, io));
       if (made.length > 0)
         for (const line of wait ? await askedFor(store, today.plan, late) : [nobodyTold])

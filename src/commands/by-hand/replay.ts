@@ -8,7 +8,7 @@ import {
   type Selection,
 } from '../../deliveries/by-hand.ts';
 import { type DeliveryState, lookupOf, openStates, replayableStates } from '../../model.ts';
-import { keptBack } from '../../ops/needs.ts';
+import { askedUntil, keptBack, nameOf, toolsWish } from '../../ops/needs.ts';
 import { pausesNow } from '../../ops/pauses.ts';
 import { onlyStore } from '../../ops/status/status.ts';
 import { allActions, type Plan } from '../../rules/plan.ts';
@@ -27,7 +27,7 @@ import {
   TypedArgument,
   type ValuesOf,
 } from '../command.ts';
-import { CommandError, exit, type Io, nowAndThen, when } from '../output.ts';
+import { CommandError, exit, type Io, nowAndThen, obstaclesOf, when } from '../output.ts';
 import { byUser, checkSink, isServed, type Today, withStore, withStoreAndToday } from '../with-store.ts';
 
 type ByHandOptions = ValuesOf<typeof byHandOptions>;
@@ -226,20 +226,30 @@ async function toAll(
   } catch (error) {
     throw error instanceof NotThere ? new CommandError(error.message) : error;
   }
-  if (!dryRun && action !== 'discard' && sent.length > 0) await tellKeptBack(store, sinks, io);
+  if (!dryRun && action !== 'discard' && sent.length > 0) await tellKeptBack(store, sinks, sent, io);
   const arrived = waits ? await waitFor(store, sent, io) : true;
   return { found, leftOut, ok: arrived && sent.length === found };
 }
 
-/** Says of what goes to these sinks why it waits, where it does: nobody is to believe that it is out. */
-export async function tellKeptBack(store: Store, sinks: Iterable<string>, io: Io): Promise<void> {
+/** Says of these deliveries to these sinks why they wait, where they do: nobody is to believe that they are out. */
+export async function tellKeptBack(
+  store: Store,
+  sinks: Iterable<string>,
+  ids: readonly string[],
+  io: Io,
+): Promise<void> {
   if (!(await isServed(store))) {
     io.out('Not yet: no connector serves this store, and it goes out once one does.');
     return;
   }
-  const pauses = await pausesNow(store, await store.now());
+  const { pauses, asked } = await obstaclesOf(store);
+  const sent = asked.size === 0 ? [] : await inParts(ids.slice(0, lookedAt), (id) => store.delivery(id));
+  const lanes = new Set(sent.map((one) => one?.lane ?? ''));
+  const waits = [...asked.values()].filter(({ lane }) => lanes.has(lane));
   for (const sink of sinks) {
-    const why = keptBack(sink, pauses.get(sink) ?? null);
+    const until = askedUntil(waits.filter((one) => one.sink === sink));
+    const wish = until === null ? null : `${nameOf(sink)} is not called now: ${toolsWish(when(until))}`;
+    const why = keptBack(sink, pauses.get(sink) ?? null) ?? wish;
     if (why !== null) io.out(printable(`Not yet: ${why}.`));
   }
 }
