@@ -6,9 +6,9 @@ import type { Plan } from '../rules/plan.ts';
 import { type Path, strings, textAt, valueAt } from '../support/json.ts';
 import { closest, didYouMean, memo } from '../support/text.ts';
 import { entries, type PlanSource, ruleActions } from './plan-source.ts';
-import { error, type Fault, warning } from './text/problems.ts';
+import { type Fault, warning } from './text/problems.ts';
 import { hasReference } from './text/references.ts';
-import { type Reading, validate } from './text/validate.ts';
+import { namedIn, type Reading, validate } from './text/validate.ts';
 
 export const testIdKey = z
   .string()
@@ -29,12 +29,8 @@ export const catalogEntry = z
 /** The keys are those that any entry has, or the look-up `test`. */
 export function readCatalog(raw: Json | undefined, lookups: LookupFields, reading: Reading) {
   const tests = new Map<string, JsonMap>();
-  if (raw !== undefined && !isMap(raw))
-    reading.report(error(['catalog'], 'expected a map from test ids to what they mean'));
-  for (const [id, written] of Object.entries(isMap(raw) ? raw : {})) {
-    const path = ['catalog', id];
-    const key = testIdKey.safeParse(id);
-    if (!key.success) reading.report(error(path, `${key.error.issues[0]?.message}, got "${id}"`, 'key'));
+  const expected = 'expected a map from test ids to what they mean';
+  for (const { name: id, written, path } of namedIn('catalog', raw, expected, reading.report, testIdKey)) {
     const entry = validate({ schema: catalogEntry, raw: written, path }, reading);
     if (entry) tests.set(id, entry as JsonMap);
   }

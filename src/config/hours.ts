@@ -5,11 +5,12 @@ import { eventFieldNames, fieldOf, type LookupFields, nestedPattern } from '../r
 import type { Digest } from '../rules/plan.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
 import { orList } from '../support/text.ts';
+import { timeZoneOf } from '../templates/dates.ts';
 import { type PlanSource, ruleActions } from './plan-source.ts';
 import type { Settings } from './settings.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { duration, durationMeant, parseDuration, writeInstead } from './text/units.ts';
-import { type Reading, validate } from './text/validate.ts';
+import { namedIn, type Reading, validate } from './text/validate.ts';
 
 const timeExpected = 'expected a time of day such as "08:00"';
 
@@ -39,7 +40,7 @@ function minuteOfDay(time: string): number {
 const zoneExpected = 'expected a time zone such as Europe/Zagreb';
 
 export const timeZoneName = z.string({ error: zoneExpected }).superRefine((name, context) => {
-  if (isTimeZone(name) && !isOffset(name)) return;
+  if (name !== '' && timeZoneOf(name) !== null && !isOffset(name)) return;
   const isShort = /^[A-Z]{2,5}$/.test(name);
   const why = isOffset(name)
     ? ': an offset has no summer time'
@@ -52,14 +53,6 @@ export const timeZoneName = z.string({ error: zoneExpected }).superRefine((name,
 });
 
 const isOffset = (name: string): boolean => /^[+-]\d/.test(name);
-
-function isTimeZone(name: string): boolean {
-  try {
-    return new Temporal.ZonedDateTime(0n, name).timeZoneId !== '';
-  } catch {
-    return false;
-  }
-}
 
 /** In the order of ISO weekdays, which start at 1. */
 const dayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
@@ -140,13 +133,11 @@ export const hoursSchema = z
 
 /** Opening hours by name; null for those with faults. `usual`: the config's time zone. */
 export function readHours(raw: Json | undefined, usual: string, reading: Reading): Map<string, Hours | null> {
-  if (raw !== undefined && !isMap(raw))
-    reading.report(error(['hours'], 'expected a map from names to opening hours'));
-  const named = Object.entries(isMap(raw) ? raw : {}).map(([name, written]) => {
-    const path = ['hours', name];
+  const found = new Map<string, Hours | null>();
+  const expected = 'expected a map from names to opening hours';
+  for (const { name, written, path } of namedIn('hours', raw, expected, reading.report)) {
     const read = validate({ schema: hoursSchema, raw: written, path }, reading);
-    if (!read) return [name, null] as const;
-    const hours = {
+    const hours = read && {
       name,
       timeZone: read.timezone ?? usual,
       days: new Set(read.days.map(weekdayOf)),
@@ -154,13 +145,13 @@ export function readHours(raw: Json | undefined, usual: string, reading: Reading
       toMinute: minuteOfDay(read.to),
       closed: new Set(read.closed),
     };
-    const closing = firstDayOfNoOpening(hours);
-    if (closing === undefined) return [name, hours] as const;
+    const closing = hours && firstDayOfNoOpening(hours);
+    found.set(name, closing === undefined ? (hours ?? null) : null);
+    if (closing === undefined) continue;
     const message = `it does not open for more than a year from ${closing} on; messages would wait for ever`;
     reading.report(error([...path, 'closed'], message));
-    return [name, null] as const;
-  });
-  return new Map(named);
+  }
+  return found;
 }
 
 /** The closed date after which it never opens again. Past dates do not count. */

@@ -7,7 +7,7 @@ import type { Settings } from './settings.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { interpolate, interpolateText } from './text/references.ts';
 import { duration, durationText, rate } from './text/units.ts';
-import { type Reading, validate, withoutOwnKeys } from './text/validate.ts';
+import { namedIn, type Reading, validate, withoutOwnKeys } from './text/validate.ts';
 
 const retrySchema = z
   .strictObject({
@@ -87,17 +87,12 @@ interface SinkReading extends Reading {
 /** Reads each sink by its connector's schema. Leaves out sinks with faults. */
 export function readSinks(raw: Json | undefined, reading: SinkReading): Map<string, SinkConfig> {
   const sinks = new Map<string, SinkConfig>();
-  if (raw !== undefined && !isMap(raw))
-    reading.report(error(['sinks'], 'expected a map from names to sinks'));
-  for (const [name, rawSink] of Object.entries(isMap(raw) ? raw : {})) {
-    const path = ['sinks', name];
-    const named = sinkName.safeParse(name);
-    if (!named.success)
-      reading.report(error(path, `${named.error.issues[0]?.message}, got "${name}"`, 'key'));
-    const connector = connectorOfSink(rawSink, reading);
+  const expected = 'expected a map from names to sinks';
+  for (const { name, written, path } of namedIn('sinks', raw, expected, reading.report, sinkName)) {
+    const connector = connectorOfSink(written, reading);
     const sink = connector
-      ? readSink(name, connector, rawSink, reading)
-      : reportNoConnector(rawSink, path, reading);
+      ? readSink(name, connector, written, reading)
+      : reportNoConnector(written, path, reading);
     if (sink) sinks.set(name, sink);
   }
   return sinks;

@@ -1,92 +1,67 @@
 import { slot } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
-import { type Path, type PlacedText, strings, valueAt } from '../support/json.ts';
+import { type Path, strings, valueAt } from '../support/json.ts';
 import { type FoundSecret, looksRandom, namesSecret, secretsOfUrl, urlPasswords } from '../support/secret.ts';
 import { closest, tagsIn } from '../support/text.ts';
 import type { SinkConfig } from './sinks.ts';
-import { actionsOf, type PlanSource, type WrittenAction } from './plan-source.ts';
+import { actionsOf, entries, type PlanSource, type WrittenAction } from './plan-source.ts';
 import { isCredentialKey, placeOf } from './text/hidden.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { hasReference, looksLikePath, partsOf } from './text/references.ts';
 import { hashHint, oddCharacter, oddName } from './text/yaml-faults.ts';
 
-/** What is well-formed and probably not meant. `config` is as written. */
-export function findSlips(
+/** Faults in what is well-formed and probably not meant. `config` is as written. */
+export function* findSlips(
   config: JsonMap,
   source: PlanSource,
   sinks: ReadonlyMap<string, Pick<SinkConfig, 'connector'>>,
-): Fault[] {
-  return [
-    ...strings(config, [], (text) => inCurlyQuotes.test(text)).map(({ path }) => warning(path, curlyQuotes)),
-    ...strings(config, [], (text) => oddCharacter.test(text)).flatMap(oddSpaces),
-    ...oddKeys(config, []),
-    ...strings(config, [], (text) => text.endsWith('\n')).flatMap(brokenSecret),
-    ...strings(config, [], (text) => withoutSummer.has(text.toUpperCase())).flatMap(winterZone),
-    ...actionsOf(source).flatMap((action) => ofMessages(action, sinks)),
-    ...domainSlips(config),
-  ];
+): Generator<Fault> {
+  for (const { text, path } of strings(config)) {
+    const key = String(path.findLast((part) => typeof part === 'string'));
+    if (/^[“”„‘’‚][^“”„]*[“”‘’]$/u.test(text))
+      yield warning(path, `these quotes are a part of the value: YAML knows only ' and "`);
+    const odd = namingKeys.has(key) ? oddCharacter.exec(text) : null;
+    if (odd) yield { ...warning(path, oddSpaceIn(odd[0])), inside: { index: odd.index, length: 1 } };
+    // Around JSON and keys, blanks are not part of the content.
+    if (text.endsWith('\n') && placeOf(path).isSecret && !/^\s*(?:\{|-----BEGIN)/.test(text))
+      yield warning(
+        path,
+        'this ends with a line break, which counts as a part of it; write |- in place of |',
+      );
+    const zone = withoutSummer.get(text.toUpperCase());
+    // Elsewhere, as in what a message sends, a key `timezone` is somebody else's.
+    const isInDigest = path.at(-2) === 'digest' && path.at(-4) === 'then';
+    const isOurs = path.length === 1 || path[0] === 'hours' || isInDigest;
+    if (zone !== undefined && path.at(-1) === 'timezone' && isOurs)
+      yield warning(path, `"${text}" has no summer time; did you mean ${zone}?`);
+  }
+  yield* oddKeys(config, []);
+  for (const action of actionsOf(source)) yield* ofMessages(action, sinks);
+  yield* domainSlips(config);
 }
-
-const inCurlyQuotes = /^[“”„‘’‚][^“”„]*[“”‘’]$/u;
-const curlyQuotes = `these quotes are a part of the value: YAML knows only ' and "`;
 
 /** Keys whose values name something for a program. In what people read, such a space is typography. */
-const namingKeys = new Set([
-  'sink',
-  'hours',
-  'connector',
-  'channel',
-  'tab',
-  'key',
-  'to',
-  'cc',
-  'bcc',
-  'owner',
-]);
-
-function oddSpaces({ text, path }: PlacedText): Fault[] {
-  const key = path.findLast((part) => typeof part === 'string');
-  const found = oddCharacter.exec(text);
-  if (!found || !namingKeys.has(String(key))) return [];
-  return [{ ...warning(path, oddSpaceIn(found[0])), inside: { index: found.index, length: 1 } }];
-}
+const namingKeys = new Set(
+  ['sink hours connector channel tab key', 'to cc bcc owner'].flatMap((keys) => keys.split(' ')),
+);
 
 const oddSpaceIn = (found: string): string =>
   `${oddName(found)} is in this name; type a plain space, or nothing`;
 
-function oddKeys(value: Json, path: Path, faults: Fault[] = []): Fault[] {
-  if (typeof value !== 'object' || value === null) return faults;
-  const keyed = Array.isArray(value) ? [...(value as Json[]).entries()] : Object.entries(value);
-  for (const [key, inner] of keyed) {
+function* oddKeys(value: Json, path: Path): Generator<Fault> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, inner] of Array.isArray(value) ? entries(value) : Object.entries(value)) {
     const [found] = typeof key === 'string' ? (oddCharacter.exec(key) ?? []) : [];
-    if (found !== undefined) faults.push(warning([...path, key], oddSpaceIn(found), 'key'));
-    if (typeof inner === 'object') oddKeys(inner, [...path, key], faults);
+    if (found !== undefined) yield warning([...path, key], oddSpaceIn(found), 'key');
+    if (typeof inner === 'object') yield* oddKeys(inner, [...path, key]);
   }
-  return faults;
 }
 
-/** Blanks around JSON and keys are none of their content. */
-const brokenSecret = ({ text, path }: PlacedText): Fault[] =>
-  placeOf(path).isSecret && !/^\s*(?:\{|-----BEGIN)/.test(text)
-    ? [warning(path, 'this ends with a line break, which counts as a part of it; write |- in place of |')]
-    : [];
-
-/** Names that IANA has, and that people take for the time of a place. */
+/** Names that IANA has, in any case, and that people take for the time of a place. */
 const withoutSummer = new Map([
   ['EST', 'America/New_York'],
   ['MST', 'America/Denver'],
 ]);
-
-/** Elsewhere, as in what a message sends, such a key is somebody else's. */
-const isZone = (path: Path): boolean =>
-  path.at(-1) === 'timezone' &&
-  (path.length === 1 || path[0] === 'hours' || (path.at(-2) === 'digest' && path.at(-4) === 'then'));
-
-/** IANA's names may be written small, too. */
-const winterZone = ({ text, path }: PlacedText): Fault[] =>
-  isZone(path)
-    ? [warning(path, `"${text}" has no summer time; did you mean ${withoutSummer.get(text.toUpperCase())}?`)]
-    : [];
 
 const mediaOf = ({ action }: WrittenAction, sinks: Parameters<typeof findSlips>[2]) => {
   const name = isMap(action) ? action['sink'] : undefined;
@@ -108,22 +83,28 @@ export const cutTexts = (
     .filter(({ path }) => hasHashWord(path))
     .map(({ path }) => warning(path, `the text ends here${hashHint}`));
 
-/** In the templates of an action. */
-function ofMessages(one: WrittenAction, sinks: Parameters<typeof findSlips>[2]): Fault[] {
+/** Slips in the templates of an action: single braces, and what the connector knows of its own texts. */
+function* ofMessages(one: WrittenAction, sinks: Parameters<typeof findSlips>[2]): Generator<Fault> {
   const { action, path: base } = one;
-  const media = mediaOf(one, sinks);
-  if (!isMap(action) || !media) return [];
-  const faults: Fault[] = [];
-  for (const [key, medium] of Object.entries(media))
-    for (const { text, path } of strings(action[key] ?? null)) {
+  for (const [key, medium] of Object.entries(mediaOf(one, sinks) ?? {}))
+    for (const { text, path } of strings((action as JsonMap)[key] ?? null)) {
       const full = [...base, key, ...path];
-      faults.push(...singleBraces({ text, path: full }));
-      for (const { index, length, message, isError } of medium?.slips?.(withSlots(text), path, action) ?? [])
-        faults.push({ ...(isError ? error : warning)(full, message), inside: { index, length } });
+      for (const { 0: found, 1: inner, index } of text.matchAll(singleBrace)) {
+        const message = `one brace is only text: write {{ ${inner} }}`;
+        yield { ...warning(full, message), inside: { index, length: found.length } };
+      }
+      for (const { index, length, message, isError } of medium?.slips?.(
+        withSlots(text),
+        path,
+        action as JsonMap,
+      ) ?? [])
+        yield { ...(isError ? error : warning)(full, message), inside: { index, length } };
     }
-  return faults;
 }
 
+const singleBrace = /(?<![{$])\{\s*((?:event|events|test|rule|notice|links)\.[\w.]+[^{}]*?)\s*\}(?!\})/g;
+
+/** A template with slots in place of its tags and references, each as long as what it stands for. */
 function withSlots(text: string): string {
   const parts: string[] = [];
   let end = 0;
@@ -134,14 +115,6 @@ function withSlots(text: string): string {
   const masked = parts.join('') + text.slice(end);
   return masked.replaceAll(/\$\{[^}]{0,200}\}/g, (part) => slot.repeat(part.length));
 }
-
-const singleBrace = /(?<![{$])\{\s*((?:event|events|test|rule|notice|links)\.[\w.]+[^{}]*?)\s*\}(?!\})/g;
-
-const singleBraces = ({ text, path }: PlacedText): Fault[] =>
-  Array.from(text.matchAll(singleBrace), ({ 0: found, 1: inner, index }) => ({
-    ...warning(path, `one brace is only text: write {{ ${inner} }}`),
-    inside: { index, length: found.length },
-  }));
 
 /** Not with a comma for a dot: what follows it is an error, which says so. */
 const address = /(?<![\w.+-])[\w.+-]{1,64}@([\w-]{1,63}(?:\.[\w-]{1,63}){0,9})(?![\w.-]|,[\w-])/g;

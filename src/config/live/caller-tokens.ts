@@ -44,7 +44,13 @@ export class CallerTokens {
   async resume(store: Pick<Store, 'keepToken' | 'token'>, failed: (error: unknown) => void): Promise<void> {
     this.#keep = (sealed) => void store.keepToken({ id: keptAs, sealed, keptAt: Date.now() }).catch(failed);
     const kept = await store.token(keptAs);
-    if (kept !== null) this.#known = (JSON.parse(kept) as KeptToken[]).map(fromKept);
+    if (kept !== null)
+      this.#known = (JSON.parse(kept) as KeptToken[]).map(({ sha256, until, used }) => ({
+        token: null,
+        digest: Buffer.from(sha256, 'hex'),
+        until: until ?? Infinity,
+        used,
+      }));
     this.#kept = kept ?? this.#kept;
   }
 
@@ -85,7 +91,13 @@ export class CallerTokens {
 
   #know(known: readonly Known[]): void {
     this.#known = known;
-    const kept = JSON.stringify(known.map(asKept));
+    const kept = JSON.stringify(
+      known.map(({ digest, until, used }): KeptToken => ({
+        sha256: digest.toString('hex'),
+        until: until === Infinity ? null : until,
+        used,
+      })),
+    );
     if (kept === this.#kept) return;
     this.#kept = kept;
     this.#keep(kept);
@@ -97,19 +109,6 @@ interface KeptToken {
   readonly until: number | null;
   readonly used: boolean;
 }
-
-const asKept = ({ digest, until, used }: Known): KeptToken => ({
-  sha256: digest.toString('hex'),
-  until: until === Infinity ? null : until,
-  used,
-});
-
-const fromKept = ({ sha256, until, used }: KeptToken): Known => ({
-  token: null,
-  digest: Buffer.from(sha256, 'hex'),
-  until: until ?? Infinity,
-  used,
-});
 
 const asKnown = (token: Secret): Known => ({
   token,

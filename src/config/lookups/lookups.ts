@@ -10,7 +10,7 @@ import { didYouMeanOneOf } from '../../support/text.ts';
 import type { lookupPlanKeys } from '../plan-source.ts';
 import { error } from '../text/problems.ts';
 import { duration } from '../text/units.ts';
-import { type Reading, validate } from '../text/validate.ts';
+import { namedIn, type Reading, validate } from '../text/validate.ts';
 
 /** The part of look-ups that a plan is compiled from: what they say about events, and how long these wait. */
 
@@ -51,15 +51,9 @@ const lookupPlan = z.strictObject(lookupPlanShape);
 /** Compiles them. Reports faults; not for use then. */
 export function readLookups(raw: Json | undefined, reading: Reading): Map<string, Lookup> {
   const lookups = new Map<string, Lookup>();
-  if (raw !== undefined && !isMap(raw))
-    reading.report(error(['lookups'], 'expected a map from names to look-ups'));
-  const all = isMap(raw) ? raw : {};
-  const names = Object.keys(all);
-  for (const [name, written] of Object.entries(all)) {
-    const path = ['lookups', name];
-    const named = lookupName.safeParse(name);
-    if (!named.success)
-      reading.report(error(path, `${named.error.issues[0]?.message}, got "${name}"`, 'key'));
+  const names = isMap(raw) ? Object.keys(raw) : [];
+  const expected = 'expected a map from names to look-ups';
+  for (const { name, written, path } of namedIn('lookups', raw, expected, reading.report, lookupName)) {
     const read = validate({ schema: lookupPlan, raw: written, path }, withoutFacts(reading, names));
     // The fields of one with faults stay known, so that no rule which uses them is at fault, too.
     const { data: ownFields = {} } = factFields.safeParse(valueAt(written, ['fields']));

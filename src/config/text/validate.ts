@@ -5,7 +5,13 @@ import { type Path, replaceAt, valueAt } from '../../support/json.ts';
 import { closest, didYouMean, didYouMeanOneOf } from '../../support/text.ts';
 import { withoutPasswords } from './hidden.ts';
 import { error, type Fault, type Report } from './problems.ts';
-import { hasReference, interpolate, interpolateText, mentionsReference, type Resolve } from './references.ts';
+import {
+  hasReference,
+  interpolate,
+  type interpolateText,
+  mentionsReference,
+  type Resolve,
+} from './references.ts';
 import { definitionOf, wording } from './wording.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -14,6 +20,26 @@ type Issue = z.core.$ZodIssue;
 export interface Reading {
   readonly resolve: Resolve;
   readonly report: Report;
+}
+
+/**
+ * The entries of a top section that is a map, such as `sinks`, each with its path. Reports a section that is none, and
+ * names that the schema `names` refuses.
+ */
+export function* namedIn(
+  section: string,
+  raw: Json | undefined,
+  expected: string,
+  report: Report,
+  names: z.ZodType = z.string(),
+): Generator<{ readonly name: string; readonly written: Json; readonly path: Path }> {
+  if (raw !== undefined && !isMap(raw)) report(error([section], expected));
+  for (const [name, written] of Object.entries(isMap(raw) ? raw : {})) {
+    const path = [section, name];
+    const { error: fault } = names.safeParse(name);
+    if (fault) report(error(path, `${fault.issues[0]?.message}, got "${name}"`, 'key'));
+    yield { name, written, path };
+  }
 }
 
 interface Section {
@@ -73,13 +99,13 @@ function innermost(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const meant = (issue.errors as Issue[][])
     .map((errors) => errors.flatMap(innermost))
-    .filter((errors) => errors.length > 0 && !errors.some(isOtherShape))
+    .filter((errors) => errors.length > 0 && !errors.some(isOfAnotherType))
     .toSorted((a, b) => a.length - b.length)[0];
   return meant?.map((inner) => Object.assign({}, inner, { path: [...issue.path, ...inner.path] })) ?? [issue];
 }
 
-/** True if the value has another type than this alternative of a union expects. */
-const isOtherShape = ({ code, path }: Issue): boolean =>
+/** Whether the value has another type than this alternative of a union expects. */
+const isOfAnotherType = ({ code, path }: Issue): boolean =>
   path.length === 0 && (code === 'invalid_type' || code === 'invalid_value' || code === 'invalid_union');
 
 const join = (path: readonly PropertyKey[]): string => path.map(String).join('\0');
