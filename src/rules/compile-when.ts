@@ -8,6 +8,7 @@ import {
   type Condition,
   isFactWord,
   isList,
+  negated,
   oneHolds,
   type Scalar,
   show,
@@ -236,8 +237,6 @@ function anyOf(tests: readonly CompiledCondition[]): CompiledCondition {
     given: (cell) => joined(tests, cell, 'or'),
   };
 }
-
-const negated = (truth: Truth): Truth => (truth === null ? null : !truth);
 
 function noneOf(test: CompiledCondition): CompiledCondition {
   return {

@@ -74,14 +74,19 @@ export function comparedIn(condition: Condition): Compared {
   };
 }
 
+/** The conditions of a `when` with the names of their fields, those inside `all`, `any` and `not` included. */
+export function* conditionsIn(when: When): Generator<readonly [field: string, condition: Condition]> {
+  for (const [key, operand] of Object.entries(when))
+    if (key === 'all' || key === 'any') for (const one of operand as When[]) yield* conditionsIn(one);
+    else if (key === 'not') yield* conditionsIn(operand as When);
+    else yield [key, operand as Condition];
+}
+
 /** The test ids that a `when` names. */
 export function* testsNamedIn(when: When): Generator<number> {
-  for (const [key, operand] of Object.entries(when)) {
-    if (key === 'all' || key === 'any') for (const one of operand as When[]) yield* testsNamedIn(one);
-    else if (key === 'not') yield* testsNamedIn(operand as When);
-    else if (key === 'testId' || key === 'test.id')
-      for (const value of comparedIn(operand as Condition).named) if (typeof value === 'number') yield value;
-  }
+  for (const [field, condition] of conditionsIn(when))
+    if (field === 'testId' || field === 'test.id')
+      for (const value of comparedIn(condition).named) if (typeof value === 'number') yield value;
 }
 
 /** The facts that are known, and not absent, wherever a `when` holds; other fields may be among them. */
@@ -180,6 +185,8 @@ export function oneHolds(verdicts: readonly (boolean | null)[]): boolean | null 
   if (verdicts.includes(true)) return true;
   return verdicts.includes(null) ? null : false;
 }
+
+export const negated = (verdict: boolean | null): boolean | null => (verdict === null ? null : !verdict);
 
 /** In a condition on a fact, these stand for what has no value. */
 export const factWords = ['unknown', 'absent'] as const;

@@ -67,8 +67,12 @@ export type AnyTemplateData = TemplateData | DigestTemplateData | NoticeTemplate
 const eventKeys = Object.keys(eventSpec) as (keyof Event)[];
 
 export function eventData(event: Event): EventData {
-  const raw = withSafeMaps(event.raw) as JsonMap;
-  return told(eventSpec, eventKeys, raw === event.raw ? event : { ...event, raw });
+  // Nearly no event has such maps, and looking costs nothing.
+  return told(
+    eventSpec,
+    eventKeys,
+    hasUnsafeMaps(event.raw) ? { ...event, raw: safeCopy(event.raw) as JsonMap } : event,
+  );
 }
 
 /**
@@ -78,11 +82,6 @@ export function eventData(event: Event): EventData {
 const asPrimitive = {
   [Symbol.toPrimitive]: (wanted: string) => (wanted === 'number' ? Number.NaN : '[object Object]'),
 };
-
-/** The value, or a copy where it has such maps. Nearly none has: looking costs nothing. */
-function withSafeMaps(value: Json): Json {
-  return hasUnsafeMaps(value) ? safeCopy(value) : value;
-}
 
 function hasUnsafeMaps(value: Json): boolean {
   if (Array.isArray(value)) return value.some(hasUnsafeMaps);

@@ -336,13 +336,10 @@ function dateFaults(name: string, args: FilterUse['args']): TokenFault[] {
   if (format && codes.length > 0)
     faults.push({ at: format, message: `a date format has no \`${codes.join('`, `')}\`` });
   const zone = args[zoneArgument.get(name) ?? -1];
-  if (TypeGuards.isQuotedToken(zone) && timeZoneOf(zone.content) === null)
-    faults.push({ at: zone, message: unknownZone(zone.content) });
+  if (TypeGuards.isQuotedToken(zone) && timeZoneOf(zone.content) === null) {
+    const meant = closest(zone.content, Intl.supportedValuesOf('timeZone'));
+    const hint = meant === null ? 'expected a name such as `Europe/Zagreb`' : `did you mean \`${meant}\`?`;
+    faults.push({ at: zone, message: `unknown time zone \`${zone.content}\`, ${hint}` });
+  }
   return faults;
-}
-
-function unknownZone(name: string): string {
-  const meant = closest(name, Intl.supportedValuesOf('timeZone'));
-  const hint = meant === null ? 'expected a name such as `Europe/Zagreb`' : `did you mean \`${meant}\`?`;
-  return `unknown time zone \`${name}\`, ${hint}`;
 }

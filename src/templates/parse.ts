@@ -26,7 +26,12 @@ export function parse(source: string): ParseResult {
   const templates: Template[] = [];
   const errors: LiquidError[] = [];
   const failed: TopLevelToken[] = [];
-  const tokens = tokensOf(source, errors);
+  let tokens: TopLevelToken[] = [];
+  try {
+    tokens = new Tokenizer(source).readTopLevelTokens(checking.options);
+  } catch (error) {
+    errors.push(error as LiquidError);
+  }
   for (let token = tokens.shift(); token && errors.length < mostFaults; token = tokens.shift()) {
     try {
       templates.push(parser.parseToken(token, tokens));
@@ -35,25 +40,14 @@ export function parse(source: string): ParseResult {
       failed.push(token);
     }
   }
+  // After a fault in an opening tag, LiquidJS cannot tell what its closing tag closes, nor how deep it is.
+  const isConsequence = ({ message }: LiquidError) => blockPart.test(message) || tooManyCalls.test(message);
   const faults = errors.filter((error, index) => index === 0 || !isConsequence(error)).map(faultOf);
   const lacksTag = failed.some((token) => TypeGuards.isTagToken(token) && token.name in checking.tags);
   return { templates, faults, namesAreComplete: errors.length < mostFaults && !lacksTag };
 }
 
-function tokensOf(source: string, errors: LiquidError[]): TopLevelToken[] {
-  try {
-    return new Tokenizer(source).readTopLevelTokens(checking.options);
-  } catch (error) {
-    errors.push(error as LiquidError);
-    return [];
-  }
-}
-
 const blockPart = /^tag "(end\w+|else|elsif|when)" not found/;
-
-/** After a fault in an opening tag, LiquidJS cannot tell what its closing tag closes, nor how deep it is. */
-const isConsequence = ({ message }: LiquidError): boolean =>
-  blockPart.test(message) || tooManyCalls.test(message);
 const tooManyCalls = /^Maximum call stack size/;
 
 function faultOf(error: LiquidError): SyntaxFault {

@@ -127,8 +127,8 @@ function compileTemplate(
   const [output, ...more] = medium.data === true && path.length > 0 ? checking.parse(text) : [];
   const template =
     output instanceof Output && more.length === 0
-      ? new ValueTemplate(output, place, isStrict)
-      : new TextTemplate(text, place, isStrict);
+      ? valueTemplate(output, place, isStrict)
+      : textTemplate(text, place, isStrict);
   if (known || !isTried) return template;
   try {
     // Sample data show now what would fail for any event: loops that are too long, say.
@@ -164,52 +164,33 @@ export function templateKind(text: string): string {
 /** Rules often share a template. Sharing the parsed template keeps a large config small and deciding fast. */
 const parse = memo(1000, (text) => printing.parse(text));
 
-class TextTemplate implements FieldTemplate {
-  readonly constant = false;
-  readonly #text: string;
-  /** Parsed when it is first rendered. */
-  #templates: Template[] | null = null;
-  readonly #place: Target;
-  readonly #isStrict: IsStrict;
-
-  constructor(text: string, place: Target, isStrict: IsStrict) {
-    this.#text = text;
-    this.#place = place;
-    this.#isStrict = isStrict;
-  }
-
-  render(data: AnyTemplateData, isStrict = this.#isStrict, onHollow?: () => void): Json {
-    const rendering = new Rendering(data, this.#place, isStrict);
-    const text = printing.renderSync((this.#templates ??= parse(this.#text)), rendering) as string;
-    if (rendering.isHollow) onHollow?.();
-    const { medium, path } = this.#place;
-    return medium.join ? medium.join(outlineOf(text), path) : text;
-  }
+/** A template that renders to text. It is parsed when it is first rendered. */
+function textTemplate(source: string, place: Target, strict: IsStrict): FieldTemplate {
+  let templates: Template[] | null = null;
+  return {
+    constant: false,
+    render(data, isStrict = strict, onHollow?) {
+      const rendering = new Rendering(data, place, isStrict);
+      const text = printing.renderSync((templates ??= parse(source)), rendering) as string;
+      if (rendering.isHollow) onHollow?.();
+      const { medium, path } = place;
+      return medium.join ? medium.join(outlineOf(text), path) : text;
+    },
+  };
 }
 
-/** Renders to a value as data. Its text is still escaped, because it may come from the event. */
-class ValueTemplate implements FieldTemplate {
-  readonly constant = false;
-  readonly #output: Output;
-  readonly #place: Target;
-  readonly #isStrict: IsStrict;
-
-  constructor(output: Output, place: Target, isStrict: IsStrict) {
-    this.#output = output;
-    this.#place = place;
-    this.#isStrict = isStrict;
-  }
-
-  render(data: AnyTemplateData, isStrict = this.#isStrict): Json {
-    const place = this.#place;
-    const value: unknown = toValueSync(this.#output.value.value(new Rendering(data, place, isStrict)));
+/** A template that renders to a value as data. Text in it is still escaped, because it may come from the event. */
+const valueTemplate = (output: Output, place: Target, strict: IsStrict): FieldTemplate => ({
+  constant: false,
+  render(data, isStrict = strict) {
+    const value: unknown = toValueSync(output.value.value(new Rendering(data, place, isStrict)));
     return mapLeaves(toValue(value), (leaf, within) => {
       if (typeof leaf === 'string') return escapeAt({ ...place, path: [...place.path, ...within()] }, leaf);
       if (typeof leaf === 'number') return Number.isFinite(leaf) ? leaf : null;
       return typeof leaf === 'boolean' ? leaf : null;
     });
-  }
-}
+  },
+});
 
 /** Why a template failed for an event, without a full stop. */
 function explainRenderError(error: unknown): string {

@@ -1,19 +1,17 @@
 import type { JsonMap } from '../../model.ts';
-import type { When } from '../../rules/conditions.ts';
+import { conditionsIn, type When } from '../../rules/conditions.ts';
 import { findField, type LookupFields } from '../../rules/fields.ts';
 import { strings } from '../../support/json.ts';
 import { memo, tagsIn } from '../../support/text.ts';
 
-/** The look-ups whose facts a `when` asks for, by name. */
-export function* lookupsOfWhen(when: When, lookups: LookupFields): Generator<string> {
-  for (const [key, operand] of Object.entries(when)) {
-    if (key === 'all' || key === 'any')
-      for (const one of operand as When[]) yield* lookupsOfWhen(one, lookups);
-    else if (key === 'not') yield* lookupsOfWhen(operand as When, lookups);
-    else yield* lookupsOfFields([key], lookups);
-  }
-}
+/** The names of the look-ups whose facts a `when` asks for. */
+export const lookupsOfWhen = (when: When, lookups: LookupFields): string[] =>
+  lookupsOfFields(
+    Array.from(conditionsIn(when), ([field]) => field),
+    lookups,
+  );
 
+/** The names of the look-ups that have these fields; a field may be none of a look-up. */
 export const lookupsOfFields = (names: readonly string[], lookups: LookupFields): string[] =>
   names.flatMap((name) => findField(name, lookups)?.fact?.lookup ?? []);
 

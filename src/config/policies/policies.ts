@@ -109,7 +109,7 @@ export function readPolicies(config: JsonMap, source: PlanSource, reading: Polic
 const conditionOf = (when: When, lookups: LookupFields) => ({
   when: compileWhen(when, lookups),
   tests: [...testsNamedIn(when)],
-  lookups: [...lookupsOfWhen(when, lookups)],
+  lookups: lookupsOfWhen(when, lookups),
 });
 
 /** What a policy is about, or what is wrong with it. */

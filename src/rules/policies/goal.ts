@@ -1,6 +1,7 @@
 import { type Event, type Facts, type Json, type LookupFacts, noFacts } from '../../model.ts';
 import { sampleEvent } from '../../templates/data.ts';
 import type { Cells } from '../cells.ts';
+import { allHold, negated } from '../conditions.ts';
 import { lookedUpFor } from '../decide.ts';
 import { variableOf } from '../fields.ts';
 import type { Ask, Cell, Known, Plan, Rest, Truth } from '../plan.ts';
@@ -108,9 +109,9 @@ export class Goal {
     for (const { hits, final, rest } of this.#crowd.rules) {
       const matches = matchOf(rest, given);
       if (matches === false) continue;
-      count(hits, both(looked, matches));
-      none = both(none, opposite(matches));
-      if (final) looked = both(looked, opposite(matches));
+      count(hits, allHold([looked, matches]));
+      none = allHold([none, negated(matches)]);
+      if (final) looked = allHold([looked, negated(matches)]);
       if (looked === false) break;
     }
     count(this.#crowd.ifNone, none);
@@ -255,9 +256,6 @@ function matchOf(rest: number | null, given: readonly Given[]): Truth {
   const one = rest === null ? true : given[rest]!;
   return isOpen(one) ? null : (one ?? false);
 }
-
-const both = (a: Truth, b: Truth): Truth => (a === false || b === false ? false : a === null ? null : b);
-const opposite = (a: Truth): Truth => (a === null ? null : !a);
 
 function isUndecided({ field, patterns }: Ask, known: ReadonlyMap<string, Known>): boolean {
   const now = known.get(variableOf(field));
