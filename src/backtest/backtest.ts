@@ -12,7 +12,7 @@ import {
   editsOf,
   plannedFor,
   type PlannedMessage,
-  type Said,
+  type MessageContent,
   wholly,
 } from './differences.ts';
 import { Effects } from './effects.ts';
@@ -50,8 +50,8 @@ export interface Example {
 /** A message before and after, as a person reads it. */
 export interface ExampleDifference extends Pick<PlannedMessage, 'sink' | 'rule' | 'connector'> {
   readonly kind: Difference['kind'];
-  readonly before: Said | null;
-  readonly after: Said | null;
+  readonly before: MessageContent | null;
+  readonly after: MessageContent | null;
   /** Of what a person reads. */
   readonly edits: readonly Edit[];
   /** Where a person reads the same: which keys are changed all the same. */
@@ -117,7 +117,7 @@ export class Backtest {
 
   #exampleOf(event: Event, found: readonly Difference[]): Example {
     const { id, receivedAt, status, testId, candidateId, candidateNumericalId } = event;
-    const asRead = ({ connector, dueAt, fields, fault }: PlannedMessage): Said => {
+    const asRead = ({ connector, dueAt, fields, fault }: PlannedMessage): MessageContent => {
       const readable = this.#connectors.get(connector)?.describe?.readable?.(fields);
       return { dueAt, fault, fields: readable ?? fields };
     };

@@ -27,7 +27,7 @@ export interface PlannedMessage extends ActionRef {
 }
 
 /** What a message says, and when. */
-export type Said = Pick<PlannedMessage, 'dueAt' | 'fields' | 'fault'>;
+export type MessageContent = Pick<PlannedMessage, 'dueAt' | 'fields' | 'fault'>;
 
 /** A key inside of a message, as `text` or `row.Status`, before and after; null: it is not there. */
 export interface Edit {
@@ -98,7 +98,7 @@ export function compare(before: readonly PlannedMessage[], after: readonly Plann
 }
 
 /** What a recipient could notice of two messages. */
-export function editsOf(before: Said, after: Said): Edit[] {
+export function editsOf(before: MessageContent, after: MessageContent): Edit[] {
   const [old, fresh] = [leavesOf(before), leavesOf(after)];
   return [...new Set([...old.keys(), ...fresh.keys()])]
     .map((key) => ({ key, before: old.get(key) ?? null, after: fresh.get(key) ?? null }))
@@ -106,7 +106,7 @@ export function editsOf(before: Said, after: Said): Edit[] {
 }
 
 /** A list is one leaf: who reads `to.2` has to count. */
-function leavesOf({ fields, fault, dueAt }: Said): Map<string, Json> {
+function leavesOf({ fields, fault, dueAt }: MessageContent): Map<string, Json> {
   const leaves = new Map<string, Json>([['dueAt', new Date(dueAt).toISOString()]]);
   if (fault !== null) leaves.set('fault', fault);
   const open: [string, Json][] = [['', fields]];

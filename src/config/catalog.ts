@@ -107,13 +107,13 @@ export function checkCatalogUse(
 
 const testKeyOf = (field: string): string | null => /^test\.(.+)$/.exec(field)?.[1] ?? null;
 
-interface Named {
+interface ConditionValue {
   readonly value: Json;
   readonly path: Path;
 }
 
 /** The conditions of a `when`, including those inside `all`, `any` and `not`. */
-function* conditionsOf(when: Json, path: Path): Generator<Named & { readonly key: string }> {
+function* conditionsOf(when: Json, path: Path): Generator<ConditionValue & { readonly key: string }> {
   for (const [index, inner] of entries(when)) yield* conditionsOf(inner, [...path, index]);
   if (!isMap(when)) return;
   for (const [key, value] of Object.entries(when)) {
@@ -123,14 +123,14 @@ function* conditionsOf(when: Json, path: Path): Generator<Named & { readonly key
 }
 
 /** The values that a condition names, each with its path. */
-function named(value: Json, path: Path): Named[] {
+function named(value: Json, path: Path): ConditionValue[] {
   if (Array.isArray(value)) return entries(value).flatMap(([index, inner]) => named(inner, [...path, index]));
   if (!isMap(value)) return [{ value, path }];
   return ['in', 'not'].flatMap((key) => (key in value ? named(value[key] ?? null, [...path, key]) : []));
 }
 
 /** Values that no test has under a key of its catalog entry. */
-function unknownValues(name: string, values: readonly Named[], all: ReadonlySet<Json>): Fault[] {
+function unknownValues(name: string, values: readonly ConditionValue[], all: ReadonlySet<Json>): Fault[] {
   const unknown = values.filter(({ value }) => !all.has(value) && !hasReference(show(value)));
   // The words of a large catalog are many.
   const words = unknown.length === 0 ? [] : Array.from(all, String);

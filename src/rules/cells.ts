@@ -1,6 +1,6 @@
 import { statuses } from '../model.ts';
 import { factNames } from './fields.ts';
-import type { Cell, Known, Plan } from './plan.ts';
+import type { Cell, KnownValue, Plan } from './plan.ts';
 
 /** All events that a plan tells apart: of each test of the catalog, of each that a condition names, and of any other. */
 export interface Cells {
@@ -32,7 +32,7 @@ function withUnasked({ lookups }: Plan, cell: Cell): Cell {
   if (unasked.size === 0) return cell;
   return {
     ...cell,
-    known: new Map(factNames(unasked).map((name): [string, Known] => [name, { value: undefined }])),
+    known: new Map(factNames(unasked).map((name): [string, KnownValue] => [name, { value: undefined }])),
   };
 }
 

@@ -15,7 +15,7 @@ import {
   type When,
 } from './conditions.ts';
 import { type Field, fieldOf, type LookupFields, type ConditionInput, variableOf } from './fields.ts';
-import type { Ask, Cell, Known, Rest, Truth } from './plan.ts';
+import type { Ask, Cell, KnownValue, Rest, Truth } from './plan.ts';
 
 /** A condition, compiled. */
 export interface CompiledCondition {
@@ -82,7 +82,7 @@ function isOpen({ of }: Field, { testId, isCatalogUnknown }: Cell): boolean {
 }
 
 /** What is known of a field beyond the cell, where that is enough to compare it. */
-function knownOf({ field, patterns }: Ask, { known }: Cell): Known | undefined {
+function knownOf({ field, patterns }: Ask, { known }: Cell): KnownValue | undefined {
   const found = known?.get(variableOf(field));
   return found?.found && !patterns.every((pattern) => found.found!.has(pattern)) ? undefined : found;
 }
@@ -105,7 +105,7 @@ function factTest(field: Field, condition: Condition): CompiledCondition {
     ].join(' or ');
   const says = inWords('says', 'is ', ' and ');
   const wants = inWords('wants', 'it ', ' and ');
-  const truth = (value: Json | undefined, found?: Known['found']): Truth => {
+  const truth = (value: Json | undefined, found?: KnownValue['found']): Truth => {
     if (value === undefined) return words.includes('unknown') || null;
     if (value === null && (words.includes('absent') || isExclusion)) return !isExclusion;
     return clauses?.every((clause) => clause.holds(value, found)) ?? false;

@@ -35,12 +35,12 @@ export interface When {
 }
 
 /** Whether patterns are found in a text that nobody has yet. */
-export type Found = ReadonlyMap<string, boolean>;
+export type PatternResults = ReadonlyMap<string, boolean>;
 
 /** One requirement on a field's value. A missing value is null. */
 export interface Clause {
   /** `found`: what is said of patterns in place of looking. */
-  holds(value: Json, found?: Found): boolean;
+  holds(value: Json, found?: PatternResults): boolean;
   /** What is required. Continues "the rule wants". */
   readonly wants: string;
   /** What is true if it holds. Continues the field and its value. */
@@ -50,13 +50,13 @@ export interface Clause {
 }
 
 /** What a condition compares a value with. */
-export interface Compared {
+export interface Comparands {
   readonly named: readonly Scalar[];
   readonly bounds: readonly (number | string)[];
   readonly patterns: readonly string[];
 }
 
-export function comparedIn(condition: Condition): Compared {
+export function comparedIn(condition: Condition): Comparands {
   if (typeof condition !== 'object') return { named: [condition], bounds: [], patterns: [] };
   if (isList(condition)) return { named: condition, bounds: [], patterns: [] };
   const {

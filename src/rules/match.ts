@@ -1,7 +1,7 @@
 import { type Status, statuses } from '../model.ts';
 import { constraintOf, testsNamedIn, type When } from './conditions.ts';
 import { type LookupFields, noLookups, type ConditionInput } from './fields.ts';
-import type { Cell, Possible, RuleSet, Verdict } from './plan.ts';
+import type { Cell, ReachableRule, RuleSet, Verdict } from './plan.ts';
 import { compileWhen, type CompiledCondition, theRule } from './compile-when.ts';
 
 export interface Rule {
@@ -71,7 +71,7 @@ class IndexedRules implements RuleSet {
     return new Set(this.#rules.flatMap(({ when }) => Array.from(testsNamedIn(when))));
   }
 
-  possible(cell: Cell): Possible[] {
+  possible(cell: Cell): ReachableRule[] {
     const { status, testId } = cell;
     const forTest = testId === null ? none : this.#named(status, testId);
     const rules = [...forTest, ...this.#named(status, null)].toSorted((a, b) => a - b);

@@ -4,7 +4,7 @@ import type { AlertKind } from '../model/notices.ts';
 import type { Audience, FactField } from '../connector.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { RenderResult } from '../templates/template.ts';
-import type { Compared, Found } from './conditions.ts';
+import type { Comparands, PatternResults } from './conditions.ts';
 import type { Field, ConditionInput } from './fields.ts';
 import type { Hours, Windows } from './calendar.ts';
 import type { Wording } from '../words/wording.ts';
@@ -26,15 +26,15 @@ export interface Cell {
   /** Nothing is known of the catalog. */
   readonly isCatalogUnknown?: true;
   /** For some of its events: what is known of the fields that differ among them, by variableOf. */
-  readonly known?: ReadonlyMap<string, Known>;
+  readonly known?: ReadonlyMap<string, KnownValue>;
 }
 
 /** A value, for those that conditions cannot tell apart from it. */
-export interface Known {
+export interface KnownValue {
   /** Null where there is none; undefined where nobody knows it. */
   readonly value: Json | undefined;
   /** Where it stands for other texts, too: which patterns are found in these, as far as that is decided. */
-  readonly found?: Found;
+  readonly found?: PatternResults;
 }
 
 /** Whether a condition holds; null where a fact that it needs is unknown. */
@@ -54,12 +54,12 @@ export interface Rest {
 }
 
 /** A field, and what it is compared with. */
-export interface Ask extends Compared {
+export interface Ask extends Comparands {
   readonly field: Field;
 }
 
 /** A rule that events of a cell can match. */
-export interface Possible {
+export interface ReachableRule {
   readonly rule: number;
   readonly final: boolean;
   /** null: all of them do. */
@@ -72,7 +72,7 @@ export interface RuleSet {
   /** Indexes of the rules that apply, in order, ending at a `final` one. */
   match(subject: ConditionInput): number[];
   /** The rules that events of a cell can match, in order, those after a `final` one included. */
-  possible(cell: Cell): Possible[];
+  possible(cell: Cell): ReachableRule[];
   /** The test ids that conditions name. */
   readonly namedTests: ReadonlySet<number>;
   /** One verdict for each rule, in order. Rules after a matching `final` one were not reached. */

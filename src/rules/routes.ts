@@ -6,7 +6,7 @@ import { Audiences } from './audiences.ts';
 import { type Cells, cellsOf, reachedIn } from './cells.ts';
 import { wordOf } from './conditions.ts';
 import type { Field, ConditionInput } from './fields.ts';
-import type { Action, Cell, Plan, Possible, Rest } from './plan.ts';
+import type { Action, Cell, Plan, ReachableRule, Rest } from './plan.ts';
 
 /** Who hears of the events of a cell, as the rules say it before any event has come. */
 export interface Route {
@@ -55,11 +55,11 @@ export function* routesOf(plan: Plan): Generator<Route> {
   for (const cell of cells) yield routeOf(plan, cell, { known, others, audiences });
 }
 
-interface Around extends Pick<Cells, 'known' | 'others'> {
+interface RouteContext extends Pick<Cells, 'known' | 'others'> {
   readonly audiences: Audiences;
 }
 
-function routeOf(plan: Plan, cell: Cell, { known, others, audiences }: Around): Route {
+function routeOf(plan: Plan, cell: Cell, { known, others, audiences }: RouteContext): Route {
   const { possible, reached, end } = reachedIn(plan, cell);
   const heardBy = heardOf(plan, cell, reached, audiences);
   const cases = samplesOf(cell, reached, known, others).map(({ event, missing }) => ({
@@ -85,7 +85,7 @@ function routeOf(plan: Plan, cell: Cell, { known, others, audiences }: Around): 
   };
 }
 
-function heardOf(plan: Plan, cell: Cell, reached: readonly Possible[], audiences: Audiences): RoutedAction[] {
+function heardOf(plan: Plan, cell: Cell, reached: readonly ReachableRule[], audiences: Audiences): RoutedAction[] {
   const heard = (actions: readonly Action[], rest: Condition | null): RoutedAction[] =>
     actions.map((action) => ({
       action,
@@ -106,7 +106,7 @@ const mostNamed = 3;
 function unless(
   { rules: { names } }: Plan,
   rest: Condition | null,
-  rules: readonly Possible[],
+  rules: readonly ReachableRule[],
 ): Condition | null {
   if (rules.length === 0) return rest;
   const named = rules.map(({ rule }) => `"${names[rule]}"`);
@@ -127,7 +127,7 @@ const mostValues = 8;
 const fewMatch = '-';
 
 /** A value that shows what a condition depends on. */
-interface Shown {
+interface SampleValue {
   readonly field: Field;
   readonly value: Json;
 }
@@ -143,7 +143,7 @@ interface FactsCase {
 }
 
 /** Facts of as many kinds as conditions tell apart: each is unknown, absent, or around a value that they name. */
-function factsOf(values: readonly Shown[]): FactsCase[] {
+function factsOf(values: readonly SampleValue[]): FactsCase[] {
   const asked = Map.groupBy(
     values.filter(({ field }) => field.fact),
     ({ field }) => field.name,
@@ -196,12 +196,12 @@ function missingIn(silent: readonly FactsCase['missing'][]): string | null {
 /** Events of a cell, of as many kinds as the conditions of rules tell apart. */
 function samplesOf(
   { status, testId, test }: Cell,
-  reached: readonly Possible[],
+  reached: readonly ReachableRule[],
   known: ReadonlySet<number>,
   others: readonly number[],
 ): { readonly event: ConditionInput; readonly missing: FactsCase['missing'] }[] {
   const asks = reached.flatMap(({ rest }) => rest?.asks ?? []);
-  const values = asks.flatMap(({ field, named, bounds, patterns }): Shown[] => {
+  const values = asks.flatMap(({ field, named, bounds, patterns }): SampleValue[] => {
     const all = [...(field.fact ? [null] : []), ...named, ...bounds, ...patterns.map(wordOf)];
     return all.map((value) => ({ field, value }));
   });
@@ -239,7 +239,7 @@ function samplesOf(
 /** The rules that match an event of which nobody hears; null if that is meant. */
 function unheardOf(
   { silent }: Plan,
-  reached: readonly Possible[],
+  reached: readonly ReachableRule[],
   event: ConditionInput,
 ): readonly number[] | null {
   const rules: number[] = [];

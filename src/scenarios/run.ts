@@ -38,7 +38,7 @@ export async function runScenarios(
 ): Promise<ScenarioReport> {
   const { plan, scenarios, at, mask } = config;
   const until = performance.now() + deadlineMs;
-  const reached: Reached = new Set();
+  const reached: Coverage = new Set();
   const problems: Problem[] = [];
   for (const scenario of scenarios) {
     const told =
@@ -62,11 +62,11 @@ export async function runScenarios(
 }
 
 /** What scenarios have messages of: names of rules, and keys of actions. */
-type Reached = Set<string>;
+type Coverage = Set<string>;
 
 const keyOf = ({ rule, action }: ActionRef): string => `${rule}\0${action}`;
 
-function gaps({ plan, at }: CheckedConfig, reached: Reached): CoverageGap[] {
+function gaps({ plan, at }: CheckedConfig, reached: Coverage): CoverageGap[] {
   const unreached = (rule: string, path: Path, actions: readonly Action[]): CoverageGap[] => {
     if (!reached.has(rule)) return [{ rule, action: null, ...at(path) }];
     const others = actions.filter((action) => !reached.has(keyOf(action)));
@@ -83,7 +83,7 @@ function gaps({ plan, at }: CheckedConfig, reached: Reached): CoverageGap[] {
 }
 
 /** One event, decided: neither its hours nor its digests count. */
-function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reached: Reached): Mismatch[] {
+function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reached: Coverage): Mismatch[] {
   const { path, event: fields, expect, name, sinks } = scenario;
   const event = sampleEvent(fields, now);
   const facts = lookedUpFor(plan, event, scenario.facts);
@@ -128,7 +128,7 @@ async function tryTimed(
   scenario: TimedScenario,
   config: Config,
   until: number,
-  reached: Reached,
+  reached: Coverage,
 ): Promise<Mismatch[]> {
   const { path, name, sinks } = scenario;
   const named = (message: string) => (name === null ? message : `${name}: ${message}`);

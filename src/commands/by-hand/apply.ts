@@ -76,7 +76,7 @@ export const apply = command({
   },
 });
 
-type Asked = Awaited<ReturnType<typeof look>>;
+type RuleSurvey = Awaited<ReturnType<typeof look>>;
 
 /** What the rule asks for. */
 async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io: Io) {
@@ -120,7 +120,7 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
   return asked;
 }
 
-function summary(asked: Asked, many: string, plan: Plan, { rule }: ApplyOptions, io: Io): string {
+function summary(asked: RuleSurvey, many: string, plan: Plan, { rule }: ApplyOptions, io: Io): string {
   const { looked, had, undecided, unanswered, absent, events, bySink, sample } = asked;
   const head = `Rule ${printable(rule)} asks for ${many}, for ${events.length} of ${count(looked, 'event')}`;
   const lines = [paint(io, 'bold', head)];

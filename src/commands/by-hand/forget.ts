@@ -72,7 +72,7 @@ export const forget = command({
         return exit.ok;
       }
       await confirm(candidate, people, given, io);
-      const erased: Erased[] = [];
+      const erased: Erasure[] = [];
       for (const { id } of people) erased.push(await erase(store, id, given, io));
       const sum = (what: 'events' | 'rejected') => erased.reduce((total, one) => total + one[what], 0);
       io.out(`Erased: ${count(sum('events'), 'event')}, and ${count(sum('rejected'), 'refused request')}.`);
@@ -176,10 +176,10 @@ async function confirm(candidate: string, people: readonly Person[], { yes }: Fo
 const patientForMs = 30_000;
 const lookEveryMs = 200;
 
-type Erased = Extract<Forgotten, { readonly done: true }>;
+type Erasure = Extract<Forgotten, { readonly done: true }>;
 
 /** Waits for what is being sent: a tool would get what nobody could tell of any more. */
-async function erase(store: Store, candidateId: string, options: ForgetOptions, io: Io): Promise<Erased> {
+async function erase(store: Store, candidateId: string, options: ForgetOptions, io: Io): Promise<Erasure> {
   const deadline = performance.now() + patientForMs;
   for (;;) {
     // Again each time: an event may have come meanwhile.

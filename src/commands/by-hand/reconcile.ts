@@ -68,7 +68,7 @@ export const reconcile = command({
   },
 });
 
-interface Surroundings {
+interface Context {
   readonly file: FileHandle;
   readonly name: string;
   readonly except: ReadonlySet<string>;
@@ -78,7 +78,7 @@ interface Surroundings {
   readonly io: Io;
 }
 
-async function compare(at: Surroundings): Promise<number> {
+async function compare(at: Context): Promise<number> {
   const { file, name, options, store, config, io } = at;
   const { retentionMs } = config.store;
   const sinceMs = options.since ?? retentionMs;
@@ -115,7 +115,7 @@ async function compare(at: Surroundings): Promise<number> {
 }
 
 /** A row whose event never came. */
-interface Missing extends ExportedRow {
+interface MissingRow extends ExportedRow {
   /** Where the row has only that. */
   readonly number: number | null;
   /** It has only a number, which is not known, or known of several. */
@@ -126,11 +126,11 @@ const rowsAtOnce = 1000;
 
 /** A page at a time: an export may have millions. */
 async function* missingRows(
-  at: Surroundings,
+  at: Context,
   from: number,
   figures: ExportFigures,
   unread: (line: number, why: string) => void,
-): AsyncGenerator<Missing[]> {
+): AsyncGenerator<MissingRow[]> {
   const { file, name, options, store, io } = at;
   const { timeZone = 'UTC' } = await byLocalClock(store, io);
   const { candidate, test, status, at: column, map = new Map<string, Status>() } = options;
@@ -149,12 +149,12 @@ async function* missingRows(
   yield await missingOf(page, at);
 }
 
-async function missingOf(rows: readonly ExportedRow[], { store, except }: Surroundings): Promise<Missing[]> {
+async function missingOf(rows: readonly ExportedRow[], { store, except }: Context): Promise<MissingRow[]> {
   const numbers = rows.map(({ candidateId }) =>
     /^[1-9]\d{0,14}$/.test(candidateId) ? Number(candidateId) : null,
   );
   const known = await store.candidatesNumbered([...new Set(numbers.filter((one) => one !== null))]);
-  const meant = rows.map((row, place): Missing => {
+  const meant = rows.map((row, place): MissingRow => {
     const number = numbers[place] ?? null;
     if (number === null) return { ...row, number, isUnknown: false };
     const ids = known.get(number) ?? [];
@@ -173,7 +173,7 @@ async function missingOf(rows: readonly ExportedRow[], { store, except }: Surrou
   );
 }
 
-interface Found {
+interface Comparison {
   missing: number;
   unknown: number;
   readonly asked: AskedFor;
@@ -184,9 +184,9 @@ const mostUnread = 1000;
 const mostSeen = 20_000;
 
 /** Prints what is missing, once each. */
-async function list(at: Surroundings, from: number, figures: ExportFigures): Promise<Found> {
+async function list(at: Context, from: number, figures: ExportFigures): Promise<Comparison> {
   const { name, options, store, config, io } = at;
-  const found: Found = { missing: 0, unknown: 0, asked: new AskedFor(config.plan) };
+  const found: Comparison = { missing: 0, unknown: 0, asked: new AskedFor(config.plan) };
   const seen = new Set<string>();
   const now = await store.now();
   const unread = (line: number, why: string) => {
@@ -216,7 +216,7 @@ async function list(at: Surroundings, from: number, figures: ExportFigures): Pro
   return found;
 }
 
-function receivedOf({ candidateId, number, testId, status }: Missing, receivedAt: number): ReceivedEvent {
+function receivedOf({ candidateId, number, testId, status }: MissingRow, receivedAt: number): ReceivedEvent {
   const event = { candidateId, candidateNumericalId: number, testId, status };
   const raw = { candidateId, ...(number !== null && { candidateNumericalId: number }), testId, status };
   return { event, raw, correlationId: null, traceparent: null, receivedAt };
@@ -224,8 +224,8 @@ function receivedOf({ candidateId, number, testId, status }: Missing, receivedAt
 
 function tellFigures(
   { final, older, unread, others }: ExportFigures,
-  { missing, unknown }: Found,
-  { options, config }: Surroundings,
+  { missing, unknown }: Comparison,
+  { options, config }: Context,
   tell: (text: string) => void,
 ): void {
   const left = others.values().reduce((sum, one) => sum + one, 0);
@@ -270,7 +270,7 @@ async function tellErased(store: Store, from: number, io: Io, tell: (text: strin
     );
 }
 
-async function takeIn(at: Surroundings, from: number): Promise<number> {
+async function takeIn(at: Context, from: number): Promise<number> {
   const { store, config, io } = at;
   const { accept } = await takingIn(store, config);
   // However old one is.

@@ -137,7 +137,7 @@ function refuseUnclear(action: ActionName, ids: readonly string[], options: Stuc
     );
 }
 
-interface Surroundings {
+interface Context {
   readonly store: Store;
   /** Null where nothing is planned anew. */
   readonly today: Today | null;
@@ -148,7 +148,7 @@ async function stuck(
   action: ActionName,
   ids: readonly string[],
   options: StuckOptions,
-  at: Surroundings,
+  at: Context,
 ): Promise<number> {
   const { dead, held, event, sink, rule, cause, since, over } = options;
   if (sink !== undefined) await checkSink(sink, options, at.store);
@@ -195,7 +195,7 @@ async function toAll(
   action: ActionName,
   which: Selection,
   options: ByHandOptions,
-  { store, today, io }: Surroundings,
+  { store, today, io }: Context,
 ): Promise<{ found: number; leftOut: number; ok: boolean }> {
   const { dryRun, wait } = options;
   const waits = wait === true && action !== 'discard' && !dryRun;

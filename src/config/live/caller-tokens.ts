@@ -11,7 +11,7 @@ const keptAs = 'receiver.token';
 /** What a caller's token is: one of the config, one from before it was changed, or neither. */
 export type TokenVerdict = 'valid' | 'wrong' | { readonly formerUntil: number };
 
-interface Known {
+interface CallerToken {
   /** Null for one that only an earlier process has seen. */
   readonly token: Secret | null;
   readonly digest: Buffer;
@@ -27,7 +27,7 @@ const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer');
  * of those that stand there now was used, since nobody can change the service and the connector at the same time.
  */
 export class CallerTokens {
-  #known: readonly Known[];
+  #known: readonly CallerToken[];
   #kept = '[]';
   #keep: (kept: string) => void = () => {};
 
@@ -45,7 +45,7 @@ export class CallerTokens {
     this.#keep = (sealed) => void store.keepToken({ id: keptAs, sealed, keptAt: Date.now() }).catch(failed);
     const kept = await store.token(keptAs);
     if (kept !== null)
-      this.#known = (JSON.parse(kept) as KeptToken[]).map(({ sha256, until, used }) => ({
+      this.#known = (JSON.parse(kept) as StoredToken[]).map(({ sha256, until, used }) => ({
         token: null,
         digest: Buffer.from(sha256, 'hex'),
         until: until ?? Infinity,
@@ -63,7 +63,7 @@ export class CallerTokens {
       return { ...one, used: same?.used ?? false };
     });
     const isOver = next.length === 0 || next.some(({ used }) => used);
-    const isFormer = ({ digest, until }: Known) =>
+    const isFormer = ({ digest, until }: CallerToken) =>
       !isOver && until > now && !next.some((one) => one.digest.equals(digest));
     const former = before.filter(isFormer);
     for (const one of former) one.until = Math.min(one.until, now + formerForMs);
@@ -89,10 +89,10 @@ export class CallerTokens {
     return 'valid';
   }
 
-  #know(known: readonly Known[]): void {
+  #know(known: readonly CallerToken[]): void {
     this.#known = known;
     const kept = JSON.stringify(
-      known.map(({ digest, until, used }): KeptToken => ({
+      known.map(({ digest, until, used }): StoredToken => ({
         sha256: digest.toString('hex'),
         until: until === Infinity ? null : until,
         used,
@@ -104,13 +104,13 @@ export class CallerTokens {
   }
 }
 
-interface KeptToken {
+interface StoredToken {
   readonly sha256: string;
   readonly until: number | null;
   readonly used: boolean;
 }
 
-const asKnown = (token: Secret): Known => ({
+const asKnown = (token: Secret): CallerToken => ({
   token,
   digest: digestOf(token.reveal()),
   until: Infinity,

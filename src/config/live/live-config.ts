@@ -30,7 +30,7 @@ const restartKeys = [
  */
 const earlierMasks = 3;
 
-type Problems = Pick<RefusedConfig, 'since' | 'problem' | 'others'>;
+type FirstProblem = Pick<RefusedConfig, 'since' | 'problem' | 'others'>;
 
 /** The config in force, and whether the last reload failed. */
 export class LiveConfig {
@@ -38,9 +38,9 @@ export class LiveConfig {
   /** Those of the config in force and of the ones before it, newest first. */
   #masks: readonly Mask[];
   #waiting: readonly string[] = [];
-  #refused: Problems | null = null;
+  #refused: FirstProblem | null = null;
   /** Of the config in force: a start proves its policies only afterwards. */
-  #broken: Problems | null = null;
+  #broken: FirstProblem | null = null;
   #loadedAt = Date.now();
   readonly tokens: CallerTokens;
 
@@ -93,7 +93,7 @@ export class LiveConfig {
     this.#broken = this.#problemsOf(error);
   }
 
-  #problemsOf(error: Error, since = Date.now()): Problems {
+  #problemsOf(error: Error, since = Date.now()): FirstProblem {
     const { file, mask } = this.#config;
     const errors =
       error instanceof ConfigError ? error.problems.filter(({ severity }) => severity === 'error') : [];

@@ -150,7 +150,7 @@ export interface ReloadOptions extends Pick<LoadOptions, 'env' | 'connectors'> {
   readonly sameText?: ReloadQuestion['sameText'];
 }
 
-interface Reloaded {
+interface ReloadResult {
   readonly config: Config;
   readonly policiesAsBefore: boolean;
 }
@@ -161,7 +161,7 @@ const mostHeapMb = 256;
 /**
  * Checks a config's text in a thread of its own, which may take long, and compiles it in this one. Throws a ConfigError.
  */
-export async function reloadConfig(text: string, file: string, options: ReloadOptions): Promise<Reloaded> {
+export async function reloadConfig(text: string, file: string, options: ReloadOptions): Promise<ReloadResult> {
   const { env, connectors, sameText } = options;
   const question: ReloadQuestion = { text, file, env: { ...env }, sameText };
   const answer = await askThread<ReloadAnswer>(options.thread, question, { file, ...options });

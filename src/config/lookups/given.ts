@@ -45,7 +45,7 @@ export const givenShape = (lookups: LookupFields): z.ZodRawShape =>
     }),
   );
 
-type Given = (typeof factWords)[number] | { readonly [field: string]: string | number | boolean | undefined };
+type GivenFacts = (typeof factWords)[number] | { readonly [field: string]: string | number | boolean | undefined };
 
 /** The facts that were given for look-ups, as such a shape reads them. One that comes too late is not found out. */
 export function factsGiven(
@@ -56,7 +56,7 @@ export function factsGiven(
   return Object.fromEntries(
     Array.from(lookups, ([name, { waitForMs }]) => [
       name,
-      factsOf(given[name] as Given | undefined, waitForMs, at),
+      factsOf(given[name] as GivenFacts | undefined, waitForMs, at),
     ]),
   );
 }
@@ -65,12 +65,12 @@ export function factsGiven(
 export const delaysGiven = (given: { readonly [name: string]: unknown }, lookups: LookupFields) =>
   new Map(
     Array.from(lookups.keys(), (name): [string, number] => {
-      const said = given[name] as Given | undefined;
+      const said = given[name] as GivenFacts | undefined;
       return [name, typeof said === 'object' ? Number(said['after'] ?? 0) : 0];
     }),
   );
 
-function factsOf(given: Given = 'unknown', waitForMs: number, at: number): LookupFacts {
+function factsOf(given: GivenFacts = 'unknown', waitForMs: number, at: number): LookupFacts {
   if (typeof given === 'string') return { state: given, at, reason: null, fields: {} };
   const { after: delayMs = 0, ...said } = given;
   if (Number(delayMs) > waitForMs) return factsOf('unknown', waitForMs, at);

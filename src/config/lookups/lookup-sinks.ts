@@ -63,7 +63,7 @@ export function readLookupSinks(
   return new Map(sinks.map((sink) => [sink.name, sink]));
 }
 
-interface Known {
+interface ConfigNames {
   readonly testKeys: ReadonlySet<string>;
   /** Of all look-ups. */
   readonly names: readonly string[];
@@ -73,7 +73,7 @@ function readOne(
   name: string,
   raw: Json,
   connector: AnyConnector,
-  known: Known,
+  known: ConfigNames,
   reading: LookupReading,
 ): LookupSink | null {
   const path = ['lookups', name];
@@ -86,7 +86,7 @@ function readOne(
   const faults = isMap(raw) ? urlFaults(raw, templates, known) : [];
   for (const fault of faults) reading.report({ ...fault, path: [...path, ...fault.path] });
   if (!read || faults.some(({ severity }) => severity === 'error')) return null;
-  const { when: _when, keep: _keep, waitFor, cache, ...own } = read as unknown as Read;
+  const { when: _when, keep: _keep, waitFor, cache, ...own } = read as unknown as LookupValues;
   for (const fault of delayFaults(own, raw, path)) reading.report(fault);
   const { minDelayMs, maxDelayMs, giveUpAfterMs } = own.retry;
   const retry = {
@@ -103,16 +103,16 @@ function readOne(
   return { ...sink, lookup: name, compose };
 }
 
-interface Read extends Omit<Parameters<typeof toSink>[2], 'onUnknown'> {
+interface LookupValues extends Omit<Parameters<typeof toSink>[2], 'onUnknown'> {
   readonly when?: unknown;
   readonly keep?: unknown;
   readonly waitFor: number;
   readonly cache?: number;
 }
 
-const vocabularyOf = ({ testKeys }: Known) => ({ test: testKeys });
+const vocabularyOf = ({ testKeys }: ConfigNames) => ({ test: testKeys });
 
-function composerOf({ connector, options }: SinkConfig, known: Known): LookupSink['compose'] {
+function composerOf({ connector, options }: SinkConfig, known: ConfigNames): LookupSink['compose'] {
   const { template } = options['url'] as { readonly template: string };
   const { fields } = compileFields({ url: template }, connector.templates, vocabularyOf(known));
   return (data) => {
@@ -133,7 +133,7 @@ const refused = (detail: string): { readonly rejected: Rejected } => ({
 function urlFaults(
   raw: { readonly [key: string]: Json },
   media: AnyConnector['templates'],
-  known: Known,
+  known: ConfigNames,
 ): Fault[] {
   const { url } = raw;
   if (typeof url !== 'string') return [];

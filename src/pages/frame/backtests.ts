@@ -1,5 +1,5 @@
 import type { BacktestReport, DifferenceGroup, Example, ExampleDifference } from '../../backtest/backtest.ts';
-import type { Said } from '../../backtest/differences.ts';
+import type { MessageContent } from '../../backtest/differences.ts';
 import { html, type Html } from '../../support/html.ts';
 import { count, printable, printableLines } from '../../support/text.ts';
 import { inLocale } from '../../templates/people.ts';
@@ -99,12 +99,12 @@ function difference(one: ExampleDifference, parts: Known): Html {
 
 function side(
   name: string,
-  said: Said | null,
+  said: MessageContent | null,
   { connector }: ExampleDifference,
   isMoved: boolean,
   parts: Known,
 ): Html {
-  const shown = (message: Said) =>
+  const shown = (message: MessageContent) =>
     message.fault === null
       ? preview({ id: '', connector, message: message.fields, receipt: null }, parts, null)
       : html`<p class="notice bad">It cannot be made: ${printableLines(message.fault)}</p>`;

@@ -1,6 +1,6 @@
 import type { Json } from '../../model.ts';
 import { readCandidateId } from '../../support/ids.ts';
-import { compilePattern, type Found, type Scalar, wordOf } from '../conditions.ts';
+import { compilePattern, type PatternResults, type Scalar, wordOf } from '../conditions.ts';
 import type { Field } from '../fields.ts';
 import type { Ask } from '../plan.ts';
 
@@ -11,7 +11,7 @@ export interface Case {
   /** Whether there are others. */
   readonly isOpen: boolean;
   /** A value that an event can have, with what is said of patterns; null if none was found. */
-  real(found: Found): { readonly value: Json | undefined } | null;
+  real(found: PatternResults): { readonly value: Json | undefined } | null;
 }
 
 /**
@@ -36,7 +36,7 @@ export function casesOf(field: Field, asks: readonly Ask[], taken: ReadonlySet<n
   return sorted ? [...missing, ...sorted] : null;
 }
 
-type Compared = Pick<Ask, 'named' | 'bounds'>;
+type Comparands = Pick<Ask, 'named' | 'bounds'>;
 
 function only(value: Json | undefined, isPossible = true): Case {
   return { value, isOpen: false, real: () => (isPossible ? { value } : null) };
@@ -69,10 +69,10 @@ function* gapsOf<T extends string | number>(named: ReadonlySet<T>, bounds: reado
 
 function open<T extends Scalar>(
   value: T,
-  pool: (found: Found) => Iterable<T>,
+  pool: (found: PatternResults) => Iterable<T>,
   fits: (value: T) => boolean,
 ): Case {
-  const isFound = (one: T, found: Found): boolean =>
+  const isFound = (one: T, found: PatternResults): boolean =>
     Array.from(found).every(([source, is]) => {
       const pattern = compilePattern(source);
       return 'found' in pattern && pattern.found(String(one)) === is;
@@ -87,7 +87,7 @@ function open<T extends Scalar>(
   };
 }
 
-function numbers({ named, bounds }: Compared, scale: Scale<number>): Case[] | null {
+function numbers({ named, bounds }: Comparands, scale: Scale<number>): Case[] | null {
   const isNumber = (value: Scalar): value is number => typeof value === 'number';
   const alone = new Set(named.filter(isNumber));
   const ends = bounds.filter(isNumber);
@@ -171,14 +171,14 @@ const kinds: { readonly [type in 'text' | 'time' | 'url' | 'candidate']: TextKin
   },
 };
 
-function texts({ named, bounds }: Compared, kind: TextKind): Case[] {
+function texts({ named, bounds }: Comparands, kind: TextKind): Case[] {
   const isString = (value: Scalar): value is string => typeof value === 'string';
   const alone = new Set(named.filter(isString));
   const ends = bounds.filter(isString);
   const cases = [...new Set([...alone, ...ends])].map((one) => only(one, kind.isPossible(one)));
   for (const { low, high, fits } of gapsOf<string>(alone, ends)) {
     const isReal = (text: string): boolean => fits(text) && kind.isPossible(text);
-    const pool = (found: Found) => poolOf(kind, low, alone.size, found);
+    const pool = (found: PatternResults) => poolOf(kind, low, alone.size, found);
     const value = pool(new Map()).find(isReal);
     const standIn = value ?? nextAfter(low, high, fits);
     // The first time from `low` on is after the gap.
@@ -206,7 +206,7 @@ function nextAfter(
   return text;
 }
 
-function* poolOf(kind: TextKind, low: string | undefined, most: number, found: Found): Generator<string> {
+function* poolOf(kind: TextKind, low: string | undefined, most: number, found: PatternResults): Generator<string> {
   if (low !== undefined) yield* kind.after(low);
   const wanted = Array.from(found).flatMap(([source, is]) => (is ? [wordOf(source)] : []));
   const words = [wanted.join(''), wanted.toReversed().join(''), ...wanted].filter((word) => word !== '');

@@ -1,6 +1,6 @@
 import type { Place } from '../../connector.ts';
 import type { Audiences } from '../audiences.ts';
-import type { Action, Cell, Plan, Possible, Rest, Truth } from '../plan.ts';
+import type { Action, Cell, Plan, ReachableRule, Rest, Truth } from '../plan.ts';
 import { isAmong, placesOf, type Policy } from './policy.ts';
 
 /** A message that may be one of those in question. */
@@ -39,12 +39,12 @@ interface Message {
 
 /** The messages of a cell, put together once for all policies. */
 export class Crowds {
-  readonly #reached: readonly Possible[];
+  readonly #reached: readonly ReachableRule[];
   readonly #bySink: ReadonlyMap<string, readonly Message[]>;
   readonly #made = new Map<string, Crowd>();
   #ofSamePlace: readonly (readonly Hit[])[] | null = null;
 
-  constructor(plan: Plan, cell: Cell, reached: readonly Possible[], audiences: Audiences) {
+  constructor(plan: Plan, cell: Cell, reached: readonly ReachableRule[], audiences: Audiences) {
     this.#reached = reached;
     const of = (actions: readonly Action[], at: number): Message[] =>
       actions.map((action) => {

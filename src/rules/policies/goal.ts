@@ -4,7 +4,7 @@ import type { Cells } from '../cells.ts';
 import { allHold, negated } from '../conditions.ts';
 import { lookedUpFor } from '../decide.ts';
 import { variableOf } from '../fields.ts';
-import type { Ask, Cell, Known, Plan, Rest, Truth } from '../plan.ts';
+import type { Ask, Cell, KnownValue, Plan, Rest, Truth } from '../plan.ts';
 import { type Case, casesOf } from './cases.ts';
 import type { Crowd, Hit } from './crowds.ts';
 import { excludeEachOther } from './patterns.ts';
@@ -20,7 +20,7 @@ const stepsOfMessage = 20;
 /** Rules that are counted in the time that it takes to ask one condition. */
 const rulesOfStep = 50;
 
-interface Ears {
+interface SearchReport {
   /** False where it is over. */
   step(count: number): boolean;
   broken(example: Example): void;
@@ -30,11 +30,11 @@ interface Ears {
 /** What an open condition asks next, and all that this may be: together, all events of the cell. */
 interface Split {
   readonly variable: string;
-  readonly values: readonly Known[];
+  readonly values: readonly KnownValue[];
 }
 
 /** Where conditions stand, and which of them may stand otherwise by now. */
-interface Standing {
+interface Standings {
   readonly given: Given[];
   readonly stale: Set<number>;
 }
@@ -48,7 +48,7 @@ export class Goal {
   readonly #cells: Cells;
   readonly #cases = new Map<string, readonly Case[] | null>();
   #asks: Map<string, Ask[]> | null = null;
-  readonly #asking = new Map<string, Asking>();
+  readonly #asking = new Map<string, AskIndex>();
 
   constructor(plan: Plan, policy: Policy, cell: Cell, crowd: Crowd, cells: Cells) {
     this.#plan = plan;
@@ -58,21 +58,21 @@ export class Goal {
     this.#cells = cells;
   }
 
-  search(ears: Ears): void {
+  search(report: SearchReport): void {
     const { rests } = this.#crowd;
     if (this.#isBroken(rests) !== false)
-      this.#explore(new Map(), this.#policy.when.given(this.#cell), rests, ears);
+      this.#explore(new Map(), this.#policy.when.given(this.#cell), rests, report);
   }
 
   /** `when`, `given`: where the conditions stand by what is known; those of the rules, if `when` is met. */
-  #explore(known: ReadonlyMap<string, Known>, when: Given, given: readonly Given[], ears: Ears): void {
+  #explore(known: ReadonlyMap<string, KnownValue>, when: Given, given: readonly Given[], report: SearchReport): void {
     const verdict = when === true ? this.#isBroken(given) : null;
-    if (verdict === false || !ears.step(1 + this.#crowd.rules.length / rulesOfStep)) return;
+    if (verdict === false || !report.step(1 + this.#crowd.rules.length / rulesOfStep)) return;
     const cell = { ...this.#cell, known };
     const next = when === true ? (verdict === null ? this.#mostTelling(given) : null) : (when as Rest);
-    if (next === null) return this.#ask(cell, known, given, ears);
-    const { variable, values } = this.#split(next, cell, ears);
-    let standing: Standing | undefined;
+    if (next === null) return this.#ask(cell, known, given, report);
+    const { variable, values } = this.#split(next, cell, report);
+    let standing: Standings | undefined;
     for (const value of values) {
       const more = new Map(known).set(variable, value);
       const here = { ...cell, known: more };
@@ -80,19 +80,19 @@ export class Goal {
       const met = now(when);
       const changed = this.#changedBy(variable, value);
       for (const place of changed) standing?.stale.add(place);
-      if (!ears.step(1)) return;
+      if (!report.step(1)) return;
       if (met === false || met === null) continue;
       // Most of what does not meet `when` is never looked at.
       if (met !== true) {
-        this.#explore(more, met, given, ears);
+        this.#explore(more, met, given, report);
         continue;
       }
       // Of neighbouring values, few conditions tell one from the other.
-      const last: Standing = standing ?? { given: [...given], stale: new Set(given.keys()) };
+      const last: Standings = standing ?? { given: [...given], stale: new Set(given.keys()) };
       for (const place of last.stale) last.given[place] = now(given[place]!);
       standing = { given: last.given, stale: new Set(changed) };
-      if (!ears.step(last.stale.size)) return;
-      this.#explore(more, met, standing.given, ears);
+      if (!report.step(last.stale.size)) return;
+      this.#explore(more, met, standing.given, report);
     }
   }
 
@@ -133,7 +133,7 @@ export class Goal {
   }
 
   /** What may be known besides, of something that a condition asks. */
-  #split(rest: Rest, cell: Cell, ears: Ears): Split {
+  #split(rest: Rest, cell: Cell, report: SearchReport): Split {
     const known = cell.known!;
     const { field, patterns } = rest.asks.find((ask) => isUndecided(ask, known))!;
     const variable = variableOf(field);
@@ -146,18 +146,18 @@ export class Goal {
     }
     // What nothing else uses is not looked up: if the policy holds whatever it is, it holds.
     const made = (field.fact && this.#plan.lookups.get(field.fact.lookup)?.given(cell)) ?? true;
-    if (isOpen(made)) return this.#split(made, cell, ears);
+    if (isOpen(made)) return this.#split(made, cell, report);
     if (!made) return { variable, values: [{ value: undefined }] };
     const cases = this.#casesOf(variable);
-    if (cases === null) ears.unclear(`the values of ${field.name} lie too close together`);
-    const values = (cases ?? []).map((one): Known =>
+    if (cases === null) report.unclear(`the values of ${field.name} lie too close together`);
+    const values = (cases ?? []).map((one): KnownValue =>
       one.isOpen ? { value: one.value, found: new Map() } : { value: one.value },
     );
     return { variable, values };
   }
 
   /** Conditions that may not say of a value what they say of its neighbours. */
-  #changedBy(variable: string, { value }: Known): readonly number[] {
+  #changedBy(variable: string, { value }: KnownValue): readonly number[] {
     const { all, always, byValue } = this.#asking.getOrInsertComputed(variable, () =>
       askingOf(variable, this.#crowd.rests, this.#cases.get(variable) ?? []),
     );
@@ -188,15 +188,15 @@ export class Goal {
   }
 
   /** Asks the rules about an event of this kind. */
-  #ask(cell: Cell, known: ReadonlyMap<string, Known>, given: readonly Given[], ears: Ears): void {
+  #ask(cell: Cell, known: ReadonlyMap<string, KnownValue>, given: readonly Given[], report: SearchReport): void {
     const { rules, ifNone, reached } = this.#crowd;
     const mayFollow = rules.flatMap(({ rest, hits }) => (matchOf(rest, given) === false ? [] : hits));
     const hits = [...mayFollow, ...ifNone];
-    if (!ears.step(stepsOfEvent + reached / 3 + hits.length * stepsOfMessage)) return;
+    if (!report.step(stepsOfEvent + reached / 3 + hits.length * stepsOfMessage)) return;
     const made = this.#make(cell, known);
     const example = made && judged(this.#plan, this.#policy, made.event, made.facts);
-    if (example) return ears.broken(example);
-    ears.unclear(this.#whyUnclear(hits));
+    if (example) return report.broken(example);
+    report.unclear(this.#whyUnclear(hits));
   }
 
   #whyUnclear(hits: readonly Hit[]): string {
@@ -209,7 +209,7 @@ export class Goal {
   }
 
   /** Null where no event of this kind was found. */
-  #make(cell: Cell, known: ReadonlyMap<string, Known>): { event: Event; facts: Facts } | null {
+  #make(cell: Cell, known: ReadonlyMap<string, KnownValue>): { event: Event; facts: Facts } | null {
     const values = new Map<string, Json | undefined>();
     for (const [variable, { value, found = new Map() }] of known) {
       const all = this.#cases.get(variable) ?? [];
@@ -229,7 +229,7 @@ export class Goal {
 }
 
 /** Which conditions ask for a variable, as places in a list. */
-interface Asking {
+interface AskIndex {
   readonly all: readonly number[];
   /** They have a pattern, or a bound that is no value of the variable. */
   readonly always: readonly number[];
@@ -237,7 +237,7 @@ interface Asking {
   readonly byValue: ReadonlyMap<Json, readonly number[]>;
 }
 
-function askingOf(variable: string, rests: readonly Rest[], cases: readonly Case[]): Asking {
+function askingOf(variable: string, rests: readonly Rest[], cases: readonly Case[]): AskIndex {
   const values = new Set<Json | undefined>(cases.map(({ value }) => value));
   const [all, always] = [new Set<number>(), new Set<number>()];
   const byValue = new Map<Json, number[]>();
@@ -257,7 +257,7 @@ function matchOf(rest: number | null, given: readonly Given[]): Truth {
   return isOpen(one) ? null : (one ?? false);
 }
 
-function isUndecided({ field, patterns }: Ask, known: ReadonlyMap<string, Known>): boolean {
+function isUndecided({ field, patterns }: Ask, known: ReadonlyMap<string, KnownValue>): boolean {
   const now = known.get(variableOf(field));
   return !now || (now.found !== undefined && patterns.some((pattern) => !now.found!.has(pattern)));
 }

@@ -1,4 +1,4 @@
-import { compilePattern, type Found } from '../conditions.ts';
+import { compilePattern, type PatternResults } from '../conditions.ts';
 
 /** A pattern that is plain text, perhaps at the beginning or the end, or both. */
 interface Plain {
@@ -8,7 +8,7 @@ interface Plain {
 }
 
 /** Whether no text has what is said of these patterns. False where that cannot be told. */
-export function excludeEachOther(found: Found): boolean {
+export function excludeEachOther(found: PatternResults): boolean {
   const patterns = Array.from(found, ([source, is]) => {
     const [, start, text, end] = /^(\^)?([^\\^$.|?*+()[\]{}]+)(\$)?$/.exec(source) ?? [];
     const plain: Plain | null =
