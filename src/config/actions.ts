@@ -44,19 +44,19 @@ export interface ActionReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
   /** The keys of catalog entries, which templates may name. */
   readonly testKeys: ReadonlySet<string>;
-  /** All of the config, used or not. */
+  /** All look-ups of the config, used or not. */
   readonly lookups: LookupFields;
-  /** Those whose facts something uses, by name. */
+  /** The names of look-ups whose facts a rule, a digest or a text uses. */
   readonly usedLookups: Set<string>;
-  /** By name; null for hours with faults. */
+  /** Opening hours by name; null for those with faults. */
   readonly hours: ReadonlyMap<string, Hours | null>;
-  /** For actions without hours, which may have another time zone. */
+  /** The setting of actions without hours. Hours may have another time zone. */
   readonly setting: Setting;
-  /** Changes with the catalog, and with what the config says of all messages. */
+  /** A hash of the catalog and of the keys that hold for all messages, such as `timezone` and `words`. */
   readonly dataId: string;
-  /** Default fields that are compiled already: they are large, and the same in many actions. */
+  /** A cache of compiled default fields: they are large, and the same in many actions. */
   readonly compiledDefaults: Map<string, FieldsResult>;
-  /** What templates may name, kept for the same reason. */
+  /** A cache of vocabularies, for the same reason. */
   readonly vocabularies: Map<string, Vocabulary>;
   /** Replaces secrets by `***`, once the whole config has been read. */
   readonly mask: (text: string) => string;
@@ -72,13 +72,13 @@ interface List {
   readonly fixed?: readonly string[];
   /** Facts that are known of every event of the rule. */
   readonly sureFacts?: readonly string[];
-  /** What events lead to, by default; or what a notice of the connector itself does. */
+  /** `event` (the default): actions of rules and of `unmatched`. `notice`: those of alerts and of the summary. */
   readonly of?: 'event' | 'notice';
 }
 
 type ReadAction = NonNullable<ReturnType<typeof readAction>>;
 
-/** Compiles the actions of a list, without those that have faults, which it reports. */
+/** Compiles the actions of a list. Reports faults, and leaves out the actions that have some. */
 export function readActions(raw: Json | undefined, list: List, reading: ActionReading): Action[] {
   return entries(raw).flatMap(([index, entry]): Action[] => {
     const path = [...list.path, index];
@@ -88,7 +88,7 @@ export function readActions(raw: Json | undefined, list: List, reading: ActionRe
   });
 }
 
-/** An action, read by its connector's schema. Null where there is none. */
+/** Reads an action by its connector's schema. Null if there is no such connector. */
 function readAction(raw: Json, path: Path, list: List, reading: ActionReading) {
   const { connector: name, ...written } = isMap(raw) ? raw : {};
   const connector = typeof name === 'string' ? reading.connectors.get(name) : undefined;
@@ -105,11 +105,11 @@ function readAction(raw: Json, path: Path, list: List, reading: ActionReading) {
   }
   if (!connector) return null;
 
-  /** What its messages are about. */
+  /** What the action's messages are about. */
   const about = list.of === 'notice' ? 'notice' : written['digest'] === undefined ? 'event' : 'digest';
   const candidate = reading.lookups.get('candidate')?.fields;
   const groups = connector.defaultFields?.(about, reading.setting.links !== null, candidate, written) ?? [];
-  /** The default fields that count. */
+  /** The default fields of which the action says none itself. */
   const unsaid = Object.assign(
     {},
     ...groups.filter((group) => Object.keys(group).every((key) => written[key] === undefined)),
@@ -126,7 +126,7 @@ function readAction(raw: Json, path: Path, list: List, reading: ActionReading) {
         ]
       : [connector.ofDigest, withoutDigest[about]];
   for (const key of others) if (written[key] !== undefined) reading.report(error([...path, key], why));
-  /** With the default fields. Undefined if the schema refused it. */
+  /** The action with its default fields; undefined if the schema refused it. */
   const value = validate(part, reading) as
     | (JsonMap & { readonly sink: string; readonly hours?: string })
     | undefined;
@@ -142,7 +142,7 @@ const withoutDigest = {
   notice: 'only a digest has a list, and an alert has no digest; remove this',
 };
 
-/** Whether all fields that a digest goes by exist. Reports the others. */
+/** Whether all fields under `by` exist. Reports those that do not. */
 function isKnownBy({ by }: ReadDigest, path: Path, { lookups, report }: ActionReading): boolean {
   const unknown = listOf(by).filter((name) => !findField(name, lookups));
   for (const name of unknown) {
@@ -154,7 +154,7 @@ function isKnownBy({ by }: ReadDigest, path: Path, { lookups, report }: ActionRe
   return unknown.length === 0;
 }
 
-/** Compiles the connector's keys if the action could be read, and checks the templates as written in any case. */
+/** Compiles the connector's keys if the action could be read. Checks the templates as written in any case. */
 function compileAction(action: ReadAction, path: Path, index: number, reading: ActionReading): Action | null {
   const { connector, written, value, digest, hours } = action;
   const { templates } = connector;
@@ -176,7 +176,7 @@ function compileAction(action: ReadAction, path: Path, index: number, reading: A
     ];
   else if (bare.length === 0) {
     faults = templateFaults(written, templates, words);
-    // If the text as written is right, the value of a reference is wrong: a time zone, for instance.
+    // Where the text as written is right, the value of a reference is wrong, such as a time zone.
     if (faults.length === 0)
       faults = (compiled?.faults ?? []).map((fault) => error(fault.path, fault.message));
   }
@@ -246,7 +246,7 @@ function digestWarnings(
   if (!digest || typeof subject !== 'object') return [];
   const agreed = new Set([...listOf(digest.by), ...(list.fixed ?? [])]);
   const words = { ...vocabulary, subject: { ...subject, agreed } };
-  // Of these, an error says already that a digest has none.
+  // A digest cannot have these keys, which an error says already.
   const refused = new Set<string>(connector.ofOneEvent);
   const own = Object.entries(written).filter(([key]) => !refused.has(key));
   return templateFaults(Object.fromEntries(own), connector.templates, words, ({ path }) =>
@@ -272,10 +272,10 @@ function toAction(
 ): Action {
   const { sink } = value;
   const fixed = ownFields(value);
-  /** For the store. A text with a secret becomes a hash, which is enough to compare it. */
+  /** A text for the store; a hash of it if it has a secret, which is enough to compare it. */
   const conceal = (text: string): string =>
     mask(text) === text ? text : `*** ${contentId(text).slice(0, 16)}`;
-  /** What separates digests of one action, besides time and `by`. */
+  /** What keeps digests of one action apart, besides time and `by`. */
   const apart = {
     place(data: Parameters<Action['render']>[0]) {
       const rendered = fields.render(data, placeKeysOf(connector));
@@ -325,11 +325,11 @@ export function bareReferences(action: JsonMap, media: Media): Fault[] {
   });
 }
 
-/** A filter that writes a part of an address, as `| append: '@example.com'`, but not after a value of the config. */
+/** A filter that adds a part of an address, as `| append: '@example.com'`, to a value from outside the config. */
 const writtenAddress =
   /\{\{-?\s*(?!test\b|rule\b)[^{}\s][^{}]*?\|\s*(?:append|prepend)\s*:\s*("[^"{}]*[@<>,;][^"{}]*"|'[^'{}]*[@<>,;][^'{}]*')/g;
 
-/** A whole entry of an address list may be several addresses, so the value before such a filter may add some. */
+/** Warns of such filters: an entry may be several addresses, so the value before the filter could add some. */
 function addressWarnings(action: JsonMap, media: Media): Fault[] {
   const lists = Object.fromEntries(Object.entries(action).filter(([key]) => media[key]?.addresses));
   const message =
@@ -342,10 +342,10 @@ function addressWarnings(action: JsonMap, media: Media): Fault[] {
   );
 }
 
-/** The candidate's number, which not every event has, without something in its place. */
+/** An output of the candidate's number, which not every event has, without a default. */
 const bareNumber = /\{\{-?\s*event\.candidateNumericalId\b(?![^{}]*\|\s*default\b)/;
 
-/** Keys that all candidates without a number would have in common: each would take the place of the one before. */
+/** Warns of keys that all candidates without a number would share: each would replace the one before. */
 function keyWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
   const message =
     'candidates without a number, which the service does not always send, would all share this; take event.candidateId, or add `| default: event.candidateId`';
@@ -357,8 +357,8 @@ function keyWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
 }
 
 /**
- * The faults in the templates of an action as written, where places are exact: in the compiled text, references are
- * replaced by values. Paths start at the action.
+ * Faults in the templates of an action as written, where places are exact: compiled text has values in place of references.
+ * Paths start at the action.
  */
 export function templateFaults(
   action: JsonMap,

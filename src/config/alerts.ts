@@ -56,7 +56,7 @@ export function alertsSchema(then: z.ZodType) {
   return z.strictObject(Object.fromEntries(alertKinds.map((kind) => [kind, ofKind(alerts[kind])])) as Shape);
 }
 
-/** `then`: the schema of its actions. */
+/** `then`: the schema of the summary's actions. */
 export const summarySchema = (then: z.ZodType) =>
   z.strictObject({ at: timeOfWeek.describe('When it goes, every week, by the clock of `timezone`.'), then });
 
@@ -83,7 +83,7 @@ export function readSummary(raw: Json | undefined, reading: ActionReading): Summ
   return read ? { week: toWeek(read.at, reading.setting.timeZone), actions } : null;
 }
 
-/** A silence alert counts from the newest event, which must not be deleted before. */
+/** Reports a silence alert that waits for longer than events are kept: it counts from the newest one. */
 export function checkSilence(plan: Plan | null, { store }: Partial<Settings>): Fault[] {
   const silence = plan?.alerts.find(({ kind }) => kind === 'silence');
   if (!silence || !store || silence.afterMs < store.retentionMs) return [];
@@ -93,7 +93,7 @@ export function checkSilence(plan: Plan | null, { store }: Partial<Settings>): F
 
 const elsewhere = 'add an action with another sink';
 
-/** Alerts about a sink that are sent only through that same sink, or through what both need, such as one mail server. */
+/** Reports alerts about a sink that go only through that sink, or through a server that both need. */
 export function checkAlertSinks(source: PlanSource, sinks: ReadonlyMap<string, SinkConfig>): Fault[] {
   const used = [...new Set(ruleActions(source).flatMap(sinkOf))];
   const holding = used.filter((sink) => sinks.get(sink)?.onUnknown === 'hold');

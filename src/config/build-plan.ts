@@ -14,7 +14,7 @@ import type { Reading } from './text/validate.ts';
 
 type PlanReading = Reading & Pick<ActionReading, 'connectors' | 'mask'>;
 
-/** Compiles a plan. Not for use if an error was reported. */
+/** Compiles a plan. The result must not be used if an error was reported. */
 export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
   const lookups = readLookups(source.lookups, reading);
   const catalog = readCatalog(source.catalog, lookups, reading);
@@ -34,11 +34,11 @@ export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
   const unmatched = readUnmatched(source.unmatched, actionReading);
   const alerts = readAlerts(source.alerts, actionReading);
   const summary = readSummary(source.summary, actionReading);
-  // Actions hold on to their reading, and what it knew of their texts is not needed any more.
+  // Actions keep a reference to their reading, and the cache is not needed any more.
   actionReading.vocabularies.clear();
   let id: string | undefined;
   return {
-    // Only what has to do with a store needs it, and it takes long.
+    // Made when first asked for: it takes long, and only the store needs it.
     get id() {
       return (id ??= contentId(source));
     },
@@ -60,7 +60,7 @@ export function buildPlan(source: PlanSource, reading: PlanReading): Plan {
   };
 }
 
-/** The id of what messages are made of besides events. That of the catalog where there is nothing else, as it always was. */
+/** A hash of what messages are made of besides events. Of the catalog alone where nothing else is given, as stored digests have it. */
 function dataId({ catalog = null, timezone, language, locale, words, links }: PlanSource): string {
   const said = { timezone, language, locale, words, links };
   const isPlain = Object.values(said).every((one) => one === undefined);

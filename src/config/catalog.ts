@@ -26,7 +26,7 @@ export const catalogEntry = z
   } satisfies { readonly [key in Exclude<(typeof testKeys)[number], 'id'>]: z.ZodType })
   .catchall(json);
 
-/** The keys are those that any entry has, or the look-up `test`. */
+/** Reads the catalog. `keys`: those of any entry, and the fields of the look-up `test`. */
 export function readCatalog(raw: Json | undefined, lookups: LookupFields, reading: Reading) {
   const tests = new Map<string, JsonMap>();
   const expected = 'expected a map from test ids to what they mean';
@@ -42,11 +42,11 @@ export function readCatalog(raw: Json | undefined, lookups: LookupFields, readin
   return { tests, keys };
 }
 
-/** What a config as written calls a test; empty where it does not. What comes from outside is shown as it is written. */
+/** The name of a test in a config as written, with references as they stand; empty if it has none. */
 export const catalogName = (config: Json, testId: string | number): string =>
   textAt(valueAt(config, ['catalog', String(testId)]), 'name').replaceAll('$${', () => '${');
 
-/** An entry by its test's id. It has all keys that any entry has. */
+/** Looks up an entry by its test's id. An entry has every key that any entry has; null where it says nothing. */
 export function testLookup({
   tests,
   keys,
@@ -58,13 +58,13 @@ export function testLookup({
   return (testId) => known.get(testId) ?? { ...empty, id: testId };
 }
 
-/** `further`: conditions besides those of rules. Conditions that never hold, and digest fields without effect, because the catalog has no such test or key. */
+/** Warns of conditions that never hold, and of digest fields without effect, as the catalog has no such test or key. `further`: conditions besides those of rules. */
 export function checkCatalogUse(
   source: PlanSource,
   further: readonly { readonly when: Json; readonly path: Path }[],
 ): Fault[] {
   const { catalog, rules } = source;
-  // What the look-up `test` says of tests, besides the catalog.
+  // The fields that the look-up `test` adds to the catalog.
   const fields = valueAt(source.lookups ?? null, ['test', 'fields']);
   const looked = isMap(fields) ? Object.keys(fields) : [];
   const digestFields = ruleActions(source).flatMap(({ action, path }) =>
@@ -129,10 +129,10 @@ function named(value: Json, path: Path): ConditionValue[] {
   return ['in', 'not'].flatMap((key) => (key in value ? named(value[key] ?? null, [...path, key]) : []));
 }
 
-/** Values that no test has under a key of its catalog entry. */
+/** Warns of values that no catalog entry has under a key. */
 function unknownValues(name: string, values: readonly ConditionValue[], all: ReadonlySet<Json>): Fault[] {
   const unknown = values.filter(({ value }) => !all.has(value) && !hasReference(show(value)));
-  // The words of a large catalog are many.
+  // Only made where needed: a large catalog has many.
   const words = unknown.length === 0 ? [] : Array.from(all, String);
   if (words.some(hasReference)) return [];
   return unknown.map(({ value, path }) => {
@@ -145,13 +145,13 @@ function unknownValues(name: string, values: readonly ConditionValue[], all: Rea
   });
 }
 
-/** YAML makes text of it where it has quotes. */
+/** The type of a value: with quotes, YAML makes a text of a number. */
 const kindOf = (value: Json): string => (typeof value === 'string' ? 'text' : `a ${typeof value}`);
 
 /** With more of them than people write by hand, nothing is compared. */
 const mostCompared = 200;
 
-/** Keys of an entry that nothing uses, and that are one slip away from a key which the entry lacks. */
+/** Warns of catalog keys that nothing uses and that are one slip away from a key that the entry lacks. */
 export function unusedCatalogKeys({ catalog, rules, unmatched, alerts }: PlanSource): Fault[] {
   const found = Object.entries(isMap(catalog) ? catalog : {}).flatMap(([id, entry]) =>
     isMap(entry) ? Object.keys(entry).map((key) => ({ id, entry, key })) : [],

@@ -22,15 +22,15 @@ export { ConfigError, type Position, type Problem } from './text/problems.ts';
 
 /** A config file, checked and compiled. Immutable; a reload makes a new one. */
 export interface Config extends Settings {
-  /** As named on the command line. */
+  /** The file's name, as on the command line. */
   readonly file: string;
   readonly sinks: ReadonlyMap<string, SinkConfig>;
-  /** How look-ups are made, by the name of their sink, as in `lookup:candidate`. */
+  /** The look-ups, by the name of their sink, as in `lookup:candidate`. */
   readonly lookups: ReadonlyMap<string, LookupSink>;
   readonly plan: Plan;
-  /** What `plan` was compiled from, as the store keeps it: with `${…}` unresolved, so that it has no secrets. */
+  /** The source of `plan`, as the store keeps it: with `${…}` unresolved, so that it has no secrets. */
   readonly planSource: Json;
-  /** The files that its references and its catalog named. */
+  /** The files that were read for references and for the catalog. */
   readonly files: FileMarks;
   readonly warnings: readonly Problem[];
   readonly policies: readonly ConfigPolicy[];
@@ -38,9 +38,9 @@ export interface Config extends Settings {
   readonly mask: Mask;
 }
 
-/** A config with what only its authors need. */
+/** A config with what only `check` and similar commands need. */
 export interface CheckedConfig extends Config {
-  /** Where a value, or its key, is in the file. */
+  /** The place of a value, or of its key, in the file. */
   readonly at: (path: Path, what?: 'value' | 'key') => Position;
   readonly scenarios: readonly Scenario[];
 }

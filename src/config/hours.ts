@@ -21,7 +21,7 @@ const timeError = ({ input }: { readonly input?: unknown }): string => {
 
 const timeOfDay = z.string({ error: timeError }).regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: timeError });
 
-/** What somebody meant who wrote `9:00`, `9am` or `17h30`. */
+/** The time of day that `9:00`, `9am` or `17h30` means; null if it means none. */
 function meantTime(text: string): string | null {
   const [, hour = '', minute = '00', half = ''] =
     /^\s*(\d{1,2})(?:[:.h](\d{2}))?\s*(am|pm)?\s*$/i.exec(text) ?? [];
@@ -54,13 +54,13 @@ export const timeZoneName = z.string({ error: zoneExpected }).superRefine((name,
 
 const isOffset = (name: string): boolean => /^[+-]\d/.test(name);
 
-/** In the order of ISO weekdays, which start at 1. */
+/** In the order of ISO weekdays; Monday is 1. */
 const dayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 const dayName = z.enum(dayNames, {
   error: ({ input }) => `expected ${orList(dayNames)}${daysMeant(input)}`,
 });
 
-/** What a text such as `mon-fri` should be. */
+/** The advice for a text such as `mon-fri`, as the end of a sentence; empty for other texts. */
 function daysMeant(input: unknown): string {
   const [, from = '', to = ''] = /^(\w{3})\w*\s*(?:-|–|to)\s*(\w{3})\w*$/i.exec(String(input)) ?? [];
   const [first, last] = [from, to].map((day) => dayNames.findIndex((name) => name === day.toLowerCase()));
@@ -89,20 +89,20 @@ export const timeOfWeek = z
 
 const weekPattern = new RegExp(`^(${dayNames.join('|')}) ([01]\\d|2[0-3]):[0-5]\\d$`, 'i');
 
-/** What somebody meant who wrote `Monday, 9:00` or `monday 9am`. */
+/** The time of a week that `Monday, 9:00` or `monday 9am` means; null if it means none. */
 export function meantWeek(text: string): string | null {
   const [, day = '', time = ''] = /^\s*([a-z]{3})[a-z]*[\s,]+(?:at\s+)?(.*)$/i.exec(text) ?? [];
   const meant = `${day.slice(0, 1).toUpperCase()}${day.slice(1).toLowerCase()} ${meantTime(time)}`;
   return weekPattern.test(meant) ? meant : null;
 }
 
-/** `text` is as timeOfWeek has it. */
+/** Parses a time of a week, such as `Mon 09:00`, that timeOfWeek has accepted. */
 export function toWeek(text: string, timeZone: string): Week {
   const [day = '', time = ''] = text.toLowerCase().split(' ');
   return { timeZone, weekday: weekdayOf(day), minute: minuteOfDay(time) };
 }
 
-/** ISO: 1 is Monday. `day` is `mon`, `Tue` and so on. */
+/** The ISO weekday (1 is Monday) of `mon`, `Tue` and so on. */
 export const weekdayOf = (day: string): number =>
   dayNames.findIndex((name) => name === day.toLowerCase()) + 1;
 
@@ -222,7 +222,7 @@ export const digestSchema = z
 
 export type ReadDigest = z.output<typeof digestSchema>;
 
-/** `timeZone`: that of the action's hours, or the config's. */
+/** Compiles a digest. `timeZone`: that of the action's hours, or else the config's. */
 export function toDigest(
   { every, at, timezone, by, max }: ReadDigest,
   timeZone: string,
@@ -239,7 +239,7 @@ export function toDigest(
 export const listOf = (value: string | readonly string[] = []): readonly string[] =>
   typeof value === 'string' ? [value] : value;
 
-/** Times at which a digest never goes, because its hours are closed then. Only if both have the same time zone. */
+/** Warns of times at which a digest never goes, because its hours are closed. Only if both have the same time zone. */
 export function checkDigestTimes({ at, timezone }: ReadDigest, hours: Hours, path: Path): Fault[] {
   const { name, fromMinute, toMinute } = hours;
   if (timezone !== undefined && timezone !== hours.timeZone) return [];
@@ -253,7 +253,7 @@ export function checkDigestTimes({ at, timezone }: ReadDigest, hours: Hours, pat
   });
 }
 
-/** Digests that collect for longer than their events are kept. */
+/** Reports digests that collect for longer than events are kept. */
 export function checkDigestRetention(source: PlanSource, { store }: Partial<Settings>): Fault[] {
   return ruleActions(source).flatMap(({ action, path }) => {
     const every = valueAt(action, ['digest', 'every']);

@@ -46,11 +46,11 @@ import { unknownKey } from './text/validate.ts';
 
 export interface LoadOptions extends Surroundings {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
-  /** Top keys under which a `${…}` without a value is no fault. It stays as it is written. */
+  /** Top keys under which a `${…}` may have no value. It then stays as it is written. */
   readonly lenientKeys?: readonly string[];
-  /** The catalog that stands in for a table, which is not read then. */
+  /** The catalog to use in place of a table, which is then not read. */
   readonly catalogInForce?: Json;
-  /** Nothing is wrong with a value that a page hid. */
+  /** Values that a page has hidden are accepted. */
   readonly mayBeHidden?: true;
 }
 
@@ -59,10 +59,7 @@ export async function loadConfig(file: string, options: LoadOptions): Promise<Ch
   return parseConfig(textOf(await readText(file), file), file, options);
 }
 
-/**
- * For commands that only show what would be sent: they need no credentials or other values from outside. A reference
- * without a value stays as it is written.
- */
+/** Loads a config to show what would be sent. References need no values: one without a value stays as it is written. */
 export async function loadToShow(
   file: string,
   options: LoadOptions,
@@ -70,14 +67,14 @@ export async function loadToShow(
   return loadConfig(file, { ...options, lenientKeys: topKeys });
 }
 
-/** For commands that plan deliveries or compare plans: they need every value of the rules, but no credentials. */
+/** Loads a config to plan deliveries or to compare plans. The rules need every value, but credentials need none. */
 export async function loadToPlan(file: string, options: LoadOptions): Promise<PlanningConfig> {
   return loadConfig(file, { ...options, lenientKeys: ['sinks', 'lookups', 'receiver', 'admin'] });
 }
 
 export type PlanningConfig = Pick<Config, 'store' | 'idempotency' | 'plan' | 'planSource' | 'mask'>;
 
-/** A text that somebody tries: nothing outside of it is read, and that its references have no values is no fault. */
+/** Parses a text that somebody tries on a page. Nothing outside it is read; references need no values. */
 export function parseToTry(
   text: string,
   file: string,
@@ -97,8 +94,8 @@ export function parseToTry(
 }
 
 /**
- * One section. Faults in other sections do not matter: stored events must stay readable while the config is broken.
- * Throws a ConfigError if the YAML or the section itself has faults.
+ * Loads one section. Faults in others do not matter: stored events must stay readable while the config is broken. Throws a
+ * ConfigError if the YAML or the section itself has faults.
  */
 export async function loadSection<Key extends keyof Settings>(
   file: string,
@@ -118,7 +115,7 @@ export async function loadSection<Key extends keyof Settings>(
   return (await loadConfig(file, options))[key];
 }
 
-/** The names of a file's sinks and rules, even if the config has faults. None if the file cannot be read. */
+/** Reads the names of a file's sinks and rules, even from a config with faults. None if the file cannot be read. */
 export async function namesIn(file: string): Promise<{ readonly sinks: string[]; readonly rules: string[] }> {
   const read = await readText(file);
   const tree = 'text' in read ? new Source(read.text).parsed.tree : null;
@@ -136,13 +133,13 @@ export function textOf(read: ReadText, file: string): string {
   throw wholeFileError(file, read.fault, true);
 }
 
-/** loadConfig without reading the file; `file` is only for messages. */
+/** Checks and compiles a config's text; `file` is only for messages. Throws a ConfigError. */
 export function parseConfig(text: string, file: string, options: LoadOptions): CheckedConfig {
   const { checked, warnings, at } = checkText(text, file, options);
   return Object.freeze({ ...toConfig(file, checked, warnings), at, scenarios: checked.scenarios });
 }
 
-/** A text's value, and what is made of it. Throws a ConfigError with everything that is wrong with it. */
+/** Checks a text. Returns its value and the parts read from it. Throws a ConfigError with all faults. */
 export function checkText(text: string, file: string, options: LoadOptions) {
   const source = new Source(text);
   const { tree, faults } = source.parsed;
@@ -157,7 +154,7 @@ export function checkText(text: string, file: string, options: LoadOptions) {
   const { mask } = checked.values;
   const broken = placed(mask);
   const place = (fault: Fault): Problem => problemOf(fault, tree, source, mask);
-  // Other faults of a line that is broken as YAML are consequences.
+  // Other faults of a line that is broken as YAML follow from that.
   const breaking = broken.filter((_one, index) => faults[index]?.standsAlone !== true);
   const brokenLines = new Set(breaking.map(({ line }) => line));
   const isConsequence = (one: Problem): boolean => one.file === undefined && brokenLines.has(one.line);
@@ -180,12 +177,12 @@ export function checkText(text: string, file: string, options: LoadOptions) {
   return { value: tree.value, checked, warnings, at };
 }
 
-/** Whether what is wrong is in another file, which may be put right without a change of the config. */
+/** Whether the fault is in another file, so that it may pass without a change of the config. */
 const mayPass = ({ values, faults }: ReturnType<typeof checkValue>): boolean =>
   values.isFileMissing ||
   faults.some(({ severity, path }) => severity === 'error' && path.join('.') === 'catalog.file');
 
-/** Sinks, hours and look-ups without use. Only for a config without errors: otherwise they may be what was meant. */
+/** Warns of sinks, hours and look-ups that nothing uses. Only for a config without errors: a misspelt name may mean one of them. */
 function checkUnused({ source, sinks, plan }: ReturnType<typeof readParts>): Fault[] {
   const unused = (section: 'sinks' | 'hours', key: 'sink' | 'hours', names: Iterable<string>): Fault[] => {
     const used = new Set(actionsOf(source).map(({ action }) => valueAt(action, [key])));
@@ -214,7 +211,7 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
   const hidden = strings(value, [], (text) => text.includes(hiddenMark));
   if (!options.mayBeHidden) faults.push(...hidden.map(({ path }) => error(path, isHidden)));
   const unresolved = new Set([...missing, ...hidden].map(({ path }) => path.join('\0')));
-  // Other faults of a value whose reference is at fault are consequences.
+  // Other faults of a value whose reference is at fault follow from that one.
   const report: Report = (fault) => void (unresolved.has(fault.path.join('\0')) || faults.push(fault));
   const parts = readParts(value, file, values, report, options);
   const { config, reading, settings, sinks, lookups, source, plan, secrets } = parts;
@@ -248,7 +245,7 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
 
 const isHidden = 'this is what the page Rules shows in place of a secret; write the value itself, or ${NAME}';
 
-/** Whether a value says which rules apply, rather than what is sent. */
+/** Whether a value decides which rules apply, rather than what is sent. */
 const decides = ([top, , key]: Path): boolean =>
   top === 'catalog' || top === 'policies' || ((top === 'rules' || top === 'lookups') && key === 'when');
 
@@ -291,7 +288,7 @@ function toConfig(
   });
 }
 
-/** The parts of a config, as far as they could be read. */
+/** Reads the parts of a config, as far as they can be read. */
 function readParts(
   value: Json,
   file: string,
@@ -327,7 +324,7 @@ function readParts(
   const plan: Plan | null = config['rules'] === undefined ? null : buildPlan(source, reading);
   const testKeys = new Set(Object.keys(plan?.test(0) ?? {}));
   const lookups = readLookupSinks(config['lookups'], testKeys, reading);
-  // At their places in the config.
+  // The paths are those in the config.
   const options = {
     sinks: Object.fromEntries(Array.from(sinks, ([name, sink]) => [name, sink.options])),
     lookups: Object.fromEntries(Array.from(lookups.values(), (one) => [one.lookup, one.options])),
@@ -342,7 +339,7 @@ const topKeys = [...Object.keys(settingSchemas), 'sinks', ...planKeys, 'scenario
 
 const needed = { sinks: 'expected a map from names to sinks', rules: 'expected a list of rules' };
 
-/** The top keys that have a value. A section whose keys are all commented out is null, and counts as not given. */
+/** Reads the top keys that have a value. A section whose keys are all commented out is null, and counts as missing. */
 function readTop(value: Json, report: Report): JsonMap {
   if (!isMap(value)) {
     const got = value === null ? 'the file is empty' : 'expected a map at the top';

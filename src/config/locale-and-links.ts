@@ -41,7 +41,7 @@ export const messageSchemas = {
   links: links.optional().describe('Addresses that messages lead to; templates see them as `links`.'),
 };
 
-/** What a plan's source says of all messages. Where that has faults, the default stands in. `words`: what templates may name. */
+/** Reads the keys that hold for all messages. A key with faults counts as missing. `words`: what templates may name. */
 export function readSetting(
   source: PlanSource,
   words: Pick<Vocabulary, 'test' | 'facts'>,
@@ -63,7 +63,7 @@ export function readSetting(
   };
 }
 
-/** What a template prints into an address cannot change where it leads. */
+/** Values are percent-encoded, so that none can change where the address leads. */
 const inAddress: Medium = { escape: (value) => encodeURIComponent(value.toWellFormed()) };
 const media = { candidate: inAddress };
 
@@ -74,14 +74,14 @@ const isAddress = (template: string): boolean =>
   /^https?:\/\/[^\s/?#{}]+([/?#]|$)/i.test(template) &&
   !/\s/.test(template.replaceAll(/\{[{%].*?[%}]\}/gs, ''));
 
-/** `given`: undefined if it has faults. */
+/** Compiles the links. `given`: the section as read; undefined if it has faults. */
 function readLinks(
   given: unknown,
   written: Json,
   words: Pick<Vocabulary, 'test' | 'facts'>,
   { report }: Reading,
 ): Setting['links'] {
-  // The names stay known, so that no template which uses them is at fault, too.
+  // The names stay known, so that templates that use them are not reported, too.
   if (!isMap(given as Json)) return () => ({ candidate: null });
   const addresses = given as JsonMap;
   if (!Object.hasOwn(addresses, 'candidate')) return null;

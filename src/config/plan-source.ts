@@ -18,13 +18,10 @@ export const planKeys = [
   'summary',
 ] as const;
 
-/**
- * The part of a config that a plan is compiled from, with unresolved references. Plain JSON, so that a store can keep
- * it.
- */
+/** The part of a config that a plan is compiled from, with unresolved references: plain JSON, which a store can keep. */
 export type PlanSource = { readonly [Key in (typeof planKeys)[number]]?: Json };
 
-/** What look-ups say about events, and how long these wait. How they are made is today's. */
+/** The keys of look-ups that belong to a plan. The others say how the look-up is made, and are today's. */
 export const lookupPlanKeys = ['when', 'fields', 'until', 'waitFor', 'keep'] as const;
 
 function plannedLookups(lookups: Json): Json {
@@ -41,14 +38,14 @@ export interface WrittenAction {
   readonly path: Path;
 }
 
-/** The entries of a list with their indexes. None if it is not a list. */
+/** The entries of a list with their indexes; none for another value. */
 export function entries(value: Json | undefined): [number, Json][] {
   return Array.isArray(value) ? [...(value as Json[]).entries()] : [];
 }
 
 /**
- * The plan's part of a config as written. `ofSink`: what each action also gets of its sink, such as its `connector`, so
- * that the plan can be compiled without the sinks, which may change later.
+ * Takes the plan's part of a config as written. `ofSink`: what actions get of their sink, such as its `connector`, so that
+ * the plan can be compiled without the sinks, which may change later.
  */
 export function toPlanSource(config: JsonMap, ofSink: (sink: string) => JsonMap): PlanSource {
   const named = (action: Json): Json => {
@@ -104,13 +101,13 @@ function actionsIn(parent: Json | undefined, path: Path): WrittenAction[] {
   return entries(parent['then']).map(([index, action]) => ({ action, path: [...path, 'then', index] }));
 }
 
-/** The sinks that an action names: one, or none where it has faults. */
+/** The name of an action's sink as a list; empty where it has faults. */
 export const sinkOf = ({ action }: WrittenAction): string[] =>
   isMap(action) && typeof action['sink'] === 'string' ? [action['sink']] : [];
 
 const indexes = new WeakMap<readonly string[], ReadonlyMap<string, number>>();
 
-/** Where a rule's action is; `names` are those of the rules. */
+/** The path of a rule's action in the config. `names`: those of the rules. */
 export function pathOf(names: readonly string[], { rule, action }: ActionRef): Path {
   if (rule === unmatchedRule) return ['unmatched', action];
   const indexOf = indexes.getOrInsertComputed(names, () => new Map(names.map((name, at) => [name, at])));
@@ -125,7 +122,7 @@ export function contentId(value: Json): string {
 function canonicalJson(value: Json): string {
   if (Array.isArray(value)) return `[${value.map((entry: Json) => canonicalJson(entry)).join(',')}]`;
   if (!isMap(value)) return JSON.stringify(value);
-  // In an object, keys that are whole numbers come first, whatever the order in which they are given.
+  // Objects put keys that are whole numbers first, whatever their order here.
   const keys = Object.keys(value).toSorted();
   const sorted = Object.fromEntries(keys.map((key) => [key, value[key]]));
   const pairs = Object.entries(sorted).flatMap(([key, inner]) =>

@@ -72,7 +72,7 @@ export function readRules(raw: Json | undefined, reading: ActionReading): Compil
     const list = {
       rule: name,
       path: [...path, 'then'],
-      // The fields for which it allows only one value.
+      // Fields for which the rule allows only one value.
       fixed: conditions.filter(([, condition]) => typeof condition !== 'object').map(([key]) => key),
       sureFacts: rule ? [...factsKnownTo(rule.when)].filter((one) => one.includes('.')) : [],
     };

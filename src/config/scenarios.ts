@@ -12,7 +12,7 @@ import type { Lookup } from '../rules/plan.ts';
 import { error, type Fault } from './text/problems.ts';
 import { type Reading, unknownKey, validate } from './text/validate.ts';
 
-/** `10:20`, `Mon 10:20` or `2026-01-05 10:20`, each with seconds or without. */
+/** Matches `10:20`, `Mon 10:20` and `2026-01-05 10:20`, each with seconds or without. */
 const timePattern =
   /^(?:(?<weekday>[Mm]on|[Tt]ue|[Ww]ed|[Tt]hu|[Ff]ri|[Ss]at|[Ss]un) |(?<date>\d{4}-\d\d-\d\d) )?(?<time>(?:[01]\d|2[0-3]):[0-5]\d(?<second>:[0-5]\d)?)$/;
 export const timeExpected = 'expected a time such as "Mon 10:00", "10:20" or "2026-01-05 10:00"';
@@ -63,11 +63,11 @@ const expected = z
   })
   .catchall(z.json());
 
-/** Each costs some milliseconds. */
+/** Playing one event takes some milliseconds. */
 const mostEvents = 1000;
 const longestDays = 366;
 
-/** `eventOf`: makes the schema of an event of its own keys. */
+/** The schema of a scenario. `eventOf`: makes an event's schema from the event's own keys. */
 const schemaWith = (eventOf: <Shape extends z.ZodRawShape>(own: Shape) => z.ZodObject<Shape>) =>
   z
     .strictObject({
@@ -92,7 +92,7 @@ const schemaWith = (eventOf: <Shape extends z.ZodRawShape>(own: Shape) => z.ZodO
       error: 'expected either "event" or "events"',
     });
 
-/** One event to decide, or several in their time, and the expected messages. `check` compares. */
+/** The schema for editors: one event to decide, or several in their time, and the expected messages. */
 export const scenarioSchema = schemaWith((own) => z.object(own).catchall(anyGiven));
 
 /** What has to be sent when one event comes, or several in their time. */
@@ -109,11 +109,11 @@ interface Common {
   /** Where it is in the file. */
   readonly path: Path;
   readonly name: string | null;
-  /** The only sinks that are compared; null: all. */
+  /** The sinks that are compared; null: all. */
   readonly sinks: readonly string[] | null;
 }
 
-/** The sink, and keys of a message. */
+/** An expected message: its sink, and any of its rendered keys. */
 export interface Expectation {
   readonly sink: string;
   readonly [key: string]: unknown;
@@ -121,7 +121,7 @@ export interface Expectation {
 
 type ScenarioSource = z.output<typeof scenarioSchema>;
 
-/** The scenarios of a config without those that have faults, which it reports. */
+/** Reads the scenarios. Reports faults, and leaves out scenarios that have some. */
 export function readScenarios(
   config: JsonMap,
   source: PlanSource,
@@ -132,7 +132,7 @@ export function readScenarios(
   if (raw !== undefined && !Array.isArray(raw))
     reading.report(error(['scenarios'], 'expected a list of scenarios'));
   for (const fault of unknownNames(config, sinks)) reading.report(fault);
-  // Where it has faults, these have been reported.
+  // Faults have been reported before.
   const quiet = { ...reading, report: () => {} };
   const lookups = readLookups(source.lookups, quiet);
   const schema = schemaWith((own) => z.strictObject({ ...givenShape(lookups), ...own }));
@@ -152,7 +152,7 @@ export function readScenarios(
   });
 }
 
-/** Without what is found out about it. */
+/** The event alone, without facts. */
 const ownOf = ({ status, testId, candidateId: id, candidateNumericalId }: OneEventScenario['event']) => ({
   status,
   testId,
@@ -160,7 +160,7 @@ const ownOf = ({ status, testId, candidateId: id, candidateNumericalId }: OneEve
   candidateNumericalId,
 });
 
-/** The events and expectations with their times, or null where these are no order of events. `timeZone`: of the times. */
+/** The events and expectations with their times; null if the events are not in order. `timeZone`: of the times. */
 function readTimes(
   { events = [], expect }: ScenarioSource,
   path: Path,
@@ -191,7 +191,7 @@ function readTimes(
   return { timeZone, events: timed, expect: inTime };
 }
 
-/** Sinks that scenarios expect and the config does not have, and keys that the sinks' actions do not have. */
+/** Reports sinks in scenarios that the config does not have, and keys that the sinks' actions do not have. */
 function* unknownNames(
   { sinks: written, scenarios }: JsonMap,
   sinks: ReadonlyMap<string, SinkConfig>,
@@ -217,10 +217,10 @@ function* unknownNames(
   }
 }
 
-/** When somebody says that something comes, in one of these forms or as ISO 8601 has it; null if it is none (ms). */
+/** Parses a time (ms) in one of the forms of a scenario or of ISO 8601; null if it is none. */
 export function timeMeant(text: string, timeZone: string, now: number): number | null {
   try {
-    // Years have four digits: what is due later is still a time then.
+    // With years of four digits, what is due later can still be represented.
     if (/^\d{4}-.*(?:Z|[+-]\d\d:\d\d)$/i.test(text)) return Temporal.Instant.from(text).epochMilliseconds;
     const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).toPlainDate();
     const written = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text} 00:00` : text.replace(/(?<=\d)T/, ' ');
@@ -231,12 +231,12 @@ export function timeMeant(text: string, timeZone: string, now: number): number |
   }
 }
 
-/** Fixed, so that every run gives the same: in this week, no clocks change. It is a Monday. */
+/** A Monday in a week without clock changes; fixed, so that every run gives the same. */
 const firstWeek = Temporal.PlainDate.from('2026-01-05');
 
 /**
- * Reads the times of a scenario one after the other: one without a day is on the day of the one before, and a weekday is
- * the first such day from the first time's day on. `begin`: the day where none is named before.
+ * Reads the times of a scenario in order. A time without a day is on the day of the one before; a weekday is the first such
+ * day from the first time's day on. `begin`: the day of a first time that names none.
  */
 function calendar(timeZone: string, begin = firstWeek) {
   let first: Temporal.PlainDate | null = null;
@@ -253,7 +253,7 @@ function calendar(timeZone: string, begin = firstWeek) {
         .toZonedDateTime(timeZone);
       return { at, written: text, forMs: second === undefined ? 60_000 : 1000 };
     },
-    /** Begins again on the day of the first time. */
+    /** Goes back to the day of the first time. */
     restart(): void {
       day = first ?? begin;
     },

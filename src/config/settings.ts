@@ -83,8 +83,8 @@ const loginProxy = z
 const port = z.int().min(0).max(65_535);
 const hostName = z.string().regex(/^[\w.:-]+$/, { error: 'expected a host name or an address to listen on' });
 /**
- * All that a URL's path can have (RFC 3986, 3.3), and letters of any script, which clients send percent-encoded. As ranges:
- * the JSON Schema has this, and not all that read one know `\p{L}`.
+ * A URL's path (RFC 3986, 3.3), with letters of any script, which clients send percent-encoded. The letters are ranges, as
+ * this pattern is in the JSON Schema, and not every reader of one knows `\p{L}`.
  */
 const path = z
   .string()
@@ -110,7 +110,7 @@ const storeUrl = z.string().superRefine((url, context) => {
     );
 });
 
-/** Each section of the settings. */
+/** The schemas of the top sections about the process itself. */
 export const settingSchemas = {
   receiver: z
     .strictObject({
@@ -247,18 +247,18 @@ export const settingSchemas = {
     .describe('What is logged, to standard output.'),
 };
 
-/** What a config says of the process itself. */
+/** The top sections about the process itself, as their schemas read them. */
 export type Settings = {
   readonly [Key in keyof typeof settingSchemas]: Readonly<z.output<(typeof settingSchemas)[Key]>>;
 };
 
-/** The passwords of the admin port, by their keys. */
+/** The keys of the admin port's passwords. */
 export const adminPasswords = ['password', 'viewer', 'metrics'] as const;
 type AdminPassword = (typeof adminPasswords)[number];
 
 const leastPassword = 12;
 
-/** The password because of which nobody is let in on the admin port, and why; null if somebody may be. */
+/** The password that is too short for an admin port which other machines can reach, and the message; null if none is. */
 export function tooShort(
   admin: Settings['admin'],
 ): { readonly key: AdminPassword; readonly message: string } | null {
@@ -271,11 +271,11 @@ export function tooShort(
   return { key, message };
 }
 
-/** Whether everybody on this machine may look: there is no way to log in. */
+/** Whether the admin port has no way to log in, so that everybody on this machine may look. */
 export const isOpen = (admin: Settings['admin']): boolean =>
   admin.proxy === null && adminPasswords.every((key) => admin[key] === null);
 
-/** The settings without the sections that have faults, which are reported. */
+/** Reads the settings. Reports faults, and leaves out sections that have some. */
 export function readSettings(config: JsonMap, reading: Reading): Partial<Settings> {
   const sections = Object.entries(settingSchemas).flatMap(([key, schema]) => {
     const section = validate({ schema, raw: config[key] ?? {}, path: [key] }, reading);

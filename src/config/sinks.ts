@@ -68,19 +68,19 @@ type ReadSink = z.output<z.ZodObject<typeof commonSinkKeys>>;
 export interface SinkConfig extends Readonly<Pick<ReadSink, 'retry' | 'onUnknown'>> {
   readonly name: string;
   readonly connector: AnyConnector;
-  /** Validated by the connector's own schema. */
+  /** The connector's own options, as its schema reads them. */
   readonly options: { readonly [key: string]: unknown };
   /** The pace of each lane; null if only the tool itself limits it. */
   readonly pace: PaceLimit | null;
   readonly concurrency: number;
   readonly timeoutMs: number;
-  /** Some options are missing, because their values are. See loadToShow. */
+  /** True if options are missing, because references have no values. See loadToShow. */
   readonly isPartial?: boolean;
 }
 
 interface SinkReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
-  /** Whether a sink with faults is kept with the options that can be read: enough to make most messages. */
+  /** Whether to keep a sink with faults, with the options that can be read: enough to make most messages. */
   readonly keepPartialSinks?: boolean;
 }
 
@@ -107,7 +107,7 @@ export function connectorOfSink(
   return typeof name === 'string' ? connectors.get(interpolateText(name, resolve)) : undefined;
 }
 
-/** What a sink says for its actions. */
+/** The options of a sink that its actions inherit. */
 export function inheritedOf(sink: SinkConfig | undefined): JsonMap {
   const { connector, options = {} } = sink ?? {};
   const said = (connector?.inherited ?? []).map((key) => [key, options[key] as Json | undefined] as const);
@@ -180,7 +180,7 @@ const timeIn = (raw: Json, keys: Path, ms: number, path: Path) => {
   return { name, ms, isGiven, path: [...path, ...keys] };
 };
 
-/** Delays between attempts that contradict each other. `raw` is the sink as written. */
+/** Reports delays between attempts that contradict each other. `raw`: the sink as written. */
 export function delayFaults({ retry }: Pick<SinkConfig, 'retry'>, raw: Json, path: Path): Fault[] {
   const minDelay = timeIn(raw, ['retry', 'minDelay'], retry.minDelayMs, path);
   const maxDelay = timeIn(raw, ['retry', 'maxDelay'], retry.maxDelayMs, path);
@@ -190,7 +190,7 @@ export function delayFaults({ retry }: Pick<SinkConfig, 'retry'>, raw: Json, pat
     : [error(minDelay.path, `${minDelay.name} is longer than ${maxDelay.name}`)];
 }
 
-/** All times of a sink that contradict each other. */
+/** Reports all times of a sink that contradict each other. */
 function contradictions(sink: SinkConfig, raw: Json, path: Path): Fault[] {
   const { retry, timeoutMs } = sink;
   const minDelay = timeIn(raw, ['retry', 'minDelay'], retry.minDelayMs, path);
@@ -206,7 +206,7 @@ function contradictions(sink: SinkConfig, raw: Json, path: Path): Fault[] {
   return faults;
 }
 
-/** Refresh tokens that are lost with a restart, if their server gives another one with each answer. */
+/** Warns of refresh tokens that a restart loses, if their server gives another one with each answer. */
 export function checkRefreshTokens(
   sinks: readonly { readonly path: Path; readonly options: SinkConfig['options'] }[],
   { store }: Partial<Settings>,

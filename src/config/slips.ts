@@ -68,7 +68,7 @@ const mediaOf = ({ action }: WrittenAction, sinks: Parameters<typeof findSlips>[
   return typeof name === 'string' ? sinks.get(name)?.connector.templates : undefined;
 };
 
-/** Texts of messages that end at a `#` that YAML takes for a comment, as in `Candidate #4711`. `hasHashWord` knows the file. */
+/** Warns of texts that YAML ends at a `#`, as in `Candidate #4711`. `hasHashWord`: whether a word with `#` follows in the file. */
 export const cutTexts = (
   source: PlanSource,
   sinks: Parameters<typeof findSlips>[2],
@@ -116,7 +116,7 @@ function withSlots(text: string): string {
   return masked.replaceAll(/\$\{[^}]{0,200}\}/g, (part) => slot.repeat(part.length));
 }
 
-/** Not with a comma for a dot: what follows it is an error, which says so. */
+/** A mail address. One with a comma for a dot is not matched: another message says so. */
 const address = /(?<![\w.+-])[\w.+-]{1,64}@([\w-]{1,63}(?:\.[\w-]{1,63}){0,9})(?![\w.-]|,[\w-])/g;
 const addressKeys = new Set(['to', 'cc', 'bcc', 'replyTo', 'from', 'owner', 'channel']);
 const providers = [
@@ -128,13 +128,13 @@ const providers = [
   'icloud.com',
   'protonmail.com',
 ];
-/** As good as these, and no slips of them. */
+/** Domains that look like a slip of a provider's and are none. */
 const alsoGood = new Set(['mail.com', 'ymail.com', 'email.com', 'localhost']);
 
 /** With more of them than people write by hand, nothing is compared. */
 const mostCompared = 200;
 
-/** Domains of addresses that look like another one that is used more, or that are no whole domain. */
+/** Warns of domains that look like a slip of one that is used more, or that are no whole domain. */
 function domainSlips(config: JsonMap): Fault[] {
   const found = strings(config, [], (text) => text.includes('@')).flatMap(({ text, path }) => {
     const key = path.findLast((part) => typeof part === 'string');
@@ -154,7 +154,7 @@ function domainSlips(config: JsonMap): Fault[] {
     const isWhole = domain.includes('.');
     const more = [...uses].filter(([other, { length }]) => other.includes('.') && length > all.length);
     const others = [...providers, ...more.map(([other]) => other)].filter(
-      // Those of one organization are alike on purpose, also in several countries.
+      // Domains of one organization are alike on purpose, also in several countries.
       (other) =>
         !isWhole ||
         (organization(other) !== organization(domain) && withoutCountry(other) !== withoutCountry(domain)),
@@ -169,7 +169,7 @@ function domainSlips(config: JsonMap): Fault[] {
   });
 }
 
-/** Credentials that are written into actions and into addresses, where no schema says that they are some. */
+/** Finds credentials that are written into actions and URLs, where no schema marks them. */
 export function literalSecrets(config: JsonMap, source: PlanSource): FoundSecret[] {
   const addresses = ['sinks', 'lookups']
     .flatMap((section) => strings(config[section] ?? null, [section]))
@@ -185,7 +185,7 @@ export function literalSecrets(config: JsonMap, source: PlanSource): FoundSecret
 
 const tag = /\{\{.*?\}\}|\{%.*?%\}|%7B(?:%7B|%25).*?(?:%7D|%25)%7D/gs;
 
-/** A credential that a template is around, or that stands in a tag in quotes, is one all the same. */
+/** Splits a credential with tags into the parts that look random, those quoted in tags included. */
 function besideTags(value: string): string[] {
   const tags = value.match(tag);
   if (!tags) return [value];
@@ -195,11 +195,11 @@ function besideTags(value: string): string[] {
   return [...value.split(tag), ...quoted].map((part) => part.trim()).filter(looksRandom);
 }
 
-/** Those in the actions of a stored config; an earlier one may have had others than the one in force. */
+/** The credentials that are written into the actions of a stored config. */
 export const writtenSecrets = (source: Json | null): string[] =>
   isMap(source ?? undefined) ? literalSecrets({}, source as PlanSource).map(({ value }) => value) : [];
 
-/** The whole text, or under the names of credentials in a body that is text: JSON, or a form. */
+/** Finds credentials in a text: the whole of it by its key, or values in a body that is JSON or a form. */
 function inText(text: string, path: Path): string[] {
   const name = String(path.findLast((key) => typeof key === 'string'));
   const isNamed = path.at(-2) === 'headers' || namesSecret(name);
@@ -213,7 +213,7 @@ function inText(text: string, path: Path): string[] {
   ).flat();
 }
 
-/** Whoever knows the address of a hook, or of a bot of Telegram, may call it. Of other addresses, only parameters tell by their names. */
+/** Finds credentials in a URL: all random parts of a hook's, else passwords and parameters that are named like one. */
 function inAddress(text: string, isPath: boolean): string[] {
   if (!/^https?:|^[/?]/i.test(text)) return [];
   const url = URL.parse(text, isPath ? 'https://sink.invalid' : undefined);
@@ -252,7 +252,7 @@ export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[
   });
 }
 
-/** As shells, Windows and templates write a variable. */
+/** A variable as shells, Windows and templates write it. */
 const otherReference = /^(?:\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|\{\{\s*[A-Z_][A-Z0-9_.]*\s*\}\})$/i;
 
 const standsIn =

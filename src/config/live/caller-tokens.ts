@@ -5,17 +5,17 @@ import type { Secret } from '../../support/secret.ts';
 /** How long a token that was taken out of the config stays valid, unless the new one is used before. */
 const formerForMs = 24 * 3_600_000;
 
-/** Among the tokens of the store, whose other ids are digests. */
+/** The id under which the store keeps them. Ids of other tokens there are hashes. */
 const keptAs = 'receiver.token';
 
-/** What a caller's token is: one of the config, one from before it was changed, or neither. */
+/** Whether a caller's token is valid, wrong, or one from before a change that is still accepted until then (ms). */
 export type TokenVerdict = 'valid' | 'wrong' | { readonly formerUntil: number };
 
 interface CallerToken {
-  /** Null for one that only an earlier process has seen. */
+  /** Null for a token that only an earlier process has seen. */
   readonly token: Secret | null;
   readonly digest: Buffer;
-  /** Infinity for those of the config. */
+  /** Until when it is accepted (ms); Infinity for tokens of the config. */
   until: number;
   used: boolean;
 }
@@ -23,8 +23,8 @@ interface CallerToken {
 const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer');
 
 /**
- * The tokens that callers may send: any of the config; and what was taken out of it, by a reload or with a restart, until one
- * of those that stand there now was used, since nobody can change the service and the connector at the same time.
+ * The tokens that callers may send: those of the config, and former ones until a new one is first used. Nobody can change
+ * the service and the connector at the same moment.
  */
 export class CallerTokens {
   #known: readonly CallerToken[];
@@ -35,12 +35,12 @@ export class CallerTokens {
     this.#known = tokens.map(asKnown);
   }
 
-  /** Those from before a reload. */
+  /** The tokens from before a reload that are still accepted. */
   get former(): readonly Secret[] {
     return this.#known.flatMap(({ token, until }) => (token !== null && until < Infinity ? [token] : []));
   }
 
-  /** With what an earlier process has kept in the store, before the config is adopted. No token is in that. */
+  /** Takes over what an earlier process has kept in the store: hashes, not tokens. Called before the config is adopted. */
   async resume(store: Pick<Store, 'keepToken' | 'token'>, failed: (error: unknown) => void): Promise<void> {
     this.#keep = (sealed) => void store.keepToken({ id: keptAs, sealed, keptAt: Date.now() }).catch(failed);
     const kept = await store.token(keptAs);
@@ -54,7 +54,7 @@ export class CallerTokens {
     this.#kept = kept ?? this.#kept;
   }
 
-  /** Those of a config that was loaded. Returns until when others stay valid at most; null if none does. */
+  /** Adopts the tokens of a new config. Returns until when former ones stay valid at most (ms); null if none does. */
   adopt(tokens: readonly Secret[], now: number): number | null {
     const before = this.#known;
     const next = tokens.map((token) => {
@@ -71,7 +71,7 @@ export class CallerTokens {
     return former.length === 0 ? null : Math.max(...former.map(({ until }) => until));
   }
 
-  /** `given`: all that a caller sent as a token. Takes as long whichever of them is right. */
+  /** Judges all that a caller sent as tokens. The time it takes does not depend on which of them is right. */
   judge(given: () => readonly string[], now: number): TokenVerdict {
     if (!this.#known.some(({ until }) => until === Infinity)) return 'valid';
     const digests = given().map(digestOf);

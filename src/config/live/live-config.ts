@@ -7,8 +7,8 @@ import { masker } from '../../support/masker.ts';
 import { findSecrets, type Mask } from '../../support/secret.ts';
 
 /**
- * Keys that wait for a restart, and the keys that wait with them: while a port stays open, so does what protects it,
- * and a retention meant for another store must delete nothing in this one.
+ * Keys that take effect at a restart, and the keys that wait with them: a port that stays open keeps its protection, and a
+ * retention meant for another store must delete nothing in this one.
  */
 const restartKeys = [
   {
@@ -25,8 +25,8 @@ const restartKeys = [
 ];
 
 /**
- * A tool may echo a secret that it was sent before a reload, so the secrets of earlier configs stay masked. Three are enough:
- * a call ends within minutes, and a file is rarely saved more often meanwhile. Each more costs time for every log line.
+ * How many earlier configs keep their secrets masked: a tool may echo a secret that it got before a reload. A call ends
+ * within minutes, and a file is rarely saved more often meanwhile. Each config costs time for every log line.
  */
 const earlierMasks = 3;
 
@@ -35,11 +35,11 @@ type FirstProblem = Pick<RefusedConfig, 'since' | 'problem' | 'others'>;
 /** The config in force, and whether the last reload failed. */
 export class LiveConfig {
   #config: Config;
-  /** Those of the config in force and of the ones before it, newest first. */
+  /** The masks of the config in force and of the ones before it, newest first. */
   #masks: readonly Mask[];
   #waiting: readonly string[] = [];
   #refused: FirstProblem | null = null;
-  /** Of the config in force: a start proves its policies only afterwards. */
+  /** Broken policies of the config in force: a start proves them only afterwards. */
   #broken: FirstProblem | null = null;
   #loadedAt = Date.now();
   readonly tokens: CallerTokens;
@@ -65,8 +65,8 @@ export class LiveConfig {
   }
 
   /**
-   * Returns until when a token for events from before stays valid at most; null if none does. `policiesAsBefore`: what is
-   * known of the policies in force is so of the next ones.
+   * Puts a config in force. Returns until when former tokens stay valid at most (ms); null if none does.
+   * `policiesAsBefore`: what is known of the policies in force holds for the next ones.
    */
   adopt(next: Config, now = Date.now(), policiesAsBefore = false): number | null {
     const kept = keptKeys(next, this.#config);
@@ -88,7 +88,7 @@ export class LiveConfig {
     this.#refused = this.#problemsOf(error, this.#refused?.since);
   }
 
-  /** The config in force breaks policies. */
+  /** Notes that the config in force breaks policies. */
   breaks(error: ConfigError): void {
     this.#broken = this.#problemsOf(error);
   }
@@ -104,16 +104,16 @@ export class LiveConfig {
     return { since, problem: mask(problem), others: Math.max(0, errors.length - 1) };
   }
 
-  /** Why the file is not in force as it is, or what is wrong with it all the same; null if nothing is. */
+  /** Why the file as it is now was refused, or which policies it breaks though in force; null if neither. */
   get refused(): RefusedConfig | null {
-    // It is refused again where it became as it was at the start.
+    // A refusal with the same problem means that the file is again as it was at the start.
     const isInForce =
       this.#broken !== null && [undefined, this.#broken.problem].includes(this.#refused?.problem);
     const found = isInForce ? this.#broken : this.#refused;
     return found && { ...found, isInForce, file: this.#config.file, loadedAt: this.#loadedAt };
   }
 
-  /** Ready also with the old config. This is public, so only the log says what is wrong with the new one. */
+  /** Ready with an old config, too. This is public, so only the log says what is wrong with the new one. */
   readiness(): ReadinessPart {
     const part = { part: 'config', ok: true };
     if (this.refused?.isInForce) return { ...part, detail: 'A policy does not hold; the log says which.' };
@@ -136,7 +136,7 @@ function keptKeys(next: Config, current: Config): string[] {
     .flatMap(({ keys, dependents }) => [...keys, ...dependents].filter(differs));
 }
 
-/** `name` is as in restartKeys. */
+/** The value of a setting. `name`: as in restartKeys. */
 const settingOf = (config: Config, name: string): unknown =>
   name.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], config);
 
@@ -147,7 +147,7 @@ function withKept(next: Config, current: Config, kept: readonly string[]): Confi
     const others = sections[section] ?? settingOf(next, section);
     sections[section] = Object.assign({}, others, { [key]: settingOf(current, name) });
   }
-  // Old values that stay in force stay masked; the new file does not have them.
+  // The new file does not have the old values that stay in force, and they stay masked.
   const maskKept = masker([...findSecrets(sections)].map(({ value }) => value));
   return Object.freeze({ ...next, ...sections, mask: (text: string) => maskKept(next.mask(text)) });
 }

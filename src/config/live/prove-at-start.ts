@@ -9,7 +9,7 @@ interface ProvingParts extends ReloadOptions {
   readonly broken: () => void;
 }
 
-/** Whether the policies of the config hold that a start has put in force: reloads wait for that. Never throws. */
+/** Proves the policies of the config that a start has put in force; reloads wait for that. Never throws. */
 export async function proveAtStart(
   live: LiveConfig,
   text: string,

@@ -10,30 +10,30 @@ import { changedOf, type FileMarks, mentionsReference, partsOf } from '../text/r
 
 /** The thread that checks a changed config: it may take long, and a fault in it stops no request. */
 
-/** What is asked of the other thread. */
+/** The question to the thread. */
 export interface ReloadQuestion {
   readonly text: string;
   readonly file: string;
   readonly env: LoadOptions['env'];
-  /** It is in force: only what `policyProblems` says of it is asked, and answered. */
+  /** The text is in force: only its policies are proven, and the answer is their problems. */
   readonly isInForce?: true;
-  /** Of the config in force, where that has this text, too. */
+  /** The plan and files of the config in force, if it has the same text. */
   readonly sameText?: { readonly planId: string; readonly files: FileMarks } | undefined;
 }
 
-/** All that it found out: what is wrong with the text, or what it says, with the files that its references name. */
+/** The answer: what is wrong with the text, or its value, with the files that its references name. */
 export type ReloadAnswer =
   | { readonly problems: readonly Problem[]; readonly report: string; readonly mayPass: boolean }
   | {
-      /** As JSON, which is taken over faster than the values themselves. */
+      /** JSON, which passes between threads faster than the value itself. */
       readonly value: string;
       readonly secretFiles: ReadonlyMap<string, string>;
       readonly warnings: readonly Problem[];
-      /** They hold or not as in force, and were not proven again. */
+      /** The policies were not proven again: what is known of those in force holds for them. */
       readonly policiesAsBefore: boolean;
     };
 
-/** How long the main thread may take to compile it: nobody is answered meanwhile. */
+/** How long compiling may block the main thread, which answers nobody meanwhile. */
 const longestCompileMs = 1000;
 
 function prove({ text, file, env }: ReloadQuestion): Problem[] {
@@ -42,10 +42,10 @@ function prove({ text, file, env }: ReloadQuestion): Problem[] {
   return policyProblems({ plan: plan!, policies, at, mask: values.mask });
 }
 
-/** Whether only values changed that no policy asks for, as those of a sink's secrets. */
+/** Whether only values changed that no policy depends on, such as a sink's secrets. */
 function asksTheSame(before: ReloadQuestion['sameText'], checked: ReturnType<typeof checkText>['checked']) {
   const { plan, source, config, values } = checked;
-  // The catalog's table is in the plan; what other files say is not.
+  // The plan has the catalog's table, but not the contents of other files.
   if (before === undefined || plan!.id !== before.planId) return false;
   const asked = strings([source, config['policies'] ?? null], [], mentionsReference);
   const parts = asked.flatMap((one) => partsOf(one.text));
@@ -87,7 +87,7 @@ function check({ text, file, env, sameText }: ReloadQuestion): ReloadAnswer {
 const tooLarge =
   'the file is so large that taking it over would hold up the service for more than a second; make it smaller, or restart';
 
-/** Without waiting for a processor. */
+/** Milliseconds of processor time that this thread has used. */
 function computedMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

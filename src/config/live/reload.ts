@@ -10,7 +10,7 @@ import { wholeFileError } from '../text/problems.ts';
 import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
 
 export interface WatchOptions<Loaded> {
-  /** The mark of the text that the config in force was read from. The file may have changed since. */
+  /** The mark (markOf) of the text of the config in force. The file may have changed since. */
   readonly inForce: string;
   /** The other files that the config in force was read with. They are watched, too. */
   readonly files?: () => FileMarks;
@@ -34,16 +34,16 @@ type Why = 'changed' | 'asked' | 'again';
 const longestRetryMs = 300_000;
 
 /**
- * Loads the config again when its file changes, or one that it names, or on SIGHUP; one at a time, changes in the meantime
- * afterwards. The folder is watched, because editors and Kubernetes replace the file. Some mounts report no changes (a single file
- * mounted into a container, network drives), so the file is also polled every few seconds.
+ * Loads the config again when its file or one that it names changes, and on SIGHUP; one load at a time. The folder is
+ * watched, because editors and Kubernetes replace the file. Some mounts report no changes (a single file mounted into a
+ * container, network drives), so the file is also polled every few seconds.
  */
 export function watchConfig<Loaded>(file: string, options: WatchOptions<Loaded>): { close(): void } {
   const { load, onLoaded, onFailed, settleMs = 200, pollMs = 5000, retryMs = 1000 } = options;
   const { files = () => new Map<string, string>() } = options;
   const closing = new AbortController();
   const closed = closing.signal;
-  /** Of the last read. */
+  /** The marks of the last read. */
   let mark = options.inForce;
   let marks = files();
   let settling: NodeJS.Timeout | undefined;
@@ -105,7 +105,7 @@ export function watchConfig<Loaded>(file: string, options: WatchOptions<Loaded>)
   };
   watchFiles();
   process.on('SIGHUP', hangUp);
-  // It may have changed before it was watched.
+  // The file may have changed before it was watched.
   changed();
   return {
     close() {
@@ -119,7 +119,7 @@ export function watchConfig<Loaded>(file: string, options: WatchOptions<Loaded>)
   };
 }
 
-/** Returns what ends it. */
+/** Watches a file and its folder. Returns a function that ends that. */
 function watchPath(file: string, changed: () => void, pollMs: number): () => void {
   let folder: FSWatcher | null = null;
   try {
@@ -136,7 +136,7 @@ function watchPath(file: string, changed: () => void, pollMs: number): () => voi
   };
 }
 
-/** Compares two reads of a file without keeping the text. */
+/** The mark of a read, by which two reads are compared without keeping the text. */
 export function markOf(read: ReadText): string {
   return 'text' in read ? hash('sha256', read.text) : read.fault;
 }
@@ -155,13 +155,15 @@ interface ReloadResult {
   readonly policiesAsBefore: boolean;
 }
 
-/** Of the other thread's memory: a service with 512 MB has to go on beside it. */
+/** The most memory of the thread: a service with 512 MB has to go on beside it. */
 const mostHeapMb = 256;
 
-/**
- * Checks a config's text in a thread of its own, which may take long, and compiles it in this one. Throws a ConfigError.
- */
-export async function reloadConfig(text: string, file: string, options: ReloadOptions): Promise<ReloadResult> {
+/** Checks a config's text in a thread, which may take long, and compiles it in this one. Throws a ConfigError. */
+export async function reloadConfig(
+  text: string,
+  file: string,
+  options: ReloadOptions,
+): Promise<ReloadResult> {
   const { env, connectors, sameText } = options;
   const question: ReloadQuestion = { text, file, env: { ...env }, sameText };
   const answer = await askThread<ReloadAnswer>(options.thread, question, { file, ...options });
@@ -172,7 +174,7 @@ export async function reloadConfig(text: string, file: string, options: ReloadOp
   return { config, policiesAsBefore };
 }
 
-/** What is wrong with the policies of the config in force: a start does not wait for that. */
+/** Proves the policies of the config in force in a thread, which a start does not wait for. Returns their problems. */
 export async function provePolicies(
   text: string,
   file: string,
@@ -183,11 +185,11 @@ export async function provePolicies(
 }
 
 interface AskOptions extends Pick<ReloadOptions, 'deadlineMs' | 'signal'> {
-  /** What is checked, for messages. */
+  /** The name of what is checked, for messages. */
   readonly file: string;
 }
 
-/** Lets a thread of its own, which ends with its answer, check a config. Throws a ConfigError where that takes too much. */
+/** Has a config checked in a thread of its own, which ends with its answer. Throws a ConfigError if that takes too long or too much memory. */
 export async function askThread<Answer>(
   thread: URL,
   question: unknown,

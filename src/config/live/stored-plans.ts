@@ -22,16 +22,16 @@ export interface PlanFault {
   readonly fault: string;
 }
 
-/** Finds the plan that decided a delivery, or why it cannot be used. A promise only where it has to be compiled. */
+/** Finds the plan that decided a delivery, or why it cannot be used. A promise only if it has to be compiled first. */
 export type FindPlan = (configId: string) => Plan | PlanFault | Promise<Plan | PlanFault>;
 
 export const cannotBeUsed = (why: string): string =>
   `The config that decided this delivery cannot be used any more: ${why}`;
 
-/** Why each rule matched or not by the config that was in force, or why that cannot be told any more. */
+/** Why each rule matched or not under the config that was in force, or why that is not known any more. */
 export type Verdicts = readonly Verdict[] | PlanFault;
 
-/** Decides again: a plan, an event and its facts give the same verdicts at any time. */
+/** Gives the verdicts on a stored event by deciding it again: the same plan, event and facts give the same verdicts. */
 export function verdictsOf(
   plan: Plan | PlanFault,
   { event, decided, lookups }: Pick<EventStory, 'event' | 'decided' | 'lookups'>,
@@ -40,7 +40,7 @@ export function verdictsOf(
   return 'fault' in plan ? plan : explain(plan, event, foundBy(lookups), event.receivedAt).rules;
 }
 
-/** What they go by: an answer may have come after the event was decided. */
+/** What the verdicts are based on, for people: an answer may have come after the event was decided. */
 export const verdictsBy = ({ lookups }: Pick<EventStory, 'lookups'>): string =>
   `by the config that was in force${lookups.length > 0 ? ' and what is known by now' : ''}`;
 
@@ -55,20 +55,18 @@ const maxPlans = 8;
 export class Plans {
   readonly #read: (configId: string) => Promise<Json | null>;
   readonly #compile: (source: Json) => Promise<Plan>;
-  /** In the order of their last use. Failures are kept too, because they take as long to find out. */
+  /** Plans by config id, in the order of their last use. Failures are kept, too: they take as long to find out. */
   #plans = new Map<string, Plan | PlanFault>();
-  /** Many deliveries ask for the same plan at once, and share one compilation. */
+  /** Compilations under way: many deliveries ask for the same plan at once. */
   #compiling = new Map<string, Promise<Plan | PlanFault>>();
 
-  /** If `compile` throws, people see its message. */
+  /** People see the message of what `compile` throws. */
   constructor(read: (configId: string) => Promise<Json | null>, compile: (source: Json) => Promise<Plan>) {
     this.#read = read;
     this.#compile = compile;
   }
 
-  /**
-   * The plan of a new config. Older plans are compiled again, because environment and secret files may have changed.
-   */
+  /** Adopts a new config's plan. Older plans are compiled again, as the environment and secret files may have changed. */
   adopt(plan: Plan): void {
     this.#plans = new Map([[plan.id, plan]]);
     this.#compiling = new Map();
@@ -85,7 +83,7 @@ export class Plans {
       return plan;
     };
     const known = plans.get(configId);
-    // The only one is the last that was used.
+    // With a single plan, the order does not change.
     if (known) return plans.size === 1 ? known : keep(known);
     // If another config is adopted meanwhile, the result goes into maps that nobody reads any more.
     return compiling.getOrInsertComputed(configId, async () => {
@@ -106,7 +104,7 @@ export class Plans {
 
 /**
  * Compiles a plan from its stored source. Actions that cannot be carried out any more (a variable is not set, or a
- * connector has dropped a key) say why. Throws where anything else cannot be used.
+ * connector has dropped a key) say why in `unusable`. Throws if anything else cannot be used.
  */
 export async function compilePlan(
   source: Json,

@@ -8,15 +8,15 @@ import type { Reads } from '../../store/store.ts';
 
 /** A config that somebody writes in a page: what `check` and `backtest` say of it, without a file or a value from outside. */
 
-/** What is asked of the other thread. */
+/** The question to the thread. */
 export interface TrialQuestion {
   readonly text: string;
-  /** For messages. */
+  /** A name for messages. */
   readonly name: string;
-  /** Of the config in force: a table that the text names is not read. */
+  /** The catalog of the config in force. A table that the text names is not read. */
   readonly catalogInForce: Json;
   readonly events: readonly TrialEvent[];
-  /** The sources of the plans that decided them, by id. */
+  /** The sources of the plans that decided the events, by id. */
   readonly plans: ReadonlyMap<string, Json>;
 }
 
@@ -25,13 +25,13 @@ interface TrialEvent extends EventWithFacts {
 }
 
 export interface Trial {
-  /** In the order of the text. */
+  /** Problems in the order of the text. */
   readonly problems: readonly Problem[];
-  /** Null if there are errors. */
+  /** The verdict of `check`; null if there are errors. */
   readonly summary: string | null;
-  /** What was not looked at, in sentences. */
+  /** What was not checked, in sentences. */
   readonly left: readonly string[];
-  /** How its deliveries would differ from those that were decided; null if it has errors, or there is no event. */
+  /** How deliveries would differ from those that were decided; null if there are errors or no events. */
   readonly backtest: BacktestReport | null;
 }
 
@@ -39,7 +39,7 @@ const name = 'This config';
 const deadlineMs = 15_000;
 const backtestedForMs = 30 * 86_400_000;
 const mostEvents = 1000;
-/** All of them are copied into the other thread. */
+/** Events are copied into the thread. */
 const mostEventBytes = 4_000_000;
 
 /** One at a time, since each takes a processor and up to 256 MB. */
@@ -50,7 +50,7 @@ export class Trials {
   readonly #closing: AbortSignal;
   #running: { readonly isCheck: boolean; readonly end: AbortController } | null = null;
 
-  /** `closing`: ends the one under way, which would keep the process from its end. */
+  /** `closing`: ends the trial under way, which would keep the process alive. */
   constructor(
     reads: Pick<Reads, 'events' | 'config'>,
     thread: URL,
@@ -63,12 +63,12 @@ export class Trials {
     this.#closing = closing;
   }
 
-  /** `shown`: what somebody began with. Null while another one is tried, and when it was ended. */
+  /** Tries a config with recent events. `shown`: the text that the person began with. Null while another trial runs, and if this one was ended. */
   async try(text: string, shown: EditableText | null, now: number): Promise<Trial | null> {
     return this.#inTurn(text, false, async () => this.#recent(text.includes(hiddenMark) ? shown : null, now));
   }
 
-  /** As `try`, without events. It ends when somebody tries a config: it is asked for again and again, while one writes. */
+  /** Checks a config without events, as while somebody types. A trial ends it. */
   async check(text: string): Promise<Trial | null> {
     return this.#inTurn(text, true, async () => ({ events: [], plans: new Map() }));
   }
@@ -95,7 +95,7 @@ export class Trials {
     }
   }
 
-  /** The newest events, as many as are shown to be enough and no more. */
+  /** The newest events within the limits, and the plans that decided them. */
   async #recent(shown: EditableText | null, now: number): Promise<Pick<TrialQuestion, 'events' | 'plans'>> {
     const stories = await this.#reads.events({ since: now - backtestedForMs, limit: mostEvents });
     const events: TrialEvent[] = [];

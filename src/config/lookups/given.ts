@@ -8,7 +8,7 @@ import { orWord } from '../../rules/when.ts';
 import { didYouMeanOneOf } from '../../support/text.ts';
 import { duration } from '../text/units.ts';
 
-/** What somebody says is found out about an event: in a scenario, or to `explain`. */
+/** Facts that a scenario, or a flag of `explain`, gives in place of look-ups. */
 
 const word = z.enum(factWords);
 
@@ -29,13 +29,13 @@ const after = duration({ max: '7d' }).optional().describe('How long after the ev
 
 const expected = 'expected a map of fields such as { score: 87 }, or unknown or absent';
 
-/** For editors, which do not know the look-ups of a config. */
+/** The schema for editors, which do not know a config's look-ups. */
 export const anyGiven = z.union([
   word,
   z.object({ after }).catchall(orWord(z.union([z.string(), z.number(), z.boolean()]))),
 ]);
 
-/** A key for each look-up. */
+/** The keys of an event for facts: one for each look-up. */
 export const givenShape = (lookups: LookupFields): z.ZodRawShape =>
   Object.fromEntries(
     Array.from(lookups, ([name, { fields }]) => {
@@ -45,9 +45,11 @@ export const givenShape = (lookups: LookupFields): z.ZodRawShape =>
     }),
   );
 
-type GivenFacts = (typeof factWords)[number] | { readonly [field: string]: string | number | boolean | undefined };
+type GivenFacts =
+  | (typeof factWords)[number]
+  | { readonly [field: string]: string | number | boolean | undefined };
 
-/** The facts that were given for look-ups, as such a shape reads them. One that comes too late is not found out. */
+/** Facts from values that givenShape has read. An answer that comes after `waitFor` counts as unknown. */
 export function factsGiven(
   given: { readonly [name: string]: unknown },
   lookups: ReadonlyMap<string, { readonly waitForMs: number }>,
@@ -61,7 +63,7 @@ export function factsGiven(
   );
 }
 
-/** How long after the event each of them comes (ms). */
+/** The delay of each look-up's answer after the event (ms). */
 export const delaysGiven = (given: { readonly [name: string]: unknown }, lookups: LookupFields) =>
   new Map(
     Array.from(lookups.keys(), (name): [string, number] => {
@@ -79,7 +81,7 @@ function factsOf(given: GivenFacts = 'unknown', waitForMs: number, at: number): 
   return { state: 'answered', at, reason: null, fields: Object.fromEntries(fields) as LookupFacts['fields'] };
 }
 
-/** A fact as `candidate.score=87` says it, read by its type; or why it cannot be. */
+/** Parses a fact such as `candidate.score=87` by its type, or says why it cannot be read. */
 function readGiven(text: string, lookups: LookupFields) {
   const [, name = text, value = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
   const fact = findField(name, lookups)?.fact;
@@ -97,7 +99,7 @@ function readGiven(text: string, lookups: LookupFields) {
     : { fault: `${checked.error.issues[0]?.message}, got "${value}"` };
 }
 
-/** The facts that such texts say of an event, or why one of them cannot be read. */
+/** Parses several of these into the facts of an event, or says why one cannot be read. */
 export function factsWritten(
   texts: readonly string[],
   lookups: ReadonlyMap<string, Lookup>,

@@ -13,11 +13,11 @@ import { duration } from '../text/units.ts';
 import { type Reading, validate } from '../text/validate.ts';
 import { lookupPlanShape, needsOther, withoutFacts } from './lookups.ts';
 
-/** How a look-up is carried out, which is today's: a sink of its own, `lookup:NAME`, that only look-ups are made by. */
+/** How a look-up is carried out by today's config: as deliveries to a sink of its own, `lookup:NAME`. */
 export interface LookupSink extends SinkConfig {
   /** The look-up's name. */
   readonly lookup: string;
-  /** What is asked for an event, as the connector takes it. Pure. */
+  /** Makes the request for an event, as the connector takes it. Pure. */
   compose(data: TemplateData): ComposeResult<Json>;
 }
 
@@ -42,11 +42,11 @@ interface LookupReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
 }
 
-/** The connector that look-ups are made by, if there is one. */
+/** The connector that makes look-ups, if there is one. */
 export const lookupConnector = (connectors: Iterable<AnyConnector>): AnyConnector | undefined =>
   [...connectors].find(({ lookup }) => lookup)?.lookup;
 
-/** Reads each, without those that have faults, by the name of its sink. `testKeys`: of the catalog. */
+/** Reads the look-ups without faults, by the names of their sinks. `testKeys`: the keys of catalog entries. */
 export function readLookupSinks(
   raw: Json | undefined,
   testKeys: ReadonlySet<string>,
@@ -65,7 +65,7 @@ export function readLookupSinks(
 
 interface ConfigNames {
   readonly testKeys: ReadonlySet<string>;
-  /** Of all look-ups. */
+  /** The names of all look-ups. */
   readonly names: readonly string[];
 }
 
@@ -91,7 +91,7 @@ function readOne(
   const { minDelayMs, maxDelayMs, giveUpAfterMs } = own.retry;
   const retry = {
     minDelayMs,
-    // So that also in a pause each event is tried for before it is decided.
+    // Short enough that even in a pause the tool is asked before the event is decided.
     maxDelayMs: Math.max(minDelayMs, Math.min(maxDelayMs, waitFor / 2)),
     giveUpAfterMs: Math.min(giveUpAfterMs, waitFor),
   };
@@ -129,7 +129,7 @@ const refused = (detail: string): { readonly rejected: Rejected } => ({
   rejected: rejected('invalid', detail, "Check the look-up's url."),
 });
 
-/** What is wrong with the templates of a look-up as written, where places are exact. */
+/** The faults in a look-up's url as written, where places are exact. */
 function urlFaults(
   raw: { readonly [key: string]: Json },
   media: AnyConnector['templates'],

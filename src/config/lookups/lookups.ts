@@ -14,7 +14,7 @@ import { namedIn, type Reading, validate } from '../text/validate.ts';
 
 /** The part of look-ups that a plan is compiled from: what they say about events, and how long these wait. */
 
-/** What means something already: in templates, in conditions, in scenarios, or to the templates' language. */
+/** Names with a meaning in templates, conditions or scenarios, or in Liquid itself. */
 const takenNames: ReadonlySet<string> = new Set(
   [
     'event events rule links now notice status at all any not',
@@ -48,14 +48,14 @@ export const lookupPlanShape = {
 
 const lookupPlan = z.strictObject(lookupPlanShape);
 
-/** Compiles them. Reports faults; not for use then. */
+/** Compiles the look-ups. The result must not be used if a fault was reported. */
 export function readLookups(raw: Json | undefined, reading: Reading): Map<string, Lookup> {
   const lookups = new Map<string, Lookup>();
   const names = isMap(raw) ? Object.keys(raw) : [];
   const expected = 'expected a map from names to look-ups';
   for (const { name, written, path } of namedIn('lookups', raw, expected, reading.report, lookupName)) {
     const read = validate({ schema: lookupPlan, raw: written, path }, withoutFacts(reading, names));
-    // The fields of one with faults stay known, so that no rule which uses them is at fault, too.
+    // The fields of a look-up with faults stay known, so that rules that use them are not reported, too.
     const { data: ownFields = {} } = factFields.safeParse(valueAt(written, ['fields']));
     const known: z.output<typeof lookupPlan> = read ?? { fields: ownFields, until: [], waitFor: 0 };
     const { when, fields, until, waitFor, keep = null } = known;
@@ -80,7 +80,7 @@ export function readLookups(raw: Json | undefined, reading: Reading): Map<string
 export const needsOther = (name: string): string =>
   `look-ups are made at the same time, so none can use the facts of another, such as "${name}"`;
 
-/** Says of conditions on facts why a look-up cannot have them. `names`: of all look-ups. */
+/** A reading that explains why a look-up's `when` cannot use facts. `names`: those of all look-ups. */
 export function withoutFacts<R extends Reading>(reading: R, names: readonly string[]): R {
   const report: Reading['report'] = (fault) => {
     const [name = '', field] = String(fault.path.at(-1)).split('.');

@@ -11,22 +11,22 @@ export const lookupsOfWhen = (when: When, lookups: LookupFields): string[] =>
     lookups,
   );
 
-/** The names of the look-ups that have these fields; a field may be none of a look-up. */
+/** The names of the look-ups that have these fields. Other fields are ignored. */
 export const lookupsOfFields = (names: readonly string[], lookups: LookupFields): string[] =>
   names.flatMap((name) => findField(name, lookups)?.fact?.lookup ?? []);
 
-/** The look-ups that templates name. A word in a text of theirs may be taken for a name, which does no harm. */
+/** The look-ups that templates name. Quoted text that looks like a name counts, too, which does no harm. */
 export function lookupsOfTemplates(fields: JsonMap, lookups: LookupFields): string[] {
   if (lookups.size === 0) return [];
   const words = new Set(strings(fields).flatMap(({ text }) => wordsIn(text)));
   return [...lookups].flatMap(([name, { fields: known }]) => {
-    // Of a test, most is the catalog's.
+    // Most of what templates say of `test` comes from the catalog.
     const names = name === 'test' ? Array.from(known.keys(), (key) => `test.${key}`) : [name];
     return names.some((one) => words.has(one)) ? [name] : [];
   });
 }
 
-/** What the tags of a text name: `candidate` of `event.candidate.name`, but not of `links.candidate`; `test.level`. */
+/** The names in the tags of a text: `candidate` in `event.candidate.name`, but not in `links.candidate`; `test.level`. */
 const wordsIn = memo(1000, (text): readonly string[] =>
   [...tagsIn(text)].flatMap(({ part }) =>
     Array.from(part.matchAll(/(?<!\blinks\.)\b(?:test\.[\w-]+|[a-z][a-z0-9_]*)\b/g), ([word]) => word),

@@ -22,10 +22,10 @@ type Connectors = ReadonlyMap<string, AnyConnector>;
 
 const namedPlace = ({ audience }: AnyConnector) => audience?.named;
 
-/** The schema of one policy. `when`: as a rule's. */
+/** The schema of one policy. `when`: the schema of its conditions. */
 export function policySchema(connectors: Connectors, when: z.ZodType<When> = whenSchema) {
   const meets = when.describe('Which events it is about, as the `when` of a rule; `{}` is all of them.');
-  // Besides its sink, what any of the connectors calls a place.
+  // The keys by which connectors name a place, such as `channel`.
   const keys = new Set([...connectors.values()].flatMap((one) => namedPlace(one)?.key ?? []));
   const places = Array.from(keys, (key) => {
     const about = key === 'to' ? 'An address that is among the recipients.' : `The ${key} that it goes to.`;
@@ -59,23 +59,23 @@ export function policySchema(connectors: Connectors, when: z.ZodType<When> = whe
 export interface ConfigPolicy extends Policy {
   readonly path: Path;
   readonly written: Json;
-  /** Which messages it is about, for people. */
+  /** The sink and place that the policy is about, for people. */
   readonly words: string;
 }
 
 interface PolicyReading extends Reading {
   readonly connectors: Connectors;
   readonly sinks: ReadonlyMap<string, SinkConfig>;
-  /** Values from outside that conditions need, and that are not there. */
+  /** The missing values of references that conditions need. */
   readonly unset: readonly Fault[];
 }
 
-/** The policies of a config without those that have faults, which it reports. */
+/** Reads the policies. Reports faults, and leaves out policies that have some. */
 export function readPolicies(config: JsonMap, source: PlanSource, reading: PolicyReading): ConfigPolicy[] {
   const { policies: raw } = config;
   if (raw === undefined) return [];
   if (!Array.isArray(raw)) reading.report(error(['policies'], 'expected a list of policies'));
-  // Where it has faults, these have been reported.
+  // Faults have been reported before.
   const lookups = readLookups(source.lookups, { ...reading, report: () => {} });
   const schema = policySchema(reading.connectors, whenSchemaWith(lookups));
   return entries(raw).flatMap(([index, written]): ConfigPolicy[] => {
@@ -112,7 +112,7 @@ const conditionOf = (when: When, lookups: LookupFields) => ({
   lookups: lookupsOfWhen(when, lookups),
 });
 
-/** What a policy is about, or what is wrong with it. */
+/** The sink and place that a policy is about, or its faults. */
 function targetOf(
   { sink: name, when: _, ...rest }: { readonly sink: string; readonly when: When },
   path: Path,

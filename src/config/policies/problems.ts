@@ -10,7 +10,7 @@ import type { ConfigPolicy } from './policies.ts';
 
 type Checked = Pick<CheckedConfig, 'plan' | 'policies' | 'at' | 'mask'>;
 
-/** What is wrong with the policies of a config, each at its place: an error for one that is broken, a warning where nobody knows. */
+/** Proves the policies of a config. Gives an error for a broken one, a warning where it could not be proven. */
 export function policyProblems({ plan, policies, at, mask }: Checked): Problem[] {
   const proofs = prove(plan, policies);
   return policies.flatMap((policy, index): Problem[] => {
@@ -25,7 +25,7 @@ export function policyProblems({ plan, policies, at, mask }: Checked): Problem[]
   });
 }
 
-/** Names an action's rule, with its line. */
+/** Makes a function that names an action's rule, with its line. */
 export const lineOf =
   ({ rules }: Plan, at: CheckedConfig['at']) =>
   (action: Action): string => {
@@ -35,7 +35,7 @@ export const lineOf =
 
 const mostNamed = 3;
 
-/** What happens instead, for people. `ruleOf`: an action's rule, with its line. */
+/** What happens instead of what a policy wants, for people. `ruleOf`: names an action's rule. */
 export function brokenBy(
   { wants, target, words }: ConfigPolicy,
   example: Example,
@@ -54,7 +54,7 @@ export function brokenBy(
   return `${where} hears ${times}of ${event}, by ${named}`;
 }
 
-/** As YAML has it on one line. */
+/** A value as YAML on one line. */
 export function flow(value: Json): string {
   const pairs = isMap(value) ? Object.entries(value).map(([key, inner]) => `${key}: ${flow(inner)}`) : [];
   if (pairs.length > 0) return `{ ${pairs.join(', ')} }`;

@@ -12,14 +12,14 @@ import type { Reading } from './validate.ts';
 interface TableReading {
   readonly folder: string;
   readonly readFile: (path: string) => string;
-  /** A table that cannot be read is no fault. */
+  /** Whether a table that cannot be read is only warned of. */
   readonly isLenient: boolean;
-  /** In place of the table, which is not read then. */
+  /** The catalog to use in place of the table, which is then not read. */
   readonly standIn: Json | undefined;
   readonly reading: Reading;
 }
 
-/** The config with the entries of its table, if its catalog names one. */
+/** The config with the entries of the table that its catalog names, if it names one. */
 export function withCatalogOf(
   config: JsonMap,
   { folder, readFile, isLenient, standIn, reading: { report, resolve } }: TableReading,
@@ -49,11 +49,11 @@ export function withCatalogOf(
   }
 }
 
-/** Texts in every config. */
+/** Columns that are text in every config. */
 const texts: ReadonlySet<string> = new Set(['name', 'owner', 'channel']);
 const idColumn = 'test';
 
-/** The entries, as they would be written in the config, and what is wrong with the table. */
+/** Reads a table into the entries as a config would have them, and its faults. */
 function readCatalogTable(text: string, file: string): { entries: JsonMap; faults: Fault[] } {
   const { header, rows, faults: unreadable } = parseTable(text);
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n?|\n/);
@@ -65,7 +65,7 @@ function readCatalogTable(text: string, file: string): { entries: JsonMap; fault
     elsewhere: { file, ...positionOf(place, lines) },
   });
   const found = unreadable.map((one) => faultAt('error', one, one.message));
-  // What else is wrong then is a consequence. What can be read is read all the same: else each use of it were a fault, too.
+  // Further faults of an unreadable table follow from that. Its readable rows are used all the same, as each use of a missing one would be a fault, too.
   const report = (...fault: Parameters<typeof faultAt>) => {
     if (unreadable.length === 0) found.push(faultAt(...fault));
   };
@@ -95,7 +95,7 @@ function readCatalogTable(text: string, file: string): { entries: JsonMap; fault
     const values = row.flatMap(({ text: cell }, index): [string, Json][] => {
       const name = names[index] ?? '';
       if (index === idAt || name === '' || cell === '') return [];
-      // What looks like a reference is none.
+      // References in a table are literal text.
       return [[name, numeric[index] ? Number(cell) : cell.replaceAll('${', () => '$${')]];
     });
     entries.set(id, Object.fromEntries(values));
@@ -103,7 +103,7 @@ function readCatalogTable(text: string, file: string): { entries: JsonMap; fault
   return { entries: Object.fromEntries(entries), faults: found };
 }
 
-/** Whether a column has numbers only; with a zero in front, one is a text such as a code. */
+/** Whether a column has only numbers. Digits after a zero are text, such as a code. */
 function isNumeric(rows: readonly (readonly TableCell[])[], index: number): boolean {
   const cells = rows.map((row) => row[index]?.text ?? '').filter((cell) => cell !== '');
   return cells.length > 0 && cells.every((cell) => /^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/.test(cell));

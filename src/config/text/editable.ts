@@ -3,18 +3,18 @@ import type { Mask } from '../../support/secret.ts';
 import { Source } from './problems.ts';
 
 /**
- * A config's text that somebody may edit without seeing its secrets: a mark stands for each. They are nowhere put back, as
- * whoever edits could then write what shows them. What they would be compared with gets the same marks instead.
+ * A config's text that somebody may edit without seeing its secrets: a mark stands for each. Secrets are never put back, as
+ * the editor could write what shows them. Instead, what the text is compared with gets the same marks.
  */
 export interface EditableText {
   readonly text: string;
-  /** What stands for a hidden value, by its key and itself. */
+  /** The marks of hidden values, by key and value. */
   readonly marked: ReadonlyMap<string, Json>;
 }
 
 export const hiddenMark = '••hidden••';
 
-/** Null where the text with marks is not the same config otherwise, as where a part of its syntax looks like a secret. */
+/** Makes a text editable. Null if the marks would change more than values, as where a part of its syntax looks like a secret. */
 export function editableText(source: Source, mask: Mask): EditableText | null {
   const written = source.text.split('\n');
   const lines = source.shown(mask).map((line, at) => withMarks(line, written[at]!, mask));
@@ -25,7 +25,7 @@ export function editableText(source: Source, mask: Mask): EditableText | null {
   return collect(tree.value, edited.parsed.tree.value, '', marked) ? { text: edited.text, marked } : null;
 }
 
-/** A line that hides its secrets by stars, with a mark for each, which says nothing of its length. Stars that were written stay, and what begins a comment. */
+/** A line with a mark for each run of stars that hides a secret. Written stars stay, and so does what begins a comment. */
 export function withMarks(line: string, written: string, mask: Mask): string {
   const marked = line.replaceAll(/\*+(?: +\*+)*/g, (stars, at: number) =>
     written.startsWith(stars, at)
@@ -36,7 +36,7 @@ export function withMarks(line: string, written: string, mask: Mask): string {
   return masked === marked ? marked : masked.replaceAll('***', hiddenMark);
 }
 
-/** Whether both have the same shape, but for what a mark stands for. */
+/** Collects the marks of two values. False if they differ in more than hidden values. */
 function collect(value: Json, shown: Json, key: string, marked: Map<string, Json>): boolean {
   if (typeof shown === 'string' && shown !== value) {
     marked.set(placed(key, value), shown);
@@ -61,7 +61,7 @@ function collect(value: Json, shown: Json, key: string, marked: Map<string, Json
 
 const placed = (key: string, value: unknown): string => JSON.stringify([key, value]);
 
-/** What was compiled from such a config, with the marks of its text. */
+/** A plan's source with the marks of an editable text in place of its hidden values. */
 export function withMarksOf({ marked }: Pick<EditableText, 'marked'>, source: Json, key = ''): Json {
   const mark = marked.get(placed(key, source));
   if (mark !== undefined) return mark;

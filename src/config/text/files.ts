@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 
 const noRegularFile = 'it is not a regular file';
 
-/** A pipe would otherwise block until somebody writes into it. */
+/** Without O_NONBLOCK, opening a pipe would block until somebody writes into it. */
 const withoutBlocking = constants.O_RDONLY | constants.O_NONBLOCK;
 
 const largestFileBytes = 16 * 1024 ** 2;
@@ -19,7 +19,7 @@ const refusals: Record<string, string> = {
 /** A file's text, or why it cannot be read. */
 export type ReadText = { readonly text: string } | { readonly fault: string };
 
-/** `onlyRegular`: refuses pipes and devices, which could block a running service or fill its memory. */
+/** Reads a config file. `onlyRegular`: refuses pipes and devices, which could block a running service or fill its memory. */
 export async function readText(file: string, { onlyRegular = false } = {}): Promise<ReadText> {
   try {
     await using handle = await open(file, onlyRegular ? withoutBlocking : 'r');
@@ -60,7 +60,7 @@ export function readSecretFile(path: string): string {
   }
 }
 
-/** Reads from contents that were read before, so that a config is compiled from the files that were checked. */
+/** A `readFile` of contents that were read before, so that a config is compiled from the files that were checked. */
 export const readFrom = (files: ReadonlyMap<string, string>) => (path: string) => {
   const content = files.get(path);
   if (content === undefined) throw new Error('it could not be read');

@@ -4,26 +4,26 @@ import { looksRandom, type Mask, namesSecret, secretsOfUrl } from '../../support
 import { closest, memo } from '../../support/text.ts';
 import type { Range } from './yaml-faults.ts';
 
-/** What of a config's text may be shown. Each line keeps its length, so that a caret fits. */
+/** Hides credentials in a config's text. Each line keeps its length, so that a caret fits. */
 
-/** A text or number of a config, as far as it was understood. */
+/** A scalar of a config's text. */
 export interface WrittenScalar {
   readonly range: Range;
   readonly value: string;
-  /** By its place, such as under `token`. */
+  /** Whether its place makes it a secret, such as under `token`. */
   readonly isSecret: boolean;
-  /** What it has in braces is part of a template. */
+  /** Whether braces in it belong to a template. */
   readonly isTemplate: boolean;
 }
 
-/** What is known of a place from the keys above it. */
+/** What the keys above a place say of it. */
 interface Context {
-  /** The keys of a `row` are names of columns, which say nothing about secrets. */
+  /** Under a `row`, whose keys are names of columns and say nothing about secrets. */
   readonly inRow: boolean;
   readonly isHeaders: boolean;
   readonly isSecret: boolean;
   readonly isAdmin: boolean;
-  /** Somewhere under a credential's key, such as `password`. */
+  /** Under a credential's key, such as `password`, at any depth. */
   readonly inSecret: boolean;
   /** Null at the top. */
   readonly isTemplate: boolean | null;
@@ -41,18 +41,18 @@ const top: Context = {
   isTemplate: null,
 };
 
-/** Elsewhere, such as in a sink's options, braces mean nothing. */
+/** The top keys with templates. Elsewhere, such as in a sink's options, braces mean nothing. */
 const haveTemplates: ReadonlySet<string> = new Set(['rules', 'unmatched', 'alerts', 'summary', 'links']);
 
 /** The place of the value under a key. Entries of a list have the place of the list. */
 function under({ inRow, isHeaders, isAdmin, inSecret, isTemplate }: Context, key: string): Context {
   const isRow = inRow || key === 'row';
-  // What stands under `auth` has names of its own.
+  // The keys under `auth` say themselves what is secret.
   const isWithin = inSecret || (isCredentialKey(key) && !/auth/i.test(key));
   return {
     inRow: isRow,
     isHeaders: key === 'headers',
-    // A name and a password in one text, where `basic` wants a map.
+    // A name and a password as one text, where `basic` wants a map.
     isSecret:
       !isRow &&
       (isHeaders ||
@@ -67,13 +67,13 @@ function under({ inRow, isHeaders, isAdmin, inSecret, isTemplate }: Context, key
   };
 }
 
-/** A slip of the keyboard for a credential's key: its line is shown with the advice. */
+/** Whether a key looks like a misspelt credential's key. Its line would be shown with the advice. */
 const isSlip = memo(
   1000,
   (key) => closest(key, ['password', 'token', 'secret', 'credentials'], key.length > 5 ? 2 : 1) !== null,
 );
 
-/** All scalars of a document in their order, also of one with faults. What an alias names is a credential where the alias stands for one. */
+/** All scalars of a document in order, even of one with faults. What an alias names is secret if the alias stands where a secret belongs. */
 export function scalarsOf(document: Document): WrittenScalar[] {
   const found = new Map<Node, WrittenScalar>();
   const anchored = new Map<string, Node[]>();
@@ -103,7 +103,7 @@ export function scalarsOf(document: Document): WrittenScalar[] {
     places.add(mark);
     if (isAlias(node)) return anchored.get(node.source)?.forEach((one) => walk(one, place));
     if (isMap(node) || isSeq(node)) return node.items.forEach((item) => walk(item, place));
-    // A text where a map of headers belongs.
+    // Or a text where a map of headers belongs.
     const isSecret = place.isSecret || place.isHeaders || found.get(node)?.isSecret === true;
     const isTemplate = place.isTemplate === true && found.get(node)?.isTemplate !== false;
     add(node, isSecret, isTemplate);
@@ -114,7 +114,7 @@ export function scalarsOf(document: Document): WrittenScalar[] {
 
 const isNode = (node: unknown): node is Node => isAlias(node) || isMap(node) || isSeq(node) || isScalar(node);
 
-/** A text in which scalars that are credentials, or hold one, are hidden. */
+/** Hides scalars that are credentials, or that hold one. */
 export function hideScalars(text: string, scalars: readonly WrittenScalar[], mask: Mask): string {
   const shown: string[] = [];
   let end = 0;
@@ -128,16 +128,16 @@ export function hideScalars(text: string, scalars: readonly WrittenScalar[], mas
   return shown.join('') + text.slice(end);
 }
 
-/** Of what stands in one piece on a line, the line's text is enough to find what is secret in it. */
+/** Whether to hide a scalar as a whole. Secrets that stand in one piece on a line are found later by the line's text. */
 function isToHide({ value, isSecret, isTemplate }: WrittenScalar, raw: string, mask: Mask): boolean {
   if (isSecret) return !plainValue.test(value);
   if (knownToken.test(value)) return true;
-  // What was meant as a map, with more below its key.
+  // Probably meant as a map, with a credential below its key.
   if (!isTemplate && raw.includes('\n') && underCredentialKey.test(value)) return true;
   const lines = value.split('\n');
   const urls = value.split(/\s+/).filter((part) => secretsOfUrl(addressIn(part)).length > 0);
   if (!urls.every((url) => raw.includes(url))) return true;
-  // An address that is read in spite of a slip, such as a blank in it or only one slash.
+  // A URL that is readable in spite of a slip, such as a blank in it or only one slash.
   const shown = address.test(value) ? hideCredentials(raw) : '';
   if (secretsOfUrl(value).some((part) => part.length >= shortestSecret && shown.includes(part))) return true;
   const masked = mask(value);
@@ -151,16 +151,16 @@ const address = /^(?:https?|s\wtps?|postgres(?:ql)?):/i;
 const knownToken =
   /-----BEGIN |\b(?:xox[abeprs]-|xapp-|gh[oprsu]_|github_pat_|glpat-|AKIA|AIza|ya29\.|sk_live_)[\w.-]{8}|\bBearer [\w.~+/-]{16}/;
 
-/** No credential, whatever it is called: a switch, or a number as in `passMark: 60`. */
+/** Never a credential, whatever its key: a switch, or a short number as in `passMark: 60`. */
 const plainValue = /^(?:true|false|null|\d{0,3})$/;
 
-/** Without the head of a block, and quotes. */
+/** Stars in place of a scalar's text. The head of a block and quotes stay. */
 function starred(raw: string, { isTemplate }: WrittenScalar): string {
   const [, head = '', value = '', tail = ''] = /^([|>][^\n]*\n|["']?)(.*?)(["']?)$/s.exec(raw)!;
   return head + (isTemplate ? stars(value) : value.replaceAll(reference, starsAside)) + tail;
 }
 
-/** A star for each character. References and templates are not secret, but what `:-` gives is. */
+/** A star for each character. References and templates stay, but not the default after `:-`. */
 const stars = (value: string): string =>
   value.replaceAll(/\$\{[^}]*\}|\{\{.{0,2000}?\}\}|\{%.{0,2000}?%\}|\S/gs, starsAside);
 
@@ -169,14 +169,14 @@ const reference = /\$\{[^}]*\}|\S/g;
 function starsAside(part: string): string {
   if (part.length === 1) return '*';
   const [, name = ''] = /^\$\{(?!file:)([^}]*?)(?::-|\}?$)/s.exec(part) ?? [];
-  // Somebody wrote the credential itself into the braces.
+  // The credential itself stands in the braces.
   if (looksRandom(name) && /\W|^(?=.*[a-z]).{16}/.test(name)) return part.replaceAll(/\S/g, '*');
   return part.replace(fallback, (given) => '*'.repeat(given.length));
 }
 
 const fallback = /(?<=^\$\{\w+:-)[^}]+/;
 
-/** Hides what looks like a credential in lines. Of a comment that may hold one, and of those right below it, nothing is shown. */
+/** Hides what looks like a credential in lines. A comment that may hold one is hidden as a whole, with those right below it. */
 export function hideInLines(lines: readonly string[]): string[] {
   let isHidden = false;
   return lines.map((line) => {
@@ -191,7 +191,7 @@ const mayHoldCredential = (comment: string): boolean =>
   credentialKey.test(comment) ||
   comment.split(/[\s"']+/).some((part) => part.length >= longWord && looksRandom(part));
 
-/** Hides credentials that are written in a line. */
+/** Hides credentials in a line. */
 const hideCredentials = (line: string): string =>
   line
     .replace(/(?<=\s)#.*/, (comment) =>
@@ -205,7 +205,7 @@ const hideCredentials = (line: string): string =>
     .replaceAll(word, hideInUrls)
     .replaceAll(word, hideRandom);
 
-/** Some services show the passwords that they make in groups of four. */
+/** A password with blanks in a URL: some services show theirs in groups of four. */
 const withBlanks = /(:\/\/[^:/\s@"']{0,200}:)(?!\d{1,5}(?:\W|$))([^@"]{1,300})(?=@)/g;
 
 /** A text for a message, without passwords in URLs. */
@@ -217,16 +217,16 @@ const credentialWords =
   '(?:token|secret|passw|credential|auth(?!ors?(?![a-z]))|bearer|cookie|(?:private|api|access|routing|integration|signing)[-_]?key)';
 const credentialKey = new RegExp(credentialWords, 'i');
 
-/** Unlike others that may be called so, such as `key`. */
+/** Whether a key is certainly a credential's, unlike one such as `key`. */
 export const isCredentialKey = (name: string): boolean => credentialKey.test(name);
 
-/** Bounded, because a line may be a whole file of JSON: nothing may scan to its end repeatedly. */
+/** A credential's key with its value. Bounded, because a line may be a whole JSON file, which must not be scanned repeatedly. */
 const underCredentialKey = new RegExp(
   String.raw`(${credentialWords}\w{0,99}[\\"']{0,2}\s*(?:[:=\uff1a](?!=)[|>&*!?%@]?\s*\\?|\s(?=["'])))("[^"]*"?|'[^']*'?|\[[^\]]*\]?|(?:\$\{[^}]*\}?|[^\s,{}[\]"'])+)`,
   'i',
 );
 
-/** A password is before an `@`; where that is missing, it stands for the port. */
+/** Hides passwords in URLs: before an `@` or, where that is missing, in place of the port. */
 function hideInUrls(text: string): string {
   const parts = text.split('@');
   if (parts.length === 1) return text.replace(/(:\/\/[^:/[\]]*:)(?!\d{1,5}(?:\W|$)|[${])(.+)$/s, hide);
@@ -234,20 +234,20 @@ function hideInUrls(text: string): string {
   const hidden = parts.map((part) =>
     part
       .replace(/(:\/\/[^:/]*:)(.+)$/s, hide)
-      // Where the slashes are missing.
+      // A URL without its slashes.
       .replace(/(?<=:)[^:]+$/, (user) => (looksRandom(user) ? starsAlone(user) : user)),
   );
   return [...hidden, last].join('@');
 }
 
-/** Whoever knows the address of a hook may call it. */
+/** Hides the random parts of URLs: whoever knows the address of a hook may call it. */
 function hideRandom(text: string): string {
   if (text.length > longestUrl) return text;
   const parts = secretsOfUrl(addressIn(text)).filter(({ length }) => length >= shortestSecret);
   return parts.reduce((shown, part) => shown.replaceAll(part, starsAlone), text);
 }
 
-/** A URL in a word, also one in brackets, and with variables or what these have otherwise; empty where there is none. */
+/** The URL in a word, in brackets, too; variables are replaced by `x` or their defaults. Empty if there is none. */
 function addressIn(part: string): string {
   if (!part.includes('://') && !part.startsWith('${')) return '';
   const read = part
@@ -258,12 +258,12 @@ function addressIn(part: string): string {
 
 const longestUrl = 2000;
 const shortestSecret = 4;
-/** As in the lines of a key. */
+/** The least length of a word that may be a line of a key. */
 const longWord = 16;
 
 const hide = (_all: string, before: string, value: string): string => before + starsAlone(value);
 
-/** Punctuation of YAML around a value stays, and in a list. */
+/** Stars in place of a value. The punctuation of YAML around it and in a list stays. */
 const starsAlone = (value: string): string =>
   value.includes('{{')
     ? value

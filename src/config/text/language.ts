@@ -13,7 +13,7 @@ import {
 } from '../../words/wording.ts';
 import { writeInstead } from './units.ts';
 
-/** What a config says of the language of its messages. */
+/** The keys of a config about the language of its messages. */
 
 const localeExpected = 'expected a language such as en, en-GB or hr';
 
@@ -36,7 +36,7 @@ export const language = z.enum(codes, {
       : languageExpected,
 });
 
-/** The language that there is of those that a text may mean, such as `German` or `de-AT`. */
+/** The available language that a text such as `German` or `de-AT` means; null if there is none. */
 function languageMeant(name: string): string | null {
   const [code = ''] = name.toLowerCase().split(/[-_]/);
   const meant = codes.includes(code as LanguageCode) ? code : codeOfLanguage(name);
@@ -45,7 +45,7 @@ function languageMeant(name: string): string | null {
 
 const letters = 'abcdefghijklmnopqrstuvwxyz';
 
-/** The code of a language by its name, in English or in itself. */
+/** The code of a language by its name in English or in that language; null if it has none. */
 function codeOfLanguage(name: string): string | null {
   const all = Array.from(letters, (first) => Array.from(letters, (second) => first + second)).flat();
   const isNamed = (inLanguage: string, code: string) =>

@@ -29,7 +29,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly file: string;
   readonly problems: readonly Problem[];
-  /** A file could not be read. It may be readable in a moment, without any other change. */
+  /** Whether the cause may pass without a change of the file, as where another file cannot be read at the moment. */
   readonly mayPass: boolean;
 
   constructor(file: string, problems: readonly Problem[], report: string, mayPass: boolean) {
@@ -40,7 +40,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Something wrong at a path of the config. problemOf finds the place in the file. */
+/** A fault at a path of the config. problemOf finds its place in the file. */
 export interface Fault {
   readonly severity: 'error' | 'warning';
   readonly path: Path;
@@ -49,7 +49,7 @@ export interface Fault {
   readonly message: string;
   /** The wrong part of the string at the path. */
   readonly inside?: { readonly index: number; readonly length: number };
-  /** Where it is if it is not in the config itself. */
+  /** Its place if that is not in the config itself. */
   readonly elsewhere?: Position;
 }
 
@@ -86,12 +86,12 @@ export function reportText(file: string, problems: readonly Problem[]): string {
   return [...problems.map((problem) => formatProblem(file, problem)), last].join('\n\n');
 }
 
-/** For a problem of the file as a whole. */
+/** An error about the file as a whole. */
 export function wholeFileError(file: string, message: string, mayPass: boolean): ConfigError {
   return configError(file, [{ severity: 'error', line: 1, column: 1, message, excerpt: '' }], { mayPass });
 }
 
-/** Sorted by place, those of a table first, as others follow from them; without duplicates: an alias repeats a mistake. */
+/** Problems sorted by place, without duplicates. Those of a table come first, as others follow from them; an alias repeats a fault. */
 export function inOrder(problems: readonly Problem[]): Problem[] {
   const keyOf = ({ file, line, column, message }: Problem) => JSON.stringify([file, line, column, message]);
   const unique = new Map(problems.map((problem) => [keyOf(problem), problem]));
@@ -105,7 +105,7 @@ export function maskProblem(problem: Problem, mask: (text: string) => string): P
   return { ...problem, message: mask(problem.message), excerpt: mask(problem.excerpt) };
 }
 
-/** A fault with its place in the file. */
+/** Gives a fault its place in the file. */
 export function problemOf(fault: Fault, tree: Tree, source: Source, mask: Mask): Problem {
   const { severity, path, at, inside, message, elsewhere } = fault;
   if (elsewhere) return { severity, message, ...elsewhere };
@@ -115,13 +115,13 @@ export function problemOf(fault: Fault, tree: Tree, source: Source, mask: Mask):
   const problem = (where: Range, said: string) => source.problem(severity, where, said, mask);
   if (start === end) {
     const after = key ? text.slice(key[1], key[1] + 2000) : '';
-    // No ":" follows a key, as within { } none has to.
+    // A key without ":", as is possible within { }.
     if (at === 'key' && key && /^["']?\s*[,}]/.test(after.slice(0, 100)))
       return problem(key, message.replace(/^(unknown key "[^]*?"); expected .*/s, `$1: ${commaHint}`));
-    // The length of a comment that is meant as the value.
+    // The length of a comment that was meant as the value.
     const hidden = path.length > 0 && at === 'value' ? hashWordLength(text, start) : 0;
     if (hidden > 0) return problem([start, start + hidden], message + hashHint);
-    // Nothing but comments follows a key, before a line that begins with anything else.
+    // Only comments follow the key.
     const isCommentedOut = /^:[ \t]*\r?\n(?:[ \t]*\r?\n)*[ \t]*#/.test(after);
     return problem(
       path.length === 0 ? [start, start + 1] : (key ?? range),
@@ -143,7 +143,7 @@ const commentHint = '; what stands under it is commented out: remove the # befor
 
 const widestLine = 160;
 
-/** Lines of a value that a message may quote. */
+/** The most lines of a value that a message may quote. */
 const mostQuoted = 50;
 
 /** A config file's text. Turns offsets into places, and shows lines without the credentials that are written there. */
@@ -170,7 +170,7 @@ export class Source {
     return { severity, line, column, message: told, excerpt: this.#excerpt(line, column, end - start, mask) };
   }
 
-  /** What these lines do not show, so that no message quotes it. */
+  /** The texts that these lines hide, so that no message quotes them. */
   #hiddenIn(first: number, last: number, mask: Mask): string[] {
     const { lineStarts } = this.lines;
     const written = this.text.slice(lineStarts[first - 1], lineStarts[last]).split('\n');
@@ -180,13 +180,13 @@ export class Source {
         Array.from(shown.matchAll(/\*+(?: \*+)*/g), ({ 0: stars, index: at }) =>
           written[index]!.slice(at, at + stars.length),
         )
-          // YAML reads a sign before it as its own, and a message may quote the rest.
+          // YAML takes a sign in front as its own, and a message may quote the rest.
           .flatMap((part) => [part, part.replaceAll(/^(?:[*&!]|\$\{)|\}$/g, '')])
           .filter((part) => !/^[* ]*$/.test(part)),
       );
   }
 
-  /** All lines, without credentials. They keep their lengths. */
+  /** All lines with credentials hidden. They keep their lengths. */
   #hidden(mask: Mask): readonly string[] {
     return this.#shown.getOrInsertComputed(mask, () => {
       const hidden = hideScalars(this.text, this.parsed.scalars(), mask);

@@ -3,7 +3,7 @@ import { strings } from '../../support/json.ts';
 import { error, type Fault, warning } from './problems.ts';
 import { mentionsReference, partsOf, type Values } from './references.ts';
 
-/** What is wrong with the references of a config, or of a part of it; a missing value under `lenientKeys` as a warning. */
+/** Faults of the references in a config or a part of it. A missing value under `lenientKeys` is only a warning. */
 export function referenceFaults(value: Json, values: Values, lenientKeys: readonly string[] = []): Fault[] {
   return strings(value, [], mentionsReference).flatMap(({ text, path }) =>
     partsOf(text).flatMap((part) => {
@@ -17,7 +17,7 @@ export function referenceFaults(value: Json, values: Values, lenientKeys: readon
   );
 }
 
-/** What a file of variables gives that was written on Windows, or for a shell, which takes the quotes away. */
+/** Oddities in values from a file of variables that was written on Windows, or for a shell, which would remove the quotes. */
 const oddities = [
   [/^\s/, 'begins with a space or a line break, which counts as a part of it'],
   [/\s$/, 'ends with a space or a line break, which counts as a part of it'],
@@ -30,7 +30,7 @@ export const oddValues = (value: Json, values: Values): Fault[] =>
       if (part.kind !== 'reference' || part.reference.from === 'file') return [];
       const resolved = values.resolve(part.reference);
       const given = 'value' in resolved ? resolved.value : '';
-      // Blanks around JSON and keys are none of their content.
+      // Around JSON and keys, blanks are not part of the content.
       const what = /^\s*(?:\{|-----BEGIN)/.test(given)
         ? undefined
         : oddities.find(([odd]) => odd.test(given))?.[1];

@@ -9,12 +9,12 @@ import { placeOf } from './hidden.ts';
 
 /** A `${…}` in a string of the config. */
 export interface Reference {
-  /** As written, braces included. */
+  /** The reference as written, braces included. */
   readonly text: string;
   readonly from: 'environment' | 'file';
   /** The variable's name or the file's path. */
   readonly name: string;
-  /** What `:-` gives for a variable that is unset or empty. */
+  /** The text after `:-`, for a variable that is unset or empty. */
   readonly fallback: string | null;
 }
 
@@ -26,10 +26,10 @@ export type TextPiece = { readonly index: number; readonly length: number } & (
 
 const formsExpected = 'expected ${NAME}, ${NAME:-default} or ${file:/path}; $${ stands for ${ itself';
 
-/** Whether a credential is given as the path of its file; a relative one is known by its ending. */
+/** Whether a credential looks like the path of a file. A relative path is known by its ending. */
 export const looksLikePath = (text: string): boolean => /^(?:\.{0,2}\/[\w./-]+|[\w./ -]+\.json)$/.test(text);
 
-/** A string's literal text and references, in order. `$${` is the literal text `${`. */
+/** Splits a string into literal text and references. `$${` is the literal text `${`. */
 export function partsOf(text: string): TextPiece[] {
   const parts: TextPiece[] = [];
   let end = 0;
@@ -73,13 +73,13 @@ export interface Surroundings {
   readonly env: { readonly [name: string]: string | undefined };
   /** Reads a file for `${file:…}`; throws as node:fs does. */
   readonly readFile?: (path: string) => string;
-  /** The environment is that of a process that runs, which gets no other one before it is restarted. */
+  /** Whether the environment is that of a running process, which keeps it until a restart. */
   readonly isRunning?: boolean;
 }
 
 export type Resolution = { readonly value: string } | { readonly missing: string };
 
-/** The values of a config's references, and its secrets. */
+/** Resolves a config's references, and learns its secrets. */
 export class Values {
   readonly #env: Surroundings['env'];
   readonly #isRunning: boolean;
@@ -96,10 +96,10 @@ export class Values {
     this.#readFile = readFile;
   }
 
-  /** Replaces secrets by `***`. Masks nothing before learnSecrets, but can be passed on earlier. */
+  /** Replaces secrets by `***`. Can be passed on before learnSecrets, until which it masks nothing. */
   readonly mask: Mask = (text) => this.#mask(text);
 
-  /** As `readFile` of the surroundings. */
+  /** Reads a file as `readFile` of the surroundings does, and keeps its mark. */
   readonly readFile = (path: string): string => {
     const { content, mark } = readMarked(path, this.#readFile);
     this.#marks.set(path, mark);
@@ -107,7 +107,7 @@ export class Values {
     return content;
   };
 
-  /** The files that were read, or could not be, each with its mark. */
+  /** The marks of the files that were read, or that could not be. */
   get files(): FileMarks {
     return this.#marks;
   }
@@ -119,18 +119,18 @@ export class Values {
     return resolved;
   }
 
-  /** The value, or the reference as it is written where there is none. */
+  /** The value of a reference, or the reference as written if it has none. */
   readonly orAsWritten: Resolve = (reference) => {
     const resolved = this.resolve(reference);
     return 'value' in resolved ? resolved.value : reference.text;
   };
 
-  /** True if a referenced file could not be read. It may be there in a moment. */
+  /** Whether a referenced file could not be read. It may be there in a moment. */
   get isFileMissing(): boolean {
     return this.#isFileMissing;
   }
 
-  /** `config`: as written. `found`: the secrets among its values once read. */
+  /** Collects the secrets that `mask` hides. `config`: as written. `found`: secrets among the values as read. */
   learnSecrets(config: Json, found: readonly { readonly value: string }[] = []): void {
     for (const { text, path } of strings(config, [], mentionsReference)) {
       // A reference under a secret's key, such as `token`, gives a secret, whatever the variable's name is.
@@ -142,7 +142,7 @@ export class Values {
     }
     const all = [...this.#secrets, ...found.map(({ value }) => value)];
     const secrets = all.filter((text) => !hasReference(text));
-    // A secret may be the path of a file, with the real secret in it.
+    // A secret may be the path of a file that has the real one.
     const inFiles = secrets.filter(looksLikePath).map((path) => this.#file(path));
     this.#mask = masker([...secrets, ...inFiles.flatMap((read) => ('value' in read ? [read.value] : []))]);
   }
@@ -162,7 +162,7 @@ export class Values {
     const set = Object.keys(this.#env).filter((other) => this.#env[other] !== '');
     const meant = value === '' ? '' : didYouMean(name, set);
     const orElse = `or write \${${name}:-} if it may be ${may}`;
-    // In a shell beside it the variable may be set, and `check` finds nothing wrong there.
+    // The variable may be set in a shell, where `check` finds nothing wrong.
     const missing = this.#isRunning
       ? `was ${state} when the connector started${meant ? `${meant} Otherwise` : ';'} set it there and restart, ${orElse}`
       : `is ${state}${meant || `; set it, as in \`export ${name}=…\`, ${orElse}`}`;
@@ -182,16 +182,16 @@ export class Values {
   }
 }
 
-/** Files by path, each with a mark: another one means that a config has to be read again. */
+/** Hashes of files by path. A changed one means that a config has to be read again. */
 export type FileMarks = ReadonlyMap<string, string>;
 
-/** The files that both have, and that changed. */
+/** The paths of the files in both maps whose marks differ. */
 export const changedOf = (before: FileMarks, after: FileMarks): string[] =>
   [...after.keys()].filter((path) => before.has(path) && before.get(path) !== after.get(path));
 
 export const markOfFile = (path: string): string => readMarked(path, readSecretFile).mark;
 
-/** Compares two reads of a file without keeping the text. */
+/** A file's text with its mark, by which two reads are compared without keeping the text. */
 function readMarked(path: string, read: (path: string) => string): { content: string | Error; mark: string } {
   try {
     const content = read(path);
@@ -224,10 +224,7 @@ export function interpolateText(text: string, resolve: Resolve): string {
     .join('');
 }
 
-/**
- * A value with the references in all its strings replaced. A key whose value has references and becomes empty is left
- * out: that is what `${NAME:-}` is for.
- */
+/** Replaces the references in all strings of a value. A key whose references make it empty is left out, as by `${NAME:-}`. */
 export function interpolate(value: Json, resolve: Resolve, text = interpolateText): Json {
   if (typeof value === 'string') return text(value, resolve);
   if (typeof value !== 'object' || value === null || !mentionsReference(value)) return value;
@@ -239,7 +236,7 @@ export function interpolate(value: Json, resolve: Resolve, text = interpolateTex
   return Object.fromEntries(entries.map(([key, , result]) => [key, result]));
 }
 
-/** Most of a large config has no references, and need not be copied. */
+/** Whether a value has a reference. Most of a large config has none, and need not be copied. */
 export function mentionsReference(value: Json): boolean {
   if (typeof value === 'string') return value.includes('${');
   return typeof value === 'object' && value !== null && Object.values(value).some(mentionsReference);
@@ -248,7 +245,7 @@ export function mentionsReference(value: Json): boolean {
 /** A brace that never starts a tag, whatever follows it. */
 const bareBrace = '{% raw %}{{% endraw %}';
 
-/** How to write a value as literal text, by what it stands in. Nothing makes it literal in a tag outside of quotes. */
+/** Ways to write a value as literal text, by what it stands in. In a tag outside of quotes there is none. */
 const literals = {
   text: (value: string) => value.replaceAll('{', bareBrace),
   raw: (value: string) => value.replaceAll('{', '{{% endraw %}{% raw %}'),
@@ -257,7 +254,7 @@ const literals = {
   tag: (value: string) => value,
 };
 
-/** What of Liquid begins in a text, each to its end. A group has its name if it goes on to the end of the text. */
+/** Matches Liquid's tags. A named group matches if the tag, raw block or quoted text is not closed. */
 const inLiquid = (() => {
   const quoted = String.raw`"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'`;
   const until = (end: string) =>
@@ -266,7 +263,7 @@ const inLiquid = (() => {
   return new RegExp(String.raw`${raw}|\{\{${until(String.raw`\}\}`)}|\{%${until(String.raw`%\}`)}`, 'gs');
 })();
 
-/** The references of a template, each with what it stands in. */
+/** The parts of a template, each with what it stands in: text, a raw block, quotes or a tag. */
 function* placedParts(template: string) {
   let before = '';
   for (const part of partsOf(template)) {
@@ -277,10 +274,7 @@ function* placedParts(template: string) {
   }
 }
 
-/**
- * A template with its references replaced by their values as literal text, which Liquid never parses: as it is outside
- * tags, and escaped inside quoted strings of tags.
- */
+/** Replaces a template's references by their values as literal text, which Liquid never parses. */
 export function interpolateTemplate(template: string, resolve: Resolve): string {
   if (!template.includes('${')) return template;
   let result = '';

@@ -15,7 +15,7 @@ export function parseDuration(text: string): number | null {
   return amount === '' ? null : Number(amount) * (msPer[unit] ?? Number.NaN);
 }
 
-/** What somebody meant who wrote `daily` or `5 minutes`; a duration stays as it is. */
+/** The duration that `daily` or `5 minutes` means; null if it means none. A duration stays as it is. */
 export function durationMeant(input: unknown): string | null {
   const text = String(input).trim().toLowerCase();
   const often = { hourly: '1h', daily: '24h', weekly: '7d' }[text];
@@ -26,7 +26,7 @@ export function durationMeant(input: unknown): string | null {
   return unit === 'w' ? `${count * 7}d` : `${count}${unit}`;
 }
 
-/** As the end of a sentence. */
+/** ` (write 24h)`, as the end of a sentence; empty if nothing else was meant. */
 export const writeInstead = (meant: string | null, input: unknown): string =>
   meant === null || meant === input ? '' : ` (write ${meant})`;
 

@@ -16,7 +16,7 @@ import { definitionOf, wording } from './wording.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** What it takes to read a part of the config. */
+/** The parameters of all functions that read a part of the config. */
 export interface Reading {
   readonly resolve: Resolve;
   readonly report: Report;
@@ -44,11 +44,11 @@ export function* namedIn(
 
 interface Section {
   readonly schema: z.ZodType;
-  /** As written, with references. */
+  /** The part as written, with references. */
   readonly raw: Json;
-  /** Where it is in the config. */
+  /** The part's path in the config. */
   readonly path: Path;
-  /** How to interpolate the strings of one of the part's keys. Default: as plain text. */
+  /** Chooses how to interpolate the strings under a key. Default: as plain text. */
   readonly textOf?: (key: string) => typeof interpolateText;
 }
 
@@ -77,8 +77,8 @@ function interpolatePart({ raw, textOf }: Section, resolve: Resolve): Json {
 }
 
 /**
- * A reference gives text. If that was refused, the text is read as YAML reads numbers and true/false, so that
- * `port: ${PORT}` works and a token of digits stays text.
+ * Reads text that a reference gives, and that was refused, as YAML reads numbers and true/false. So `port: ${PORT}` works,
+ * and a token of digits stays text.
  */
 function withTypes(raw: Json, value: Json, issues: readonly Issue[]): Json {
   let result = value;
@@ -92,7 +92,7 @@ function withTypes(raw: Json, value: Json, issues: readonly Issue[]): Json {
   return result;
 }
 
-/** The issues inside an issue of a union or of a key: of the union's alternative that was meant, and of the key. */
+/** The issues inside an issue of a union or of a key. For a union: those of the alternative that was probably meant. */
 function innermost(issue: Issue): Issue[] {
   if (issue.code === 'invalid_key')
     return issue.issues.map((inner) => Object.assign({}, inner, { path: issue.path, onKey: true }));
@@ -110,7 +110,7 @@ const isOfAnotherType = ({ code, path }: Issue): boolean =>
 
 const join = (path: readonly PropertyKey[]): string => path.map(String).join('\0');
 
-/** A misspelt key is reported once: not again as a missing key, or as a failed check of the whole map. */
+/** Makes faults of issues. A misspelt key is reported once: not also as a missing key or a failed check of the map. */
 function faultsOf(issues: readonly Issue[], part: Section): Fault[] {
   const maps = new Set<string>();
   const meant = new Set<string>();
@@ -156,7 +156,7 @@ export function unknownKey(key: string, known: readonly string[], path: Path): s
   return `unknown key "${key}"${meant}`;
 }
 
-/** What the config has instead. The value of a reference is not shown. */
+/** What the config has instead, as the end of a sentence. The value of a reference is not shown. */
 function instead({ code, message }: Issue, written: Json | undefined): string {
   if (!message.startsWith('expected ')) return '';
   if (typeof written === 'string' && hasReference(written)) return `, which ${written} does not give`;
@@ -187,15 +187,15 @@ function show(value: Json | undefined): string {
   return text.length > 60 ? `${text.slice(0, 57)}…"` : text;
 }
 
-/** For `status:Completed`, which YAML takes for one word. */
+/** The advice for `status:Completed`, which YAML takes for one word; null for other texts. */
 const spaceMissing = (text: string): string | null =>
   /^[a-z][\w.-]*:[^\s/]/i.test(text) ? 'a space is missing after its ":"' : null;
 
-/** Any key such as `test.team` or `candidate.score`. */
+/** Stands for any key such as `test.team` or `candidate.score`. */
 const dotted = '*.*';
 const ofDigest = ['every', 'at', 'by', 'max'];
 
-/** Where unknown keys belong, as the end of a sentence. */
+/** Keys at places where they do not belong, and where they do, as the end of a sentence. */
 const misplacedKeys = [
   {
     in: /^rules\/\d+\/when(\/|$)/,
@@ -231,8 +231,8 @@ const misplacedKeys = [
 ];
 
 /**
- * The schema of a sink or action whose connector is unknown. Only the common keys can be checked, and whether another
- * key is a misspelling of the one that names the connector.
+ * The schema of a sink or action whose connector is unknown: it checks the common keys, and whether another key is a
+ * misspelling of `naming`, the one that leads to the connector.
  */
 export function withoutOwnKeys(common: z.ZodRawShape, naming: string, written: Json): z.ZodType {
   const keys = isMap(written) ? Object.keys(written) : [];
@@ -247,7 +247,7 @@ export function withoutOwnKeys(common: z.ZodRawShape, naming: string, written: J
   return z.strictObject({ ...common, ...Object.fromEntries(others.map((key) => [key, z.unknown()])) });
 }
 
-/** True if the schema has a credential at this path. Its value must not be shown. */
+/** Whether the schema has a credential at this path. Its value must not be shown. */
 function isSecretAt(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[]): boolean {
   const def = definitionOf(schema);
   if (!schema || !def) return false;

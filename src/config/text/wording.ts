@@ -3,7 +3,7 @@ import { orList } from '../../support/text.ts';
 
 type RawIssue = z.core.$ZodRawIssue;
 
-/** Zod's issues in our words. What was there instead is added to messages that start with "expected". */
+/** Words Zod's issues. To messages that start with "expected", validate.ts adds what was there instead. */
 export function wording(issue: RawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -89,7 +89,7 @@ function limit(
   return `expected ${closed} ${isOne ? `one ${unit}` : `${bound} ${many}`}`;
 }
 
-/** The parts of a schema that are read here. Zod's own types do not say which kinds have which. */
+/** The parts of a schema's definition that are used here. Zod's types do not say which kinds have which. */
 interface Definition {
   readonly type: string;
   readonly format?: string;

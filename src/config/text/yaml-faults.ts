@@ -6,11 +6,11 @@ export type Range = readonly [start: number, end: number];
 export interface TextFault {
   readonly range: Range;
   readonly message: string;
-  /** It has no consequences for what else is on its line. */
+  /** Whether other faults on its line do not follow from it. */
   readonly standsAlone?: boolean;
 }
 
-/** The library's faults in our words, one a line: further ones are consequences. */
+/** Words the library's faults. One a line: further ones follow from it. */
 export function textFaults(errors: readonly YAMLParseError[], text: string, lines: LineCounter): TextFault[] {
   const isTab = ({ code }: YAMLParseError) => code === 'TAB_AS_INDENT';
   const odd = oddIndentation(errors, text);
@@ -22,7 +22,7 @@ export function textFaults(errors: readonly YAMLParseError[], text: string, line
 /** Characters that look like a space, or like nothing. YAML takes them for text. */
 export const oddCharacter = /[\u00A0\u2007\u202F\u200B\uFEFF]/u;
 
-/** The number of a character as Unicode writes it. */
+/** A character's code point as Unicode writes it, such as 00A0. */
 export const hex = (character: string): string =>
   character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
 
@@ -31,21 +31,21 @@ export function oddName(character: string): string {
   return `${code === '200B' || code === 'FEFF' ? 'an invisible character' : 'a non-breaking space'} (U+${code})`;
 }
 
-/** For a key that begins with such a character, which was meant as its indentation. */
+/** The fault of a key that begins with such a character, meant as indentation; null for other keys. */
 export const oddBefore = (name: string): string | null =>
   name.search(oddCharacter) === 0 ? `${oddName(name)} stands before this; type plain spaces` : null;
 
-/** Where the first fault is on a line that is indented so, or below one. */
+/** The fault of an indentation with such characters, if the first error is on its line or the one below. */
 function oddIndentation(errors: readonly YAMLParseError[], text: string): TextFault | null {
   const at = Math.min(...errors.map(({ pos }) => pos[0]));
   const end = text.indexOf('\n', at);
   const upTo = text.slice(0, end < 0 ? undefined : end);
-  // In the last two lines.
+  // The last two lines.
   const found = /^[ \t]*([\u00A0\u2007\u202F\u200B\uFEFF]+)[^\n]*(?:\n[^\n]*)?(?![^])/dmu.exec(upTo);
   return found && { range: found.indices![1]!, message: oddBefore(found[1]!)! };
 }
 
-/** One line that is indented wrongly moves those below it. */
+/** Leaves out errors that follow from another one: a line with a wrong indentation moves those below it. */
 function withoutMoved(errors: readonly YAMLParseError[], text: string): YAMLParseError[] {
   const isDeeper = ({ code, pos }: YAMLParseError) =>
     code === 'MULTILINE_IMPLICIT_KEY' && isValue(text, pos[0]) && text.slice(...pos).includes('\n');
@@ -57,11 +57,11 @@ function withoutMoved(errors: readonly YAMLParseError[], text: string): YAMLPars
     .filter(({ code, pos }) => code !== 'BLOCK_AS_IMPLICIT_KEY' || !deeper.has(pos[0]));
 }
 
-/** Whether what stands there follows a key on its line. */
+/** Whether a key stands before this place on its line. */
 const isValue = (text: string, at: number): boolean => /:[ \t]+$/.test(lineBefore(text, at));
 const lineBefore = (text: string, at: number): string => text.slice(text.lastIndexOf('\n', at - 1) + 1, at);
 
-/** A fence of Markdown comes along when a whole block is copied. No value of a config begins there. */
+/** Faults for fences of Markdown, which come along when a block is copied. No value of a config begins so. */
 export const fences = (text: string): TextFault[] =>
   Array.from(text.matchAll(/^(?:```|~~~).*$/gm), ({ 0: fence, index }) => ({
     range: [index, index + fence.length],
@@ -80,7 +80,7 @@ function firstOfEachLine(errors: readonly YAMLParseError[], lines: LineCounter):
 
 function toFault({ code, pos, message }: YAMLParseError, text: string): TextFault {
   const worded = wordings[code]?.(text.slice(pos[0], pos[0] + 2));
-  // What the text has there may be a credential.
+  // The text that the library quotes may be a credential.
   const other = ambiguous.find(([known]) => known.test(message))?.[1] ?? message.replace(/(?<=\w): .*/s, '');
   const hint = /^Flow .* end with a/.test(message) && hasHashWordBefore(text, pos[0]) ? hashHint : '';
   if (code === 'MISSING_CHAR' && message.startsWith('Missing closing'))
@@ -101,7 +101,7 @@ const deeperBelow =
 const endingQuote =
   "this ' ends the text; within '…' it is written twice, as in 'Don''t', or the text stands in double quotes";
 
-/** Whether a line stands beside the "- " of the entry above it. */
+/** Whether a line is indented as the "- " of the entry above it. */
 function isDashMissing(text: string, at: number): boolean {
   const line = /^( *)[^ \n]/.exec(text.slice(text.lastIndexOf('\n', at - 1) + 1));
   const indent = line?.[1]?.length ?? 0;
@@ -111,7 +111,7 @@ function isDashMissing(text: string, at: number): boolean {
   return outer !== undefined && outer.search(/\S/) === indent && /^ *- /.test(outer);
 }
 
-/** The quote that opens a text without an end. The library says where it gave up. */
+/** The quote that opens a text without an end. The library only says where it gave up. */
 function openingQuote(text: string, end: number): Range | null {
   let at = 0;
   for (const lexeme of new Lexer().lex(text)) {
@@ -125,7 +125,7 @@ function openingQuote(text: string, end: number): Range | null {
 /** Lexemes that stand for nothing in the text. */
 const marks: ReadonlySet<string> = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 
-/** The library's messages need knowledge of YAML's grammar. `at` is the text from the fault on. */
+/** Our words by the library's codes; its messages need knowledge of YAML's grammar. `at`: the text from the fault on. */
 const wordings: { readonly [code in ErrorCode]?: (at: string) => string } = {
   TAB_AS_INDENT: () => 'a tab is used as indentation; YAML needs spaces',
   BAD_SCALAR_START: ([first]) => `text that begins with ${first} has to be in quotes`,
@@ -135,7 +135,7 @@ const wordings: { readonly [code in ErrorCode]?: (at: string) => string } = {
   BLOCK_IN_FLOW: () => 'inside of { } or [ ] this needs brackets of its own; or is a "}" or "]" missing?',
 };
 
-/** For codes that stand for several faults, which only the library's messages tell apart. */
+/** Our words for codes that stand for several faults, by the library's messages. */
 const ambiguous: readonly (readonly [RegExp, string])[] = [
   [/^Nested mappings are not allowed/, 'a second ": " on one line; put text that holds ": " in quotes'],
   [/^A block sequence may not be used/, 'this list stands where a key is expected'],
@@ -169,7 +169,7 @@ function braceHint(text: string, offset: number): string | null {
   return /(:|-|,|\[)\s+\{\{/.test(line) ? templateHint : null;
 }
 
-/** For a comment that seems to be meant as a value. It is not quoted, because it may be a credential. */
+/** The advice for a comment that seems to be meant as a value. It is not quoted, as it may be a credential. */
 export const hashHint =
   "; what follows # is a comment in YAML: text with # in it has to be in quotes, as in '#hiring'";
 
@@ -177,7 +177,7 @@ export const hashHint =
 export const hashWordLength = (text: string, at: number): number =>
   /^#[^\s#,\]}]+/.exec(text.slice(at, at + 80))?.[0].length ?? 0;
 
-/** Whether the last line before `end` has such a word in the place of a value. */
+/** Whether such a word stands in the place of a value on the last line before `end`. */
 function hasHashWordBefore(text: string, end: number): boolean {
   const line = text.slice(0, end).trimEnd().split('\n').at(-1) ?? '';
   return /[:,[]\s+#[^\s#]/.test(line);

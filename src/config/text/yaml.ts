@@ -32,7 +32,7 @@ import {
 /** Where a value is in the text. */
 export interface NodePlace {
   readonly range: Range;
-  /** Where its key is; null for the top and for a list's entries. */
+  /** The place of its key; null for the top and for entries of a list. */
   readonly key: Range | null;
   readonly scalar: ScalarPlace | null;
 }
@@ -47,9 +47,9 @@ export interface YamlResult {
   /** Null where the text is too broken for its values to mean anything. */
   readonly tree: Tree | null;
   readonly faults: readonly TextFault[];
-  /** False if its lines must not be shown: what is a credential in them cannot be told. */
+  /** Whether its lines may be shown. In a text that cannot be parsed, credentials cannot be found. */
   readonly isParsed: boolean;
-  /** In their order; none unless the text could be parsed as a whole. */
+  /** The scalars in order; none unless the whole text could be parsed. */
   readonly scalars: () => readonly WrittenScalar[];
 }
 
@@ -84,7 +84,7 @@ export function parseYaml({ text, lines }: YamlText): YamlResult {
   return { tree, faults: [...faults, ...tree.faults], isParsed: errors.length === 0, scalars };
 }
 
-/** Text that is nested too deeply exhausts the parser's stack. Usually the parser reports that itself. */
+/** Parses text. Deep nesting exhausts the parser's stack, which it usually reports itself. */
 function documentOf(text: string): Document.Parsed | TextFault {
   const message = 'nested too deeply to be read';
   try {
@@ -108,7 +108,7 @@ const deepest = 100;
 /** Limits how much aliases can multiply a file. Ten thousand rules have about 200,000 nodes. */
 const mostNodes = 500_000;
 
-/** A config's values, and where each stands. Resolves aliases and reports duplicate keys. */
+/** A config's values and their places. Resolves aliases, and reports duplicate keys. */
 export class Tree {
   readonly value: Json;
   readonly faults: TextFault[] = [];
@@ -132,7 +132,7 @@ export class Tree {
     this.value = this.#read(document.contents, [0, 0], 0);
   }
 
-  /** Where the value at a path is, or the deepest existing one on the way to it. */
+  /** The place of the value at a path, or of the deepest existing one on the way to it. */
   placeOf(path: Path): NodePlace {
     let node = this.#target(this.#root);
     let place: NodePlace = { range: rangeOf(node, [0, 0]), key: null, scalar: null };
@@ -234,7 +234,7 @@ export class Tree {
     const odd = name === null ? null : oddBefore(name);
     const fault = isMap(scalar) ? templateHint : (odd ?? keyFault(name));
     if (fault !== null) this.#fault(range, fault);
-    // What it belongs to is not what was meant.
+    // With wrong indentation, the key may belong to another map.
     if (odd !== null) this.isWhole = false;
     return fault === null ? name : null;
   }
@@ -268,8 +268,8 @@ const harmless = new Set<ErrorCode>([
 ]);
 
 /**
- * Where in the text the character at `index` of a scalar's value is. The word there is looked for as it is written, or
- * the one before it; where neither is written as it is read, the place is that of the scalar.
+ * The offset in the text of the character at `index` of a scalar's value. Found by the word there, or the one before it;
+ * where neither is written as it is read, the offset of the scalar.
  */
 export function scalarOffset(
   text: string,
