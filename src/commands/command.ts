@@ -15,13 +15,13 @@ export interface Command<Options extends OptionsByName = OptionsByName, Given = 
   /** In the order of the help. */
   readonly options?: Options;
   readonly argument?: TypedArgument<Given>;
-  /** Resolves to the exit code. `given`: what stands as its argument. */
+  /** Runs the command; resolves to the exit code. `given`: its argument. */
   readonly run: (options: ValuesOf<Options>, io: Io, given: Given) => Promise<number>;
 }
 
 type OptionsByName = Readonly<Record<string, TypedOption<unknown>>>;
 
-/** What a command gets of its options. Every command has --config. */
+/** The values of a command's options. Every command has --config. */
 export type ValuesOf<Options extends OptionsByName> = ConfigOption & {
   readonly [Name in keyof Options]: Options[Name]['value'];
 };
@@ -30,7 +30,7 @@ export interface ConfigOption {
   readonly config: string;
 }
 
-/** Only gives types: an option stands under the name that commander makes of its flag. */
+/** Defines a command; only gives types. An option must have the name that commander makes of its flag. */
 export const command = <Options extends OptionsByName = {}, Given = undefined>(
   definition: Command<Options, Given>,
 ): Command<Options, Given> => definition;
@@ -51,7 +51,7 @@ export const flag = (flags: string, description: string) =>
 export const textOption = (flags: string, description: string) =>
   new TypedOption<string | undefined>(flags, description);
 
-/** Readers throw what makes a usage error, with the option's name before it. */
+/** Reads an option's text. Throws an InvalidArgumentError, to which commander adds the option's name. */
 type Reader<Value> = (text: string, before: Value | undefined) => Value;
 
 export const readOption = <Value>(flags: string, description: string, reader: Reader<Value>) =>
@@ -69,10 +69,10 @@ export const required = <Value>(option: TypedOption<Value | undefined>) =>
 export const withDefault = <Value>(option: TypedOption<Value | undefined>, value: Value) =>
   option.default(value) as TypedOption<Value>;
 
-/** Lets the config stand after the command as well, where nothing else does: it is what people try first. */
+/** The config as an argument, where a command has no other: it is what people try first. */
 export const configFile = new TypedArgument<string | undefined>('[file]', 'the YAML file, as with --config');
 
-/** For what may be needed just when the file is broken. */
+/** The option of commands that must work while the config is broken. */
 export const storeOptions = {
   store: textOption(
     '--store <url>',
@@ -83,7 +83,7 @@ export type StoreOption = ConfigOption & { readonly store?: string | undefined }
 
 const longestNote = 500;
 
-/** Where refused events came from, as `status` names it. */
+/** The option for the source of refused events, as `status` names it. */
 export const sourceOption = (description: string) =>
   readOption('--from <address>', description, (words) => (isIP(words) ? networkOf(words) : words));
 
@@ -93,7 +93,7 @@ export const note = (description: string) =>
     return words;
   });
 
-/** Of what people do to deliveries. */
+/** Options of commands by which people act on deliveries. */
 export const byHandOptions = {
   dryRun: flag('--dry-run', 'only show what would be done'),
   wait: flag('--wait', 'wait until all have ended, and say how'),
@@ -121,17 +121,17 @@ export function positive(words: string): number {
   return value;
 }
 
-/** Milliseconds. */
+/** Reads a duration such as `7d` (ms). */
 export function readDuration(words: string): number {
   const durationMs = parseDuration(words);
   if (durationMs === null) throw expected('a duration such as 30m, 24h or 7d');
   return durationMs;
 }
 
-/** The time (ms) that lies a duration such as `7d` ago. */
+/** Reads a duration such as `7d` as the time (ms) that long ago. */
 export const ago = (words: string): number => Date.now() - readDuration(words);
 
-/** A candidate id as the receiver would keep it, so that a GUID is found in whichever spelling it is asked for. */
+/** Reads a candidate id as the receiver keeps it, so that a GUID is found in any of its spellings. */
 export function readCandidateId(words: string): string {
   const parsed = parseCandidateEvent({ candidateId: words, testId: 0, status: statuses[0] });
   if ('event' in parsed) return parsed.event.candidateId;

@@ -20,7 +20,7 @@ import type { Change, DeliveryStory, Store } from '../store/store.ts';
 import { mapLeaves } from '../support/json.ts';
 import { printable } from '../support/text.ts';
 
-/** Where a command reads its surroundings from and writes to; the process in life, a buffer in tests. */
+/** A command's input and output: the process, or a buffer in tests. */
 export interface Io {
   out(text: string): void;
   /**
@@ -29,16 +29,16 @@ export interface Io {
    */
   drained(): Promise<boolean>;
   err(text: string): void;
-  /** Asks a person, where there is one at a terminal. */
+  /** Asks the person at the terminal; missing if there is none. */
   ask?(question: string): Promise<string>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** By whose clock times are printed; UTC if not given. */
+  /** The time zone of printed times; UTC by default. */
   readonly timeZone?: string;
   /** True on a terminal. */
   readonly color: boolean;
 }
 
-/** Prints lines to a stream, until that fails. */
+/** Prints lines to a stream until that fails. */
 export function printer(stream: Writable): Pick<Io, 'out' | 'drained'> & { fault(): Promise<Error | null> } {
   let fault: Error | null = null;
   let printed = false;
@@ -49,13 +49,13 @@ export function printer(stream: Writable): Pick<Io, 'out' | 'drained'> & { fault
       if (fault === null) stream.write(`${text}\n`);
     },
     async drained() {
-      // Rejects where the stream fails meanwhile; the fault is known then.
+      // Rejects if the stream fails meanwhile; `fault` has the error then.
       if (fault === null && stream.writableNeedDrain) await once(stream, 'drain').catch(() => undefined);
       return fault === null;
     },
-    /** Why not all was printed. */
+    /** The error because of which not all was printed; null if there was none. */
     async fault() {
-      // A stream tells of its last write only after what runs now.
+      // A stream reports the fault of its last write in a later turn.
       await nextTurn();
       return printed ? fault : null;
     },
@@ -64,7 +64,7 @@ export function printer(stream: Writable): Pick<Io, 'out' | 'drained'> & { fault
 
 const tellEveryMs = 5000;
 
-/** Says whether it is time to tell how far something is that takes long; `isEnd` always is. */
+/** Makes a function that says whether to report progress again. At the end (`isEnd`), it always is. */
 export function nowAndThen(): (isEnd?: boolean) => boolean {
   let toldAt = performance.now();
   return (isEnd = false) => {
@@ -77,7 +77,7 @@ export function nowAndThen(): (isEnd?: boolean) => boolean {
 /** Exit codes as the contract has them. */
 export const exit = { ok: 0, problems: 1, usage: 2, differs: 3, needsPerson: 4 } as const;
 
-/** A request that cannot be carried out as put: printed without a stack, with `code` as the exit code. */
+/** An error that is printed without a stack. `code`: the exit code. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly code: number;
@@ -114,7 +114,7 @@ const stateStyles: Record<DeliveryState, Style> = {
   discarded: 'gray',
 };
 
-/** Colours text on a terminal, and leaves it alone elsewhere. */
+/** Colours text on a terminal. */
 export function paint(io: Pick<Io, 'color'>, style: Style, text: string): string {
   return io.color ? styleText(style, text, { validateStream: false }) : text;
 }
@@ -140,7 +140,7 @@ export function dueText({ hours, digest }: Action, dueAt: number, now: number): 
   return [`due ${clocks(dueAt, (opening ?? digest?.windows)?.timeZone ?? 'UTC')}`, ...reasons].join(', ');
 }
 
-/** The time by UTC, and by the clock that decided it; its weekday too where that is another. */
+/** A time in UTC and, in brackets, by the clock that decided it, with the weekday if that differs. */
 function clocks(time: number, timeZone: string): string {
   const utc = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO('UTC');
   const there = utc.withTimeZone(timeZone);
@@ -165,7 +165,7 @@ export function pausedText(pause: Pause, io: Io): string {
   return `by ${printable(pause.who)} ${since}${until}${pause.note === null ? '' : `: ${printable(pause.note)}`}`;
 }
 
-/** The reasons in a list. Hundreds of deliveries may have the same: it is said once, and then how often. */
+/** Prints the reasons in a list. One that hundreds of deliveries share is printed once, and at the end how often. */
 export class Reasons {
   readonly #known = new Map<string, { readonly first: string; count: number }>();
 
@@ -184,7 +184,7 @@ export class Reasons {
   }
 }
 
-/** By the number, as messages have it, where there is one. */
+/** Names a candidate, by the number that messages show, if there is one, and the id. */
 export const candidateText = ({ candidateId, candidateNumericalId: number }: CandidateEvent): string =>
   `candidate ${number === null ? '' : `${number}  `}${printable(candidateId)}`;
 
@@ -246,10 +246,10 @@ export function attemptText({ number, startedAt, outcome }: Attempt, io: Io): st
   return `${head}: ${printable(JSON.stringify(outcome.receipt))}${note}`;
 }
 
-/** Longer texts, such as a mail's HTML, would hide the rest. */
+/** Longer texts, such as a mail's HTML, are cut. */
 const longestShown = 1000;
 
-/** A message as YAML, which reads best, and is what the config is written in. */
+/** The lines of a message as YAML, as in the config. */
 export function messageLines(message: Json): string[] {
   const shown = mapLeaves(message, (leaf) =>
     typeof leaf === 'string' && leaf.length > longestShown
@@ -276,7 +276,7 @@ export function changeLine({ at, who, from, action, note, sink, deliveries }: Ch
 
 /** A notice in a list, on one line. */
 export function noticeHead({ raisedAt, cause, recovered, alert, sink }: RaisedNotice, io: Io): string {
-  // The cause of one that tells of an end has the id of the notice before.
+  // The cause of a notice of an end has the id of the notice before.
   const what = recovered ? ['over:', alert, ...(sink === null ? [] : [sink])].join(' ') : cause;
   return `${when(raisedAt, io)}  ${paint(io, 'bold', printable(what))}`;
 }

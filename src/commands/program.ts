@@ -7,7 +7,7 @@ import { program as thisProgram } from '../support/invocation.ts';
 import { type Command, configFile } from './command.ts';
 import { CommandError, exit, type Io } from './output.ts';
 
-/** Every command, in the order of the help. Loaded when it is called, so that each starts with only what it needs. */
+/** All commands in the order of the help. Each is loaded when it is called, with only what it needs. */
 const commands: Readonly<Record<string, () => Promise<Command<any, any>>>> = {
   init: async () => (await import('./config/init.ts')).init,
   serve: async () => (await import('./config/serve.ts')).serve,
@@ -53,7 +53,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     })
     .showHelpAfterError('(add --help for the options and examples)')
     .addHelpText('after', `\nEach command has --help with examples. Begin with:\n  $ ${thisProgram} init`);
-  // The command that the words name, or all where there is to choose.
+  // Loads the named command, or all for the help and for completion.
   const [first = '', , completed = '', ...more] = argv;
   const named = commands[first === 'complete' && more.length > 0 ? completed : first];
   for (const load of named ? [named] : Object.values(commands)) add(await load(), program, io, done);
@@ -103,7 +103,7 @@ function explainFailure(error: unknown, io: Io): number {
     io.err(error.message);
     return exit.problems;
   }
-  // What is expected to go wrong now and then. Anything else is a bug, which deserves its stack.
+  // Expected failures. Anything else is a bug, which deserves its stack.
   const isExpected = error instanceof CommandError || error instanceof CannotListen;
   if (!isExpected && !(error instanceof StoreUnavailable)) throw error;
   io.err(`candidate-connector: ${isExpected ? '' : 'the store cannot be used: '}${error.message}`);

@@ -19,12 +19,12 @@ export function configOf(options: ConfigOption, io: Io): Promise<CheckedConfig> 
   return loadConfig(options.config, sources(io));
 }
 
-/** Without what its sinks lack; see loadToPlan. */
+/** Loads the config to plan deliveries; see loadToPlan. */
 export function planningConfig(options: ConfigOption, io: Io): Promise<PlanningConfig> {
   return loadToPlan(options.config, sources(io));
 }
 
-/** Opens the store beside a connector that may be serving it, and closes it again. Needs nothing else of the config. */
+/** Opens the store, beside a connector that may serve it, and closes it again. Needs no other section of the config. */
 export async function withStore<T>(
   options: StoreOption,
   io: Io,
@@ -33,7 +33,7 @@ export async function withStore<T>(
   return withStoreAt(options.store ?? (await storeUrl(options, io)), use);
 }
 
-/** The same for what needs a whole config, credentials apart. */
+/** As withStore, for commands that need the whole config, except credentials. */
 export async function withStoreAndConfig<T>(
   options: ConfigOption,
   io: Io,
@@ -43,10 +43,10 @@ export async function withStoreAndConfig<T>(
   return withStoreAt(config.store.url, (store) => use(store, config));
 }
 
-/** What is planned by: today's file where it is in order, else the config in force, which the store keeps. */
+/** What commands plan by: today's file or, while that is broken, the config in force, which the store keeps. */
 export type Today = Pick<PlanningConfig, 'plan' | 'planSource'>;
 
-/** The same for what must work while the file is broken. */
+/** As withStoreAndConfig, for commands that must work while the file is broken. */
 export async function withStoreAndToday<T>(
   options: StoreOption,
   io: Io,
@@ -80,7 +80,7 @@ export async function storeUrl(options: ConfigOption, io: Io): Promise<string> {
   return (await sectionOf('store', options, io, otherWay)).url;
 }
 
-/** A section of the config, whatever the other ones are like. Where it cannot be read, `otherWay` says how to go on. */
+/** Loads one section, even if others have faults. `otherWay`: what to do if it cannot be read, for people. */
 export async function sectionOf<Key extends 'store' | 'receiver'>(
   key: Key,
   { config }: ConfigOption,
@@ -105,7 +105,7 @@ async function withStoreAt<T>(url: string, use: (store: Store) => Promise<T>): P
   }
 }
 
-/** A sink that left the config may still have deliveries; one that nobody knows is a slip of the keyboard. */
+/** Fails for a sink that neither the config nor any delivery names, with the one that was probably meant. */
 export async function checkSink(sink: string, options: StoreOption, store: Store): Promise<void> {
   const counted = (await store.counts()).map((count) => count.sink);
   const named = options.store === undefined ? (await namesIn(options.config)).sinks : [];
@@ -115,7 +115,7 @@ export async function checkSink(sink: string, options: StoreOption, store: Store
   throw new CommandError(`there is no sink "${printable(sink)}"${instead}`, exit.usage);
 }
 
-/** The plans that stored events were decided by, with today's environment. */
+/** The plans that decided stored events, with today's environment. */
 export function storedPlans(store: Pick<Store, 'config'>, { env }: Io): Plans {
   return new Plans(
     (configId) => store.config(configId),
@@ -123,13 +123,13 @@ export function storedPlans(store: Pick<Store, 'config'>, { env }: Io): Plans {
   );
 }
 
-/** With times by the newest config's `timezone`, or else by the one of the environment. */
+/** An Io with times by the newest config's `timezone`, or else by TZ. */
 export async function byLocalClock(store: Pick<Store, 'latestConfig'>, io: Io): Promise<Io> {
   const timeZone = (await configTimeZone(store, io)) ?? timeZoneOf(io.env['TZ'] ?? '');
   return timeZone === null ? io : { ...io, timeZone };
 }
 
-/** The newest config's `timezone`, or null where it says none. */
+/** The newest config's `timezone`; null if it has none. */
 export async function configTimeZone(store: Pick<Store, 'latestConfig'>, io: Io): Promise<string | null> {
   const written = valueAt((await store.latestConfig())?.source ?? null, ['timezone']);
   const values = new Values({ env: io.env });
@@ -140,7 +140,7 @@ export async function configTimeZone(store: Pick<Store, 'latestConfig'>, io: Io)
   return typeof written === 'string' ? timeZoneOf(interpolateText(written, resolve)) : null;
 }
 
-/** What the newest config's catalog calls a test: ` (Backend Engineer)`, or nothing. */
+/** Makes a function that gives a test's name by the newest config, as ` (Backend Engineer)`; empty without a name. */
 export async function testNames(store: Pick<Store, 'latestConfig'>): Promise<(testId: number) => string> {
   const nameOf = await catalogNames(store);
   return (testId) => {
@@ -149,13 +149,13 @@ export async function testNames(store: Pick<Store, 'latestConfig'>): Promise<(te
   };
 }
 
-/** The bare name, or nothing. */
+/** As testNames, with the bare name. */
 export async function catalogNames(store: Pick<Store, 'latestConfig'>): Promise<(testId: number) => string> {
   const source = (await store.latestConfig())?.source ?? null;
   return (testId) => catalogName(source, testId);
 }
 
-/** Whoever calls a command. A container's user may have no name. */
+/** The person who calls a command, for the audit. A container's user may have no name. */
 export function byUser({ note = null }: { note?: string | null | undefined }, { env }: Io): By {
   const nameOfUser = () => {
     try {
@@ -169,7 +169,7 @@ export function byUser({ note = null }: { note?: string | null | undefined }, { 
 
 export const isServed = async (store: Store): Promise<boolean> => (await serving(store)).length > 0;
 
-/** Whether what serves the store carries out the deliveries of a sink: `gone` where no config in force has it any more. */
+/** Whether a sink's deliveries are carried out: `unserved`, `here`, or `gone` if no config in force has it any more. */
 export async function servedAs(store: Store, sink: string): Promise<'unserved' | 'here' | 'gone'> {
   const replicas = await serving(store);
   if (replicas.length === 0) return 'unserved';

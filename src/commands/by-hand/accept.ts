@@ -70,7 +70,7 @@ export const accept = command({
   },
 });
 
-/** The oldest first, as they would have come. */
+/** The refused events that are meant, the oldest first, as they would have come. */
 async function meantBy(
   { from, since = 0 }: Options,
   ids: readonly string[],
@@ -95,7 +95,7 @@ async function takeIn(
   const into = await takingIn(store, config);
   let taken = 0;
   let repeated = 0;
-  // In their order: a candidate's later event may follow from an earlier one.
+  // In order: a later event of a candidate may depend on an earlier one.
   for (const { id } of meant) {
     const accepted = await acceptRefused(id, byUser(options, io), into);
     if (accepted?.duplicate) repeated += 1;

@@ -78,7 +78,7 @@ export const apply = command({
 
 type RuleSurvey = Awaited<ReturnType<typeof look>>;
 
-/** What the rule asks for. */
+/** Finds what the rule asks for, for each stored event. */
 async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io: Io) {
   const asked = {
     looked: 0,
@@ -100,7 +100,7 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
   const now = await store.now();
   for await (const story of storiesOf(store, since === undefined ? {} : { since })) {
     asked.looked += 1;
-    // What the rule asks for these is not known; the others need not wait for that.
+    // What the rule asks for an undecided event is not known yet. The others need not wait for that.
     if (!story.decided) {
       asked.undecided += 1;
       continue;
@@ -146,7 +146,7 @@ function summary(asked: RuleSurvey, many: string, plan: Plan, { rule }: ApplyOpt
   return lines.join('\n');
 }
 
-/** What the action says, rendered; or why it cannot be. */
+/** The lines that show a delivery with its rendered message, or why that cannot be made. */
 function messageOf(planned: PlannedDelivery, { event, lookups }: EventStory, plan: Plan): string[] {
   const action = actionOf(plan, planned);
   if (!action) return [];
@@ -161,7 +161,7 @@ function messageOf(planned: PlannedDelivery, { event, lookups }: EventStory, pla
   return [`  ${printable(planned.sink)}  ${due}`, ...lines];
 }
 
-/** In the order in which the events came. Returns the ids of the deliveries. */
+/** Plans the rule's deliveries in the order in which the events came. Returns their ids. */
 async function send(
   store: Store,
   plan: Plan,

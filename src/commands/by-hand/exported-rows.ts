@@ -6,40 +6,40 @@ import { streamTable, type TableCell } from '../../support/csv.ts';
 import { lowerAscii, orList, printable } from '../../support/text.ts';
 import { CommandError } from '../output.ts';
 
-/** How the testing service's export of its candidates is read. */
+/** How to read the testing service's export of its candidates. */
 export interface ExportOptions {
-  /** Their names in the first row. */
+  /** The names of columns in the first row. */
   readonly candidate: string;
   readonly test: string;
   readonly status: string;
   readonly at?: string | undefined;
-  /** The final statuses by what the export calls them, in lower case. */
+  /** The final statuses by the export's words for them, in lower case. */
   readonly map: ReadonlyMap<string, Status>;
-  /** Of times without an offset. */
+  /** The time zone of times without an offset. */
   readonly timeZone: string;
-  /** Older rows are left out (ms). */
+  /** Rows from before this time (ms) are left out. */
   readonly from: number;
 }
 
 /** A row that says that a candidate reached a final status. */
 export interface ExportedRow extends Content {
   readonly line: number;
-  /** When (ms); where the export does not say it, later than all. */
+  /** When the status was reached (ms); later than all times if the export does not say it. */
   readonly at: number;
 }
 
-/** What is counted of a read. */
+/** Counts of rows that were read. */
 export class ExportFigures {
   final = 0;
   older = 0;
   unread = 0;
-  /** By what the export calls it, of rows that are not final. */
+  /** Rows with another status, counted by the export's word for it. */
   readonly others = new Map<string, number>();
 }
 
 const mostOthers = 20;
 
-/** The rows with a final status. `unread` is told of those that cannot be read. */
+/** Reads the rows with a final status. `unread`: called for each row that cannot be read. */
 export async function* exportedRows(
   file: FileHandle,
   name: string,
@@ -49,7 +49,7 @@ export async function* exportedRows(
 ): AsyncGenerator<ExportedRow> {
   const { map, timeZone, from } = options;
   let places: Places | null = null;
-  // From its beginning; but a pipe has none to go back to.
+  // A second read of a file starts at its beginning. A pipe has none to go back to.
   const start = (await file.stat()).isFile() ? { start: 0 } : {};
   const chunks = file.createReadStream({
     ...start,
@@ -135,7 +135,7 @@ function placesIn(
   return places;
 }
 
-/** As ISO 8601 has it, also with a blank in place of the T; or as 21.11.2026 14:05 (ms). Null if it is none of these. */
+/** Parses a time (ms) in ISO 8601, with a blank for the T, too, or as 21.11.2026 14:05. Null for other text. */
 function timeOf(text: string, timeZone: string): number | null {
   const iso = text
     .replace(

@@ -17,11 +17,11 @@ import {
 import { CommandError, exit, type Io, needsPerson, when } from '../output.ts';
 import { byUser, withStore } from '../with-store.ts';
 
-/** A candidate that is meant, as far as the store knows. */
+/** A candidate to forget, with what the store has of them. */
 interface Person {
   readonly id: string;
   readonly details: readonly EventDetail[];
-  /** How many refused requests name them. */
+  /** How many refused requests name the candidate. */
   readonly requests: number;
 }
 
@@ -132,7 +132,7 @@ function tellWhatIsStored({ id: candidate, details, requests }: Person, io: Io):
     );
 }
 
-/** What was delivered, and what may have been. */
+/** Lists what was delivered, or may have been, with its place in the tool. */
 function tellWhatToolsHave(deliveries: readonly Delivery[], io: Io): void {
   const arrived = deliveries.filter(({ receipt, uncertain }) => receipt !== null || uncertain);
   if (arrived.length === 0) return;
@@ -145,7 +145,7 @@ function tellWhatToolsHave(deliveries: readonly Delivery[], io: Io): void {
   }
 }
 
-/** Messages and searches have the beginning of an id. Here it is too little, and nobody must believe that it was enough. */
+/** Fails if nothing was found and ids begin with these characters. Messages show the beginning of an id, which is too little here. */
 async function mindBeginning(store: Store, candidate: string, found: number): Promise<void> {
   if (found > 0) return;
   const meant = await store.candidatesMeant(candidate);
@@ -178,11 +178,11 @@ const lookEveryMs = 200;
 
 type Erasure = Extract<Forgotten, { readonly done: true }>;
 
-/** Waits for what is being sent: a tool would get what nobody could tell of any more. */
+/** Erases a candidate. Waits for deliveries under way: else a tool would get a message that nobody knows of any more. */
 async function erase(store: Store, candidateId: string, options: ForgetOptions, io: Io): Promise<Erasure> {
   const deadline = performance.now() + patientForMs;
   for (;;) {
-    // Again each time: an event may have come meanwhile.
+    // Read again each time, as an event may have come meanwhile.
     const details = await detailsOf(store, candidateId);
     const eventIds = details.map(({ event }) => event.id);
     const mentions = mentionsIn({ id: candidateId, details });
@@ -198,7 +198,7 @@ async function erase(store: Store, candidateId: string, options: ForgetOptions, 
   }
 }
 
-/** What the store's files still have, in so many places (`found`). */
+/** Says what the store's files still have. `found`: in how many places, or why that is not known. */
 function tracesText(found: Awaited<ReturnType<Store['traces']>>, { rewrite }: ForgetOptions): string {
   if (found === null)
     return 'PostgreSQL writes over what was deleted only when it needs the room, after its autovacuum. `vacuum full events, deliveries, attempts, duplicates, correlations, rejected_requests, refused_events` does it at once, and locks these tables meanwhile. Standbys and archives of the WAL keep it for as long as they keep anything.';
@@ -210,5 +210,5 @@ function tracesText(found: Awaited<ReturnType<Store['traces']>>, { rewrite }: Fo
     : `The store's file still has these characters ${count(found, 'time')}: in other texts, or in unused parts that an older version left. \`forget --rewrite\` writes the whole file anew; events wait meanwhile, for some seconds a GB.`;
 }
 
-/** For so long a repeat may still come. */
+/** How long after an event the service may repeat it. */
 const repeatsWithinMs = 3_600_000;

@@ -43,7 +43,7 @@ export const ignore = command({
         if (missing.length === 0) return exit.ok;
         throw new CommandError(`not kept, or not any more: ${printable(missing.join(', '))}`);
       }
-      // While it cannot be written, events are refused of which it does not know yet.
+      // Fails if the store cannot be written: it would not know of the events that are refused meanwhile.
       await store.probe();
       const { totals, events } = await store.ignoreRefused(which, await store.now(), byUser(options, io));
       if (totals.length + events === 0) io.out('Nothing of this was refused, or it was put away before.');

@@ -91,7 +91,7 @@ export const lookup = command({
 
 const nobodyTold = `This tells nobody: once they are answered, \`${program} apply --rule NAME\` sends what a rule asks for.`;
 
-/** What rules ask for by the answers. */
+/** Says which rules ask for something more, now that the look-ups have answered. */
 async function askedFor(store: Store, plan: Plan, late: readonly Late[]): Promise<string[]> {
   const now = await store.now();
   const stories = await inParts(late, ({ eventId }) => store.event(eventId));
@@ -106,7 +106,7 @@ async function askedFor(store: Store, plan: Plan, late: readonly Late[]): Promis
     : ['This has told nobody. By what is known now, rules ask for something:', ...rules];
 }
 
-/** Of those that are found the oldest first: they are asked about in this order. */
+/** The events to look up, the oldest first, which is the order in which they are asked about. */
 async function chosen(
   store: Store,
   ids: readonly string[],

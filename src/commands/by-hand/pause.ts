@@ -65,7 +65,7 @@ export const resume = command({
     }),
 });
 
-/** What becomes of what waits for a sink whose pause has ended. */
+/** Says what becomes of deliveries that wait for a sink whose pause has ended. */
 async function goingOut(store: Store, sink: string): Promise<string> {
   const served = await servedAs(store, sink);
   if (served === 'unserved')

@@ -114,17 +114,17 @@ async function compare(at: Context): Promise<number> {
   return figures.unread === 0 ? exit.ok : exit.problems;
 }
 
-/** A row whose event never came. */
+/** A row whose event never came. `candidateId`: the known candidate with the row's number, or what the row has. */
 interface MissingRow extends ExportedRow {
-  /** Where the row has only that. */
+  /** The candidate's number, if the row has only that. */
   readonly number: number | null;
-  /** It has only a number, which is not known, or known of several. */
+  /** Whether the row has only a number that is known of no candidate, or of several. */
   readonly isUnknown: boolean;
 }
 
 const rowsAtOnce = 1000;
 
-/** A page at a time: an export may have millions. */
+/** Yields the missing rows in pages, as an export may have millions. */
 async function* missingRows(
   at: Context,
   from: number,
@@ -180,10 +180,10 @@ interface Comparison {
 }
 
 const mostUnread = 1000;
-/** A row that says the same as one of so many before it is not listed again. */
+/** A row is not listed again if one of the last so many rows said the same. */
 const mostSeen = 20_000;
 
-/** Prints what is missing, once each. */
+/** Prints what is missing, each event once. */
 async function list(at: Context, from: number, figures: ExportFigures): Promise<Comparison> {
   const { name, options, store, config, io } = at;
   const found: Comparison = { missing: 0, unknown: 0, asked: new AskedFor(config.plan) };
@@ -254,7 +254,7 @@ function tellFigures(
   tell(lines.map(printable).join('\n'));
 }
 
-/** Whom that was is not kept, so somebody has to think of it. */
+/** Reminds of candidates who were erased: the store keeps when, but not who. */
 async function tellErased(store: Store, from: number, io: Io, tell: (text: string) => void): Promise<void> {
   const changes = pageByPage<Change>(Infinity, (limit, last) =>
     store.audit({ limit, ...(last && { after: last.id }) }),
@@ -273,10 +273,10 @@ async function tellErased(store: Store, from: number, io: Io, tell: (text: strin
 async function takeIn(at: Context, from: number): Promise<number> {
   const { store, config, io } = at;
   const { accept } = await takingIn(store, config);
-  // However old one is.
+  // Duplicates are recognized whatever their age.
   const byHand = { action: 'reconcile' as const, by: byUser({}, io), windowMs: Infinity };
   const pages = await Array.fromAsync(missingRows(at, from, new ExportFigures(), () => {}));
-  // A candidate's later event may follow from an earlier one, and exports have the newest first.
+  // Exports have the newest first, and a later event of a candidate may depend on an earlier one.
   const meant = pages.flat().filter(({ isUnknown }) => !isUnknown);
   const ofCandidates = Map.groupBy(
     meant.toSorted((one, other) => one.at - other.at),
@@ -296,7 +296,7 @@ async function idsIn(name: string): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   for (const [index, line] of text.split(/\r\n?|\n/).entries()) {
     if (line.trim() === '') continue;
-    // Of a table with one column.
+    // A table with one column is accepted, too.
     const id = readCandidateId(line.replace(/^\uFEFF/, '').replaceAll('"', ''));
     if ('fault' in id) throw new CommandError(`${printable(name)}:${index + 1} expected ${id.fault}`);
     ids.add(id.value);

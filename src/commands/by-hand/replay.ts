@@ -32,7 +32,7 @@ import { byUser, checkSink, isServed, type Today, withStore, withStoreAndToday }
 
 type ByHandOptions = ValuesOf<typeof byHandOptions>;
 
-/** What can be done to many. */
+/** Options that choose many deliveries. */
 const stuckOptions = {
   ...byHandOptions,
   ...storeOptions,
@@ -114,7 +114,7 @@ export const resend = command({
   },
 });
 
-/** To be called before anything is planned by it. */
+/** Keeps today's config in the store. Called before anything is planned by it. */
 export async function saveToday(store: Store, { plan, planSource }: Today): Promise<void> {
   await store.keepConfig({ id: plan.id, source: planSource, savedAt: await store.now() });
 }
@@ -139,7 +139,7 @@ function refuseUnclear(action: ActionName, ids: readonly string[], options: Stuc
 
 interface Context {
   readonly store: Store;
-  /** Null where nothing is planned anew. */
+  /** Null where nothing is planned. */
   readonly today: Today | null;
   readonly io: Io;
 }
@@ -171,7 +171,7 @@ async function stuck(
   return ok ? exit.ok : exit.problems;
 }
 
-/** `lookup` prints their ids; but nobody is told anything by one. */
+/** Refuses ids of look-ups, which `lookup` prints: they are no messages. */
 async function refuseLookups(ids: readonly string[], store: Store): Promise<void> {
   for (const delivery of await inParts(ids, (id) => store.delivery(id)))
     if (delivery && lookupOf(delivery.sink) !== null)
@@ -182,7 +182,7 @@ async function refuseLookups(ids: readonly string[], store: Store): Promise<void
       );
 }
 
-/** A rule that nobody knows is a slip of the keyboard. */
+/** Fails for a rule that the plan does not have, with the one that was probably meant. */
 export function checkRule(rule: string, plan: Plan): void {
   const known = [...new Set(allActions(plan).map((action) => action.rule))];
   if (known.includes(rule)) return;
@@ -190,7 +190,7 @@ export function checkRule(rule: string, plan: Plan): void {
   throw new CommandError(`there is no rule "${printable(rule)}"${instead}`, exit.usage);
 }
 
-/** Does it to all, page by page, and waits for them if asked to. */
+/** Carries out an action on all deliveries that are meant, page by page. Waits for them with `--wait`. */
 async function toAll(
   action: ActionName,
   which: Selection,
@@ -220,7 +220,7 @@ async function toAll(
         if (ok) io.out(`${printable(id)} ${printable(says)}`);
         else io.err(`${printable(id)}: ${printable(says)}`);
       }
-      // What was begun is done to its end, whether somebody reads on or not.
+      // The action goes on to its end even if nobody reads the output any more.
       await io.drained();
     }
   } catch (error) {
@@ -231,7 +231,7 @@ async function toAll(
   return { found, leftOut, ok: arrived && sent.length === found };
 }
 
-/** Says of these deliveries to these sinks why they wait, where they do: nobody is to believe that they are out. */
+/** Says why these deliveries to these sinks wait, so that nobody believes they are out. */
 export async function tellKeptBack(
   store: Store,
   sinks: Iterable<string>,
@@ -254,7 +254,7 @@ export async function tellKeptBack(
   }
 }
 
-/** To be called before anything is changed. */
+/** Fails if no connector serves the store. Called before anything is changed. */
 export async function refuseWithoutConnector(store: Store): Promise<void> {
   if (await isServed(store)) return;
   throw new CommandError(
@@ -263,10 +263,10 @@ export async function refuseWithoutConnector(store: Store): Promise<void> {
 }
 
 const lookEveryMs = 200;
-/** So many are looked at each time: of thousands, the first to end are not the last to be told. */
+/** How many are looked at each time, so that of thousands the first to end are soon reported. */
 const lookedAt = 200;
 
-/** Waits until all of them have ended, and says how each did. True if all were delivered. */
+/** Waits until all deliveries have ended, and prints how. Resolves to whether all were delivered. */
 export async function waitFor(store: Store, ids: readonly string[], io: Io): Promise<boolean> {
   const open = new Set(ids);
   const isTime = nowAndThen();

@@ -17,7 +17,7 @@ export const retry = command({
     withStore(options, io, async (store) => {
       await checkSink(sink, options, store);
       const served = await servedAs(store, sink);
-      // What was tried would be given up at once.
+      // A delivery that is tried would be given up at once.
       if (served === 'gone')
         throw new CommandError(printable(`${nameOf(sink)} is not in the config any more. ${putBack}`));
       const found = await retrySink(store, store, sink, byUser(options, io));

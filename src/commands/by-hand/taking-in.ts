@@ -10,7 +10,7 @@ import { eventIds } from '../../support/ids.ts';
 import { count, firstListed, printable } from '../../support/text.ts';
 import { saveToday } from './replay.ts';
 
-/** What takes events into a store as if they came now, decided by today's config. Their ids follow those that are there. */
+/** Makes what takes events into a store as if they came now, by today's config. Their ids follow those in the store. */
 export async function takingIn(store: Store, config: PlanningConfig) {
   await saveToday(store, config);
   const [newest] = await store.events({ limit: 1 });
@@ -18,11 +18,11 @@ export async function takingIn(store: Store, config: PlanningConfig) {
   return { ...parts, accept: accepting({ ...parts, nextId: eventIds({ after: newest?.event.id }) }) };
 }
 
-/** What today's rules ask for, for events that a person is about to take in. */
+/** Sums up what today's rules ask for, for events that a person is about to take in. */
 export class AskedFor {
   readonly #plan: Plan;
   readonly #bySink = new Map<string, number>();
-  /** Look-ups are made for these before they are decided. */
+  /** How many events are looked up before they are decided. */
   #undecided = 0;
   #overtaken = 0;
 
@@ -40,7 +40,7 @@ export class AskedFor {
         this.#bySink.set(sink, (this.#bySink.get(sink) ?? 0) + 1);
   }
 
-  /** Sentences. */
+  /** The sum in sentences. */
   get words(): string {
     const sinks = Array.from(this.#bySink, ([sink, many]) => `${many} to ${sink}`);
     const asked = sinks.length === 0 ? 'no deliveries' : firstListed(sinks, 10);

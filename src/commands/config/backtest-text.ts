@@ -3,7 +3,7 @@ import type { Json } from '../../model.ts';
 import { count, printable } from '../../support/text.ts';
 import { eventLine, type Io, paint } from '../output.ts';
 
-/** What `backtest` says on a terminal. */
+/** The output of `backtest` on a terminal. */
 
 const kinds = {
   removed: { sign: '-', style: 'red' },
@@ -67,7 +67,7 @@ function linesOf({ kind, before, after, edits, unread }: ExampleDifference): str
   return fault === null ? lines : [...lines, `cannot be made: ${fault}`];
 }
 
-/** Of long texts only the lines that differ, and those between them. */
+/** The lines for a changed key. Of long texts, only those from the first difference to the last. */
 function editLines(key: string, before: Json, after: Json): string[] {
   if (!isLong(before) && !isLong(after)) return [`${key}: ${shown(before)} → ${shown(after)}`];
   const [old, fresh] = [linesIn(before), linesIn(after)];
@@ -78,7 +78,7 @@ function editLines(key: string, before: Json, after: Json): string[] {
   return [`${key}:`, ...part(old, '-'), ...part(fresh, '+')];
 }
 
-/** How many lines are the same from the beginning. */
+/** How many lines at the beginning are the same. */
 function alike(a: readonly string[], b: readonly string[]): number {
   const differs = a.findIndex((line, at) => line !== b[at]);
   return differs === -1 ? a.length : differs;

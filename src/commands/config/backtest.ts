@@ -69,7 +69,7 @@ export const backtest = command({
       if (html !== undefined) {
         const { backtestFile } = await pages();
         const names = mask(`${file} in place of ${options.config}`);
-        // It says of candidates what their messages do.
+        // Only for its owner: the page shows what messages say of candidates.
         const page = backtestFile(report, names, { connectors });
         await writeFile(html, page, { mode: 0o600 }).catch(cannotWrite(html));
         if (!json) io.out(`\n${html} shows it with the messages before and after.`);
@@ -81,10 +81,10 @@ export const backtest = command({
   },
 });
 
-/** Loaded only where a page is asked for. */
+/** Loaded only if a page is asked for. */
 const pages = () => import('../../pages/frame/backtests.ts');
 
-/** Told before all events are read. A page of before may be replaced, and an empty file, as `mktemp` makes it. */
+/** Checks, before all events are read, that the page can be written. It may replace an earlier page, or an empty file as `mktemp` makes it. */
 async function checkPlace(file: string): Promise<void> {
   const found = await stat(file).catch((error: NodeJS.ErrnoException) =>
     error.code === 'ENOENT' ? null : cannotWrite(file)(error),

@@ -14,15 +14,15 @@ import type { Plan } from '../../rules/plan.ts';
 import { sampleEvent, templateData } from '../../templates/data.ts';
 import { isServed } from '../with-store.ts';
 
-/** What `check --live` asks of the store and of each sink, without sending anything. */
+/** The questions of `check --live` to the store and to each sink. Nothing is sent. */
 
-/** What a sink, or the store, was asked. */
+/** The checks of one sink, of one look-up or of the store. */
 export interface LiveOf {
   readonly of: string;
   readonly checks: readonly LiveCheck[];
 }
 
-/** `candidateId`: for whom look-ups are made; without it, only their logins are tried. */
+/** Asks the store, all sinks and all look-ups. `candidateId`: for whom look-ups are made; without it, only their logins are tried. */
 export async function checkLive(config: Config, candidateId?: string): Promise<LiveOf[]> {
   await using ending = new AsyncDisposableStack();
   const refreshTokens = await keptTokens(config, ending);
@@ -46,7 +46,7 @@ export async function checkLive(config: Config, candidateId?: string): Promise<L
   ]);
 }
 
-/** Makes a look-up for a candidate, and for a test of the catalog; it says nothing of who that is. */
+/** Makes a look-up for a candidate and a test of the catalog. The result does not say who the candidate is. */
 async function tryLookup(
   lookup: LookupSink,
   { testIds, test }: Plan,
@@ -67,7 +67,7 @@ const readSinks = async (reads: Pick<Reads, 'sinkFigures' | 'pauses' | 'personPa
   figures: await reads.sinkFigures(Date.now()),
 });
 
-/** Asking for an access token may use up the refresh token: the one that is given instead has to be kept, too. */
+/** The kept refresh tokens. Asking for an access token may use up the refresh token, and the new one has to be kept. */
 async function keptTokens(
   { store: { url, secretKey }, sinks, lookups }: Config,
   ending: AsyncDisposableStack,
@@ -75,7 +75,7 @@ async function keptTokens(
   const all = [...sinks.values(), ...lookups.values()];
   if (secretKey === null || !all.some(({ options }) => mayRotate(options))) return undefined;
   const store = ending.adopt(await openStore(url, { serve: false }), (it) => it.close());
-  // On SQLite nothing keeps the two from asking at once with the same token.
+  // On SQLite, a connector that serves could ask with the same token at the same time.
   if (store.leases === null && (await isServed(store))) return undefined;
   return keptRefreshTokens(store, secretKey, (message, cause) => {
     throw new StoreUnavailable(message, { cause });
@@ -98,7 +98,7 @@ const notTried = passed(
   'That could use up the refresh token that the connector needs. It is tried where store.secretKey is set and, on SQLite, no connector runs; `status` says how its messages fare.',
 );
 
-/** Asks one sink all that can be asked without sending; a fault on the way is a failed check, not an end of the others. */
+/** Asks one sink what can be asked without sending. A fault on the way is a failed check, and the others go on. */
 async function askSink(
   { connector, options, timeoutMs }: SinkConfig,
   messages: readonly Json[],
@@ -113,7 +113,7 @@ async function askSink(
   }
 }
 
-/** A tool may answer every question and take no message: the store knows whether it takes them. */
+/** Reports a sink that is paused or failing: a tool may answer every question and still take no message. */
 function fares(
   name: string,
   known: Awaited<ReturnType<typeof readSinks>> | null,

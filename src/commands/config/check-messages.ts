@@ -12,11 +12,11 @@ import { templateKind } from '../../templates/template.ts';
 import { warningAt } from './check-routes.ts';
 
 const notInCatalog = 0;
-/** For templates that take long. */
+/** How long messages are tried: some templates take long. */
 const triedForMs = 2000;
-/** So many are tried besides one of each kind. */
+/** How many messages are tried besides one of each kind. */
 const mostAlike = 500;
-/** So much is said of one action; further reasons and tests follow when these are fixed. */
+/** How many reasons, and tests, one action's warnings name. Further ones follow when these are fixed. */
 const mostReasons = 3;
 const mostTests = 3;
 
@@ -30,12 +30,12 @@ interface Sample {
 
 interface Failure {
   readonly sample: Sample;
-  /** The action's key that it is about, if it is not about the whole message. */
+  /** The key of the action that it is about; null: the whole message. */
   readonly key: string | null;
   readonly why: string;
 }
 
-/** A warning where a message cannot be made as written for an event that its rule takes: at the action, with the tests. */
+/** Tries messages, and warns at each action whose message cannot be made as written, with the tests concerned. */
 export function tryMessages(
   config: CheckedConfig,
   now: number,
@@ -62,7 +62,7 @@ export function tryMessages(
   return { warnings: warningsOf(inOrder, config), tried, of: samples.length };
 }
 
-/** Every action with each sample event that comes to it: of every test and status, with all that may be missing and without it. */
+/** Every action with each sample event that its rule takes: of every test and status, with all optional values and with none. */
 function samplesOf(plan: Plan, now: number): Sample[] {
   const samples: Sample[] = [];
   const all = { candidateNumericalId: 4711, correlationId: 'sample', facts: sampleFacts(plan) };
@@ -78,7 +78,7 @@ function samplesOf(plan: Plan, now: number): Sample[] {
   return samples;
 }
 
-/** Text that an address may be, too. */
+/** Sample facts by type. The text could be a mail address. */
 const sampleValues: { readonly [type in FactField['type']]: string | number | boolean } = {
   text: 'sample@example.com',
   number: 100,
@@ -103,7 +103,7 @@ const sampleFacts = ({ lookups }: Plan): Facts =>
     }),
   );
 
-/** The samples of which no message differs in more than words of the config. */
+/** Groups samples whose messages differ only in words of the config. */
 function kindsOf(samples: readonly Sample[], { plan, planSource }: Config): Sample[][] {
   const ofActions = new Map<Action, string>();
   const ofTests = new Map<number, string>();
@@ -113,7 +113,7 @@ function kindsOf(samples: readonly Sample[], { plan, planSource }: Config): Samp
       const texts = strings(written).map(({ text, path }) => `${path.join('.')}: ${templateKind(text)}`);
       return texts.join('\n');
     });
-    // What a catalog entry has, but not the words.
+    // Which keys a catalog entry has, but not their text.
     const ofTest = ofTests.getOrInsertComputed(testId, () =>
       Object.entries(plan.test(testId))
         .map(([key, value]) => `${key}:${value === null || value === '' ? 'none' : typeof value}`)
@@ -144,7 +144,7 @@ function failuresOf(sample: Sample, { plan, planSource, sinks }: Config, now: nu
     if (prepared.note !== undefined) failures.push({ sample, key: null, why: prepared.note });
   } else if (prepared.outcome !== 'delivered') failures.push({ sample, key: null, why: prepared.detail });
   if (event.candidateNumericalId === null) return failures;
-  // What people read first, with a gap where the event's test says nothing.
+  // A gap in what people read first.
   const path = pathOf(plan.rules.names, action);
   for (const key of ['subject', 'text'])
     if (hollowKeys.includes(key) && valueAt(planSource, [...path, key]) !== undefined)
@@ -159,7 +159,7 @@ function warningsOf(all: readonly Failure[], config: CheckedConfig): Problem[] {
     const reasons = Map.groupBy(ofAction, ({ key, why }) => `${key} ${why}`);
     return Array.from(reasons.values(), (same) => {
       const [{ key, why }] = same as [Failure];
-      // Those of the catalog come first.
+      // Tests of the catalog come first.
       const tests = [...new Set(same.map(({ sample }) => sample.event.testId))].toSorted(
         (a, b) => Number(known.has(b)) - Number(known.has(a)),
       );

@@ -6,19 +6,19 @@ import { type Route, routesOf } from '../../rules/routes.ts';
 import { mapLeaves, type Path, valueAt } from '../../support/json.ts';
 import { firstListed } from '../../support/text.ts';
 
-/** For rules of which very many may apply to the same event. */
+/** How long routes are looked at: very many rules may apply to the same event. */
 const lookedForMs = 5000;
-/** So many of one kind are said; others follow when these are fixed. */
+/** How many warnings of one kind are given. Others follow when these are fixed. */
 const mostOfAKind = 10;
 
-/** What was looked at. */
+/** The routes that were looked at. */
 interface RouteSurvey {
   readonly all: readonly Route[];
-  /** How many tests there are, if all were looked at. */
+  /** How many tests there are; Infinity if not all were looked at. */
   readonly tests: number;
 }
 
-/** What the routes show that was probably not meant. `isAll`: all of them were looked at. */
+/** Warns of routes that were probably not meant. `isAll`: whether all were looked at. */
 export function routeWarnings(config: CheckedConfig, forMs = lookedForMs) {
   const until = performance.now() + forMs;
   const all: Route[] = [];
@@ -60,10 +60,10 @@ function unheardWarnings({ all, tests }: RouteSurvey, config: CheckedConfig): Pr
 const it = (all: readonly unknown[]): string => (all.length === 1 ? 'it' : 'them');
 
 const ifMeant = 'if that is meant, write "unmatched: silent"';
-/** Each of so many tests is said where it stands; more of them together. */
+/** Up to so many tests get a warning each, at their places; more share one. */
 const mostApart = 5;
 
-/** Events that no rule takes. */
+/** Warns of events that no rule takes. */
 function unmatchedWarnings(unheard: readonly Route[], tests: number, config: CheckedConfig): Problem[] {
   const hasList = valueAt(config.planSource, ['unmatched']) !== undefined;
   const top = [hasList ? 'unmatched' : 'rules'];
@@ -91,7 +91,7 @@ const byTest = (all: readonly Route[]): Route[][] => [
 const statusesOf = (all: readonly Route[]): Status[] =>
   statuses.filter((status) => all.some(({ cell }) => cell.status === status));
 
-/** What makes somebody hear of some of the events all the same; or of which ones nobody does, if that is all there is. */
+/** The condition under which somebody hears of the events, or under which nobody does. */
 function unlessText({ nobody, nobodyIf, heardBy }: Route): string {
   if (nobody) return '';
   if (nobodyIf !== null) return ` if ${nobodyIf}`;
@@ -104,7 +104,7 @@ const reaching = (all: readonly Route[], tests: number): string =>
 
 const mostShown = 3;
 
-/** `Completed and Canceled for test 7`. `tests`: how many there are. */
+/** Names cells, as in `Completed and Canceled for test 7`. `tests`: the number of all tests. */
 function cellsText(all: readonly Route[], tests: number, word = 'for'): string {
   const ofTests = byTest(all);
   const named = statusesOf(all)
@@ -122,7 +122,7 @@ function cellsText(all: readonly Route[], tests: number, word = 'for'): string {
   return `${named} ${word} ${words.join(', and for ')}`;
 }
 
-/** Where the catalog or, without an entry there, the first condition names a test. */
+/** The place of a test's catalog entry or, without one, of the first condition that names it. */
 function pathOfTest({ plan, planSource }: CheckedConfig, testId: number | null): Path | null {
   if (testId === null) return null;
   if (plan.testIds.includes(testId)) return ['catalog', String(testId)];
@@ -134,7 +134,7 @@ function pathOfTest({ plan, planSource }: CheckedConfig, testId: number | null):
   return found;
 }
 
-/** Two actions of one rule are meant as they stand. */
+/** Warns of two rules that tell the same people. Two actions of one rule are meant so. */
 function twiceWarnings({ all, tests }: RouteSurvey, config: CheckedConfig): Problem[] {
   const pairs = all.flatMap((route) =>
     route.twice.filter(({ first, second }) => first.rule !== second.rule).map((twice) => ({ route, twice })),
@@ -153,7 +153,7 @@ function twiceWarnings({ all, tests }: RouteSurvey, config: CheckedConfig): Prob
   });
 }
 
-/** Rules that never apply. */
+/** Warns of rules that never apply. */
 function idleWarnings(all: readonly Route[], config: CheckedConfig): Problem[] {
   const { names } = config.plan.rules;
   const reached = new Set(all.flatMap((route) => route.reached));

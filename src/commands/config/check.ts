@@ -37,7 +37,7 @@ const declared = {
   ]),
 };
 
-/** Its problems are what it was asked for, so they go to stdout like all that people read. */
+/** Problems are the result of this command, so they go to stdout. */
 export const check = command({
   name: 'check',
   description: 'show everything that is wrong with the config, and run its scenarios',
@@ -62,16 +62,16 @@ export const check = command({
   },
 });
 
-/** What a check found. */
+/** The result of a check. */
 interface Report {
   readonly file: string;
-  /** Null if it has errors that leave no config to check further. */
+  /** Null if errors leave no config to check further. */
   readonly config: CheckedConfig | null;
   readonly errors: readonly Problem[];
   readonly warnings: readonly Problem[];
   readonly unreached: readonly CoverageGap[];
   readonly live: readonly LiveOf[];
-  /** What was not looked at. */
+  /** What was not checked, in sentences. */
   readonly left: readonly string[];
 }
 
@@ -96,7 +96,7 @@ async function reportOf(given: ValuesOf<typeof declared>, io: Io): Promise<Repor
   }
 }
 
-/** What is found by the config alone: nothing else is read, and nobody is asked. */
+/** Checks the config alone: reads no other file, and asks no tool. */
 export async function lookOver(
   config: CheckedConfig,
 ): Promise<Pick<Report, 'errors' | 'warnings' | 'unreached' | 'left'>> {
@@ -108,7 +108,7 @@ export async function lookOver(
     ({ severity }) => severity,
   );
   const errors: Problem[] = [...broken, ...problems];
-  // What serves goes on with it, so that an upgrade stops no event.
+  // `serve` only closes the port, so that an upgrade stops no event.
   const closed = tooShort(config.admin);
   if (closed !== null)
     errors.unshift({
@@ -128,7 +128,7 @@ export async function lookOver(
   };
 }
 
-/** What only a connector sees in its options. */
+/** Faults of options that only their connector can see. */
 async function optionFaults({ sinks, at, mask }: CheckedConfig): Promise<Problem[]> {
   const found = await Promise.all(
     [...sinks.values()].map(async ({ name, connector, options: own }): Promise<Problem[]> => {
@@ -165,7 +165,7 @@ function printText(
   if (isGood && unreached.length > 0) io.out(`No scenario reaches ${unreachedText(unreached, config)}.`);
 }
 
-/** With warnings it may do less than was meant, so it is not called good. */
+/** The verdict on a config without errors. With warnings it may do less than was meant, so it is not called good. */
 export function verdict(config: CheckedConfig, warnings: number): string {
   const parts = [
     count(config.plan.then.length, 'rule'),
@@ -178,7 +178,7 @@ export function verdict(config: CheckedConfig, warnings: number): string {
   return `${config.file} ${judgement}: ${parts.join(', ')}.`;
 }
 
-/** Right for a night shift; elsewhere, the two times stand the wrong way round. */
+/** Notes hours that are open over midnight: right for a night shift, else the two times are in the wrong order. */
 function overnight(plan: Plan): string[] {
   const all = new Map(allActions(plan).map(({ hours }) => [hours?.name, hours]));
   return [...all.values()].flatMap((hours) => {
@@ -224,7 +224,7 @@ function printJson({ file, config, errors, warnings, unreached, live, left }: Re
   io.out(config ? config.mask(jsonLine(found)) : jsonLine(found));
 }
 
-/** Annotations of a workflow: https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions */
+/** Prints annotations of a workflow: https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions */
 function printGithub({ file, config, errors, warnings, unreached, live }: Report, io: Io): void {
   const escaped = (text: string) =>
     text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');

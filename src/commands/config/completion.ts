@@ -9,7 +9,7 @@ type Shell = (typeof shells)[number];
 
 const program = 'candidate-connector';
 
-/** What a shell does when Tab is pressed: it asks the program. Where that has nothing to offer, the shell offers files. */
+/** The scripts that make a shell ask the program when Tab is pressed, and offer files if it has nothing to offer. */
 const scripts: { readonly [shell in Shell]: string } = {
   bash: `# candidate-connector completion bash > /etc/bash_completion.d/candidate-connector
 _candidate_connector() {
@@ -52,7 +52,7 @@ export const completion = command({
   },
 });
 
-/** Prints what the last of these words may become, one a line. */
+/** Prints the completions of the last of these words, one a line. */
 export async function complete(line: Command, words: readonly string[], io: Io): Promise<number> {
   const current = words.at(-1) ?? '';
   for (const offer of await offersFor(line, words.slice(0, -1), current))
@@ -87,7 +87,7 @@ async function offersFor(
   return argument ? (argument.argChoices ?? namesOf(argument.name(), config)) : [];
 }
 
-/** Several of some go into one word, with commas. */
+/** Options that take several values with commas. */
 const lists = new Set(['state', 'tools']);
 
 async function namesOf(key: string, file: string): Promise<readonly string[]> {

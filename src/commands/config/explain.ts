@@ -44,7 +44,7 @@ export const explain = command({
   },
   argument: configFile,
   async run({ config: file, status, test: testId, candidate, numerical, at, fact = [], json }, io) {
-    // Said before anything of the config is.
+    // Reports a wrong time before faults of the config.
     timeOf(at, 'UTC');
     const config = await loadToShow(file, { env: io.env, connectors });
     const fields = {

@@ -13,7 +13,7 @@ interface Tool extends Starter {
   readonly name: string;
 }
 
-/** A tool with what an action of it says, as YAML. */
+/** A tool with the keys of its actions, as YAML. */
 interface WantedTool extends Tool {
   readonly keys: string;
 }
@@ -27,7 +27,7 @@ const tools = [...connectors.values()].flatMap(({ name, describe }): Tool[] =>
   describe ? [{ ...describe.starter, name }] : [],
 );
 const names = tools.map(({ name }) => name).join(', ');
-/** Two that tell people: alerts need two ways, as one may be what failed. */
+/** Two tools that tell people. Alerts need two, as one may be what failed. */
 const pair = tools.filter(({ tells }) => tells === 'people').slice(0, 2);
 const exampleFlags = [
   `--tools ${pair.map(({ name }) => name).join(',')}`,
@@ -46,7 +46,7 @@ const declared = {
     'a test and its name; once for each test',
     (one, before = []) => [...before, one],
   ),
-  // What tools ask for, as `channel`.
+  // An option for each thing that tools ask for, such as `channel`.
   ...(Object.fromEntries(
     tools.flatMap(({ asks }) =>
       asks ? [[asks.key, textOption(`--${asks.key} <${asks.takes}>`, asks.meaning)]] : [],
@@ -54,7 +54,7 @@ const declared = {
   ) as Readonly<Record<string, TypedOption<string | undefined>>>),
 };
 
-/** Writes a first config, by what the flags say or a person answers. */
+/** Writes a first config from flags or from a person's answers. */
 export const init = command({
   name: 'init',
   description: 'write a first config: asks on a terminal, or takes flags',
@@ -62,12 +62,12 @@ export const init = command({
   options: declared,
   async run(given, io) {
     const file = given.out ?? given.config;
-    // For editors: where the JSON Schema of this version is, which whoever built the image knows.
+    // The place of this version's JSON Schema, for editors; the image's build knows it.
     const { CONNECTOR_SCHEMA: schema } = io.env;
     const schemaLine = schema ? `# yaml-language-server: $schema=${schema}\n` : '';
     const text = schemaLine + configText(await wishesOf(given, io));
-    // Nothing is written that `check` would refuse, such as an address that is none.
-    // Values from outside that are not set yet stand in the file nowhere: there they would hide that one is missing.
+    // Nothing is written that `check` would refuse, such as a wrong address.
+    // The file has no sample values for variables that are not set yet: these would hide that one is missing.
     const env: Record<string, string> = Object.assign({}, ...tools.map((tool) => tool.env));
     const { problems } = await runScenarios(parseConfig(text, file, { env, connectors }));
     if (problems.length > 0) throw new Error(problems.map(({ message }) => message).join('\n'));
@@ -84,7 +84,7 @@ export const init = command({
   },
 });
 
-/** What the config is made of. */
+/** The tools and tests for the config, from flags or by asking. */
 async function wishesOf(options: ValuesOf<typeof declared>, io: Io) {
   if (options.tools === undefined && !io.ask)
     throw new CommandError(
@@ -129,7 +129,7 @@ function notEmpty(text: string): string {
   return text;
 }
 
-/** Names with commas between them. */
+/** Parses names of tools with commas between them. */
 function toolList(text: string): Tool[] {
   const words = text
     .toLowerCase()
@@ -142,7 +142,7 @@ function toolList(text: string): Tool[] {
   return wanted;
 }
 
-/** Each as `1234567=Backend Engineer`, or only the id. The last one counts of those with the same id. */
+/** Parses tests such as `1234567=Backend Engineer`, or only the id. Of two with the same id, the last one counts. */
 function testsOf(texts: readonly string[]): Test[] {
   const tests = texts.map((text): [number, Test] => {
     const [, id = '', name = ''] = /^\s*(0|-?[1-9]\d{0,15})\s*(?:[=:]\s*(.*?))?\s*$/.exec(text) ?? [];
@@ -156,7 +156,7 @@ function testsOf(texts: readonly string[]): Test[] {
   return [...new Map(tests).values()];
 }
 
-/** A text as YAML and as a template: what looks like a reference stays as it is. */
+/** A text as YAML and as a template, in which what looks like a reference is literal. */
 const quoted = (text: string): string => JSON.stringify(text.replaceAll('${', () => '$${'));
 
 const withAnswer = (tool: Tool, answer?: string): WantedTool => ({
@@ -164,7 +164,7 @@ const withAnswer = (tool: Tool, answer?: string): WantedTool => ({
   keys: answer === undefined ? (tool.action ?? '') : `${tool.asks?.key}: ${quoted(answer)}`,
 });
 
-/** An action, and what a scenario expects of it. */
+/** An action as YAML, which is also what a scenario expects of it. */
 const written = ({ sink, keys }: WantedTool): string => `{ sink: ${sink}${keys === '' ? '' : `, ${keys}`} }`;
 
 function configText({ tools: wanted, tests }: Awaited<ReturnType<typeof wishesOf>>): string {
@@ -177,7 +177,7 @@ ${tests.map(({ id, name }) => `  ${id}: { name: ${quoted(name)} }`).join('\n')}
 
 `;
   const { rules, scenarios } = rulesText(wanted, tests[0]?.id ?? 1234567);
-  // Where the environment of this machine has an empty TZ, it has none that a config could name.
+  // With an empty TZ, this machine has no time zone that a config could name.
   const timeZone = Temporal.Now.timeZoneId().replace('Etc/Unknown', 'UTC');
   return `# A config of Candidate Connector. Change it, and try it with "${program} check".
 # \${NAME} is taken from the environment.
@@ -207,7 +207,7 @@ ${scenarios}
 `;
 }
 
-/** A rule for each kind of tool, and for each rule a scenario: all that has to come of one of its events. */
+/** A rule for each kind of tool, and a scenario for each rule. */
 function rulesText(wanted: readonly WantedTool[], testId: number) {
   const telling = (whom: Starter['tells']) => wanted.filter(({ tells }) => tells === whom);
   const [people, lists] = [telling('people'), telling('list')];

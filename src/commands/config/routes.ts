@@ -47,7 +47,7 @@ function policyText(
   return `${words}: ${paint(io, 'red', `broken: ${printable(brokenBy(policy, example, ruleOf))}`)}`;
 }
 
-/** The routes of one test, or of the `others`. Statuses of which the same people hear stand together. */
+/** The routes of one test, or of the `others`. Statuses with the same recipients stand together. */
 function testText(ofTest: readonly Route[], others: string, io: Io): string {
   const [
     {

@@ -85,7 +85,7 @@ function configSchema(all: readonly AnyConnector[]) {
   });
 }
 
-/** The keys that say something by default may be left out. */
+/** Makes the keys with a default text optional. */
 function withoutDefaults(
   { shape }: z.ZodObject,
   connector: AnyConnector,
@@ -113,7 +113,7 @@ export function jsonSchemaText(): string {
   return `${JSON.stringify(withReferences(whole), null, 2)}\n`;
 }
 
-/** Lets `${…}` stand wherever something else than any text is expected, and drops what only this program reads. */
+/** Lets `${…}` stand where anything but free text is expected. Drops what only this program reads. */
 function withReferences(schema: Json): Json {
   if (Array.isArray(schema)) return (schema as readonly Json[]).map(withReferences);
   if (!isMap(schema)) return schema;
@@ -137,7 +137,7 @@ function inKeyword(keyword: string, value: Json): Json {
   return value;
 }
 
-/** True for a schema of a single value that does not take any text. */
+/** Whether a schema is of a single value, but not of free text. */
 function isNarrow(schema: JsonMap): boolean {
   const { type } = schema;
   if (type === 'number' || type === 'integer' || type === 'boolean') return true;

@@ -35,7 +35,7 @@ export const send = command({
   run: (given, io) => sendEvents(given, io, patienceMs),
 });
 
-/** The service waits this long for an answer. */
+/** How long the service waits for an answer. */
 const patienceMs = 30_000;
 const maxShownBody = 500;
 
@@ -66,7 +66,7 @@ export async function sendEvents(
   return failed === 0 ? exit.ok : exit.problems;
 }
 
-/** What to do about an answer, where the config's owner can do something. */
+/** What the config's owner can do about an answer. */
 const advice: Partial<Record<number, string>> = {
   403: 'receiver.allowFrom has to allow this machine; the log of the connector says which address it saw',
   404: 'the path has to be receiver.path of the config',
@@ -110,7 +110,7 @@ async function configuredUrl(config: string, io: Pick<Io, 'out' | 'env'>): Promi
   return url.href;
 }
 
-/** Where to call a receiver that listens on all addresses. */
+/** The address to call where a receiver listens on all addresses. */
 const everyAddress: Partial<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 const exampleUrl = 'http://localhost:8080/webhooks/candidates';
@@ -126,16 +126,16 @@ function checkedUrl(text: string): string {
   return url.href;
 }
 
-/** What one POST of an event came to, redirects followed. */
+/** The result of one POST of an event, redirects followed. */
 export type PostResult =
   | { readonly status: number; readonly body: string; readonly redirects: readonly Redirect[] }
-  /** There was no answer; `failure` says why in plain words. */
+  /** No answer; `failure` says why in plain words. */
   | { readonly status: null; readonly failure: string; readonly redirects: readonly Redirect[] };
 
 export interface Redirect {
   readonly status: number;
   readonly url: string;
-  /** What was asked for there; after a 301, 302 or 303 it is GET, and the event stays behind. */
+  /** The method of the next request. After a 301, 302 or 303 it is GET, without the event. */
   readonly method: 'POST' | 'GET';
 }
 
@@ -185,7 +185,7 @@ const causes: Partial<Record<string, string>> = {
 function plainWords(error: unknown, timeoutMs: number): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === 'TimeoutError') return `no answer within ${timeoutMs / 1_000} s`;
-  // fetch says only that it failed; what happened is in the cause.
+  // fetch only says that it failed; the cause says why.
   const cause = error.cause instanceof Error ? error.cause : error;
   const code = 'code' in cause ? String(cause.code) : '';
   return causes[code] ?? (cause.message || code || error.message);

@@ -10,16 +10,16 @@ export const serve = command({
   examples: ['serve --config config.yaml'],
   argument: configFile,
   async run({ config }, { env }): Promise<never> {
-    // It is listened to while the config is watched; before and after that it would end the process.
+    // The config's watcher listens to it. Before and after that, it would end the process.
     process.on('SIGHUP', () => {});
     const signalled = stopSignal();
     const { startApp } = await import('../../app.ts');
     const app = await startApp(config, env, takeHandedOver(process.env, process.pid));
-    // The next start finds what this one compiled, however this one ends.
+    // The next start can use what this one compiled, however this one ends.
     flushCompileCache();
     const code = await Promise.race([signalled.then(() => exit.ok), app.damaged.then(() => exit.problems)]);
     await app.stop();
-    // What stdout does not take would keep the process from its end, and so would a connection whose other side is gone.
+    // Output that stdout does not take would keep the process alive, as would a connection whose other side is gone.
     process.exit(code);
   },
 });
@@ -27,7 +27,7 @@ export const serve = command({
 const stopSignals = ['SIGTERM', 'SIGINT'] as const;
 const repeatsWithinMs = 1000;
 
-/** npm passes on a Ctrl-C that this process has had, too: that is the same one. A later one ends the process at once. */
+/** Resolves at the first stop signal. npm passes on a Ctrl-C that this process has got, too; a later one ends the process at once. */
 function stopSignal(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const stop = (): void => {

@@ -39,9 +39,9 @@ async function tried(question: TrialQuestion): Promise<Trial> {
   }
 }
 
-/** Or why the two cannot be compared. */
+/** Compares the config with those that decided the events, or says why that cannot be done. */
 async function backtested({ events, plans }: TrialQuestion, source: Json): Promise<BacktestReport | string> {
-  // No config in a store has this id.
+  // The id of the config on trial; no config in a store has it.
   const itself = '';
   const known = new Plans(
     async (id) => (id === itself ? source : (plans.get(id) ?? null)),
@@ -54,7 +54,7 @@ async function backtested({ events, plans }: TrialQuestion, source: Json): Promi
   return summary.report(masker([source, ...plans.values()].flatMap(writtenSecrets)));
 }
 
-/** Each reference stands for itself, unless it says what else it is: a duration, say, has to be one. */
+/** Surroundings in which each reference stands for itself. One with a default has that instead, as a duration has to be one. */
 function asWritten(source: Json) {
   const names = JSON.stringify(source).matchAll(/\$\{([A-Za-z_]\w*)(?!\w|:-)/g);
   const env = Object.fromEntries(Array.from(names, ([, name = '']) => [name, `\${${name}}`]));

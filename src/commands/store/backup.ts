@@ -34,7 +34,7 @@ export const backup = command({
   },
 });
 
-/** What stands behind the store's name in those of its other files. */
+/** The endings of the store's other files. */
 const ownFiles = /^(-wal|-shm|-journal|\.serving.*)$/;
 
 function refuse(file: string, store: string, overwrite: boolean): void {
@@ -42,7 +42,7 @@ function refuse(file: string, store: string, overwrite: boolean): void {
   if (!folder?.isDirectory()) throw new CommandError(`there is no folder ${dirname(file)} for the backup`);
   const own = basename(file).startsWith(basename(store)) && basename(file).slice(basename(store).length);
   const beside = statSync(dirname(store), { throwIfNoEntry: false });
-  // A connector ends whose -wal is replaced.
+  // A connector ends if its -wal is replaced.
   if (own && ownFiles.test(own) && folder.ino === beside?.ino && folder.dev === beside.dev)
     throw new CommandError(`${file} belongs to the store itself; name another file for its backup`);
   const there = statSync(file, { throwIfNoEntry: false });

@@ -39,7 +39,7 @@ export const event = command({
   run: (options, io, given) =>
     withStore(options, io, async (store) => {
       const local = await byLocalClock(store, io);
-      // Those that came under a correlation id, or were repeated under it.
+      // The events that came, or were repeated, under a correlation id.
       const { stories: same } = isId.test(given)
         ? { stories: [] }
         : await store.search({ correlation: given.trim() });
@@ -75,7 +75,7 @@ export const event = command({
 
 const isId = /^(?:evt|dlv|ntc)_/;
 
-/** The event or notice that an id leads to: its own, or that of one of its deliveries, which is what the tools know. */
+/** The id of the event or notice that an id means: its own, or that of a delivery, which the tools know. */
 async function subjectOf(id: string, store: Store): Promise<string> {
   if (!id.startsWith('dlv_')) return id;
   const delivery = await store.delivery(id);
@@ -83,7 +83,7 @@ async function subjectOf(id: string, store: Store): Promise<string> {
   return delivery.eventId ?? delivery.noticeId ?? id;
 }
 
-/** What people were told of a trouble of the connector's own. */
+/** The story of a notice. */
 async function aboutNotice(id: string, changes: readonly Change[], store: Store, io: Io) {
   const found = await store.notice(id);
   const elsewhere = '`events --notices` lists what people were told';
@@ -125,7 +125,7 @@ async function aboutEvent(id: string, changes: readonly Change[], store: Store, 
   return { json: detailJson(story, rules, changes), head, deliveries, none };
 }
 
-/** What was asked about it, what came of that, and when. */
+/** The lines about an event's look-ups: state, facts and attempts. */
 function lookupLines({ lookups }: EventDetail, io: Io): string[] {
   const lines = [paint(io, 'bold', 'Looked up')];
   for (const [name, { state, at, reason, fields }] of Object.entries(foundBy(lookups))) {

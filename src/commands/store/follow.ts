@@ -8,12 +8,12 @@ import { testNames } from '../with-store.ts';
 import type { ListOptions } from './lists.ts';
 import { searchOf, type SearchOptions, storyText } from './stories.ts';
 
-/** The newest of these are looked at each time. What changes in older ones is not followed. */
+/** How many of the newest events are looked at each time. Changes of older ones are not followed. */
 const followed = 500;
 const shownAtFirst = 10;
 const lookEveryMs = 1000;
 
-/** Prints the newest events, then each that comes and each whose deliveries change, until Ctrl-C or nobody reads any more. */
+/** Prints the newest events, then each that comes or changes, until Ctrl-C or until nobody reads any more. */
 export async function follow(store: Store, options: SearchOptions & ListOptions, io: Io): Promise<void> {
   const end = new AbortController();
   const stop = () => end.abort();
@@ -37,10 +37,10 @@ export async function follow(store: Store, options: SearchOptions & ListOptions,
   }
 }
 
-/** How each event was when it was looked at last. */
+/** The state of each event, by id, when it was looked at last. */
 type EventStates = ReadonlyMap<string, string>;
 
-/** The newest events that are new or changed, newest first. Replicas may add one before others, so a known one is no end. */
+/** The newest events that are new or changed, newest first. Replicas may add events before known ones, so a known one is not the end. */
 async function look(
   store: Store,
   before: EventStates | null,

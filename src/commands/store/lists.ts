@@ -8,38 +8,38 @@ import { changeLine, deliveryLine, type Io, noticeHead, obstaclesOf, refusedLine
 
 /** What `events` lists besides events, and how a list is printed. */
 
-/** How much of a list is wanted, and in which form. */
+/** The options of a list. */
 export interface ListOptions {
-  /** Only what came since (ms). */
+  /** Only what came since this time (ms). */
   readonly since?: number | undefined;
   readonly limit?: number | undefined;
   readonly json?: boolean | undefined;
   readonly csv?: boolean | undefined;
 }
 
-/** What a person looks at; a program gets all. */
+/** How many entries a person gets; a program gets all. */
 const shownToPeople = 100;
 
 const limitOf = ({ limit, json, csv }: ListOptions): number =>
   limit ?? (json || csv ? Number.MAX_SAFE_INTEGER : shownToPeople);
 
-/** What a command lists, newest first, and how. */
+/** A list, newest first, and how its entries are printed. */
 export interface List<Entry> {
   readonly entries: AsyncIterable<Entry>;
   readonly json: (entry: Entry) => object;
   readonly csv?: { readonly header: string; readonly line: (entry: Entry) => string };
   readonly text: (entry: Entry, io: Io) => string;
   readonly none: string;
-  /** What is said at the end. */
+  /** Makes lines for the end. */
   readonly end?: () => readonly string[];
 }
 
 export async function print<Entry>(list: List<Entry>, options: ListOptions, io: Io): Promise<void> {
   const limit = limitOf(options);
   const csv = options.csv ? list.csv : undefined;
-  // A file gets the text as it is.
+  // Only a terminal needs safe text.
   const seen = (line: string) => (io.ask ? printable(line) : line);
-  // With the end of the line that is printed, they end as CSV has it.
+  // The \r and the \n of `out` end a line as CSV has it.
   if (csv) io.out(`${csv.header}\r`);
   let listed = 0;
   for await (const entry of list.entries) {
@@ -56,7 +56,7 @@ export async function print<Entry>(list: List<Entry>, options: ListOptions, io: 
   if (listed > limit) io.out(`Older ones are not shown: --limit ${limit * 10} shows more.`);
 }
 
-/** One more than is shown tells whether there are older ones. */
+/** How many entries to read: one more than is shown tells whether there are older ones. */
 export const readLimit = (options: ListOptions): number => limitOf(options) + 1;
 
 export async function noticeList(store: Store, options: ListOptions): Promise<List<NoticeStory>> {
@@ -101,7 +101,7 @@ export const rejectedList = (store: Store, options: ListOptions): List<KeptReque
   none: 'No requests that were no events.',
 });
 
-/** Within the bounds there are few. */
+/** Read at once, as few are kept. */
 export const refusedList = async (store: Store): Promise<List<RefusedEvent>> => ({
   entries: Readable.from(await store.refusedEvents({})),
   json: refusedEventFields,

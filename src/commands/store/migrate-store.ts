@@ -3,7 +3,7 @@ import { withoutPassword } from '../../support/store-url.ts';
 import { command, required, textOption } from '../command.ts';
 import { exit, nowAndThen } from '../output.ts';
 
-/** Copies a store to another database, and tells on stderr how far it is: at the end of each table, and now and then. */
+/** Copies a store to another database. Reports progress on stderr, at the end of each table and now and then. */
 export const migrateStore = command({
   name: 'migrate-store',
   description: 'copy a stopped store to another database and compare the two',

@@ -58,7 +58,7 @@ export const status = command({
   },
 });
 
-/** Said of a server that this command cannot use. */
+/** Added to the error of a server that cannot be used. */
 const unreachable =
   'While the connector cannot use it either, events are refused; once it can, all goes on without a restart.';
 
@@ -118,7 +118,7 @@ function statusText(found: Status, unfound: readonly string[], timeZone: string,
 const lastCalls = 20;
 const fewestCalls = 5;
 
-/** An API that has nothing about anybody answers, so its look-up works; its address may be wrong all the same. */
+/** Warns of look-ups that work but never find anything: the url may be wrong. */
 async function unfoundLines(store: Store, { lookups }: Status): Promise<string[]> {
   const lines: string[] = [];
   for (const { sink, figures } of lookups) {
@@ -147,7 +147,7 @@ function unansweredLines(found: Status): string[] {
       ];
 }
 
-/** Why the store cannot be written, and what to do: what does not run does not go on by itself. */
+/** Says why the store cannot be written, and what to do; a connector that does not run has to be started. */
 function storeLines({ unwritable, replicas }: Status): string[] {
   if (unwritable === null) return [];
   const then =
@@ -217,7 +217,7 @@ function noticeLine(story: NoticeStory, io: Io): string {
   return `${when(raisedAt, io)}  ${printable(words)}${unheard && ` ${paint(io, 'red', unheard)}`}`;
 }
 
-/** How a sink fares, when it worked last, how it did in the last hour, and what helps. */
+/** A sink's state, last success, figures of the last hour, and what helps. */
 function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[] {
   const { sink, connector, pending, figures } = one;
   const lastSuccessAt = figures?.lastSuccessAt ?? null;
@@ -234,14 +234,14 @@ function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[] {
   return [line, ...askedLines(one, io), ...helpLines(one)];
 }
 
-/** Until when, and why, something waits that the tool does not take yet. */
+/** Says until when, and why, messages wait that the tool does not take yet. */
 const askedLines = ({ asked }: SinkStatus, io: Io): string[] =>
   asked.map((one) => {
     const { who, why } = askedWords(one);
     return `  ${printable(who)} ${when(one.until, io)}, ${printable(why)}`;
   });
 
-/** What helps a sink that sends nothing. */
+/** Says what helps a sink that sends nothing. */
 function helpLines(one: SinkStatus): string[] {
   const { sink } = one;
   const word = printable(shellWord(sink));
@@ -298,7 +298,7 @@ function stuckLines(found: Status, state: 'dead' | 'held', io: Io): string[] {
   ];
 }
 
-/** The same of notices: one or more that ended alike. */
+/** The lines about notices that ended alike. */
 function noticeLines(alike: readonly StuckNotice[], state: 'dead' | 'held', io: Io): string[] {
   const { delivery, isOver } = alike[0]!;
   const sink = printable(delivery.sink);

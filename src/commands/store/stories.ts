@@ -19,7 +19,7 @@ import { candidateText, deliveryLine, type Io, obstaclesOf, paint, Reasons, when
 import { catalogNames, testNames } from '../with-store.ts';
 import { type List, type ListOptions, readLimit } from './lists.ts';
 
-/** The events that `events` lists: which are meant, and how each is shown. */
+/** The list of events: which are meant, and how each is printed. */
 
 /** Options that choose among events. */
 export const searchOptions = {
@@ -112,7 +112,7 @@ export async function searchOf(
   };
 }
 
-/** A page may have fewer than there are, or none; see Store.search. */
+/** Finds events page by page. A page may have few or none although there are more; see Store.search. */
 async function* found(store: Store, asked: EventSearch, limit: number): AsyncGenerator<EventStory> {
   let left = limit;
   for (let after: string | null | undefined; left > 0 && after !== null;) {
