@@ -17,20 +17,20 @@ import {
 } from './differences.ts';
 import { Effects } from './effects.ts';
 
-/** What becomes other with another plan, for people; as data, so that it goes from thread to thread. */
+/** What another plan changes, for people. Plain data, which can pass between threads. */
 export interface BacktestReport {
   readonly compared: number;
   readonly differing: number;
   readonly headline: string;
   readonly sentences: readonly string[];
   readonly groups: readonly DifferenceGroup[];
-  /** Events that differ in different ways; of all others the number is told. */
+  /** Events that differ in different ways; of all others, only the number is told. */
   readonly examples: readonly Example[];
-  /** What could not be compared, or not by facts. */
+  /** What could not be compared, or only without facts. */
   readonly notes: readonly string[];
 }
 
-/** How often one action becomes other in one way. */
+/** How often one action changes in one way. */
 export interface DifferenceGroup extends Pick<PlannedMessage, 'sink' | 'rule'> {
   readonly kind: Difference['kind'];
   readonly keys: readonly string[];
@@ -52,15 +52,15 @@ export interface ExampleDifference extends Pick<PlannedMessage, 'sink' | 'rule' 
   readonly kind: Difference['kind'];
   readonly before: MessageContent | null;
   readonly after: MessageContent | null;
-  /** Of what a person reads. */
+  /** The edits that a person sees. */
   readonly edits: readonly Edit[];
-  /** Where a person reads the same: which keys are changed all the same. */
+  /** If a person sees none: the keys that differ all the same. */
   readonly unread: readonly string[];
 }
 
 const mostExamples = 10;
 
-/** Adds up what becomes other with the plan `next`, with a few events as examples. */
+/** Adds up what the plan `next` changes, with a few events as examples. */
 export class Backtest {
   /** Why events could not be compared, with how many. */
   readonly #lost = new Map<string, number>();
@@ -80,7 +80,7 @@ export class Backtest {
     this.#effects = new Effects(connectors);
   }
 
-  /** Compares what becomes of an event with what its own plan, `then`, made of it. `facts`: those that were kept. */
+  /** Compares what the plan makes of an event with what its own plan, `then`, made of it. `facts`: those that were kept. */
   add(event: Event, facts: Facts, then: Plan | PlanFault): readonly Difference[] {
     const before = wholly(then);
     if ('fault' in before) {
@@ -135,7 +135,7 @@ export class Backtest {
     };
   }
 
-  /** What the new plan would have looked up, and was not. */
+  /** Says which facts the new plan needs that were not looked up. */
   missing(): string[] {
     return Array.from(
       this.#withoutFacts,
@@ -143,12 +143,12 @@ export class Backtest {
     );
   }
 
-  /** Which events could not be compared, and why. */
+  /** Says which events could not be compared, and why. */
   lost(): string[] {
     return Array.from(this.#lost, ([why, many]) => `${count(many, 'event')} could not be compared: ${why}`);
   }
 
-  /** For whoever prints it, `mask` hides secrets also where markup would break them up. */
+  /** The report. `mask`: hides secrets now, as markup could later break them up. */
   report(mask: Mask = (text) => text): BacktestReport {
     const [compared, differing] = [this.#compared, this.differing];
     const total = `${count(compared, 'event')} compared`;

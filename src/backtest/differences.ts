@@ -8,7 +8,7 @@ import { allActions, type Plan } from '../rules/plan.ts';
 import { templateData } from '../templates/data.ts';
 import { type Mask, maskTexts } from '../support/secret.ts';
 
-/** What two plans make of one event, held against each other. Pure: an event is decided as of when it came. */
+/** Compares what two plans make of one event. Pure: an event is decided as of when it came. */
 
 /** A delivery as a plan decides it, with what it says. */
 export interface PlannedMessage extends ActionRef {
@@ -29,17 +29,14 @@ export interface PlannedMessage extends ActionRef {
 /** What a message says, and when. */
 export type MessageContent = Pick<PlannedMessage, 'dueAt' | 'fields' | 'fault'>;
 
-/** A key inside of a message, as `text` or `row.Status`, before and after; null: it is not there. */
+/** A key inside a message, such as `text` or `row.Status`, before and after; null: it is not there. */
 export interface Edit {
   readonly key: string;
   readonly before: Json;
   readonly after: Json;
 }
 
-/**
- * One delivery that becomes other; of a changed one, `planned` is how it would be, `was` how it was, and `edits` says what
- * changes.
- */
+/** A delivery that differs. Of a changed one, `was` is the old one, `planned` the new one, and `edits` what differs. */
 export interface Difference {
   readonly kind: 'removed' | 'added' | 'changed';
   readonly planned: PlannedMessage;
@@ -47,7 +44,7 @@ export interface Difference {
   readonly edits: readonly Edit[];
 }
 
-/** Only a plan that can be used as a whole can be compared. */
+/** The plan if it can be used as a whole, else why not. Only such a plan can be compared. */
 export function wholly(plan: Plan | PlanFault): Plan | PlanFault {
   if ('fault' in plan) return plan;
   const why = allActions(plan).find(({ unusable }) => unusable !== undefined)?.unusable;
@@ -69,14 +66,14 @@ export function plannedFor(plan: Plan, event: Event, facts = noFacts): PlannedMe
 }
 
 /**
- * What becomes other: what is removed, added and changed, in this order. The same message to the same sink is the same,
- * whichever rule asks for it; a message that has no equal is held against the one of the same action, else against
- * another one to its sink.
+ * Compares deliveries: those removed, added and changed, in this order. The same message to the same sink is no difference,
+ * whichever rule asks for it. A message without an equal is compared with that of the same action, else with another one to
+ * its sink.
  */
 export function compare(before: readonly PlannedMessage[], after: readonly PlannedMessage[]): Difference[] {
   const [old, fresh] = [[...before], [...after]];
   const pairs: [PlannedMessage, PlannedMessage][] = [];
-  /** Takes out of both lists what belongs together, first come, first served. */
+  /** Moves what belongs together from both lists to `pairs`, first come, first served. */
   const take = (belong: (a: PlannedMessage, b: PlannedMessage) => boolean) => {
     for (const a of old.splice(0)) {
       const at = fresh.findIndex((b) => a.sink === b.sink && a.connector === b.connector && belong(a, b));
@@ -97,7 +94,7 @@ export function compare(before: readonly PlannedMessage[], after: readonly Plann
   ];
 }
 
-/** What a recipient could notice of two messages. */
+/** The differences between two messages that a recipient could notice. */
 export function editsOf(before: MessageContent, after: MessageContent): Edit[] {
   const [old, fresh] = [leavesOf(before), leavesOf(after)];
   return [...new Set([...old.keys(), ...fresh.keys()])]
@@ -105,7 +102,7 @@ export function editsOf(before: MessageContent, after: MessageContent): Edit[] {
     .filter((edit) => JSON.stringify(edit.before) !== JSON.stringify(edit.after));
 }
 
-/** A list is one leaf: who reads `to.2` has to count. */
+/** The values of a message by key. A list is one value: readers of `to.2` would have to count. */
 function leavesOf({ fields, fault, dueAt }: MessageContent): Map<string, Json> {
   const leaves = new Map<string, Json>([['dueAt', new Date(dueAt).toISOString()]]);
   if (fault !== null) leaves.set('fault', fault);
@@ -120,7 +117,7 @@ function leavesOf({ fields, fault, dueAt }: MessageContent): Map<string, Json> {
   return leaves;
 }
 
-/** As `backtest --json` has it. Only what messages say is masked: the rest is words of ours. */
+/** The differences as JSON of `backtest --json`. Only what messages say is masked: the rest has no secrets. */
 export function differencesJson(event: Event, found: readonly Difference[], mask: Mask) {
   const whole = ({ rule, action, sink, connector, dueAt, fields, fault }: PlannedMessage) => {
     const said = { dueAt: new Date(dueAt).toISOString(), fields: maskTexts(fields, mask) };

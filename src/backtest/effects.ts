@@ -2,7 +2,7 @@ import type { AnyConnector } from '../connector.ts';
 import { count } from '../support/text.ts';
 import type { Difference, PlannedMessage } from './differences.ts';
 
-/** What a change of the config means for whoever gets messages, added up over events and said in sentences. */
+/** What a change of the config means for recipients, added up over events, in sentences. */
 
 /** One place, such as a channel or a recipient, and what it gets. */
 interface Effect {
@@ -10,29 +10,29 @@ interface Effect {
   readonly place: string;
   readonly unit: string;
   readonly inDigest: boolean;
-  /** Messages, by events that have more or fewer of them than before. */
+  /** How many more or fewer messages, over all events. */
   more: number;
   fewer: number;
-  /** Messages that come all the same, and say something else, or only come at another time. */
+  /** Messages that still come but say something else, or only come at another time. */
   reworded: number;
   moved: number;
 }
 
-/** The others are counted. */
+/** Of others, only the number is told. */
 const mostSentences = 20;
 const longestPlace = 120;
 
 export class Effects {
   readonly #connectors: ReadonlyMap<string, AnyConnector>;
   readonly #byPlace = new Map<string, Effect>();
-  /** Why messages cannot be made that could be, with how many. */
+  /** Reasons why messages cannot be made any more, with their number. */
   readonly #faults = new Map<string, number>();
 
   constructor(connectors: ReadonlyMap<string, AnyConnector>) {
     this.#connectors = connectors;
   }
 
-  /** `found`: of one event. What it has in one place by another rule than before is no difference there. */
+  /** Adds the differences of one event. The same message to a place by another rule is no difference there. */
   add(found: readonly Difference[]): void {
     const balance = new Map<Effect, number>();
     const shift = (effects: readonly Effect[], by: number) => {
@@ -51,7 +51,7 @@ export class Effects {
     for (const [effect, many] of balance) effect[many > 0 ? 'more' : 'fewer'] += Math.abs(many);
   }
 
-  /** Where a message arrives: at each of its recipients. One that cannot be made arrives nowhere. */
+  /** The effects on a message's recipients; none for a message that cannot be made. */
   #reached(message: PlannedMessage | null): Effect[] {
     if (message === null || message.fault !== null) return [];
     const { sink, connector, inDigest } = message;
@@ -64,7 +64,7 @@ export class Effects {
     );
   }
 
-  /** A program is known by its sink: each of its calls may go to an address of its own. */
+  /** The names of a message's places. A program is named by its sink, as each call may go to another address. */
   #placesOf({ sink, connector, audience }: PlannedMessage): readonly string[] {
     const tells = this.#connectors.get(connector)?.describe?.starter.tells;
     const { place, members } = audience() ?? { place: '', members: [] };
@@ -73,7 +73,7 @@ export class Effects {
     return members.length > 1 ? members : [place];
   }
 
-  /** The most first. */
+  /** The effects in sentences, the largest first. */
   sentences(): string[] {
     const all = [...this.#byPlace.values()]
       .filter((effect) => weight(effect) > 0)

@@ -5,13 +5,13 @@ import type { Action, Cell, Plan } from './plan.ts';
 
 /** Who gets an action's messages about the events of a cell. */
 export interface CellAudience {
-  /** If it depends on more than the cell, as the config has it. */
+  /** The recipients. As the config writes them, if they depend on more than the cell. */
   readonly audience: Audience;
-  /** It is the same for all of these events. */
+  /** Whether it is the same for all events of the cell. */
   readonly isSure: boolean;
 }
 
-/** What an action's templates read of a cell, and what came of it, by the values that they read. */
+/** What an action's templates read of a cell, and the results by the values that they read. */
 interface Memory {
   readonly read: Set<string>;
   readonly known: Map<string, CellAudience>;
@@ -26,7 +26,7 @@ const testId = 'testId';
 export class Audiences {
   readonly #plan: Plan;
   readonly #memories = new Map<Action, Memory>();
-  /** What any of the templates has read. */
+  /** The names that any template has read. */
   readonly #read = new Set<string>();
   #watching: Watching | null = null;
 
@@ -40,14 +40,14 @@ export class Audiences {
     if (found) return found;
     const before = memory.read.size;
     const made = this.#render(action, cell, memory.read);
-    // What was made before did not read all of it.
+    // Earlier results are by fewer values.
     if (memory.read.size > before) memory.known.clear();
     memory.known.set(idOf(memory.read, cell), made);
     for (const name of memory.read) this.#read.add(name);
     return made;
   }
 
-  /** Where two cells have the same one, who was told of one would be told of the other. Changes with what is read. */
+  /** An id of a cell's recipients: cells with the same id have the same. It changes when templates read more. */
   idOf(cell: Cell): string {
     return idOf(this.#read, cell);
   }
@@ -62,10 +62,10 @@ export class Audiences {
   }
 }
 
-/** The data of templates for a cell. It is made once, and tells what one after the other reads of it. */
+/** Template data for a cell, made once, that notes what a template reads. */
 class Watching {
   readonly cell: Cell;
-  /** Nothing was read that differs among the cell's events. */
+  /** Whether nothing was read that differs among the cell's events. */
   isSure = true;
   #read = new Set<string>();
   readonly #data: Omit<TemplateData, 'rule'>;
@@ -95,18 +95,18 @@ class Watching {
     };
   }
 
-  /** `read`: gets what is read. */
+  /** The data for an action. `read`: gets the names that are read. */
   dataFor({ rule }: Action, read: Set<string>): TemplateData {
     this.isSure = true;
     this.#read = read;
     return watched({ ...this.#data, rule: { name: rule } }, (key) => {
-      // Whether a look-up was made at all is not the cell's either.
+      // A cell does not even decide whether a look-up was made.
       this.isSure &&= ['event', 'test', 'rule'].includes(key);
     });
   }
 }
 
-/** A copy that tells what is read of it. */
+/** A copy that calls `note` with each key that is read. */
 function watched<T extends object>(all: T, note: (key: string) => void): T {
   const getters = Object.entries(all).map(([key, value]) => {
     const get = () => {
@@ -118,7 +118,7 @@ function watched<T extends object>(all: T, note: (key: string) => void): T {
   return Object.defineProperties({}, Object.fromEntries(getters)) as T;
 }
 
-/** What templates read of a cell. */
+/** The values of a cell under these names, as one text. */
 function idOf(read: ReadonlySet<string>, cell: Cell): string {
   if (read.size === 0) return '[]';
   const values = Array.from(read, (name): Json => {

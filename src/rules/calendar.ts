@@ -13,7 +13,7 @@ export interface Hours {
   readonly closed: ReadonlySet<string>;
 }
 
-/** Enough for any hours that open at all. Loading a config refuses others. */
+/** Enough for any hours that ever open. Loading a config refuses others. */
 const daysAhead = 400;
 
 /**
@@ -41,7 +41,7 @@ function openingOn(hours: Hours, day: Temporal.PlainDate, start: Temporal.ZonedD
   return opening.length === 0 ? null : Math.min(...opening);
 }
 
-/** When an opening can start on a day: at `from`, twice if that time is repeated, or when the clock jumps. */
+/** The times at which an opening can start on a day: at `from`, twice if the clock repeats it, or when the clock jumps. */
 function openingTimes({ timeZone, fromMinute }: Hours, day: Temporal.PlainDate): Temporal.ZonedDateTime[] {
   const wall = day.toPlainDateTime({ hour: Math.floor(fromMinute / 60), minute: fromMinute % 60 });
   const dayBefore = day.toZonedDateTime(timeZone).subtract({ nanoseconds: 1 });
@@ -74,7 +74,7 @@ export type Windows = { readonly timeZone: string } & (
       readonly everyMs: number;
     }
   | {
-      /** Every day at these minutes since midnight. */
+      /** On every day, at these minutes since midnight. */
       readonly atMinutes: readonly number[];
     }
 );
@@ -106,7 +106,7 @@ function nextMultiple(everyMs: number, moment: Temporal.ZonedDateTime): number {
   return isSkipped ? change.epochMilliseconds : nextMultiple(everyMs, change);
 }
 
-/** What the wall clock shows, as milliseconds since midnight on a Monday. */
+/** The wall clock's time as milliseconds since midnight on a Monday. */
 const wallMs = ({ epochMilliseconds, offsetNanoseconds }: Temporal.ZonedDateTime): number =>
   epochMilliseconds + offsetNanoseconds / 1e6 - firstMondayMs;
 
@@ -124,11 +124,11 @@ export interface Week {
   readonly timeZone: string;
   /** ISO: 1 is Monday. */
   readonly weekday: number;
-  /** Since midnight. */
+  /** Minutes since midnight. */
   readonly minute: number;
 }
 
-/** The last such moment up to `now` (ms), and the Monday of its week: `2026-11-23`. */
+/** The last such moment (ms) up to `now`, and the Monday of its week: `2026-11-23`. */
 export function lastOf({ timeZone, weekday, minute }: Week, now: number): { at: number; monday: string } {
   const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).toPlainDate();
   const passedDays = (today.dayOfWeek - weekday + 7) % 7;

@@ -2,15 +2,15 @@ import { statuses } from '../model.ts';
 import { factNames } from './fields.ts';
 import type { Cell, KnownValue, Plan } from './plan.ts';
 
-/** All events that a plan tells apart: of each test of the catalog, of each that a condition names, and of any other. */
+/** The cells of a plan: each test of the catalog, each that a condition names, and any other test, with each status. */
 export interface Cells {
   readonly cells: readonly Cell[];
   readonly known: ReadonlySet<number>;
-  /** Ids of tests that are not known. */
+  /** Ids of tests that are in no cell of their own. */
   readonly others: readonly number[];
 }
 
-/** `named`: further tests. */
+/** Makes the cells of a plan. `named`: further tests with cells of their own. */
 export function cellsOf(plan: Plan, named: Iterable<number> = []): Cells {
   const known = new Set([...plan.testIds, ...plan.rules.namedTests, ...named]);
   let [highest, lowest] = [0, 0];
@@ -26,7 +26,7 @@ export function cellsOf(plan: Plan, named: Iterable<number> = []): Cells {
   return { cells, known, others };
 }
 
-/** Says of a cell that no facts of the look-ups are known that are made for none of its events. */
+/** A cell in which the facts of look-ups that are made for none of its events are unknown. */
 function withUnasked({ lookups }: Plan, cell: Cell): Cell {
   const unasked = new Map([...lookups].filter(([, lookup]) => lookup.given(cell) === false));
   if (unasked.size === 0) return cell;
@@ -36,7 +36,7 @@ function withUnasked({ lookups }: Plan, cell: Cell): Cell {
   };
 }
 
-/** The rules that events of a cell can reach, up to a final one that all of them match; and the place of that, or -1. */
+/** The rules that events of a cell can match, and those that they reach: up to a final one that all match, at `end` (or -1). */
 export function reachedIn(plan: Plan, cell: Cell) {
   const possible = plan.rules.possible(cell);
   const end = possible.findIndex(({ final, rest }) => final && rest === null);

@@ -17,10 +17,10 @@ import {
 import { type Field, fieldOf, type LookupFields, type ConditionInput, variableOf } from './fields.ts';
 import type { Ask, Cell, KnownValue, Rest, Truth } from './plan.ts';
 
-/** A condition, compiled. */
+/** A compiled condition. */
 export interface CompiledCondition {
   holds(subject: ConditionInput): Truth;
-  /** Why it holds or does not. `who` is the subject of "wants": the rule or an exception. */
+  /** Why it holds or not. `who`: the subject of "wants", which is the rule or an exception. */
   because(subject: ConditionInput, who: string): string;
   /** Whether it holds for all events of a cell, or what it depends on. */
   given(cell: Cell): Truth | Rest;
@@ -81,13 +81,13 @@ function isOpen({ of }: Field, { testId, isCatalogUnknown }: Cell): boolean {
   return of === 'test' ? isCatalogUnknown === true : of !== 'status';
 }
 
-/** What is known of a field beyond the cell, where that is enough to compare it. */
+/** What is known of a field beyond the cell, if that is enough to compare it. */
 function knownOf({ field, patterns }: Ask, { known }: Cell): KnownValue | undefined {
   const found = known?.get(variableOf(field));
   return found?.found && !patterns.every((pattern) => found.found!.has(pattern)) ? undefined : found;
 }
 
-/** A condition on a fact. Unlike other fields, a fact may be unknown: then only the word says that it does. */
+/** A condition on a fact. Unlike other fields, a fact may be unknown; only the word `unknown` matches that. */
 function factTest(field: Field, condition: Condition): CompiledCondition {
   const listed: readonly Scalar[] | null = isList(condition)
     ? condition
@@ -140,7 +140,7 @@ function factTest(field: Field, condition: Condition): CompiledCondition {
   return compiled;
 }
 
-/** An event of a cell. What its candidate is, and its test's id if it has none, must not be asked. */
+/** A sample event of a cell. Its candidate, and the test's id of a cell without a test, mean nothing. */
 function sampleOf({ status, testId, test }: Cell): ConditionInput {
   const event = { status, testId: testId ?? 0, candidateId: '', candidateNumericalId: null };
   return { event, test, facts: noFacts };
@@ -177,9 +177,9 @@ function allOf(tests: readonly CompiledCondition[]): CompiledCondition {
   };
 }
 
-/** What several conditions, all or one of which must hold, depend on together. */
+/** What several conditions depend on together, all of which (`and`) or one of which (`or`) must hold. */
 function joined(tests: readonly Pick<Rest, 'given'>[], cell: Cell, word: 'and' | 'or'): Truth | Rest {
-  /** What one of them alone decides. */
+  /** The value by which one of them alone decides. */
   const decisive = word === 'or';
   const rests: Rest[] = [];
   let isUnknown = false;

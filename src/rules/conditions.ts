@@ -5,11 +5,11 @@ import type { Field } from './fields.ts';
 
 export type Scalar = string | number | boolean;
 
-/** All that are given must hold. */
+/** The operators of a condition. All that are given must hold. */
 export interface Operators {
   readonly in?: readonly Scalar[];
   readonly not?: Scalar | readonly Scalar[] | Omit<Operators, 'not'>;
-  /** RE2 syntax, found anywhere in the text. */
+  /** A pattern in RE2 syntax, found anywhere in the text. */
   readonly matches?: string;
   readonly exists?: boolean;
   readonly gt?: number | string;
@@ -34,22 +34,22 @@ export interface When {
   readonly not?: When;
 }
 
-/** Whether patterns are found in a text that nobody has yet. */
+/** Which patterns are taken as found in a text that is not known itself. */
 export type PatternResults = ReadonlyMap<string, boolean>;
 
 /** One requirement on a field's value. A missing value is null. */
 export interface Clause {
-  /** `found`: what is said of patterns in place of looking. */
+  /** Whether it holds for a value. `found`: results of patterns, in place of matching them. */
   holds(value: Json, found?: PatternResults): boolean;
   /** What is required. Continues "the rule wants". */
   readonly wants: string;
-  /** What is true if it holds. Continues the field and its value. */
+  /** What is true if it holds. Continues a sentence that begins with the field and its value. */
   readonly says: string;
   /** Whether it holds for a value that no condition names; null if that depends on the value. */
   readonly holdsForOthers: boolean | null;
 }
 
-/** What a condition compares a value with. */
+/** What a condition compares a value with: values, bounds and patterns. */
 export interface Comparands {
   readonly named: readonly Scalar[];
   readonly bounds: readonly (number | string)[];
@@ -89,7 +89,7 @@ export function* testsNamedIn(when: When): Generator<number> {
       for (const value of comparedIn(condition).named) if (typeof value === 'number') yield value;
 }
 
-/** The facts that are known, and not absent, wherever a `when` holds; other fields may be among them. */
+/** The fields that have a value wherever a `when` holds, facts and others. */
 export function* factsKnownTo(when: When): Generator<string> {
   for (const [key, operand] of Object.entries(when)) {
     if (key === 'all') for (const one of operand as When[]) yield* factsKnownTo(one);
@@ -128,7 +128,7 @@ const builders: {
   lte: (bound) => compared('at most', '≤', bound, (value) => value <= bound),
 };
 
-/** A list in the catalog fits if one of its entries does. */
+/** Makes a test that a list from the catalog passes if one of its entries does. */
 const some = (fits: (value: Json) => boolean) => (value: Json) =>
   isList(value) ? value.some((entry) => fits(entry)) : fits(value);
 
@@ -174,13 +174,13 @@ function compared<T extends number | string>(
   return { holds, wants, says: `${sign} ${show(bound)}`, holdsForOthers: null };
 }
 
-/** Whether all hold, of which some may be undecided (null). */
+/** Whether all hold; null if that depends on undecided ones (null). */
 export function allHold(verdicts: readonly (boolean | null)[]): boolean | null {
   if (verdicts.includes(false)) return false;
   return verdicts.includes(null) ? null : true;
 }
 
-/** Whether one of them holds. */
+/** Whether one of them holds; null if that depends on undecided ones (null). */
 export function oneHolds(verdicts: readonly (boolean | null)[]): boolean | null {
   if (verdicts.includes(true)) return true;
   return verdicts.includes(null) ? null : false;
@@ -188,7 +188,7 @@ export function oneHolds(verdicts: readonly (boolean | null)[]): boolean | null 
 
 export const negated = (verdict: boolean | null): boolean | null => (verdict === null ? null : !verdict);
 
-/** In a condition on a fact, these stand for what has no value. */
+/** Words that stand for a missing value in a condition on a fact. */
 export const factWords = ['unknown', 'absent'] as const;
 type FactWord = (typeof factWords)[number];
 
@@ -214,7 +214,7 @@ export interface Pattern {
 const maxPatternLength = 1000;
 const maxRepeats = 1000;
 
-/** The letters and digits that a pattern may well be found in. */
+/** The letters and digits of a pattern, in which it is probably found. */
 export const wordOf = (pattern: string): string => pattern.replaceAll(/\\[a-z]|\W/gi, '');
 
 /** Rules share compiled patterns, because a pattern's cache of states is large. */
@@ -237,9 +237,9 @@ export const compilePattern = memo(1000, (source): Pattern | { readonly fault: s
 export interface Constraint {
   /** Whether each status is possible, in the order of the model's `statuses`. */
   readonly statuses: readonly boolean[];
-  /** null: any. */
+  /** The possible tests; null: any. */
   readonly testIds: ReadonlySet<number> | null;
-  /** True if it matches all events with these, so that the `when` need not be evaluated. */
+  /** Whether it matches all events with these, so that the `when` need not be evaluated. */
   readonly exact: boolean;
 }
 
@@ -268,7 +268,7 @@ function both(a: Constraint, b: Constraint): Constraint {
   return { statuses: possible, testIds, exact: a.exact && b.exact };
 }
 
-/** What any of them allows. Not exact, because an event may have the status of one and the test of another. */
+/** The union of constraints. Not exact, because an event may have the status of one and the test of another. */
 function either(constraints: readonly Constraint[]): Constraint {
   const possible = statuses.map((_, place) => constraints.some((constraint) => constraint.statuses[place]));
   const sets = constraints.map(({ testIds }) => testIds);

@@ -11,7 +11,7 @@ export function decide(plan: Plan, event: Event, facts: Facts, now: number): Pla
   return actionsFor(plan, subject).map((action) => planned(action, event, subject, now));
 }
 
-/** Decides, and explains why. */
+/** Decides as `decide` does, and explains each rule's verdict. */
 export function explain(plan: Plan, event: Event, facts: Facts, now: number): Explanation {
   const subject = subjectOf(plan, event, facts);
   const actions = actionsFor(plan, subject).map((action) => ({
@@ -30,7 +30,7 @@ export const subjectOf = (plan: Plan, event: Event, facts: Facts): ConditionInpu
   facts,
 });
 
-/** Of facts that somebody gave, those that are looked up for an event. */
+/** The given facts of look-ups that are made for an event. */
 export function lookedUpFor(plan: Plan, event: Event, given: Facts): Facts {
   const subject = subjectOf(plan, event, noFacts);
   const isMade = (lookup: string) => plan.lookups.get(lookup)?.applies(subject) === true;
@@ -65,8 +65,8 @@ export function planNotice(action: Action, notice: RaisedNotice, now: number): P
 export type Schedule = Pick<PlannedDelivery, 'dueAt' | 'group' | 'groupMax'>;
 
 /**
- * Without hours and digest, a delivery is due now and has its own message. Hours move `dueAt`; a digest also sets a
- * group: deliveries with the same group become one message.
+ * Schedules a delivery. Without hours and digest, it is due now and has its own message. Hours move `dueAt`; a digest also
+ * sets a group: deliveries with the same group become one message.
  */
 export function schedule(action: Action, event: Event, subject: ConditionInput, now: number): Schedule {
   const { rule, digest } = action;
@@ -74,7 +74,7 @@ export function schedule(action: Action, event: Event, subject: ConditionInput, 
   if (!digest) return { dueAt, group: null, groupMax: null };
   const values = digest.by.map((field) => field.read(subject));
   const place = digest.place(templateData(event, subject.test, subject.facts, rule, dueAt));
-  // It has the due time, not the window's end, so that windows that ended outside opening hours share one message.
+  // With the due time instead of the window's end, windows that end outside opening hours share one message.
   const agreed = [rule, action.action, new Date(dueAt).toISOString(), values, place, digest.contentId];
   return { dueAt, group: digest.conceal(JSON.stringify(agreed)), groupMax: digest.max };
 }

@@ -10,7 +10,7 @@ export interface ConditionInput {
   readonly facts: Facts;
 }
 
-/** What can be looked up, by the look-ups' names. */
+/** The fields of look-ups, by the look-ups' names. */
 export type LookupFields = ReadonlyMap<string, { readonly fields: ReadonlyMap<string, FactField> }>;
 
 export const noLookups: LookupFields = new Map();
@@ -18,7 +18,7 @@ export const noLookups: LookupFields = new Map();
 /** Something that a condition can test. */
 export interface Field {
   readonly name: string;
-  /** Its name in sentences. */
+  /** The field's name in sentences. */
   readonly label: string;
   /** The schema of one value in a condition. */
   readonly value: z.ZodType<string | number | boolean>;
@@ -26,15 +26,15 @@ export interface Field {
   readonly bound: z.ZodType<string | number> | null;
   /** All possible values, if they can be listed. */
   readonly all: readonly string[] | null;
-  /** True if all values are whole numbers. */
+  /** Whether all values are whole numbers. */
   readonly whole: boolean;
-  /** False if every event has it. */
+  /** Whether an event may lack it. */
   readonly optional: boolean;
-  /** What it says of an event. `test`: something that the catalog says. `fact`: something that is looked up. */
+  /** What the field is about. `test`: a key of the catalog. `fact`: a field of a look-up. */
   readonly of: 'status' | 'test' | 'testId' | 'candidate' | 'fact';
-  /** Of a fact: where it comes from. */
+  /** The look-up's field, if it is a fact. */
   readonly fact?: FactField & { readonly lookup: string; readonly key: string };
-  /** Null if there is none; undefined if that is not known. */
+  /** The field's value; null if there is none, undefined if it is not known. */
   read(subject: ConditionInput): Json | undefined;
 }
 
@@ -134,7 +134,7 @@ export function testField(key: string): Field {
   };
 }
 
-/** Of facts, by type. Times are compared as text, of which the beginning is enough. */
+/** The schemas of facts by type. Times are compared as text, of which the beginning is enough. */
 const factValues: { readonly [type in FactField['type']]: Pick<Field, 'value' | 'bound'> } = {
   text: ordered(z.string({ error: 'expected text' })),
   number: ordered(z.number({ error: 'expected a number' })),
@@ -199,6 +199,6 @@ export function fieldOf(name: string, lookups = noLookups): Field {
 /** Fields of the same variable have the same value: a test's id is that of its entry. */
 export const variableOf = ({ of, name }: Field): string => (of === 'testId' ? of : name);
 
-/** The names of all that is looked up. */
+/** The names of all facts. */
 export const factNames = (lookups: LookupFields): string[] =>
   [...lookups].flatMap(([lookup, { fields }]) => Array.from(fields.keys(), (key) => `${lookup}.${key}`));

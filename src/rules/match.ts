@@ -7,11 +7,11 @@ import { compileWhen, type CompiledCondition, theRule } from './compile-when.ts'
 export interface Rule {
   readonly name: string;
   readonly when: When;
-  /** If it matches, the rules after it are not tried. */
+  /** Whether the rules after it are not tried if it matches. */
   readonly final: boolean;
 }
 
-/** Rules for other tests and statuses than the event's cost almost nothing. */
+/** Compiles rules. Those for other tests and statuses than an event's cost almost nothing. */
 export function compileRules(rules: readonly Rule[], lookups = noLookups): RuleSet {
   return new IndexedRules(rules, lookups);
 }
@@ -23,7 +23,7 @@ interface CompiledRule extends Rule {
 class IndexedRules implements RuleSet {
   readonly names: readonly string[];
   readonly #rules: readonly CompiledRule[];
-  /** The rules that an event can match, as indexes in ascending order: those that name its test, and those that name none. */
+  /** Indexes of rules in ascending order, by status and by the test that they name (null: none). */
   readonly #byTest = new Map<Status, Map<number | null, number[]>>();
   /** For each rule: 1 if the index alone decides that it matches. */
   readonly #exact: Uint8Array;
@@ -49,7 +49,7 @@ class IndexedRules implements RuleSet {
     return this.#byTest.get(status)?.get(testId) ?? none;
   }
 
-  /** Merges two ascending lists of rules. */
+  /** Merges the rules that name the event's test with those that name none. */
   match(subject: ConditionInput): number[] {
     const { testId, status } = subject.event;
     const forTest = this.#named(status, testId);
@@ -100,7 +100,7 @@ class IndexedRules implements RuleSet {
 
 const none: readonly number[] = [];
 
-/** True if no event can meet it, whatever the catalog says. */
+/** Whether no event can meet a `when`, whatever the catalog says. */
 export function isImpossible(when: When, lookups: LookupFields): boolean {
   const test = compileWhen(when, lookups);
   for (const testId of [...new Set(testsNamedIn(when)), null])

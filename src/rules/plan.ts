@@ -19,37 +19,37 @@ export interface Verdict {
 /** All events of a test with a status. */
 export interface Cell {
   readonly status: Status;
-  /** null: any test that neither the catalog nor a condition names. */
+  /** The test's id; null: any test that neither the catalog nor a condition names. */
   readonly testId: number | null;
   /** The catalog's entry for the test; see Plan.test. */
   readonly test: JsonMap;
   /** Nothing is known of the catalog. */
   readonly isCatalogUnknown?: true;
-  /** For some of its events: what is known of the fields that differ among them, by variableOf. */
+  /** What is known of fields that differ among its events, by variableOf. The cell then stands for some of them. */
   readonly known?: ReadonlyMap<string, KnownValue>;
 }
 
-/** A value, for those that conditions cannot tell apart from it. */
+/** A value that stands for all those that conditions cannot tell apart from it. */
 export interface KnownValue {
-  /** Null where there is none; undefined where nobody knows it. */
+  /** The value; null if there is none, undefined if it is unknown. */
   readonly value: Json | undefined;
-  /** Where it stands for other texts, too: which patterns are found in these, as far as that is decided. */
+  /** If it stands for other texts, too: the results of patterns on them, as far as decided. */
   readonly found?: PatternResults;
 }
 
 /** Whether a condition holds; null where a fact that it needs is unknown. */
 export type Truth = boolean | null;
 
-/** What a condition depends on where a cell does not decide it. */
+/** The part of a condition that a cell does not decide. */
 export interface Rest {
   holds(subject: ConditionInput): Truth;
-  /** The same where more of the cell is known. */
+  /** The same for a cell of which more is known. */
   given(cell: Cell): Truth | Rest;
-  /** For people. Continues "if". */
+  /** The condition for people. Continues "if". */
   readonly words: string;
-  /** What decides it. */
+  /** The fields that decide it. */
   readonly asks: readonly Ask[];
-  /** The same for the same condition on the same fields. */
+  /** An id that is the same for the same condition on the same fields. */
   readonly id: string;
 }
 
@@ -62,7 +62,7 @@ export interface Ask extends Comparands {
 export interface ReachableRule {
   readonly rule: number;
   readonly final: boolean;
-  /** null: all of them do. */
+  /** What else decides whether an event matches; null: all events of the cell do. */
   readonly rest: Rest | null;
 }
 
@@ -85,16 +85,13 @@ export interface Action extends ActionRef {
   readonly connector: string;
   /** The opening hours that its messages wait for, or null. */
   readonly hours: Hours | null;
-  /** Null if each event gets its own message. */
+  /** How events are collected; null if each gets its own message. */
   readonly digest: Digest | null;
-  /**
-   * The lane of a delivery. The sink's name if the connector has no lanes or the lane's template fails. Most need no data to
-   * say it.
-   */
+  /** The lane of a delivery: the sink's name if the connector has none or its template fails. Most do not read the data. */
   lane(data: () => AnyTemplateData): string;
   /** Every key of the action with its templates rendered, or why one failed. */
   render(data: AnyTemplateData): RenderResult;
-  /** Who gets its message; null if a template fails. Without data, as the config has it. */
+  /** Who gets the message; null if a template fails. Without data: as the config writes it. */
   audience(data: TemplateData | null): Audience | null;
   /** Only for an action of a stored plan: why it can no longer be carried out. */
   readonly unusable?: string;
@@ -109,7 +106,7 @@ export interface Digest {
   readonly by: readonly Field[];
   /** Where the message goes, rendered. Events that go elsewhere get a message of their own. */
   place(data: TemplateData): Json;
-  /** The group, or a hash of it if it has a secret. */
+  /** A group, or a hash of it if it has a secret. */
   conceal(group: string): string;
   /** Changes with the message's templates, so that no digest mixes those from before and after a reload. */
   readonly contentId: string;
@@ -120,29 +117,29 @@ export interface Alert {
   readonly kind: AlertKind;
   /** How long the cause must last; 0: alert at once. */
   readonly afterMs: number;
-  /** They have no digests. Their rule is `alerts.dead` and so on. */
+  /** Actions without digests. Their rule is `alerts.dead` and so on. */
   readonly actions: readonly Action[];
 }
 
-/** What tells every week what came and what became of it. */
+/** The weekly summary of what came and what became of it. */
 export interface Summary {
   readonly week: Week;
-  /** They have no digests. Their rule is summaryRule. */
+  /** Actions without digests. Their rule is summaryRule. */
   readonly actions: readonly Action[];
 }
 
 /** A look-up of a plan, compiled: what is asked about an event before it is decided. */
 export interface Lookup {
-  /** Its facts are `name.field`. */
+  /** The look-up's name. Its facts are `name.field`. */
   readonly name: string;
   /** Whether it is made for an event: its `when`, which uses no facts. */
   readonly applies: (subject: ConditionInput) => boolean;
-  /** The same for the events of a cell. */
+  /** Whether it is made for the events of a cell, or what that depends on. */
   readonly given: (cell: Cell) => Truth | Rest;
   readonly fields: ReadonlyMap<string, FactField>;
-  /** The event is decided then at the latest. */
+  /** How long an event waits for the answer before it is decided without. */
   readonly waitForMs: number;
-  /** Personal fields go then; null: with the event. */
+  /** How long personal fields are kept; null: as long as the event. */
   readonly keepMs: number | null;
 }
 
@@ -154,20 +151,20 @@ export interface Plan {
   /** The actions of each rule, by the rule's index. */
   readonly then: readonly (readonly Action[])[];
   readonly unmatched: readonly Action[];
-  /** Where nobody is meant to hear of an event: rules, by index, and events that no rule matched. */
+  /** Rules (by index) of whose events nobody is meant to hear, and whether that is so of events that no rule matched. */
   readonly silent: { readonly rules: ReadonlySet<number>; readonly unmatched: boolean };
   /** At most one of each kind. */
   readonly alerts: readonly Alert[];
   readonly summary: Summary | null;
   /** The catalog's entry for a test id, with `id`. Keys that only other entries have are null. */
   readonly test: (testId: number) => JsonMap;
-  /** By name: those whose facts something of the plan uses. The others are not made. */
+  /** The look-ups whose facts the plan uses, by name. Others are not made. */
   readonly lookups: ReadonlyMap<string, Lookup>;
-  /** The tests of the catalog. */
+  /** The ids of the catalog's tests. */
   readonly testIds: readonly number[];
-  /** The config's, which its days and times are by where nothing else is said. */
+  /** The config's time zone, for days and times for which nothing else is said. */
   readonly timeZone: string;
-  /** What is said of the connector itself, in the config's language. */
+  /** The default texts in the config's language. */
   readonly wording: Wording;
   /** Replaces the plan's secrets in a text with `***`. */
   mask(text: string): string;

@@ -8,35 +8,35 @@ import { wordOf } from './conditions.ts';
 import type { Field, ConditionInput } from './fields.ts';
 import type { Action, Cell, Plan, ReachableRule, Rest } from './plan.ts';
 
-/** Who hears of the events of a cell, as the rules say it before any event has come. */
+/** Who hears of the events of a cell by the rules, before any event has come. */
 export interface Route {
   readonly cell: Cell;
   readonly heardBy: readonly RoutedAction[];
-  /** True if nobody hears of any. */
+  /** Whether nobody hears of any. */
   readonly nobody: boolean;
-  /** True if somebody hears of some, and nobody of others. */
+  /** Whether somebody hears of some, and nobody of others. */
   readonly otherwiseNobody: boolean;
-  /** If somebody hears of all whose facts are known: of which others nobody does, for people. Continues "if". */
+  /** If nobody hears of events only where facts are missing: which ones, for people. Continues "if". Else null. */
   readonly nobodyIf: string | null;
   /** Messages that the same people get about the same event. */
   readonly twice: readonly Twice[];
   /**
-   * Null, or the rules that match an event of which nobody hears, though the config does not say that this is meant: rules
-   * without actions, as indexes, or none.
+   * The indexes of the rules that match an event of which nobody hears, though the config does not say that this is meant:
+   * rules without actions, or none. Null if there is no such event.
    */
   readonly unheard: readonly number[] | null;
-  /** The rules that apply to some of the events, as indexes. */
+  /** The indexes of the rules that apply to some of the events. */
   readonly reached: readonly number[];
-  /** Rules that could apply, but a final one before them always does. */
+  /** Rules that could apply, were it not for a final one before them that always does. */
   readonly taken: { readonly by: number; readonly rules: readonly number[] } | null;
 }
 
 /** One action that follows from events of a cell. */
 export interface RoutedAction {
   readonly action: Action;
-  /** null: it follows from all of them. */
+  /** The condition under which it follows; null: from all of them. */
   readonly rest: Condition | null;
-  /** Made when it is asked for, and once. */
+  /** Who gets it; made when first asked for. */
   readonly audience: () => Audience;
 }
 
@@ -85,7 +85,12 @@ function routeOf(plan: Plan, cell: Cell, { known, others, audiences }: RouteCont
   };
 }
 
-function heardOf(plan: Plan, cell: Cell, reached: readonly ReachableRule[], audiences: Audiences): RoutedAction[] {
+function heardOf(
+  plan: Plan,
+  cell: Cell,
+  reached: readonly ReachableRule[],
+  audiences: Audiences,
+): RoutedAction[] {
   const heard = (actions: readonly Action[], rest: Condition | null): RoutedAction[] =>
     actions.map((action) => ({
       action,
@@ -102,7 +107,7 @@ function heardOf(plan: Plan, cell: Cell, reached: readonly ReachableRule[], audi
 
 const mostNamed = 3;
 
-/** The condition `rest`, and that none of the rules applies; none of them is without a condition. */
+/** The condition that `rest` holds and that none of the rules applies, each of which has a condition. */
 function unless(
   { rules: { names } }: Plan,
   rest: Condition | null,
@@ -126,23 +131,23 @@ const mostValues = 8;
 /** A candidate id that few patterns match. */
 const fewMatch = '-';
 
-/** A value that shows what a condition depends on. */
+/** A value of a field by which a condition may decide otherwise. */
 interface SampleValue {
   readonly field: Field;
   readonly value: Json;
 }
 
-/** With so many kinds of facts, further ones are left out. */
+/** How many combinations of facts are tried. */
 const mostFacts = 100;
 
-/** What may be found out, and which facts are not known in it. */
+/** Facts, and which of them are missing. */
 interface FactsCase {
   readonly facts: Facts;
-  /** By name: `unknown` or `absent`. */
+  /** `unknown` or `absent`, by the name of the fact. */
   readonly missing: ReadonlyMap<string, string>;
 }
 
-/** Facts of as many kinds as conditions tell apart: each is unknown, absent, or around a value that they name. */
+/** Combinations of facts that conditions tell apart: each unknown, absent, or near a value that they name. */
 function factsOf(values: readonly SampleValue[]): FactsCase[] {
   const asked = Map.groupBy(
     values.filter(({ field }) => field.fact),
@@ -170,7 +175,7 @@ function factsOf(values: readonly SampleValue[]): FactsCase[] {
 
 type Fact = string | number | boolean | null;
 
-/** A value that a condition names, and what is like it but not the same; of null, one of each type. */
+/** A value that a condition names and its neighbours; for null, values of each type. */
 function aroundFact(value: Json): Fact[] {
   if (typeof value === 'number') return [value, value + 1, value - 1];
   if (typeof value === 'string') return [value, `${value}~`, '-'];
@@ -183,7 +188,7 @@ function having(facts: Facts, { fact }: Field, value: Fact): Facts {
   return { ...facts, [lookup]: { state: 'answered', at: 0, reason: null, fields } };
 }
 
-/** Which facts are not known wherever nobody hears; null where that has other reasons, too. */
+/** The missing facts because of which nobody hears, for people; null if there are other reasons, too. */
 function missingIn(silent: readonly FactsCase['missing'][]): string | null {
   if (silent.length === 0 || silent.some(({ size }) => size === 0)) return null;
   const fewest = Math.min(...silent.map(({ size }) => size));
@@ -193,7 +198,7 @@ function missingIn(silent: readonly FactsCase['missing'][]): string | null {
   return firstOnes([...new Set(words)].toSorted().toReversed(), mostNamed).join(', or ');
 }
 
-/** Events of a cell, of as many kinds as the conditions of rules tell apart. */
+/** Sample events of a cell, one of each kind that the rules' conditions tell apart. */
 function samplesOf(
   { status, testId, test }: Cell,
   reached: readonly ReachableRule[],
@@ -236,7 +241,7 @@ function samplesOf(
   );
 }
 
-/** The rules that match an event of which nobody hears; null if that is meant. */
+/** The indexes of the rules that match an event of which nobody hears; null if that is meant. */
 function unheardOf(
   { silent }: Plan,
   reached: readonly ReachableRule[],
@@ -252,10 +257,10 @@ function unheardOf(
   return isMeant ? null : rules;
 }
 
-/** Nobody means to send more messages about one event. */
+/** More messages than anybody means to send about one event. */
 const mostCompared = 200;
 
-/** Pairs of actions of which the same people get the same kind of message. */
+/** Pairs of actions that send the same people the same kind of message. */
 function pairsOf(heard: readonly RoutedAction[]): Twice[] {
   const bySink = Map.groupBy(
     heard.slice(0, mostCompared),

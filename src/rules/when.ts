@@ -13,7 +13,7 @@ import {
 } from './fields.ts';
 import { isImpossible } from './match.ts';
 
-/** A value of a fact, or a word for what has none. */
+/** The schema of a fact's value, or of a word for a missing one. */
 export const orWord = (value: z.ZodType<string | number | boolean>) =>
   z.union([z.enum(factWords), value], {
     error: ({ input }) => `${value.safeParse(input).error?.issues[0]?.message}, or unknown or absent`,
@@ -71,7 +71,7 @@ const pattern = z
 const fieldSchema = (name: string, about: string) =>
   conditionSchema(fieldOf(name)).optional().describe(about);
 
-/** Those that every config has. Made once: to make a schema takes longer than to check by it. */
+/** The schemas of event fields, made once: making one takes longer than checking by it. */
 const eventFields = {
   status: fieldSchema('status', 'Completed, DidNotTake or Canceled.'),
   testId: fieldSchema('testId', "The test's id."),
@@ -132,12 +132,12 @@ function makeWhenSchema(lookups: LookupFields): z.ZodType<When> {
           context.addIssue('no event can match this: its conditions on status and testId exclude each other');
         }
       },
-      // Also beside a fault in an event's field.
+      // Checked even beside a fault in an event's field.
       { when: ({ value }) => isMap(value as Json) },
     )
     .meta({
       id: 'When',
-      // Asked for only when the JSON Schema is written; made at each start, it was a quarter of the time.
+      // Only made when the JSON Schema is written: it was a quarter of the time of a start.
       get patternProperties() {
         const { $schema: _, ...json } = z.toJSONSchema(testCondition, {
           io: 'input',

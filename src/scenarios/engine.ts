@@ -25,9 +25,9 @@ import { sampleEvent, type TemplateData } from '../templates/data.ts';
 /** A message that a tool would have got. */
 export interface SentMessage extends ActionRef {
   readonly sink: string;
-  /** When (ms). */
+  /** When it would go (ms). */
   readonly at: number;
-  /** The ids of the candidates that it tells of. */
+  /** The ids of the candidates that it is about. */
   readonly candidates: readonly string[];
   /** The rendered keys of its action. */
   readonly fields: JsonMap;
@@ -49,8 +49,8 @@ const dayMs = 86_400_000;
 const patienceMs = 400 * dayMs;
 
 /**
- * Plays a scenario through what serves: intake, store and worker, with digests, hours, rates and duplicates. Only the
- * clock is not real, and the tools are not called. `until`: when to give up, on the scale of performance.now(). Null then.
+ * Plays a scenario through the real intake, store and worker, with digests, hours, rates and duplicates, but with a virtual
+ * clock and without calling tools. Null if it takes longer than `until` (as performance.now()).
  */
 export async function play(
   config: Config,
@@ -89,7 +89,7 @@ export async function play(
     pollMs: dayMs,
   });
   const log = pino({ level: 'silent' });
-  // Every run gives the same ids: templates may print them.
+  // The same ids in every run, as templates may print them.
   const nextId = eventIds({ random: () => 0 });
   const inbox = createIntake({
     store,
@@ -129,7 +129,7 @@ export async function play(
   }
 }
 
-/** A store, and how to wait until it and those who use it do nothing any more. */
+/** A store, and a way to wait until neither it nor its users do anything any more. */
 function watched(real: Store): { readonly store: Store; readonly settled: () => Promise<void> } {
   let running = 0;
   const store = new Proxy(real, {
@@ -156,7 +156,7 @@ function watched(real: Store): { readonly store: Store; readonly settled: () => 
 const keyOf = (event: Pick<EventData, 'candidateId' | 'testId' | 'status' | 'receivedAt'>): string =>
   JSON.stringify([event.candidateId, event.testId, event.status, event.receivedAt]);
 
-/** The look-ups, which find out what a scenario says, and when it says. Of nothing else is anything found out in time. */
+/** Look-ups that answer what a scenario says, when it says so; else nothing in time. */
 function answering(lookups: Config['lookups'], events: TimedScenario['events']): Config['lookups'] {
   const known = new Map(
     events.map((one) => [keyOf({ ...one, receivedAt: new Date(one.at).toISOString() }), one]),
@@ -182,16 +182,16 @@ function answering(lookups: Config['lookups'], events: TimedScenario['events']):
 
 type Message = { readonly fields: JsonMap; readonly message: Json };
 
-/** Stands in for the tools: keeps what they would get. */
+/** A stand-in for the tools that keeps what they would get. */
 class Tools implements Playback {
   readonly config: Config;
   readonly sent: SentMessage[] = [];
   readonly unmade: MissingMessage[] = [];
-  /** Events. */
+  /** How many events were accepted. */
   accepted = 0;
-  /** Nothing here fails for any config. */
+  /** An error is a bug: no config makes this fail. */
   bug: Error | null = null;
-  /** By the id of the delivery. */
+  /** Rendered fields by the id of the delivery. */
   readonly #arrived = new Map<string, JsonMap>();
 
   constructor(config: Config) {
@@ -214,7 +214,7 @@ class Tools implements Playback {
       this.sent.push({ rule, action, sink, at, fields, candidates: events.map((one) => one.candidateId) });
   }
 
-  /** The connector without its tool: it composes and batches as it does, and then only keeps the message. */
+  /** A connector without its tool: it composes and batches as usual, and then only keeps the message. */
   #without(connector: AnyConnector): AnyConnector {
     const keep = async ({ deliveryId, message }: AttemptRequest<Message>) => {
       this.#arrived.set(deliveryId, message.fields);

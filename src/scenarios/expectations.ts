@@ -4,7 +4,7 @@ import type { Path } from '../support/json.ts';
 import { firstListed } from '../support/text.ts';
 import type { Playback, SentMessage } from './engine.ts';
 
-/** What came out otherwise than expected, and at which place of the scenario that is shown. */
+/** A difference from what a scenario expects, and its place in the scenario. */
 export interface Mismatch {
   readonly path: Path;
   readonly message: string;
@@ -61,12 +61,12 @@ function difference(expected: Json, sent: Json | undefined): [expected: string, 
   return [quoted(wanted, at) + (most > 1 ? ` in line ${line + 1}` : ''), quoted(got, at)];
 }
 
-/** Of a text that is no longer than a message. */
+/** The most characters of a text in a message. */
 const mostShown = 120;
-/** Of what is the same, before the first difference. */
+/** How many characters before the first difference are shown. */
 const shownBefore = 30;
 
-/** A long text is cut around the place. */
+/** Quotes a text. A long one is cut around the place. */
 function quoted(text: string, at: number): string {
   if (text.length <= mostShown) return JSON.stringify(text);
   const start = Math.max(0, Math.min(at - shownBefore, text.length - mostShown));
@@ -77,7 +77,7 @@ function quoted(text: string, at: number): string {
 
 const listed = (items: readonly string[]): string => firstListed(items, 5);
 
-/** All that came out otherwise than a scenario over time expects. */
+/** All differences from what a scenario over time expects. */
 export function compareTimed(scenario: TimedScenario, { sent, unmade }: Playback): Mismatch[] {
   const path = [...scenario.path, 'expect'];
   const faults = (expected: TimedExpectation, one: SentMessage) => faultsOf(expected, one, scenario);
@@ -98,7 +98,7 @@ export function compareTimed(scenario: TimedScenario, { sent, unmade }: Playback
       take(like);
       return faults(expected, like).map(({ key, message }) => ({ path: [...own, key], message }));
     }
-    // What cannot be made is told by itself.
+    // A message that cannot be made is reported by itself.
     if (unmade.some(({ sink }) => sink === expected.sink)) return [];
     const message = `expected a message to ${expected.sink}, but no further one would be sent`;
     return [{ path: own, message }];
@@ -126,7 +126,7 @@ function faultsOf(expected: TimedExpectation, sent: SentMessage, scenario: Timed
 
 const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
-/** As a scenario may have it: with a date where it has dates, or where the day of the week would not say which. */
+/** A time as the scenario writes it: with a date if it has dates, or if the weekday would be ambiguous. */
 function timeText(time: number, { timeZone, events, expect }: TimedScenario): string {
   const moment = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
   const [first] = events;

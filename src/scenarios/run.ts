@@ -15,7 +15,7 @@ import { digestData, sampleEvent, templateData } from '../templates/data.ts';
 import { compareTimed, type Mismatch, differentKeys } from './expectations.ts';
 
 export interface ScenarioReport {
-  /** Where something else comes out than expected. */
+  /** The scenarios that came out otherwise, each at its place. */
   readonly problems: readonly Problem[];
   /** Rules and actions of which no scenario has a message. None if there are no scenarios. */
   readonly unreached: readonly CoverageGap[];
@@ -27,7 +27,7 @@ export interface CoverageGap extends Position {
   readonly action: number | null;
 }
 
-/** For all scenarios over time together. */
+/** The time for all scenarios over time together. */
 const triedForMs = 60_000;
 
 /** Tries every scenario of a config. */
@@ -61,7 +61,7 @@ export async function runScenarios(
   return { problems, unreached: scenarios.length === 0 ? [] : gaps(config, reached) };
 }
 
-/** What scenarios have messages of: names of rules, and keys of actions. */
+/** The names of rules and keys of actions that scenarios reach. */
 type Coverage = Set<string>;
 
 const keyOf = ({ rule, action }: ActionRef): string => `${rule}\0${action}`;
@@ -82,7 +82,7 @@ function gaps({ plan, at }: CheckedConfig, reached: Coverage): CoverageGap[] {
     : [...ofRules, ...unreached(unmatchedRule, [unmatchedRule], plan.unmatched)];
 }
 
-/** One event, decided: neither its hours nor its digests count. */
+/** Tries a scenario of one event, without hours and digests. */
 function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reached: Coverage): Mismatch[] {
   const { path, event: fields, expect, name, sinks } = scenario;
   const event = sampleEvent(fields, now);
@@ -106,7 +106,7 @@ function rendered(action: Action, about: EventWithFacts, { test }: Plan, now: nu
   return { action, sink: action.sink, fields: {}, fault: null, ...action.render(data) };
 }
 
-/** In what the messages differ from the expected ones; null if in nothing. */
+/** How the messages differ from the expected ones; null if they do not. */
 function mismatch(
   sent: readonly ReturnType<typeof rendered>[],
   expect: OneEventScenario['expect'],
@@ -132,7 +132,7 @@ async function tryTimed(
 ): Promise<Mismatch[]> {
   const { path, name, sinks } = scenario;
   const named = (message: string) => (name === null ? message : `${name}: ${message}`);
-  // Only here: a config without such scenarios needs no store to be checked.
+  // Loaded here, as a config without such scenarios needs no store to be checked.
   const { play } = await import('./engine.ts');
   const played = await play(config, scenario, until);
   if (played === null)

@@ -19,10 +19,7 @@ import { english, type Wording } from '../words/wording.ts';
 
 export type { EventData, NoticeData };
 
-/**
- * The data that an action's templates can use, and the facts of each look-up, under its name. Missing values are null and
- * print nothing.
- */
+/** The data of an action's templates, with the facts of each look-up under its name. Missing values are null. */
 export interface TemplateData {
   readonly event: EventData;
   /** The catalog's entry for the event's test, with `id`. Keys that only other entries have are null. */
@@ -32,24 +29,24 @@ export interface TemplateData {
   readonly now: string;
 }
 
-/** For a digest. Its `event` and `test` are those of its first event. */
+/** The data for a digest. Its `event` and `test` are those of its first event. */
 export interface DigestTemplateData extends TemplateData {
   /** In order of acceptance, each with the catalog's entry for its test, and its facts under the look-ups' names. */
   readonly events: readonly (EventData & { readonly test: JsonMap })[];
 }
 
-/** For an action of an alert. Its rule's name is `alerts.dead` and so on. */
+/** The data for an action of an alert. The rule's name is `alerts.dead` and so on. */
 export interface NoticeTemplateData extends Pick<TemplateData, 'rule' | 'now'> {
   readonly notice: NoticeData;
 }
 
 /** What a config says of all its messages. An action's hours may have another time zone. */
 export interface Setting {
-  /** Of times for which a template names no zone. */
+  /** The time zone of times for which a template names none. */
   readonly timeZone: string;
-  /** Of dates and numbers. */
+  /** The locale of dates and numbers. */
   readonly locale: string;
-  /** The default texts. */
+  /** The default texts, with the config's own. */
   readonly wording: Wording;
   /** The links of an event by name; null if the config has none. Throws if a template of them fails. */
   readonly links: ((data: TemplateData) => JsonMap) | null;
@@ -76,8 +73,8 @@ export function eventData(event: Event): EventData {
 }
 
 /**
- * A filter that takes a map for a text or a number calls its `toString` and `valueOf`, which fails where an event has such
- * keys. A symbol comes before them, and no event has one.
+ * A prototype for maps with a key `toString` or `valueOf`. A filter that takes the map for a text or a number would call
+ * these, and fail; this symbol takes precedence, and no event has one.
  */
 const asPrimitive = {
   [Symbol.toPrimitive]: (wanted: string) => (wanted === 'number' ? Number.NaN : '[object Object]'),
@@ -128,13 +125,13 @@ export const templateData = (
   now: new Date(now).toISOString(),
 });
 
-/** What was found out, by the names of look-ups and fields. Without look-ups it must cost nothing. */
+/** Facts by the names of look-ups and fields. Without look-ups, this must cost nothing. */
 const fieldsOf = (facts: Facts) =>
   facts === noFacts
     ? null
     : Object.fromEntries(Object.entries(facts).map(([name, { fields }]) => [name, fields]));
 
-/** A test with what the look-up `test` says of it, where the catalog says nothing. */
+/** A catalog entry with what the look-up `test` says where the catalog says nothing. */
 export function testWith(test: JsonMap, { test: found }: Facts): JsonMap {
   if (!found) return test;
   const said = Object.entries(test).filter(([, value]) => value !== null);
@@ -161,7 +158,7 @@ export function digestData(
   };
 }
 
-/** `late`: what is said first of one that may be over by now. */
+/** The template data of a notice. `late`: the first words about one that may be over by now. */
 export function noticeFields(notice: Notice, late: string | null): NoticeData {
   const { alert, cause, sink, from = null, count, since, detail, advice, recovered } = notice;
   const missed = cause.startsWith(`${alert} ${sink}: ${missedCause} `);

@@ -2,14 +2,14 @@ import { toValue } from 'liquidjs';
 import { type Call, dayName, inLocale, inShort, monthName, settingOf } from './people.ts';
 
 /**
- * Replace LiquidJS's filters, which use the machine's time zone and are an hour off when its clock changes. Without a
- * format, a date is as the locale has it.
+ * Filters in place of LiquidJS's, which use the machine's time zone and are an hour off when its clock changes. Without a
+ * format, a date has the locale's form.
  */
 export const dateFilters = {
   date(this: Call, value: unknown, format?: unknown, zone?: unknown): unknown {
     return formatDate(this, value, String(toValue(format) ?? ''), zone);
   },
-  /** From a date to a later one, as the locale has it: what both have in common is said once. */
+  /** From a date to a later one in the locale's form, in which common parts are written once. */
   date_range(this: Call, value: unknown, until?: unknown): unknown {
     const [from, to] = [value, until].map((date) => momentOf(this, date));
     return from && to ? inLocale(from, settingOf(this).locale, to) : formatDate(this, value, '');
@@ -31,7 +31,7 @@ function dateInWords(month: string) {
   };
 }
 
-/** A value that is not a date is returned unchanged. */
+/** Formats a date. Another value is returned unchanged. */
 function formatDate(call: Call, value: unknown, format: string, zone?: unknown): unknown {
   const setting = settingOf(call);
   const timeZone = timeZoneOf(toValue(zone), setting.timeZone);
@@ -53,10 +53,10 @@ function momentOf(call: Call, value: unknown, timeZone = settingOf(call).timeZon
 /** The range of JavaScript's dates. */
 const maxTimeMs = 8.64e15;
 
-/** Longer text is not parsed, neither as a date nor as a zone. It may come from an event. */
+/** Longer text, which may come from an event, is parsed neither as a date nor as a zone. */
 const maxDateLength = 64;
 
-/** Milliseconds since the epoch, or null if it is not a date. Numbers and digits are seconds, as in Liquid. */
+/** Parses a date (ms since the epoch); null if it is none. Numbers and digits are seconds, as in Liquid. */
 function parseDate(value: unknown, now: string): number | null {
   const text = typeof value === 'string' && value.length <= maxDateLength ? value : '';
   let timeMs = Number.NaN;
@@ -70,7 +70,7 @@ function parseDate(value: unknown, now: string): number | null {
   return Math.abs(timeMs) <= maxTimeMs ? Math.trunc(timeMs) : null;
 }
 
-/** The zone's name in Temporal. The usual one if none is given; null if it does not exist. */
+/** The zone's name in Temporal; `usual` if none is given, null if it does not exist. */
 export function timeZoneOf(zone: unknown, usual = 'UTC'): string | null {
   if (zone === null || zone === undefined || zone === '') return usual;
   if (typeof zone !== 'string' && typeof zone !== 'number') return null;
@@ -82,7 +82,7 @@ export function timeZoneOf(zone: unknown, usual = 'UTC'): string | null {
   }
 }
 
-/** LiquidJS also takes minutes behind UTC, as JavaScript's getTimezoneOffset gives them. */
+/** The name of a zone given as minutes behind UTC, which LiquidJS takes, too. */
 function offsetName(minutesBehind: number): string {
   const minutes = Math.abs(Math.trunc(minutesBehind));
   const [hour, minute] = [Math.floor(minutes / 60), minutes % 60].map((part) =>
@@ -93,7 +93,7 @@ function offsetName(minutesBehind: number): string {
 
 type Moment = Temporal.ZonedDateTime;
 
-/** What else a code may depend on. */
+/** The parameters of a code besides the date. */
 interface CodeOptions {
   readonly flags: string;
   readonly width: number;

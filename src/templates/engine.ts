@@ -15,7 +15,7 @@ const builtIn = (name: string): Filter => (builtInFilters as Record<string, Filt
 /** Where a template prints to. */
 export interface Target {
   readonly medium: Medium;
-  /** Leads to the string inside the action's key. */
+  /** The path of the string inside the action's key. */
   readonly path: readonly (string | number)[];
   /** All keys of the action, as written. */
   readonly action: JsonMap;
@@ -32,7 +32,7 @@ export type IsStrict = (path: readonly unknown[]) => boolean;
 export class Rendering extends Context {
   readonly #place: Target;
   readonly #isStrict: IsStrict;
-  /** Something that was to be printed is not there. */
+  /** Whether something to print was missing. */
   isHollow = false;
 
   constructor(data: AnyTemplateData, place: Target, isStrict: IsStrict) {
@@ -47,7 +47,7 @@ export class Rendering extends Context {
     return this.#place.setting;
   }
 
-  /** LiquidJS reads variables with this. Its own strictness is for a whole template. */
+  /** LiquidJS reads variables with this method. Its own strictness is for a whole template. */
   override *_get(path: Parameters<Context['_get']>[0]): Generator<unknown, unknown, unknown> {
     this.strictVariables = this.#isStrict(path);
     try {
@@ -75,12 +75,12 @@ export class Rendering extends Context {
   }
 }
 
-/** The data with its links, which are rendered when they are read. */
+/** Template data with links, which are rendered when they are read. */
 function withLinks(data: AnyTemplateData, { links }: Setting): object {
   if (links === null || 'notice' in data) return data;
   const linked = (own: object, about: TemplateData): object =>
     Object.defineProperty(own, 'links', { enumerable: true, get: () => links(about) });
-  // A spread would read what is made when it is read.
+  // A spread would call the getters.
   const own = linked(Object.defineProperties({}, Object.getOwnPropertyDescriptors(data)), data);
   if (!('events' in data)) return own;
   const { rule, now } = data;
@@ -201,8 +201,8 @@ const newlineToBr: Filter = function (value) {
 };
 
 /**
- * A default text by its name, with values by the names of its placeholders. Markup among them stays; text is escaped once,
- * here or, where there is no markup, when it is printed.
+ * The filter for a default text by its name, with values by the names of its placeholders. Markup among the values stays;
+ * text is escaped once, here or, without markup, when it is printed.
  */
 const say: Filter = function (name, ...given) {
   const rendering = this.context as Rendering;
@@ -288,7 +288,7 @@ function createEngine(options: { outputEscape?: typeof print }): Liquid {
   for (const name of disabledTags.keys()) delete liquid.tags[name];
   for (const [name, filter] of Object.entries(ownFilters)) liquid.registerFilter(name, filter);
   for (const name of disabledFilters.keys()) liquid.unregisterFilter(name);
-  // `raw` is no function.
+  // LiquidJS's `raw` is not a function.
   for (const [name, filter] of Object.entries(liquid.filters))
     if (typeof filter === 'function') liquid.registerFilter(name, counted(filter));
   return liquid;

@@ -61,7 +61,7 @@ export function findFaults(
 
 const straightText = /"[^"]*"|'[^']*'/g;
 
-/** Quotes that a word processor has made round: in a tag they are no quotes. One for each tag. */
+/** Faults for round quotes of a word processor, which are no quotes in a tag. One for each tag. */
 function curlyQuotes(source: string): SyntaxFault[] {
   return [...tagsIn(source)].flatMap(({ part, index }) => {
     const at = part.replaceAll(straightText, (inside) => ' '.repeat(inside.length)).search(/[“”„‟‘’‚‛«»]/);
@@ -95,7 +95,7 @@ class Checker {
   readonly scope: Scope;
   readonly #escaping: Escaping;
   #depth = 0;
-  /** Facts that were read, and those of them that a condition around this place asks for. */
+  /** The facts that were read so far. */
   readonly #facts: string[] = [];
   #asked: readonly string[] = [];
 
@@ -234,15 +234,13 @@ class Checker {
 
 const factOf = ({ shape }: ValueInfo): string | undefined => ('fact' in shape ? shape.fact : undefined);
 
-/** Tags that say when what is in them is printed. */
+/** Tags that decide when their content is printed. */
 const conditions = new Set(['if', 'unless', 'case']);
 
 /** Untrusted although it is escaped, because a filter may undo the escaping. */
 const captured: ValueInfo = { shape: text, untrusted: true, raw: false };
 
-/**
- * Without `offset: continue`, which is not a variable, and without words such as `reversed`, which are undefined here.
- */
+/** The arguments of a tag, without `offset: continue`, which is no variable, and without words such as `reversed`. */
 function argumentsOf(template: Template, isLoop: boolean): Argument[] {
   const all = [...(template.arguments?.() ?? [])] as (Argument | undefined)[];
   return all

@@ -1,13 +1,13 @@
-/** How large a template may be, and how deep its tags may be nested. */
+/** The most characters of a template, and levels of nested tags. */
 export const maxCharacters = 500_000;
 export const maxDepth = 50;
 
-/** Of one template. To find and place each takes time linear to its length. */
+/** The most faults of one template: to find each takes time linear to its length. */
 export const mostFaults = 100;
 
 export const tooDeep = `this is nested more than ${maxDepth} levels deep`;
 
-/** What one rendering may use: characters and list entries that it reads or makes, and steps of its loops. */
+/** The most characters and list entries that one rendering may read or make, and steps of its loops. */
 const maxUse = 4_000_000;
 export const maxSteps = 40_000;
 

@@ -12,7 +12,7 @@ export interface SyntaxFault {
 export interface ParseResult {
   readonly templates: readonly Template[];
   readonly faults: readonly SyntaxFault[];
-  /** False if a tag that may define a name could not be parsed. */
+  /** Whether all names are known: false if a tag that may define one could not be parsed. */
   readonly namesAreComplete: boolean;
 }
 

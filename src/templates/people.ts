@@ -18,7 +18,7 @@ const statusTexts = {
   Canceled: 'canceled',
 } as const satisfies { readonly [status in Status]: TextName };
 
-/** Longer ids are cut. */
+/** Longer ids are cut (characters). */
 const longestShort = 12;
 
 /** Filters that show values as people say them. */
@@ -29,7 +29,7 @@ export const peopleFilters = {
       ? settingOf(this).wording.say(statusTexts[status as Status])
       : status;
   },
-  /** The beginning of an id, which is enough to compare by eye. */
+  /** The beginning of an id, enough to compare by eye. */
   short(value: unknown): unknown {
     const id: unknown = toValue(value);
     if (typeof id !== 'string' || id.length <= longestShort) return id;
@@ -46,7 +46,7 @@ const numberFormat = memo(20, (locale) => new Intl.NumberFormat(locale));
 type Moment = Temporal.ZonedDateTime;
 type Format = Intl.DateTimeFormatOptions;
 
-/** Making one takes far longer than using it. */
+/** Cached, as making a format takes far longer than using it. */
 const dateFormat = memo(100, (key) => {
   const [locale, options] = JSON.parse(key) as [string, Format];
   return new Intl.DateTimeFormat(locale, options);
@@ -57,7 +57,7 @@ const formatOf = ({ timeZoneId: timeZone }: Moment, locale: string, format: Form
 
 const day: Format = { day: 'numeric', month: 'short' };
 
-/** Of messages and pages: `13:05`, `09:05`; `1:05 PM` where the locale counts to twelve. */
+/** The time of day in messages and pages: `13:05`, `09:05`; `1:05 PM` in a locale that counts to twelve. */
 export const clockIn = memo(20, (locale): Format => {
   const { hour12 } = new Intl.DateTimeFormat(locale, { hour: 'numeric' }).resolvedOptions();
   return { hour: hour12 ? 'numeric' : '2-digit', minute: '2-digit' };
@@ -71,11 +71,11 @@ const dateAndTime = (locale: string): Format => ({
   timeZoneName: 'short',
 });
 
-/** `20 Nov, 13:05`, as the locale has it: for lists, where something else says the year and the zone. */
+/** `20 Nov, 13:05` in the locale's form, for lists that name the year and the zone elsewhere. */
 export const inShort = (moment: Moment, locale: string): string =>
   inLocale(moment, locale, moment, { ...day, ...clockIn(locale) });
 
-/** `Fri, 20 Nov 2026, 13:05 CET`, as the locale has it; `13:05–15:25` where it goes on until then. */
+/** `Fri, 20 Nov 2026, 13:05 CET` in the locale's form; `13:05–15:25` with `until`. */
 export function inLocale(
   moment: Moment,
   locale: string,
@@ -86,11 +86,11 @@ export function inLocale(
     moment.epochMilliseconds,
     until.epochMilliseconds,
   );
-  // Locale data have narrow spaces here, which few fonts know.
+  // Locale data have narrow spaces, which many fonts lack.
   return range.replaceAll(/[\u2009\u202F]/g, ' ');
 }
 
-/** The month as in a date, since some languages have another form for it there. */
+/** The month's name as in a date, as some languages have another form there. */
 export function monthName(moment: Moment, locale: string, month: 'long' | 'short'): string {
   const parts = formatOf(moment, locale, { day: 'numeric', month }).formatToParts(moment.epochMilliseconds);
   return parts.find(({ type }) => type === 'month')?.value ?? '';

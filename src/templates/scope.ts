@@ -6,7 +6,7 @@ import type { IsStrict } from './engine.ts';
 export type Shape =
   | { readonly kind: 'map'; readonly keys: ReadonlyMap<string, Shape> }
   | { readonly kind: 'list'; readonly entry: Shape }
-  /** `fact`: its name, where printing it needs a word for when it is not known. */
+  /** `fact`: the name of a fact that may be unknown, so that printing it needs a default. */
   | { readonly kind: 'text' | 'number' | 'any'; readonly fact?: string };
 
 export const text: Shape = { kind: 'text' };
@@ -37,7 +37,7 @@ export const loopShapes: { readonly [name: string]: Shape } = {
 /** One step of a path: a key, an index, or null if only an event decides it. */
 export type Step = string | number | null;
 
-/** The shape that a step leads to, or null. */
+/** The shape that a step leads to; null if there is none. */
 export function stepInto(shape: Shape, step: Step): Shape | null {
   if (shape.kind === 'any' || step === null) return any;
   if (step === 'size' && shape.kind !== 'number')
@@ -56,13 +56,13 @@ export function entryOf(shape: Shape): Shape {
 /** What is known about a value: its shape and its origin. */
 export interface ValueInfo {
   readonly shape: Shape;
-  /** Outsiders may have written it: it comes from an event, is looked up, or is a tool's answer that a notice quotes. */
+  /** Whether outsiders may have written it: it comes from an event, a look-up, or a tool's answer in a notice. */
   readonly untrusted: boolean;
-  /** It is `event.raw` or inside it, where anything may be missing. */
+  /** Whether it is `event.raw` or inside it, where anything may be missing. */
   readonly raw: boolean;
 }
 
-/** All else comes with an event, from what is looked up, or from a tool. */
+/** Names that outsiders cannot write. All others come from an event, a look-up or a tool. */
 const trustedNames: ReadonlySet<string> = new Set(['test', 'rule', 'now']);
 
 export const unknown: ValueInfo = { shape: any, untrusted: false, raw: false };

@@ -56,7 +56,7 @@ export class CompiledFields {
     this.#parts = parts;
   }
 
-  /** With those of another one, too; its own count where both have a key. */
+  /** A copy with the other one's keys, too. Where both have a key, this one's counts. */
   over(others: CompiledFields): CompiledFields {
     return new CompiledFields({ ...others.#parts, ...this.#parts });
   }
@@ -79,9 +79,9 @@ export class CompiledFields {
 
 /** A value of an action, compiled. */
 interface FieldTemplate {
-  /** It has no templates, so it always renders to the same value. */
+  /** Whether it has no templates, so that it always renders to the same value. */
   readonly constant: boolean;
-  /** Throws errors for explainRenderError. `onHollow`: a text had nothing to print in one of its places. */
+  /** Renders the value. Throws errors for explainRenderError. `onHollow`: called if an output had nothing to print. */
   render(data: AnyTemplateData, isStrict?: IsStrict, onHollow?: () => void): Json;
 }
 
@@ -131,7 +131,7 @@ function compileTemplate(
       : textTemplate(text, place, isStrict);
   if (known || !isTried) return template;
   try {
-    // Sample data show now what would fail for any event: loops that are too long, say.
+    // Sample data show now what would fail for any event, such as loops that are too long.
     template.render(names.sample, neverStrict);
     names.sound.getOrInsertComputed(medium, () => new Map()).set(soundId(text, place), isStrict);
   } catch (error) {
@@ -141,18 +141,18 @@ function compileTemplate(
   return template;
 }
 
-/** In a short template without loops, nothing that is wrong depends on the text between its tags and outputs. */
+/** In a short template without loops, faults do not depend on the text between its tags and outputs. */
 const shortText = 4000;
 const flat = /^\{(?:\{|%-?\s*(?:if|elsif|else|endif|unless|endunless)\b)(?:[^'"\\]|"[^"\\]*"|'[^'\\]*')*$/;
 
-/** Templates with the same id are all without faults if one is: large configs have thousands that are alike. */
+/** An id of templates that are all without faults if one is: large configs have thousands that are alike. */
 function soundId(text: string, { medium, path, action }: Target): string {
   // Few media look at the other keys.
   const others = medium.escape.length > 2 ? action : null;
   return `${templateKind(text)}\0${path.join('\0')}\0${others === null ? '' : JSON.stringify(others)}`;
 }
 
-/** What a template says besides its own plain text; all of it where that may make a difference. */
+/** A template without its plain text; the whole template where that may make a difference. */
 export function templateKind(text: string): string {
   if (text.length > shortText) return text;
   const tags = [...tagsIn(text)];

@@ -15,19 +15,19 @@ import { any, map, number, type Shape, text } from './scope.ts';
 export interface Vocabulary {
   /** The keys that any entry of the catalog has. */
   readonly test: ReadonlySet<string>;
-  /** The facts that are looked up; none by default. */
+  /** The fields of look-ups; none by default. */
   readonly facts?: FactTypes;
-  /** If given, printing any other fact is a fault where nothing says what to print if it is not known. */
+  /** If given: facts that are always known. Printing another one without a default is a fault. */
   readonly sureFacts?: ReadonlySet<string>;
   /** What a message is about; one event by default. */
   readonly subject?: 'event' | DigestSubject | 'notice';
-  /** By default: UTC, English, no links. */
+  /** The config's setting. By default: UTC, English, no links. */
   readonly setting?: Setting;
   /** Whether templates are tried with sample data. By default they are; for default messages the tests do it. */
   readonly isTried?: boolean;
 }
 
-/** The types of what is looked up, by the names of look-ups and fields. */
+/** The types of facts, by the names of look-ups and fields. */
 export type FactTypes = ReadonlyMap<
   string,
   { readonly fields: ReadonlyMap<string, { readonly type: string }> }
@@ -40,7 +40,7 @@ export interface DigestSubject {
    * The keys that say where the message goes. They are rendered when an event arrives, so they know only that event.
    */
   readonly placeKeys: ReadonlySet<string>;
-  /** If given, the only known keys of `event` and `test`, such as `status` and `test.team`. */
+  /** If given: the only keys of `event` and `test` that are known, such as `status` and `test.team`. */
   readonly agreed?: ReadonlySet<string>;
 }
 
@@ -49,7 +49,7 @@ export interface Names {
   readonly roots: ReadonlyMap<string, Shape>;
   /** Sample data without anything that may be missing. */
   readonly sample: AnyTemplateData;
-  /** The templates that were found to be without faults, by their medium and id, and what in them may be missing. */
+  /** Templates without faults, by medium and id, with what in them may be missing. */
   readonly sound: WeakMap<Medium, Map<string, IsStrict>>;
 }
 
@@ -119,7 +119,7 @@ const noticeNames: Omit<Names, 'sound'> = {
 
 const linkKeys = { candidate: text };
 
-/** What is looked up, by the look-up's name. */
+/** The shapes of facts, by the look-up's name. */
 const factShapes = ({ facts = new Map(), sureFacts }: Vocabulary): { [lookup: string]: Shape } =>
   Object.fromEntries(
     Array.from(facts, ([lookup, { fields }]) => {
@@ -155,7 +155,7 @@ function eventNames(vocabulary: Vocabulary): EventNames {
   };
 }
 
-/** The sample has as many events as there can be, to find loops that are too long. */
+/** The names in a digest. Its sample has as many events as there can be, to find loops that are too long. */
 function digestNames({ roots, sample, facts }: EventNames, { digestOf, agreed }: DigestSubject): Names {
   const test = roots.get('test') ?? any;
   const links = roots.get('links');
@@ -170,7 +170,7 @@ function digestNames({ roots, sample, facts }: EventNames, { digestOf, agreed }:
   return { roots: new Map([...shapes, ['events', events]]), sample: sampleOfDigest, sound: new WeakMap() };
 }
 
-/** Events of the same test have the same catalog entry. */
+/** The shapes of what the events of a digest have in common. With the same test, they have the same catalog entry. */
 function agreedShapes(
   test: Shape,
   facts: EventNames['facts'],

@@ -7,14 +7,14 @@ export type Forms<Class extends Intl.LDMLPluralRule> = { readonly [form in Class
   readonly [form in Intl.LDMLPluralRule]?: string;
 };
 
-/** All texts in one language, which has these classes besides `other`. One text for all numbers is enough where it is the same. */
+/** All texts in one language. `Class`: its classes of plurals besides `other`. A plain text holds for all numbers. */
 export type Language<Class extends Intl.LDMLPluralRule> = {
   readonly [name in TextName]: (typeof en)[name] extends string ? string : string | Forms<Class>;
 };
 
 type In<Text> = Text extends `${string}{${infer Key}}${infer Rest}` ? Key | In<Rest> : never;
 
-/** The placeholders of a text, as English has them. */
+/** The placeholders of a text, taken from English. */
 export type Placeholder<Name extends TextName> = (typeof en)[Name] extends string
   ? In<(typeof en)[Name]>
   : In<(typeof en)[Name][keyof (typeof en)[Name]]>;

@@ -12,13 +12,13 @@ import type { Forms, Language, Placeholder, TextName } from './language.ts';
 
 export type { Placeholder, TextName };
 
-/** By the codes that a config may name. Dates and numbers are by `locale`, which may be another. */
+/** All languages, by the codes that a config may name. */
 export const languages = { en, de, fr, es, it, hr, pl, nl, pt } satisfies {
   readonly [code: string]: Language<never>;
 };
 export type LanguageCode = keyof typeof languages;
 
-/** Texts of a config in place of the language's. */
+/** A config's own texts in place of the language's. */
 export type OwnTexts = { readonly [name in TextName]?: string | Forms<never> };
 
 export const placeholder = /\{(\w+)\}/g;
@@ -27,13 +27,13 @@ type Values<Name extends TextName> = {
   readonly [key in Placeholder<Name>]: key extends 'count' ? number : string;
 };
 
-/** The dates and numbers of a language without a region. English ones are as the pages have always been, and the examples. */
+/** The locale of a language's dates and numbers, where the config names none. */
 export const localeOf = (language: LanguageCode): string => (language === 'en' ? 'en-GB' : language);
 
 const plurals = memo(10, (language) => new Intl.PluralRules(language));
 const numbers = memo(20, (locale) => new Intl.NumberFormat(locale));
 
-/** The default texts of one language, and those that a config has in their place. */
+/** The default texts of one language, with those that a config has in their place. */
 export class Wording {
   readonly #language: LanguageCode;
   readonly locale: string;
@@ -45,7 +45,7 @@ export class Wording {
     this.#own = own;
   }
 
-  /** A text with its placeholders; in the form for `count`, where it has several. */
+  /** A text with its placeholders, in the form for `count` if it has several. */
   textOf(name: TextName, count?: unknown): string {
     const text: string | Forms<never> = this.#own[name] ?? languages[this.#language][name];
     if (typeof text === 'string') return text;
@@ -53,7 +53,7 @@ export class Wording {
     return text[form] ?? text.other;
   }
 
-  /** A number, as the locale writes it. Only a count is one: ids have no separators. */
+  /** A number as the locale writes it. For counts: ids have no separators. */
   number(value: number): string {
     return numbers(this.locale).format(value);
   }
@@ -62,7 +62,7 @@ export class Wording {
     return typeof value === 'number' ? this.number(value) : value;
   }
 
-  /** A text, filled. */
+  /** A text with values in place of its placeholders. */
   say<Name extends TextName>(
     name: Name,
     ...given: Placeholder<Name> extends never ? [] : [Values<Name>]
@@ -75,10 +75,10 @@ export class Wording {
   }
 }
 
-/** For pages and commands, which are English. */
+/** The texts of pages and commands, which are English. */
 export const english = new Wording('en');
 
-/** What a config may say otherwise. */
+/** The texts that a config may replace. */
 export const textNames = (Object.keys(en) as TextName[]).filter((name) => name !== 'languageCode');
 
 export const isTextName = (name: unknown): name is TextName =>

@@ -6,17 +6,17 @@ import type { Ask } from '../plan.ts';
 
 /** Values of a field that conditions cannot tell apart, unless by a pattern. */
 export interface Case {
-  /** One of them. Null where there is none, undefined where nobody knows it. */
+  /** One of the values. Null if there is none, undefined if it is unknown. */
   readonly value: Json | undefined;
-  /** Whether there are others. */
+  /** Whether the case has other values. */
   readonly isOpen: boolean;
-  /** A value that an event can have, with what is said of patterns; null if none was found. */
+  /** A value that an event can have, with these results of patterns; null if none was found. */
   real(found: PatternResults): { readonly value: Json | undefined } | null;
 }
 
 /**
- * All values that a field can have, by what conditions ask of it: those without one first, the others in their order. Null if they cannot be told. `taken`: test ids that are
- * cells of their own.
+ * Splits all values that a field can have into cases, by what conditions ask of it: first the missing ones, then the others
+ * in order. Null if that is not possible. `taken`: test ids with cells of their own.
  */
 export function casesOf(field: Field, asks: readonly Ask[], taken: ReadonlySet<number>): Case[] | null {
   const compared = {
@@ -31,7 +31,7 @@ export function casesOf(field: Field, asks: readonly Ask[], taken: ReadonlySet<n
     type === 'whole' || type === 'number'
       ? numbers(compared, type === 'whole' ? wholes(field.of === 'testId' ? taken : new Set()) : reals)
       : texts(compared, kinds[type]);
-  // In their order, so that neighbours are told apart by what names one of them.
+  // In order, so that few conditions tell neighbours apart.
   const sorted = values?.toSorted((a, b) => (a.value! < b.value! ? -1 : 1));
   return sorted ? [...missing, ...sorted] : null;
 }
@@ -42,9 +42,9 @@ function only(value: Json | undefined, isPossible = true): Case {
   return { value, isOpen: false, real: () => (isPossible ? { value } : null) };
 }
 
-/** How the values of a type lie between two others. */
+/** How to find values of a type between two others. */
 interface Scale<T extends Scalar> {
-  /** Of some that may fit, more than `most` that differ, unless there are fewer. */
+  /** Values that may fit: more than `most` different ones, unless there are fewer. */
   between(low: T | undefined, high: T | undefined, most: number): Iterable<T>;
   readonly isPossible: (value: T) => boolean;
 }
@@ -55,7 +55,7 @@ interface Gap<T> {
   readonly fits: (value: T) => boolean;
 }
 
-/** The gaps between bounds, without what is named there. */
+/** The gaps between bounds, without the values that conditions name. */
 function* gapsOf<T extends string | number>(named: ReadonlySet<T>, bounds: readonly T[]): Generator<Gap<T>> {
   const sorted = [...new Set<T>(bounds)].toSorted((a, b) => (a < b ? -1 : 1));
   for (let index = 0; index <= sorted.length; index += 1) {
@@ -103,7 +103,7 @@ function numbers({ named, bounds }: Comparands, scale: Scale<number>): Case[] | 
   return cases;
 }
 
-/** Whether no number lies between two: of whole ones, all were looked at. */
+/** Whether no number lies between two. Of whole ones, all were tried before. */
 function isEmpty(low: number | undefined, high: number | undefined, scale: Scale<number>): boolean {
   if (scale !== reals) return true;
   if (low === undefined || high === undefined) return Math.abs(low ?? high ?? 0) === Number.MAX_VALUE;
@@ -133,11 +133,11 @@ const reals: Scale<number> = {
   },
 };
 
-/** A type of text: which there can be, and some of them. */
+/** A type of text: which texts are possible, and some of them. */
 interface TextKind {
   readonly isPossible: (text: string) => boolean;
   readonly samples: readonly string[];
-  /** After a bound. */
+  /** Texts that come right after a bound. */
   readonly after: (low: string) => readonly string[];
 }
 
@@ -161,7 +161,7 @@ const kinds: { readonly [type in 'text' | 'time' | 'url' | 'candidate']: TextKin
   time: {
     isPossible: (text) => !Number.isNaN(Date.parse(text)) && new Date(text).toISOString() === text,
     samples: ['2026-01-05T10:00:00.000Z', earliest, '-000001-01-01T00:00:00.000Z'],
-    // The first one of those that begin so.
+    // The first time that begins so.
     after: (low) => [low + earliest.slice(low.length)],
   },
   url: {
@@ -181,7 +181,7 @@ function texts({ named, bounds }: Comparands, kind: TextKind): Case[] {
     const pool = (found: PatternResults) => poolOf(kind, low, alone.size, found);
     const value = pool(new Map()).find(isReal);
     const standIn = value ?? nextAfter(low, high, fits);
-    // The first time from `low` on is after the gap.
+    // The first time after `low` is already beyond the gap.
     const isOver =
       value === undefined &&
       kind === kinds.time &&
@@ -192,7 +192,7 @@ function texts({ named, bounds }: Comparands, kind: TextKind): Case[] {
   return cases;
 }
 
-/** The first text after `low`, by which others of the gap can be compared; null if there is none. */
+/** The first text after `low` that fits, which stands for others of the gap; null if there is none. */
 function nextAfter(
   low: string | undefined,
   high: string | undefined,
@@ -206,7 +206,12 @@ function nextAfter(
   return text;
 }
 
-function* poolOf(kind: TextKind, low: string | undefined, most: number, found: PatternResults): Generator<string> {
+function* poolOf(
+  kind: TextKind,
+  low: string | undefined,
+  most: number,
+  found: PatternResults,
+): Generator<string> {
   if (low !== undefined) yield* kind.after(low);
   const wanted = Array.from(found).flatMap(([source, is]) => (is ? [wordOf(source)] : []));
   const words = [wanted.join(''), wanted.toReversed().join(''), ...wanted].filter((word) => word !== '');

@@ -3,19 +3,19 @@ import type { Audiences } from '../audiences.ts';
 import type { Action, Cell, Plan, ReachableRule, Rest, Truth } from '../plan.ts';
 import { isAmong, placesOf, type Policy } from './policy.ts';
 
-/** A message that may be one of those in question. */
+/** A message that may go to the place in question. */
 export interface Hit {
   readonly action: Action;
-  /** The rule's place in what is reached, or Infinity: it follows if no rule matches. */
+  /** The rule's index among the reached ones; Infinity for a message that follows if no rule matches. */
   readonly at: number;
-  /** Null: it may go to another place. */
+  /** Whether it goes there; null: that depends on the event. */
   readonly is: true | null;
 }
 
-/** Messages of a cell that are counted together, and what decides which of them follow. */
+/** Messages of a cell that are counted together, and the conditions that decide which of them follow. */
 export interface Crowd {
   readonly hits: readonly Hit[];
-  /** The rules of the messages, and final ones before; all of them where none may match. `rest`: its place in `rests`. */
+  /** The rules of the messages and the final ones before them; all rules if the messages of `unmatched` are among them. `rest`: an index into `rests`. */
   readonly rules: readonly {
     readonly final: boolean;
     readonly rest: number | null;
@@ -24,16 +24,16 @@ export interface Crowd {
   readonly ifNone: readonly Hit[];
   /** How many rules can match at all. */
   readonly reached: number;
-  /** Each once, although many rules may have the same. */
+  /** The open conditions of the rules, without repeats. */
   readonly rests: readonly Rest[];
-  /** Crowds with the same one are decided alike, in whichever cells they are. */
+  /** An id: crowds with the same one are decided alike, whatever their cells. */
   readonly id: string;
 }
 
 interface Message {
   readonly action: Action;
   readonly at: number;
-  /** Null where the cell does not decide them. */
+  /** Where the message goes; null if the cell does not decide that. */
   readonly places: readonly Place[] | null;
 }
 
@@ -56,7 +56,7 @@ export class Crowds {
     this.#bySink = Map.groupBy([...ofRules, ...ifNone], ({ action }) => action.sink);
   }
 
-  /** What has to be looked at: messages that could break the policy together, or that could keep it. */
+  /** The crowds to look at for a policy: messages that could break it together, or that could keep it. */
   of({ wants, most, target }: Policy): Crowd[] {
     if (target) {
       const crowd = this.#made.getOrInsertComputed(JSON.stringify(target), () =>
@@ -113,7 +113,7 @@ function crowdsOf(messages: readonly Message[]): Hit[][] {
       idsOf.getOrInsertComputed(place.kind, () => new Set()).add(place.by);
     }
   const crowds = Array.from(places.values(), ({ place, to }) =>
-    // Where all are called by the same kind of id, they need not be compared.
+    // Places with the same kind of id need not be compared.
     hitsAt(idsOf.get(place.kind)!.size === 1 ? [...to] : messages, place),
   );
   return [...crowds, unsure.flatMap((one) => hitOf(one, null))];

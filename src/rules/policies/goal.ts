@@ -10,36 +10,36 @@ import type { Crowd, Hit } from './crowds.ts';
 import { excludeEachOther } from './patterns.ts';
 import { type Example, judged, type Policy, sampleTime } from './policy.ts';
 
-/** Where conditions stand after some of what they ask is known. */
+/** The state of a condition after some of what it asks is known: decided, or the open rest. */
 type Given = Truth | Rest;
 export const isOpen = (given: Given): given is Rest => typeof given === 'object' && given !== null;
 
-/** What one event costs that the rules are asked about. */
+/** The steps that asking the rules about one event counts as. */
 const stepsOfEvent = 50;
 const stepsOfMessage = 20;
-/** Rules that are counted in the time that it takes to ask one condition. */
+/** How many rules are counted in the time that one condition takes. */
 const rulesOfStep = 50;
 
 interface SearchReport {
-  /** False where it is over. */
+  /** Counts steps. False when the search is over. */
   step(count: number): boolean;
   broken(example: Example): void;
   unclear(why: string): void;
 }
 
-/** What an open condition asks next, and all that this may be: together, all events of the cell. */
+/** What an open condition asks next, and all values of it: together, all events of the cell. */
 interface Split {
   readonly variable: string;
   readonly values: readonly KnownValue[];
 }
 
-/** Where conditions stand, and which of them may stand otherwise by now. */
+/** The states of conditions, and the indexes of those that may have changed. */
 interface Standings {
   readonly given: Given[];
   readonly stale: Set<number>;
 }
 
-/** Looks in one cell for an event of which too many of the messages follow, or none. */
+/** The search in one cell for an event that breaks a policy: from which too many messages of a crowd follow, or none. */
 export class Goal {
   readonly #plan: Plan;
   readonly #policy: Policy;
@@ -64,8 +64,13 @@ export class Goal {
       this.#explore(new Map(), this.#policy.when.given(this.#cell), rests, report);
   }
 
-  /** `when`, `given`: where the conditions stand by what is known; those of the rules, if `when` is met. */
-  #explore(known: ReadonlyMap<string, KnownValue>, when: Given, given: readonly Given[], report: SearchReport): void {
+  /** Tries all values of what is not known yet. `when`, `given`: the states of the policy's condition and of the rules' ones. */
+  #explore(
+    known: ReadonlyMap<string, KnownValue>,
+    when: Given,
+    given: readonly Given[],
+    report: SearchReport,
+  ): void {
     const verdict = when === true ? this.#isBroken(given) : null;
     if (verdict === false || !report.step(1 + this.#crowd.rules.length / rulesOfStep)) return;
     const cell = { ...this.#cell, known };
@@ -82,12 +87,12 @@ export class Goal {
       for (const place of changed) standing?.stale.add(place);
       if (!report.step(1)) return;
       if (met === false || met === null) continue;
-      // Most of what does not meet `when` is never looked at.
+      // Most events that do not meet `when` are never looked at.
       if (met !== true) {
         this.#explore(more, met, given, report);
         continue;
       }
-      // Of neighbouring values, few conditions tell one from the other.
+      // Few conditions tell neighbouring values apart.
       const last: Standings = standing ?? { given: [...given], stale: new Set(given.keys()) };
       for (const place of last.stale) last.given[place] = now(given[place]!);
       standing = { given: last.given, stale: new Set(changed) };
@@ -96,10 +101,10 @@ export class Goal {
     }
   }
 
-  /** Whether the policy is broken; null where that depends on more. */
+  /** Whether the policy is broken; null if that depends on more. */
   #isBroken(given: readonly Given[]): Truth {
     let [sure, possible] = [0, 0];
-    /** Whether rules are looked at, and whether none has matched. */
+    /** Whether further rules are looked at, and whether none has matched so far. */
     let [looked, none]: [Truth, Truth] = [true, true];
     const count = (hits: readonly Hit[], follows: Truth): void => {
       if (follows === false) return;
@@ -120,7 +125,7 @@ export class Goal {
     return possible <= most ? false : sure > most ? true : null;
   }
 
-  /** A condition that is still open: of a rule that has the messages, before those of others. */
+  /** The open condition to decide next: first those of rules with messages in question. */
   #mostTelling(given: readonly Given[]): Rest | null {
     const of = (isOwn: boolean): Rest | null => {
       for (const { rest, hits } of this.#crowd.rules) {
@@ -132,7 +137,7 @@ export class Goal {
     return of(true) ?? of(false);
   }
 
-  /** What may be known besides, of something that a condition asks. */
+  /** Splits by something that a condition asks. */
   #split(rest: Rest, cell: Cell, report: SearchReport): Split {
     const known = cell.known!;
     const { field, patterns } = rest.asks.find((ask) => isUndecided(ask, known))!;
@@ -144,7 +149,7 @@ export class Goal {
       const possible = founds.filter((found) => !excludeEachOther(found));
       return { variable, values: possible.map((found) => ({ value: now.value, found })) };
     }
-    // What nothing else uses is not looked up: if the policy holds whatever it is, it holds.
+    // A fact that nothing else uses is not looked up, but a policy that holds for all its values holds.
     const made = (field.fact && this.#plan.lookups.get(field.fact.lookup)?.given(cell)) ?? true;
     if (isOpen(made)) return this.#split(made, cell, report);
     if (!made) return { variable, values: [{ value: undefined }] };
@@ -156,7 +161,7 @@ export class Goal {
     return { variable, values };
   }
 
-  /** Conditions that may not say of a value what they say of its neighbours. */
+  /** The indexes of conditions that may tell a value from its neighbours. */
   #changedBy(variable: string, { value }: KnownValue): readonly number[] {
     const { all, always, byValue } = this.#asking.getOrInsertComputed(variable, () =>
       askingOf(variable, this.#crowd.rests, this.#cases.get(variable) ?? []),
@@ -174,7 +179,7 @@ export class Goal {
     });
   }
 
-  /** All that is asked of each variable, before anything is known. */
+  /** All that conditions ask of each variable. */
   #allAsks(): Map<string, Ask[]> {
     const given = [
       this.#policy.when.given(this.#cell),
@@ -187,8 +192,13 @@ export class Goal {
     );
   }
 
-  /** Asks the rules about an event of this kind. */
-  #ask(cell: Cell, known: ReadonlyMap<string, KnownValue>, given: readonly Given[], report: SearchReport): void {
+  /** Asks the rules about a real event with these values. */
+  #ask(
+    cell: Cell,
+    known: ReadonlyMap<string, KnownValue>,
+    given: readonly Given[],
+    report: SearchReport,
+  ): void {
     const { rules, ifNone, reached } = this.#crowd;
     const mayFollow = rules.flatMap(({ rest, hits }) => (matchOf(rest, given) === false ? [] : hits));
     const hits = [...mayFollow, ...ifNone];
@@ -208,7 +218,7 @@ export class Goal {
     return 'no event was found that meets some of the patterns and not others, and none could be ruled out';
   }
 
-  /** Null where no event of this kind was found. */
+  /** Makes an event with these values; null if none was found. */
   #make(cell: Cell, known: ReadonlyMap<string, KnownValue>): { event: Event; facts: Facts } | null {
     const values = new Map<string, Json | undefined>();
     for (const [variable, { value, found = new Map() }] of known) {
@@ -228,12 +238,12 @@ export class Goal {
   }
 }
 
-/** Which conditions ask for a variable, as places in a list. */
+/** The indexes of conditions that ask for a variable. */
 interface AskIndex {
   readonly all: readonly number[];
-  /** They have a pattern, or a bound that is no value of the variable. */
+  /** Those with a pattern, or with a bound that is no value of the variable. */
   readonly always: readonly number[];
-  /** By what they compare it with. */
+  /** The others, by the values that they compare it with. */
   readonly byValue: ReadonlyMap<Json, readonly number[]>;
 }
 
@@ -251,7 +261,7 @@ function askingOf(variable: string, rests: readonly Rest[], cases: readonly Case
   return { all: [...all], always: [...always], byValue };
 }
 
-/** Whether a rule matches, by where its condition stands. */
+/** Whether a rule matches, by the state of its condition. */
 function matchOf(rest: number | null, given: readonly Given[]): Truth {
   const one = rest === null ? true : given[rest]!;
   return isOpen(one) ? null : (one ?? false);
@@ -262,7 +272,7 @@ function isUndecided({ field, patterns }: Ask, known: ReadonlyMap<string, KnownV
   return !now || (now.found !== undefined && patterns.some((pattern) => !now.found!.has(pattern)));
 }
 
-/** Facts with these values; null where no answer has all of them, as two are at the same place in it. */
+/** Facts with these values; null if no answer has them all, as two fields at the same place differ. */
 function factsWith(values: ReadonlyMap<string, Json | undefined>, { lookups }: Plan): Facts | null {
   if (lookups.size === 0) return noFacts;
   const facts: { [lookup: string]: LookupFacts } = {};

@@ -1,13 +1,13 @@
 import { compilePattern, type PatternResults } from '../conditions.ts';
 
-/** A pattern that is plain text, perhaps at the beginning or the end, or both. */
+/** A pattern that is plain text, perhaps with `^` or `$`. */
 interface Plain {
   readonly text: string;
   readonly isStart: boolean;
   readonly isEnd: boolean;
 }
 
-/** Whether no text has what is said of these patterns. False where that cannot be told. */
+/** Whether no text can have these results. False if that cannot be told. */
 export function excludeEachOther(found: PatternResults): boolean {
   const patterns = Array.from(found, ([source, is]) => {
     const [, start, text, end] = /^(\^)?([^\\^$.|?*+()[\]{}]+)(\$)?$/.exec(source) ?? [];
@@ -28,7 +28,7 @@ export function excludeEachOther(found: PatternResults): boolean {
   );
 }
 
-/** Whether what has one has the other. */
+/** Whether each text that has one has the other, too. */
 function implies({ text, isStart, isEnd }: Plain, other: Plain): boolean {
   if (other.isStart && other.isEnd) return false;
   if (other.isStart) return isStart && text.startsWith(other.text);
@@ -36,7 +36,7 @@ function implies({ text, isStart, isEnd }: Plain, other: Plain): boolean {
   return text.includes(other.text);
 }
 
-/** Whether nothing can begin, or end, with both. */
+/** Whether no text can begin, or end, with both. */
 function clash(one: Plain, other: Plain): boolean {
   if (one.isStart && other.isStart)
     return !one.text.startsWith(other.text) && !other.text.startsWith(one.text);

@@ -6,21 +6,20 @@ import { actionsFor, subjectOf } from '../decide.ts';
 import type { Action, Plan, Truth } from '../plan.ts';
 
 /**
- * What must hold for every event that could come. It is shown for all events of a cell at once where the cell decides the
- * conditions; where it does not, for each kind of value that these tell apart. What breaks it is an event that the rules
- * themselves were asked about.
+ * What must hold for every event that could come. Where a cell decides all conditions, it is proven for all its events at
+ * once; else for each kind of value that conditions tell apart. Only an event about which the rules were asked disproves it.
  */
 export interface Policy {
-  /** `always`: a message goes there. `most`: no more than so many do. */
+  /** `always`: a message has to go there. `most`: no more than `most` may. */
   readonly wants: 'always' | 'most';
   readonly most: number;
-  /** Null: any, each counted alone. */
+  /** The place in question; null: each place, counted alone. */
   readonly target: { readonly sink: string; readonly place: Place | null } | null;
   readonly when: CompiledCondition;
   /** The tests and the look-ups that `when` names. */
   readonly tests: readonly number[];
   readonly lookups: readonly string[];
-  /** Why conditions cannot be compared: a value from outside is not there. Null if all are. */
+  /** Why conditions cannot be compared, if a reference in them has no value; else null. */
   readonly unset: string | null;
 }
 
@@ -30,14 +29,14 @@ export interface Example {
   readonly facts: Facts;
   /** The messages in question: too many of them, or all that there are. */
   readonly actions: readonly Action[];
-  /** Where they go. */
+  /** The place that they go to. */
   readonly place: Place | null;
 }
 
-/** When the events of examples come. What rules decide does not depend on it. */
+/** The time (ms) of the events of examples. Rules do not depend on it. */
 export const sampleTime = Date.parse('2026-01-05T10:00:00Z');
 
-/** The event as a scenario has it. */
+/** The event of an example as a scenario writes it. */
 export function eventOf({ event, facts }: Example): JsonMap {
   const { status, testId, candidateId, candidateNumericalId } = event;
   const told = Object.entries(facts).map(([name, { fields }]) => {
@@ -48,11 +47,11 @@ export function eventOf({ event, facts }: Example): JsonMap {
   return { status, testId, candidateId, ...number, ...Object.fromEntries(told) };
 }
 
-/** Where messages go; null where a value from outside is not there. */
+/** The places of a message; null if a reference in them has no value. */
 export const placesOf = (audience: Audience | null): readonly Place[] | null =>
   audience === null || audience.place.includes('${') ? null : audience.places;
 
-/** What the rules make of an event, if that breaks the policy for certain. */
+/** Asks the rules about an event. Gives an example if it breaks the policy for certain, else null. */
 export function judged(plan: Plan, policy: Policy, event: Event, facts: Facts): Example | null {
   const subject = subjectOf(plan, event, facts);
   if (policy.when.holds(subject) !== true) return null;
@@ -82,7 +81,7 @@ export function judged(plan: Plan, policy: Policy, event: Event, facts: Facts): 
   return null;
 }
 
-/** Whether a place is among those of a message; null where nobody can tell. */
+/** Whether a place is among those of a message; null if that cannot be told. */
 export function isAmong(place: Place, places: readonly Place[]): Truth {
   let isIt: Truth = false;
   for (const { id, kind, by } of places) {

@@ -6,16 +6,16 @@ import { Goal, isOpen } from './goal.ts';
 import type { Example, Policy } from './policy.ts';
 
 export interface Proof {
-  /** Null: neither is it proven, nor is there an event that breaks it. */
+  /** Null if it could neither be proven nor disproven. */
   readonly holds: boolean | null;
   readonly example: Example | null;
   /** Why it could not be proven. */
   readonly why: string | null;
-  /** No event meets its `when`. */
+  /** Whether no event meets its `when`. */
   readonly isIdle: boolean;
 }
 
-/** Whether policies hold, in their order. Pure, and the same in every run: what is too much is counted, not timed. */
+/** Proves or disproves policies. Pure, and the same in every run: its limit is a count of steps, not a time. */
 export function prove(plan: Plan, policies: readonly Policy[]): Proof[] {
   const cells = cellsOf(
     plan,
@@ -23,7 +23,7 @@ export function prove(plan: Plan, policies: readonly Policy[]): Proof[] {
   );
   const audiences = new Audiences(plan);
   const searches = policies.map((policy) => new Search(plan, policy, cells));
-  /** Many tests are told apart by no rule and no message. */
+  /** Shared by cells that no rule and no message tells apart. */
   const made = new Map<string, Crowds>();
   for (const cell of cells.cells) {
     const concerned = searches.filter((search) => search.isConcerned(cell));
@@ -38,14 +38,14 @@ export function prove(plan: Plan, policies: readonly Policy[]): Proof[] {
   return searches.map((search) => search.proof);
 }
 
-/** So many conditions are looked at for one policy. */
+/** How many steps a proof of one policy may take. */
 const mostSteps = 300_000;
 
 class Search {
   readonly #plan: Plan;
   readonly #policy: Policy;
   readonly #cells: Cells;
-  /** What was found to keep the policy, by what it depends on. */
+  /** The crowds that keep the policy, by the state of what else decides. */
   readonly #kept = new Map<string, Set<Crowd['id']>>();
   #steps = 0;
   #isIdle = true;
@@ -65,7 +65,7 @@ class Search {
     return { holds: this.#why === null ? true : null, example: null, why: this.#why, isIdle };
   }
 
-  /** Whether events of a cell may break it. */
+  /** Whether events of a cell may break the policy. */
   isConcerned(cell: Cell): boolean {
     if (this.#isOver) return false;
     const given = this.#policy.when.given(cell);
