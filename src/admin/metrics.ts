@@ -15,7 +15,7 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 export type MeasuredStore = Pick<
   Store,
-  'counts' | 'eventCounts' | 'vitals' | 'queued' | 'sinkFigures' | 'personPauses'
+  'counts' | 'eventCounts' | 'vitals' | 'queued' | 'sinkFigures' | 'pauses' | 'personPauses'
 >;
 
 const readyParts = new Set(['store', 'config']);
@@ -227,6 +227,13 @@ export function createMetrics(
   }
 
   async function readPaused(): Promise<void> {
+    paused.reset();
+    const all = await store.pauses().catch(() => null);
+    const down = new Set(all?.map(({ sink }) => sink));
+    if (all !== null) for (const sink of known) paused.set({ sink }, down.has(sink) ? 1 : 0);
+  }
+
+  async function readPausedByPeople(): Promise<void> {
     for (const one of [pausedByPerson, pauseForgotten]) one.reset();
     const all = await store.personPauses().catch(() => null);
     if (all === null) return;
@@ -249,13 +256,9 @@ export function createMetrics(
     /** `delayS`: from the event's acceptance to its delivery. `waited`: it was not due as soon as its event came. */
     delivered: (sink: string, delayS: number, waited: boolean) =>
       deliveryDelay.observe({ sink, waited: waited ? 'yes' : 'no' }, delayS),
-    sinkPaused: (sink: string, isPaused: boolean) => paused.set({ sink }, isPaused ? 1 : 0),
-    /** The sinks of the config in force. Only these are exported as paused or not. */
+    /** The sinks of the config in force. Only these are exported as paused, failing and so on, or not. */
     sinksKnown(sinks: Iterable<string>): void {
-      const next = new Set(sinks);
-      for (const sink of known) if (!next.has(sink)) paused.remove({ sink });
-      for (const sink of next) paused.inc({ sink }, 0);
-      known = next;
+      known = new Set(sinks);
     },
     /** How many replicas serve the store: those with this one's config, itself among them, and the others. */
     replicas: setReplicas,
@@ -273,8 +276,8 @@ export function createMetrics(
       queued.set(store.queued);
       dropped.inc(linesDropped() - droppedBefore);
       droppedBefore = linesDropped();
-      const read = [readDeliveries(), readEvents(), readVitals(), readFailing(), readPaused()];
-      await Promise.all([measureNode(), ...read]);
+      const ofSinks = [readDeliveries(), readFailing(), readPaused(), readPausedByPeople()];
+      await Promise.all([measureNode(), readEvents(), readVitals(), ...ofSinks]);
       return { text: await registry.metrics(), contentType: registry.contentType };
     },
   };

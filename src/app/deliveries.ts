@@ -45,7 +45,6 @@ export async function prepareDeliveries(trusted: Trusted) {
       if (report.delivery.connector === lookupConnector) deciding.wake();
     },
     sinkChanged(sink, change, because) {
-      metrics.sinkPaused(sink, change === 'paused');
       if (change === 'resumed') log.info({ sink }, 'sink resumed');
       else if (because) log.warn({ sink, because }, 'sink paused: it fails for all deliveries; it is probed');
       else log.warn({ sink }, 'sink still paused from before the start; it is probed');

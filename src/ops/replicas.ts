@@ -26,7 +26,7 @@ export interface BaseParts {
 
 type Parts = BaseParts & {
   readonly worker: Worker;
-  readonly metrics: Pick<Metrics, 'sinkPaused' | 'replicas'>;
+  readonly metrics: Pick<Metrics, 'replicas'>;
 };
 
 export const alertsLease = 'alerts';
@@ -166,7 +166,7 @@ export class Replicas implements Leases {
   }
 }
 
-function handing({ worker, log, metrics }: Parts): Pick<LeaseParts, 'taken' | 'lost' | 'idle'> {
+function handing({ worker, log }: Parts): Pick<LeaseParts, 'taken' | 'lost' | 'idle'> {
   return {
     async taken(lease) {
       const sink = sinkOf(lease.name);
@@ -178,11 +178,7 @@ function handing({ worker, log, metrics }: Parts): Pick<LeaseParts, 'taken' | 'l
     },
     lost(lease) {
       const sink = sinkOf(lease);
-      if (sink !== null) {
-        worker.forget(sink);
-        // The replica that has it now says so.
-        metrics.sinkPaused(sink, false);
-      }
+      if (sink !== null) worker.forget(sink);
       log.info({ lease }, 'given up: another copy does it');
     },
     async idle(lease) {
