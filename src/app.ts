@@ -25,29 +25,31 @@ import { withoutPassword } from './support/store-url.ts';
 export interface App {
   readonly receiverUrl: string;
   readonly adminUrl: string;
-  /** Resolves when the store's files were removed or damaged: nothing can be stored any more, and the app is to be stopped. */
+  /**
+   * Resolves when the store's files were removed or damaged: nothing can be stored any more, and the app has to stop.
+   */
   readonly damaged: Promise<void>;
   /**
-   * Goes on accepting events while attempts under way finish, and while callers learn that other replicas go on. Then closes
-   * the port, and the store last.
+   * Goes on accepting events while attempts under way finish, and while load balancers learn that this replica stops. Then
+   * closes the port, and last the store.
    */
   stop(): Promise<void>;
 }
 
-/** After the attempts; see attemptsGraceMs. */
+/** How long requests may take to finish, after the attempts; see attemptsGraceMs. */
 const requestsGraceMs = 2000;
-/** PostgreSQL may be away. */
+/** How long PostgreSQL may take to be told that this replica stops. */
 const storeGraceMs = 2000;
 
-/** The first events come first. */
+/** When to begin to measure Node: after the first events. */
 const measuredAfterMs = 1000;
 
 const trialThread = new URL('./commands/config/trial-thread.ts', import.meta.url);
 
 /**
- * Joins the parts and starts them. With a socket that was handed over, the receiver listens there and not where the config
- * says. Throws ConfigError, StoreUnavailable or CannotListen when it cannot. Each step has what the steps before it made, and
- * says how it is undone: in reverse order, when a later one fails and when the app stops.
+ * Joins the parts and starts them. Each step gets what the steps before it made, and says how it is undone: in reverse order,
+ * if a later step fails and when the app stops. With a socket that was handed over, the receiver listens there. Throws
+ * ConfigError, StoreUnavailable or CannotListen.
  */
 export async function startApp(file: string, env: Env, handedOver: HandedOver | null = null): Promise<App> {
   await using starting = new AsyncDisposableStack();
@@ -64,7 +66,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   return runningApp(listening, starting.move());
 }
 
-/** As soon as events can be stored: nobody accepts them before. They wait for the worker. */
+/** Opens both ports, as soon as events can be stored. The events wait for the worker. */
 async function openThePorts(working: Working, handedOver: HandedOver | null, undo: Undo) {
   const { store, config, text, clock, metrics, log, live, replicas, inbox } = working;
   const ready = watchReadiness(
@@ -98,7 +100,7 @@ async function openThePorts(working: Working, handedOver: HandedOver | null, und
     await receiver.retire();
     await receiver.stop(requestsGraceMs);
   });
-  // Before the port closes: a long read that somebody waits for cannot be broken off, and the process ends after it.
+  // Before the port closes: a long read cannot be broken off, and the process ends after it.
   undo.defer(() => beside.close());
   undo.defer(() => closing.abort());
   receiver.socketOutlivesIt = handedOver !== null;
@@ -135,7 +137,7 @@ function runningApp(listening: Listening, started: Undo): App {
   };
 }
 
-/** Of what a config says, the part that tells a person at a glance whether it is the one that was meant. */
+/** The parts of a config that show a person at a glance whether it is the one that was meant. */
 function summaryOf({ file, store, plan, sinks }: Config) {
   const rules = plan.rules.names.slice(0, mostNamedRules);
   const more = plan.rules.names.length - rules.length;

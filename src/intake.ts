@@ -16,28 +16,28 @@ const keptBodyLength = 2048;
 
 export interface IntakeParts {
   readonly store: Store;
-  /** Absent: nobody wants to know. */
+  /** Counts and keeps refused events. Absent: nobody does. */
   readonly refused?: Pick<RefusedFigures, 'add'>;
   readonly config: () => Pick<Config, 'plan' | 'idempotency' | 'mask'>;
-  /** Delivers what is stored. Absent: another process does. */
+  /** Absent: another process delivers. */
   readonly worker?: Pick<Worker, 'reserve'>;
-  /** Called when an event was stored that is decided later: its config has look-ups. */
+  /** Called when an event was stored undecided. */
   readonly undecided?: () => void;
-  /** Whether an event may wait to be decided, also by an earlier config, which had look-ups. */
+  /** See Deciding.mayWait. */
   readonly mayWait?: () => boolean;
   readonly log: Logger;
-  /** Makes event ids. They continue after those in the store. */
+  /** Makes event ids, greater than those in the store. */
   readonly nextId?: (now: number) => string;
 }
 
-/** Who takes an event in. `windowMs`: in place of `idempotency.window`. */
+/** The person who takes an event in. `windowMs` is used in place of `idempotency.window`. */
 type ByHand = NonNullable<Arrival['byHand']> & Pick<Arrival, 'windowMs'>;
 
 export type Accept = (received: ReceivedEvent, byHand?: ByHand) => Promise<Acceptance>;
 
 /**
- * Decides the deliveries of an event by today's rules, and stores it with them in one commit; or with its look-ups, to be
- * decided when these have ended.
+ * Makes the function that takes events in: it decides the deliveries of an event by today's rules, and stores both in one
+ * commit; or the event with its look-ups, to be decided when these have ended.
  */
 export function accepting({
   store,
@@ -58,7 +58,7 @@ export function accepting({
       testId,
       status,
       receivedAt,
-      // Some senders put their token into every header. It must not be stored or shown.
+      // Masked, as some senders put their token into every header.
       correlationId: given && mask(given),
       traceparent: received.traceparent,
       raw: received.raw,
@@ -87,14 +87,13 @@ export function accepting({
   };
 }
 
-/** A refused event as if it came then. */
+/** A kept refused event, as if it were received at that time. */
 export function asReceived(kept: WholeRefusedEvent, receivedAt: number): ReceivedEvent {
   const { candidateId, candidateNumericalId, testId, status, correlationId } = kept;
   const event = { candidateId, candidateNumericalId, testId, status };
   return { event, raw: JSON.parse(kept.raw) as JsonMap, correlationId, traceparent: null, receivedAt };
 }
 
-/** Who takes a refused event in, into what. */
 export interface AcceptRefusedParts {
   readonly store: Pick<Store, 'now' | 'putAwayRefused' | 'refusedEvent'>;
   readonly config: IntakeParts['config'];
@@ -102,8 +101,8 @@ export interface AcceptRefusedParts {
 }
 
 /**
- * Takes a refused event in as if it came now. What came of the same content since it did, or within the window before,
- * makes it a duplicate. Null if there is none with this id.
+ * Takes a refused event in as if it came now. It is a duplicate if the same content came since it was refused, or within the
+ * window before. Resolves to null if there is none with this id.
  */
 export async function acceptRefused(
   id: string,
@@ -116,12 +115,12 @@ export async function acceptRefused(
   const windowMs = config().idempotency.windowMs + Math.max(0, receivedAt - kept.at);
   const doing = { action: 'accept', by } as const;
   const accepted = await accept(asReceived(kept, receivedAt), { ...doing, windowMs });
-  // Of a new event, the audit has a line. If this fails, it is a duplicate the next time.
+  // The audit has a line about a new event already. If this fails, the event is a duplicate the next time.
   await store.putAwayRefused([id], accepted.duplicate ? { ...doing, at: receivedAt } : null);
   return accepted;
 }
 
-/** What the receiver hands over to. */
+/** Makes the inbox to which the receiver hands events and requests over. */
 export function createIntake(parts: IntakeParts, accept = accepting(parts)): Inbox {
   const { store, refused, config, log } = parts;
   const nextRefusedId = refusedIds();

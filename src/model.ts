@@ -1,4 +1,4 @@
-/** Events and deliveries, as all parts share them. This file imports nothing. */
+/** The words that all parts share, as types. This file imports nothing. */
 
 /** The final states that the service reports. */
 export const statuses = ['Completed', 'DidNotTake', 'Canceled'] as const;
@@ -10,7 +10,9 @@ export type JsonMap = { readonly [key: string]: Json };
 export const isMap = (value: Json | undefined): value is JsonMap =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What a field of a record may hold. Times are milliseconds since the epoch in the code, and ISO 8601 in UTC outside. */
+/**
+ * What a field of a record may hold. Times are milliseconds since the epoch in the code, and ISO 8601 in UTC outside.
+ */
 interface Kinds {
   readonly text: string;
   readonly number: number;
@@ -20,17 +22,19 @@ interface Kinds {
   readonly map: JsonMap;
 }
 
-/** A field of a record. What is stored, printed, answered and rendered of the record derives from the list of these. */
+/** A field of a record. Rows, JSON, CSV, the API and templates derive from the lists of these. */
 export interface FieldSpec {
   readonly kind: keyof Kinds;
   readonly nullable?: true;
   /** The only texts that it may be. */
   readonly values?: readonly string[];
-  /** The payload has it. */
+  /** Whether the payload has it. */
   readonly sent?: true;
-  /** In JSON, CSV and the API: `list` where records are listed and where one is looked at, `detail` only there. */
+  /**
+   * Where JSON, CSV and the API have it: in lists and for a single record, or with `detail` only for a single record.
+   */
   readonly shown?: 'list' | 'detail';
-  /** For the API's description. */
+  /** Its description in the API. */
   readonly about?: string;
 }
 
@@ -42,20 +46,20 @@ type ValueOf<Spec extends FieldSpec> =
 
 export type RecordOf<List extends FieldList> = { readonly [field in keyof List]: ValueOf<List[field]> };
 
-/** A record as it is told outside of the code: times as ISO 8601 in UTC. */
+/** A record as JSON, CSV and templates have it: times as ISO 8601 in UTC. */
 export type JsonOf<List extends FieldList, Field extends keyof List> = {
   readonly [field in Field]: List[field]['kind'] extends 'time'
     ? string | Extract<ValueOf<List[field]>, null>
     : ValueOf<List[field]>;
 };
 
-/** Some of a record's fields, in the order given. */
+/** Makes JSON of some of a record's fields, in the order given. */
 export function told<List extends FieldList, Field extends keyof List & string>(
   list: List,
   fields: readonly Field[],
   record: RecordOf<List>,
 ): JsonOf<List, Field> {
-  // Not from a list of entries: it runs for every delivery.
+  // A loop, as this runs for every delivery.
   const made: { [field in Field]?: unknown } = {};
   for (const field of fields) {
     const value = record[field];
@@ -74,7 +78,7 @@ export function shownIn<List extends FieldList, Where extends string>(list: List
   return Object.keys(list).filter((field) => list[field]!.shown === where) as ShownIn<List, Where>[];
 }
 
-/** Of an event as received. */
+/** The fields of an event. */
 export const eventSpec = {
   id: { kind: 'text', shown: 'list' },
   candidateId: { kind: 'text', sent: true, shown: 'list' },
@@ -84,7 +88,7 @@ export const eventSpec = {
   status: { kind: 'text', values: statuses, sent: true, shown: 'list' },
   receivedAt: { kind: 'time', shown: 'list' },
   correlationId: { kind: 'text', nullable: true, shown: 'list' },
-  /** As the request had it; see readTraceparent. */
+  /** From the request; see readTraceparent. */
   traceparent: { kind: 'text', nullable: true },
   /** The parsed request body, unknown fields included. */
   raw: { kind: 'map' },
@@ -92,7 +96,7 @@ export const eventSpec = {
 
 export type Event = RecordOf<typeof eventSpec>;
 
-/** An event as templates and connectors see it, and as it is printed and answered, there without `raw`. */
+/** An event as templates and connectors see it. Commands and the API leave out `raw`. */
 export type EventData = JsonOf<typeof eventSpec, keyof Event>;
 export const shownOfEvent = shownIn(eventSpec, 'list');
 
@@ -100,7 +104,7 @@ type NullableField = {
   [field in keyof Event]: null extends Event[field] ? field : never;
 }[keyof Event];
 
-/** Of an event, what need not be known. */
+/** The nullable fields of an event, all null. */
 export const unknownOfEvent = Object.fromEntries(
   Object.entries<FieldSpec>(eventSpec).flatMap(([field, { nullable }]) => (nullable ? [[field, null]] : [])),
 ) as { readonly [field in NullableField]: null };
@@ -115,38 +119,38 @@ export type CandidateEvent = Pick<Event, SentField>;
 /** What a look-up found out about an event. */
 export interface LookupFacts {
   /**
-   * waiting: asked, or to be asked. answered: the API answered. absent: it says that there is none (404 until `waitFor` was
-   * over). unknown: not found out in time, refused, or broken.
+   * waiting: it is asked, or will be. answered: the API answered. absent: the API says that there is none (404 until `waitFor`
+   * was over). unknown: it was not answered in time, refused, or broken.
    */
   readonly state: 'waiting' | 'answered' | 'unknown' | 'absent';
-  /** When that became so (ms); null while it waits. */
+  /** When it came into this state (ms); null while it waits. */
   readonly at: number | null;
-  /** Why it is unknown, absent or still waiting, or which fields had a wrong type; null if there is nothing to say. */
+  /** Why it is unknown, absent or waiting, or which fields had a wrong type; null if there is nothing to say. */
   readonly reason: string | null;
-  /** Those that were found out; null: the API says that there is none. One that is not here is unknown. */
+  /** The fields that were found. Null: the API says that there is no value. A missing field is unknown. */
   readonly fields: { readonly [field: string]: string | number | boolean | null };
 }
 
-/** By the look-up's name. A look-up that was not made for the event has no entry: its fields are unknown. */
+/** Facts by the look-up's name. A look-up that was not made for the event has no entry: its fields are unknown. */
 export type Facts = { readonly [lookup: string]: LookupFacts };
 
 export const noFacts: Facts = {};
 
-/** A look-up is made as a delivery of this connector, though where people count messages it is none. */
+/** The connector's name in the deliveries that are look-ups. They are no messages, and not counted as such. */
 export const lookupConnector = 'lookup';
-/** The sink that a look-up is made by, as deliveries name it. No sink of a config can have such a name. */
 const lookupPrefix = `${lookupConnector}:`;
+/** The sink's name in the deliveries of a look-up. No sink of a config can have such a name. */
 export const lookupSink = (lookup: string): string => lookupPrefix + lookup;
-/** The look-up of a sink; null for those that send messages. */
+/** The name of a sink's look-up; null for a sink that sends messages. */
 export const lookupOf = (sink: string): string | null =>
   sink.startsWith(lookupPrefix) ? sink.slice(lookupPrefix.length) : null;
 
-/** Facts as they are told outside of the code: times as ISO 8601 in UTC. */
+/** Facts as JSON and templates have them: times as ISO 8601 in UTC. */
 export interface ToldFacts {
   readonly [lookup: string]: Omit<LookupFacts, 'at'> & { readonly at: string | null };
 }
 
-/** `isTold`: whether a field is. */
+/** Makes JSON of facts, with the fields for which `isTold` is true. */
 export const toldFacts = (
   facts: Facts,
   isTold: (lookup: string, field: string) => boolean = () => true,
@@ -159,7 +163,7 @@ export const toldFacts = (
     }),
   );
 
-/** An event, and what look-ups found out about it. */
+/** An event with its facts. */
 export interface EventWithFacts {
   readonly event: Event;
   readonly facts: Facts;
@@ -178,7 +182,7 @@ export interface ActionRef {
 export const deliveryStates = ['pending', 'sending', 'delivered', 'dead', 'held', 'discarded'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
-/** What a person can do that changes what is stored. */
+/** What a person can do that changes the store, as the audit names it. */
 export const changeKinds = [
   'replay',
   'discard',
@@ -195,15 +199,15 @@ export const changeKinds = [
 ] as const;
 export type ChangeKind = (typeof changeKinds)[number];
 
-/** A person has to decide about these; they are kept until then. */
+/** States in which a person has to decide. Such deliveries are kept until then. */
 export const replayableStates: readonly DeliveryState[] = ['dead', 'held'];
 export const discardableStates: readonly DeliveryState[] = ['pending', ...replayableStates];
-/** Their events are not yet over. */
+/** States of deliveries that are not over, so that their events are kept. */
 export const openStates: readonly DeliveryState[] = ['sending', ...discardableStates];
 
-/** Of a delivery. */
+/** The fields of a delivery. */
 export const deliverySpec = {
-  /** As metadata, a Message-ID, a header, a column. */
+  /** Tools get it as metadata, Message-ID, header or column. */
   id: { kind: 'text', shown: 'list', about: 'Stable over all attempts; the tools see it.' },
   /** The event that it is for; null where it is for a notice. */
   eventId: { kind: 'text', nullable: true },
@@ -227,19 +231,19 @@ export const deliverySpec = {
   since: { kind: 'time' },
   attempts: { kind: 'number', shown: 'list', about: 'Begun, including the one in flight.' },
   firstAttemptAt: { kind: 'time', nullable: true },
-  /** A person has replayed it since the last attempt, or made it to send another one again. */
+  /** Whether a person has replayed it since the last attempt, or made it to send another one again. */
   replayed: { kind: 'flag' },
   receipt: { kind: 'map', nullable: true, shown: 'list', about: "The tool's own proof." },
   /** The last failure, with what to try. */
   lastError: { kind: 'text', nullable: true, shown: 'list' },
   /**
-   * In a digest that has been attempted: the id of the delivery that carries its message, which may be this one. It never
-   * changes, so every attempt has the same events. Null otherwise.
+   * The id of the delivery that carries the message of its digest, perhaps its own. Set by the first attempt and not changed
+   * any more, so that every attempt has the same events.
    */
   carrier: { kind: 'text', nullable: true, shown: 'detail' },
   /** The id of the delivery that a person sent again as this one. */
   resendOf: { kind: 'text', nullable: true, shown: 'detail' },
-  /** An earlier attempt ended unknown: the tool may have the message already. */
+  /** Whether an earlier attempt ended unknown, so that the tool may have the message. */
   uncertain: { kind: 'flag', shown: 'detail' },
   /** What earlier attempts did in part, in the connector's own format. */
   progress: { kind: 'json', nullable: true },
@@ -248,7 +252,7 @@ export const deliverySpec = {
 export type Delivery = RecordOf<typeof deliverySpec>;
 
 export const shownOfDelivery = shownIn(deliverySpec, 'list');
-/** Where one is looked at, these besides. */
+/** Shown besides for a single delivery. */
 export const shownInDetail = shownIn(deliverySpec, 'detail');
 
 /** One action to carry out for one event, before it has an id. */

@@ -16,20 +16,18 @@ import { openStore } from '../store/open.ts';
 import { systemClock } from '../support/clock.ts';
 import { wantsColor } from '../support/text.ts';
 
-/** What everything else of the app stands on: the config in force, and the store with a clock that can be believed. */
-
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** What is to be done at the end, in reverse order. */
+/** What has to be done at the end, in reverse order. */
 export type Undo = AsyncDisposableStack;
 
-/** The reader of stdout may have stopped reading. */
+/** How long to wait for the log to be written: the reader of stdout may have stopped reading. */
 export const logGraceMs = 500;
 
 export async function readTheConfig(file: string, env: Env, undo: Undo) {
   const read = await readText(file, { onlyRegular: true });
   const text = textOf(read, file);
-  // What only its authors need holds the whole file in memory.
+  // Left out, as they hold the whole file in memory.
   const { at: _at, scenarios: _scenarios, ...first } = parseConfig(text, file, { env, connectors });
   const live = new LiveConfig(first);
   const config = () => live.config;
@@ -83,7 +81,7 @@ export async function openTheStore(base: Base, undo: Undo) {
       );
     log.level = next.log.level;
     metrics.configLoaded(Date.now(), live.waiting.length);
-    // An alert for a sink that is paused is for a look-up, too.
+    // Look-ups too, as they may be paused like sinks.
     metrics.sinksKnown(withLookupSinks(next).sinks.keys());
     for (const { message, line, column, file: of = file } of next.warnings)
       log.warn({ file: of, line, column }, message);
@@ -104,7 +102,10 @@ export async function openTheStore(base: Base, undo: Undo) {
 }
 type Stored = Awaited<ReturnType<typeof openTheStore>>;
 
-/** Before any event can come: one stored with a wrong clock would make that clock look right. */
+/**
+ * Finds out whether the clock can be believed and the store is in its old place. Before any event can come: an event that is
+ * stored with a wrong clock would make that clock look right.
+ */
 export async function judgeTheClock(stored: Stored, undo: Undo) {
   const { store, config, log, clock, replicas } = stored;
   const seenAt = await lastSeenAt(store);

@@ -10,7 +10,9 @@ import { keptRefreshTokens } from '../store/refresh-tokens.ts';
 import { eventIds } from '../support/ids.ts';
 import type { Trusted, Undo } from './config-and-store.ts';
 
-/** Docker kills 10 s after SIGTERM. First the attempts under way have to finish in that time, then the requests. */
+/**
+ * How long attempts may take to finish at a stop. Docker kills 10 s after SIGTERM, and requests finish after attempts.
+ */
 export const attemptsGraceMs = 5000;
 
 export async function prepareDeliveries(trusted: Trusted) {
@@ -54,7 +56,7 @@ export async function prepareDeliveries(trusted: Trusted) {
         { aheadSeconds: Math.round(aheadMs / 1000), deliveries },
         'the clock was set back: deliveries that it had put off while it was ahead are due sooner',
       ),
-    // Each delivery under way tries again every second.
+    // Seldom, as each delivery under way tries again every second.
     storeFailed: seldom((err, times) => log.error({ err, times }, 'the store cannot be used; trying again')),
     callFailed: (error) => log.error({ err: error }, 'an attempt failed because of a bug in the connector'),
   });
@@ -70,7 +72,7 @@ export async function prepareDeliveries(trusted: Trusted) {
 }
 export type Working = Awaited<ReturnType<typeof prepareDeliveries>>;
 
-/** Says first that it serves the store, and at a stop when all has ended. */
+/** Starts the worker, and the announcer that says in the store that this replica serves it. */
 export async function beginDeliveries(working: Working, undo: Undo) {
   const { store, live, log, metrics, clock, replicas, sinks, worker, deciding, whole, seenAt } = working;
   const { config } = working;

@@ -65,7 +65,7 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
     clock,
     config: whole,
     wake,
-    // Before, a policy that does not hold would look as if it did.
+    // Not before the policies are proven: one that does not hold would look as if its trouble were over.
     mine: () => isProven && replicas.holding(alertsLease) !== null,
     paused: () => worker.pauses(),
     secretFaults: () => sinks.secretFaults(),

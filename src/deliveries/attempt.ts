@@ -30,7 +30,7 @@ export interface AttemptParts extends PrepareParts {
   readonly deadlines: Deadlines;
 }
 
-/** What a call is made by. `holding`: of the sink, while this replica has it. */
+/** What a call needs to begin: the holding of its sink, and its ticket. */
 export interface Permission {
   readonly holding: Pick<Holding, 'until'>;
   readonly ticket: Pick<Ticket, 'probe'>;
@@ -41,7 +41,7 @@ interface CallItem {
   readonly request: AttemptRequest<Json>;
   /** See ReadyDelivery. */
   readonly asksOnly: boolean;
-  /** What to do if it cannot be known. */
+  /** What to do if nobody can tell whether an earlier attempt arrived. */
   readonly onUnknown: SinkConfig['onUnknown'];
   readonly knowledge: Knowledge;
 }
@@ -66,13 +66,12 @@ export function attemptAll(
   };
   return deadlines.run({ timeoutMs: config.timeoutMs, holding }, attempted, abandoned).then(
     (endings) => ready.map((one, index) => endOf(one, endings[index]!)),
-    (error: unknown) => ready.map((one) => endOf(one, notConnected(error))),
+    (error: unknown) => {
+      const outcome = sinkWide('unexpected', `The sink could not be connected: ${messageOf(error)}`);
+      return ready.map((one) => endOf(one, { outcome }));
+    },
   );
 }
-
-const notConnected = (error: unknown): Ending => ({
-  outcome: sinkWide('unexpected', `The sink could not be connected: ${messageOf(error)}`),
-});
 
 function itemOf(
   parts: PrepareParts,
@@ -81,18 +80,18 @@ function itemOf(
   call: Pick<AttemptRequest<Json>, 'now' | 'isProbe' | 'signal'>,
 ): CallItem {
   const { delivery } = ready.claimed;
-  // Asking twice does no harm.
+  // A look-up is simply asked twice.
   const isUncertain = delivery.uncertain && delivery.connector !== lookupConnector;
   return {
     request: requestFor(parts, ready, call),
     asksOnly: ready.asksOnly,
-    // Whoever replayed it knew that it may have arrived.
+    // The person who replayed it knew that it may have arrived.
     onUnknown: delivery.replayed ? 'resend' : config.onUnknown,
     knowledge: isUncertain ? notAsked : absent,
   };
 }
 
-/** With what was to be said of the message. */
+/** Adds to a success what the message lacks. */
 function withNotes({ note, missed }: PreparedMessage, outcome: Outcome): Outcome {
   if (note === undefined || outcome.outcome !== 'delivered') return outcome;
   return { ...outcome, note: sentences(note, outcome.note), ...(missed && { missed }) };
@@ -103,9 +102,9 @@ const sentences = (...texts: (string | undefined)[]): string => texts.filter(Boo
 /** What is known about an earlier attempt. */
 type Knowledge =
   | { readonly kind: 'absent' }
-  /** The tool cannot say. */
+  /** The tool cannot tell. */
   | { readonly kind: 'unsure'; readonly detail: string }
-  /** It has arrived, or asking has to be tried again. */
+  /** It has arrived, or asking failed and has to be tried again. */
   | { readonly kind: 'known'; readonly outcome: Delivered | Retry }
   | { readonly kind: 'not asked' };
 
@@ -115,8 +114,8 @@ const notAsked: Knowledge = { kind: 'not asked' };
 
 /**
  * Asks the tool about deliveries that an earlier attempt may have sent, then sends those that have not arrived, once.
- * Endings come in the order of the items. Rejects only where the sink cannot be connected: after a bug the outcome is
- * `unknown`, because something may have been sent.
+ * Resolves to endings in the order of the items. After a bug, they are `unknown`, because something may have been sent.
+ * Rejects only if the sink cannot be connected.
  */
 async function attempt(
   sinks: ConnectedSinks,
@@ -163,7 +162,7 @@ const anotherMayHaveArrived = retry(
   'No earlier attempt had arrived. Nothing was sent: another message may have taken its place, which is asked for first.',
 );
 
-/** Asks the tool what has become of earlier attempts. Returns all items, in the same order. */
+/** Asks the tool what became of uncertain deliveries. Returns all items, in the same order, with what is known. */
 async function ask(sink: Sink<Json>, items: readonly CallItem[]): Promise<CallItem[]> {
   const requests = items.filter(isUncertain).map(({ request }) => request);
   let known: readonly Knowledge[];
@@ -194,7 +193,10 @@ function knowledgeBy(finding: Finding | undefined): Knowledge {
 
 const failed = (error: string): Outcome => unknown('unexpected', `The connector failed: ${error}`);
 
-/** Outcomes in the order of the items, as the connector gave them. Not an async function, as it runs for each attempt. */
+/**
+ * Sends messages, in one call. Returns the connector's outcomes, in the order of the items. Not an async function, as it runs
+ * for each attempt.
+ */
 function send(
   sink: Sink<Json>,
   items: readonly CallItem[],

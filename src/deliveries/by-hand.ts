@@ -21,7 +21,7 @@ import {
 } from '../store/store.ts';
 import { printable } from '../support/text.ts';
 
-/** What a person can do to a delivery, in which states, and how that is said. */
+/** What a person can do to a delivery: in which states, and in which words. */
 export type ActionName = 'replay' | 'discard' | 'resend';
 const actions: Record<ActionName, { done: string; states: readonly DeliveryState[]; possible: string }> = {
   replay: { done: 'goes out again', states: replayableStates, possible: 'dead or held' },
@@ -31,27 +31,29 @@ const actions: Record<ActionName, { done: string; states: readonly DeliveryState
 
 /** Which deliveries a person means. */
 export interface Selection {
-  /** Of deliveries; or of events and notices, for those of their deliveries that the rest means. Empty: all of these. */
+  /**
+   * The ids of deliveries; or of events and notices, whose deliveries are chosen by the rest. Empty: all deliveries.
+   */
   readonly ids: readonly string[];
   readonly states: readonly DeliveryState[];
   readonly sink?: string | undefined;
   readonly rule?: string | undefined;
-  /** Only of events, and dead for this cause; not with ids. */
+  /** Only deliveries of events that are dead for this cause; not together with ids. */
   readonly cause?: string | undefined;
-  /** Only of what came since (ms). */
+  /** Only of events and notices that came at this time or later (ms). */
   readonly since?: number | undefined;
-  /** Only of notices of what is over. */
+  /** Only of notices whose trouble is over. */
   readonly over?: boolean | undefined;
 }
 
-/** Nothing was done, as some of what was named is not there. */
+/** Thrown when an id that was named does not exist. Nothing was done. */
 export class NotThere extends Error {
   override readonly name = 'NotThere';
 }
 
 /**
- * Page by page: what is done to one page may change what is on the next. Who replays all of something does not mean the
- * notices of what is `over`: people would read of it as if it were now. Throws NotThere.
+ * Reads the selected deliveries in pages, each to be changed before the next is read. A replay without ids leaves out the
+ * notices of troubles that are over, which are in `over`: people would read of them as if they were new. Throws NotThere.
  */
 export async function* selected(
   parts: StatusParts,
@@ -73,7 +75,7 @@ async function overNotices(parts: StatusParts): Promise<Delivery[]> {
   return stuckNotices.filter(({ isOver }) => isOver).map(({ delivery }) => delivery);
 }
 
-/** Of what a replay of many does not mean. */
+/** The result for a notice that a replay of many leaves out. */
 export const leftOut = ({ id }: Delivery): ChangeResult => ({
   id,
   ok: false,
@@ -116,13 +118,13 @@ async function named(
   return [...new Map(each.map((delivery) => [delivery.id, delivery])).values()];
 }
 
-/** A store, to look at and to change. */
+/** Parts of a store, to read and to change. */
 export interface Hands {
   readonly reads: Pick<Store, 'event' | 'notice'>;
   readonly store: Pick<Store, 'replay' | 'discard' | 'resend' | 'now'>;
 }
 
-/** Does it to each of them, or says why not. */
+/** Does the action to each delivery, or says why not. `plan`: today's, for all but a discard. */
 export async function change(
   { reads, store }: Hands,
   action: ActionName,
@@ -143,7 +145,7 @@ export async function change(
   return [...faults, ...results.map((result) => toDone(action, result, doubtful.has(result.deliveryId)))];
 }
 
-/** The same without doing it: what would be done. */
+/** Says what `change` would do to each delivery. */
 export async function rehearse(
   store: Hands['reads'] & Pick<Store, 'now'>,
   action: ActionName,
@@ -163,7 +165,7 @@ export async function rehearse(
   });
 }
 
-/** Of what is replayed: the tool is asked first where it can be. */
+/** Said of a replay that is uncertain. The tool is asked first, if it can be. */
 const perhapsTwice = 'it may have arrived, and may come twice';
 
 /** What became of one delivery. */
@@ -171,7 +173,7 @@ export interface ChangeResult {
   readonly id: string;
   readonly ok: boolean;
   readonly says: string;
-  /** Of a resend: the id that it goes out under. */
+  /** For a resend: the id of the new delivery. */
   readonly madeId?: string;
 }
 
@@ -202,9 +204,9 @@ function toDone(action: ActionName, result: ManualResult, isDoubtful: boolean): 
 }
 
 /**
- * Of each delivery: as today's plan has it, or why it has not; none where nothing has to be planned. As today's plan has the
- * action of an old delivery: under the same rule, at the same place if that still goes to the same sink, else the rule's
- * first action for the sink. Due at once: a person who replays does not wait for opening hours.
+ * Plans each delivery anew by today's plan, or says why that is not possible. Returns nothing for a discard. The action is
+ * found by the rule's name: the one at the same place if it is for the same sink, else the first one for the sink. Due at
+ * once: a person who replays does not wait for opening hours.
  */
 async function plans(
   reads: Hands['reads'],
@@ -235,7 +237,7 @@ async function plans(
   });
 }
 
-/** Why nothing can be planned, as the end of a sentence. */
+/** Why a delivery cannot be planned, as the end of a sentence. */
 interface Unplanned {
   readonly fault: string;
 }
@@ -245,8 +247,8 @@ const cannotUse = (why: string): Unplanned => ({
 });
 
 /**
- * What a rule asks for an event that came before it, as if it came now: its hours and digests hold. Null if it asks for
- * nothing, or the event has deliveries of it; a fault if that cannot be told.
+ * Plans the deliveries of a rule for an event that came before it, as if the event came now, with hours and digests. Null if
+ * the rule asks for nothing, or the event has deliveries of it. A fault if that cannot be told.
  */
 export function planLate(
   plan: Plan,
@@ -264,7 +266,7 @@ export function planLate(
     : cannotUse(unusable);
 }
 
-/** The rules of a plan that ask for something for an event by what is known by now, and have not yet. */
+/** The names of the rules that ask for something for an event by today's facts, and of which it has no deliveries. */
 export function lateRules(
   plan: Plan,
   { event, decided, deliveries, lookups }: Pick<EventStory, 'event' | 'decided' | 'deliveries' | 'lookups'>,
@@ -276,7 +278,7 @@ export function lateRules(
   return [...new Set(asked)].filter((rule) => !had.has(rule));
 }
 
-/** The look-ups of today's plan for a decided event, to be made again; or why there are none. */
+/** Plans the look-ups of a decided event again, by today's plan; or says why there are none. */
 export function planLookups(
   plan: Plan,
   { event, decided }: Pick<EventStory, 'event' | 'decided'>,
@@ -289,7 +291,10 @@ export function planLookups(
   return { eventId: event.id, configId: plan.id, deliveries };
 }
 
-/** Has whoever serves the store try a sink at once, if it is failing or the connector has paused it. Returns how it was. */
+/**
+ * Asks the process that serves the store to try a sink at once, if it is failing or paused. Returns the sink's state
+ * before.
+ */
 export async function retrySink(
   reads: Pick<Store, 'pauses' | 'personPauses' | 'sinkFigures' | 'askedToWait' | 'replicaStates'>,
   store: Pick<Store, 'askRetry' | 'now'>,
@@ -307,16 +312,19 @@ export async function retrySink(
   return found;
 }
 
-/** For how long a person may pause a sink, in words; becomes ms. */
+/** The schema of how long a person pauses a sink: a duration in words, which becomes ms. */
 export const pauseLength = duration({ min: '1s', max: '365d' });
 
 const askEveryMs = 50;
-/** A replica that has just ended has nobody in its place yet; the next one knows of the pause before it begins anything. */
+/**
+ * How long to wait for the replica that has the sink. If it has just ended, the next one reads the pause before it
+ * begins.
+ */
 const longestAskMs = 5000;
 
 /**
- * Pauses a sink, for so long or until somebody resumes it. Resolves to when it ends; and only when whoever serves the store
- * begins nothing more for it. What is under way is finished.
+ * Pauses a sink, for a time or until a person resumes it. Attempts under way are finished. Resolves once the process that
+ * carries out the sink's deliveries begins no more; to when the pause ends (ms).
  */
 export async function pauseSink(
   store: Pick<Store, 'pauseByPerson' | 'personPauses' | 'replicaStates' | 'now'>,

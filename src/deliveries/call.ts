@@ -31,7 +31,7 @@ export interface CallParts extends PrepareParts, AttemptParts, RecordParts {
   readonly observe: (report: AttemptReport) => void;
 }
 
-/** One attempt at one delivery, for the log and the metrics. */
+/** An attempt at a delivery, for the log and the metrics. */
 export interface AttemptReport {
   readonly delivery: Delivery;
   /** See Claim. */
@@ -42,14 +42,14 @@ export interface AttemptReport {
   readonly dueAt: number | null;
   readonly startedAt: number;
   readonly endedAt: number;
-  /** A person had paused the sink for a part of the time since the event came. */
+  /** Whether a person had paused the sink at some time since the event came. */
   readonly wasPaused: boolean;
 }
 
 /**
  * Carries out one call for claimed deliveries: prepare, ask and send, mask, record, report. Returns the outcomes of those
- * for which the tool was called. Never throws. Each step takes all deliveries of the call, and waits only where there is
- * something to wait for.
+ * for which the tool was called. Never throws. Each step takes all deliveries of the call. For speed, a step waits only if it
+ * has a promise to wait for.
  */
 export async function makeCall(
   parts: CallParts,
@@ -58,7 +58,13 @@ export async function makeCall(
   permission: Permission,
 ): Promise<readonly DeliveryOutcome[]> {
   const startedAt = parts.clock.now();
-  const preparing = all(call.map((claimed) => prepareFor(parts, claimed, sink, startedAt)));
+  const preparing = all(
+    call.map((claimed) =>
+      sink
+        ? prepareAttempt(parts, claimed, sink, startedAt)
+        : nothingSent(claimed, sinkMissing(claimed.delivery.sink)),
+    ),
+  );
   const prepared = preparing instanceof Promise ? await preparing : preparing;
   const postponed = those(prepared, isPostponed);
   if (postponed.length > 0) await defer(parts, postponed, startedAt);
@@ -79,23 +85,14 @@ export async function makeCall(
   return those(attempted, isSent).map(outcomeOf);
 }
 
-// Made once: a function that is made for each call takes memory, too.
+// Outside of makeCall, where each call would make them anew.
 const isPostponed = (one: Preparation) => 'until' in one;
 const isUnsent = (one: Preparation) => 'ending' in one;
 const isReady = (one: Preparation) => 'asksOnly' in one;
 const isSent = ({ ending }: MaskedAttempt) => !ending.unsent;
 const nothing: readonly never[] = [];
 
-function prepareFor(
-  parts: CallParts,
-  claimed: Claim,
-  sink: SinkConfig | undefined,
-  now: number,
-): Preparation | Promise<Preparation> {
-  if (sink) return prepareAttempt(parts, claimed, sink, now);
-  return nothingSent(claimed, sinkMissing(claimed.delivery.sink));
-}
-
+/** A look-up that is asked again because its answer is not complete says that its API works. */
 function outcomeOf({ claimed: { delivery }, ending: { outcome } }: MaskedAttempt): DeliveryOutcome {
   return outcome.outcome === 'retry' && isAnswer(delivery, outcome)
     ? { deliveryId: delivery.id, outcome: delivered({}), again: true }
@@ -117,9 +114,11 @@ function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } 
 /** The metrics of attempts. */
 export interface AttemptMetrics {
   attempts(sink: string, outcome: string): void;
-  /** `answered`, `unknown` where it is over without an answer, or `retry`. */
+  /** `outcome`: `answered`, `unknown` if it was given up without an answer, or `retry`. */
   lookups(lookup: string, outcome: string): void;
-  /** `delayS`: from acceptance to delivered, in seconds. `waited`: it was not due as soon as its event came. */
+  /**
+   * `delayS`: from acceptance to delivery, in seconds. `waited`: it waited for hours, a digest, look-ups or a person.
+   */
   delivered(sink: string, delayS: number, waited: boolean): void;
 }
 
@@ -141,7 +140,7 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
     }
     const failed = outcome.outcome !== 'delivered';
     const [first] = events;
-    // Always of the same shape, which is faster. What is undefined is not in the log.
+    // Always of the same shape, which is faster. Undefined fields are left out of the log.
     const line = {
       eventId: first?.id ?? null,
       noticeId: notice?.id,
@@ -160,7 +159,7 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
       dueAt: dueAt === null ? undefined : new Date(dueAt).toISOString(),
       durationMs: endedAt - startedAt,
     };
-    // No further alert is sent about this: only the log has it.
+    // There is no alert about an alert that was not delivered.
     if (notice && state === 'dead') log.error({ ...line, notice }, 'an alert could not be delivered');
     else {
       const what = lookup === null ? 'attempt' : 'look-up';
@@ -170,7 +169,9 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
   };
 }
 
-/** For opening hours, a digest, look-ups or a person: the time until then says nothing about how the connector does. */
+/**
+ * Whether a delivery waited for opening hours, a digest, look-ups or a person: its delay is then not the connector's.
+ */
 function hasWaited({ group, since, attempts, dueAt }: Delivery, receivedAt: number): boolean {
   const wasPutOff = attempts === 1 && dueAt > receivedAt;
   return group !== null || since > receivedAt || wasPutOff;

@@ -1,7 +1,7 @@
 import type { SinkConfig } from '../config/config.ts';
 import type { PlannedDelivery } from '../model.ts';
 import type { Outcome } from '../model/outcomes.ts';
-import type { AcceptedArrival, Arrival, Claim, Lease } from '../store/store.ts';
+import type { AcceptedArrival, Arrival, Claim } from '../store/store.ts';
 import { type CallParts, makeCall } from './call.ts';
 import type { DueLanes } from './due-lanes.ts';
 import type { Holding } from './leases.ts';
@@ -18,14 +18,12 @@ interface CallsParts {
   readonly strays: Strays;
   /** Null where no call to the sink may begin. */
   readonly holding: (sink: string) => Holding | null;
-  /** Whether the worker looks for what is due just now. */
+  /** Whether the worker is looking for due deliveries. */
   readonly isLooking: () => boolean;
   readonly wake: () => void;
-  /** Whether something was begun for the sink is not known. */
-  readonly clearUp: (sink: string, lease: Lease) => void;
 }
 
-/** What a call goes by; its slot is taken. */
+/** What a call needs. Its slot is taken. */
 interface Permitted {
   readonly sink: SinkConfig | undefined;
   readonly ticket: Ticket;
@@ -34,13 +32,13 @@ interface Permitted {
 
 type Reserved = Permitted & { readonly sink: SinkConfig };
 
-/** Slots for the deliveries of an event that is about to be stored. One of the two has to be called. */
+/** Slots for the deliveries of an event that is about to be stored. `stored` or `failed` has to be called. */
 export interface Reservation {
-  /** For each delivery. See Arrival. */
+  /** See Arrival. */
   readonly begins: Exclude<Arrival['begins'], undefined>;
-  /** Makes the calls of what was begun, and gives back the other slots. */
+  /** Makes the calls of the deliveries that were claimed, and gives back the other slots. */
   stored(accepted: AcceptedArrival): void;
-  /** The event was not stored, or that is not known. */
+  /** Gives back the slots: the event was not stored, or that is not known. */
   failed(): void;
 }
 
@@ -53,8 +51,8 @@ export class Calls {
   }
 
   /**
-   * Takes slots for what may be sent at once: it is begun by the commit that stores it, and the worker need not look for it
-   * and claim it.
+   * Takes slots for deliveries that may be sent at once. The commit that stores them claims them, too, so that the worker
+   * need not look for them.
    */
   reserve(deliveries: readonly PlannedDelivery[]): Reservation {
     const { clock } = this.#parts.call;
@@ -74,7 +72,7 @@ export class Calls {
         for (const one of taken) {
           if (one === null) continue;
           this.#giveBack(one);
-          if (one.holding.lease) this.#parts.clearUp(one.sink.name, one.holding.lease);
+          if (one.holding.lease) void this.#parts.strays.clearUp(one.sink.name, one.holding.lease);
         }
       },
     };
@@ -99,7 +97,7 @@ export class Calls {
   }
 
   /**
-   * Carries out one call and learns from its outcomes. If a bug keeps an outcome from being recorded, the delivery stays
+   * Carries out a call and learns from its outcomes. If a bug keeps an outcome from being recorded, the delivery stays
    * `sending` until the next start rescues it. Ending the process instead would disturb all other attempts.
    */
   carryOut(call: readonly Claim[], permitted: Permitted): void {
@@ -108,16 +106,14 @@ export class Calls {
     const begin = () =>
       void makeCall(parts, call, permitted.sink, permitted).then(
         (ended) => this.#ended(call, permitted, ended),
-        (error: unknown) => this.#failed(call, permitted, error),
+        (error: unknown) => {
+          parts.callFailed(error);
+          this.#ended(call, permitted, []);
+        },
       );
     const waitMs = permitted.ticket.startAt - parts.clock.elapsed();
     if (waitMs > 0) parts.clock.after(waitMs, begin);
     else begin();
-  }
-
-  #failed(call: readonly Claim[], permitted: Permitted, error: unknown): void {
-    this.#parts.call.callFailed(error);
-    this.#ended(call, permitted, []);
   }
 
   #ended(call: readonly Claim[], { sink, ticket }: Permitted, ended: readonly DeliveryOutcome[]): void {
@@ -136,7 +132,7 @@ export class Calls {
     else wake();
   }
 
-  /** A slot is free. Where nothing waits for one, there is nothing to look for: that would cost more than the call. */
+  /** Wakes the worker for a free slot, unless nothing waits for one: a look at the store costs more than the call. */
   #wakeWhoWaits(): void {
     const { traffic, dueLanes, isLooking, wake } = this.#parts;
     if (isLooking() || dueLanes.isAnyCrowded || traffic.isAnyPaused) wake();

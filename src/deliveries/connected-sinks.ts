@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { SinkConfig } from '../config/config.ts';
 import { type LiveCheck, type RefreshTokens, type Sink, type Usage } from '../connector.ts';
 import type { Outcome, Reason } from '../model/outcomes.ts';
+import type { ReplicaState } from '../store/store.ts';
 import { findSecrets, type Mask } from '../support/secret.ts';
 import type { Holding } from './leases.ts';
 import type { Deadlines } from './limits/deadlines.ts';
@@ -14,14 +15,8 @@ type SinkConfigs = ReadonlyMap<string, SinkConfig>;
 const secretsOf = ({ options }: SinkConfig): string =>
   JSON.stringify(Array.from(findSecrets(options), ({ value }) => value));
 
-/** Of a tool that looked at the message: it took the secrets. */
+/** Reasons of a tool that looked at the message, and so took the secrets. */
 const pastTheLogin: ReadonlySet<Reason> = new Set(['invalid', 'not_found']);
-
-export interface SecretFault {
-  readonly sink: string;
-  readonly since: number;
-  readonly detail: string;
-}
 
 interface Connection {
   readonly config: SinkConfig;
@@ -40,9 +35,9 @@ export class ConnectedSinks {
   readonly #connections = new Map<string, Connection>();
   readonly #closing = new Set<Promise<void>>();
   readonly #refreshTokens: RefreshTokens | undefined;
-  /** What tools have counted since it was last taken, by the name of the sink. */
+  /** What tools have counted since `takeUsage`, by the name of the sink. */
   readonly #usage = new Map<string, Usage>();
-  /** When a reload gave a sink other secrets (ms), until one of its calls shows that they are right. In memory. */
+  /** Sinks to which a reload gave other secrets, and when (ms), until a call shows that they are right. */
   readonly #newSecrets = new Map<
     string,
     { readonly at: number; areRefused: boolean; fault: string | null }
@@ -52,7 +47,7 @@ export class ConnectedSinks {
     this.#refreshTokens = refreshTokens;
   }
 
-  /** The connection to a sink, for one who gives it back. If connecting fails, the next one connects again. */
+  /** Takes the connection to a sink, to be given back. If connecting fails, the next call connects again. */
   take(config: SinkConfig): Connection {
     const connection = this.#connection(config);
     connection.users += 1;
@@ -66,7 +61,7 @@ export class ConnectedSinks {
     this.#closeIfUnused(connection);
   }
 
-  /** Of a config that was loaded: returns the sinks that have other secrets than before. */
+  /** Notes which sinks of a new config have other secrets than before, and returns these. */
   adopt(before: SinkConfigs, after: SinkConfigs, at: number): SinkConfig[] {
     const changed = [...after.values()].filter((sink) => {
       const known = before.get(sink.name);
@@ -76,7 +71,9 @@ export class ConnectedSinks {
     return changed;
   }
 
-  /** What an attempt says of new secrets: that they are right, or, in its detail, that they were refused from the beginning. */
+  /**
+   * Learns from an outcome whether new secrets are right. Returns it, with a detail of since when they were refused.
+   */
   judged<Told extends Outcome>(name: string, outcome: Told): Told {
     const secrets = this.#newSecrets.get(name);
     if (!secrets) return outcome;
@@ -88,27 +85,27 @@ export class ConnectedSinks {
     return outcome;
   }
 
-  /** What a check found out. */
+  /** Notes what a check of new secrets found; null if they work. */
   checked(name: string, fault: string | null): void {
     const secrets = this.#newSecrets.get(name);
     if (secrets) secrets.fault = fault;
   }
 
-  /** The sinks whose changed secrets are known not to work, with since when. */
-  secretFaults(): SecretFault[] {
+  /** The sinks whose new secrets are known not to work, and since when. */
+  secretFaults(): NonNullable<ReplicaState['secretFaults']> {
     return [...this.#newSecrets].flatMap(([sink, { at: since, fault: detail }]) =>
       detail === null ? [] : [{ sink, since, detail }],
     );
   }
 
-  /** Why a sink fails, with since when its secrets were refused, if they were. */
+  /** Adds to the detail of a failure since when the sink's new secrets were refused, if they were. */
   refusedSince(name: string, detail: string): string {
     const { at, areRefused = false } = this.#newSecrets.get(name) ?? {};
     if (at === undefined || !areRefused) return detail;
     return `${detail} Its secrets were changed at ${new Date(at).toISOString()}, and it has been refused since.`;
   }
 
-  /** What the tool has counted for a sink since this was last asked; null where it counts nothing at all. */
+  /** What the tool has counted for a sink since the last call of this; null if it counts nothing. */
   takeUsage(name: string): Usage | null {
     const usage = this.#usage.get(name) ?? null;
     if (usage) this.#usage.set(name, { ...usage, calls: 0 });
@@ -120,7 +117,7 @@ export class ConnectedSinks {
     else this.#usage.set(name, { ...usage, calls: usage.calls + (this.#usage.get(name)?.calls ?? 0) });
   }
 
-  /** Closes every sink. Call it when no attempt is in flight. */
+  /** Closes every sink. Call it when no attempt is under way. */
   async close(): Promise<void> {
     for (const connection of this.#connections.values()) this.#retire(connection);
     await Promise.all(this.#closing);
@@ -173,7 +170,7 @@ interface CheckParts {
   readonly mask: Mask;
 }
 
-/** Asks the tools of sinks that have new secrets whether these work, before the next message is at stake. Never throws. */
+/** Checks the new secrets of sinks, before a message has to go out with them. Never throws. */
 export async function checkSecrets(
   { log, ...parts }: Omit<CheckParts, 'holding'> & { readonly log: Logger },
   changed: readonly SinkConfig[],
@@ -187,7 +184,7 @@ export async function checkSecrets(
   await Promise.all(changed.map(check));
 }
 
-/** Asks a tool whether it works, and sends nothing. Returns what is wrong; null if nothing is. Never throws. */
+/** Asks a tool whether it works, without sending a message. Returns what is wrong, or null. Never throws. */
 export async function faultOf(
   { sinks, mask, deadlines, holding }: CheckParts,
   sink: SinkConfig,

@@ -1,19 +1,19 @@
 import type { LaneHead, Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 
-/** A look at everything that takes no longer is not worth saving. */
+/** A look at everything that takes no longer is made each time. */
 const cheapMs = 20;
-/** After a dear one, so many times as long is looked only where there is news. */
+/** After a longer one, the looks for so many times its duration go only through the known lanes. */
 const pauses = 20;
 const longestPauseMs = 30_000;
-/** What is put into a lane later than that after it was due is found by the next look at everything. */
+/** A delivery that is stored longer than this after its due time is found only by a look at everything. */
 const lateMs = 5000;
 const mostLanes = 1000;
 
 /**
- * Finds the first pending delivery of each lane. While a long transaction runs, PostgreSQL has to keep what other lanes and
- * earlier times had, and reads all of it again in each look. So once that takes long, most looks go only through the known
- * lanes, each from where it began last.
+ * Finds the first pending delivery of each lane. While a long transaction runs, PostgreSQL cannot clean up the index entries
+ * of deliveries that have ended, and reads them again in each look. Once that takes long, most looks go only through the known
+ * lanes, each from where the last one began.
  */
 export class DueLanes {
   readonly #store: Pick<Store, 'lanes'>;
@@ -24,7 +24,7 @@ export class DueLanes {
   #known = new Map<string, LaneHead>();
   /** When to look at everything again, on the scale of Clock.elapsed. */
   #allAt = -Infinity;
-  /** Changes with each `forget`: a look that began before it may not have seen why. */
+  /** Counts `forget`. A look that began before one may not have seen the change. */
   #forgotten = 0;
 
   constructor(store: Pick<Store, 'lanes'>, clock: Clock) {
@@ -55,7 +55,7 @@ export class DueLanes {
     this.#served.set(sink, lane);
   }
 
-  /** Each sink's lanes, beginning after the last one served, so that none starves. */
+  /** Orders each sink's lanes, beginning after the last one served, so that none starves. */
   inTurn(heads: readonly LaneHead[]): LaneHead[] {
     return [...Map.groupBy(heads, ({ sink }) => sink)].flatMap(([sink, own]) => {
       const inOrder = own.toSorted((a, b) => (a.lane < b.lane ? -1 : 1));
@@ -64,7 +64,7 @@ export class DueLanes {
     });
   }
 
-  /** Whether more was due in this lane than could begin, when it was last claimed from. */
+  /** Whether more deliveries were due in this lane than could begin, when it was last claimed from. */
   isCrowded(lane: string): boolean {
     return this.#crowded.has(lane);
   }
@@ -78,13 +78,13 @@ export class DueLanes {
     else this.#crowded.delete(lane);
   }
 
-  /** Forgets it of lanes in which nothing is due. */
+  /** Forgets lanes as crowded in which nothing is due. */
   keepCrowded(due: readonly LaneHead[]): void {
     if (this.#crowded.size === 0) return;
     this.#crowded = this.#crowded.intersection(new Set(due.map(({ lane }) => lane)));
   }
 
-  /** Deliveries may have become due at any time. */
+  /** Has the next look go through everything, as deliveries may have become due at any time. */
   forget(): void {
     this.#allAt = -Infinity;
     this.#forgotten += 1;

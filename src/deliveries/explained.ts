@@ -14,10 +14,10 @@ import { deliveryId } from '../support/ids.ts';
 import { maskTexts } from '../support/secret.ts';
 import { sampleEvent } from '../templates/data.ts';
 
-/** What the rules make of an event that has not come, and each message as it would be sent. */
+/** What the rules make of an invented event, with each message as it would be sent. */
 export interface Foresight {
   readonly event: Event;
-  /** Of the look-ups that are made for it. */
+  /** The facts of the look-ups that are made for it. */
   readonly facts: Facts;
   readonly rules: readonly Verdict[];
   readonly deliveries: readonly ExplainedDelivery[];
@@ -26,12 +26,12 @@ export interface Foresight {
 export interface ExplainedDelivery {
   readonly action: Action;
   readonly planned: PlannedDelivery;
-  /** With secrets masked. Null where there is none; `problem` says why. */
+  /** The message with secrets masked; null if there is none, and `problem` says why. */
   readonly message: Json;
   readonly problem?: string;
 }
 
-/** `now`: when the event comes (ms). `given`: what is found out about it. */
+/** Explains what would become of an event. `now`: when it comes (ms). `given`: the facts of its look-ups. */
 export function explained(
   { plan, sinks, mask }: Pick<Config, 'plan' | 'sinks' | 'mask'>,
   fields: Partial<CandidateEvent>,
@@ -51,7 +51,7 @@ export function explained(
       if (!('outcome' in prepared)) return { action, planned, message: maskTexts(prepared.message, mask) };
       return without(mask('detail' in prepared ? prepared.detail : 'There is no message.'));
     } catch (error) {
-      // Which options a message needs is known to its connector only.
+      // Only the connector knows which options a message needs.
       if (!sink.isPartial) throw error;
       return without(
         `This message cannot be made, as the sink ${action.sink} lacks a value from outside; \`check\` says which.`,

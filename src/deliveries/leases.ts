@@ -1,22 +1,22 @@
 import type { Lease, LeaseState, LeaseStore } from '../store/store.ts';
 import { aheadMs, type Clock, wasSuspended } from '../support/clock.ts';
 
-/** Who of several replicas does what: each sink's deliveries, and the work of the connector itself, are one replica's. */
+/** Which work is this replica's: the deliveries of a sink, or work of the connector itself. */
 export interface Leases {
-  /** Null while another replica does it. */
+  /** Null while another replica does the work. */
   holding(name: string): Holding | null;
 }
 
 export interface Holding {
-  /** What a claim has to show. Undefined where this process alone serves the store. */
+  /** The lease for claims. Undefined if this process alone serves the store. */
   readonly lease: Lease | undefined;
-  /** On the scale of Clock.elapsed, and later after each renewal. No other replica takes it over before. */
+  /** Until when no other replica takes the work over, on the scale of Clock.elapsed. Renewals move it on. */
   readonly until: number;
-  /** For some time no replica has had it in its config, so that nobody else will ever carry it out. */
+  /** Whether the work has been in no replica's config for some time, so that nobody else will ever do it. */
   readonly orphaned: boolean;
 }
 
-/** For a store that only one process may serve. */
+/** The leases of a process that alone serves the store. */
 export const soleReplica: Leases = { holding: () => ({ lease: undefined, until: Infinity, orphaned: true }) };
 
 /** The name of the lease of a sink's deliveries. */
@@ -25,61 +25,61 @@ export const leaseOfSink = (sink: string): string => `sink ${sink}`;
 export interface LeaseParts {
   readonly store: LeaseStore;
   readonly clock: Clock;
-  /** This replica's name, other than that of every other process. */
+  /** This replica's name, which no other process has. */
   readonly replica: string;
   readonly configId: () => string;
-  /** What this replica can do by its config. */
+  /** See LeaseRequest. */
   readonly names: () => readonly string[];
-  /** What waits without being in this replica's config. */
+  /** See LeaseRequest. */
   readonly extra: () => readonly string[];
   /** Called when a lease was taken. It counts as held when this resolves. */
   readonly taken: (lease: Lease) => Promise<void>;
   /** Called when another replica has taken over a lease. */
   readonly lost: (name: string) => void;
-  /** Resolves when nothing is under way that needs the lease. No more is begun from then on. */
+  /** Resolves when nothing that needs the lease is under way. Nothing more is begun with it by then. */
   readonly idle: (name: string) => Promise<void>;
   readonly replicas: (replicas: LeaseState['replicas']) => void;
-  /** How long (ms) a tool may be at work on what was begun with a lease. */
+  /** See LeaseRequest. */
   readonly quietMs: (name: string) => number;
-  /** Called when the database is in another place: it was promoted or restored, and so many deliveries are in doubt. */
+  /** Called when the database was promoted or restored, with how many deliveries are uncertain because of that. */
   readonly moved: (distrusted: number) => void;
-  /** Called when the database lacks this replica's config: no event can be stored without it. */
+  /** Called when the database lacks this replica's config, without which no event can be stored. */
   readonly configLost: () => void;
-  /** What the database's clock says, of which it was asked at that time on the scale of Clock.elapsed. */
+  /** Called with the database's time, and when it was asked for on the scale of Clock.elapsed. */
   readonly told: (now: number, askedAt: number) => void;
   readonly failed: (error: unknown) => void;
 }
 
 const renewEveryMs = 1000;
-/** By the database's clock. The next renewal of another replica takes it over then. */
+/** How long a lease runs by the database's clock, before another replica may take it over. */
 const runsForMs = 12_000;
-/** Its holder ends what is under way so long before: that takes a moment, and its clock may be slower. */
+/** How long before that its holder ends calls under way: that takes a moment, and its clock may be slower. */
 const marginMs = 2000;
-/** When the database was away, leases have run out without their holders being dead. These renew them first. */
+/** After the database was away, leases have run out while their holders live. These can renew them for so long. */
 const graceMs = 3000;
-/** A new config reaches the replicas one after the other, and each tells of it with its next renewal. */
+/** Longer than a new config takes to reach all replicas, which tell of it with their next renewals. */
 const orphanedAfterMs = 60_000;
 
 interface HeldLease {
   readonly epoch: number;
   until: number;
-  /** `taking`: what the replica before left is looked after first. `leaving`: to be given back. */
+  /** taking: what the former holder left is rescued first. leaving: it is to be given back. */
   phase: 'taking' | 'held' | 'leaving';
 }
 
-/** Holds this replica's leases, renews them, and takes its share of what is free. */
+/** Holds this replica's leases, renews them, and takes its share of free ones. */
 export class LeaseKeeper implements Leases {
   readonly #parts: LeaseParts;
   readonly #held = new Map<string, HeldLease>();
   readonly #leaving = new Set<Promise<void>>();
-  /** Since when no replica has these in its config, on the scale of Clock.elapsed. */
+  /** The leases that are in no replica's config, and since when, on the scale of Clock.elapsed. */
   readonly #unknownSince = new Map<string, number>();
   #cancel: () => void = () => {};
   #renewing: Promise<void> | null = null;
   #stopping = false;
-  /** On the scale of Clock.elapsed; Infinity while it cannot renew. */
+  /** From when on it takes leases, on the scale of Clock.elapsed; Infinity while it cannot renew. */
   #takesFrom = -Infinity;
-  /** Whether the machine was, after the last renewal: then another replica may have everything. */
+  /** Whether the machine was suspended since the last renewal: another replica may hold everything by now. */
   #wasSuspended: () => boolean = () => false;
 
   constructor(parts: LeaseParts) {
@@ -108,7 +108,7 @@ export class LeaseKeeper implements Leases {
     return elapsed - (this.#unknownSince.get(name) ?? Infinity) >= orphanedAfterMs;
   }
 
-  /** Gives everything back as soon as it is idle. */
+  /** Gives each lease back as soon as it is idle. Resolves when all are given back. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#cancel();
@@ -118,7 +118,7 @@ export class LeaseKeeper implements Leases {
     await this.#parts.store.leave(this.#parts.replica).catch(this.#parts.failed);
   }
 
-  /** Takes what is free. Failures are reported, and it is tried again. */
+  /** Renews leases and takes free ones, again and again. Failures are reported. */
   async start(): Promise<void> {
     const { clock, failed } = this.#parts;
     this.#renewing = this.#ask().catch((error: unknown) => {
@@ -132,7 +132,7 @@ export class LeaseKeeper implements Leases {
   async #ask(): Promise<void> {
     const { store, clock, replica, configId, names, extra, replicas, quietMs, moved, configLost, told } =
       this.#parts;
-    // The database counts from later on, so it never thinks that a lease ended before this process does.
+    // Before the question, so that the lease ends here before it ends for the database.
     const askedAt = clock.elapsed();
     const before = aheadMs(clock);
     const state = await store.renew({
@@ -176,7 +176,7 @@ export class LeaseKeeper implements Leases {
       await this.#parts.taken(this.#leaseOf(name, taken));
       if (taken.phase === 'taking') taken.phase = 'held';
     } catch (error) {
-      // It is looked after again with the next renewal.
+      // The next renewal tries again.
       if (this.#held.get(name) === taken) this.#lose(name);
       this.#parts.failed(error);
     }
@@ -189,7 +189,7 @@ export class LeaseKeeper implements Leases {
     this.#parts.lost(name);
   }
 
-  /** Nothing is begun any more; what is under way ends first. */
+  /** Gives a lease back once it is idle. Nothing is begun with it from now on. */
   async #giveBack(name: string): Promise<void> {
     const held = this.#held.get(name);
     if (!held || held.phase === 'leaving') return;

@@ -46,14 +46,14 @@ export interface AttemptEnd {
   /** Null if there is no message; the outcome says why. */
   readonly prepared: PreparedMessage | null;
   readonly ending: Ending;
-  /** As in PreparedMessage, where there is none: why there is none may quote it. */
+  /** As in PreparedMessage, if `prepared` is null: the reason may quote them. */
   readonly lookups?: readonly Delivery[];
 }
 
-/** How long after the tool was asked about a message another one looks whether it has answered. */
+/** How long after the tool is asked about a message the next one of its thread is tried again. */
 const afterAskingMs = 200;
 
-/** A delivery that has to wait for its action's hours, or for what became of another one. Nothing was attempted. */
+/** A delivery that has to wait for its action's hours, or for the outcome of another one. Nothing was attempted. */
 export interface Postponement {
   readonly claimed: Claim;
   /** Until then (ms). */
@@ -67,7 +67,7 @@ export interface ReadyDelivery {
   /** Both as in AttemptRequest. */
   readonly threadOf: Receipt | null;
   readonly overtaken: boolean;
-  /** The tool is asked whether an earlier attempt arrived; if none did, nothing is sent yet. */
+  /** Whether only to ask the tool if an earlier attempt arrived. If none did, nothing is sent yet. */
   readonly asksOnly: boolean;
 }
 
@@ -75,8 +75,8 @@ export interface ReadyDelivery {
 export type Preparation = ReadyDelivery | AttemptEnd | Postponement;
 
 /**
- * Composes the message of a claimed delivery by the plan it was made by. `config`: its sink, today. Never throws or rejects.
- * A promise only where the store has to be read: most are ready at once.
+ * Composes the message of a claimed delivery by the plan that it was made by. `config`: today's config of its sink. Never
+ * throws or rejects. Returns a promise only if the store has to be read: most are ready at once.
  */
 export function prepareAttempt(
   parts: PrepareParts,
@@ -88,24 +88,16 @@ export function prepareAttempt(
   const failed = (error: unknown) =>
     nothingSent(claimed, retry('unexpected', `The attempt could not begin: ${messageOf(error)}`));
   try {
-    const prepared = begin(parts, claimed, config, now);
+    if (claimed.delivery.connector === lookupConnector) return prepareLookup(parts, claimed, now);
+    const plan = parts.plan(claimed.delivery.configId);
+    const prepared =
+      plan instanceof Promise
+        ? plan.then((known) => prepareBy(known, parts, claimed, config, now))
+        : prepareBy(plan, parts, claimed, config, now);
     return prepared instanceof Promise ? prepared.catch(failed) : prepared;
   } catch (error) {
     return failed(error);
   }
-}
-
-function begin(
-  parts: PrepareParts,
-  claimed: Claim,
-  config: SinkConfig,
-  now: number,
-): Preparation | Promise<Preparation> {
-  if (claimed.delivery.connector === lookupConnector) return prepareLookup(parts, claimed, now);
-  const plan = parts.plan(claimed.delivery.configId);
-  return plan instanceof Promise
-    ? plan.then((known) => prepareBy(known, parts, claimed, config, now))
-    : prepareBy(plan, parts, claimed, config, now);
 }
 
 function prepareBy(
@@ -126,7 +118,7 @@ function prepareBy(
     const changed = `Sink ${config.name} was a ${action.connector} sink and is a ${kind} sink now.`;
     return refused(claimed, 'invalid', changed);
   }
-  // A retry, a pause or a rate limit may have delayed it past closing time. A replay means now.
+  // A retry, a pause or a rate limit may have delayed it past closing time. Who replays it wants it now.
   const until = delivery.replayed ? now : openFrom(action, now);
   if (until > now) return { claimed, until };
   if (plan.lookups.size === 0)
@@ -148,7 +140,7 @@ function prepareBy(
 const refused = (claimed: Claim, reason: Reason, why: string): AttemptEnd =>
   nothingSent(claimed, rejected(reason, why, "Replay it to send it by today's config."));
 
-/** `lookups`: what was looked up about its events. */
+/** Completes a composed message, with the look-ups of its events and, if it has a thread, its place in that. */
 function inThread(
   parts: PrepareParts,
   claimed: Claim,
@@ -162,7 +154,7 @@ function inThread(
   return { claimed, prepared, threadOf: null, overtaken: false, asksOnly: false };
 }
 
-/** Of a message in a thread: where it stands among the others of it. */
+/** Finds the place of a message in its thread: what it answers, or which other message it has to wait for. */
 async function behindOthers(
   { store, config }: PrepareParts,
   claimed: Claim,
@@ -171,23 +163,23 @@ async function behindOthers(
   now: number,
 ): Promise<Preparation> {
   const { delivery, row } = claimed;
-  // Threads are stored, and so looked up, by their masked key.
+  // Threads are stored by their masked key.
   const thread = config().mask(unmasked);
   const prepared = { ...composed, thread };
   const told = await store.threadOf(delivery.sink, thread);
   const threadOf = told?.receipt ?? null;
   const overtaken = told !== null && told.seq > row.seq;
-  // Of those that may begin a thread only one does.
+  // Only one of several messages begins a thread.
   if (prepared.replaces ? overtaken : told !== null)
     return { claimed, prepared, threadOf, overtaken, asksOnly: false };
   const askedAt = await store.uncertainBeside(delivery.lane, row.seq, thread);
   if (askedAt !== null && !delivery.uncertain)
     return { claimed, until: Math.max(askedAt, now) + afterAskingMs };
-  // Of several that may have arrived, each is asked about before one is sent.
+  // If several may have arrived, the tool is asked about each before one is sent.
   return { claimed, prepared, threadOf, overtaken, asksOnly: askedAt !== null };
 }
 
-/** What the trace of a call is known by: of a digest its first event. */
+/** The event or notice that gives a call its trace id; for a digest its first event. */
 export const tracedBy = ({ events, notice }: Pick<Claim, 'events' | 'notice'>): Event | RaisedNotice =>
   notice ?? events[0]!;
 
@@ -201,7 +193,7 @@ export function requestFor(
     deliveryId: delivery.id,
     message: prepared.message,
     attempt: delivery.attempts,
-    // In a store that was restored, an attempt from before may be missing: not before it was due.
+    // A restored store may lack an earlier attempt. It was not made before the delivery was due.
     firstAttemptAt: Math.min(delivery.since, delivery.firstAttemptAt ?? now),
     now,
     threadOf,
@@ -215,7 +207,7 @@ export function requestFor(
   };
 }
 
-/** What a look-up asks: by today's config, as no plan has its address and its login. */
+/** Composes the request of a look-up, by today's config, as plans have no addresses and secrets. */
 function prepareLookup(parts: PrepareParts, claimed: Claim, now: number): ReadyDelivery | AttemptEnd {
   const { delivery, events } = claimed;
   const { lookups, plan } = parts.config();
@@ -232,24 +224,24 @@ function prepareLookup(parts: PrepareParts, claimed: Claim, now: number): ReadyD
 export interface PreparedMessage {
   readonly message: Json;
   readonly thread: string | null;
-  /** As Connector.replaces says. */
+  /** See Connector.replaces. */
   readonly replaces?: boolean;
   /** Both as in Delivered. */
   readonly note: string | undefined;
   readonly missed: true | undefined;
-  /** What was looked up about its events. What tools quote of it that is personal, is not kept. */
+  /** The look-ups of its events. Their personal fields are masked in what tools answer. */
   readonly lookups?: readonly Delivery[];
 }
 
-/** See Claim. */
+/** What a message is about. `events` and `notice` are as in Claim. */
 export interface About {
   readonly events: readonly Event[];
-  /** What look-ups found out, by the event's id. */
+  /** The facts of look-ups, by the event's id. */
   readonly facts?: ReadonlyMap<string, Facts>;
   readonly notice: RaisedNotice | null;
 }
 
-/** Renders an action and lets the connector compose the message. Pure; `now` is for templates. */
+/** Renders an action and has the connector compose the message. Pure; `now` is for templates. */
 export function prepare(
   action: Action,
   about: About,
@@ -265,7 +257,7 @@ export function prepare(
   }
   const { events, notice } = about;
   const timeZone = timeZoneOf(action, plan);
-  // Without what says who the candidate is.
+  // Facts that do not say who the candidate is.
   const isPublic = (lookup: string, field: string) =>
     plan.lookups.get(lookup)?.fields.get(field)?.personal === false;
   const facts =
@@ -295,10 +287,10 @@ export function prepare(
 
 const timeZoneOf = ({ hours }: Action, plan: Plan): string => hours?.timeZone ?? plan.timeZone;
 
-/** What a notice tells of may be over by then: it was replayed, waited for its hours, or failed until now. */
+/** A notice that is told so much later says when it was: its trouble may be over. */
 const lateMs = 120_000;
 
-/** When it was as a notice says, where that was long before it is told. */
+/** The words for when a notice was raised, if that was long ago; else null. */
 function saidLate({ raisedAt }: RaisedNotice, action: Action, plan: Plan, now: number): string | null {
   if (now - raisedAt < lateMs) return null;
   const then = Temporal.Instant.fromEpochMilliseconds(raisedAt).toZonedDateTimeISO(timeZoneOf(action, plan));
@@ -307,7 +299,7 @@ function saidLate({ raisedAt }: RaisedNotice, action: Action, plan: Plan, now: n
 
 const factsOf = ({ facts }: About, { id }: Event): Facts => facts?.get(id) ?? noFacts;
 
-/** What the templates of an action see. */
+/** The data that the templates of an action see. */
 export function dataOf(action: Action, about: About, plan: Plan, now: number): AnyTemplateData {
   const { events, notice } = about;
   if (notice) return noticeData(notice, action.rule, now, saidLate(notice, action, plan, now));
@@ -322,7 +314,7 @@ export function dataOf(action: Action, about: About, plan: Plan, now: number): A
 
 const indexes = new WeakMap<Plan, ReadonlyMap<string, Action>>();
 
-/** An action of a plan, those of alerts included. Indexed, because every delivery looks one up. */
+/** Finds an action of a plan; alerts have actions, too. Indexed, because every delivery needs it. */
 export function actionOf(plan: Plan, ref: ActionRef): Action | undefined {
   let index = indexes.get(plan);
   if (!index) {

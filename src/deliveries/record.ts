@@ -12,26 +12,26 @@ export interface RecordParts extends PrepareParts {
   readonly clock: Clock;
   readonly clockJumps: ClockJumps;
   readonly shutdown: AbortSignal;
-  /** For how much of the time since then (ms) a person had paused the sink. */
+  /** How long people had paused the sink since that time (ms). */
   readonly pausedMs: (sink: string, since: number) => number;
   /** Gives [0, 1). */
   readonly random: () => number;
   /** Whether the clock may be wrong by days. Nothing is given up then. */
   readonly clockDoubted: () => boolean;
-  /** Whether an outcome may be stored a few ms later: nothing waits for the slot. */
+  /** Whether an outcome may be stored a few ms later, as nothing waits for its slot. */
   readonly mayWait: () => boolean;
   /** Called when the store is unavailable. The write is tried again. */
   readonly storeFailed: (error: unknown) => void;
   /** Called when a bug disturbed an attempt. Its outcome is still recorded if the store accepts it. */
   readonly callFailed: (error: unknown) => void;
-  /** Called when a bug keeps an outcome from being recorded. The delivery stays `sending`, and an alert says so. */
+  /** Called when a bug keeps an outcome from being recorded. The delivery stays `sending`. */
   readonly unrecorded: (deliveryId: string) => void;
 }
 
 /** How long to wait after the store was unavailable. */
 export const storeRetryMs = 1000;
 
-/** An attempt without the secrets of its texts. */
+/** An attempt with secrets masked. */
 export interface MaskedAttempt
   extends Pick<AttemptEnd, 'claimed' | 'ending'>, Pick<AttemptResult, 'message' | 'thread'> {}
 
@@ -48,8 +48,8 @@ interface CallContext {
 }
 
 /**
- * Settles and records attempts in one transaction. If a bug prevents that, records each alone, without details if need
- * be: the outcome must not be lost.
+ * Settles and records attempts in one transaction. If a bug prevents that, records each alone, and if need be without
+ * details: the outcome must not be lost.
  */
 export function recordAll(
   parts: RecordParts,
@@ -77,7 +77,7 @@ async function recordAlone(
       const alone = Promise.try(recorded, parts, [one], context);
       records.push(...(await alone.catch(() => recorded(parts, [withoutDetails(one)], context))));
     } catch (error) {
-      // Another attempt could send it again and again.
+      // It stays `sending`: another attempt could send it again and again.
       parts.unrecorded(one.claimed.delivery.id);
       parts.callFailed(error);
     }
@@ -85,7 +85,10 @@ async function recordAlone(
   return records;
 }
 
-/** Not an async function, as it runs for each call: throws or rejects. */
+/**
+ * Settles and records attempts in one transaction. Throws or rejects: it is no async function, as it runs for each
+ * call.
+ */
 function recorded(
   parts: RecordParts,
   attempted: readonly MaskedAttempt[],
@@ -105,7 +108,7 @@ function recorded(
   );
 }
 
-/** Of a sink missing from the config, all deliveries are rejected. */
+/** For a sink that is not in the config: all of its deliveries are rejected. */
 const noRetry = { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
 
 function settledBy(
@@ -135,11 +138,11 @@ function settledBy(
   return { claimed, result: lookupResult(result, delivery, lookup) };
 }
 
-/** Of a look-up, whose events wait until it is given up: early enough for an answer. */
+/** How long before a look-up is given up it is tried once more: early enough for an answer. */
 const lastTryMs = ({ timeoutMs, retry }: SinkConfig): number =>
   Math.round(Math.min(timeoutMs, retry.giveUpAfterMs / 10));
 
-/** Returns deliveries to the queue that this call did not attempt. */
+/** Puts deliveries back that this call did not attempt. Never throws. */
 export async function defer(
   parts: RecordParts,
   deferred: readonly Postponement[],
@@ -159,11 +162,14 @@ export async function defer(
   }
 }
 
-/** Writes again while the store is unavailable: a lost outcome would mean sending again. `failure`: of the first try. */
+/**
+ * Repeats a write while the store is unavailable, as a lost outcome would mean sending again. `failure`: the error of the
+ * first try. Throws what is a bug.
+ */
 async function retryStore(parts: RecordParts, write: () => Promise<void>, failure: unknown): Promise<void> {
-  // A loop: a store may be away for days, and a function that waits for its next try would keep each of them in memory.
+  // A loop: the store may be away for days, and a recursive function would keep each try in memory.
   for (let error = failure; ;) {
-    // Anything else is a bug, which would fail for ever and hold the sink's slot.
+    // A bug would fail for ever and hold the sink's slot.
     if (!(error instanceof StoreUnavailable)) throw error;
     parts.storeFailed(error);
     // Left unrecorded at shutdown, the attempt is unknown at the next start.
@@ -178,9 +184,9 @@ async function retryStore(parts: RecordParts, write: () => Promise<void>, failur
 }
 
 /**
- * Masks every secret in what is stored and shown of an attempt. Only texts from templates and tools are masked, one by
- * one: a secret may look like a number, like `false`, or like the name of an outcome. `progress` is not masked: the
- * connector needs it unchanged, or it would repeat what is already done.
+ * Masks the secrets in what is stored and shown of an attempt. It masks only texts from templates and tools, one by one: a
+ * secret may look like a number, like `false`, or like the name of an outcome. It leaves `progress`, which the connector needs
+ * unchanged so as not to repeat what is done.
  */
 export function maskAttempt(
   parts: RecordParts,
@@ -194,7 +200,7 @@ export function maskAttempt(
     const { configId } = attempted.claimed.delivery;
     const config = parts.config();
     if (configId === config.plan.id) return masked(attempted, config.mask);
-    // An older plan may have put secrets into the message that today's config does not know.
+    // By an older plan, the message may have secrets that today's config does not know.
     const older = async () => {
       const plan = await parts.plan(configId);
       return masked(attempted, 'fault' in plan ? config.mask : (text) => config.mask(plan.mask(text)));
@@ -217,7 +223,7 @@ function masked(attempted: AttemptEnd, mask: Mask): MaskedAttempt {
   };
 }
 
-/** `quoted`: of texts that tools wrote. */
+/** `quoted`: the mask for texts that tools wrote. */
 function maskedOutcome(outcome: Outcome, mask: Mask, quoted: Mask): Outcome {
   if (outcome.outcome === 'delivered') {
     const receipt = maskTexts(outcome.receipt, mask) as Receipt;
@@ -231,7 +237,7 @@ function maskedOutcome(outcome: Outcome, mask: Mask, quoted: Mask): Outcome {
     : { ...outcome, detail };
 }
 
-/** Keeps only the outcome, if the rest cannot be masked or stored: what was sent must not be sent again. */
+/** An attempt with its outcome alone, for one whose details cannot be masked or stored: it must not be sent again. */
 function withoutDetails({ claimed, ending }: Pick<AttemptEnd, 'claimed' | 'ending'>): MaskedAttempt {
   const { outcome } = ending.outcome;
   const lost = 'The details could not be kept because of a bug in the connector; its log has them.';

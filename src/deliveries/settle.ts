@@ -5,11 +5,13 @@ import { mayHaveArrived, type Outcome, type Retry, type Unknown } from '../model
 /** How an attempt ended. */
 export interface Ending {
   readonly outcome: Outcome;
-  /** The tool was asked first, and no earlier attempt had arrived. */
+  /** Whether it is known that no earlier attempt arrived. */
   readonly confirmedAbsent?: boolean;
-  /** A person has to decide: it may have arrived, the tool cannot be asked, and the sink has `onUnknown: hold`. */
+  /**
+   * Whether a person has to decide: it may have arrived, the tool cannot be asked, and the sink has `onUnknown: hold`.
+   */
   readonly hold?: boolean;
-  /** Nothing was sent, and the outcome says nothing about the sink. */
+  /** Whether nothing was sent, so that the outcome says nothing about the sink. */
   readonly unsent?: true;
 }
 
@@ -25,13 +27,13 @@ export interface Settlement {
 export interface Circumstances {
   readonly policy: RetryPolicy;
   readonly now: number;
-  /** When the tool has certainly finished with the attempt (ms). Asked earlier, it may not have the message yet. */
+  /** When the tool has certainly finished the attempt (ms). Asked before, it may not have the message yet. */
   readonly quietAt: number;
-  /** How much of the time since then (ms) does not count: the clock jumped ahead, or a person had paused the sink. */
+  /** How much of the time since then does not count (ms): the clock jumped ahead, or a person had paused the sink. */
   readonly skippedMs: (since: number) => number;
   /** Gives [0, 1). */
   readonly random: () => number;
-  /** How long before it is given up a last attempt is made that the backoff would put off beyond that. Without it, none. */
+  /** How long before the delivery is given up to try it a last time, if the backoff is longer. Default: no last try. */
   readonly lastTryMs?: number;
 }
 
@@ -47,7 +49,7 @@ export function settle(
     'progress' in outcome && outcome.progress !== undefined ? outcome.progress : delivery.progress;
   const rest = { uncertain, progress, dueAt: null };
   if (outcome.outcome === 'delivered') {
-    // Who was left out is a failure, though nothing is left to try.
+    // That somebody was left out is an error, though there is nothing to try again.
     const lastError = outcome.missed ? (outcome.note ?? null) : null;
     return { ...rest, state: 'delivered', uncertain: false, lastError };
   }
@@ -61,7 +63,7 @@ export function settle(
       lastError: `${outcome.detail} It may have arrived: look there, then replay or discard it.`,
     };
   }
-  // A delay that the tool asked for replaces the backoff, but is never shorter than `minDelay`.
+  // A delay that the tool asks for replaces the backoff, but is not shorter than `minDelay`.
   const waited =
     now +
     (isStated(outcome)
@@ -71,7 +73,7 @@ export function settle(
   // Time when the connector itself was down does not count.
   const since = Math.max(delivery.since, delivery.firstAttemptAt ?? now);
   const giveUpAt = since + policy.giveUpAfterMs + skippedMs(since);
-  // One last attempt: at the deadline where the tool asked for a longer delay than is left.
+  // The last attempt: at the deadline, if the tool asked for a longer delay than is left.
   const lastAt = isStated(outcome) ? giveUpAt : giveUpAt - lastTryMs;
   if (dueAt > giveUpAt && now + (isStated(outcome) ? 1 : policy.minDelayMs) <= lastAt) {
     return { ...rest, state: 'pending', dueAt: lastAt, lastError: outcome.detail };

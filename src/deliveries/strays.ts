@@ -14,19 +14,20 @@ interface StraysParts {
   readonly serving: (sink: string) => Holding | null;
   /** Resolves when no call to the sink is in flight. */
   readonly idle: (sink: string) => Promise<void>;
-  /** Makes everything due again that is `sending` to the sink. */
+  /** Makes all deliveries to the sink that are `sending` due again. */
   readonly rescue: (sink: string, lease: Lease | undefined) => Promise<unknown>;
   readonly isStopping: () => boolean;
   readonly wake: () => void;
 }
 
 /**
- * Finds deliveries that are `sending` and in nobody's hands, and has them carried out: their claim was stored after this
- * process had given up on it. A claim that has just been stored may look like one, so it has to look so twice.
+ * Finds stray deliveries and has them carried out: those that are `sending` in the store while no call carries them out, as
+ * their claim was stored after this process had given up on it. A claim that was just stored looks the same, so a delivery
+ * has to be found twice.
  */
 export class Strays {
   readonly #parts: StraysParts;
-  /** Sinks of which a claim may have been stored without an answer. */
+  /** Sinks with a claim that may have been stored without an answer. */
   readonly #unclear = new Set<string>();
   readonly #inHand = new Set<string>();
   readonly #unrecorded = new Set<string>();
@@ -45,18 +46,19 @@ export class Strays {
     this.#inHand.delete(id);
   }
 
-  /** It stays `sending` until the next start. */
+  /** Leaves a delivery `sending` until the next start, as its outcome could not be recorded. */
   unrecorded(id: string): void {
     this.#unrecorded.add(id);
   }
 
-  /** Looks for them where it is time to. `elapsed`: on the scale of Clock.elapsed. */
+  /** Looks for strays, if it is time to. `elapsed`: on the scale of Clock.elapsed. */
   async look(elapsed: number): Promise<void> {
     const { store, everyMs, serving } = this.#parts;
     if (elapsed < this.#lookAt) return;
     this.#lookAt = elapsed + everyMs;
     const sending = await store.deliveries({ states: ['sending'], lookups: true });
-    const strays = sending.filter(({ id, carrier }) => !this.#isKnown(carrier ?? id));
+    const isKnown = (id: string) => this.#inHand.has(id) || this.#unrecorded.has(id);
+    const strays = sending.filter(({ id, carrier }) => !isKnown(carrier ?? id));
     const sinks = strays.filter((one) => this.#suspects.has(keyOf(one))).map(({ sink }) => sink);
     this.#suspects = new Set(strays.map(keyOf));
     for (const sink of new Set(sinks)) {
@@ -66,8 +68,8 @@ export class Strays {
   }
 
   /**
-   * A server that went away during a claim may have stored it: nobody would carry out those deliveries. Once no call of
-   * the sink is in flight, whatever is `sending` is such a one. If another replica has taken it over, that one has seen to it.
+   * Rescues the deliveries of a claim that failed: the server may have stored it before it went away. Waits until no call to
+   * the sink is under way, so that all that is `sending` is stray. A replica that has taken the sink over has rescued them.
    */
   async clearUp(sink: string, lease: Lease | undefined): Promise<void> {
     if (this.#unclear.has(sink)) return;
@@ -87,13 +89,9 @@ export class Strays {
     wake();
   }
 
-  /** Nothing more may begin to such a sink until it is cleared up. */
+  /** Whether a sink is being cleared up. No call to it may begin meanwhile. */
   isUnclear(sink: string): boolean {
     return this.#unclear.has(sink);
-  }
-
-  #isKnown(id: string): boolean {
-    return this.#inHand.has(id) || this.#unrecorded.has(id);
   }
 }
 

@@ -15,17 +15,17 @@ import { type LaneKey, type Limits, Slots } from './limits/slots.ts';
 export interface Permit {
   /** How many calls may start now. */
   readonly calls: number;
-  /** The call tests whether a paused sink works again. */
+  /** Whether the call tests if a paused sink works again. */
   readonly probe: boolean;
-  /** The call should take a delivery never attempted before: one that has failed may itself be at fault. */
+  /** Whether to take a delivery that was never attempted: one that has failed may itself be at fault. */
   readonly untriedFirst: boolean;
 }
 
-/** A call in flight. */
+/** A call under way. */
 export interface Ticket {
   readonly key: LaneKey;
   readonly probe: boolean;
-  /** Whose rate limit it took from, and what; null if there is none. */
+  /** The bucket of its rate limit, and what it took from it; null if there is no limit. */
   readonly bucket: string;
   readonly spent: Spent | null;
   /** When the rate lets it begin (ms). */
@@ -36,31 +36,31 @@ export interface Ticket {
 export interface DeliveryOutcome {
   readonly deliveryId: string;
   readonly outcome: Outcome;
-  /** Of a look-up that works, but is asked again. */
+  /** A look-up that was answered, and is asked again. */
   readonly again?: true;
 }
 
 /**
- * A claim takes as many as a rate lets begin within so long, and each waits for its turn: one claim for each call would
- * make the store's round trip the rate.
+ * A claim takes as many deliveries as may begin within this time, and each waits for its turn. With one claim for each call,
+ * the store's round trips would limit the rate.
  */
 const aheadMs = 250;
-/** The tool may have asked for a long delay since the claim. What is claimed is sent, or it would be `sending` for as long. */
+/** The longest wait for a turn. A claimed delivery must not stay `sending` for as long as the tool asks for since. */
 const longestWaitMs = 1000;
 
 /**
- * Decides how many calls may start: within the concurrency of each sink and the rate of each lane, and only a probe
- * while a sink is paused. Kept in memory. Times are on the scale of Clock.elapsed.
+ * Decides how many calls may start, within the concurrency of each sink and the rate of each lane; only a probe while a sink
+ * is paused. Kept in memory. Times are on the scale of Clock.elapsed.
  */
 export class Traffic {
   readonly #slots = new Slots();
   readonly #rates = new RateLimiter();
   readonly #breakers = new Map<string, Breaker>();
-  /** The accounts that tools count calls for, by the name of the sink; known once it was used. */
+  /** The accounts that tools count calls for, by the name of the sink; known once the sink was used. */
   readonly #accounts = new Map<string, string>();
   /** When a sink's buckets were empty, by sink. */
   readonly #emptyAt = new Map<string, number>();
-  /** By lane, what was permitted and has neither started nor been given back: the rate has to have room for it. */
+  /** By lane, the calls that were permitted and neither started nor given back: the rate has to have room for them. */
   readonly #permitted = new Map<string, { readonly bucket: string; readonly calls: number }>();
   readonly #random: () => number;
 
@@ -69,8 +69,8 @@ export class Traffic {
   }
 
   /**
-   * Takes slots for calls in a lane that may start now, or in a moment (see Ticket). `sparing`: leaves as many to `reserve`
-   * where it might use them.
+   * Takes slots for calls in a lane that may start now, or soon (see Ticket). `sparing`: leaves half of them to
+   * `reserve`.
    */
   permit(key: LaneKey, sink: SinkConfig | undefined, now: number, sparing = false): Permit {
     const breaker = this.#breaker(key.sink);
@@ -84,8 +84,8 @@ export class Traffic {
   }
 
   /**
-   * Takes a slot for a call that may start at once; null where it has to wait, or would be a probe. To be ended by `ended`.
-   * Only where the order of calls does not matter: in an ordered lane something may wait that nobody has looked for yet.
+   * Takes a slot for a call that may start at once, to be ended by `ended`. Null if it has to wait, would be a probe, or if
+   * the lane is ordered: an earlier delivery may wait there that the worker has not seen.
    */
   reserve(key: LaneKey, sink: SinkConfig, now: number): Ticket | null {
     if (isOrdered(sink) || this.#breaker(key.sink).pause !== null) return null;
@@ -103,7 +103,7 @@ export class Traffic {
     return this.#rates.allowance(bucket, sink?.pace ?? null, now, withinMs) - taken;
   }
 
-  /** So many more; or, where it is below 0, fewer. */
+  /** Adds to the permitted calls of a lane; takes off, where `more` is below 0. */
   #permit({ lane }: LaneKey, more: number, bucket?: string): void {
     const known = this.#permitted.get(lane);
     const calls = (known?.calls ?? 0) + more;
@@ -112,7 +112,7 @@ export class Traffic {
     else this.#permitted.delete(lane);
   }
 
-  /** Resolves when no slot is taken: of this sink, or of any. To be called when no more are asked for. */
+  /** Resolves when no slot of this sink, or of any, is taken. Call it when no more slots are asked for. */
   idle(sink: string | null = null): Promise<void> {
     return this.#slots.idle(sink);
   }
@@ -120,7 +120,7 @@ export class Traffic {
   /** When to ask for a permit again (ms); Infinity if a call has to end first. */
   askAgainAt(key: LaneKey, sink: SinkConfig | undefined, now: number): number {
     const breaker = this.#breaker(key.sink);
-    if (this.#slots.isFull(key, limitsOf(sink))) return Infinity;
+    if (this.#slots.left(key, limitsOf(sink)) <= 0) return Infinity;
     const readyAt = this.#rates.readyAt(this.#bucketOf(key, sink), sink?.pace ?? null, now);
     return Math.max(breaker.allowsAt(now), readyAt);
   }
@@ -145,8 +145,8 @@ export class Traffic {
   }
 
   /**
-   * Frees the call's slot and learns from its outcomes. Returns whether they paused or resumed the sink. `ended` has the
-   * deliveries for which the tool was called; it may be empty.
+   * Frees a call's slot and learns from its outcomes: those of the deliveries for which the tool was called, perhaps none.
+   * Returns whether they paused or resumed the sink.
    */
   ended(
     { key, probe, bucket: taken, spent }: Ticket,
@@ -173,7 +173,7 @@ export class Traffic {
     });
   }
 
-  /** A person asks for it: a paused sink may be probed at once, and no lane waits for as long as the tool wanted. */
+  /** Lets a paused sink be probed at once, and ends the waits that the tool asked for, as a person wants to try it. */
   tryNow(sink: string, now: number): void {
     this.#breakers.get(sink)?.probeNow(now);
     const account = `account ${this.#accounts.get(sink)}`;
@@ -181,13 +181,13 @@ export class Traffic {
     this.#rates.release(isMeant, now);
   }
 
-  /** Whether a paused sink may be asked now. `again`: also if it has answered since its last attempt. */
+  /** Whether a paused sink may be asked now. `again`: even if it has answered well since its last attempt. */
   mayAsk(sink: string, again: boolean, now: number): boolean {
     const breaker = this.#breaker(sink);
     return breaker.pause !== null && (again || !breaker.answered) && breaker.allowsAt(now) <= now;
   }
 
-  /** A paused sink is asked in place of a probe. To be ended by `endAsking`, after `asked`. */
+  /** Begins asking a paused sink, in place of a probe. Ended by `endAsking`, after `asked`. */
   beginAsking(sink: string): void {
     this.#breaker(sink).take();
     this.#slots.add({ sink, lane: sink }, 1);
@@ -197,7 +197,7 @@ export class Traffic {
     this.#slots.free({ sink, lane: sink }, 1);
   }
 
-  /** `fault`: what the tool said; null if it answered well. */
+  /** Learns from the answer. `fault`: what is wrong; null if the tool answered well. */
   asked({ name, retry }: SinkConfig, fault: string | null, now: number): void {
     const breaker = this.#breaker(name);
     // The cause of the pause is still the same one, as far as anybody knows.
@@ -220,12 +220,12 @@ export class Traffic {
     this.#breakers.set(sink, new Breaker(pause));
   }
 
-  /** Lets a sink's lanes begin with empty buckets. */
+  /** Lets all lanes of a sink begin with empty buckets. */
   withoutBurst(sink: string, now: number): void {
     this.#emptyAt.set(sink, now);
   }
 
-  /** What is known of a sink, but for the calls in flight. */
+  /** Forgets what is known of a sink, but for the calls under way. */
   forget(sink: string): void {
     this.#breakers.delete(sink);
   }
@@ -238,7 +238,7 @@ export class Traffic {
     }
   }
 
-  /** What shares a rate limit: the sinks of an account, by default, and else a lane. */
+  /** The bucket of a call: the tool's account, if the sink has the default rate limit; else the lane. */
   #bucketOf({ sink, lane }: LaneKey, config: SinkConfig | undefined): string {
     const isDefault = config?.pace === config?.connector.defaults.pace;
     const account = isDefault ? this.#accounts.get(sink) : undefined;
@@ -246,8 +246,8 @@ export class Traffic {
   }
 
   /**
-   * A tool that asks for a delay means the whole lane. The message itself waits for all of it. The lane waits no longer
-   * than between two probes, so that one odd answer cannot silence it for a day.
+   * Holds back a whole lane when the tool asks for a delay; no longer than between two probes, so that one odd answer cannot
+   * silence it for a day. The message itself waits for all of the delay.
    */
   #holdLane(outcome: Outcome, lane: string, sink: SinkConfig | undefined, now: number): void {
     if (outcome.outcome !== 'retry' || outcome.reason !== 'rate_limited' || !sink) return;
@@ -261,8 +261,8 @@ export class Traffic {
 }
 
 /**
- * Calls in one lane (a channel, say) go one after the other, so that people read messages in order. So do batches,
- * which would otherwise overtake each other.
+ * The most calls at the same time. In a lane, such as a channel, calls go one after the other, so that people read messages
+ * in order. So do batches, which would otherwise overtake each other.
  */
 function limitsOf(sink: SinkConfig | undefined): Limits {
   const concurrency = sink?.concurrency ?? 1;
@@ -281,7 +281,10 @@ const isOfSink = (outcome: Outcome): outcome is FailedOutcome =>
 const isPerhapsOfSink = (outcome: Outcome): outcome is FailedOutcome =>
   outcome.outcome === 'retry' && (outcome.sinkWide === 'perhaps' || outcome.reason === 'rate_limited');
 
-/** What a call's outcomes say about its sink, and the last failure that may be the sink's. One success proves that it works. */
+/**
+ * What the outcomes of a call say about its sink, and the last failure that may be the sink's. One success proves that
+ * it works.
+ */
 function verdictOn(outcomes: readonly Outcome[]): { health: SinkHealth; failure: Failure | null } {
   const certain = outcomes.findLast(isOfSink);
   const last = certain ?? outcomes.findLast(isPerhapsOfSink);

@@ -1,7 +1,7 @@
 import type { PlannedDelivery } from '../model.ts';
-import type { Failure, Outcome } from '../model/outcomes.ts';
+import type { Outcome } from '../model/outcomes.ts';
 import { ClockJumps, leastSetMs, type Moment } from '../support/clock.ts';
-import type { LaneHead, Lease } from '../store/store.ts';
+import type { LaneHead, Lease, SinkPause } from '../store/store.ts';
 import { Asking } from './limits/asking.ts';
 import { StoredPauses, type SinkChange } from './limits/breaker.ts';
 import { PersonPauses } from './limits/by-people.ts';
@@ -14,38 +14,34 @@ import { storeRetryMs } from './record.ts';
 import { Strays } from './strays.ts';
 import { Traffic } from './traffic.ts';
 
-/** What the worker adds to the parts of its calls. */
+/** The parts of its calls that the worker makes itself. */
 type OwnParts = 'clockJumps' | 'deadlines' | 'mayWait' | 'pausedMs' | 'shutdown' | 'unrecorded';
 
 export interface WorkerParts extends Omit<CallParts, OwnParts> {
-  /** A sink was paused or resumed. `because` is the outcome that did it; undefined for a pause from before the start. */
+  /**
+   * Called when a sink was paused or resumed, with the outcome that did it; undefined for a pause from before the
+   * start.
+   */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
-  /** The clock was set back by so much, and so many deliveries that it had put off came nearer. */
+  /** Called when the clock was set back by `aheadMs`, with how many deliveries that it had put off are due sooner. */
   readonly pulledIn: (aheadMs: number, deliveries: number) => void;
   readonly pollMs?: number;
   /** Which sinks' deliveries this process carries out. Default: all. */
   readonly leases?: Leases;
 }
 
-export interface PausedSink {
-  readonly sink: string;
-  /** When it was paused (ms). */
-  readonly since: number;
-  readonly because: Failure | null;
-  /** Deliveries are due, now or soon. */
+export interface PausedSink extends Pick<SinkPause, 'sink' | 'since' | 'because'> {
+  /** Whether deliveries are due, now or soon. */
   readonly hasWork: boolean;
 }
 
-/** Another process may replay a delivery, so the store is polled. */
+/** How often to look into the store: another process may replay a delivery. */
 const defaultPollMs = 1000;
 const pollsBetweenStrays = 5;
-/** Covers the backoff of most retries. */
+/** Longer than the backoff of most retries. */
 const soonMs = 10 * 60_000;
 
-/**
- * Claims deliveries that are due (which puts the intent to send on disk), attempts each once, and records the outcome.
- * All waiting, retrying, giving up and resuming is here and in the store.
- */
+/** Claims due deliveries, which puts the intent to send on disk, attempts each once, and records the outcomes. */
 export class Worker {
   readonly #parts: WorkerParts;
   readonly #clockJumps: ClockJumps;
@@ -62,13 +58,13 @@ export class Worker {
   #runAgain = false;
   /** All sinks with pending deliveries, in the config or not. */
   sinksWithDeliveries: ReadonlySet<string> = new Set();
-  /** Those with deliveries due now or soon. */
+  /** The sinks with deliveries that are due now or soon. */
   #sinksWithWork: ReadonlySet<string> = new Set();
   #lookForWishesAt = -Infinity;
   #started = false;
   #stopping = false;
   #cancelAlarm: () => void = () => {};
-  /** By how much the clock was ahead of Clock.elapsed's when it was last looked at. */
+  /** By how much Clock.now was ahead of Clock.elapsed at the last look (ms). */
   #offsetMs = -Infinity;
 
   constructor(parts: WorkerParts) {
@@ -113,7 +109,6 @@ export class Worker {
       holding: (sink) => this.#holding(sink),
       isLooking: () => this.#running !== null,
       wake: () => this.wake(),
-      clearUp: (sink, lease) => void this.#strays.clearUp(sink, lease),
     });
   }
 
@@ -130,9 +125,9 @@ export class Worker {
   }
 
   /**
-   * Restores pauses, rescues deliveries that an earlier process left in `sending`, and begins. Returns how many.
-   * `lastSeenAt`: what the clock said when the store was last in use. Where several replicas serve the store, that is done
-   * for each sink when its lease is taken.
+   * Begins. Unless several replicas serve the store, where `takeOver` does this for each sink, it first restores pauses and
+   * rescues deliveries that an earlier process left in `sending`. Returns how many it rescued. `lastSeenAt`: the clock when
+   * the store was last in use (ms).
    */
   async start(lastSeenAt = -Infinity): Promise<number> {
     const { clock, config, store } = this.#parts;
@@ -150,8 +145,8 @@ export class Worker {
   }
 
   /**
-   * Goes on where another replica ended: takes up its pause, rescues what it left in `sending`, and begins without a burst,
-   * since nobody knows how much of the sink's rates it has used. Returns how many were rescued.
+   * Takes a sink over from another replica: restores its pause, rescues what was left in `sending`, and begins without a
+   * burst, since nobody knows how much of the sink's rate was used. Returns how many deliveries it rescued.
    */
   async takeOver(sink: string, lease: Lease): Promise<number> {
     const { clock } = this.#parts;
@@ -166,13 +161,13 @@ export class Worker {
     return rescued;
   }
 
-  /** Another replica carries out the sink's deliveries now. */
+  /** Forgets a sink whose deliveries another replica carries out now. */
   forget(sink: string): void {
     this.#traffic.forget(sink);
     this.#storedPauses.forget(sink);
   }
 
-  /** Resolves when no call to the sink is in flight, and its pause is stored. To be called when no more may begin. */
+  /** Resolves when no call to the sink is under way, and its pause is stored. Call it when no more calls may begin. */
   async idle(sink: string): Promise<void> {
     await this.#traffic.idle(sink);
     await this.#savePauses((own) => own === sink).catch(this.#parts.storeFailed);
@@ -191,14 +186,14 @@ export class Worker {
     return rescued;
   }
 
-  /** By default of the sinks that are this replica's: another one may have stored a newer pause of the others. */
+  /** Stores pauses; by default of this replica's sinks, as another replica may have stored newer ones of the others. */
   #savePauses(which = (sink: string) => this.#leases.holding(leaseOfSink(sink)) !== null): Promise<void> {
     return this.#storedPauses.save(this.#traffic.pauses(), which);
   }
 
   /** Looks for due deliveries. Cheap, and safe to call at any time. */
   wake(): void {
-    // Deliveries claimed before the start would be rescued by it.
+    // The start would rescue deliveries that were claimed before it.
     if (!this.#started || this.#stopping) return;
     this.#runAgain = true;
     this.#running ??= this.#run().finally(() => {
@@ -207,7 +202,7 @@ export class Worker {
     });
   }
 
-  /** Stops claiming, waits up to `graceMs` for the attempts in flight, then aborts them and records the outcomes. */
+  /** Stops claiming, waits up to `graceMs` for the attempts under way, then aborts them and records the outcomes. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     this.#cancelAlarm();
@@ -239,7 +234,7 @@ export class Worker {
     this.#cancelAlarm = clock.after(Math.max(0, wakeAt - clock.elapsed()), () => this.wake());
   }
 
-  /** Starts what is due and permitted. Returns when to look again, on the scale of Clock.elapsed. */
+  /** Starts the calls that are due and permitted. Returns when to look again, on the scale of Clock.elapsed. */
   async #claimDue(): Promise<number> {
     const { clock, pollMs = defaultPollMs } = this.#parts;
     const moment: Moment = { now: clock.now(), elapsed: clock.elapsed() };
@@ -269,7 +264,7 @@ export class Worker {
     }
   }
 
-  /** A clock that is set back would keep waiting what it put off while it was ahead. */
+  /** After the clock was set back, pulls in what it had put off while it was ahead. */
   async #followClock({ now, elapsed }: Moment): Promise<void> {
     const { store, pulledIn } = this.#parts;
     const aheadMs = Math.round(this.#offsetMs - (now - elapsed));
@@ -281,7 +276,7 @@ export class Worker {
     this.#offsetMs = now - elapsed;
   }
 
-  /** What people asked for by `pause`, and by `retry`: what failed before is due now, and nothing holds the sink back. */
+  /** Does what people asked for: pauses sinks, and tries sinks at once. */
   async #takeWishes({ now, elapsed }: Moment): Promise<void> {
     const { store, config, pollMs = defaultPollMs } = this.#parts;
     if (elapsed < this.#lookForWishesAt) return;
@@ -301,7 +296,7 @@ export class Worker {
   async #claimLane(head: LaneHead, { now, elapsed }: Moment): Promise<number> {
     const holding = this.#holding(head.sink);
     const sink = this.#parts.config().sinks.get(head.sink);
-    // Otherwise it would be rejected although another replica's config has its sink.
+    // Deliveries to an unknown sink are rejected, but not while another replica's config may have the sink.
     if (holding === null || (sink === undefined && !holding.orphaned)) return Infinity;
     const sparing = !this.#dueLanes.isCrowded(head.lane);
     const { calls, probe, untriedFirst } = this.#traffic.permit(head, sink, elapsed, sparing);
@@ -340,12 +335,12 @@ export class Worker {
     return started < calls ? Infinity : this.#traffic.askAgainAt(head, sink, elapsed);
   }
 
-  /** Whether calls to a sink may begin here. */
+  /** The holding of a sink, if calls to it may begin here. */
   #holding(sink: string): Holding | null {
     return this.#byPeople.isPaused(sink) ? null : this.#serving(sink);
   }
 
-  /** Whether this replica has to see to a sink. */
+  /** The holding of a sink, if this replica carries out its deliveries. People may have paused it. */
   #serving(sink: string): Holding | null {
     if (!this.#started || this.#stopping) return null;
     return this.#strays.isUnclear(sink) ? null : this.#leases.holding(leaseOfSink(sink));

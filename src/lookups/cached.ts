@@ -12,8 +12,8 @@ interface Kept {
 const mostKept = 1000;
 
 /**
- * A connector whose answers are kept for a time: who asks the same again gets the same, and who asks while another one does
- * waits for that. In memory; a reload forgets them.
+ * Wraps a connector so that answers are kept in memory for a time. The same request gets the same answer, and waits for one
+ * that is under way. A reload forgets the answers.
  */
 export function cached(connector: AnyConnector, forMs: number): AnyConnector {
   return {
@@ -35,7 +35,7 @@ export function cached(connector: AnyConnector, forMs: number): AnyConnector {
       };
       return {
         ...sink,
-        /** What is known already takes nothing of the rate. */
+        /** A kept answer takes nothing of the rate. */
         usage() {
           const usage = { account: connector.name, calls };
           calls = 0;

@@ -7,7 +7,7 @@ import type { Decided, DueEvent, Lookups, Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 import { foundBy, givenUp } from './kept-facts.ts';
 
-/** What has to be found out before an event is decided. Undefined: the plan has no look-ups, so that nobody waits. */
+/** The look-ups to make before an event is decided. Undefined if the plan has none: then no event waits. */
 export function lookupsOf(plan: Plan, event: Event): Lookups | undefined {
   if (plan.lookups.size === 0) return undefined;
   const subject = { event, test: plan.test(event.testId), facts: noFacts };
@@ -26,7 +26,7 @@ export function lookupsOf(plan: Plan, event: Event): Lookups | undefined {
 
 const wholes = new WeakMap<Config, Config>();
 
-/** The config for those who carry out deliveries, to whom look-ups are sinks like the others. */
+/** A config whose sinks include its look-ups, for carrying out deliveries. The same object for the same config. */
 export function withLookupSinks(config: Config): Config {
   if (config.lookups.size === 0) return config;
   return wholes.getOrInsertComputed(config, () => ({
@@ -38,11 +38,11 @@ export function withLookupSinks(config: Config): Config {
 interface DecidingParts {
   readonly store: Store;
   readonly clock: Clock;
-  /** Whether `clock` may be off for a moment: no event is decided by it then. */
+  /** Whether `clock` may be wrong for the moment. No event is decided meanwhile. */
   readonly isClockUnsure?: () => boolean;
-  /** Today's. */
+  /** Today's config. */
   readonly config: () => Config;
-  /** The plan that was in force when an event came. */
+  /** Finds the plan that was in force when an event came. */
   readonly plan: FindPlan;
   /** Called for a look-up whose `waitFor` is over. */
   readonly gaveUp?: (lookup: string) => void;
@@ -52,13 +52,13 @@ interface DecidingParts {
 }
 
 const atOnce = 200;
-/** Other replicas may leave something to decide, and the store may have been away. */
+/** How often to look: other replicas may leave something to decide, and the store may have been away. */
 const pollMs = 1000;
 const longestMs = 60_000;
 
 /**
- * Decides the events whose look-ups have ended or are to be given up. What there is to decide stands in the store, so that
- * it does not matter who finds it: only one of several replicas can decide an event.
+ * Decides the events whose look-ups have ended or are to be given up. They are found in the store, by every replica; only one
+ * of them can decide an event.
  */
 export class Deciding {
   readonly #parts: DecidingParts;
@@ -72,12 +72,12 @@ export class Deciding {
     this.#parts = parts;
   }
 
-  /** Whether an event may wait, also by an earlier config. None of its candidate may overtake it. */
+  /** Whether an event may be waiting, also by an earlier config. A later one of its candidate must not overtake it. */
   get mayWait(): boolean {
     return this.#mayWait;
   }
 
-  /** Looks whether there is something to decide. Cheap, and safe to call at any time. */
+  /** Looks for events to decide. Cheap, and safe to call at any time. */
   wake(): void {
     if (this.#stopped) return;
     this.#mayWait = true;
@@ -112,7 +112,7 @@ export class Deciding {
     this.#cancelAlarm = clock.after(waitMs, () => this.wake());
   }
 
-  /** Returns how long to wait before looking again; null if nothing waits. */
+  /** Decides what is due. Returns how long to wait before the next look (ms); null if no event waits. */
   async #decideDue(): Promise<number | null> {
     const { store, clock, isClockUnsure, config, wake } = this.#parts;
     for (;;) {
@@ -120,7 +120,7 @@ export class Deciding {
       const now = clock.now();
       const due = await store.dueEvents(now, atOnce);
       const done = await Promise.all(due.map((one) => this.#decide(one, now)));
-      // Whoever waited for one of these may be next.
+      // Events that waited for these may be next.
       if (done.includes('decided')) wake();
       else if (done.length > 0) return pollMs;
       else break;
@@ -135,7 +135,7 @@ export class Deciding {
     const over = new Set<string>();
     try {
       const own = await this.#parts.plan(configId);
-      // It must not wait for ever.
+      // Today's plan, if its own cannot be used: it must not wait for ever.
       const plan = 'fault' in own ? config().plan : own;
       const until = ({ sink, createdAt }: Delivery) =>
         createdAt + (plan.lookups.get(lookupOf(sink) ?? '')?.waitForMs ?? 0);

@@ -13,13 +13,13 @@ import type { AttemptResult, EventDetail, GivenUp } from '../store/store.ts';
 import { masker } from '../support/masker.ts';
 import { type Mask, maskTexts } from '../support/secret.ts';
 
-/** What a look-up has found out is kept as its delivery's `progress`: also what there is of an answer that is not ready. */
+/** The facts of a look-up, kept as its delivery's `progress`; also those of an answer that is not complete. */
 export interface KeptFacts extends LookupFacts {
   /** The names of the fields that say who the candidate is. */
   readonly personal: readonly string[];
 }
 
-/** It is asked, or will be. */
+/** Whether a look-up is under way or waits. */
 export const isOpen = ({ state }: Delivery): boolean => state === 'pending' || state === 'sending';
 const keptIn = (progress: Json): KeptFacts | null =>
   isMap(progress) && isMap(progress['fields']) ? (progress as unknown as KeptFacts) : null;
@@ -32,7 +32,7 @@ const without = (facts: KeptFacts): KeptFacts => ({
   personal: [],
 });
 
-/** `public`: without what says who the candidate is. */
+/** The facts of an event's look-ups. `public`: without personal fields. */
 export function foundBy(lookups: readonly Delivery[], which: 'all' | 'public' = 'all'): Facts {
   const bySink = Map.groupBy(lookups, ({ sink }) => sink);
   return Object.fromEntries(
@@ -43,11 +43,11 @@ export function foundBy(lookups: readonly Delivery[], which: 'all' | 'public' = 
   );
 }
 
-/** Whether a look-up of it found nothing: of an API that answers, also where its url is wrong. */
+/** Whether an API answered to a look-up that there is nothing; perhaps because its URL is wrong. */
 export const hasAbsent = ({ lookups }: { readonly lookups: readonly Delivery[] }): boolean =>
   Object.values(foundBy(lookups)).some(({ state }) => state === 'absent');
 
-/** What was found out last: a later try that found out nothing changes nothing. */
+/** The facts of the last of several tries at a look-up that found something. */
 function latest(asked: readonly Delivery[], which: 'all' | 'public'): KeptFacts {
   const ended = asked.filter((one) => !isOpen(one)).map(({ progress }) => keptIn(progress));
   const known = ended.findLast((one) => one !== null && one.state !== 'unknown') ?? ended.at(-1);
@@ -56,7 +56,7 @@ function latest(asked: readonly Delivery[], which: 'all' | 'public'): KeptFacts 
   return { state, at: null, reason: asked.at(-1)?.lastError ?? null, fields: {}, personal: [] };
 }
 
-/** Hides what says who the candidates are, as tools may quote it. */
+/** Makes a mask for the personal fields of look-ups, which tools may quote. */
 export function hidingPersonal(lookups: readonly Delivery[]): Mask {
   const values = lookups
     .flatMap(({ progress }) => keptIn(progress) ?? [])
@@ -66,8 +66,8 @@ export function hidingPersonal(lookups: readonly Delivery[]): Mask {
 }
 
 /**
- * An event's story without what says who the candidate is: in what was found out, in what tools answered, and in the messages.
- * What went out in a digest names other events' candidates, too.
+ * An event's story without personal fields: in its facts, in what tools answered, and in its messages. Leaves out the messages
+ * of digests, which name other candidates.
  */
 export function withoutPersonal(story: EventDetail): EventDetail {
   const isAnything = story.lookups.some(({ progress }) => keptIn(progress) !== null);
@@ -97,11 +97,11 @@ const notFound = (reason: string | null, at: number): KeptFacts => ({
   personal: [],
 });
 
-/** When the fields go that say who the candidate is (ms); null: with the event. */
+/** When the personal fields are to be erased (ms); null: with the event. */
 const goAt = ({ personal }: KeptFacts, lookup: Pick<Lookup, 'keepMs'> | undefined, at: number) =>
   personal.length > 0 && lookup?.keepMs ? Math.round(at + lookup.keepMs) : null;
 
-/** When its time is over: what there was of an answer that was not ready, or that it is unknown. */
+/** What to keep of a look-up that is given up: what was found by then, or that it is unknown. */
 export function givenUp(
   { progress, lastError, attempts }: Pick<Delivery, 'progress' | 'lastError' | 'attempts'>,
   lookup: Lookup | undefined,
@@ -113,7 +113,10 @@ export function givenUp(
   return { progress: toJson(facts), personalUntil: goAt(facts, lookup, at) };
 }
 
-/** The facts that an outcome brings; null if it brings none. The connector gives them as `facts`, or as `progress`. */
+/**
+ * The facts in an outcome, or null. The connector has them in the receipt's `facts`, or in `progress` before it is
+ * complete.
+ */
 function factsIn(outcome: Outcome): LookupFacts | null {
   const told: unknown =
     outcome.outcome === 'delivered'
@@ -124,24 +127,24 @@ function factsIn(outcome: Outcome): LookupFacts | null {
   return isMap(told as Json) ? (told as LookupFacts) : null;
 }
 
-/** Whether the API of a look-up answered, though perhaps not yet with what is asked for. */
+/** Whether the outcome is a look-up's whose API answered, perhaps not yet with what the look-up asks for. */
 export const isAnswer = ({ connector }: Delivery, outcome: Outcome): boolean =>
   connector === lookupConnector && factsIn(outcome) !== null;
 
 /**
- * What is stored of a look-up's attempt: the facts apart from the outcome, so that they can be erased. One that has ended
- * without an answer is `discarded`, as there is nothing for a person to do.
+ * The result to store of a look-up's attempt: with the facts apart from the outcome, so that they can be erased. One that
+ * ended without an answer is `discarded`, as there is nothing for a person to do.
  */
 export function lookupResult<Result extends Omit<AttemptResult, 'settledAt'>>(
   result: Result,
   delivery: Pick<Delivery, 'progress'>,
   lookup: Lookup | undefined,
 ): Result {
-  // Of one that is not in today's plan, any field may be personal.
   const { attempt, state, lastError } = result;
   const { outcome, endedAt } = attempt;
   const isAnswered = state === 'delivered';
   const found = factsIn(outcome);
+  // If the look-up is not in today's plan, any field may be personal.
   const isPersonal = (field: string) => lookup?.fields.get(field)?.personal ?? true;
   const told = found && { ...found, personal: Object.keys(found.fields).filter(isPersonal) };
   const kept = told ?? keptIn(delivery.progress);
@@ -165,7 +168,7 @@ export function lookupResult<Result extends Omit<AttemptResult, 'settledAt'>>(
   };
 }
 
-/** Without what was found out. */
+/** An outcome without the facts. */
 function bare(outcome: Outcome): Outcome {
   if (outcome.outcome === 'delivered') {
     const { facts: _, ...receipt } = outcome.receipt;

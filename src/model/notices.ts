@@ -1,24 +1,27 @@
 import { type DeliveryState, type FieldList, type RecordOf, shownIn, statuses } from '../model.ts';
 
-/** What the connector tells of itself, and what it did not take. */
-
 /** A notice as stored. Its id is `ntc_…`. */
 export interface RaisedNotice extends Notice {
   readonly id: string;
   readonly raisedAt: number;
 }
 
-/** What alerts tell of: deliveries given up, or held for a person; a sink that is paused; a config or events refused; no event for long. */
+/**
+ * What alerts are about. dead: deliveries given up. held: deliveries held for a person. paused: a paused sink. config: a
+ * refused config. refused: refused events. silence: no event for a long time.
+ */
 export const alertKinds = ['dead', 'held', 'paused', 'config', 'refused', 'silence'] as const;
 export type AlertKind = (typeof alertKinds)[number];
 /** The alerts of deliveries in the state of the same name. */
 export const stuckStates = ['dead', 'held'] as const satisfies readonly (AlertKind & DeliveryState)[];
 export type StuckState = (typeof stuckStates)[number];
 
-/** How the cause of what was delivered, but not to all whom it was for, begins; which action missed somebody follows. */
+/** The beginning of the cause of messages that did not reach everybody; their rule and action follow. */
 export const missedCause = 'missed in';
 
-/** Why an event was not taken: the store could not write, its sender's address is not allowed, or its token was wrong. */
+/**
+ * Why an event was not taken: the store could not write, its sender's address is not allowed, or its token was wrong.
+ */
 export const refusalReasons = ['store', 'address', 'token'] as const;
 
 /** Events that were refused for one reason, from one source. */
@@ -32,10 +35,12 @@ export interface RefusedEvents {
   readonly last: number;
 }
 
-/** Of a valid event that was refused for who sent it, and is kept until a person takes it in or puts it away. */
+/**
+ * The fields of a valid event that was refused for who sent it, and is kept until a person takes it in or puts it away.
+ */
 export const refusedEventSpec = {
   id: { kind: 'text', shown: 'list' },
-  /** When it came first. */
+  /** When it came. */
   at: { kind: 'time', shown: 'list' },
   from: { kind: 'text', shown: 'list', about: 'An address; of IPv6 a network.' },
   reason: { kind: 'text', values: ['address', 'token'], shown: 'list' },
@@ -50,7 +55,7 @@ export const refusedEventSpec = {
 export type RefusedEvent = RecordOf<typeof refusedEventSpec>;
 export const shownOfRefused = shownIn(refusedEventSpec, 'list');
 
-/** With its payload, as JSON. */
+/** A refused event with its payload as JSON. */
 export interface WholeRefusedEvent extends RefusedEvent {
   readonly raw: string;
 }
@@ -62,9 +67,9 @@ export interface Notice {
   readonly cause: string;
   /** The sink in trouble, if it is about one. */
   readonly sink: string | null;
-  /** Of refused events: which senders they came from. */
+  /** For refused events: the senders that they came from. */
   readonly from?: string;
-  /** How many deliveries it is about; of refused ones and of a summary, how many events. */
+  /** How many deliveries it is about; for refused events and a summary, how many events. */
   readonly count: number;
   /** When it began (ms). */
   readonly since: number;
@@ -72,6 +77,6 @@ export interface Notice {
   readonly detail: string;
   /** What to do about it. */
   readonly advice: string;
-  /** It says that the trouble of an earlier notice is over. */
+  /** Whether it says that the trouble of an earlier notice is over. */
   readonly recovered: boolean;
 }

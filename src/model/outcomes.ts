@@ -1,7 +1,5 @@
 import type { Json } from '../model.ts';
 
-/** How attempts end. */
-
 /** Why an attempt did not deliver. A closed list: metrics and logs use it as it is. */
 export const reasons = [
   'timeout',
@@ -15,37 +13,35 @@ export const reasons = [
 ] as const;
 export type Reason = (typeof reasons)[number];
 
-/** The tool's proof of a delivery: the place and time of a message, the range of a row, a server's reply. */
+/** The tool's proof of a delivery, such as the channel and time of a message, the range of a row, a server's reply. */
 export type Receipt = { readonly [key: string]: Json };
 
+/** The message arrived. */
 export interface Delivered {
   readonly outcome: 'delivered';
   readonly receipt: Receipt;
-  /** What people should know about a flawed success: a refused recipient, a shortened text. */
+  /** What people should know about a flawed success, such as a refused recipient or a shortened text. */
   readonly note?: string;
-  /** Somebody did not get it, or it stands elsewhere than meant: a person has to know, and the note says what. */
+  /** Somebody did not get it, or it is not where it should be. A person has to know, and the note says what. */
   readonly missed?: true;
 }
 
-/** It did not arrive, or only perhaps where `perhapsDone` says so, and trying again may help. */
+/** The message did not arrive (or, with `perhapsDone`, may have), and trying again may help. */
 export interface Retry {
   readonly outcome: 'retry';
   readonly reason: Reason;
   readonly detail: string;
   /** The delay that the tool or the connector asks for. It replaces the backoff. */
   readonly retryAfterMs?: number;
-  /**
-   * True if every message to the sink would fail. `perhaps` if that is not known: many such failures in a row count as
-   * one of the sink.
-   */
+  /** True if every message to the sink would fail. `perhaps` if that is not known: many such failures count as one. */
   readonly sinkWide?: boolean | 'perhaps';
-  /** The tool, or what stands before it, may have answered so after the work was done. */
+  /** The tool, or a proxy before it, may have answered so after the work was done. */
   readonly perhapsDone?: true;
   /** What this attempt did in part, for the next one. */
   readonly progress?: Json;
 }
 
-/** It certainly did not arrive, and trying again cannot help until somebody changes something. */
+/** The message did not arrive, and trying again cannot help until somebody changes something. */
 export interface Rejected {
   readonly outcome: 'rejected';
   readonly reason: Reason;
@@ -54,25 +50,25 @@ export interface Rejected {
   readonly advice: string;
 }
 
-/** It may have arrived. */
+/** The message may have arrived. */
 export interface Unknown {
   readonly outcome: 'unknown';
   readonly reason: Reason;
   readonly detail: string;
-  /** What the next attempt needs to know of this one; handed to it. */
+  /** What the next attempt needs to know of this one. */
   readonly progress?: Json;
 }
 
 export type Outcome = Delivered | Retry | Rejected | Unknown;
 
-/** Whether nobody knows if the message arrived. */
+/** Whether an attempt that did not succeed may have delivered the message. */
 export const mayHaveArrived = (outcome: Outcome): boolean =>
   outcome.outcome === 'unknown' || (outcome.outcome === 'retry' && outcome.perhapsDone === true);
 
-/** What an attempt that failed says of why. */
+/** Why an attempt failed. */
 export type Failure = Pick<Retry, 'reason' | 'detail'>;
 
-/** A record, so that none can be missing. */
+/** A record, as the compiler then misses none. */
 const outcomes: { readonly [kind in Outcome['outcome']]: true } = {
   delivered: true,
   retry: true,

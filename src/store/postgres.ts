@@ -9,15 +9,12 @@ import { inLockstep } from './postgres/lockstep.ts';
 import { checkSchema, migrate } from './postgres/migrate.ts';
 
 export interface PostgresOptions {
-  /** Does not create a store. */
+  /** Whether a missing store is an error. Default: it is created. */
   readonly mustExist?: boolean;
   readonly limits?: Partial<ConnectionLimits & GroupCommitLimits>;
 }
 
-/**
- * Connects to the store of a `postgres:` URL. Creates its schema and tables if they are missing, unless `mustExist`.
- * Throws StoreUnavailable.
- */
+/** Opens the store of a `postgres:` URL. Creates its schema and tables, unless `mustExist`. Throws StoreUnavailable. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Store> {
   return storeOn(await postgresDriver(url, options));
 }
@@ -29,8 +26,8 @@ const tableBytes = query<{ readonly bytes: number }>(`
   where relnamespace = current_schema()::regnamespace and relkind = 'r'`);
 
 /**
- * What ended since the oldest transaction began cannot be cleaned away, whosever it is. Of other users' it is known only to
- * a member of pg_read_all_stats; prepared ones are seen by all.
+ * How long the oldest transaction has been open: rows that were deleted since cannot be cleaned up. Those of other users are
+ * seen only by members of pg_read_all_stats, prepared ones by all.
  */
 const oldestTransaction = query<{ readonly ms: number | null }>(`
   select (extract(epoch from clock_timestamp() - min(since)) * 1000)::bigint as ms from (
@@ -65,13 +62,13 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
       return commit.queued;
     },
     shared: true,
-    // Looked at with the leases.
+    // `renew` of the leases looks at the place instead.
     home: null,
     write: (work, mayWait) => commit.write(work, mayWait),
     read,
     now: async () => (await read(() => get(clock)))!.now,
     oldestTransactionMs: async () => Math.max(0, (await read(() => get(oldestTransaction)))?.ms ?? 0),
-    // Only the server knows its files.
+    // The server's files cannot be read.
     traces: async () => null,
     tidy: async () => {},
     seeRoom: async () => {},
@@ -83,7 +80,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
   };
 }
 
-/** Whether the store could be opened, without a change. Returns what was found. Throws StoreUnavailable. */
+/** Checks whether the store could be opened, and changes nothing. Returns what it found. Throws StoreUnavailable. */
 export async function checkPostgres(url: string): Promise<string> {
   const connections = new Connections(url, { patientForMs: 0 });
   try {

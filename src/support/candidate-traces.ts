@@ -1,22 +1,22 @@
 import { masker } from './masker.ts';
 import type { Mask } from './secret.ts';
 
-/** How texts that people and tools wrote name a candidate. */
+/** How to find a candidate in texts that people and tools wrote. */
 export interface Mentions {
-  /** The same text without the candidate. */
+  /** Takes the candidate out of a text. */
   readonly without: Mask;
-  /** In lower case: a text that names the candidate has one of these, unless it escapes letters and digits, too. */
+  /** Texts in lower case. Whatever names the candidate has one of them, unless it escapes letters and digits. */
   readonly hints: readonly string[];
-  /** What to look for where only bytes can be compared. */
+  /** The spellings to look for in bytes, as those of a file. */
   readonly spellings: readonly string[];
 }
 
-/** It stands within JSON, too. */
+/** Has to be valid within a JSON text, too. */
 const erased = '(erased)';
 
 /**
- * An id is found however it is written. Numbers, and ids that could be anything, are found where the text says that they
- * are a candidate's.
+ * Makes the mentions of a candidate. An id is found however it is written. Numbers, and ids that could be anything, are found
+ * only where the text says that they are a candidate's.
  */
 export function mentionsOf(id: string, numbers: readonly number[] = []): Mentions {
   const guid = /^([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/.exec(id)?.slice(1);
@@ -44,13 +44,16 @@ export function mentionsOf(id: string, numbers: readonly number[] = []): Mention
   };
 }
 
-/** What messages call a candidate before the number, in any of their languages: `Kandidat/in`, `Candidat(e)`. For the flags `iu`. */
+/**
+ * What messages call a candidate before the number, in any of their languages: `Kandidat/in`, `Candidat(e)`. For the
+ * flags `iu`.
+ */
 export const candidateWord = String.raw`[ck]and[iy]da\p{L}{0,20}(?:[(/-]-?\p{L}{1,6}\)?)?`;
 
-/** Also where what is between the two is escaped. */
+/** What may stand between the word and the value, also if it is escaped. */
 const between = String.raw`(?:[^\p{L}\p{N}]|%[\da-f]{2}|\\u[\da-f]{4}|&#?\w{1,6};){1,16}`;
 
-/** Or after the sign that people write before a number, which begins a character of HTML, too. */
+/** Finds a value after the word "candidate", or after `#`, unless that begins a character reference of HTML. */
 const afterTheWord = (value: string): RegExp =>
   new RegExp(
     String.raw`(${candidateWord}(?:[\s_]?numerical)?(?:[\s_]?id)?${between}|(?<![\p{L}\p{N}&])#)${RegExp.escape(value)}(?![\p{L}\p{N}])`,

@@ -14,31 +14,31 @@ export interface Moment {
   readonly elapsed: number;
 }
 
-/** Beyond what keeps a clock right little by little. */
+/** A difference of the two scales that no gradual correction of the clock explains. */
 const partedMs = 2000;
 
-/** By how much the time of day is ahead of Clock.elapsed. */
+/** By how much Clock.now is ahead of Clock.elapsed (ms). */
 export const aheadMs = (clock: Pick<Clock, 'now' | 'elapsed'>): number => clock.now() - clock.elapsed();
 
 /**
- * Whether time may have passed that Clock.elapsed does not know of, since it was behind by so much: that of the system stands
- * still while the machine is suspended. A clock that is set ahead looks the same.
+ * Whether the machine may have been suspended since `aheadMs` was `before`: Clock.elapsed stands still meanwhile. A clock that
+ * was set ahead looks the same.
  */
 export const wasSuspended = (clock: Pick<Clock, 'now' | 'elapsed'>, before: number): boolean =>
   aheadMs(clock) - before > partedMs;
 
-/** By how much (ms) the time of day was set back since it was ahead of Clock.elapsed by so much: nothing else puts it behind. */
+/** By how much the clock was set back since `aheadMs` was `before` (ms). Nothing else lowers that. */
 export function setBackMs(clock: Pick<Clock, 'now' | 'elapsed'>, before: number): number {
   const behindMs = Math.round(before - aheadMs(clock));
   return behindMs > partedMs ? behindMs : 0;
 }
 
-/** A clock that is set by less delays nobody for long. */
+/** Smaller changes of the clock are ignored, as they delay nobody for long. */
 export const leastSetMs = 60_000;
 
 /**
- * The jumps ahead of a clock while this process runs: it was set, or the machine was suspended. It has to be looked at
- * now and then, since only so it is known when it jumped.
+ * The jumps ahead of a clock while this process runs: it was set, or the machine was suspended. Call `look` now and then,
+ * which notes the time of a jump.
  */
 export class ClockJumps {
   readonly #clock: Clock;
@@ -60,13 +60,13 @@ export class ClockJumps {
     if (byMs <= -leastSetMs) this.#takeBack(-byMs);
   }
 
-  /** How much of the time since then (ms) never passed. */
+  /** How much of the time since then never passed (ms). */
   skippedMs(since: number): number {
     this.look();
     return this.#jumps.reduce((sum, { at, byMs }) => sum + Math.max(0, Math.min(byMs, at - since)), 0);
   }
 
-  /** Being set back undoes the latest jumps. */
+  /** Undoes the latest jumps, as the clock was set back. */
   #takeBack(backMs: number): void {
     let leftMs = backMs;
     const kept = this.#jumps.toReversed().flatMap(({ at, byMs }) => {

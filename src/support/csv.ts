@@ -20,11 +20,11 @@ export interface Table {
   readonly faults: readonly TableFault[];
 }
 
-/** A row as it was read. Without any text there are no cells that count, and it is left out. */
+/** A row as it was read, with some text. Rows without text are left out. */
 interface TableRow {
   readonly cells: readonly TableCell[];
   readonly faults: readonly TableFault[];
-  /** What follows cannot be read, either. */
+  /** Whether nothing after it can be read. */
   readonly isLast?: true;
 }
 
@@ -38,7 +38,7 @@ export function parseTable(text: string): Table {
   return { header, rows, faults: read.flatMap(({ faults }) => faults) };
 }
 
-/** The same, row by row from the header on, with no more in memory than a row and what came with it. */
+/** Reads CSV row by row, from the header on. Keeps no more in memory than a row and its chunk. */
 export async function* streamTable(chunks: AsyncIterable<string>): AsyncGenerator<TableRow> {
   const reader = new TableReader();
   for await (const chunk of chunks)
@@ -53,7 +53,7 @@ const faultAt = ({ line, column }: TablePlace, message: string): TableFault => (
 
 const separators = [',', ';', '\t'] as const;
 
-/** By `sep=`, or the one that the first line has most of, outside of quotes. */
+/** Finds the separator: by `sep=`, or the one that is most frequent in the first line outside of quotes. */
 function separatorOf(firstLine: string): string {
   const stated = statedSeparator.exec(firstLine)?.[1];
   const plain = firstLine.replaceAll(/"[^"]*"/g, '');
@@ -61,10 +61,10 @@ function separatorOf(firstLine: string): string {
   return stated ?? separators[counts.indexOf(Math.max(...counts))]!;
 }
 
-/** Of a file that is no table, or has a quote that does not end, so much is looked at. */
+/** How many characters a row may have. A file that is no table, or has an unfinished quote, is read no further. */
 const longestRow = 1_000_000;
 
-/** Reads the rows that are whole; the rest of a text waits for the next one. */
+/** Reads rows from chunks of text. The rest of a chunk waits for the next one. */
 class TableReader {
   #text = '';
   #line = 1;
@@ -111,7 +111,7 @@ class TableReader {
     this.#text = this.#text.slice(at);
   }
 
-  /** Finds the separator, as soon as the first line is there. */
+  /** Finds the separator. Returns false if the first line is not there yet. */
   #begin(isAll: boolean): boolean {
     const [firstLine = ''] = this.#text.replace(/^\uFEFF/, '').split(lineBreak, 1);
     // A line feed may be about to follow.
@@ -126,7 +126,7 @@ class TableReader {
     return true;
   }
 
-  /** The row that begins there, where the next one begins, and in which line that is. */
+  /** Reads the row that begins at `start`; `end` and `line` are where the next one begins. */
   #row(start: number) {
     const text = this.#text;
     const cells: TableCell[] = [];
@@ -177,7 +177,7 @@ const statedSeparator = /^sep=(.)$/i;
 
 const breakAt = (text: string, at: number): string => /^(?:\r\n?|\n)?/.exec(text.slice(at, at + 2))![0];
 
-/** Where a quoted text ends; below 0 if it does not. */
+/** The index of the quote that ends a quoted text; below 0 if there is none. */
 function endOfQuote(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end >= 0 && text[end + 1] === '"') end = text.indexOf('"', end + 2);

@@ -1,4 +1,4 @@
-/** Markup that may stand in a page as it is. Only `html` and `safeUrl` make it, so whatever else stands there is text. */
+/** Markup for a page. Only `html` makes it, so everything else is text. */
 export class Html {
   readonly text: string;
 
@@ -11,7 +11,7 @@ export class Html {
   }
 }
 
-/** A URL that a link may have: of this site, or http(s), or mailto. */
+/** A URL for a link: of this site, http(s) or mailto. */
 class SafeUrl {
   readonly text: string;
 
@@ -20,26 +20,26 @@ class SafeUrl {
   }
 }
 
-/** `null`, `undefined`, `false` and `''` leave nothing. */
+/** A value in a template. `null`, `undefined`, `false` and `''` become nothing. */
 export type HtmlValue = Html | SafeUrl | string | number | null | undefined | false | readonly HtmlValue[];
 
-/** What a value is to become, by where it stands in the template. */
+/** Where a value stands in a template. */
 type HtmlContext =
   | 'text'
-  /** In quotes. */
+  /** An attribute's value, in quotes. */
   | 'attribute'
-  /** At the beginning of an attribute that is a URL. */
+  /** The beginning of a URL in an attribute. */
   | 'url'
-  /** Further on in one that begins with a path of this site. */
+  /** A later part of a URL that begins with a path of this site. */
   | 'path'
-  /** Between attributes: only markup of ours, such as `checked`. */
+  /** Between attributes, where only our own markup may stand, such as `checked`. */
   | 'tag';
 
 const places = new WeakMap<TemplateStringsArray, readonly HtmlContext[]>();
 
 /**
- * Markup with values in it. What a value is depends on where it stands: text is escaped, a URL has to be a checked one, and
- * where nothing from outside may stand (a script, a style, an attribute without quotes) a template is refused at its first use.
+ * Makes markup from a template with values. Text is escaped, and a URL has to be a SafeUrl. A template with a value where none
+ * may stand (a script, a style, an attribute without quotes) throws at its first use.
  */
 export function html(strings: TemplateStringsArray, ...parts: readonly HtmlValue[]): Html {
   const known = places.getOrInsertComputed(strings, placesIn);
@@ -50,7 +50,7 @@ export function html(strings: TemplateStringsArray, ...parts: readonly HtmlValue
 }
 
 const urlAttributes = new Set(['href', 'src', 'action', 'formaction']);
-/** The end of a template up to a value: in an attribute's quotes, in a tag, or neither. */
+/** Match the text before a value that stands in an attribute's quotes, in a tag, in a script, style or comment. */
 const inQuotes = /<[a-z][^<>]*\s([a-z-]+)="([^"<>]*)$/i;
 const inTag = /<[^<>]*$/;
 const inCode = /<(script|style)\b[^<>]*>[^<]*$|<!--/i;
@@ -102,7 +102,7 @@ const entities: { readonly [character: string]: string } = {
 
 const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character]!);
 
-/** Null where a link to it could do something else than open a page. */
+/** Checks a URL for a link. Null if the link could do something else than open a page or a mail. */
 export function safeUrl(text: string): SafeUrl | null {
   const url = URL.parse(text, 'http://this-site.invalid');
   if (url === null) return null;
@@ -111,7 +111,7 @@ export function safeUrl(text: string): SafeUrl | null {
   return ['http:', 'https:', 'mailto:'].includes(url.protocol) ? new SafeUrl(url.href) : null;
 }
 
-/** A path of this site with a query. Empty values are left out. */
+/** Makes a path of this site with a query. Empty values are left out. */
 export function pathWith(
   path: string,
   query: { readonly [name: string]: string | number | null | undefined },

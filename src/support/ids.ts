@@ -9,16 +9,16 @@ export function deliveryId(plannedFor: string, n: number): string {
   return `dlv_${plannedFor.slice('evt_'.length)}_${n}`;
 }
 
-/** Null if it is not a delivery's id. The id does not say whether it was planned for an event or a notice. */
+/** Reads a delivery's id; null if it is none. It does not tell whether it is for an event or a notice. */
 export function parseDeliveryId(id: string): { eventId: string; noticeId: string; n: number } | null {
   const parts = /^dlv_(.+)_([1-9]\d{0,4})$/.exec(id);
   return parts ? { eventId: `evt_${parts[1]}`, noticeId: `ntc_${parts[1]}`, n: Number(parts[2]) } : null;
 }
 
 export interface IdsFrom {
-  /** The newest id from before this process. All new ones are greater, whatever the clock says. */
+  /** The newest id from before this process. New ones are greater, whatever the clock says. */
   readonly after?: string | undefined;
-  /** A whole number from 0 to below `end`. */
+  /** Gives a whole number from 0 to below `end`. */
   readonly random?: (end: number) => number;
 }
 
@@ -38,10 +38,10 @@ function ulids(prefix: string, { after = '', random = randomInt }: IdsFrom): (no
   const [, before] = /^[a-z]{3}_([0-9a-hjkmnp-tv-z]{10}).{16}$/.exec(after) ?? [];
   let [ms, high, low] = [before === undefined ? -1 : readDigits(before), 0, 0];
   let isFirst = true;
-  // Written over for each id: text that grows by one character at a time is a text for each of them.
+  // One buffer for all ids: a text that grows by characters would make many.
   const id = Buffer.from(prefix.padEnd(30));
   return (now) => {
-    // Drawn anew: others may have counted up from the same id.
+    // Random anew in each millisecond: other processes may have counted up from the same id.
     if (now > ms || isFirst) {
       ms = Math.max(now, ms + 1);
       isFirst = false;
@@ -58,7 +58,7 @@ function ulids(prefix: string, { after = '', random = randomInt }: IdsFrom): (no
   };
 }
 
-/** In base 32. */
+/** Writes a number in base 32. */
 function writeDigits(bytes: Buffer, value: number, from: number, to: number): void {
   let rest = value;
   for (let at = to - 1; at >= from; at -= 1) {
@@ -67,7 +67,7 @@ function writeDigits(bytes: Buffer, value: number, from: number, to: number): vo
   }
 }
 
-/** By the code of the character. */
+/** The values of digits in base 32, by their character codes. */
 const digitValues = Uint8Array.from({ length: 128 }, (_, code) =>
   Math.max(0, alphabet.indexOf(String.fromCharCode(code))),
 );
@@ -94,15 +94,14 @@ export function bitsOf(id: string): string {
   return bitsBytes.toString('hex');
 }
 
-/** Written over each time. */
+/** One buffer for all calls. */
 const bitsBytes = Buffer.alloc(16);
 
 /** In characters, not in UTF-16 units. */
 export const maxCandidateIdLength = 256;
 
 /**
- * A candidate id as it is kept, whether it came from the sender, a rule or a scenario; or what was expected instead.
- * Runs for every request.
+ * Normalizes a candidate id from the sender, a rule or a scenario; or says what was expected instead. Runs for every request.
  */
 export function readCandidateId(text: string): { readonly value: string } | { readonly fault: string } {
   if (keptGuid.test(text)) return { value: text };
@@ -117,7 +116,7 @@ export function readCandidateId(text: string): { readonly value: string } | { re
   return { value: normalizeGuid(id) };
 }
 
-/** As the service sends them, so that most are done at once. */
+/** An id as the service sends it, so that most need no more work. */
 const keptGuid = /^[0-9a-f]{32}$/;
 
 /** A GUID in any of its usual spellings becomes 32 lowercase hex digits; any other id stays as it is. */

@@ -15,8 +15,7 @@ export function nestsDeeper(value: Json, levels: number): boolean {
 }
 
 /**
- * A copy in which everything but maps and lists is what `change` makes of it. What contains itself is a RangeError, as it
- * never ends.
+ * Copies a value, with `change` for everything but maps and lists. Throws RangeError for a value that contains itself.
  */
 export function mapLeaves(
   value: unknown,
@@ -26,11 +25,11 @@ export function mapLeaves(
   const inside = (inner: unknown, key: string | number) => mapLeaves(inner, change, () => [...path(), key]);
   if (Array.isArray(value)) return value.map(inside);
   if (!isTree(value)) return change(value, path);
-  // Unlike an assignment, this makes a key of `__proto__`, too.
+  // Unlike an assignment, this also copies a key `__proto__`.
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inside(inner, key)]));
 }
 
-/** `rules[0].then[1].text`, for where there is no file to point into. */
+/** A path as text, such as `rules[0].then[1].text`. */
 export function pathText(path: Path): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : index === 0 ? part : `.${part}`))
@@ -73,7 +72,7 @@ export interface PlacedText {
   readonly path: Path;
 }
 
-/** Every string in a value, or those that are wanted, with its path. */
+/** Lists every string in a value with its path, or those that are wanted. */
 export function strings(value: Json, path: Path = [], wanted?: (text: string) => boolean): PlacedText[] {
   const found: PlacedText[] = [];
   const steps = [...path];

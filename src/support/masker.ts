@@ -3,15 +3,15 @@ import { lazily, lowerAscii } from './text.ts';
 
 /** Masking shorter values would hide ordinary words. */
 const shortestSecret = 4;
-/** Fewer characters may be the beginning of something else. */
+/** A secret that is cut off counts from so many characters on: fewer may be the beginning of something else. */
 const shortestCut = 16;
-/** A variable with AUTH or KEY in its name may also be a switch. */
+/** Values that are no secrets: a variable with AUTH or KEY in its name may be a switch. */
 const switches = new Set(['true', 'false', 'null', 'none']);
 
 /**
- * A function that replaces each of these secrets, and the secret parts of each, by a mark: plain, in upper or lower case,
- * with the escapes of JSON, URLs or HTML, in one line, in base64, split over the lines of a mail, and cut off. `whole`:
- * one that begins or ends with a digit is another one where there is a further digit, and none is cut off.
+ * Makes a function that replaces each of these secrets, and the secret parts of each, by a mark: plain, in upper or lower
+ * case, with the escapes of JSON, URLs or HTML, in one line, in base64, split over the lines of a mail, and cut off. `whole`:
+ * finds none that is cut off, and none that a further digit makes another number.
  */
 export function masker(secrets: Iterable<string>, { mark = '***', whole = false } = {}): Mask {
   const parts = distinct([...secrets].flatMap(withParts));
@@ -21,7 +21,7 @@ export function masker(secrets: Iterable<string>, { mark = '***', whole = false 
   const mayHave = mayHaveOneOf(forms.map(({ head }) => head));
   return (text) => {
     const isEscaped = mayBeEscaped.test(text);
-    // So end almost all texts, the lines of the log among them.
+    // Almost all texts end here, such as lines of the log.
     if (!isEscaped && !mayHave(text)) return text;
     const found = findIn(text, forms);
     for (const escaping of isEscaped ? escapings : [])
@@ -49,14 +49,14 @@ interface Form {
   readonly anyCase: boolean;
   /** Matches only where no character of this kind is next to it. */
   readonly alone: RegExp | null;
-  /** What is looked for: all of it, or its beginning where that counts, too, if the text breaks off in it. */
+  /** What to look for: all of `text`, or its beginning if it may be cut off. */
   readonly head: string;
 }
 
 function formsOf(secret: string, whole: boolean): Form[] {
   const trimmed = secret.trim();
   if (trimmed.length < shortestSecret || switches.has(trimmed)) return [];
-  // Most secrets are written alike in all these ways.
+  // Most secrets look the same in all of these.
   const written = distinct([
     secret,
     trimmed,
@@ -67,7 +67,7 @@ function formsOf(secret: string, whole: boolean): Form[] {
     trimmed.replace(/\p{Cc}/gu, ''),
   ]);
   const all = distinct([...written, ...written.map((one) => decoded(one, commonEscapes))]);
-  // In forms, a plus is a space, and may become one with those beside it.
+  // In URL-encoded forms, a plus is a space, and several spaces may become one.
   const spelled = all.flatMap((one) => {
     const read = one.replaceAll('+', ' ');
     return [one, read, read.replace(/\s+/g, ' '), one.replaceAll(' ', '+')];
@@ -93,7 +93,7 @@ function formsOf(secret: string, whole: boolean): Form[] {
 
 const distinct = (texts: readonly string[]): string[] => [...new Set(texts)];
 
-/** With or without padding. */
+/** A secret in base64 and base64url, with and without padding. */
 const base64Forms = (secret: string): Form[] =>
   [Buffer.from(secret).toString('base64'), Buffer.from(secret).toString('base64url')].flatMap((text) =>
     [text, text.replace(/=+$/, '')].map((one) => ({
@@ -105,8 +105,9 @@ const base64Forms = (secret: string): Form[] =>
   );
 
 /**
- * False only where a text has none of these heads, in whatever case. However many they are, it makes no copy of the text, and
- * looks at four characters of it in each `step` only: of a head, one of its first `step` fours is among those.
+ * Makes a fast test that is false only for a text with none of these heads, in any case. It looks at four characters at a
+ * time, one time in each `step`, and compares them with all fours of characters in the heads: one of the first `step` fours of
+ * each head is always met.
  */
 function mayHaveOneOf(heads: readonly string[]): (text: string) => boolean {
   const step = Math.min(...heads.map(({ length }) => length)) - 3;
@@ -150,7 +151,10 @@ function findIn(text: string, forms: readonly Form[]): Range[] {
   return found;
 }
 
-/** Where a secret ends that begins like this, also one that is cut off: with a mark, or within a word. */
+/**
+ * Where the secret that begins at `start` ends; null if it is another text. It may be cut off, with "…" or within a
+ * word.
+ */
 function endOf(form: string, within: string, start: number): number | null {
   let end = start;
   while (end < within.length && within[end] === form[end - start]) end += 1;
@@ -166,14 +170,14 @@ const inWord = /[\w+/=-]/;
 
 /** A way in which a tool may escape a text. */
 interface Escaping {
-  /** Cheap, and true of every text that has such escapes. */
+  /** A cheap test that matches every text with such escapes. */
   readonly hint: RegExp;
   readonly pattern: RegExp;
   readonly meaningOf: (this: void, match: RegExpMatchArray) => string;
 }
 
 /**
- * Those of JSON, URLs and HTML, and of what is printed. A run of backslashes (JSON in JSON) counts as one. So does a
+ * The escapes of JSON, URLs, HTML and printed objects. A run of backslashes (JSON in JSON) counts as one, and so does a
  * percent sign or ampersand that is itself escaped. What a backslash escapes may be escaped (JSON in HTML).
  */
 const commonEscapes: Escaping = {
@@ -191,7 +195,7 @@ const commonEscapes: Escaping = {
   },
 };
 
-/** Apart from the others: `=ab` is also what `key=abcd` has. */
+/** Separate from the others, as `key=abcd` has `=ab`, too. */
 const quotedPrintable: Escaping = {
   hint: /=(?:[\dA-F]{2}|\r?\n|\\+[rn])/,
   pattern: /((?:=[\dA-F]{2})+)|=(?:(?:\\+r)?\\+n|\r?\n)/g,
@@ -209,7 +213,7 @@ const wrapped: Escaping = {
   meaningOf: () => '',
 };
 
-/** Most texts have none of these, so that they are read no further. */
+/** Characters of escapes. Most texts have none, and are read no further. */
 const mayBeEscaped = /[\\%&=\n<]/;
 const escapings = [commonEscapes, quotedPrintable, wrapped];
 
@@ -222,11 +226,11 @@ interface DecodedText {
   readonly starts: readonly number[];
 }
 
-/** A text with its escapes decoded. */
+/** Decodes the escapes of a text. */
 const decoded = (text: string, { pattern, meaningOf }: Escaping): string =>
   text.replaceAll(pattern, (...match: string[]) => meaningOf(match as RegExpMatchArray));
 
-/** The same, and where its characters come from. */
+/** Decodes the escapes of a text, and tells where each character comes from. */
 function decode(text: string, { pattern, meaningOf }: Escaping): DecodedText {
   const pieces: string[] = [];
   const starts: number[] = [];

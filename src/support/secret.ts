@@ -36,7 +36,7 @@ export function sameText(one: string, other: string): boolean {
 
 export type Mask = (text: string) => string;
 
-/** The value with its texts masked, wherever they are in it: itself, as it is mostly, where there is nothing to mask. */
+/** Masks all texts in a value. Returns the same value if there is nothing to mask, as mostly. */
 export function maskTexts(value: Json, mask: Mask): Json {
   if (!hasMasked(value, mask)) return value;
   return mapLeaves(value, (leaf) => (typeof leaf === 'string' ? mask(leaf) : (leaf as Json)));
@@ -49,8 +49,8 @@ function hasMasked(value: Json, mask: Mask): boolean {
 }
 
 /**
- * The same as JSON. Where nothing is escaped, each text stands in it as it is, between quotes: nothing is found in them if
- * nothing is in all of it, and most have no secret.
+ * Makes JSON of a value with all texts masked. Most have no secret: if the JSON has no escapes, and the mask changes nothing
+ * in it, there is none in its texts either.
  */
 export function maskedJson(value: Json, mask: Mask): string {
   const json = JSON.stringify(value);
@@ -60,13 +60,13 @@ export function maskedJson(value: Json, mask: Mask): string {
 /** Words that mark a credential, anywhere in its name. */
 const secretWords =
   /token|secret|pass|pwd|key|cred|auth(?!ors?(?![a-z]))|cookie|session|signature|bearer|jwt/i;
-/** Short ones count only as a separate part of the name. */
+/** Short words that count only as a separate part of the name. */
 const secretParts = /(?:^|[^a-z])(?:pw|pin|otp|sig|dsn|sas|salt|hmac)(?:[^a-z]|$)/i;
 
 /** Whether a variable, header, body key or query parameter of this name holds a credential. */
 export const namesSecret = (name: string): boolean => secretWords.test(name) || secretParts.test(name);
 
-/** A secret and what is also secret in it: parts of a URL, keys of a service account's JSON. */
+/** A secret, and the parts of it that are secret by themselves: of a URL, or of a service account's JSON. */
 export const withParts = (secret: string): string[] => [
   secret,
   ...partsOfUrl(secret),
@@ -109,10 +109,10 @@ export function partsOfUrl(text: string): string[] {
   ];
 }
 
-/** By its first host, where a database has several. */
+/** Parses a URL, with its first host if a database has several. */
 const urlOf = (text: string): URL | null => URL.parse(urlsOfHosts(text)[0] ?? '');
 
-/** The password in a URL, as written and decoded; for an API often the user is the key. */
+/** The password in a URL, as written and decoded, and a user that looks like the key of an API. */
 export function urlPasswords(text: string): string[] {
   const { protocol = '', username = '', password = '' } = urlOf(text) ?? {};
   const written = /:\/\/[^/@:]*:([^/]*)@/.exec(text)?.[1] ?? '';
@@ -122,7 +122,7 @@ export function urlPasswords(text: string): string[] {
     : [...keys, password, written, percentDecoded(password)].filter((part) => part !== '');
 }
 
-/** The path of a file, as of the store, is no secret. */
+/** The parts of a URL that may be secret. The path of a file is not. */
 const partsOf = ({ protocol, pathname, searchParams }: URL): string[] =>
   [...(/^(?:sqlite|file):$/.test(protocol) ? [] : pathname.split('/')), ...searchParams.values()].flatMap(
     spellings,
@@ -130,7 +130,7 @@ const partsOf = ({ protocol, pathname, searchParams }: URL): string[] =>
 
 const spellings = (part: string): string[] => [part, percentDecoded(part)];
 
-/** With its percent-encoding undone, or as it is where that has faults. */
+/** Decodes percent-encoding; returns the text as it is if that is malformed. */
 export function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -155,7 +155,7 @@ export function looksRandom(part: string): boolean {
 export interface FoundSecret {
   readonly path: Path;
   readonly value: string;
-  /** The value is only a part of a URL. */
+  /** Whether the value is a part of a URL. */
   readonly inUrl: boolean;
 }
 

@@ -1,5 +1,3 @@
-/** What `store.url` says, as far as it can be known without its database. */
-
 export const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url);
 
 /** The URLs of a database, each with one of the hosts of `postgres://user@a:5432,b:5432/database`. */
@@ -20,7 +18,7 @@ export function parseHostUrl(text: string): URL | null {
   }
 }
 
-/** For logs. */
+/** The URL for logs. */
 export function withoutPassword(url: string): string {
   if (!isPostgres(url)) return url;
   const [first, ...others] = urlsOfHosts(url).map((one) => URL.parse(one));

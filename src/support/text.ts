@@ -36,7 +36,7 @@ export function orList(words: readonly string[]): string {
   return `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
-/** The first ones, and then `2 more`. */
+/** The first words, and then `2 more`. */
 export const firstOnes = (words: readonly string[], most: number): readonly string[] =>
   words.length <= most ? words : [...words.slice(0, most), `${words.length - most} more`];
 
@@ -44,7 +44,7 @@ export const firstOnes = (words: readonly string[], most: number): readonly stri
 export const firstListed = (words: readonly string[], most: number): string =>
   words.slice(0, most).join(', ') + (words.length > most ? ` and ${words.length - most} more` : '');
 
-/** A name is as good as its last part: `Europe/Zagreb` as `Zagreb`, `event.testId` as `testId`. */
+/** Whether a part is the last part of a name: `Zagreb` of `Europe/Zagreb`, `testId` of `event.testId`. */
 const endsWithPart = (name: string, part: string): boolean =>
   part !== '' && (name.endsWith(`/${part}`) || name.endsWith(`.${part}`));
 
@@ -92,11 +92,11 @@ export const printable = (text: string): string => text.replaceAll(invisibleOrCo
 /** The same, with lines kept. */
 export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
 
-/** The same for a message that people read; scripts and emoji stay whole. */
+/** Shows invisible characters of a message that people read; scripts and emoji stay whole. */
 export const visible = (text: string): string =>
   text.replaceAll(invisibleInMessage, (run) => Array.from(run, shown).join(''));
 
-/** The same for JSON text: the value stays the same. */
+/** Escapes invisible characters in JSON text. Its value stays the same. */
 export function visibleJson(json: string): string {
   if (plainLine.test(json)) return json;
   return json.replaceAll(invisibleInJson, (character) =>
@@ -141,15 +141,15 @@ export function wantsColor(
   return forced === undefined ? stream.isTTY === true : forced !== '0' && forced !== 'false';
 }
 
-/** Without U+0000 and half surrogate pairs, which PostgreSQL does not take, also where JSON spells them out. */
+/** Replaces U+0000 and half surrogate pairs, which PostgreSQL does not take, not even as escapes in JSON. */
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
 /**
- * A line of CSV (RFC 4180), without its end. Programs for tables take what begins like this for a formula, which may send
- * data away, so it gets an apostrophe in front, as people would type it. Some begin a field after `;`, tab or a new line, drop
- * quotes and spaces before it, and read full-width signs.
+ * Makes a line of CSV (RFC 4180), without its end. A text that spreadsheets would take for a formula, which may send data
+ * away, gets an apostrophe in front. Some of them begin a field after `;`, tab or a new line, drop quotes and spaces before
+ * it, and read full-width signs.
  */
 export function csvLine(values: readonly (string | number | null)[]): string {
   const fields = values.map((value) => {
@@ -162,10 +162,10 @@ export function csvLine(values: readonly (string | number | null)[]): string {
   return fields.join(',');
 }
 
-/** Programs for tables know by this mark at the beginning of a file that it is UTF-8. */
+/** The byte order mark, by which spreadsheets know that a file is UTF-8. */
 export const csvMark = '\u{feff}';
 
-/** Of ASCII only: it keeps the length, and takes no sign for a letter that only looks like it, such as U+212A for K. */
+/** Lower case for ASCII letters only: it keeps the length, and leaves signs such as U+212A (Kelvin), which is no K. */
 export const lowerAscii = (text: string): string =>
   /[^\0-\x7f]/.test(text) ? text.replaceAll(/[A-Z]+/g, (upper) => upper.toLowerCase()) : text.toLowerCase();
 

@@ -15,12 +15,12 @@ interface AskingParts extends Omit<Parameters<typeof faultOf>[0], 'holding' | 'm
 }
 
 /**
- * A sink that is paused, with nothing waiting for it, is asked whether it answers, which sends nothing: people see why it
- * does not, and else the next message is tried at once. Also before what waits is due, where a person wants to know.
+ * Asks paused sinks for which nothing waits whether they answer, without sending a message. People see why a sink does not
+ * answer; if it does, the next message is tried at once. Asks also while deliveries wait that are not due, if a person wishes.
  */
 export class Asking {
   readonly #parts: AskingParts;
-  /** Sinks that a person wants to be tried. */
+  /** The sinks that a person wants tried. */
   readonly #wished = new Set<string>();
 
   constructor(parts: AskingParts) {

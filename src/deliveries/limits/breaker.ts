@@ -1,29 +1,29 @@
 import type { Clock } from '../../support/clock.ts';
 import type { Failure } from '../../model/outcomes.ts';
-import type { Store } from '../../store/store.ts';
+import type { SinkPause, Store } from '../../store/store.ts';
 import { backoffMs, type BackoffPolicy } from '../settle.ts';
 
-/** Failures of the sink since its last success that pause it. */
+/** So many failures of the sink since its last success pause it. */
 const failuresToPause = 5;
-/** Different messages failed since the last success, perhaps each by its own fault, that pause it. */
+/** So many messages that failed since the last success, each perhaps by its own fault, pause it. */
 const messagesToPause = 20;
-/** A sink that worked this recently is not paused by these: it may fail often. */
+/** A sink that worked this recently is paused by neither, as it may fail often. */
 const workedLatelyMs = 20_000;
-/** It is paused anyway if this many of its last attempts failed. */
+/** So many failures among its last attempts pause it in any case. */
 const failedToPause = 45;
 const lastAttempts = 50;
 /** After an outage, deliveries wait no longer than this for a probe. */
 export const longestBetweenProbesMs = 5 * 60_000;
 
-/** The same by the sink's own delays. */
+/** The longest time between two probes, by the sink's own delays. */
 const longestPauseMs = ({ minDelayMs, maxDelayMs }: BackoffPolicy): number =>
   Math.max(minDelayMs, Math.min(maxDelayMs, longestBetweenProbesMs));
 
 export type SinkChange = 'paused' | 'resumed';
 
 /**
- * What an attempt says about its sink. fails: for every message. fails perhaps: maybe only for this one. inconclusive:
- * the message was at fault.
+ * What an attempt says about its sink. fails: it fails for every message. fails perhaps: maybe only for this one.
+ * inconclusive: the message was at fault.
  */
 export type SinkHealth = 'works' | 'fails' | 'fails perhaps' | 'inconclusive';
 
@@ -38,17 +38,8 @@ export interface EndedAttempt {
   readonly random: () => number;
 }
 
-/** Survives a restart. Immutable: a change makes a new object. */
-export interface Pause {
-  /** When the sink was paused (ms). */
-  readonly since: number;
-  /** When the next probe may start (ms). */
-  readonly probeAt: number;
-  /** How many probes were scheduled. */
-  readonly probes: number;
-  /** Why the last attempt failed; null if a version paused it that did not keep that. */
-  readonly because: Failure | null;
-}
+/** A sink's pause, its times on the scale of Clock.elapsed. Immutable: a change makes a new object. */
+export type Pause = Omit<SinkPause, 'sink'>;
 
 interface Result {
   readonly health: Exclude<SinkHealth, 'inconclusive'>;
@@ -67,7 +58,8 @@ export class Breaker {
   #pause: Pause | null;
   #probing = false;
   #answered = false;
-  /** `pause`: from before a restart. */
+
+  /** `pause`: a pause from before a restart. */
   constructor(pause: Pause | null = null) {
     this.#pause = pause;
   }
@@ -77,7 +69,7 @@ export class Breaker {
     return this.#pause;
   }
 
-  /** Whether the tool has answered a question since its last attempt: nothing more is to be learned by one. */
+  /** Whether the tool was asked since the last attempt and answered well. Asking again would tell nothing new. */
   get answered(): boolean {
     return this.#answered;
   }
@@ -105,14 +97,14 @@ export class Breaker {
     if (this.#pause) this.#pause = { ...this.#pause, probeAt: Math.min(now, this.#pause.probeAt) };
   }
 
-  /** There was nothing to probe with. */
+  /** Ends a probe for which there was no delivery. */
   giveBackProbe(): void {
     this.#probing = false;
   }
 
   /**
-   * The tool was asked without sending anything. It may answer that and refuse every message, so this ends no pause: where
-   * it answers, the next message is tried as soon as there is one.
+   * Notes what the tool said when it was asked, with nothing sent. It may answer well and refuse every message, so this ends
+   * no pause: after a good answer, the next message may be tried at once.
    */
   asked(fault: Failure | null, ended: Omit<EndedAttempt, 'failure'>): void {
     this.#probing = false;
@@ -129,7 +121,7 @@ export class Breaker {
     // Another message may probe at once.
     if (health === 'inconclusive') return null;
     if (this.#pause) {
-      // What failed and began before the pause says nothing new.
+      // A failure that is no probe began before the pause, and says nothing new.
       if (health !== 'works' && ended.probe) this.#pause = nextProbe(this.#pause, ended);
       if (health !== 'works') return null;
       this.#pause = null;
@@ -170,8 +162,8 @@ function nextProbe(
 }
 
 /**
- * Pauses in the store: after a restart during an outage the tool must not be called as if it worked. Times in the store
- * are on the scale of Clock.now, those of a pause on that of Clock.elapsed.
+ * The pauses in the store, so that after a restart during an outage the tool is not called as if it worked. Their times are
+ * on the scale of Clock.now.
  */
 export class StoredPauses {
   readonly #store: Pick<Store, 'pauses' | 'keepPause' | 'endPause'>;
@@ -184,7 +176,10 @@ export class StoredPauses {
     this.#clock = clock;
   }
 
-  /** The pauses from before a restart, by sink; or that of one sink. `policyOf`: the backoff between its probes. */
+  /**
+   * Reads the pauses from before a restart, by sink; or only that of one sink. `policyOf`: the backoff between its
+   * probes.
+   */
   async load(
     policyOf: (sink: string) => BackoffPolicy | undefined,
     only?: string,
@@ -208,18 +203,18 @@ export class StoredPauses {
     return loaded;
   }
 
-  /** Another replica keeps this sink's pause from now on. */
+  /** Forgets a sink whose pause another replica keeps from now on. */
   forget(sink: string): void {
     this.#stored.delete(sink);
   }
 
-  /** Writes what has changed, for these sinks. */
+  /** Writes the pauses of these sinks that have changed. */
   async save(
     pauses: ReadonlyMap<string, Pause>,
     which: (sink: string) => boolean = () => true,
   ): Promise<void> {
     const offsetMs = this.#clock.now() - this.#clock.elapsed();
-    // Others may be restored while this one writes.
+    // Found first, as other pauses may be restored during the writes.
     const ended = [...this.#stored.keys()].filter((sink) => !pauses.has(sink) && which(sink));
     for (const [sink, pause] of pauses) {
       if (this.#stored.get(sink) === pause || !which(sink)) continue;

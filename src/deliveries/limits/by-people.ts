@@ -1,7 +1,7 @@
 import { inForce, type PersonPause, type Store } from '../../store/store.ts';
 import type { Clock } from '../../support/clock.ts';
 
-/** What people have paused, as it was when the store was last asked. */
+/** The sinks that people have paused, as the store had them at the last `load`. */
 export class PersonPauses {
   readonly #store: Pick<Store, 'personPauses' | 'takePause'>;
   readonly #clock: Pick<Clock, 'now'>;
@@ -16,7 +16,7 @@ export class PersonPauses {
     this.#all = await this.#store.personPauses();
   }
 
-  /** Tells whoever asked for a pause that nothing more is begun: of the sinks that are this replica's. */
+  /** Notes in the store that this replica begins no more deliveries of its paused sinks. */
   async take(isMine: (sink: string) => boolean): Promise<void> {
     const asked = this.#all.filter(({ phase, sink }) => phase === 'asked' && isMine(sink));
     for (const one of asked) await this.#store.takePause(one);
@@ -26,7 +26,7 @@ export class PersonPauses {
     return this.#all.length > 0 && inForce(this.#all, this.#clock.now()).has(sink);
   }
 
-  /** For how much of the time since then (ms). */
+  /** How long people have paused the sink since that time (ms). */
   pausedMs(sink: string, since: number): number {
     const now = this.#clock.now();
     return this.#all

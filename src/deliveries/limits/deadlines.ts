@@ -5,14 +5,14 @@ import type { Ending } from '../settle.ts';
 
 /** How long an attempt may take to end after its time-out before it is abandoned. */
 const abortGraceMs = 5000;
-/** The same at shutdown, where the process will be killed soon. */
+/** The same at shutdown, when the process will be killed soon. */
 const shutdownAbortGraceMs = 1000;
-/** Timers stand still with a suspended machine, and a lease may be renewed. */
+/** The longest timer: timers stand still while a machine is suspended, and a lease may be renewed. */
 const lookEveryMs = 1000;
 
 interface Limits {
   readonly timeoutMs: number;
-  /** No attempt may outlast it. */
+  /** An attempt ends before the holding does. */
   readonly holding: Pick<Holding, 'until'>;
 }
 
@@ -21,8 +21,8 @@ export class Deadlines {
   readonly shutdown: AbortSignal;
   readonly #clock: Clock;
   /**
-   * Not a set: one that changes makes new tables, and each old table keeps what it had, and the newer tables, in memory until
-   * it is collected itself. So calls that had ended stayed until the next large collection.
+   * Not a Set: when one changes, its old tables keep former entries in memory until the next large garbage collection, and so
+   * ended calls.
    */
   readonly #running: Deadline[] = [];
   /** When the timer looks (ms, on the scale of Clock.elapsed). */
@@ -36,8 +36,8 @@ export class Deadlines {
   }
 
   /**
-   * Runs an attempt with a signal that aborts at its time-out, at the end of the lease, after the machine was suspended,
-   * and at shutdown. An attempt that ignores the signal is abandoned as unknown: otherwise it would hold its slot for ever.
+   * Runs an attempt with a signal that aborts at its time-out, at the end of the holding, after the machine was suspended,
+   * and at shutdown. An attempt that ignores the signal is abandoned as unknown, as it would hold its slot for ever.
    */
   run<T>(
     limits: Limits,
@@ -46,7 +46,7 @@ export class Deadlines {
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       const deadline = new Deadline(this.#clock, limits, (detail) =>
-        // One that has just ended is not abandoned.
+        // A microtask later, as the attempt may have just ended.
         queueMicrotask(() => resolve(abandoned({ outcome: unknown('timeout', detail) }))),
       );
       deadline.place = this.#running.push(deadline) - 1;
@@ -66,7 +66,7 @@ export class Deadlines {
   #forget(deadline: Deadline): void {
     const last = this.#running.at(-1);
     if (last === undefined || this.#running[deadline.place] !== deadline) return;
-    // The last one takes its place.
+    // Moves the last one to its place.
     this.#running[deadline.place] = last;
     last.place = deadline.place;
     this.#running.pop();
@@ -96,7 +96,7 @@ export class Deadlines {
 
 class Deadline {
   readonly signal: AbortSignal;
-  /** Among the running ones. */
+  /** Its index in `#running`. */
   place = -1;
   readonly #controller = new AbortController();
   readonly #clock: Clock;
@@ -116,12 +116,15 @@ class Deadline {
     this.signal = TimedSignal.of(this.#controller.signal, this);
   }
 
-  /** Ends an attempt whose time is over, or abandons it. Returns when to look again (in ms); 0 if never. */
+  /**
+   * Aborts an attempt whose time is over, or abandons it. Returns how long until the next look (ms); 0 if there is
+   * none.
+   */
   look(isShutdown: boolean): number {
     const elapsed = this.#clock.elapsed();
     if (this.#abandonAt === Infinity && this.isOver)
       this.#end(elapsed + abortGraceMs, this.#whyOver(elapsed));
-    // After a time-out, the earlier of the two counts.
+    // If it has timed out already, the earlier end counts.
     if (isShutdown)
       this.#end(elapsed + shutdownAbortGraceMs, 'The connector stopped before there was an answer.');
     if (this.#abandonAt === Infinity) return Math.min(this.#leftMs(elapsed), lookEveryMs);
@@ -162,14 +165,14 @@ class Deadline {
 }
 
 /**
- * Looks whether the time is over each time that it is asked. A process that stood still may go on with an answer before its
- * timers run, when another replica has carried out the delivery long ago. A class, as a property that is defined on each
- * signal would make them all different to the engine, and so slow.
+ * A signal that looks at the time whenever it is asked. A process that stood still may go on with an answer before its timers
+ * run, and another replica may have carried out the delivery meanwhile. A class, as defining `aborted` on each signal would
+ * be slow.
  */
 class TimedSignal extends AbortSignal {
   declare deadline: Deadline;
 
-  /** Only controllers make signals. */
+  /** Changes the class of a signal, as only controllers make signals. */
   static of(signal: AbortSignal, deadline: Deadline): AbortSignal {
     const timed = Object.setPrototypeOf(signal, TimedSignal.prototype) as TimedSignal;
     timed.deadline = deadline;

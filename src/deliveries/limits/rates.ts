@@ -1,12 +1,12 @@
 import type { PaceLimit } from '../../connector.ts';
 
 /**
- * A token bucket for each lane, as the generic cell rate algorithm: one number per lane. It also holds a lane back when
- * the tool asks for it. After a restart each bucket is full again. Times are on the scale of Clock.elapsed.
+ * Token buckets, one for each lane, by the generic cell rate algorithm: one number a lane. Also holds lanes back for which the
+ * tool asks. After a restart each bucket is full again. Times are on the scale of Clock.elapsed.
  */
 export class RateLimiter {
   readonly #full = new Map<string, Full>();
-  /** Until when the tool wants no calls in a lane (ms). */
+  /** Until when the tool wants no calls, by lane (ms). */
   readonly #heldUntil = new Map<string, number>();
 
   /** How many calls may start within the next `withinMs`; 0 if none may now. */
@@ -35,7 +35,7 @@ export class RateLimiter {
     return { before, after, series };
   }
 
-  /** Returns tokens, as far as time has not, unless the lane was held since. */
+  /** Gives tokens back that time has not refilled yet, unless the lane was held since. */
   refund(lane: string, { before, after, series }: Spent, now: number): void {
     const full = this.#full.get(lane);
     if (full?.series !== series) return;
@@ -43,7 +43,7 @@ export class RateLimiter {
     this.#full.set(lane, { ...full, at: full.at - owedMs });
   }
 
-  /** Lets nothing start before `time`, and then no burst. */
+  /** Lets no call start before `time`, and no burst then. */
   hold(lane: string, limit: PaceLimit | null, time: number): void {
     this.#heldUntil.set(lane, Math.max(this.#heldUntil.get(lane) ?? 0, time));
     if (!limit) return;
@@ -51,7 +51,7 @@ export class RateLimiter {
     this.#full.set(lane, { at, intervalMs: intervalMs(limit), series: {} });
   }
 
-  /** Ends what `hold` began: one call may start. */
+  /** Ends the holds of lanes: one call may start. */
   release(isMeant: (lane: string) => boolean, now: number): void {
     for (const lane of [...this.#heldUntil.keys()].filter(isMeant)) {
       const full = this.#full.get(lane);
@@ -60,7 +60,7 @@ export class RateLimiter {
     }
   }
 
-  /** The bucket was empty at `time`. */
+  /** Notes that the bucket was empty at `time`. */
   wasEmpty(lane: string, limit: PaceLimit, time: number): void {
     const known = this.#full.get(lane);
     const at = Math.max(known?.at ?? 0, time + limit.burst * intervalMs(limit));
@@ -69,8 +69,8 @@ export class RateLimiter {
   }
 
   /**
-   * How long until the bucket is full. More than a bucketful may be owed, where a call counted for several. What was owed at
-   * another rate, from before a reload, does not count.
+   * How long until the bucket is full (ms). It may be more than a bucketful, as a call may count for several. What was owed
+   * at another rate, before a reload, does not count.
    */
   #owedMs(lane: string, limit: PaceLimit, now: number): number {
     const full = this.#full.get(lane);
@@ -88,15 +88,15 @@ export class RateLimiter {
   }
 }
 
-/** When a lane's bucket would be full again (ms), at which interval. */
+/** When a lane's bucket is full again (ms), at the interval of its rate. */
 interface Full {
   readonly at: number;
   readonly intervalMs: number;
-  /** The same object as long as only tokens were taken and returned. */
+  /** The same object as long as tokens were only taken and given back. */
   readonly series: object;
 }
 
-/** When the bucket would be full (ms), before and after tokens were taken. */
+/** When the bucket is full again (ms), before and after tokens were taken. */
 export interface Spent extends Pick<Full, 'series'> {
   readonly before: number;
   readonly after: number;

@@ -1,6 +1,6 @@
 /**
- * Counts the calls in flight, by sink and by lane. Slots are taken before a claim, and unused ones given back after it,
- * so that concurrent claims cannot exceed a limit.
+ * Counts the calls under way, by sink and by lane. Slots are taken before a claim, and unused ones given back after it, so
+ * that concurrent claims cannot exceed a limit.
  */
 export class Slots {
   readonly #sinks = new Map<string, number>();
@@ -15,14 +15,10 @@ export class Slots {
     return count;
   }
 
-  /** Whatever the limits. */
+  /** Takes slots whatever the limits. */
   add({ sink, lane }: LaneKey, count: number): void {
     add(this.#sinks, sink, count);
     add(this.#lanes, lane, count);
-  }
-
-  isFull(key: LaneKey, limits: Limits): boolean {
-    return this.left(key, limits) <= 0;
   }
 
   free(key: LaneKey, count: number): void {
@@ -31,7 +27,7 @@ export class Slots {
     if (this.#waiting.length > 0) this.#tellWhoWaits();
   }
 
-  /** Resolves when none is taken: of this sink, or of any. */
+  /** Resolves when no slot of this sink is taken; with null, of any sink. */
   idle(sink: string | null): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push({ sink, resolve });
@@ -55,7 +51,7 @@ export interface LaneKey {
   readonly lane: string;
 }
 
-/** The most calls in flight. */
+/** The most calls under way. */
 export interface Limits {
   readonly sink: number;
   readonly lane: number;

@@ -10,22 +10,22 @@ import { explained, failureKind, type StoreAddress, readOnlyCode } from './failu
 import { type Keeping, send } from './pipeline.ts';
 
 export interface ConnectionLimits {
-  /** Connections for transactions. They are apart, so that no page that reads much keeps an event waiting. */
+  /** How many connections run transactions. They are separate, so that no page that reads much delays an event. */
   readonly maxWriters: number;
-  /** Connections for reading. */
+  /** How many connections read. */
   readonly maxReaders: number;
   readonly connectMs: number;
-  /** Of the server, for one statement. */
+  /** How long the server may take for a statement. */
   readonly statementMs: number;
-  /** Of the server, for a row or a lock that another transaction holds. Longer than `standstillMs`. */
+  /** How long the server waits for a row or lock that another transaction holds. Longer than `standstillMs`. */
   readonly lockMs: number;
-  /** Of the server, for a transaction whose process stands still: its locks stop all other replicas. */
+  /** When the server ends a transaction whose process stands still: its locks stop all other replicas. */
   readonly standstillMs: number;
-  /** For the server's answer, where it or the network is silent. */
+  /** How long to wait for an answer, where the server or the network is silent. */
   readonly answerMs: number;
-  /** How long to wait for a server that restarts, before what waits is refused. */
+  /** How long to wait for a server that restarts, before reads and writes are refused. */
   readonly patientForMs: number;
-  /** What a connection to a server itself keeps prepared. */
+  /** Which statements a direct connection keeps prepared. */
   readonly keeps: Keeping;
 }
 
@@ -44,28 +44,28 @@ const defaultLimits: ConnectionLimits = {
 const firstRetryMs = 10;
 const maxRetryMs = 250;
 
-/** The connections to one server. */
+/** The connection pools of one server. */
 interface Server {
   readonly writers: Pool;
   readonly readers: Pool;
 }
 
 /**
- * The connections to one database. What fails is repeated for as long as it can help, and then said in plain words. Where
- * the URL names several servers, one of them is the primary, and it is looked for when the one in use fails.
+ * The connections to one database. If the URL names several servers, one of them is the primary; it is looked for when the
+ * server in use fails.
  */
 export class Connections {
   readonly place: StoreAddress;
   readonly limits: ConnectionLimits;
   readonly #servers: readonly Server[];
-  /** The place of the one in use. */
+  /** The index of the server in use. */
   #current = 0;
-  /** Failures that another server need not have. */
+  /** Errors that another server may not have. */
   readonly #ofServer = new WeakSet<object>();
-  /** Those to a server itself. PgBouncer and its like tell another number of a process, and may change it. */
+  /** Connections to the server itself, and not to a pooler, which tells another process id and may change it. */
   readonly #direct = new WeakSet<object>();
   readonly #settings: Statement;
-  /** Of transactions. */
+  /** The settings of transactions. */
   #ownSettings: Statement;
   #closed: StoreUnavailable | null = null;
 
@@ -79,7 +79,7 @@ export class Connections {
     const onConnect = async (client: ClientBase) => {
       const [row] = await send(client as PoolClient, [nature], connectMs);
       const { pid, standby } = row as { readonly pid: number; readonly standby: string };
-      // It would answer reads with what it has by then.
+      // Its reads would lack the last commits.
       if (standby === 'on' && configs.length > 1)
         throw Object.assign(new Error('a standby'), { code: readOnlyCode });
       if (pid === (client as PoolClient & { readonly processID: number }).processID) this.#direct.add(client);
@@ -90,7 +90,7 @@ export class Connections {
     }));
   }
 
-  /** From now on each transaction knows which server it is on. Some that only look like PostgreSQL cannot tell. */
+  /** Has each transaction know from now on which server it is on; see placeOf. Some compatible servers cannot tell. */
   async learnPlace(): Promise<void> {
     const settings = settingsOf(this.place.schema, this.limits, placeOf(this.place.schema));
     try {
@@ -102,7 +102,7 @@ export class Connections {
     }
   }
 
-  /** Statements in one round trip and one transaction of their own. */
+  /** Runs statements in one round trip and a transaction of their own. Returns their answers. */
   async outside(statements: readonly Statement[]): Promise<readonly unknown[]> {
     return this.patiently(() =>
       this.#using('readers', async (client) =>
@@ -112,8 +112,7 @@ export class Connections {
   }
 
   /**
-   * One transaction, which begins with its first statements and commits with its last. Throws PostgreSQL's errors, and repeats
-   * nothing.
+   * Runs a transaction, which begins with its first statements and commits with its last. Throws PostgreSQL's errors.
    */
   transaction<T>(run: (transaction: Transaction) => Promise<T>, answerMs = this.limits.answerMs): Promise<T> {
     return this.#using('writers', (client) => {
@@ -134,7 +133,10 @@ export class Connections {
     return send(client, statements, answerMs, this.#direct.has(client) ? this.limits.keeps : 'none');
   }
 
-  /** Repeats what others were in the way of, and what the server went away from. Throws StoreUnavailable, and faults. */
+  /**
+   * Repeats work that another transaction was in the way of, or during which the server went away, for as long as that can
+   * help. Throws StoreUnavailable, and faults as they are.
+   */
   async patiently<T>(run: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + this.limits.patientForMs;
     let waitMs = firstRetryMs;
@@ -143,7 +145,7 @@ export class Connections {
       try {
         return await run();
       } catch (error) {
-        // That the others are standbys is no news.
+        // The first reason stays: that the other servers are standbys explains nothing.
         if (reason === undefined || !isReadOnly(error)) reason = error;
         const kind = failureKind(error);
         const isElsewhere = this.#ofServer.has(error as object);
@@ -156,7 +158,9 @@ export class Connections {
     }
   }
 
-  /** In plain words. What looks like a bug may be a schema that a newer version has changed since this one started. */
+  /**
+   * A failure in plain words. What looks like a bug may be a schema that a newer version has changed since the start.
+   */
   async #told(failure: unknown): Promise<unknown> {
     if (!(failure instanceof DatabaseError) || !/^(?:42|23502)/.test(failure.code ?? ''))
       return explained(failure, this.place);
@@ -170,7 +174,7 @@ export class Connections {
     return answers[1] !== undefined;
   }
 
-  /** Every later use fails with this error. Idempotent. */
+  /** Closes all connections. Every later use fails with this error. Idempotent. */
   async close(reason: StoreUnavailable): Promise<void> {
     if (this.#closed) return;
     this.#closed = reason;
@@ -195,14 +199,17 @@ export class Connections {
     }
   }
 
-  /** Goes on with the next server, unless others have seen to that. */
+  /** Goes on with the next server, unless another call has done so. */
   #leave(place: number, error: unknown): void {
     if (this.#servers.length === 1) return;
     this.#ofServer.add(error as object);
     if (this.#current === place) this.#current = (place + 1) % this.#servers.length;
   }
 
-  /** Whether the connection can go on. Where the server failed, another server may be the primary by now. */
+  /**
+   * Rolls back. Returns whether the connection can be used again; not if the server failed, as another may be primary
+   * now.
+   */
   async #undone(client: PoolClient, error: unknown): Promise<boolean> {
     const kind = failureKind(error);
     if (kind !== 'fault' && kind !== 'again') return false;
@@ -237,7 +244,7 @@ function poolOf(config: PoolConfig, { connectMs }: ConnectionLimits): Pool {
     keepAlive: true,
     allowExitOnIdle: true,
   });
-  // A connection that broke while idle is no longer in the pool; one that broke in use has failed its query as well.
+  // A connection that broke while idle is not in the pool any more. One that broke in use has failed its query.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
@@ -249,13 +256,14 @@ const rollback: Statement = { sql: 'rollback', values: [], wants: 'changes' };
 
 interface Transaction {
   readonly send: (statements: readonly Statement[]) => Promise<readonly unknown[]>;
-  /** After these last statements. If it is not answered, nobody knows whether it happened. */
+  /** Commits after these last statements. If there is no answer, it is not known whether it happened. */
   readonly commit: (last?: readonly Statement[]) => Promise<void>;
 }
 
 /**
- * Another one after a promotion (the timeline), in a restored base backup (the same), and where the tables are restored
- * from a dump (the cluster's identifier, the table's oid) or a copy of the database takes its place (the database's oid). The WAL's name has the timeline at once, the control file later.
+ * The SQL of the place of the store, which changes with a promotion or a restored base backup (the timeline), with a restored
+ * dump (the cluster's identifier, the table's oid), and with a copy of the database (the database's oid). The timeline is from
+ * the name of a WAL file, as the control file has it later.
  */
 const placeOf = (schema: string | null): string => `
   case when not pg_is_in_recovery() then concat_ws(' ', left(pg_walfile_name(pg_current_wal_lsn()), 8),
@@ -263,8 +271,8 @@ const placeOf = (schema: string | null): string => `
     (select oid from pg_database where datname = current_database()), to_regclass('${schema === null ? '' : `"${schema}".`}deliveries')::oid) end`;
 
 /**
- * For one transaction: PgBouncer gives the next one another connection, and refuses most settings of a connection. What
- * was committed must be on disk, also where the server is set up to be careless.
+ * The settings of one transaction: PgBouncer gives the next one another connection, and refuses most settings of connections.
+ * A commit has to be on disk, also if the server is set up otherwise.
  */
 function settingsOf(schema: string | null, limits: ConnectionLimits, place?: string): Statement {
   const settings = [
@@ -278,12 +286,12 @@ function settingsOf(schema: string | null, limits: ConnectionLimits, place?: str
   return { sql: `select ${settings.join(', ')}`, values: [], wants: 'nothing' };
 }
 
-/** Throws StoreUnavailable, never with the password. */
+/** Reads a URL with one or several hosts. Throws StoreUnavailable, never with the password. */
 function parseUrls(text: string): { place: StoreAddress; configs: readonly PoolConfig[] } {
   const parsed = urlsOfHosts(text).map((one) => {
     const url = parseHostUrl(one);
     if (url === null) {
-      // Not with the cause: it has the password.
+      // Without the cause, which has the password.
       throw new StoreUnavailable(
         'store.url is not a valid URL. Expected postgres://user:password@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25.',
       );
@@ -291,7 +299,7 @@ function parseUrls(text: string): { place: StoreAddress; configs: readonly PoolC
     const options = url.searchParams;
     const fault = optionsFault(options);
     if (fault !== null) throw new StoreUnavailable(`store.url: ${fault}`);
-    // Without them, pg takes PGHOST and the others of the environment.
+    // Where these are empty, pg takes PGHOST and the like from the environment.
     const host = options.get('host') ?? url.hostname.replaceAll(/^\[|\]$/g, '');
     const port = url.port || process.env.PGPORT || '5432';
     const given = {
@@ -314,7 +322,7 @@ function parseUrls(text: string): { place: StoreAddress; configs: readonly PoolC
   return { place: { ...parsed[0]!.place, server }, configs: parsed.map(({ config }) => config) };
 }
 
-/** As pg has it: every mode but `no-verify` checks the certificate and the host. */
+/** The TLS options. As in pg, every mode but `no-verify` checks the certificate and the host. */
 function tlsOf(options: URLSearchParams): ConnectionOptions | boolean {
   const files = { ca: 'sslrootcert', cert: 'sslcert', key: 'sslkey' };
   const given = Object.entries(files).filter(([, name]) => options.has(name));

@@ -2,13 +2,13 @@ import { DatabaseError } from 'pg';
 import { StoreUnavailable } from '../driver.ts';
 
 /**
- * What a failure means for a transaction. `again`: another one was in the way, and this one was undone; `lost`: the
- * server went away, and whatever was not committed was undone; `unavailable`: it cannot be done for now; `fault`: a bug to
- * fix, in one of its operations.
+ * What a failure means for a transaction. again: another transaction was in the way, and this one was rolled back. lost: the
+ * server went away, and what was not committed is undone. unavailable: it cannot be done for now. fault: one of its
+ * operations has a bug.
  */
 export type FailureKind = 'again' | 'lost' | 'unavailable' | 'fault';
 
-/** Where a store is, to say so. Without the password. */
+/** Where a store is, for messages, without the password. */
 export interface StoreAddress {
   /** host:port, or a socket's folder */
   readonly server: string;
@@ -19,9 +19,9 @@ export interface StoreAddress {
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const againCodes = new Set(['40001', '40P01']);
-/** Of a statement that was kept, and is not there any more: the next try prepares it. */
+/** A prepared statement is not there any more. The next try prepares it. */
 const notKept = '26000';
-/** Of a standby. */
+/** The server is a standby. */
 export const readOnlyCode = '25006';
 
 const connectionBroke = 'The connection to {server} broke: {message}.';
@@ -31,7 +31,7 @@ const noAnswer = '{server} did not answer in time.';
 const notListening = 'No PostgreSQL listens at {address}.';
 const damaged = 'The database {database} is damaged: {message}. Restore a backup.';
 
-/** By codes of the server, of the system and of TLS. */
+/** Messages by the codes of the server, the system and TLS. */
 const explanations: Readonly<Record<string, string>> = {
   '28P01': '{server} refused the password of the user {user}.',
   '28000': '{server} does not admit the user {user} to the database {database}: {message}.',
@@ -74,7 +74,7 @@ const explanations: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
 };
 
-/** Errors of pg itself, which have no code. */
+/** Messages for errors of pg itself, which have no code. */
 const byMessage: readonly (readonly [RegExp, string])[] = [
   [
     /does not support SSL/,
@@ -96,14 +96,14 @@ export function failureKind(error: unknown): FailureKind {
   if (error instanceof StoreUnavailable) return 'unavailable';
   const { code, message } = partsOf(error);
   const table = error instanceof DatabaseError ? error.table : undefined;
-  // A duplicate's event, deleted by another replica since it was found. Now it is no duplicate.
+  // Another replica deleted the event of a duplicate after it was found. The next try makes a new event.
   if (code === '23503' && ['duplicates', 'correlations'].includes(table ?? '')) return 'again';
   if (againCodes.has(code) || code === notKept) return 'again';
   if (lost.test(code) || lostMessage.test(message)) return 'lost';
   return explain(code, message) ? 'unavailable' : 'fault';
 }
 
-/** The failure in plain words. A fault stays as it is. */
+/** The failure in plain words, as a StoreUnavailable. A fault is returned as it is. */
 export function explained(error: unknown, place: StoreAddress): unknown {
   if (error instanceof StoreUnavailable) return error;
   const { code, message } = partsOf(error);
@@ -121,7 +121,7 @@ export function explained(error: unknown, place: StoreAddress): unknown {
 }
 
 function explain(code: string, message: string): string | undefined {
-  // PgBouncer's own refusals have this code, and so does a statement with too few values.
+  // PgBouncer refuses with this code. A statement with too few values, which is a bug, has it, too.
   if (code === '08P01' && !message.startsWith('bind message'))
     return '{address} refused the connection: {message}.';
   if (code === '28000' && message.includes('no encryption'))

@@ -8,12 +8,12 @@ import type { Connections } from './connections.ts';
 import { explained, failureKind } from './failures.ts';
 import { inLockstep } from './lockstep.ts';
 
-/** Fails where there is no such config, since nobody looks at its answer before the commit. */
+/** Fails (division by zero) if there is no such config, since its answer comes with that of the commit. */
 const addToUses = `
   with used as (update configs set uses = uses + $2 where id = $1 returning 1) select 1 / count(*) from used`;
 const divisionByZero = '22012';
 
-/** Writes that share a transaction. */
+/** Runs writes in one transaction. Returns their results. */
 export function committed(connections: Connections, works: readonly Work[]): Promise<unknown[]> {
   return connections.patiently(() =>
     connections.transaction(async (transaction) => {
@@ -31,7 +31,7 @@ export function committed(connections: Connections, works: readonly Work[]): Pro
             throw new Error(`One of these configs was never saved: ${ids}.`, { cause: error });
           }
           if (isRefused && failureKind(error) !== 'lost') throw error;
-          // Nothing that failed here without the server's word may run again: it may have been committed.
+          // Without an answer from the server it may have been committed, so it must not run again.
           const { message } = explained(error, connections.place) as Error;
           const sentence = message.replace(/\.?$/, '.');
           throw new StoreUnavailable(`${sentence} Whether the last writes were stored is not known.`, {

@@ -3,15 +3,16 @@ import { storable } from '../../support/text.ts';
 
 export type Send = (statements: readonly Statement[]) => Promise<readonly unknown[]>;
 
-/** An operation of the batch, or one that it runs together with others. */
+/** An operation that runs: one of the batch, or a part of one. */
 interface Task {
   readonly operation: Operation<unknown>;
-  /** The operation of the batch that it is part of, with the names of its locks. */
+  /** The operation of the batch that it is, or is part of. */
   readonly owner: Owner;
   ended(result: unknown): void;
 }
 
 interface Owner {
+  /** The names of its locks. */
   readonly locks: string[];
 }
 
@@ -20,13 +21,13 @@ interface HeldLock {
   readonly waiting: Task[];
 }
 
-/** One after the other, in the order given. */
+/** Takes locks one after the other, in the order given. */
 const takeLocks = `
   select count(pg_advisory_xact_lock(hashtextextended(name, 0))) from json_array_elements_text($1) as names (name)`;
 
 /**
- * Runs operations side by side in one transaction: each round sends the next statements of all of them in one round
- * trip. Resolves to their results. `sendLast`: gets what nobody waits for, when all have ended.
+ * Runs operations side by side in one transaction: each round sends the next statements of all of them in one round trip.
+ * Resolves to their results. `sendLast` gets the statements without an answer that are left when all have ended.
  */
 export async function inLockstep(
   operations: readonly Operation<unknown>[],
@@ -49,10 +50,10 @@ export async function inLockstep(
 }
 
 class Lockstep {
-  /** What nobody waits for. */
+  /** Statements without an answer, which go with the next round. */
   rest: Statement[] = [];
   #asked: { readonly task: Task; readonly statement: Statement }[] = [];
-  /** Of this round. Whoever asks after them in the round sees what the former holders committed. */
+  /** The locks to take in this round, before its statements, which so see what the former holders committed. */
   #locks: string[] = [];
   readonly #held = new Map<string, HeldLock>();
   readonly #taken = new Set<string>();
@@ -80,7 +81,7 @@ class Lockstep {
     this.#asked = [];
     this.#locks = [];
     this.rest = [];
-    // All processes take locks in this order, so that they seldom wait for each other in a circle.
+    // All processes take locks in the same order, so that deadlocks are rare.
     const values = [JSON.stringify(locks.map(storable).toSorted())];
     const first: Statement[] =
       locks.length > 0 ? [{ sql: takeLocks, values, wants: 'nothing' }, ...rest] : rest;
@@ -119,7 +120,7 @@ class Lockstep {
     }
   }
 
-  /** Goes on at once: its next statement comes after the lock, in the same round trip. */
+  /** Takes a lock, and goes on at once: the task's next statement comes after the lock, in the same round trip. */
   #lock(task: Task, name: string): void {
     const held = this.#held.get(name);
     if (held && held.owner !== task.owner) {
@@ -135,7 +136,7 @@ class Lockstep {
     this.#goOn(task);
   }
 
-  /** The transaction keeps its locks, so the next operation that waits goes on as the holder. */
+  /** The transaction keeps its locks, so the next operation that waits for one becomes its holder. */
   #release({ locks }: Owner): void {
     for (const name of locks) {
       const waiting = this.#held.get(name)?.waiting ?? [];

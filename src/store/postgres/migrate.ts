@@ -9,8 +9,8 @@ const version = query<{ readonly version: number }>(
   'select candidate_connector as version from schema_version',
 );
 /**
- * Whether there is a table of ours, as the name is in use by others, and one of somebody else's. In one statement, since
- * another replica may create them between two.
+ * Counts our version table, which is known by its column as other programs use the name, and names any table there is. In one
+ * statement, since another replica may create tables between two.
  */
 const tables = query<{ readonly own: number; readonly other: string | null }>(`
   select
@@ -22,11 +22,13 @@ const tables = query<{ readonly own: number; readonly other: string | null }>(`
 const findSchema = query<{ readonly n: number }>('select count(*) as n from pg_namespace where nspname = $1');
 const findEncoding = query<{ readonly server_encoding: string }>('show server_encoding');
 
-/** Any number, as long as it stays the same. */
+/** The number is arbitrary, and must not change. */
 const lock = 'select pg_advisory_xact_lock(4748375210)';
-/** For another process that does it, and for a step that rewrites a large table. */
+/** How long to wait for another process that migrates, and for a step that rewrites a large table. */
 const migratingMs = 600_000;
-/** For a table. Whoever uses it waits behind a step that waits for it, and `pg_dump` may have it for hours. */
+/**
+ * How long a step waits for a table. All others that use the table wait meanwhile, and `pg_dump` may hold it for hours.
+ */
 const tableMs = 2000;
 
 /** Brings the schema up to date in one transaction, one process at a time. Throws StoreUnavailable. */
@@ -48,7 +50,7 @@ const rights = query<{ readonly schema: string | null; readonly may_create: stri
   select current_schema() as schema,
     coalesce(has_schema_privilege(current_schema(), 'create'), has_database_privilege(current_database(), 'create'))::text as may_create`);
 
-/** Looks whether the store could be opened, and changes nothing. Returns what was found. Throws StoreUnavailable. */
+/** Checks whether the store could be opened, and changes nothing. Returns what it found. Throws StoreUnavailable. */
 export async function checkSchema(connections: Connections): Promise<string> {
   const { place } = connections;
   const found = await perform(connections, () => look(place));
@@ -63,7 +65,7 @@ export async function checkSchema(connections: Connections): Promise<string> {
   return `${nameOf(place)} has no ${found === null ? 'store' : 'up-to-date store'} yet; \`serve\` ${found === null ? 'creates' : 'updates'} it`;
 }
 
-/** An operation in a transaction of its own. */
+/** Runs an operation in a transaction of its own. */
 function perform<T>(connections: Connections, operation: () => Operation<T>, answerMs?: number): Promise<T> {
   return connections.patiently(() =>
     connections.transaction(async (transaction) => {
@@ -77,7 +79,7 @@ function perform<T>(connections: Connections, operation: () => Operation<T>, ans
   );
 }
 
-/** Returns the schema's version, or null where nothing is yet. Throws StoreUnavailable if it is not for this version. */
+/** Returns the schema's version; null if there are no tables. Throws StoreUnavailable if this version cannot use it. */
 function* look(place: StoreAddress): Operation<number | null> {
   const { server_encoding: encoding } = (yield* get(findEncoding))!;
   if (encoding !== 'UTF8') {

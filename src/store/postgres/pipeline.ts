@@ -8,19 +8,19 @@ type Row = Record<string, Value>;
 
 type Fields = readonly { readonly name: string; readonly isNumber: boolean }[];
 
-/** Statements with one text. */
+/** Statements with the same text. */
 interface Group {
   readonly text: string;
-  /** Of its statements, in the order given. */
+  /** The indexes of its statements, in the order given. */
   readonly places: readonly number[];
-  /** One of them: all have the same `sql`, `of` and `wants`. */
+  /** Its first statement. All have the same `sql`, `of` and `wants`. */
   readonly first: Statement;
-  /** The same places, by what the server runs at once. */
+  /** `places`, grouped by what the server runs as one. */
   readonly runs: readonly (readonly number[])[];
   fields: Fields;
 }
 
-/** What the server runs: a statement, or all inserts of a group. */
+/** What the server runs as one: a statement, or all inserts of a group. */
 interface Execution {
   readonly group: Group;
   readonly places: readonly number[];
@@ -34,7 +34,7 @@ interface Kept {
   fields: Fields;
 }
 
-/** The part of pg's connection that is used here, since its types do not say what it takes. */
+/** The methods of pg's connection that are used here. pg's types lack them. */
 interface Wire {
   readonly stream: Duplex;
   close(what: { readonly type: 'S'; readonly name: string }): void;
@@ -51,16 +51,15 @@ const int8 = 20;
 const numeric = new Set([21, 23, int8, 701, 1700]);
 
 /**
- * `inserts`, and others that are asked for nothing: PostgreSQL goes about them in one way whatever their values. `all`: also
- * those that it may go about in a way that is wrong once the tables have grown.
+ * Which statements stay prepared. `inserts`: inserts and statements without an answer, whose plan is the same for all values.
+ * `all`: also those whose plan may be bad once the tables have grown.
  */
 export type Keeping = 'none' | 'inserts' | 'all';
 
 /**
- * Sends statements in one round trip. Those with the same text are run together, in the order given, and texts in the
- * order of their first statement. Resolves to what each statement wants. If one fails, those after it do not run, and it
- * rejects with PostgreSQL's error. Gives up the connection if there is no answer in time. `keeps`: what stays
- * prepared on this connection.
+ * Sends statements in one round trip. Those with the same text run together, in the order given; texts run in the order of
+ * their first statement. Resolves to the answers. If a statement fails, those after it do not run, and `send` rejects with
+ * PostgreSQL's error. Breaks the connection if there is no answer in time.
  */
 export function send(
   client: Client,
@@ -69,28 +68,30 @@ export function send(
   keeps: Keeping = 'none',
 ): Promise<readonly unknown[]> {
   const pipeline = new Pipeline(statements, keeps);
-  // Whatever waits for an answer then fails.
+  // All queries on the connection then fail.
   const timer = setTimeout(() => client.connection.stream.destroy(new Error('no answer in time')), timeoutMs);
   client.query(pipeline);
   return pipeline.done.finally(() => clearTimeout(timer));
 }
 
-/** By their types and texts. All are forgotten after a failure, since PostgreSQL did not get to some. */
+/**
+ * Prepared statements by their types and text. Forgotten after a failure, since PostgreSQL may not have prepared all.
+ */
 const keptOf = new WeakMap<Connection, Map<string, Kept>>();
 
 /**
- * pg's own pipelines send each statement's text, and wait for the server after each. This one sends a text once for all
- * its values, and runs inserts into one table as one.
+ * A query of several statements. pg's own pipeline sends the text of each statement, and waits for the server after each. This
+ * one sends a text once for all its values, and runs inserts into one table as one.
  */
 class Pipeline implements Submittable {
   readonly #statements: readonly Statement[];
   readonly #keeps: Keeping;
   readonly #groups: readonly Group[];
-  /** In the order of their answers. */
+  /** In the order in which the server answers. */
   readonly #executions: readonly Execution[];
   readonly #done = Promise.withResolvers<readonly unknown[]>();
   #connection: Connection | null = null;
-  /** Kept from now on, if nothing fails. */
+  /** Statements that this query prepares, kept if nothing fails. */
   readonly #prepared = new Map<string, { readonly name: string; readonly group: Group }>();
   #answered = 0;
 
@@ -113,7 +114,7 @@ class Pipeline implements Submittable {
     );
   }
 
-  /** What many ask alike, as whether a lease is held, is read once. */
+  /** Reads with the same values, as of one lease by many operations, run once. */
   #runs(places: readonly number[]): readonly (readonly number[])[] {
     const { sql, wants, of } = this.#statements[places[0]!]!;
     if (of) return [places];
@@ -133,7 +134,7 @@ class Pipeline implements Submittable {
       const { places, first, runs } = group;
       const values = places.map((place) => this.#statements[place]!.values);
       const columns = first.values.map((_, place) => values.map((bound) => bound[place]!));
-      // Otherwise PostgreSQL takes `$1 * 65536` for four bytes. Other values get their type from where they stand.
+      // Otherwise PostgreSQL takes `$1 * 65536` for an int4. It finds the types of other values itself.
       const types = columns.map((column) =>
         !first.of && column.some((value) => typeof value === 'number') ? int8 : unspecified,
       );
@@ -148,7 +149,7 @@ class Pipeline implements Submittable {
     wire.stream.uncork();
   }
 
-  /** Returns its name, which is empty for one that is not kept. */
+  /** Prepares a statement, unless it is prepared. Returns its name; empty for one that is not kept. */
   #prepare(wire: Wire, group: Group, types: readonly number[]): string {
     const { text, first } = group;
     const isInsert = first.wants === 'nothing' || first.wants === 'seq';
@@ -160,10 +161,10 @@ class Pipeline implements Submittable {
       group.fields = kept.fields;
       return kept.name;
     }
-    // Of one name nothing else can be prepared anywhere, not even behind a pooler that is taken for a server.
+    // Named by its text, so that no name means two statements, not even behind a pooler that looks like a server.
     const name = keeps ? createHash('sha256').update(key).digest('base64url') : '';
     if (keeps) this.#prepared.set(key, { name, group });
-    // It may be left of what failed.
+    // It may be left from a query that failed.
     if (keeps) wire.close({ type: 'S', name });
     wire.parse({ name, text, types });
     wire.describe({ type: 'S', name });
