@@ -143,6 +143,11 @@ describe('backup', () => {
     ['one that it may get', 'connector.db-journal', /belongs to the store itself/],
     ['a folder', 'folder', /is no file/],
     ['a file in no folder', 'none/backup.db', /there is no folder/],
+    [
+      'what the system refuses',
+      'x'.repeat(252),
+      /^candidate-connector: no backup was made: \S+ cannot be written \(ENAMETOOLONG\)/,
+    ],
   ])('is not written to %s', async (_what, name, message) => {
     const { folder, store, backup } = await stored();
     mkdirSync(join(folder, 'folder'));

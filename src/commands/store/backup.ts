@@ -1,7 +1,7 @@
 import { renameSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { copyStore, fileOf } from '../../store/open.ts';
-import { noteBackup, sync } from '../../store/sqlite/backup.ts';
+import { CopyFailed, noteBackup, sync } from '../../store/sqlite/backup.ts';
 import { command, flag, storeOptions, TypedArgument } from '../command.ts';
 import { CommandError, exit, nowAndThen, when } from '../output.ts';
 import { storeUrl } from '../with-store.ts';
@@ -21,6 +21,8 @@ export const backup = command({
     const isTime = nowAndThen();
     const { takenAt, bytes, inode } = await copyStore(url, part, (copied, total) => {
       if (isTime()) io.err(`copied ${sizeText(copied)} of ${sizeText(total)}`);
+    }).catch((error: unknown) => {
+      throw error instanceof CopyFailed ? new CommandError(`no backup was made: ${error.message}`) : error;
     });
     refuse(file, fileOf(url), options.overwrite ?? false);
     if (statSync(part, { throwIfNoEntry: false })?.ino !== inode)

@@ -5,8 +5,11 @@ import { leaveHome } from '../operations/housekeeping.ts';
 import { query } from '../operation.ts';
 import { StoreUnavailable } from '../driver.ts';
 import { Database, runOn } from './database.ts';
-import { unavailable } from './failures.ts';
-import { foundAt, inodeOf, refuseOtherWal, refuseOthers, resolveLinks } from './files.ts';
+import { isFull, unavailable } from './failures.ts';
+import { codeOf, foundAt, inodeOf, refuseOtherWal, refuseOthers, resolveLinks } from './files.ts';
+
+/** Thrown when a copy cannot be made where it was to be. The store is as it was. `message` says why in plain words. */
+export class CopyFailed extends StoreUnavailable {}
 
 /** Called now and then, with numbers of bytes. */
 export type Progress = (copied: number, total: number) => void;
@@ -33,9 +36,13 @@ export async function copySqlite(path: string, to: string, progress: Progress): 
   if (foundAt(from) === undefined) throw new StoreUnavailable(`There is no store at ${resolve(path)}.`);
   refuseOthers(from);
   refuseOtherWal(from);
-  remove(to);
-  // It holds candidates' data.
-  closeSync(openSync(to, 'wx', 0o600));
+  try {
+    remove(to);
+    // It holds candidates' data.
+    closeSync(openSync(to, 'wx', 0o600));
+  } catch (error) {
+    throw failed(error, to);
+  }
   const inode = inodeOf(to);
   try {
     const takenAt = await copy(from, to, progress);
@@ -43,8 +50,17 @@ export async function copySqlite(path: string, to: string, progress: Progress): 
     return { takenAt, bytes: statSync(to).size, inode };
   } catch (error) {
     remove(to);
-    throw unavailable(error, to);
+    throw failed(error, to);
   }
+}
+
+function failed(error: unknown, to: string): unknown {
+  if (isFull(error) || codeOf(error) === 'ENOSPC')
+    return new CopyFailed(`The disk of ${dirname(to)} is full.`, { cause: error });
+  // Of the system, not of SQLite.
+  if (error instanceof Error && 'syscall' in error)
+    return new CopyFailed(`${to} cannot be written (${codeOf(error)}).`, { cause: error });
+  return unavailable(error, to);
 }
 
 /** Stores when the last backup was taken. Returns false if that cannot be written: the backup is as good without. */
@@ -79,7 +95,7 @@ async function copy(from: string, to: string, progress: Progress): Promise<numbe
     const { bavail, bsize } = statfsSync(dirname(to));
     if (bavail * bsize < bytes + spareBytes) {
       const mb = (count: number) => `${Math.ceil(count / 1_000_000)} MB`;
-      throw new StoreUnavailable(
+      throw new CopyFailed(
         `A copy takes ${mb(bytes)}, and the disk of ${dirname(to)} has ${mb(bavail * bsize)} left, of which ${mb(spareBytes)} stay free.`,
       );
     }

@@ -10,6 +10,7 @@ const busyCodes = new Set([5, 6]);
 
 const readOnly = 8;
 const diskFailed = 10;
+const full = 13;
 
 const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
   [3, (path: string) => `The system does not permit access to ${path}.`],
@@ -20,7 +21,7 @@ const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
   ],
   [diskFailed, (path: string) => `The disk reported an error on ${path}: it may be full, or broken.`],
   [11, (path: string) => `${path} is damaged. Restore it from a backup.`],
-  [13, diskFull],
+  [full, diskFull],
   [
     14,
     (path: string) =>
@@ -47,6 +48,8 @@ export function unavailable(error: unknown, path: string): StoreUnavailable {
   const explain = explanations.get(found) ?? (() => `Another process keeps ${path} locked.`);
   return new StoreUnavailable(explain(path), { cause: error });
 }
+
+export const isFull = (error: unknown): boolean => primaryCode(error) === full;
 
 export const isReadOnly = (error: unknown): boolean => primaryCode(error) === readOnly;
 
