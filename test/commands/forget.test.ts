@@ -142,6 +142,8 @@ test('says before it erases which refused requests name the candidate, also wher
     });
   }
   expect((await command('forget', 'nobody-here', '--dry-run')).out).not.toContain('refused request');
+  const { out } = await command('forget', 'nobody-here', '--yes');
+  expect(out).toContain('Nothing was erased: no id and no number in the store is nobody-here.');
   expect((await command('forget', guid, '--yes')).out).toContain('Erased: 0 events, and 1 refused request.');
   expect((await command('forget', guid, '--dry-run')).out).not.toContain('refused request');
 });

@@ -75,8 +75,13 @@ export const forget = command({
       const erased: Erasure[] = [];
       for (const { id } of people) erased.push(await erase(store, id, given, io));
       const sum = (what: 'events' | 'rejected') => erased.reduce((total, one) => total + one[what], 0);
-      io.out(`Erased: ${count(sum('events'), 'event')}, and ${count(sum('rejected'), 'refused request')}.`);
-      if (!given.rewrite) await mindBeginning(store, candidate, sum('events') + sum('rejected'));
+      const total = sum('events') + sum('rejected');
+      io.out(
+        total === 0
+          ? `Nothing was erased: no id and no number in the store is ${printable(candidate)}.`
+          : `Erased: ${count(sum('events'), 'event')}, and ${count(sum('rejected'), 'refused request')}.`,
+      );
+      if (!given.rewrite) await mindBeginning(store, candidate, total);
       tellWhatToolsHave(
         erased.flatMap(({ deliveries }) => deliveries),
         io,

@@ -314,8 +314,8 @@ export function* candidatesMeant(text: string, orBegins = true): Operation<Candi
   const [written, id] = [text.trim(), asStored(text)];
   for (const one of new Set([written, id]))
     if (yield* get(withId, candidateKey(one), one)) return { ids: [one] };
-  const number = /^-?\d{1,16}$/.test(id) ? Number(id) : Number.NaN;
-  const ofNumber = Number.isSafeInteger(number) ? yield* all(candidatesBy.number, number) : [];
+  const number = numberIn(id);
+  const ofNumber = number === null ? [] : yield* all(candidatesBy.number, number);
   if (ofNumber.length > 0) return { ids: ofNumber.map((one) => one.id) };
   const isSearched = orBegins && Array.from(id).length >= shortestBeginning;
   const beginningWith = (start: string) => all(candidatesBy.beginning, start, start + lastCharacter);
@@ -337,7 +337,7 @@ export function meansCandidate(
   return (
     candidateId === text.trim() ||
     candidateId === id ||
-    (candidateNumericalId !== null && String(candidateNumericalId) === id) ||
+    (candidateNumericalId !== null && candidateNumericalId === numberIn(id)) ||
     (Array.from(id).length >= shortestBeginning &&
       (candidateId.startsWith(id) || candidateId.startsWith(id.toLowerCase())))
   );
@@ -372,7 +372,17 @@ export function* candidatesNumbered(numbers: readonly number[]): Operation<Map<n
   return ids;
 }
 
-const beforeId = new RegExp(String.raw`^(?:${candidateWord}\s+)?#?(?=\d+$|[0-9a-f-]{6,}…?$)`, 'iu');
+/** A candidate's number in a text, such as `20970`, or `20,970` as templates and spreadsheets show it. */
+function numberIn(id: string): number | null {
+  const digits = groupedNumber.test(id) ? id.replaceAll(/\D/g, '') : id;
+  const number = /^-?\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : null;
+}
+
+/** Every language has its own sign between groups of three digits. */
+const groupedNumber = /^\d{1,3}([.,'’\s])\d{3}(?:\1\d{3})*$/u;
+
+const beforeId = new RegExp(String.raw`^(?:${candidateWord}\s+)?#?(?=\d[\d.,'’\s]*$|[0-9a-f-]{6,}…?$)`, 'iu');
 
 /**
  * A candidate's id or number as it is stored: a GUID as 32 hex digits, and without what our messages write around it:
