@@ -105,6 +105,10 @@ const slips: readonly { readonly pattern: RegExp; readonly message: string }[] =
     pattern: /(?<![\w.@<!-])@(?:here|channel|everyone)\b(?![.@-]\w)/g,
     message: 'this notifies nobody: a mention is <!here>, <!channel> or <!everyone>',
   },
+  {
+    pattern: /(?<![\w.@<!/-])@(?!(?:here|channel|everyone)\b)[a-z][\w.-]*\b(?![@/])/gi,
+    message: 'this notifies nobody: a mention of a person is <@U…>, with the member id from the profile',
+  },
 ];
 
 export const mrkdwnSlips = (text: string): Slip[] =>
@@ -122,7 +126,16 @@ export function channelSlips(text: string): Slip[] {
   if (name.startsWith('@'))
     return slip('Slack finds nobody by such a name: write the id of the person (U…) or the email address');
   const isId = /^[A-Z][A-Z0-9]{2,}$/.test(name);
-  if (!/[ \t]|\p{Lu}/u.test(name) || name.includes(slot) || name.includes('@') || isId) return [];
-  const meant = name.toLowerCase().replaceAll(/[ \t]+/g, '-');
-  return slip(`names of channels have no capitals and no spaces; did you mean "#${meant}"?`);
+  // Such quotes are told of wherever they stand.
+  const isQuoted = /^[“”„‘’‚]/.test(name);
+  if (isId || isQuoted || name.includes(slot) || name.includes('@')) return [];
+  const hasOther = /[^\p{L}\p{M}\p{N}\s_-]/u.test(name);
+  if (!hasOther && !/[ \t]|\p{Lu}/u.test(name)) return [];
+  const meant =
+    name
+      .toLowerCase()
+      .match(/[\p{L}\p{M}\p{N}_-]+/gu)
+      ?.join('-') ?? '';
+  const rule = hasOther ? 'have only letters, digits, - and _' : 'have no capitals and no spaces';
+  return slip(`names of channels ${rule}${meant && `; did you mean "#${meant}"?`}`);
 }

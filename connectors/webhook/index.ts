@@ -1,4 +1,4 @@
-import { defineConnector, oneLine } from '../../src/connector.ts';
+import { defineConnector, oneLine, type Slip } from '../../src/connector.ts';
 import { isMap } from '../../src/model.ts';
 import { describe } from './describe.ts';
 import { lookup } from './lookup/index.ts';
@@ -15,7 +15,7 @@ export const webhook = defineConnector({
   options,
   action,
   templates: {
-    path: { escape: (value) => encodeURIComponent(value.toWellFormed()) },
+    path: { escape: (value) => encodeURIComponent(value.toWellFormed()), slips: pathSlips },
     headers: { escape: oneLine },
     // In text the values are escaped for its content type; in a YAML tree they become data and need nothing.
     body: {
@@ -42,3 +42,10 @@ export const webhook = defineConnector({
     return connectWebhook(given, refreshTokens);
   },
 });
+
+/** A whole address, where what follows the sink's own belongs. */
+function pathSlips(text: string): Slip[] {
+  const [found] = /^\s*https?:\/\//i.exec(text) ?? [];
+  const message = "this is put behind the sink's url; for another address, name another sink";
+  return found === undefined ? [] : [{ index: 0, length: text.length, message }];
+}

@@ -28,12 +28,12 @@ export function* findSlips(
         path,
         'this ends with a line break, which counts as a part of it; write |- in place of |',
       );
-    const zone = withoutSummer.get(text.toUpperCase());
+    const isZone = path.at(-1) === 'timezone';
     // Elsewhere, as in what a message sends, a key `timezone` is somebody else's.
     const isInDigest = path.at(-2) === 'digest' && path.at(-4) === 'then';
     const isOurs = path.length === 1 || path[0] === 'hours' || isInDigest;
-    if (zone !== undefined && path.at(-1) === 'timezone' && isOurs)
-      yield warning(path, `"${text}" has no summer time; did you mean ${zone}?`);
+    const slip = isZone && isOurs ? zoneSlip(text) : null;
+    if (slip !== null) yield warning(path, `"${text}" ${slip}`);
   }
   yield* oddKeys(config, []);
   for (const action of actionsOf(source)) yield* ofMessages(action, sinks);
@@ -62,6 +62,16 @@ const withoutSummer = new Map([
   ['EST', 'America/New_York'],
   ['MST', 'America/Denver'],
 ]);
+
+/** What is wrong with a time zone that IANA has; null where nothing is. */
+function zoneSlip(name: string): string | null {
+  const place = withoutSummer.get(name.toUpperCase());
+  if (place !== undefined) return `has no summer time; did you mean ${place}?`;
+  const [, sign, hours] = /^Etc\/GMT([+-])([1-9]\d?)$/i.exec(name) ?? [];
+  if (sign === undefined) return null;
+  const offset = `UTC${sign === '+' ? '-' : '+'}${hours}`;
+  return `is ${offset}, as such names have the sign the other way round, and has no summer time; name a place, as Europe/Zagreb`;
+}
 
 const mediaOf = ({ action }: WrittenAction, sinks: Parameters<typeof findSlips>[2]) => {
   const name = isMap(action) ? action['sink'] : undefined;

@@ -219,7 +219,15 @@ export function reading(): void {
     expect(await meant('Candidate 20971')).toEqual(['twice-1', 'twice-2']);
     expect(await meant('#20971')).toEqual(['twice-1', 'twice-2']);
     // As a template's `amount` or a spreadsheet writes it, in any language.
-    for (const text of ['20,971', '20.971', '20\u202f971', '20\u00a0971', '20 971', '20’971', 'Candidate 20,971'])
+    for (const text of [
+      '20,971',
+      '20.971',
+      '20\u202f971',
+      '20\u00a0971',
+      '20 971',
+      '20’971',
+      'Candidate 20,971',
+    ])
       expect(await meant(text)).toEqual(['twice-1', 'twice-2']);
     for (const { candidateCompleted } of Object.values(languages))
       expect(await meant(candidateCompleted.replace(/\{candidate\}.*/, '20971'))).toEqual([
@@ -229,7 +237,8 @@ export function reading(): void {
     expect(await meant('Candidate 6f1c2d3e…')).toEqual([guid]);
     expect(await meant('candidate 5')).toEqual(['candidate 5']);
     // Too short, and no pattern of the database.
-    for (const nobody of ['twice', 'twice_1', '20971.0', '2,0971', '20,971.123', '']) expect(await meant(nobody)).toEqual([nobody]);
+    for (const nobody of ['twice', 'twice_1', '20971.0', '2,0971', '20,971.123', ''])
+      expect(await meant(nobody)).toEqual([nobody]);
     const ofNumber = await store.search({ candidates: await store.candidatesMeant('6f1c2d') });
     expect(ofNumber.stories.map(({ event }) => event.status)).toEqual(['Canceled', 'Completed']);
 
