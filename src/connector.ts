@@ -36,32 +36,29 @@ export { firstListed, printable, printableLines, visible } from './support/text.
  */
 export type Escape = (value: string, path: readonly (string | number)[], action: JsonMap) => string;
 
-/** A part of a text that is probably not meant, and what would be. */
+/** A part of a text that is probably a mistake. */
 export interface Slip {
   readonly index: number;
   readonly length: number;
   readonly message: string;
-  /** It cannot be meant. */
+  /** It certainly is one. */
   readonly isError?: true;
 }
 
 /** How one key of an action is rendered. Every string in it, however deep, is a template. */
 export interface Medium {
   readonly escape: Escape;
-  /** Builds the text where escaping depends on the text around a value. */
+  /** Builds the text, where escaping depends on what stands around a value. */
   readonly join?: (outline: Outline, path: readonly (string | number)[]) => string;
   /** The text is a list of email addresses. */
   readonly addresses?: boolean;
-  /**
-   * What in a text is probably not meant. In it, what templates and references give is a `slot` each, repeated, so that
-   * places stay.
-   */
+  /** Finds mistakes in a text. Templates and references in it are replaced by repeated `slot`s, so that places stay. */
   readonly slips?: (text: string, path: readonly (string | number)[], action: JsonMap) => readonly Slip[];
   /** A nested string that is exactly one `{{ … }}` becomes the value itself, so that a number stays a number. */
   readonly data?: boolean;
 }
 
-/** An alert about the connector itself, as templates and connectors see it; see Notice in the model. */
+/** A notice as templates and connectors see it; see Notice in the model. */
 export interface NoticeData {
   readonly alert: string;
   readonly sink: string | null;
@@ -72,9 +69,9 @@ export interface NoticeData {
   readonly detail: string;
   readonly advice: string;
   readonly recovered: boolean;
-  /** What it is about was delivered, and did not reach everybody. */
+  /** It is about a message that was delivered and did not reach everybody. */
   readonly missed: boolean;
-  /** It may be over by now. `detail` begins with when it was so. */
+  /** Its trouble may be over by now: `detail` begins with when it was so. */
   readonly late: boolean;
 }
 
@@ -84,8 +81,8 @@ export interface TextFile {
 }
 
 /**
- * What a message is about. A digest has its events in order of acceptance. `facts`: what was looked up of each, without
- * what says who the candidate is; only where the config has look-ups. `csv`: the events as a table, the same each time.
+ * The subject of a message. A digest has its events in order of acceptance. `facts`: what was looked up, without personal
+ * fields; only where the config has look-ups. `csv`: the events as a table, the same each time.
  */
 export type Subject =
   | { readonly kind: 'event'; readonly event: EventData; readonly facts?: ToldFacts }
@@ -105,25 +102,25 @@ export interface DeliveryContext {
 export interface AttemptRequest<Message> {
   readonly deliveryId: string;
   readonly message: Message;
-  /** From 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
-  /** When the first attempt of this delivery may have begun (ms). The tool cannot have anything of it from before. */
+  /** When the first attempt of this delivery may have begun (ms). The tool has nothing of it from before. */
   readonly firstAttemptAt: number;
   /** When this attempt began (ms). Connectors have no clock of their own. */
   readonly now: number;
   /** The receipt of the newest delivered message with the same thread key on this sink. */
   readonly threadOf: Receipt | null;
-  /** That message is of a later event. */
+  /** The message of `threadOf` is of a later event. */
   readonly overtaken: boolean;
   /** Looks up the receipt of the newest delivered message in the same lane. */
   readonly earlier: () => Promise<Receipt | null>;
-  /** What earlier attempts kept for this one: what they achieved in part, or what they wrote over. */
+  /** The `progress` of the attempt before: what was achieved in part, or what has to be known of it. */
   readonly progress: Json | null;
   /** The sink is paused since it failed, also before a restart: this attempt tells whether it works again. */
   readonly isProbe: boolean;
-  /** The header of W3C Trace Context, for one call. */
+  /** A new header of W3C Trace Context, for one call. */
   readonly traceparent: () => string;
-  /** Hides the config's secrets, for what a connector cuts. What it returns is masked once more. */
+  /** Masks the config's secrets in a text that the connector is going to cut. Outcomes are masked once more. */
   readonly mask: Mask;
   /**
    * Aborts at the sink's time-out, at shutdown, and when another replica may take over the sink. If the request may have been
@@ -133,7 +130,7 @@ export interface AttemptRequest<Message> {
   readonly signal: AbortSignal;
 }
 
-/** What the tool knows about an earlier attempt. */
+/** The tool's answer about an earlier attempt. */
 export type Finding =
   /** `note`: see Delivered. */
   | { readonly found: Receipt; readonly note?: string }
@@ -146,15 +143,15 @@ export type Finding =
 /** A connector, connected with a sink's options. */
 export interface Sink<Message> {
   deliver(request: AttemptRequest<Message>): Promise<Outcome>;
-  /** One call for many deliveries, if the connector has `batch`. Outcomes come in the order of the requests. */
+  /** Makes one call for many deliveries, if the connector has `batch`. Outcomes are in the order of the requests. */
   deliverMany?(requests: readonly AttemptRequest<Message>[]): Promise<Outcome[]>;
   /** `find` for many deliveries. Required with deliverMany. */
   findMany?(requests: readonly AttemptRequest<Message>[]): Promise<Finding[]>;
   /** Asks the tool whether an earlier attempt of this delivery has arrived. Absent if it can never be asked. */
   find?(request: AttemptRequest<Message>): Promise<Finding>;
   /**
-   * What the tool has counted since this was last asked, where it counts an account's calls. Sinks of one account share
-   * the connector's default pace, and each of these calls counts for it. Without this an attempt counts as one, for its lane.
+   * The calls since this was last asked, where the tool counts those of an account. Sinks of one account share the
+   * connector's default pace, by these calls. Without this, an attempt counts as one call, for its lane.
    */
   usage?(): Usage;
   /** Checks what can be checked without sending. `messages`: samples of what the rules would send. */
@@ -175,7 +172,7 @@ export interface PaceLimit {
   readonly burst: number;
 }
 
-/** The option with the fault, and what is wrong, with the fix to try. */
+/** A fault of an option. `message`: what is wrong, with the fix to try. */
 export interface OptionFault {
   readonly option: string;
   readonly message: string;
@@ -187,13 +184,13 @@ export type ComposeResult<Message> =
   | { readonly message: Message; readonly note?: string; readonly missed?: true }
   | { readonly rejected: Rejected };
 
-/** Who gets a message. */
+/** Those who get a message. */
 export interface Audience {
-  /** For people: the channel, the recipients and so on. */
+  /** The channel, the recipients and so on, for people to read. */
   readonly place: string;
   /** Each of them alone, to find who gets an event twice. Empty where a second message does not disturb. */
   readonly members: readonly string[];
-  /** Where it goes: what policies speak of. Nothing of what cannot be a place. */
+  /** The valid places, by which policies are held. */
   readonly places: readonly Place[];
 }
 
@@ -202,7 +199,7 @@ export interface Place {
   readonly id: string;
   /** Places of different kinds are never the same. */
   readonly kind?: string;
-  /** What the id is. Where that differs, as for a channel's name and its id, nobody can tell whether two are the same. */
+  /** The kind of id, such as a channel's name. Of places with different ones nobody can tell whether they are the same. */
   readonly by?: string;
 }
 
@@ -211,34 +208,34 @@ export interface Preview {
   /** The channel, the tab and so on. */
   readonly where: string;
   readonly title?: string;
-  /** The files that go with it. */
+  /** The names of its files. */
   readonly attached?: string;
-  /** What the body is, in a few words, where it is for programs: the page of an event folds it. */
+  /** A few words for a body that is for programs: the page of an event folds it under them. */
   readonly folded?: string;
-  /** The message itself, in the page's styles for a `.preview`. */
+  /** The message, in the page's styles for a `.preview`. */
   readonly body: Html;
   /** The message as a whole HTML document, for a frame in which it can do nothing; in place of `body` where there is one. */
   readonly document?: string;
 }
 
-/** What `init` writes of a connector into a first config. */
+/** The part of a first config that `init` writes for a connector. */
 export interface Starter {
   /** The sink's name there. */
   readonly sink: string;
-  /** What else people may call the tool. */
+  /** Other names of the tool. */
   readonly aliases?: readonly string[];
   /** The sink's keys besides `connector`, one a line. */
   readonly options: readonly string[];
-  /** What `options` refer to in the environment, with a value for each that lets the config be read. */
+  /** The variables that `options` refer to, each with a value that the config can be read with. */
   readonly env: { readonly [name: string]: string };
   /** Who hears through it: people, of what they may act on; a list, of all results; a program, of every event. */
   readonly tells: 'people' | 'list' | 'program';
-  /** What an action says besides `sink`. */
+  /** The keys of an action besides `sink`. */
   readonly action?: string;
   /** The key of the action that only a person can say; a flag of `init` has its name. */
   readonly asks?: {
     readonly key: string;
-    /** What the flag takes, as `name` in `--channel <name>`. */
+    /** The flag's argument, as `name` in `--channel <name>`. */
     readonly takes: string;
     readonly meaning: string;
     readonly question: string;
@@ -252,17 +249,17 @@ export interface Starter {
  */
 export interface Description<Options> {
   readonly starter: Starter;
-  /** What one message is called; `message` where nothing is said. */
+  /** The word for one message. Default: `message`. */
   readonly unit?: string;
-  /** Also of the keys of an action, rendered, as `readable` leaves them. `receipt`: null where it has not been delivered. */
+  /** Shows a message, or the rendered keys of an action as `readable` leaves them. `receipt` null: not delivered. */
   preview(message: JsonMap, receipt: Receipt | null): Preview;
-  /** The rendered keys of an action with what a person reads in place of markup, as text in place of HTML. */
+  /** The rendered keys of an action for a person to read, such as text in place of HTML. */
   readable?(fields: JsonMap): JsonMap;
-  /** Where the tool shows a delivered message. */
+  /** A link to a delivered message in the tool; null where there is none. */
   link?(receipt: Receipt): { readonly name: string; readonly url: string } | null;
-  /** Where the tool keeps a delivered message, for whoever erases it there. */
+  /** Where the tool keeps a delivered message, for a person who erases it there. */
   trace(receipt: Receipt, deliveryId: string): string;
-  /** What several sinks may share, such as a mail server: if it is in trouble, so are all of them. */
+  /** The server that several sinks may share, such as a mail server: if it is in trouble, so are all of them. */
   server?(options: Partial<Options>): string | undefined;
 }
 
@@ -278,13 +275,13 @@ export interface Connector<
   readonly options: Options;
   /** The action's keys in the YAML, besides `sink`, `hours` and `digest`. Templates are strings here. */
   readonly action: Action;
-  /** Which keys of an action hold templates, and how values are escaped there. */
+  /** The keys of an action that hold templates, and how values are escaped there. */
   readonly templates: { readonly [key in keyof z.infer<Action>]?: Medium };
   readonly defaults: { readonly concurrency: number; readonly timeoutMs: number; readonly pace?: PaceLimit };
   /**
-   * What an action says where it says nothing itself: groups of keys, with templates. A group counts if the action has none
-   * of its keys. `hasLink`: whether there is `links.candidate`. `candidate`: what is looked up of candidates. `action`: what
-   * it says itself; only `inherited` keys may make a difference.
+   * The default keys of an action, with templates, in groups: a group counts if the action has none of its keys. `hasLink`:
+   * there is `links.candidate`. `candidate`: the fields that are looked up. `action`: its own keys, of which only
+   * `inherited` ones may make a difference.
    */
   defaultFields?(
     about: Subject['kind'],
@@ -292,11 +289,11 @@ export interface Connector<
     candidate?: CandidateFields,
     action?: JsonMap,
   ): readonly JsonMap[];
-  /** Options that are keys of an action, too: what a sink says there holds for its actions that do not say it themselves. */
+  /** Options that are keys of actions, too: the sink's value is the default of its actions. */
   readonly inherited?: readonly (keyof z.infer<Options> & keyof z.infer<Action> & string)[];
-  /** Whether a message with these keys has all that was looked up, as `subject.facts`. */
+  /** Whether a message with these keys sends all of `subject.facts`. */
   hasFacts?(fields: z.infer<Action>): boolean;
-  /** Where an action has the key by which messages share a thread, a row or one message, if it has one. */
+  /** The paths in an action to the key by which messages share a thread, a row or one message. */
   sharedBy?(fields: z.infer<Action>): readonly (readonly string[])[];
   /** How many messages one call may carry; see Sink.deliverMany. */
   readonly batch?: { readonly max: number };
@@ -304,7 +301,7 @@ export interface Connector<
   lane?(fields: z.infer<Action>): string;
   /** The keys that `lane` reads. When an event is accepted, only these are rendered. */
   readonly laneKeys?: readonly (keyof z.infer<Action> & string)[];
-  /** The keys that say where a message goes. Events with different ones never share a digest. */
+  /** The keys that say where a message goes. Events with different values there never share a digest. */
   readonly placeKeys?: readonly (keyof z.infer<Action> & string)[];
   /** The keys that no action with a digest may have. */
   readonly ofOneEvent?: readonly (keyof z.infer<Action> & string)[];

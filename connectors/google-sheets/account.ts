@@ -5,6 +5,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { jsonMap, oneLine, Secret, secret, usableUntil } from '../../src/connector.ts';
+import type { Token } from '../../src/connector.ts';
 
 type Fetch = typeof globalThis.fetch;
 
@@ -28,12 +29,6 @@ export class NoToken extends Error {
     super('no token');
     this.data = data;
   }
-}
-
-export interface Token {
-  readonly token: string;
-  /** On the monotonic clock (ms). */
-  readonly untilMs: number;
 }
 
 /** Without a body the token is only read. */

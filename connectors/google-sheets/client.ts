@@ -1,8 +1,8 @@
 import type { MethodOptions, sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
-import { httpFailure, masker, oneLine, WatchedFetch } from '../../src/connector.ts';
-import type { CallFailure, CallResult, HttpFailure, Proxy } from '../../src/connector.ts';
+import { httpFailure, masker, oneLine, SharedToken, WatchedFetch } from '../../src/connector.ts';
+import type { CallFailure, CallResult, HttpFailure, Proxy, Token } from '../../src/connector.ts';
 import { isOfTheMachine, NoToken, Unusable } from './account.ts';
-import type { Account, Library, Token } from './account.ts';
+import type { Account, Library } from './account.ts';
 
 /** Why a call of the Sheets API gave no result. */
 export type Failure =
@@ -75,7 +75,7 @@ export function sheetsApi(
       return typeof data === 'object' ? { ok: true, data } : failed({ kind: 'foreign' });
     } catch (error) {
       const { answered, began } = watched;
-      if (answered?.status === 401) tokens.forget();
+      if (answered?.status === 401) tokens.refused(token);
       if (!began) throw error;
       if (answered === null || answered.ok) return failed(watched.failureOf(error));
       const body = (error as { response?: { data?: { error?: ErrorBody } } }).response?.data?.error;
@@ -102,14 +102,13 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const fetchTimeoutMs = 10_000;
 const maxTokenBytes = 64 * 1024;
 
-/** Access tokens of an account, kept until shortly before they expire. */
+/** Access tokens of an account. */
 class Tokens {
   readonly #library: Library;
   readonly #account: Account;
   readonly #proxy: Proxy | null;
   readonly #closed: AbortSignal;
-  #kept: Token | null = null;
-  #coming: Promise<string | Failure> | null = null;
+  readonly #shared = new SharedToken<Failure>(() => this.#ask());
   /** The last call on the way to a token. */
   #asked: {
     readonly host: string;
@@ -125,29 +124,20 @@ class Tokens {
   }
 
   /** A token, or why there is none; nothing of the call that needs it has left then. */
-  async get(signal: AbortSignal): Promise<string | Failure> {
-    if (this.#kept && performance.now() < this.#kept.untilMs) return this.#kept.token;
-    this.#coming ??= this.#ask().finally(() => (this.#coming = null));
-    const stopped = Promise.withResolvers<Failure>();
-    const stop = () =>
-      stopped.resolve(this.#asked ? unanswered(this.#asked.host) : { kind: 'stopped', sent: false });
-    signal.addEventListener('abort', stop, { once: true });
-    try {
-      return await Promise.race([this.#coming, stopped.promise]);
-    } finally {
-      signal.removeEventListener('abort', stop);
-    }
+  get(signal: AbortSignal): Promise<string | Failure> {
+    return this.#shared.get(signal, () =>
+      this.#asked ? unanswered(this.#asked.host) : { kind: 'stopped', sent: false },
+    );
   }
 
-  /** For a token that the API refused before its time. */
-  forget(): void {
-    this.#kept = null;
+  /** Forgets a token that the API refused before its time. */
+  refused(token: string): void {
+    this.#shared.refused(token);
   }
 
-  async #ask(): Promise<string | Failure> {
+  async #ask(): Promise<Token | Failure> {
     try {
-      this.#kept = await this.#account.ask(this.#library, this.#fetch);
-      return this.#kept.token;
+      return await this.#account.ask(this.#library, this.#fetch);
     } catch (error) {
       if (error instanceof Unusable) return { kind: 'unusable', words: error.message };
       if (this.#asked === null) throw error;

@@ -29,24 +29,24 @@ interface CallerOptions extends HttpOptions {
   readonly headers?: { readonly [name: string]: Secret } | undefined;
 }
 
-/** Its headers win over those of the options, and both over its `traceparent`. */
+/** One call. Its headers win over those of the options, and both over its `traceparent`. */
 interface CallRequest extends Request {
   readonly headers?: Headers;
   readonly traceparent?: string | undefined;
 }
 
-/** Calls with the options of one sink or look-up: its headers, its login, its way. Opens no connection yet. */
+/** Makes the calls of one sink or look-up, with its headers, its login and its connections. Opens none yet. */
 export class Caller {
   readonly route: Route;
-  /** Without those of a call, and without an access token. */
+  /** The headers of every call, without an access token. */
   readonly headers: Headers;
   readonly #tokens: AccessTokens | undefined;
   readonly #tokenRoute: Route | undefined;
-  /** By a header of its own. */
+  /** The options have a `traceparent` of their own. */
   readonly #isTraced: boolean;
   readonly #maskOwn: (text: string) => string;
 
-  /** `base`: headers that the options' own win over. `secrets`: further ones. */
+  /** `base`: headers that those of the options replace. `secrets`: further texts to mask. */
   constructor(
     options: CallerOptions,
     { base, secrets = [] }: { readonly base: NamedHeaders; readonly secrets?: readonly Secret[] },
@@ -85,7 +85,7 @@ export class Caller {
 
   readonly mask = (text: string): string => this.#maskOwn(this.#tokens ? this.#tokens.mask(text) : text);
 
-  /** An outcome without access tokens. The config does not know them, so nobody else masks what an answer says of them. */
+  /** The outcome with access tokens masked. Others mask only the secrets of the config. */
   masked<Told extends Outcome>(outcome: Told): Told {
     return this.#tokens
       ? (maskTexts(outcome as unknown as Json, this.#tokens.mask) as unknown as Told)
@@ -124,16 +124,16 @@ export class Caller {
     return this.#tokens ? [tokenCheck(await this.#tokens.get(signal))] : [];
   }
 
-  /** Call it when no attempt is under way. What may be left are answers being read to their end. */
+  /** Closes all connections. To be called when no attempt is under way. */
   async close(): Promise<void> {
     for (const each of [this.route, this.#tokenRoute]) await each?.dispatcher.destroy();
   }
 }
 
-/** Where it is the body that counts: until the signal ends the call. */
+/** For calls whose body counts: no time-out of its own, until the signal ends the call. */
 export const waitForBody = { bodyTimeout: 0 };
 
-/** Asks for a token by the same way as the calls. */
+/** Asks for tokens with the same options as the calls. */
 function postForm(route: Route): PostForm {
   return async (url, { headers, body }, signal) => {
     const { pathname, search } = new URL(url);
@@ -153,7 +153,7 @@ function postForm(route: Route): PostForm {
   };
 }
 
-/** Headers are bytes to HTTP and Latin-1 to Node; receivers read UTF-8. */
+/** A header's value as Node takes it (Latin-1), so that receivers read UTF-8. */
 export const utf8 = (value: string): string =>
   /^\p{ASCII}*$/u.test(value) ? value : Buffer.from(value).toString('latin1');
 

@@ -38,7 +38,7 @@ export async function checkReceiver(
     const detail = `${url.origin} answers (${result.answer.status} to OPTIONS, any answer will do).${way}`;
     return passed(what, detail);
   }
-  if (result.error instanceof PrivateAddressError) return { ok: false, what, ...privateAddress };
+  if (result.error instanceof PrivateAddressError) return { ok: false, what, ...privateAddress('sink') };
   const words = signal.aborted ? 'no answer in time' : fetchFailure(result.error, proxy).words;
   const places = ["the sink's url", ...(proxy === null ? [] : ['the proxy']), 'firewalls'];
   // With TLS 1.3, whoever wants another certificate only breaks off.

@@ -5,10 +5,10 @@ import { proxyAgent, proxyFor } from '../../src/connector.ts';
 import type { Endpoint, HttpOptions } from './http-options.ts';
 import { isPrivateLiteral, lookupPublic, PrivateAddressError } from './public-addresses.ts';
 
-/** Names, in lower case, and values in turns: so undici takes them at once. */
+/** Names in lower case and values, in turns, as undici takes them. */
 export type Headers = string[];
 
-/** In place of the value that the list has for this name, if any. */
+/** Sets a header. Replaces the value that the list has for this name, if any. */
 export function setHeader(headers: Headers, name: string, value: string): void {
   for (let at = 0; at < headers.length; at += 2) {
     if (headers[at] === name) {
@@ -19,23 +19,23 @@ export function setHeader(headers: Headers, name: string, value: string): void {
   headers.push(name, value);
 }
 
-/** By name in lower case. */
+/** Headers by name in lower case. */
 export type NamedHeaders = { readonly [name: string]: string };
 
-/** Those of all; of a name that several have, the last value. */
+/** All headers together. The last value of a name wins. */
 export function headersOf(...all: readonly NamedHeaders[]): Headers {
   const headers: Headers = [];
   for (const [name, value] of all.flatMap(Object.entries)) setHeader(headers, name, value);
   return headers;
 }
 
-/** Connections to one origin that stay open between calls, through a proxy or not. Opens none yet. */
+/** The connections to one origin, which stay open between calls; through a proxy or not. Opens none yet. */
 export class Route {
   readonly origin: string;
   /** The proxy's host; null where calls go straight. */
   readonly proxy: string | null;
   readonly dispatcher: Dispatcher;
-  /** Its address is known without a look-up, and may not be called. */
+  /** The host is an address, and one that may not be called. */
   readonly isBlocked: boolean;
 
   constructor(origin: string, options: HttpOptions) {
@@ -78,32 +78,32 @@ export function targetOf({ path: base, query }: Endpoint, path: string): string 
   return `${target}${query === '' ? '?' : `${query}&`}${path.slice(mark + 1)}`;
 }
 
-/** What came of a request: an answer, or an error. `sent`: writing it had begun, so the receiver may have it. */
+/** The result of a request. `sent`: writing had begun, so the receiver may have the request. */
 export type Exchange = { readonly answer: Answer } | { readonly error: Error; readonly sent: boolean };
 
 export interface Answer {
   readonly status: number;
   readonly headers: { readonly [name: string]: string | string[] | undefined };
-  /** As much of the body as came. */
+  /** The body, as far as it came. */
   readonly text: string;
-  /** Whether all of it came. */
+  /** All of the body came. */
   readonly isWhole: boolean;
-  /** It has more bytes than are read. */
+  /** The body has more bytes than are read. */
   readonly isTooLong: boolean;
 }
 
 const usualAnswerBytes = 1024 * 1024;
 
-/** Without it a server may choose. */
+/** The header that asks for no compression. */
 export const uncompressed = { 'accept-encoding': 'identity' };
 
 export interface Request {
   readonly method: string;
   readonly path: string;
   readonly body?: Buffer | string;
-  /** If not as `poolOptions` say. */
+  /** In ms. Default: that of `poolOptions`. */
   readonly bodyTimeout?: number | undefined;
-  /** More of an answer is not read. */
+  /** So much of an answer's body is read. */
   readonly maxAnswerBytes?: number;
 }
 
@@ -128,7 +128,7 @@ export function exchange(
 
 const decoder = new TextDecoder();
 
-/** Of one request: its signal's listener, undici's handler, and the answer. One object for the three, as each call has one. */
+/** The listener of the signal, the handler of undici and the answer, all in one object for each request: there are many. */
 class Handler implements Dispatcher.DispatchHandler, EventListenerObject, Answer {
   readonly #resolve: (result: Exchange) => void;
   readonly #maxBytes: number;
@@ -176,7 +176,7 @@ class Handler implements Dispatcher.DispatchHandler, EventListenerObject, Answer
     return this.#bodyBytes > this.#maxBytes;
   }
 
-  /** Made where somebody asks for it, as of most answers the status is enough. */
+  /** Decoded on demand: of most answers the status is enough. */
   get text(): string {
     // Unlike a buffer's, a decoder's text is without a byte order mark.
     return decoder.decode(Buffer.concat(this.#body));

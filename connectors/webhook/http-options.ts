@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { oauth2Options, oneLine, percentDecoded, proxyOption, Secret, secret } from '../../src/connector.ts';
 import { isPrivateLiteral } from './public-addresses.ts';
 
-/** What sinks and look-ups say alike of how they call. */
+/** The options of how to call, which sinks and look-ups share. */
 
-/** The parts of the sink's url. */
+/** The parts of a url. */
 export interface Endpoint {
   /** Scheme, host and port. */
   readonly origin: string;
@@ -17,7 +17,7 @@ export interface Endpoint {
   readonly login: { readonly user: string; readonly password: Secret } | null;
 }
 
-/** Null where a text is no http or https URL. A login in it goes out as Basic authorization. */
+/** The parts of a url; null where a text is no http or https URL. A login in it is sent as Basic authorization. */
 export function endpointOf(text: string): Endpoint | null {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol)) return null;
@@ -27,7 +27,7 @@ export function endpointOf(text: string): Endpoint | null {
   return { origin, hostname, path, query: search, login: username + password === '' ? null : login };
 }
 
-/** Headers that belong to the connection, or that the connector itself sets. */
+/** Headers of the connection, and those that the connector sets itself. */
 const ownHeaders =
   /^(host|content-length|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|webhook-.*)$/i;
 
@@ -76,7 +76,7 @@ export const httpOptions = {
 
 const notPublic = 'this address is not on the internet; say allowPrivate: true if that is meant';
 
-/** What the rules look at. */
+/** The options that the rules look at. */
 interface Given extends HttpOptions {
   readonly url: Pick<Endpoint, 'hostname' | 'login'>;
   readonly headers?: { readonly [name: string]: Secret } | undefined;
@@ -118,14 +118,14 @@ const rules: readonly Rule[] = [
   ],
 ];
 
-/** What has to be true of these options together. */
+/** The schema with the rules on how these options go together. */
 export const withRules = <Schema extends z.ZodType<Given>>(schema: Schema): Schema =>
   rules.reduce((checked, [holds, told]) => checked.refine(holds, told), schema);
 
-/** What a connection is made by, besides its url. */
+/** The options of a connection, besides its url. */
 export type HttpOptions = z.output<z.ZodObject<typeof httpOptions>>;
 
-/** Null where one is none, or where the key is not that of the first. */
+/** The certificates in a PEM text; null where one is invalid, or where `key` does not belong to the first. */
 function readCertificates(text: string, key?: Secret): X509Certificate[] | null {
   const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   const begun = text.match(/-----BEGIN CERTIFICATE-----/g) ?? [];

@@ -50,10 +50,10 @@ export const action = z
 /** The action's keys, rendered. */
 export type CallFields = z.output<typeof action>;
 
-/** A call without what the sink adds: its URL, its headers and the signature. */
+/** A call, without the url, headers and signature that the sink adds. */
 export interface Call {
   readonly method: string;
-  /** What follows the sink's url: empty, or starting with a slash or a question mark. */
+  /** Follows the sink's url: empty, or with a slash or a question mark first. */
   readonly path: string;
   /** By name in lower case. */
   readonly headers: { readonly [name: string]: string };
@@ -61,7 +61,7 @@ export interface Call {
   readonly body: Json;
 }
 
-/** Pure: the action's keys become the call. */
+/** Builds the call from an action's keys. Pure. */
 export function compose(fields: CallFields, { subject }: DeliveryContext): ComposeResult<Call> {
   const path = pathOf(fields.path ?? '');
   if (path === null)
@@ -95,13 +95,13 @@ const refuse = (detail: string, advice: string) => ({ rejected: rejected('invali
 export const json = 'application/json';
 const form = 'application/x-www-form-urlencoded';
 
-/** Whether a body of this type can be made of a map or list. */
+/** Whether a map or list can be sent as this content type. */
 const canCarry = (contentType: string, body: object | null): boolean =>
   isJson(contentType) || (typeOf(contentType) === form && isMap(body as Json));
 
 export const isJson = (contentType: string): boolean => /[/+]json$/.test(typeOf(contentType));
 
-/** Bodies are sent in UTF-8. */
+/** Whether a content type names no other charset than UTF-8, in which bodies are sent. */
 export const isUtf8 = (contentType: string): boolean =>
   !/;\s*charset\s*=\s*"?(?!utf-?8\b)/i.test(contentType);
 
@@ -119,7 +119,7 @@ function encoded(body: Json, contentType: string): Json {
   return new URLSearchParams(fields).toString();
 }
 
-/** From an action's headers; some JSON, as the sink says, where they have none. */
+/** The content type among headers; JSON where they have none. */
 export function contentTypeOf(headers: { readonly [name: string]: Json }): string {
   let given: Json = json;
   for (const name in headers) if (name.toLowerCase() === 'content-type') given = headers[name]!;
@@ -144,7 +144,7 @@ export function escapeFor(contentType: string, value: string): string {
   return type === 'text/plain' ? value : JSON.stringify(value).slice(1, -1);
 }
 
-/** A payload as Standard Webhooks recommend it. */
+/** The body of an action that has none: a payload as Standard Webhooks recommend it. */
 function defaultBody(subject: Subject): Json {
   if (subject.kind === 'notice')
     return { type: 'connector.alert', timestamp: subject.notice.since, data: { ...subject.notice } };
@@ -169,7 +169,7 @@ const types = Object.fromEntries(statuses.map((status) => [status, typeOfStatus(
 
 type Shown = Pick<EventData, (typeof shownOfEvent)[number]>;
 
-/** An event without the sender's own body (`event.raw`), which is left to templates. */
+/** An event as JSON, without the sender's own body (`event.raw`), which only templates use. */
 function payloadOf(event: EventData, facts: ToldFacts | undefined): Json {
   const shown: Shown = {
     id: event.id,
@@ -184,8 +184,8 @@ function payloadOf(event: EventData, facts: ToldFacts | undefined): Json {
 }
 
 /**
- * Percent-encoded where needed; `#` too, since what follows it in a URL is never sent. Null where a segment would lead
- * out of the url before it.
+ * A path, percent-encoded where needed; `#` too, since what follows it in a URL is never sent. Null where a segment such as
+ * `..` leads out of the sink's url.
  */
 export function pathOf(written: string): string | null {
   if (written === '') return '';

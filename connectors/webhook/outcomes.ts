@@ -17,7 +17,7 @@ import type { Call } from './message.ts';
 import type { WebhookOptions } from './options.ts';
 import { PrivateAddressError } from './public-addresses.ts';
 
-/** What the sink's options say of answers, and the way they came. */
+/** The sink's options about answers, and the proxy that calls go through. */
 export interface Terms extends Pick<WebhookOptions, 'success' | 'dead'> {
   readonly proxy: string | null;
 }
@@ -25,14 +25,13 @@ export interface Terms extends Pick<WebhookOptions, 'success' | 'dead'> {
 type Mask = AttemptRequest<Call>['mask'];
 type Request = Pick<AttemptRequest<Call>, 'now' | 'signal' | 'mask'>;
 
-/** How an attempt ended. `mask`: hides what is secret to this receiver, besides what the request's own hides. */
+/** The outcome of a call. `mask`: hides the secrets of this receiver; the request's own mask hides those of the config. */
 export function outcomeOf(result: Exchange, terms: Terms, request: Request, mask: Mask): Outcome {
   if ('answer' in result) return outcomeOfAnswer(result.answer, terms, request, mask);
   const { error, sent } = result;
   const { aborted } = request.signal;
   // A retry, since a name may resolve to another address soon. Nothing was connected to.
-  if (error instanceof PrivateAddressError)
-    return sinkWide('invalid', `${privateAddress.detail} ${privateAddress.advice}`);
+  if (error instanceof PrivateAddressError) return notPublic('sink');
   const { words } = fetchFailure(error, terms.proxy);
   if (sent)
     return aborted
@@ -42,16 +41,23 @@ export function outcomeOf(result: Exchange, terms: Terms, request: Request, mask
         )
       : unknown('network', `No answer came: ${words}.`);
   if (aborted) return sinkWide('timeout', 'Time ran out before the request was sent.');
-  const isLate = /TIMEOUT|ETIMEDOUT/.test((error as NodeJS.ErrnoException).code ?? '');
-  return sinkWide(isLate ? 'timeout' : 'network', `The receiver cannot be reached: ${words}.`);
+  return sinkWide(reasonOf(error), `The receiver cannot be reached: ${words}.`);
 }
 
-/** For a url that leads to this machine or into its network, where the sink does not allow it. */
-export const privateAddress = {
-  detail:
-    "The sink's url leads to an address that is not on the internet (this machine, or a private network).",
-  advice: 'Say allowPrivate: true in the sink if that is meant.',
-};
+/** For a url that leads to this machine or into its network, where the sink or look-up does not allow it. */
+export const privateAddress = (of: 'sink' | 'look-up') => ({
+  detail: `The ${of}'s url leads to an address that is not on the internet (this machine, or a private network).`,
+  advice: `Say allowPrivate: true in the ${of} if that is meant.`,
+});
+
+export function notPublic(of: 'sink' | 'look-up'): Retry {
+  const { detail, advice } = privateAddress(of);
+  return sinkWide('invalid', `${detail} ${advice}`);
+}
+
+/** The reason of a call that failed without an answer. */
+export const reasonOf = (error: NodeJS.ErrnoException): 'timeout' | 'network' =>
+  /TIMEOUT|ETIMEDOUT/.test(error.code ?? '') ? 'timeout' : 'network';
 
 function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: Mask): Outcome {
   const { success = {}, dead = [] } = terms;

@@ -11,17 +11,18 @@ import { Guesses } from './guesses.ts';
 import { namedByProxy, passwordOf, type PasswordRole, type Role, roleWith } from './roles.ts';
 import { localPath, randomToken, sessionCookie, Sessions } from './sessions.ts';
 
-/** Who logged in without a name. */
+/** The name of somebody who logged in without one. */
 export const unnamed = 'somebody on the operations page';
 
-/** Who sent a request. */
+/** The sender of a request: a person, or a program. */
 export interface Person {
+  /** The name. */
   readonly who: string;
   /** The address. */
   readonly from: string;
-  /** What its forms have to send back; null for a program. */
+  /** The token that forms have to send back; null for a program. */
   readonly csrf: string | null;
-  /** Whether it can log out. */
+  /** Logged in with a session, and so able to log out. */
   readonly hasSession: boolean;
   readonly role: Role;
 }
@@ -35,23 +36,24 @@ interface AccessOptions {
 
 const persons = new WeakMap<Request, Person>();
 
-/** Of a request that was let in. */
+/** The sender of a request that was let in. */
 export const personOf = (req: Request): Person => persons.get(req)!;
 
-/** What became of a password in the login's form; undefined without one. */
+/** Why the password in the login's form was not taken; undefined where none was sent. */
 export const refusedLogin = (req: Request): 'wrong' | 'busy' | undefined => refusedLogins.get(req);
 const refusedLogins = new WeakMap<Request, 'wrong' | 'busy'>();
 
 /**
- * Who may see and do what on the admin port: whoever has a password, in a session or by HTTP Basic under any user name, and
- * whom the proxy names. Where there is neither, the port is on loopback, and whoever is on this machine may look.
+ * Decides who may see and do what on the admin port. Somebody with a password is let in, by a session or by HTTP Basic under
+ * any user name; so is somebody whom the proxy names. Without either, the port is on loopback, and everybody on this machine
+ * may look.
  */
 export class Access {
   readonly #options: AccessOptions;
   readonly #sessions = new Sessions();
   readonly #guesses = new Guesses();
   readonly #noteWrong: (address: string) => void;
-  /** For forms of who has no session. */
+  /** The token of forms that are sent without a session. */
   readonly #csrf = randomToken();
 
   constructor(options: AccessOptions) {
@@ -65,8 +67,9 @@ export class Access {
   }
 
   /**
-   * Without a password, any site could have its name lead to this machine and read the pages: so only the machine's own
-   * names are answered, and no proxy, which may bring anybody. And what comes from another site may change nothing.
+   * Refuses requests from elsewhere. Without a password, any site could have its name lead to this machine and read the
+   * pages: so only the machine's own names are answered, and no proxy, which may bring anybody. With one, no request that
+   * comes from another site may change anything.
    */
   readonly refuseForeign: RequestHandler = (req, res, next) => {
     const closed = tooShort(this.#options.config());
@@ -77,7 +80,7 @@ export class Access {
     next();
   };
 
-  /** Lets in who may. Browsers are sent to the login, which leads back to where they wanted to go. */
+  /** Lets in senders who may. Sends browsers to the login, which leads back to where they wanted to go. */
   readonly require: RequestHandler = (req, res, next) => {
     const given = givenLogin(req.headers.authorization);
     const person = this.#personWithout(req) ?? (given && this.#personWith(given, req));
@@ -89,12 +92,12 @@ export class Access {
       return next();
     }
     if (!wantsPage(req)) return refuse(res);
-    // A browser keeps the session to itself when another site links here; not when this one sends it on.
+    // From another site's link a browser sends no session cookie. A reload from this site does.
     if (req.headers['sec-fetch-site'] === 'cross-site') return void res.set('refresh', '0').send('');
     res.redirect(303, loginPath(req));
   };
 
-  /** The body of a form has been read. Goes on to the login's page if the password is not taken. */
+  /** Handles the login's form, whose body has been read. Goes on to the login's page where the password is not taken. */
   readonly login: RequestHandler = (req, res, next) => {
     const { password = '', name, next: wanted } = fieldsOf(req);
     if (!isOpen(this.#options.config())) {
@@ -117,7 +120,7 @@ export class Access {
     res.set('set-cookie', sessionCookie(null, isHttps(req))).redirect(303, '/login');
   };
 
-  /** For what changes something, after its body has been read. */
+  /** Refuses changes by viewers, and forms without their token. To be used after the body has been read. */
   readonly requireToken: RequestHandler = (req, res, next) => {
     const { csrf, role, hasSession } = personOf(req);
     if (isSafe(req)) return next();
@@ -128,7 +131,7 @@ export class Access {
     answerProblem(res, noToken);
   };
 
-  /** Who is let in without a password in this request. */
+  /** The sender, where no password in the request is needed: by an open port, the proxy or a session; else null. */
   #personWithout(req: Request): Person | null {
     const admin = this.#options.config();
     const from = addressOf(req);
@@ -156,7 +159,7 @@ export class Access {
     return { who, from: addressOf(req), csrf: null, hasSession: false, role };
   }
 
-  /** `roles`: those that are let in here. */
+  /** The role of a password. `roles`: those that are let in here; default: all. */
   #judge(password: string, req: Request, roles?: readonly PasswordRole[]): PasswordRole | 'wrong' | 'busy' {
     const from = addressOf(req);
     const judged = this.#guesses.judge(password, from, (given) => {
@@ -167,7 +170,7 @@ export class Access {
     return judged;
   }
 
-  /** Few wait at a time, as few are compared. */
+  /** Delays the answer to a wrong password. */
   #later(answer: () => void): void {
     setTimeout(answer, this.#options.wrongPasswordDelayMs ?? 1000);
   }
@@ -175,7 +178,7 @@ export class Access {
 
 const addressOf = ({ socket }: Request): string => socket.remoteAddress ?? '';
 
-/** Where a config is tried, and checked while somebody writes it. */
+/** The forms that change nothing: they try a config. */
 const changeNothing = new Set(['/rules/try', '/rules/check']);
 
 const longestName = 60;
@@ -216,7 +219,7 @@ interface Login {
   readonly password: string;
 }
 
-/** Null if there is none: browsers send one only after a 401. */
+/** The login of HTTP Basic; null if there is none. Browsers send one only after a 401. */
 function givenLogin(authorization = ''): Login | null {
   const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1];
   if (encoded === undefined) return null;
@@ -229,7 +232,7 @@ const isSafe = ({ method }: Request): boolean => method === 'GET' || method === 
 
 const hostOf = ({ headers }: Request): string => (headers.host ?? '').toLowerCase();
 
-/** Without the port; of an IPv6 address without its brackets. */
+/** The host that a request names, without the port, and without the brackets of an IPv6 address. */
 function hostname(req: Request): string {
   return (URL.parse(`http://${hostOf(req)}`)?.hostname ?? '').replace(/^\[(.*)\]$/, '$1');
 }
@@ -249,7 +252,7 @@ const isHttps = (req: Request): boolean => (req.get('x-forwarded-proto') ?? '').
 const wantsPage = (req: Request): boolean =>
   req.accepts(['json', 'html']) === 'html' && !req.path.startsWith('/api/') && req.path !== '/metrics';
 
-/** With where the browser wanted to go; of a form, the page that it stood on. */
+/** The path of the login, with where to go afterwards: where the browser wanted to go, or the page that its form was on. */
 function loginPath(req: Request): string {
   const referer = URL.parse(req.get('referer') ?? '');
   const from = referer?.host === hostOf(req) ? `${referer.pathname}${referer.search}` : '/';
@@ -257,7 +260,7 @@ function loginPath(req: Request): string {
   return local === '/' ? '/login' : `/login?${new URLSearchParams({ next: local }).toString()}`;
 }
 
-/** What a form sent. A field that came several times is left out. */
+/** The fields of a form. A field that came several times is left out. */
 export function fieldsOf(req: Request): { readonly [name: string]: string | undefined } {
   const body = (req.body ?? {}) as Readonly<Record<string, unknown>>;
   return Object.fromEntries(
@@ -265,6 +268,6 @@ export function fieldsOf(req: Request): { readonly [name: string]: string | unde
   );
 }
 
-/** Of a form's field that may come several times. */
+/** The values of the field `id`, which may come several times. */
 export const idsOf = (req: Request): readonly string[] =>
   [(req.body as { readonly id?: unknown } | undefined)?.id].flat().filter((id) => typeof id === 'string');

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
-/** So many in a minute may be slips of the keyboard. */
+/** So many wrong passwords in a minute may be slips of the keyboard. */
 const slips = 10;
 const comparedEveryMs = 500;
-/** More people and programs do not look at one connector. */
+/** The number of right passwords that are remembered, each with its address. */
 const mostKnown = 500;
 
 /**
@@ -17,7 +17,7 @@ export class Guesses {
   #comparedAt = -Infinity;
   readonly #known = new Map<string, number>();
 
-  /** `busy`: it is not compared now. `compare` does so, and says whose password it is. */
+  /** The result of `compare`, which says whose password it is. `busy`: it was not compared. */
   judge<Whose>(
     password: string,
     from: string,

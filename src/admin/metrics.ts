@@ -20,12 +20,12 @@ export type MeasuredStore = Pick<
 
 const readyParts = new Set(['store', 'config']);
 
-/** Sums over others of Node's, under names that Prometheus keeps for counters. */
+/** Metrics of Node's to leave out: sums of others, under names that Prometheus keeps for counters. */
 const misnamed = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
 
 /**
- * The store is asked at each scrape. Nothing stands for what it cannot tell, so that no alert takes it for a zero.
- * `linesDropped`: lines of the log dropped since the start.
+ * The metrics of this replica. Each scrape asks the store; a figure that the store cannot tell is left out, so that no alert
+ * takes it for 0. `linesDropped`: lines of the log dropped since the start.
  */
 export function createMetrics(
   store: MeasuredStore,
@@ -174,7 +174,7 @@ export function createMetrics(
   setReplicas(1, 0);
 
   let ofNode: Promise<void> | undefined;
-  /** Node's own. They bring 30 files of OpenTelemetry with them, for which the start is not to wait. */
+  /** Adds Node's own metrics. They load 30 files of OpenTelemetry, for which the start does not wait. */
   const measureNode = () => (ofNode ??= addNode());
   async function addNode(): Promise<void> {
     const { default: collectDefaultMetrics } = await import('prom-client/lib/defaultMetrics.js');

@@ -9,16 +9,16 @@ import type { Metrics } from './metrics.ts';
 
 /** The operations page and its API. */
 export interface Site {
-  /** What nobody has to log in for: the login itself, styles and scripts. */
+  /** The part without a login: the login itself, styles and scripts. */
   readonly open: RequestHandler;
-  /** All else. */
+  /** The part behind the login. */
   readonly inside: RequestHandler;
 }
 
 export interface AdminRequests {
   readonly config: () => Config['admin'];
   readonly metrics: Pick<Metrics, 'scrape'>;
-  /** Called when somebody first looks: until then the site takes no memory. */
+  /** Loads the site. Called at the first request: until then the site takes no memory. */
   readonly site: () => Promise<Site>;
   readonly log: Logger;
   readonly readiness: Readiness;
@@ -26,10 +26,10 @@ export interface AdminRequests {
   readonly wrongPasswordDelayMs?: number;
 }
 
-/** A whole config may be pasted. */
+/** The largest body of a form, into which a whole config may be pasted. */
 const largestForm = '2mb';
 
-/** What answers requests to the admin port, where everything here needs the password. */
+/** The express app behind the admin port, without health checks. All but the login needs the password. */
 export function adminRequests(options: AdminRequests, failed: ReturnType<typeof afterBug>): Express {
   const { metrics, readiness } = options;
   const access = new Access(options);
@@ -59,7 +59,7 @@ const expected: RequestHandler = (req, res, next) => {
 
 const bodies = (limit: string): RequestHandler[] => [express.urlencoded({ limit }), express.json({ limit })];
 
-/** What express says of a body that cannot be read. */
+/** Answers express's errors about a body that cannot be read. */
 const badBody: ErrorRequestHandler = (error, _req, res, next) => {
   const status = error instanceof Error && 'status' in error ? Number(error.status) : 500;
   if (!(status >= 400 && status < 500) || res.headersSent) return next(error);

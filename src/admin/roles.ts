@@ -5,11 +5,11 @@ import { addressList, listHas } from '../http/addresses.ts';
 import { sameText } from '../support/secret.ts';
 
 /**
- * What somebody may do on the admin port. `full`: all. `viewer`: look at all but what look-ups found out about a person.
- * `metrics`: read /metrics. `open`: as nobody has to log in, look at all.
+ * A role on the admin port. `full`: may do all. `viewer`: may look at all but personal facts of look-ups. `metrics`: may read
+ * /metrics. `open`: nobody has to log in, and everybody may look at all.
  */
 export type Role = 'full' | 'viewer' | 'metrics' | 'open';
-/** Those with a password. */
+/** The roles that have a password. */
 export type PasswordRole = Exclude<Role, 'open'>;
 
 type Admin = Config['admin'];
@@ -21,7 +21,7 @@ export function passwordOf(admin: Admin, role: PasswordRole): string | null {
   return admin[key]?.reveal() ?? null;
 }
 
-/** Whose password this is; null if nobody's. */
+/** The role that has this password; null if none has. */
 export function roleWith(admin: Admin, given: string): PasswordRole | null {
   const key = adminPasswords.find((one) => {
     const secret = admin[one];
@@ -34,7 +34,10 @@ type Proxy = NonNullable<Admin['proxy']>;
 
 const lists = new WeakMap<Proxy, ReturnType<typeof addressList>>();
 
-/** Whom the proxy that logs people in has let through. Only the peer of the connection counts, and who comes twice is nobody. */
+/**
+ * The person whom the proxy that logs people in has let through; null if there is none. Only the peer of the connection
+ * counts as the proxy. A header that comes twice names nobody.
+ */
 export function namedByProxy(
   { proxy }: Admin,
   { socket, headersDistinct }: Request,

@@ -9,8 +9,8 @@ export type AdminOptions = HttpServerOptions & AdminRequests & { readonly mostCo
 const defaultMostConnections = 64;
 
 /**
- * The server for operators. It does not listen yet. Everything but health checks needs the password, and is loaded with
- * Express when somebody first looks.
+ * The server of the admin port. It does not listen yet. All but health checks needs the password, and is loaded with Express
+ * at the first request.
  */
 export function createAdmin(options: AdminOptions): HttpServer {
   const { log, readiness, mostConnections = defaultMostConnections } = options;

@@ -3,12 +3,12 @@ import type { PasswordRole } from './roles.ts';
 
 /** Somebody who logged in on the operations page. */
 export interface Session {
-  /** As given at the login. */
+  /** The name given at the login. */
   readonly who: string;
   readonly role: PasswordRole;
-  /** A form has to send it back, so that no other site can make a browser send one. */
+  /** The token that forms have to send back, so that no other site can make a browser send one. */
   readonly csrf: string;
-  /** As the browser called this server. Under another name, the session is not known. */
+  /** The host that the browser called. The session does not count under another one. */
   readonly host: string;
   readonly endsAt: number;
   /** A digest of the role's password of that time: a new one ends its sessions. */
@@ -16,18 +16,18 @@ export interface Session {
 }
 
 const lastsMs = 12 * 3_600_000;
-/** More people do not run one connector; the oldest is logged out. */
+/** The number of sessions. Beyond it, the oldest is ended. */
 const most = 500;
 
 const cookieName = 'candidate_connector_session';
 
 export const randomToken = (): string => randomBytes(24).toString('base64url');
 
-/** Kept in memory only: a restart ends them. */
+/** The sessions, in memory only: a restart ends them. */
 export class Sessions {
   readonly #sessions = new Map<string, Session>();
 
-  /** Returns the cookie's value. */
+  /** Starts a session. Returns the value of its cookie. */
   start(session: Pick<Session, 'who' | 'role' | 'host'>, password: string, now: number): string {
     const id = randomToken();
     this.#sessions.set(digest(id), {
@@ -41,7 +41,7 @@ export class Sessions {
     return id;
   }
 
-  /** `passwordOf`: today's one of a role. */
+  /** The session that a cookie names; null if there is none. `passwordOf`: the password of a role today. */
   find(
     cookies: string | undefined,
     host: string,
@@ -70,14 +70,14 @@ function idIn(cookies = ''): string {
   return pairs.find(([name]) => name === cookieName)?.[1] ?? '';
 }
 
-/** `id` null: the browser forgets it. */
+/** The header that sets the cookie. `id` null: the browser forgets it. */
 export function sessionCookie(id: string | null, isHttps: boolean): string {
   const age = id === null ? 0 : lastsMs / 1000;
   const secure = isHttps ? '; Secure' : '';
   return `${cookieName}=${id ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure}`;
 }
 
-/** Where to go after the login: a path of this site, whatever was asked for. */
+/** The path to go to after the login: always one of this site. */
 export function localPath(next: unknown): string {
   const url =
     typeof next === 'string' && next.startsWith('/') ? URL.parse(next, 'http://here.invalid') : null;

@@ -6,7 +6,7 @@ import type { Retry } from '../model/outcomes.ts';
 import type { CallFailure, CallResult } from './calls.ts';
 import { askAgain, sinkWide, unansweredOutcome } from './outcomes.ts';
 
-/** A credential in a sink's options: a non-empty string that prints masked. */
+/** The schema of a credential: a non-empty string that prints masked. */
 export const secret = () =>
   z
     .string()
@@ -72,15 +72,18 @@ export type PostForm = (
   signal: AbortSignal,
 ) => Promise<CallResult<TokenAnswer, CallFailure>>;
 
-export type TokenResult = { readonly token: string } | { readonly outcome: Retry };
+interface NoToken {
+  readonly outcome: Retry;
+}
+export type TokenResult = { readonly token: string } | NoToken;
 
-/** A request for a token takes no longer, with the wait for another replica. */
+/** The time-out of a request for a token, with the wait for another replica. */
 const answersWithinMs = 30_000;
-/** Renewed so long before it expires (ms). */
+/** A token is renewed so long before it expires. */
 const marginMs = 60_000;
-/** Access and refresh tokens that are masked: those in use and the ones before. */
+/** So many access and refresh tokens are masked: those in use and the ones before. */
 const secretsKept = 6;
-/** RFC 6749 lets a server leave `expires_in` out. */
+/** The life of a token without `expires_in`, which RFC 6749 lets a server leave out. */
 const assumedLifeS = 300;
 
 /** Until when a token that lives so long (s) is used, on the monotonic clock (ms). */
@@ -90,11 +93,11 @@ export function usableUntil(lifeS: unknown): number {
 }
 
 /**
- * The newest refresh token of each consent, which is the one in the config: some servers give another with each answer,
- * and take the one before no more. A reload opens sinks again and must go on with it.
+ * Keeps the newest refresh token of each consent. A consent is what the config has: some servers give another refresh token
+ * with each answer, and take the one before no more. A reload opens sinks again and must go on with the newest.
  */
 export interface RefreshTokens {
-  /** Undefined: that of the config. Rejects where it cannot be read. */
+  /** The newest token; undefined where it is that of the config. Rejects where it cannot be read. */
   newest(consent: string): Promise<string | undefined>;
   keep(consent: string, token: string): Promise<void>;
   /** Waits until no other process asks with this consent. Returns what lets the next one ask. */
@@ -104,12 +107,12 @@ export interface RefreshTokens {
 const renewed = new Map<string, string>();
 
 /**
- * When the last request of each consent has ended. Two sinks may have one consent, and some servers end one whose refresh
- * token comes twice.
+ * The last request of each consent: it resolves when that has ended. Two sinks may have one consent, and some servers end a
+ * consent whose refresh token comes twice.
  */
 const turns = new WeakMap<RefreshTokens, Map<string, Promise<void>>>();
 
-/** For this process only. */
+/** Keeps refresh tokens for this process only. */
 const inMemory: RefreshTokens = {
   newest: async (consent) => renewed.get(consent),
   keep: async (consent, token) => void renewed.set(consent, token),
@@ -124,15 +127,57 @@ export function mayRotate(options: { readonly auth?: { readonly oauth2?: OAuth2O
   return refreshToken !== undefined && !keepingServers.has(URL.parse(tokenUrl ?? '')?.hostname ?? '');
 }
 
-/** Access tokens of one sink: one is used until it expires, and only one is fetched at a time. */
+export interface Token {
+  readonly token: string;
+  /** When to use it no more, on the monotonic clock (ms). */
+  readonly untilMs: number;
+}
+
+/** One access token for all calls of a sink: used until shortly before it expires, and fetched once at a time. */
+export class SharedToken<Fault extends object> {
+  readonly #fetch: () => Promise<Token | Fault>;
+  #kept: Token | null = null;
+  #coming: Promise<Token | Fault> | null = null;
+
+  constructor(fetch: () => Promise<Token | Fault>) {
+    this.#fetch = fetch;
+  }
+
+  /**
+   * The token, or why there is none. The fetch goes on where the signal ends the wait: others may wait for it, and its answer
+   * may have the only refresh token that still works. `stopped`: why there is none then. `isAsked`: the fetch had begun.
+   */
+  async get(signal: AbortSignal, stopped: (isAsked: boolean) => Fault): Promise<string | Fault> {
+    if (this.#kept && performance.now() < this.#kept.untilMs) return this.#kept.token;
+    if (signal.aborted) return stopped(false);
+    this.#coming ??= this.#fetchOnce();
+    const found = await Promise.race([this.#coming, once(signal, 'abort').then(() => stopped(true))]);
+    return 'token' in found ? found.token : found;
+  }
+
+  async #fetchOnce(): Promise<Token | Fault> {
+    try {
+      const found = await this.#fetch();
+      if ('token' in found) this.#kept = found;
+      return found;
+    } finally {
+      this.#coming = null;
+    }
+  }
+
+  /** Forgets a token that the tool refused before its time. */
+  refused(token: string): void {
+    if (this.#kept?.token === token) this.#kept = null;
+  }
+}
+
+/** Access tokens of one sink, by OAuth 2.0. */
 export class AccessTokens {
   readonly #options: OAuth2Options;
   readonly #post: PostForm;
   readonly #refreshTokens: RefreshTokens;
-  /** `until` on the monotonic clock (ms). */
-  #current: { readonly token: string; readonly until: number } | null = null;
-  #coming: Promise<TokenResult> | null = null;
-  /** All that was given out lately, for a tool may quote it. */
+  readonly #shared = new SharedToken(() => this.#inTurn(AbortSignal.timeout(answersWithinMs)));
+  /** The tokens that were given out lately, as a tool may quote them. */
   #secrets: readonly string[] = [];
   readonly #own: readonly string[];
   #mask: Mask;
@@ -147,23 +192,15 @@ export class AccessTokens {
     this.#mask = masker(this.#own);
   }
 
-  /** Without the tokens and the login in any spelling: what is quoted is cut before the config's secrets are masked. */
+  /** Masks the tokens and the login in a text that a connector quotes and cuts, before the config's secrets are masked. */
   readonly mask = (text: string): string => this.#mask(text);
 
-  /** The request goes on where the signal ends the waiting: its answer may have the only refresh token that still works. */
   async get(signal: AbortSignal): Promise<TokenResult> {
-    if (this.#current && this.#current.until > performance.now()) return { token: this.#current.token };
-    const { promise: stopped, resolve: stop } = Promise.withResolvers<TokenResult>();
-    const abort = () => stop(this.#unanswered({ kind: 'stopped', sent: true }));
-    if (signal.aborted) return this.#unanswered({ kind: 'stopped', sent: false });
-    signal.addEventListener('abort', abort, { once: true });
-    this.#coming ??= this.#inTurn(AbortSignal.timeout(answersWithinMs)).finally(() => {
-      this.#coming = null;
-    });
-    return Promise.race([this.#coming, stopped]).finally(() => signal.removeEventListener('abort', abort));
+    const found = await this.#shared.get(signal, (sent) => this.#unanswered({ kind: 'stopped', sent }));
+    return typeof found === 'string' ? { token: found } : found;
   }
 
-  async #inTurn(signal: AbortSignal): Promise<TokenResult> {
+  async #inTurn(signal: AbortSignal): Promise<Token | NoToken> {
     if (!this.#options.refreshToken) return this.#fetch(signal);
     const byConsent = turns.getOrInsertComputed(this.#refreshTokens, () => new Map());
     const before = byConsent.get(this.#consent) ?? Promise.resolve();
@@ -189,10 +226,10 @@ export class AccessTokens {
 
   /** The tool did not take this token; another one is fetched the next time. */
   refused(token: string): void {
-    if (this.#current?.token === token) this.#current = null;
+    this.#shared.refused(token);
   }
 
-  async #fetch(signal: AbortSignal): Promise<TokenResult> {
+  async #fetch(signal: AbortSignal): Promise<Token | NoToken> {
     const used = await this.#refreshToken();
     const first = await this.#request(used, signal);
     // Another replica may have used it up meanwhile, and kept the one that it got.
@@ -206,17 +243,16 @@ export class AccessTokens {
       const said = { ...answer.data, text: this.#mask(text) };
       return { outcome: refusedOutcome(said, this.#host, this.#grantAdvice) };
     }
-    // Some servers that let the one before stay name an empty one.
+    // A server whose refresh token stays may give an empty one.
     const given = typeof next === 'string' && next !== '' ? next : undefined;
     this.#remember(token, given);
-    // Who logs in with a password does so again.
+    // With a password, the next token is asked for with that again.
     if (given !== undefined && given !== newer && this.#options.grant === undefined)
       await this.#refreshTokens.keep(this.#consent, given);
-    this.#current = { token, until: usableUntil(lifeS) };
-    return { token };
+    return { token, untilMs: usableUntil(lifeS) };
   }
 
-  #unanswered(failure: CallFailure): { readonly outcome: Retry } {
+  #unanswered(failure: CallFailure): NoToken {
     const tool = {
       name: `The token endpoint ${this.#host}`,
       item: 'request for a token',
@@ -272,7 +308,7 @@ export class AccessTokens {
       : { grant_type: 'refresh_token', refresh_token: refreshToken };
   }
 
-  /** Of the application. */
+  /** The application's login for HTTP Basic. */
   get #login(): string {
     const { clientId = '', clientSecret } = this.#options;
     return Buffer.from([clientId, clientSecret?.reveal() ?? ''].map(encodeURIComponent).join(':')).toString(
@@ -280,7 +316,7 @@ export class AccessTokens {
     );
   }
 
-  /** Another refresh token in the config is another consent. */
+  /** The key of the consent. Another refresh token in the config is another one. */
   get #consent(): string {
     const { tokenUrl, clientId, refreshToken } = this.#options;
     return JSON.stringify([tokenUrl, clientId, refreshToken?.reveal()]);
@@ -306,7 +342,7 @@ export class AccessTokens {
   }
 }
 
-/** The map that a text is as JSON; empty where it is none. */
+/** The JSON object in a text; empty where there is none. */
 export function jsonMap(text: string): { readonly [key: string]: unknown } {
   try {
     const parsed: unknown = JSON.parse(text);

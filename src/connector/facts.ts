@@ -1,12 +1,12 @@
 import { z } from 'zod';
 
-/** What a look-up takes of an answer. */
+/** The schema of the facts that a look-up takes from an answer. */
 
 const typeNames = ['text', 'number', 'boolean', 'time', 'url'] as const;
 
 const pointerExpected = 'expected a JSON Pointer such as /result/score';
 
-/** RFC 6901; an empty one is the answer as a whole. */
+/** A JSON Pointer (RFC 6901). An empty one is the whole answer. */
 const pointer = z.string({ error: pointerExpected }).superRefine((text, context) => {
   if (/^(?:\/(?:[^~/]|~[01])*)*$/.test(text)) return;
   // Somebody may have written `result.score` or `$.result.score`.

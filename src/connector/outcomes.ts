@@ -4,7 +4,7 @@ import type { CallFailure } from './calls.ts';
 export const delivered = (receipt: Receipt, note?: string): Delivered =>
   note === undefined ? { outcome: 'delivered', receipt } : { outcome: 'delivered', receipt, note };
 
-/** `retryAfterMs`: the delay that the tool asked for, if any. */
+/** A retry. `retryAfterMs`: the delay that the tool asked for, if any. */
 export const retry = (reason: Reason, detail: string, retryAfterMs: number | null = null): Retry => ({
   outcome: 'retry',
   reason,
@@ -27,12 +27,12 @@ export const rejected = (reason: Reason, detail: string, advice: string): Reject
 
 export const unknown = (reason: Reason, detail: string): Unknown => ({ outcome: 'unknown', reason, detail });
 
-/** The words for a tool in the outcome of a failed call. */
+/** The words for a tool in outcomes. */
 export interface CalledTool {
   readonly name: string;
-  /** What a delivery sends there: a message, a row. */
+  /** The word for a delivery there, such as `message` or `row`. */
   readonly item: string;
-  /** What an answer from something else may mean, with the fix to try. */
+  /** Ends the sentence where something else answered: what that may mean, with the fix to try. */
   readonly foreignAdvice: string;
 }
 
@@ -79,6 +79,6 @@ export function failedCheck(what: string, outcome: Retry | Rejected | Unknown): 
   return { ok: false, what, detail, ...(outcome.outcome === 'rejected' && { advice: outcome.advice }) };
 }
 
-/** Of the token that a sink's calls need, once it was asked for. `way`: how it came. */
+/** The check of the access token that a sink's calls need. `way`: added to the detail. */
 export const tokenCheck = (result: { readonly outcome: Retry } | object, way = ''): LiveCheck =>
   'outcome' in result ? failedCheck('access token', result.outcome) : passed('access token', `granted${way}`);

@@ -16,7 +16,7 @@ export const proxyOption = () =>
       'The proxy that calls go through; `none` for none. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY.',
     );
 
-/** The URL of the proxy for calls to this URL, by the sink's option, else by the environment; null for none. */
+/** The proxy's URL for calls to `url`, by the sink's option, or else by the environment; null for none. */
 export function proxyFor(url: string, option: string | undefined): string | null {
   if (option !== undefined) return option === 'none' ? null : proxyUrl(option, 'proxy');
   const { protocol, hostname, port } = new URL(url);
@@ -31,7 +31,7 @@ export function proxyFor(url: string, option: string | undefined): string | null
 
 const variable = (name: string): string => process.env[name.toLowerCase()] ?? process.env[name] ?? '';
 
-/** As other programs read it: without a scheme it is `http://`, and a `%` that begins no code stands for itself. */
+/** A proxy's URL as other programs read it: without a scheme it is `http://`, and a `%` that begins no code stays. */
 function proxyUrl(written: string, name: string): string {
   const url = URL.parse(
     (written.includes('://') ? written : `http://${written}`).replace(/%(?![\da-f]{2})/gi, '%25'),
@@ -57,7 +57,7 @@ export interface Proxy {
   readonly dispatcher: Dispatcher;
 }
 
-/** For calls with `fetch`; null where they go straight. */
+/** Opens the proxy for calls with `fetch`; null where they go straight. */
 export async function openProxy(url: string, option: string | undefined): Promise<Proxy | null> {
   const uri = proxyFor(url, option);
   return uri === null
@@ -67,10 +67,10 @@ export async function openProxy(url: string, option: string | undefined): Promis
 
 const connectTimeoutMs = 10_000;
 
-/** Why there is no tunnel: nothing of a request has left. */
+/** The code of an error where the proxy opened no tunnel, so that nothing of a request has left. */
 export const noTunnel = 'NO_TUNNEL';
 
-/** Takes the library, which is loaded late. */
+/** An agent for calls through a proxy. Takes undici, which is loaded late. */
 export function proxyAgent(
   { Pool, ProxyAgent }: Pick<typeof import('undici'), 'Pool' | 'ProxyAgent'>,
   uri: string,

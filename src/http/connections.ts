@@ -4,20 +4,20 @@ import type { Socket } from 'node:net';
 
 export interface ConnectionsOptions {
   readonly most: number;
-  /** Connections of other addresses are closed first. Absent: all are equal. */
+  /** Whether an address is welcome. Connections of others are closed first. Absent: all are welcome. */
   readonly isWelcome?: (address: string) => boolean;
 }
 
 export interface Connection {
   /** Answers not yet sent completely; more than one if requests are pipelined. */
   unfinished: number;
-  /** The newest of them. They end in order. */
+  /** The newest answer. Answers end in order. */
   newest: ServerResponse | null;
   /** Higher for a connection whose newest request came later. */
   turn: number;
   /** No further request is served on it. */
   ending: boolean;
-  /** Made once, for all its answers. */
+  /** The listener for the end of an answer, made once for all answers of the connection. */
   readonly onAnswered: () => void;
 }
 
@@ -31,7 +31,7 @@ export class Connections {
   readonly #open = new Map<Socket, Connection>();
   /** Those without an unfinished answer, and since when (ms, monotonic). The longest idle is first. */
   readonly #idle = new Map<Socket, number>();
-  /** The oldest is first. */
+  /** Connections that are not welcome. The oldest is first. */
   readonly #strangers = new Set<Socket>();
   #turns = 0;
 
@@ -61,7 +61,7 @@ export class Connections {
     return this.#open.get(socket);
   }
 
-  /** A request came on it. */
+  /** To be called when a request has come on a connection. */
   began(socket: Socket, connection: Connection, res: ServerResponse): void {
     this.#idle.delete(socket);
     connection.unfinished += 1;
@@ -77,7 +77,7 @@ export class Connections {
     if (connection.unfinished === 0) this.#idle.set(socket, performance.now());
   }
 
-  /** Restarts the time of all idle ones. The result says whether each has had a request since, or is gone. */
+  /** Restarts the time of all idle connections. The result tells whether each has had a request since, or is gone. */
   restartIdleTime(): () => boolean {
     const now = performance.now();
     for (const socket of this.#idle.keys()) this.#idle.set(socket, now);
@@ -89,7 +89,7 @@ export class Connections {
     for (const [socket, since] of this.#idle) if (since <= until) socket.destroy();
   }
 
-  /** Closes some idle ones, when the system allows no more. */
+  /** Closes a quarter of the idle connections, when the system allows no more. */
   closeSomeIdle(): void {
     const some = Math.ceil(this.#idle.size / 4);
     for (const socket of [...this.#idle.keys()].slice(0, some)) socket.destroy();
@@ -104,7 +104,7 @@ export class Connections {
     }
   }
 
-  /** Who leaves for a newcomer, if anybody has to: perhaps itself. */
+  /** The connection to close for a newcomer, perhaps the newcomer itself; null where there is room. */
   #leaving(newcomer: Socket, isStranger: boolean): Socket | null {
     const { most, isWelcome } = this.#options;
     const placesForStrangers = isWelcome ? Math.ceil(most / 2) : most;
@@ -132,11 +132,11 @@ export class Connections {
   }
 }
 
-/** What the rest of the process needs: the store, the log, sinks, a reload. */
+/** Open files for the rest of the process: the store, the log, sinks, a reload. */
 const filesForOthers = 48;
 const leastPlaces = 16;
 
-/** The places of a server that may have at most so many, and this share of the open files that the system allows. */
+/** How many connections a server may have: at most `most`, and this share of the open files that the system allows. */
 export function placesOf(most: number, share: number): number {
   let openFiles = Infinity;
   try {

@@ -4,19 +4,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 export interface ReadinessPart {
   readonly part: string;
   readonly ok: boolean;
-  /** Requests are still served. */
+  /** Requests are still served although it is not ok. */
   readonly serves?: boolean;
   /** For people, and public: no paths, no secrets, no versions. */
   readonly detail?: string;
-  /** Why it is not, for the log only. */
+  /** Why it is not ok, for the log only. */
   readonly cause?: string;
 }
 
 export type Readiness = () => Promise<readonly ReadinessPart[]>;
 
 /**
- * Answers `/healthz`: the process runs; and `/readyz`: it can do its work, 503 with the failing part if not. False for any
- * other request. Without Express: these are asked for all the time, and it is else needed only when somebody looks.
+ * Answers `/healthz` (the process runs) and `/readyz` (it can do its work; 503 with the failing part if not). Returns false
+ * for any other request. Without Express, which is loaded only when somebody looks, as these are asked for all the time.
  */
 export function health(readiness: Readiness): (req: IncomingMessage, res: ServerResponse) => boolean {
   const ask = shared(readiness);
@@ -46,8 +46,8 @@ function answer(res: ServerResponse, status: number, body: object): void {
 const sharedForMs = 1000;
 
 /**
- * Anyone may ask as often as they like, and each check writes to the disk. So one answer serves all who ask until a
- * second after it was found. A failed check is an answer, too.
+ * A readiness whose answer serves all callers until a second after it was found: anyone may ask as often as they like, and
+ * each check writes to the disk. A failed check is an answer, too.
  */
 function shared(readiness: Readiness): Readiness {
   let found: ReturnType<Readiness> | null = null;

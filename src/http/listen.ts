@@ -6,15 +6,15 @@ export class CannotListen extends Error {
   override readonly name = 'CannotListen';
 }
 
-/** Where to listen: an address of this machine, or a socket that is open already. */
+/** An address of this machine to listen on, or a socket that is open already. */
 type ListenAddress = { readonly host: string; readonly port: number } | HandedOver;
 
-/** A socket of whoever started this process, such as systemd. It outlives the process, and connections wait in it. */
+/** A socket of the program that started this process, such as systemd. It outlives the process, and connections wait in it. */
 export interface HandedOver {
   readonly fd: number;
 }
 
-/** The first one, as sd_listen_fds(3) has it. */
+/** The first socket that is handed over, by sd_listen_fds(3). */
 const handedOver: HandedOver = { fd: 3 };
 
 /**
@@ -64,7 +64,7 @@ function cause(place: ListenAddress, code: string): string {
   );
 }
 
-/** `http://host:port` as really bound: the config may say port 0. */
+/** `http://host:port` as bound: the config may say port 0. Empty where the server does not listen. */
 export function addressOf(server: Server): string {
   const bound = server.address();
   if (bound === null || typeof bound === 'string') return server.listening ? 'unix socket' : '';

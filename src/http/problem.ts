@@ -1,20 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** As an `import` it would load Node's `fetch` with it: 16 MB and a tenth of the start. */
+/** Node's `http`. An `import` of it would load `fetch` as well: 16 MB and a tenth of the start. */
 export const http = process.getBuiltinModule('node:http');
 
-/** What is wrong with one field of a request's body; `field` is `body` where it concerns the whole. */
+/** A fault of one field of a request's body. `field` is `body` where it concerns all of it. */
 export interface FieldProblem {
   readonly field: string;
   readonly detail: string;
 }
 
-/** Why a request is not served. Sent to the client: no stack, no path, no version. */
+/** Why a request is not served. It is sent to the client, so it has no stack, no path and no version. */
 export interface Refusal {
   readonly status: number;
   readonly detail: string;
-  /** One for each fault of the body. */
+  /** The faults of the body. */
   readonly faults?: readonly FieldProblem[];
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -25,13 +25,13 @@ export function faultLines(faults: readonly FieldProblem[]): string[] {
 
 const contentType = 'application/problem+json';
 
-/** Answers with an error as in RFC 9457. */
+/** Answers with an error in JSON, as RFC 9457 has it. */
 export function answerProblem(res: ServerResponse, refusal: Refusal): void {
   const text = writeProblemHead(res, refusal);
   res.end(text);
 }
 
-/** Writes only the head; returns the body that has to follow. */
+/** Writes the head of the answer. Returns the body that has to follow. */
 function writeProblemHead(res: ServerResponse, refusal: Refusal): string {
   const text = problemText(refusal);
   const content = { 'content-type': contentType, 'content-length': Buffer.byteLength(text) };

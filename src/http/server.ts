@@ -9,7 +9,7 @@ import { answerProblem, hangUpSocket, http, type Refusal } from './problem.ts';
 
 export interface HttpServerOptions {
   readonly log: Pick<Logger, 'warn'>;
-  /** For the head of a request. */
+  /** The time-out for the head of a request. */
   readonly timeoutMs?: number;
   /** How long a connection may make no progress while an answer is unfinished. */
   readonly stillMs?: number;
@@ -17,11 +17,11 @@ export interface HttpServerOptions {
   readonly patienceMs?: number;
 }
 
-/** Of one connection. A client that pipelines more does not mean to read the answers. */
+/** Unfinished answers of one connection. A client that pipelines more does not mean to read them. */
 const maxUnfinished = 64;
 /** Longer than the minute of most proxies: if we closed first, a request under way could be lost. */
 const keepAliveTimeoutMs = 75_000;
-/** As long as the testing service waits. */
+/** The time that the testing service waits for an answer. */
 const defaultStillMs = 30_000;
 const sweepEveryMs = 20;
 const acceptWaitingForMs = 500;
@@ -38,7 +38,7 @@ export class HttpServer extends http.Server {
   readonly #patienceMs: number;
   readonly #connections: Connections;
   #retiring: Promise<void> | null = null;
-  /** Another process listens on it afterwards. */
+  /** Another process listens on the socket after this one. */
   socketOutlivesIt = false;
   #accepted = 0;
   #isUnix = false;
@@ -101,14 +101,14 @@ export class HttpServer extends http.Server {
     }
   }
 
-  /** Node calls it when the port closes. Its own version would also close a connection that has just been opened. */
+  /** Called by Node when the port closes. Node's own version would also close a connection that has just been opened. */
   override closeIdleConnections(): void {
     this.#connections.closeIdle(this.#patienceMs);
   }
 
   async #retire(): Promise<void> {
     const allHadTime = this.#connections.restartIdleTime();
-    // After reading: a request may have come while the process was busy with something else.
+    // `setImmediate`, so that requests are read first that came while the process was busy.
     const sweep = setInterval(() => setImmediate(() => this.closeIdleConnections()), sweepEveryMs);
     this.once('close', () => clearInterval(sweep));
     while (!allHadTime()) await delay(sweepEveryMs);
@@ -135,7 +135,7 @@ export class HttpServer extends http.Server {
     });
     const serve = (req: IncomingMessage, res: ServerResponse) => this.#serve(req, res);
     this.on('request', serve);
-    // The body is asked for where it is read. If the request is refused before, it need not be sent.
+    // The body is asked for where it is read; a request that is refused before need not send it.
     this.on('checkContinue', serve);
     // Any other expectation may be ignored (RFC 9110, 10.1.1), and an event is worth more than a 417.
     this.on('checkExpectation', serve);
@@ -189,7 +189,7 @@ export class HttpServer extends http.Server {
 
 export const nothingHere: Refusal = { status: 404, detail: 'There is nothing here.' };
 
-/** Answers after a bug. */
+/** Logs a bug, and answers with `refusal`. */
 export function afterBug(
   log: Pick<Logger, 'error'>,
   refusal: Refusal,
@@ -201,7 +201,7 @@ export function afterBug(
   };
 }
 
-/** For Express, which would show the stack. */
+/** The handler of errors for Express, whose own would show the stack. */
 export function errorHandler(answer: ReturnType<typeof afterBug>): ErrorRequestHandler {
   return (error, _req, res, _next) => answer(error, res);
 }
@@ -218,13 +218,13 @@ function refusalFor({ code }: NodeJS.ErrnoException): Refusal {
 }
 
 /**
- * Whether what follows may be no request: it is meant for another protocol, which nobody here speaks (RFC 9110, 7.8), or a
- * proxy that knows no chunks may take their end for another place (RFC 9112, 6.1).
+ * Whether the bytes that follow a request may be no request: the client asks for another protocol, which nobody here speaks
+ * (RFC 9110, 7.8), or a proxy that knows no chunks may see the end elsewhere (RFC 9112, 6.1).
  */
 const isOpenEnded = ({ headers, httpVersion }: IncomingMessage): boolean =>
   headers.upgrade !== undefined || (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined);
 
-/** With two of them, a proxy and we could see different hosts (RFC 9112, 3.2). */
+/** What is wrong with the Host header; null if nothing is. With two of them, a proxy could see another host (RFC 9112, 3.2). */
 function hostFault({ headers, rawHeaders, httpVersion }: IncomingMessage): string | null {
   if (headers.host === undefined) return httpVersion === '1.1' ? 'The request names no Host.' : null;
   let hosts = 0;
@@ -234,14 +234,14 @@ function hostFault({ headers, rawHeaders, httpVersion }: IncomingMessage): strin
   return hosts > 1 ? 'The request names more than one Host.' : null;
 }
 
-/** Some proxies send the whole URL; only what follows the host matters. */
+/** The path and query of a request. Some proxies send the whole URL. */
 function originForm(url: string): string {
   if (url.startsWith('/')) return url;
   const rest = url.replace(/^https?:\/\/[^/?]*/i, '');
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** Asks for the body where the client waits to be asked. */
+/** Asks for the body, where the client waits to be asked for it. */
 export function continueIfExpected({ headers }: IncomingMessage, res: ServerResponse): void {
   if (headers.expect?.toLowerCase() === '100-continue') res.writeContinue();
 }

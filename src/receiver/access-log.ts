@@ -16,7 +16,7 @@ export interface RequestLine {
   readonly traceId: string | null;
   readonly address: string;
   readonly durationMs: number;
-  /** What a person should look at. Raises the level to warn. */
+  /** Something that a person should look at. Raises the level to warn. */
   readonly warning?: string | undefined;
   readonly [more: string]: unknown;
 }
@@ -24,13 +24,13 @@ export interface RequestLine {
 const refusedLinesPerMinute = 20;
 
 /**
- * Logs one line for each request. Lines for refused ones are limited, because a scan must not flood the log. The next
- * line says how many were suppressed.
+ * Logs a line for each request. Lines for refused requests are limited, so that a scan does not flood the log; the next line
+ * says how many were suppressed.
  */
 export class AccessLog {
   readonly #log: Logger;
   readonly #now: () => number;
-  /** By status, so that a scan for paths does not hide a refused address. */
+  /** The lines left for this minute, by status, so that a scan for paths does not hide a refused address. */
   readonly #budgets = new Map<number, { minute: number; left: number; suppressed: number }>();
 
   constructor(log: Logger, now: () => number) {

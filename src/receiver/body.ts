@@ -5,7 +5,7 @@ import { continueIfExpected } from '../http/server.ts';
 import type { Json } from '../model.ts';
 import { parseCandidateEvent, type ParsedEvent } from './candidate-event.ts';
 
-/** `gone`: the connection ended, so nobody can be answered. */
+/** Why a body is not whole. `gone`: the connection ended, so nobody can be answered. */
 type BodyFault = 'too large' | 'too slow' | 'gone';
 
 interface Body {
@@ -15,8 +15,8 @@ interface Body {
 }
 
 /**
- * Not a body parser: those leave a slow sender unanswered, and can lose the answer to a body that is too large. `timeoutMs`:
- * from the end of the headers to the end of the body.
+ * Reads a body. A body parser of express would leave a slow sender unanswered, and could lose the answer to a body that is
+ * too large. `timeoutMs`: from the end of the headers to the end of the body.
  */
 export function readBody(
   req: IncomingMessage,
@@ -48,7 +48,7 @@ export function readBody(
   });
 }
 
-/** `body`: what came of it. */
+/** The event in a body, or why there is none, with the body as far as it came. */
 type Content =
   | Exclude<ParsedEvent, { faults: unknown }>
   | { readonly refusal: Refusal; readonly body: Buffer };

@@ -5,7 +5,7 @@ import type { ReceiverConfig } from '../config/config.ts';
 import { addressList, listHas } from '../http/addresses.ts';
 import type { Refusal } from '../http/problem.ts';
 
-/** Who may call, compiled from a config. */
+/** Decides who may call, compiled from a config. */
 export interface Gate {
   callerOf(req: IncomingMessage): Caller;
   allows(address: string | null): boolean;
@@ -15,7 +15,7 @@ export interface Gate {
 
 const gates = new WeakMap<ReceiverConfig, Gate>();
 
-/** Cached by the config, which is a new object after each reload. */
+/** The gate of a config. It is made once for each: a reload makes another config. */
 export const gateOf = (config: ReceiverConfig): Gate => gates.getOrInsertComputed(config, compileGate);
 
 function compileGate(config: ReceiverConfig): Gate {
@@ -41,7 +41,7 @@ function tokensOf(req: IncomingMessage): string[] {
   const query = url.includes('?') ? url.slice(url.indexOf('?')) : '';
   const bearer = /^bearer +(\S+)$/i.exec(req.headers.authorization ?? '')?.[1];
   const given = new URLSearchParams(query).getAll('token');
-  // Whoever writes a token with a plus into an address as it is means no space.
+  // A plus in a URL's query is read as a space, and may have been meant as a plus.
   return [
     ...given,
     ...given.map((one) => one.replaceAll(' ', '+')),
@@ -49,7 +49,7 @@ function tokensOf(req: IncomingMessage): string[] {
   ];
 }
 
-/** Why this caller may not send events, if so; or what a person should know of one that may. */
+/** Why a caller may not send events, or a warning about one that may; null where there is neither. */
 export function judgeCaller(
   req: IncomingMessage,
   gate: Gate,
@@ -78,7 +78,7 @@ export function judgeCaller(
 export interface Caller {
   /** The sender's address; null if a trusted proxy did not write a valid one. */
   readonly address: string | null;
-  /** From the peer to the caller, as written. */
+  /** The addresses from the peer to the caller, as written. */
   readonly hops: readonly string[];
   /** The entries of X-Forwarded-For beyond the caller, which no trusted proxy wrote. */
   readonly untrusted: readonly string[];
@@ -94,8 +94,8 @@ export function trustOf(trustProxy: number | readonly string[]): Trust {
 }
 
 /**
- * Goes through X-Forwarded-For from its end, as long as the writer of an entry is a trusted proxy. The sender may have
- * invented everything left of that.
+ * Finds the caller. Reads X-Forwarded-For from its end, as long as the writer of an entry is a trusted proxy: the sender may
+ * have invented everything left of that.
  */
 export function findCaller(peer: string, header: string | undefined, isTrusted: Trust): Caller {
   const entries = header === undefined ? [] : header.split(',').map((entry) => entry.trim());
@@ -109,7 +109,7 @@ export function findCaller(peer: string, header: string | undefined, isTrusted: 
   return { address, hops, untrusted: entries };
 }
 
-/** Proxies write `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:4711`. */
+/** The address in an entry; null if none. Proxies write `192.0.2.1:4711`, `2001:db8::1` or `[2001:db8::1]:4711`, too. */
 function addressIn(entry: string): string | null {
   if (isIPv4(entry)) return entry;
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
@@ -120,7 +120,7 @@ function addressIn(entry: string): string | null {
 
 const maxLoggedEntries = 10;
 
-/** For the log only: what a person needs to allow a refused address. */
+/** Fields for the log, with what a person needs to allow a refused address. */
 export function explainAddress(caller: Caller, { trustProxy }: ReceiverConfig): Record<string, unknown> {
   return {
     judged: caller.address,
@@ -145,7 +145,7 @@ function adviceOn({ address, hops, untrusted }: Caller, trustProxy: ReceiverConf
   return `${add}; if it is a proxy of yours, ${trust}`;
 }
 
-/** A caller can send an X-Forwarded-For of any length. */
+/** An entry of bounded length: a caller can send any. */
 function shorten(entry: string): string {
   return entry.length > 60 ? `${entry.slice(0, 60)}…` : entry;
 }

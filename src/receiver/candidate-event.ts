@@ -11,12 +11,12 @@ export type ParsedEvent =
 type Field<Value> = { readonly value: Value } | { readonly fault: string };
 
 const maxQuotedLength = 60;
-/** The payload is rendered, stored and shown later, in part by libraries that recurse. */
+/** Bounded, as the payload is rendered, stored and shown later, in part by libraries that recurse. */
 const maxLevels = 100;
 
 /**
- * Reads the payload as section 2 of the specification describes it. Without a schema library, which would be slower and
- * could not say what each field held.
+ * Reads the payload that section 2 of the specification describes. Without a schema library, which would be slower and could
+ * not say what each field held.
  */
 export function parseCandidateEvent(body: Json): ParsedEvent {
   if (nestsDeeper(body, maxLevels)) {

@@ -16,7 +16,7 @@ export interface Inbox {
   accept(received: ReceivedEvent): Promise<Acceptance>;
   /** Stores a request that was refused for its content, if possible. Must not throw. Nobody waits for it. */
   keepRejected(request: RejectedRequest): void;
-  /** Counts an event that was refused for its sender, who may be wanted: then it is kept; or that could not be stored. Must not throw. */
+  /** Counts an event that was refused for its sender, and keeps it for a person; or counts one that could not be stored. Must not throw. */
   keepRefused(reason: RefusedEvents['reason'], address: string, received: ReceivedEvent): void;
 }
 
@@ -39,12 +39,12 @@ export interface ReceiveParts {
   /** `Retry-After` when an event could not be stored. */
   readonly retryAfterS: number;
   readonly bodyTimeoutMs: number;
-  /** How many bodies of refused callers are read at the same time. */
+  /** So many bodies of refused callers are read at the same time. */
   readonly mostRefused: number;
 }
 
 export interface RequestMetrics {
-  /** `refusedFor`: of a refused one, if that has a reason. */
+  /** Counts a request. `refusedFor`: why it was refused, if it was. */
   requests(result: RequestResult, durationS: number, refusedFor?: RefusedFor): void;
 }
 
@@ -53,9 +53,9 @@ export type Receive = (req: IncomingMessage, res: ServerResponse, config: Receiv
 /** Why a request is refused, with what is known of its event. */
 interface RefusedReply {
   readonly refusal: Refusal;
-  /** What was read of the body. Absent if it was not read. */
+  /** The body, as far as it was read. Absent if it was not read. */
   readonly body?: Buffer;
-  /** If it is refused for another reason than its content. */
+  /** The event, where it is refused for another reason than its content. */
   readonly event?: ReceivedEvent;
   /** Why the event could not be stored. Logged, but not sent. */
   readonly error?: Error;
@@ -65,15 +65,15 @@ interface RefusedReply {
 interface Head extends Omit<ReceivedEvent, 'event' | 'raw'> {
   readonly startedMs: number;
   readonly caller: Caller;
-  /** As it is logged. */
+  /** The caller's address, for the log. */
   readonly address: string;
-  /** Why it is refused, whatever its body is. */
+  /** Why the request is refused, whatever its body is. */
   readonly refusal: Refusal | null;
-  /** What a person should know of it all the same. */
+  /** Something that a person should know of a request that is not refused. */
   readonly warning: string | null;
 }
 
-/** Anybody may call, so what refused callers send is read within bounds. */
+/** The time-out for the body of a refused caller: anybody may call. */
 const refusedBodyMs = 5000;
 
 const refusalReasons: Partial<Record<number, RefusedEvents['reason']>> = {
@@ -102,7 +102,7 @@ export function receiving(parts: ReceiveParts): Receive {
     return { startedMs, receivedAt, caller, address, correlationId, traceparent, refusal, warning };
   }
 
-  /** Of a refused caller, as people have to know of events that were refused. */
+  /** Reads the body of a refused caller, because people have to know of refused events. */
   async function readRefused(
     req: IncomingMessage,
     res: ServerResponse,
@@ -214,7 +214,7 @@ function sendRefusal(req: IncomingMessage, res: ServerResponse, { refusal, body 
   else answerProblem(res, refusal);
 }
 
-/** What a request is refused for, by the status of the answer. */
+/** The reason of a refusal, by the status of the answer. */
 export const refusedFor = { 401: 'token', 403: 'address', 404: 'path', 405: 'method' } as const;
 export type RefusedFor = (typeof refusedFor)[keyof typeof refusedFor];
 
@@ -235,7 +235,7 @@ function warningFor(answer: Acceptance | RefusedReply): string | null {
   return answer.correlationReused ? 'this correlation id was used before with other content' : null;
 }
 
-/** Null where none came and no event was stored. */
+/** The trace id for the log; null where none came and no event was stored. */
 function traceIn(traceparent: string | null, answer: Acceptance | RefusedReply): string | null {
   if (traceparent === null && ('refusal' in answer || answer.duplicate)) return null;
   return traceIdOf({ id: 'refusal' in answer ? '' : answer.eventId, traceparent });

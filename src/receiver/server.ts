@@ -11,7 +11,7 @@ import { type Inbox, receiving, refusedFor, type RequestMetrics } from './receiv
 import { gateOf } from './caller.ts';
 
 export interface ReceiverOptions extends HttpServerOptions {
-  /** Called for every request, so that a reload takes effect at once. Host and port are not used here. */
+  /** The config in force, asked for at every request. Host and port are not used here. */
   readonly config: () => ReceiverConfig;
   readonly tokens: Pick<CallerTokens, 'judge'>;
   readonly inbox: Inbox;
@@ -21,15 +21,15 @@ export interface ReceiverOptions extends HttpServerOptions {
   /** `Retry-After` when an event could not be stored. */
   readonly retryAfterS?: number;
   readonly now?: () => number;
-  /** For the head of a request, and again for its body. */
+  /** The time-out for the head of a request, and again for its body. */
   readonly timeoutMs?: number;
   readonly mostConnections?: number;
 }
 
-/** Far more than the service and its proxies need. */
+/** The default number of connections: far more than the service and its proxies need. */
 const defaultMostConnections = 512;
 
-/** The server that the testing service calls. It does not listen yet. Express's routing would be a tenth of what accepting costs. */
+/** The server that the testing service calls. It does not listen yet. Without Express, whose routing would be a tenth of the cost of an event. */
 export function createReceiver(options: ReceiverOptions): HttpServer {
   const { config, tokens, inbox, log, metrics, retryAfterS = 5, now = Date.now } = options;
   const { timeoutMs: bodyTimeoutMs = 10_000, mostConnections = defaultMostConnections } = options;
@@ -81,7 +81,7 @@ function refuseUnknownPath(
   });
 }
 
-/** Without the query, which may hold the token. */
+/** The path of a URL, without the query, which may hold the token. */
 function pathOf(url = ''): string {
   const end = url.indexOf('?');
   return end === -1 ? url : url.slice(0, end);

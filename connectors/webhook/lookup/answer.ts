@@ -31,13 +31,13 @@ export function readAnswer({ fields: wanted, until }: Wanted, answer: Json, at: 
   return { facts: { state: 'answered', at, reason, fields }, missing };
 }
 
-/** The API says that there is nothing. */
+/** The facts where the API says that there is nothing. */
 export function nothingFound({ fields }: Wanted, reason: string, at: number): LookupFacts {
   const none = Object.fromEntries(Object.keys(fields).map((field) => [field, null]));
   return { state: 'absent', at, reason, fields: none };
 }
 
-/** By a JSON Pointer (RFC 6901). */
+/** The value at a JSON Pointer (RFC 6901). */
 function valueAt(answer: Json, pointer: string): Json | undefined {
   let value: Json | undefined = answer;
   for (const step of pointer.split('/').slice(1)) {
@@ -50,7 +50,7 @@ function valueAt(answer: Json, pointer: string): Json | undefined {
 
 const longestText = 10_000;
 
-/** How a value of each type is read; undefined where it is another one. */
+/** Reads a value of each type; undefined where it has another one. */
 const readers: {
   readonly [type in FactField['type']]: {
     readonly expected: string;

@@ -3,7 +3,7 @@ import { factFields } from '../../../src/connector.ts';
 import { endpointOf, headerName, headerValue, httpOptions, withRules } from '../http-options.ts';
 import { isPrivateLiteral } from '../public-addresses.ts';
 
-/** What is asked: what follows the host in the url. */
+/** A question: the path that follows the host in the url. */
 export interface Question {
   readonly path: string;
 }
@@ -26,7 +26,7 @@ const url = z
   .describe('What to ask: a template whose values are percent-encoded.');
 
 const isPlain = (address: string): boolean => /^http:/i.test(address);
-/** Whether it is told of that already, with the same advice. */
+/** Whether the rule about private addresses refuses it already, with the same advice. */
 const isPrivate = (address: string): boolean => isPrivateLiteral(URL.parse(address)?.hostname ?? '');
 const notEncrypted =
   'expected https://, because answers are about people; with allowPrivate: true it may be http://';

@@ -10,10 +10,11 @@ import {
 import type { Json, LookupFacts } from '../../../src/model.ts';
 import type { Outcome, Retry } from '../../../src/model/outcomes.ts';
 import type { Answer, Exchange } from '../client.ts';
+import { notPublic, reasonOf } from '../outcomes.ts';
 import { PrivateAddressError } from '../public-addresses.ts';
 import { nothingFound, readAnswer, type Wanted } from './answer.ts';
 
-/** What a look-up's outcomes depend on besides the answer. `now` (ms): when it was asked. */
+/** The facts that an outcome depends on besides the answer. `now`: when the API was asked (ms). */
 interface Terms extends Wanted {
   readonly proxy: string | null;
   readonly now: number;
@@ -24,23 +25,18 @@ interface Terms extends Wanted {
 export const mostAnswerBytes = 256 * 1024;
 
 /**
- * How an attempt ended. `delivered` has the status and the facts as its receipt. A `retry` with `progress` was answered, but
- * something is not there yet: these are the facts so far, which count if no better ones come. `rejected`: asking again
- * would not help. Nothing of an answer's body is quoted. Asking changes nothing, so no outcome is `unknown`.
+ * The outcome of a call. `delivered`: its receipt has the status and the facts. `retry` with `progress`: something is not
+ * there yet; the progress has the facts so far, which count if no better ones come. `rejected`: asking again would not help.
+ * No outcome quotes the body, and none is `unknown`, as asking changes nothing.
  */
 export function outcomeOf(result: Exchange, terms: Terms): Outcome {
   if ('answer' in result) return outcomeOfAnswer(result.answer, terms);
   const { error } = result;
-  if (error instanceof PrivateAddressError)
-    return sinkWide(
-      'invalid',
-      "The look-up's url leads to an address that is not on the internet (this machine, or a private network). Say allowPrivate: true in the look-up if that is meant.",
-    );
+  if (error instanceof PrivateAddressError) return notPublic('look-up');
   if (terms.aborted) return sinkWide('timeout', 'The API did not answer in time.');
   const { words, sent } = fetchFailure(error, terms.proxy);
-  const isLate = /TIMEOUT|ETIMEDOUT/.test((error as NodeJS.ErrnoException).code ?? '');
   const what = sent ? `No answer came: ${words}.` : `The API cannot be reached: ${words}.`;
-  return sinkWide(isLate ? 'timeout' : 'network', what);
+  return sinkWide(reasonOf(error), what);
 }
 
 function outcomeOfAnswer(answer: Answer, terms: Terms): Outcome {
