@@ -27,7 +27,7 @@ export const bare = (address: Address): string => (typeof address === 'string' ?
 
 export const domainOf = (address: Address): string => bare(address).slice(bare(address).lastIndexOf('@') + 1);
 
-/** Entries that cannot be addresses, whatever templates give. */
+/** Finds entries that cannot be addresses, whatever templates give. */
 export function addressSlips(text: string): Slip[] {
   let from = 0;
   return splitList(text).flatMap((entry) => {
@@ -40,7 +40,7 @@ export function addressSlips(text: string): Slip[] {
   });
 }
 
-/** What is no address is kept as written: it may have a template that only an event fills in. */
+/** Those who get a mail. An entry that is no address is kept as written: it may have a template that only an event fills in. */
 export function audienceOf(lists: readonly string[]): Audience {
   const { addresses, invalid } = parseAddresses(lists);
   const recipients = [...new Set(addresses.map((one) => bare(one).toLowerCase()))];
@@ -57,7 +57,7 @@ export function recipientNamed(text: string): Place | { readonly fault: string }
 
 const quoted = /"[^"\\]*(?:\\.[^"\\]*)*"/su;
 
-/** A comma or semicolon ends an entry, except in quotes or angle brackets. */
+/** The entries of a list. A comma or semicolon ends an entry, except in quotes or angle brackets. */
 function splitList(list: string): string[] {
   const text = oneLine(list);
   const closed = new RegExp(quoted, 'suy');

@@ -12,7 +12,7 @@ interface CheckedSink extends MailOptions {
   readonly tokens: TokenLogin | null;
 }
 
-/** Servers close connections with too many recipients that get no mail. */
+/** So many domains are asked about: servers close connections with too many recipients that get no mail. */
 const maxDomains = 20;
 
 /** Sends a command and gives the server's reply. */
@@ -89,7 +89,7 @@ function checkOf(what: string, error: SmtpError): LiveCheck {
   return { ok: false, what, ...explain(error) };
 }
 
-/** Opens a connection as for a mail, and closes it. Gives the error that ended it early. */
+/** Opens a connection as for a mail, lets `ask` use it, and closes it. Resolves to the error that ended it early, or to null. */
 async function inSession(
   settings: SmtpSettings,
   ask: (send: SendCommand, hasLogin: boolean) => Promise<void>,

@@ -6,13 +6,13 @@ import type { OAuth2Options, PostForm, Proxy, RefreshTokens, Secret } from '../.
 import type { Retry } from '../../src/model/outcomes.ts';
 import type { Address } from './addresses.ts';
 
-/** A mail server, as its URL names it. */
+/** A mail server, by the `url` option. */
 export interface MailServer {
   readonly host: string;
   readonly port: number;
   /** TLS from the first byte (smtps); otherwise STARTTLS upgrades the connection. */
   readonly secure: boolean;
-  /** Without a password where access tokens log in. */
+  /** The password is null where access tokens log in. */
   readonly login: { readonly user: string; readonly password: Secret | null } | null;
 }
 
@@ -23,14 +23,14 @@ export interface MailOptions {
   readonly name: string;
   readonly requireTls: boolean;
   readonly oauth2?: OAuth2Options | undefined;
-  /** For access tokens; null where their server is called straight. */
+  /** The proxy that access tokens are fetched through; null for none. */
   readonly proxy: Proxy | null;
   readonly refreshTokens: RefreshTokens | undefined;
 }
 
 /**
- * nodemailer's error. `code` is its own (EAUTH, ETIMEDOUT, …), `originalCode` the system's (ECONNREFUSED, …). `command` is
- * the step that failed, but is `CONN` also for failures after the mail went out.
+ * An error of nodemailer. `code` is its own (EAUTH, ETIMEDOUT, …), `originalCode` the system's (ECONNREFUSED, …). `command`
+ * is the step that failed; it is `CONN` also for failures after the mail went out.
  */
 export type SmtpError = NodemailerError;
 
@@ -38,10 +38,10 @@ const setupTimeoutMs = 15_000;
 /** RFC 5321 allows 512 a line. */
 const maxReplyBytes = 64 * 1024;
 
-/** How to connect, as nodemailer takes it. */
+/** The settings of a connection, as nodemailer takes them. */
 export function smtpSettings({ url, name, requireTls }: MailOptions, tokens: TokenLogin | null) {
   const { login } = url;
-  // Whoever writes smtp:// with this port means it: servers begin with TLS there, and would never greet (RFC 8314, 3.3).
+  // On this port servers begin with TLS, also where the url has smtp://; without it they would never greet (RFC 8314, 3.3).
   const secure = url.secure || url.port === 465;
   return {
     name,
@@ -49,7 +49,7 @@ export function smtpSettings({ url, name, requireTls }: MailOptions, tokens: Tok
     port: url.port,
     secure,
     requireTLS: requireTls && !secure,
-    // Where sending unencrypted is allowed, so is encrypting for a server that cannot prove who it is.
+    // Where mail may go unencrypted, it may also go to a server whose certificate is not trusted.
     tls: { rejectUnauthorized: requireTls || url.secure },
     ...(login?.password && { auth: { user: login.user, pass: login.password.reveal() } }),
     ...(tokens && { auth: { user: tokens.user, method: tokenMethod }, customAuth: tokens.methods }),
@@ -63,7 +63,7 @@ export function smtpSettings({ url, name, requireTls }: MailOptions, tokens: Tok
 
 export type SmtpSettings = ReturnType<typeof smtpSettings>;
 
-/** Connections that stay open between mails. Opens none yet. */
+/** A pool of connections that stay open between mails. Opens none yet. */
 function smtpPool(settings: SmtpSettings) {
   return createTransport({
     ...settings,
@@ -93,7 +93,7 @@ export class SmtpClient {
     this.#current = this.#open();
   }
 
-  /** `mail` makes it anew for each try: nodemailer may change it. */
+  /** Sends a mail. `mail` makes it anew for each try, as nodemailer may change it. */
   async send(mail: () => SendMailOptions): Promise<SMTPSentMessageInfo> {
     const used = this.#current;
     try {
@@ -105,7 +105,7 @@ export class SmtpClient {
       // The server closed an open connection before anything of the mail was written.
       const isClosed = code === 'ECONNECTION' && responseCode === undefined;
       const isUnused = isClosed && !this.#bodies.get(mail().messageId ?? '')?.readableDidRead;
-      // A connection brought as many mails as the server takes over one. Nothing of this mail was written.
+      // The server takes no more mails over this connection. Nothing of this mail was written.
       const isUsedUp = command === 'MAIL FROM' && usedUpWords.test(wordsOf(error as SmtpError));
       if (!(isUnused || isUsedUp) || !used.hasSent) throw error;
       if (used === this.#current) this.#retire(used.pool);
@@ -121,7 +121,7 @@ export class SmtpClient {
     return this.#bodies.get(messageId)?.readableEnded ?? false;
   }
 
-  /** The mail's attempt has ended. */
+  /** To be called when the mail's attempt has ended. */
   forget({ messageId }: { readonly messageId: string }): void {
     this.#bodies.delete(messageId);
   }
@@ -146,7 +146,7 @@ export class SmtpClient {
     return { pool, hasSent: false };
   }
 
-  /** It stays until its last connection was idle for long enough: other mails may be under way there. */
+  /** Opens another pool. This one stays until its last connection has been idle: other mails may be under way there. */
   #retire(pool: SmtpPool): void {
     this.#retired.add(pool);
     pool.once('clear', () => this.#retired.delete(pool));
@@ -156,12 +156,12 @@ export class SmtpClient {
 
 const usedUpWords = /too many (e-?mails|messages|transactions).*\b(connection|session)/i;
 
-/** As much of a reply as is searched for words. Of a very long one that could take minutes, and nothing else would go on. */
+/** The beginning of a reply, which is searched for words. Searching a very long one could block the process for minutes. */
 export const wordsOf = ({ response = '' }: SmtpError): string => response.slice(0, 1000);
 
 const maxAnswerBytes = 1024 * 1024;
 
-/** Our name for the login by access token, by which replies tell what they refuse. */
+/** Our name for the login by access token. Errors of it have this command. */
 const tokenMethod = 'TOKEN';
 export const tokenCommand = `AUTH ${tokenMethod}`;
 
@@ -169,10 +169,7 @@ interface LoginSession {
   readonly sendCommand: (command: string) => Promise<{ readonly status?: number; readonly text?: string }>;
 }
 
-/**
- * The login by access token (XOAUTH2). nodemailer's own would log in twice and lose the reply to the first token. Each
- * connection uses the newest token.
- */
+/** The login by access token (XOAUTH2). nodemailer's own would log in twice and lose the reply to the first token. */
 export class TokenLogin {
   readonly user: string;
   readonly methods = { [tokenMethod]: (session: LoginSession) => this.#logIn(session) };
@@ -198,7 +195,7 @@ export class TokenLogin {
     this.#tokens = new AccessTokens(options, post, refreshTokens);
   }
 
-  /** Why there is no token. */
+  /** Fetches a token where a new one is needed, for the next connections. Resolves to why there is none, or to null. */
   async fault(signal: AbortSignal): Promise<Retry | null> {
     const result = await this.#tokens.get(signal);
     if ('outcome' in result) return result.outcome;
@@ -206,7 +203,7 @@ export class TokenLogin {
     return null;
   }
 
-  /** The server did not take it: the next attempt has another one. */
+  /** The server did not take the token: the next attempt fetches another one. */
   refused(): void {
     this.#tokens.refused(this.#token);
   }

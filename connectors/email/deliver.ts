@@ -44,15 +44,9 @@ export function connectMail(options: MailOptions): Sink<Mail> {
 
 interface Connection {
   readonly client: SmtpClient;
-  /**
-   * Of recipients. They tell a server that accepts nobody from one that objects to a recipient: a refusal by policy looks
-   * the same.
-   */
+  /** Refused recipients. They tell a server that accepts nobody from one that objects to a recipient, in the same words. */
   readonly policyRefusals: Refusals;
-  /**
-   * Of mails. They tell an objection to one mail from one to the sender or the tenant, for which servers have codes and
-   * words without end.
-   */
+  /** Refused mails. They tell an objection to one mail from one to the sender, for which servers have words without end. */
   readonly mailRefusals: Refusals;
   readonly mask: (error: SmtpError) => SmtpError;
   readonly tokens: TokenLogin | null;
@@ -93,10 +87,10 @@ async function deliver(
 
 type Writable<T> = { -readonly [K in keyof T]: Writable<T[K]> };
 
-/** What became of the recipients so far. A type, as it has to be Json. */
+/** The recipients that are done. A type, as it has to be Json. */
 type Progress = {
   readonly accepted: readonly string[];
-  /** For good; each with the server's reply. */
+  /** The recipients that were refused for good, each with the server's reply. */
   readonly refused: readonly { readonly address: string; readonly reply: string }[];
   /** The server's reply to the mail itself, once it took it for anyone. */
   readonly reply: string | null;
@@ -111,7 +105,7 @@ interface RecipientAnswer {
   readonly response?: string;
 }
 
-/** Refusals in the same words: of two, with nothing taken in between, the fault is the sink's. */
+/** Counts refusals in the same words. Where two are refused so, and nothing is taken in between, the fault is the sink's. */
 class Refusals {
   #words = '';
   readonly #refused = new Set<string>();
@@ -128,15 +122,15 @@ class Refusals {
   }
 }
 
-/** By policy, for want of a login, or without a word on the recipient: the fault may be the recipient's or the sink's. */
+/** Whether a refusal may be the sink's fault: by policy, for want of a login, or without a word on the recipient. */
 const mayBeTheSinks = (error: SmtpError): boolean =>
   isAboutTheSender(error) || (isPermanent(error) && !isAboutTheRecipient(error));
 
 const isCertainlyTheSinks = (error: SmtpError): boolean => isLoginFault(error) || isAboutTheSender(error);
 
 /**
- * The outcome of an attempt in which the server answered for each recipient. Who was refused for now, or by policy, is
- * tried again alone.
+ * The outcome of an attempt in which the server answered for each recipient. Only those who were refused for now, or by
+ * policy, are tried again.
  */
 function outcomeOfRecipients(
   mail: Mail,

@@ -4,7 +4,7 @@ import type { JsonMap } from '../../src/model.ts';
 import type { MailServer } from './client.ts';
 import { textOf } from './message.ts';
 
-/** Addresses, as actions, messages and receipts have them. */
+/** The addresses under a key of an action, a message or a receipt. */
 const people = (map: JsonMap, key: string): string =>
   textAt(map, key) ||
   listAt(map, key)

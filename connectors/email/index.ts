@@ -186,7 +186,7 @@ export const email = defineConnector({
   },
 });
 
-/** False where another key is faulty in a way that leaves the url as it was written. */
+/** Whether `url` has been read. It is still text where another key is faulty. */
 const isMailServer = (value: unknown): value is { url: MailServer; auth?: { user?: string } } =>
   (value as { url?: { host?: string } | null } | null)?.url?.host !== undefined;
 

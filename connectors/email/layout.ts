@@ -1,16 +1,16 @@
 import { perStatus, said } from '../../src/connector.ts';
 
-// The one layout of default mails: tables and inlined styles, as Outlook and Gmail need them. The colours in `style` are
-// those of light mode; the classes give them others in dark mode. Mail programs without that query turn colours over by
-// themselves: so every background has its text's colour set with it, and nothing is an image.
+// The layout of default mails: tables and inlined styles, as Outlook and Gmail need them. The colours in `style` are those of
+// light mode; the classes set those of dark mode. Mail programs without that media query invert colours by themselves: so
+// every background has the colour of its text set with it, and there are no images.
 
 /** A part of a mail, as HTML with templates. */
 export type Html = string;
 
 interface Part {
-  /** What mail programs show beside the subject, in a line. */
+  /** The line that mail programs show beside the subject. */
   readonly preview: string;
-  /** What the mail is about, in small letters on a colour above the title. */
+  /** A few words in small letters on a colour, above the title. */
   readonly badge?: { readonly text: string; readonly color: string };
   readonly title: string;
   readonly body: Html;
@@ -80,7 +80,7 @@ ${body}</td></tr></table>
 export const link = (address: string, text: string): Html =>
   `<a class="link" href="${address}" style="color:#0b57d0">${text}</a>`;
 
-/** What something is called, and what it is. */
+/** A table of names and values. */
 export function details(rows: readonly (readonly [name: string, value: Html])[]): Html {
   const cell = 'padding:6px 0;font-size:14px;line-height:20px;vertical-align:top';
   const lines = rows.map(

@@ -11,7 +11,7 @@ import {
 import type { Rejected } from '../../src/model/outcomes.ts';
 import { type Address, domainOf, parseAddresses } from './addresses.ts';
 
-/** Headers that other keys, or the connector itself, give a value. */
+/** Headers that other keys of the action, or the connector itself, set. */
 const ownHeaders =
   /^(from|sender|to|cc|bcc|reply-to|subject|date|message-id|mime-version|content-.*|return-path|received|dkim-.*)$/i;
 
@@ -54,7 +54,7 @@ export const action = z
 /** An action's keys, rendered. */
 export type MailFields = z.output<typeof action>;
 
-/** A mail without what only an attempt knows: its date, and who is still to get it. */
+/** A mail, without its date and the recipients that are left, which each attempt adds. */
 export interface Mail {
   readonly messageId: string;
   readonly from: Address;
@@ -65,21 +65,21 @@ export interface Mail {
   readonly subject: string;
   readonly text?: string;
   readonly html?: string;
-  /** The mail that a thread would begin with. Nobody has it: mail programs go by what mails have in common. */
+  /** The mail that a thread begins with. There is none: mail programs go by what mails refer to in common. */
   readonly references?: string;
   readonly inReplyTo?: string;
   readonly headers: { readonly [name: string]: string };
   readonly attachments?: readonly Attachment[];
 }
 
-/** As nodemailer takes it. A type, as it has to be Json. */
+/** An attachment as nodemailer takes it. A type, as it has to be Json. */
 type Attachment = {
   readonly filename: string;
   readonly contentType: string;
   readonly content: string;
 };
 
-/** Pure. One bad address must not block the others: it is left out, and the note says so. */
+/** Builds the mail. A bad address is left out, so that it does not block the others, and the note says so. Pure. */
 export function compose(
   fields: MailFields,
   { deliveryId, subject: about }: DeliveryContext,
@@ -130,10 +130,10 @@ export function compose(
   return { message, missed: true, note: `Left out, as they are no email addresses: ${quote(invalid)}.` };
 }
 
-/** Mail programs that show HTML need no more of it, and turning more into text would hold up others. */
+/** So much HTML (characters) is turned into text: more would hold up other mails. */
 const longestTurned = 100_000;
 
-/** Loaded when a mail needs it: most have a text of their own. */
+/** Loads html-to-text when a mail needs it: most have a text of their own. */
 const require = createRequire(import.meta.url);
 
 const asText = {
@@ -178,7 +178,7 @@ const quote = (texts: readonly string[]): string =>
   );
 
 /**
- * A header is folded at its spaces, and no line may have more than 998 octets (RFC 5322, 2.1.1): servers refuse the mail. So
- * a longer word gets a space. Other characters than ASCII are encoded, which folds them.
+ * The text for a header, with a space in each very long word: headers are folded at spaces, and servers refuse a line of more
+ * than 998 octets (RFC 5322, 2.1.1). Other characters than ASCII are encoded, which folds them.
  */
 const headerText = (text: string): string => oneLine(text).replace(/[!-~]{900}(?=[!-~])/g, '$& ');

@@ -12,9 +12,7 @@ interface Attempt {
   readonly isRepeated: (words: string) => boolean;
 }
 
-/**
- * How an attempt ended that failed. `wentOut`: the whole mail was sent, so the server may have taken it.
- */
+/** The outcome of an attempt that failed. `wentOut`: the whole mail was sent, so the server may have taken it. */
 export function outcomeOf(error: SmtpError, wentOut: boolean, attempt: Attempt): Failed {
   if (isReply(error)) return outcomeOfReply(error, attempt);
   const { aborted } = attempt;
@@ -35,7 +33,7 @@ export function outcomeOf(error: SmtpError, wentOut: boolean, attempt: Attempt):
   return sinkWide(isLoginFault(error) ? 'auth' : reason, detailWithAdvice(error));
 }
 
-/** nodemailer's codes for mails that it does not start to send. */
+/** nodemailer's codes for mails that it does not begin to send. */
 const buildErrors = new Set([
   'EENVELOPE',
   'EMESSAGE',
@@ -53,7 +51,7 @@ function outcomeOfReply(error: SmtpError, { isProbe, isRepeated }: Attempt): Fai
     if (isUnexplained(error)) return perhapsSinkWide('auth', `${detail} ${checkAccount}`);
     if (isTooLarge(error)) return refusal(error, detail);
     if (isRepeated(comparable(error))) return sinkWide('auth', `${detail} ${ofAllMails}`);
-    // The mails before it may have been refused in these words, by what a process before this one has seen.
+    // A probe comes after a pause, perhaps of an earlier process: the mails before it may have been refused in these words.
     return isProbe ? perhapsSinkWide('auth', `${detail} ${checkAccount}`) : refusal(error, detail);
   }
   // Every mail of this sink would get the same reply.
@@ -72,7 +70,7 @@ function detailWithAdvice(error: SmtpError): string {
 /** Whether the server replied with a refusal. */
 const isReply = (error: SmtpError): boolean => (error.responseCode ?? 0) >= 400;
 
-/** The codes of a reply and its words, without what differs from mail to mail: addresses, ids and times. */
+/** The codes and words of a reply, without what differs from mail to mail: addresses, ids and times. */
 const comparable = (error: SmtpError): string =>
   `${error.responseCode} ${enhancedCode(error)} ${wordsOf(error).replace(/\S*[\d@]\S*/g, '')}`;
 
@@ -93,7 +91,7 @@ export function isPermanent(error: SmtpError): boolean {
 const isAboutTheSystem = (error: SmtpError): boolean =>
   /^[34]\./.test(enhancedCode(error)) && !isTooLarge(error) && !namesTheRecipient(error);
 
-/** For a reply to one mail that does not tell certainly whether others would get it, too. */
+/** The kind of retry for a reply to one mail, by whether other mails would get the same reply. */
 export function retryFor(error: SmtpError): typeof retry {
   if (error.responseCode === 421) return sinkWide;
   return isAboutTheSystem(error) ? perhapsSinkWide : retry;
@@ -111,7 +109,7 @@ export const isLoginFault = (error: SmtpError): boolean => {
   return command !== 'STARTTLS' && (loginReplies.has(responseCode) || /^550[ -]5\.7\.30\b/.test(response));
 };
 
-/** SMTP has no code for an exceeded rate: servers say it in words. Microsoft's is 432. */
+/** The words for an exceeded rate, for which SMTP has no code. Microsoft's code is 432. */
 const rateWords =
   /too (many(?! recipients)|fast|quickly)|rate.?limit|throttl|slow down|\b(sending|sender|submission|daily|hourly|message) ?(rate|limit|quota)|\bper (minute|hour|day)|\b[45]\.(1\.90|4\.5|7\.28)\b|^432[ -](?!4\.7)/i;
 
@@ -159,7 +157,7 @@ const isBlocked = (error: SmtpError): boolean =>
   (enhancedCode(error) === '2.2' && error.command !== 'RCPT TO' && !isFullAtTheRecipient(error)) ||
   /OutboundSpam/i.test(wordsOf(error));
 
-/** In the words of Gmail and Dovecot. */
+/** Whether the mailbox that is full is the recipient's, in the words of Gmail and Dovecot. */
 const isFullAtTheRecipient = (error: SmtpError): boolean =>
   /\brecipient'?s?\b|\btried to reach\b|\bmailbox for user\b/i.test(wordsOf(error));
 
@@ -179,11 +177,11 @@ export function isAboutTheRecipient(error: SmtpError): boolean {
   return recipientReplies.has(error.responseCode ?? 0) && !code.endsWith('5.3');
 }
 
-/** Or the machine that sends, in a reply without a code, which may be about either. */
+/** Whether the words of a reply without a code name the sender, or the machine that sends. */
 const namesTheSender = (error: SmtpError): boolean =>
   /\b(sender|from address|outgoing|smtp auth|rbl)\b/i.test(wordsOf(error));
 
-/** In the words of Postfix and Exchange, which use codes of any subject with them. */
+/** Whether a reply names the recipient, in words that Postfix and Exchange use with codes of any subject. */
 const namesTheRecipient = (error: SmtpError): boolean => /\brecipient address rejected/i.test(wordsOf(error));
 
 /** Whether the mail itself is too large, which a server may say before it has seen it. */
@@ -216,7 +214,7 @@ const checkAccount =
 const ofAllMails =
   'Another mail was refused in the same words, so it may object to all: to the account, to the sender, or to what the mails have in common. Its administrator can tell why.';
 
-/** For a permanent reply about the mail. */
+/** The outcome of a permanent reply about the mail. */
 function refusal(error: SmtpError, detail: string): Rejected {
   if (isTooLarge(error))
     return rejected('invalid', detail, 'Shorten the message, or have the limit there raised.');
@@ -238,7 +236,7 @@ export function replyText(response = ''): string {
   return text.length > 300 ? `${text.slice(0, 300)}…` : text.replace(/[^.!?]$/, '$&.');
 }
 
-/** What is wrong, and the fix to try. */
+/** A fault, with the fix to try. */
 interface Explanation {
   readonly detail: string;
   readonly advice: string;

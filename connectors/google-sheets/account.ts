@@ -9,7 +9,7 @@ import type { Token } from '../../src/connector.ts';
 
 type Fetch = typeof globalThis.fetch;
 
-/** Credentials that need a person. Its message shows nothing of them. */
+/** Thrown where credentials need a person. The message shows nothing of them. */
 export class Unusable extends Error {
   readonly what: string;
   readonly fix: string;
@@ -21,7 +21,7 @@ export class Unusable extends Error {
   }
 }
 
-/** An answer that has no token. `data`: its body, if that is JSON. */
+/** Thrown where an answer has no token. `data`: its body, if that is JSON. */
 export class NoToken extends Error {
   readonly data: unknown;
 
@@ -31,7 +31,7 @@ export class NoToken extends Error {
   }
 }
 
-/** Without a body the token is only read. */
+/** Asks for a token: a POST with a body, a GET without one. */
 async function askForToken(
   fetch: Fetch,
   url: string,
@@ -44,7 +44,7 @@ async function askForToken(
   return tokenIn(data);
 }
 
-/** The token of an answer. Google's service for impersonation has names of its own in it. */
+/** The token in an answer, under the names of OAuth or those of Google's service for impersonation. */
 function tokenIn(data: { readonly [key: string]: unknown }): Token {
   const { access_token, accessToken: token = access_token, expires_in, expireTime } = data;
   if (typeof token !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(token)) throw new NoToken(data);
@@ -54,9 +54,9 @@ function tokenIn(data: { readonly [key: string]: unknown }): Token {
 
 export type Library = typeof import('googleapis/build/src/apis/sheets/index.js');
 
-/** Who the connector is to Google. */
+/** The account that the connector uses at Google. */
 export interface Account {
-  /** The address that a spreadsheet is shared with, as far as it is known. */
+  /** The address to share a spreadsheet with, or words where it is not known. */
   readonly name: string;
   /** Asks for a new token through `fetch`. */
   readonly ask: (library: Library, fetch: Fetch) => Promise<Token>;
@@ -90,7 +90,7 @@ const federation = z.looseObject({
   workforce_pool_user_project: z.string().optional(),
 });
 
-/** What gcloud keeps of a person who signed in. */
+/** The file that gcloud keeps for a person who signed in. */
 const user = z.looseObject({ client_id: z.string(), client_secret: z.string(), refresh_token: z.string() });
 
 const impersonated = z.looseObject({
@@ -101,9 +101,9 @@ const impersonated = z.looseObject({
 
 const googleTokenUrl = 'https://oauth2.googleapis.com/token';
 
-/** Nothing but the cells of spreadsheets that were shared with the account. */
+/** The scope of cells in spreadsheets that were shared with the account. */
 const sheets = ['https://www.googleapis.com/auth/spreadsheets'];
-/** What asking for another account's tokens needs. */
+/** The scope for asking for another account's tokens. */
 const platform = ['https://www.googleapis.com/auth/cloud-platform'];
 
 const unusable = (what: string): Unusable =>
@@ -132,7 +132,7 @@ export async function readAccount(given: Credentials): Promise<Account> {
   }
 }
 
-/** `mayBePerson`: the account of somebody who signed in may write itself, and not only impersonate another one. */
+/** The account of a file. `mayBePerson`: it may be that of somebody who signed in, and not only a source for impersonation. */
 function accountOf(file: unknown, scopes: readonly string[], mayBePerson = scopes === platform): Account {
   const { type = 'service_account' } = Object(file) as { type?: unknown };
   if (type === 'service_account') return serviceAccount(valid(inline, file), scopes);
@@ -159,10 +159,10 @@ function serviceAccount(
   return { name: email, ask };
 }
 
-/** Retries of its own would add to ours. */
+/** The library's transporter without retries of its own, which would add to ours. */
 const transporter = (fetch: Fetch) => ({ retryConfig: { retry: 0 }, fetchImplementation: fetch });
 
-/** The library finds the token of the other side that is exchanged, and would exchange it past our way of calling. */
+/** An account by workload identity federation. The library finds the token to exchange; it would exchange it past our proxy and limits. */
 function federated(file: z.infer<typeof federation>, scopes: readonly string[]): Account {
   const { service_account_impersonation_url: url, service_account_impersonation: life, ...source } = file;
   if (url !== undefined) {
@@ -251,7 +251,7 @@ export function isOfTheMachine(url: string): boolean {
   );
 }
 
-/** The library's class for this warns on the console, has Google's address built in, and is not handed on by googleapis. */
+/** An account that another one impersonates. The library's class for this warns on the console, has Google's address built in, and is not exported by googleapis. */
 function impersonation(
   file: z.infer<typeof impersonated>,
   scopes: readonly string[],

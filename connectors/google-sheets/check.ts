@@ -7,7 +7,7 @@ import { nothingWritten, unlock } from './outcomes.ts';
 import type { Spreadsheet } from './spreadsheet.ts';
 import { lostHeader, missingHeaderRow, twiceInHeader } from './tabs.ts';
 
-/** Replaced by itself, so that the edit changes nothing even where the text is there. */
+/** A text that is replaced by itself: the edit changes nothing, even where the text is there. */
 const nothing = 'candidate-connector live check';
 
 /** Asks whether the account signs in, sees the spreadsheet and may write to it, and which tabs are there. */

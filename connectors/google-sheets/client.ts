@@ -8,41 +8,41 @@ import type { Account, Library } from './account.ts';
 export type Failure =
   | CallFailure
   | (HttpFailure & { readonly error: ApiError })
-  /** The header of this tab is not where it should be, so that nothing is written. */
+  /** The header of this tab is not where it should be: nothing is written. */
   | { readonly kind: 'header'; readonly tab: string; readonly words: string }
-  /** No access token, so that nothing of the call has left. */
+  /** There is no access token: nothing of the call has been sent. */
   | {
       readonly kind: 'token';
       readonly status: number;
-      /** What answered. */
+      /** The host that answered. */
       readonly host: string;
       /** OAuth's code, such as invalid_grant, with its description; empty where something else answered. */
       readonly words: string;
       readonly retryAfterMs: number | null;
     }
-  /** No access token can be asked for with these credentials. */
+  /** The credentials cannot be used to ask for an access token. */
   | { readonly kind: 'unusable'; readonly words: string };
 
 /** The parts of Google's error body that tell causes apart. */
 export interface ApiError {
-  /** As in google.rpc.Code: PERMISSION_DENIED, say. Empty where something else answered. */
+  /** A code of google.rpc.Code, such as PERMISSION_DENIED. Empty where something else answered. */
   readonly status: string;
   readonly message: string;
-  /** From the ErrorInfo in the details: RATE_LIMIT_EXCEEDED, SERVICE_DISABLED. */
+  /** The reason of the ErrorInfo in the details, such as RATE_LIMIT_EXCEEDED. Empty without one. */
   readonly reason: string;
 }
 
 export type Answer<Data> = CallResult<Data, Failure>;
 
-/** About a million cells. */
+/** The largest answer that is read: about a million cells. */
 const maxAnswerBytes = 50 * 1024 * 1024;
 
 type Api = sheets_v4.Resource$Spreadsheets;
 
-/** What Google counts apart, and limits to 60 in a minute for each account. */
+/** The kinds of calls. Google counts each apart, and limits it to 60 a minute for each account. */
 export type Counted = 'read' | 'write';
 
-/** One call, never repeated: `run` gets the api and the options to hand on to it. */
+/** Makes one call, and never repeats it. `run` gets the api, and options to hand on to it. */
 export type Call = <Data>(
   kind: Counted,
   run: (api: Api, options: MethodOptions) => Promise<{ readonly data: Data }>,
@@ -98,7 +98,7 @@ interface ErrorBody {
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** Attempts share a token, so one attempt's end must not end its fetch; this does. */
+/** The time-out of a fetch of a token. Attempts share a token, so that the end of one must not end the fetch. */
 const fetchTimeoutMs = 10_000;
 const maxTokenBytes = 64 * 1024;
 
@@ -109,7 +109,7 @@ class Tokens {
   readonly #proxy: Proxy | null;
   readonly #closed: AbortSignal;
   readonly #shared = new SharedToken<Failure>(() => this.#ask());
-  /** The last call on the way to a token. */
+  /** The last call that was made for a token. */
   #asked: {
     readonly host: string;
     readonly watched: WatchedFetch;
@@ -123,7 +123,7 @@ class Tokens {
     this.#closed = closed;
   }
 
-  /** A token, or why there is none; nothing of the call that needs it has left then. */
+  /** A token, or why there is none. */
   get(signal: AbortSignal): Promise<string | Failure> {
     return this.#shared.get(signal, () =>
       this.#asked ? unanswered(this.#asked.host) : { kind: 'stopped', sent: false },
@@ -166,7 +166,7 @@ class Tokens {
     const { href, host } = new URL(url instanceof Request ? url.url : url);
     const ended = AbortSignal.any([AbortSignal.timeout(fetchTimeoutMs), this.#closed]);
     const watched = new WatchedFetch(maxTokenBytes, ended, isOfTheMachine(href) ? null : this.#proxy);
-    // An answer may quote what it was sent.
+    // An answer may quote the request.
     const { body, headers } = init;
     const sent = typeof body === 'string' || body instanceof URLSearchParams ? body : '';
     const form = new URLSearchParams(sent);

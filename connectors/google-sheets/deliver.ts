@@ -27,8 +27,8 @@ import { readTabs, readWhole } from './tabs.ts';
 import type { Wanted } from './tabs.ts';
 
 /**
- * Writes many rows with two reads and one write, in order of arrival: all tabs are read at the same moment, written to,
- * and read back. What Google refused for one row goes apart from the others.
+ * Writes many rows with two reads and one write, in order of arrival: all tabs are read at the same moment, written to, and
+ * read back. Rows of different groups, such as one that Google has refused, go in calls of their own.
  */
 export async function deliverRows(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Outcome[]> {
   const outcomes = new Map<string, Outcome>();
@@ -40,7 +40,7 @@ export async function deliverRows(sheet: Spreadsheet, requests: readonly RowRequ
       .map(([, outcome]) => outcome)
       .find((outcome) => outcome.outcome === 'retry' && outcome.sinkWide === true);
   }
-  // What another delivery achieved in part is not this one's.
+  // Deliveries that were not tried share the outcome, but not the progress, of the one that failed.
   const { progress: _, ...unsent } = (failure ?? {}) as Retry;
   return requests.map(
     ({ deliveryId }) =>
@@ -50,7 +50,7 @@ export async function deliverRows(sheet: Spreadsheet, requests: readonly RowRequ
 
 const writtenForCertain = 'The row was written and has still to be read back. ';
 
-/** `wasWritten`: by an attempt that could not read them back. */
+/** Writes the rows of a group. `wasWritten`: an attempt before has written them, and could not read them back. */
 async function oneCall(
   sheet: Spreadsheet,
   given: readonly RowRequest[],
@@ -96,7 +96,7 @@ async function oneCall(
   for (const { tab, grid } of views.data)
     sheet.written.set(tab.title.toLowerCase(), { sheetId: tab.sheetId, header: grid.header });
   results.push(...(await readBack(sheet, plans, signal)));
-  // The first row of a tab that was made anew, or of a column, tells of it.
+  // The first row that was written to a new tab or column tells that somebody had removed the one before.
   return results.map(([request, outcome]) => {
     const tab = request.message.tab.toLowerCase();
     const words = sheet.madeAnew.get(tab);
@@ -136,10 +136,10 @@ async function readBack(sheet: Spreadsheet, all: readonly Plan[], signal: AbortS
 
 const requestsOf = (rows: readonly WrittenRow[]) => rows.flatMap(({ requests }) => requests);
 
-/** People may go on editing: after so many repairs the delivery only tells what is wrong. */
+/** So many repairs are tried, as people may go on editing. Then the delivery only tells what is wrong. */
 const maxRepairs = 5;
 
-/** How deliveries end that were written: with what became of their rows. `view`: their tab, read since. */
+/** The results of deliveries that were written, after repairs where these are needed. `view`: their tab, read since. */
 async function settle(
   sheet: Spreadsheet,
   plan: Plan,
@@ -196,7 +196,7 @@ async function settle(
   }
 }
 
-/** How the deliveries of a row end. `landing`: null where its tab is gone. */
+/** The results of a row's deliveries. `landing`: null where the tab is gone. */
 function resultsOf(
   sheet: Spreadsheet,
   { tab, grid }: { readonly tab: Tab; readonly grid?: Grid },
@@ -231,7 +231,7 @@ function resultsOf(
   });
 }
 
-/** What a delivery tells of its row, where somebody changed the sheet while it was written. */
+/** Sentences about a row, where somebody changed the sheet while it was written. */
 function notesOf({ fixes, isDeleted, lost, missing, gone }: Landing): string[] {
   const said: [boolean, string][] = [
     [
@@ -252,7 +252,7 @@ function notesOf({ fixes, isDeleted, lost, missing, gone }: Landing): string[] {
   return said.flatMap(([isSo, text]) => (isSo ? [text] : []));
 }
 
-/** Written for certain: the next attempt looks for them, and does not write what it finds. */
+/** The results of rows that were certainly written: the next attempt looks for them, and does not write those it finds. */
 function readBackLater(sheet: Spreadsheet, failure: Failure, requests: readonly RowRequest[]): Result[] {
   const outcome = failedRead(failure, sheet);
   const detail = writtenForCertain + outcome.detail;

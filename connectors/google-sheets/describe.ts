@@ -56,7 +56,7 @@ export const describe: Description<unknown> = {
     `${textAt(receipt, 'range')} in https://docs.google.com/spreadsheets/d/${textAt(receipt, 'spreadsheetId')}`,
 };
 
-/** As the sheet shows a cell. It has times in its own zone, which only it knows: here they are in UTC, and say so. */
+/** A cell as the sheet shows it, but for times: they are in UTC, and say so, as only the sheet knows its zone. */
 function shown(cell: Cell, isDate: boolean): string {
   const [, day, time] =
     (isDate && /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)[.\d]*Z$/.exec(typeof cell === 'string' ? cell : '')) ||

@@ -9,9 +9,9 @@ import type { Spreadsheet, View } from './spreadsheet.ts';
 import { lostHeader, missingHeaderRow, readOnce } from './tabs.ts';
 
 /**
- * Looks for deliveries' ids in their tabs, all read at the same moment, and whole: what was written while somebody moved
- * columns may stand anywhere. An id is gone where a later delivery has updated the row by its key: an earlier one that is
- * still unresolved then leaves the row alone. It doubles no row, unless the earlier one has no key.
+ * Looks for the ids of deliveries in their tabs, all read whole and at the same moment: a row that was written while somebody
+ * moved columns may stand anywhere. An id is gone where a later delivery has updated the row by its key; the delivery is
+ * tried again then, and leaves the row alone.
  */
 export async function findRows(sheet: Spreadsheet, given: readonly RowRequest[]): Promise<Finding[]> {
   const { signal } = given[0]!;
@@ -36,14 +36,14 @@ export async function findRows(sheet: Spreadsheet, given: readonly RowRequest[])
     const isOwn = message.key === undefined;
     const isRight = (row: number) =>
       grid.cell(row, deliveryHeader) === deliveryId && !(isOwn && isMisplaced(message, row, grid));
-    // What stands under other headers counts as absent: the next attempt puts it right.
+    // A row under other headers counts as absent: the next attempt puts it right.
     if (rows.length === 0 || !rows.every(isRight)) return { found: null };
     const found = grid.receiptOf(sheet, tab, rows[0]!);
     return isOwn ? { found } : { found, note: notReadBack };
   });
 }
 
-/** The tabs that there are. */
+/** Reads the tabs of the requests, as far as they exist. */
 async function readAll(
   sheet: Spreadsheet,
   requests: readonly RowRequest[],

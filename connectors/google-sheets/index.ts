@@ -79,7 +79,7 @@ const action = z
     }
   });
 
-/** Capitals make no other tab. */
+/** The place of rows for a tab; none if its name is empty. Google takes names that differ in capitals for the same tab. */
 const placesOf = (tab: string): Place[] => {
   const id = titleOf(tab).toLowerCase();
   return id === '' ? [] : [{ id }];
@@ -89,8 +89,8 @@ type Memory = Pick<Spreadsheet, 'written' | 'madeAnew'>;
 
 const mostMemories = 100;
 /**
- * What was written, by spreadsheet; those that were connected last. A reload connects anew, and what somebody renamed or
- * deleted around it is to be told all the same.
+ * What was written, by spreadsheet, for those that were connected last. A reload connects anew, and has to tell all the same
+ * of tabs and columns that somebody renamed or deleted around it.
  */
 const memories = new Map<string, Memory>();
 
@@ -103,7 +103,7 @@ function memoryOf(key: string): Memory {
   return known;
 }
 
-/** Writes rows to one spreadsheet. Values are never interpreted: what begins with = stays text. */
+/** Writes rows to one spreadsheet. Values are never interpreted: one that begins with = stays text. */
 export const googleSheets = defineConnector({
   name: 'google-sheets',
   describe,

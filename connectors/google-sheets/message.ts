@@ -6,27 +6,27 @@ import type { Json } from '../../src/model.ts';
 /** The column that keeps which delivery wrote a row. */
 export const deliveryHeader = 'Delivery';
 
-/** What a column's values become; see `as` of the action. */
+/** The kinds of a column's values; see `as` of the action. */
 export const kind = z.enum(['date', 'number', 'link']);
 
 export type Cell = string | number | boolean;
 
 export type Row = readonly Cell[];
 
-/** How a cell shows its value. `uri`: what it links to, none where that is null; `plain`: as a cell of no kind does. */
+/** The format of a cell. `uri`: the address that it links to, null for none; `plain`: the format of a cell without a kind. */
 export type Format = 'date' | 'plain' | { readonly uri: string | null };
 
 /** One row to write. `row`: header to value, the delivery id included. */
 export type SheetMessage = {
   readonly tab: string;
   readonly row: { readonly [header: string]: Cell };
-  /** The header whose value tells which row to update; without it a row is added. */
+  /** The header by whose value a row is found and updated; without it, or such a row, one is added. */
   readonly key?: string;
-  /** By header, how cells show their values; the ones named `date` are ISO times in the row. */
+  /** The formats of cells, by header. A cell of the format `date` has an ISO time in `row`. */
   readonly formats?: { readonly [header: string]: Format };
 };
 
-/** One delivery's part in a call. */
+/** A delivery's part of a call. */
 export type RowRequest = AttemptRequest<SheetMessage>;
 
 /** An action's keys, rendered. */
@@ -41,10 +41,10 @@ const maxCellLength = 50_000;
 const maxTabLength = 100;
 const notice = ' … (shortened)';
 
-/** A tab's name as it is written to. */
+/** The name of a tab, normalized. */
 export const titleOf = (tab: string): string => tab.toWellFormed().replace(/\s+/g, ' ').trim();
 
-/** Pure: the row that will be written. What does not fit into a cell is shortened with a notice in its place. */
+/** Builds the row. A value that does not fit into a cell is shortened, with a notice. Pure. */
 export function compose(
   { tab, row, key: keyHeader, as = {} }: SheetFields,
   { deliveryId }: DeliveryContext,
@@ -92,8 +92,8 @@ export function compose(
 }
 
 /**
- * A value as its cell is to hold it, and as its kind; what is not of it stays as it is. A time stays text: what it is in
- * the sheet depends on the sheet's time zone. `note`: what the delivery tells of it.
+ * The content and format of a cell. A value that is not of the kind stays as it is. A time stays text here: its number in the
+ * sheet depends on the sheet's time zone. `note`: a sentence for the delivery.
  */
 export function formatted(
   header: string,
@@ -123,10 +123,10 @@ export function formatted(
   return { cell, note: `${header} has a value that is no ISO time, and was written as it is.` };
 }
 
-/** Sheets counts days from here. */
+/** The day from which Sheets counts days. */
 const firstDay = Temporal.PlainDateTime.from('1899-12-30');
 
-/** An ISO time as Sheets counts it, in whole seconds; one without an offset is of the time zone. Null for other text. */
+/** An ISO time as days since `firstDay`, in whole seconds; one without an offset is in the time zone. Null for other text. */
 function serialOf(text: string, timeZone: string): number | null {
   const time = text.trim();
   if (!/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/i.test(time)) return null;
@@ -141,7 +141,7 @@ function serialOf(text: string, timeZone: string): number | null {
   }
 }
 
-/** Google's words for a time zone, as `GMT-07:00`, are not all names; UTC where it is none that is known here. */
+/** The name of a sheet's time zone. Google also has `GMT-07:00`; UTC stands for any that is not known here. */
 export function knownZone(timeZone: string | null | undefined): string {
   try {
     return new Temporal.ZonedDateTime(0n, (timeZone ?? 'UTC').replace(/^GMT(?=[+-])/, '')).timeZoneId;
@@ -153,7 +153,7 @@ export function knownZone(timeZone: string | null | undefined): string {
 export const hasDates = ({ message }: RowRequest): boolean =>
   Object.values(message.formats ?? {}).includes('date');
 
-/** The request with its times as numbers of the sheet's time zone. */
+/** The request, with times as numbers of the sheet's time zone. */
 export function dated(request: RowRequest, timeZone: string): RowRequest {
   const { row, formats = {} } = request.message;
   const cells = Object.entries(row).map(([header, cell]) => {
@@ -165,22 +165,22 @@ export function dated(request: RowRequest, timeZone: string): RowRequest {
 
 /** A row that was written, or is to be. */
 export interface WrittenRow {
-  /** What its column Delivery is given. */
+  /** The id in its column Delivery. */
   readonly id: string;
   readonly row: SheetMessage['row'];
   /** The row (from 0) that it is written to. */
   readonly at: number;
-  /** The header that it is written by; null where that is not known any more. */
+  /** The tab's header when it was written; null where that is not known any more. */
   readonly header: readonly string[] | null;
-  /** What stood in that row, empty where that is not known; null for a row of its own, which is inserted. */
+  /** The row before the write, empty where that is not known; null for a row that was inserted. */
   readonly before: Row | null;
-  /** What people have to know of it. */
+  /** Sentences that people have to read. */
   readonly notes: readonly string[];
-  /** The deliveries that it carries out: several where they have the same key. */
+  /** The deliveries that this row carries out: several where they have the same key. */
   readonly requests: readonly RowRequest[];
 }
 
-/** The format of a row's value: that of the last delivery that gave it. */
+/** The format of a row's value, by the last delivery that gave it. */
 export function formatOf(
   { row, requests }: Pick<WrittenRow, 'row' | 'requests'>,
   name: string,

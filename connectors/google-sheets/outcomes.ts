@@ -13,7 +13,7 @@ import type { Outcome, Rejected, Retry, Unknown } from '../../src/model/outcomes
 import type { ApiError, Failure } from './client.ts';
 import type { RowRequest, WrittenRow } from './message.ts';
 
-/** What the words about a failure name. */
+/** The names in the words about a failure. */
 export interface Subject {
   /** The service account that the sheet has to be shared with. */
   readonly account: string;
@@ -33,10 +33,10 @@ const google = {
   foreignAdvice: 'or more than 50 MB. Check apiUrl and any proxy on the way, and how large the tab is.',
 };
 
-/** A person has to put the tab right. Until then its rows wait together, as one call. */
+/** The delay where a person has to put the tab right. Until then its rows wait together, as one call. */
 const personDelayMs = 5 * 60_000;
 
-/** How a write that failed ends its attempt. */
+/** The outcome of a write that failed. */
 function outcomeOf(failure: Failure, { account }: Subject): Retry | Rejected | Unknown {
   if (failure.kind === 'unusable') return sinkWide('auth', failure.words);
   if (failure.kind === 'header') return perhapsSinkWide('invalid', failure.words, personDelayMs);
@@ -79,17 +79,17 @@ const accessAdvice: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** Where only the spreadsheet is not shared, Google names no reason. */
+/** The advice for a reason that is not in the list. Where only the spreadsheet is not shared, Google names none. */
 const ofProject =
   'That is about the login of {account} or its Google Cloud project, and for whoever administers these.';
 
 const tooLarge = new Set([413, 414, 431]);
 
-/** The same for a call that writes no row, so that it certainly is not there. */
+/** The outcome of a failed call that writes no row, so that none is there. */
 export const nothingWritten = (failure: Failure, subject: Subject): Retry | Rejected =>
   withoutEffect(outcomeOf(failure, subject));
 
-/** The same for a call that only reads: it can always be made again. */
+/** The outcome of a failed call that only reads, and so can always be made again. */
 export const failedRead = (failure: Failure, subject: Subject): Retry =>
   askAgain(outcomeOf(failure, subject));
 
@@ -116,7 +116,7 @@ function ofInvalid(detail: string, { status, message }: ApiError, account: strin
     );
   if (missingTab.test(message))
     return retry('not_found', `${detail} The tab was renamed or deleted meanwhile.`);
-  // How the API says that a row, a column or a tab that was there is gone.
+  // The API's words where a row, a column or a tab is gone.
   if (/No grid with id|grid size|grid limits|beyond the last requested/.test(message))
     return retry('not_found', `${detail} Somebody changed the sheet meanwhile.`);
   if (/limit of \d+ cells/i.test(message))
@@ -126,33 +126,33 @@ function ofInvalid(detail: string, { status, message }: ApiError, account: strin
   return rejected('invalid', detail, 'Check the tab and the row of the action, then replay.');
 }
 
-/** How the API says that a range names a tab that is not there. */
+/** The API's words where a range names a tab that is not there. */
 export const missingTab = /^Unable to parse range/;
 
 const protectedWords = /protected/i;
 
-/** What a person does about a protection. */
+/** The advice about a protection. */
 export const unlock = (account: string): string =>
   `Let ${account} edit the protected sheets and ranges of the tab (menu Data, "Protect sheets and ranges"), or remove the protection.`;
 
-/** The account may edit the spreadsheet, and not these cells of it. */
+/** Whether the account may edit the spreadsheet, but not these cells of it. */
 const isProtected = (failure: Failure): boolean =>
   failure.kind === 'http' && failure.status === 400 && protectedWords.test(failure.error.message);
 
-/** A delivery and how its attempt ended. */
+/** A delivery, and the outcome of its attempt. */
 export type Result = readonly [RowRequest, Outcome];
 
 /** A part of a call, with the deliveries that it is for. */
 export interface Write {
   readonly request: sheets_v4.Schema$Request;
   readonly requests: readonly RowRequest[];
-  /** It is about rows that are added. */
+  /** It adds rows. */
   readonly isNew: boolean;
 }
 
 /**
- * How deliveries end whose call was refused or failed. All of it is refused for one part, which Google names: only the
- * deliveries of that part are given up.
+ * The results of deliveries whose call was refused or failed. Google refuses a whole call for one part, and names the part:
+ * only its deliveries are given up.
  */
 export function refusedRows(
   subject: Subject,
@@ -175,7 +175,7 @@ export function refusedRows(
   return all.map((request) => [request, blamed.has(request) ? outcome : retry(outcome.reason, detail, 0)]);
 }
 
-/** The same for a call that came before any row was written. */
+/** The results of deliveries whose call failed before any row was written. */
 export function unwrittenRows(subject: Subject, failure: Failure, requests: readonly RowRequest[]): Result[] {
   const outcome = nothingWritten(failure, subject);
   if (failure.kind === 'header') {
@@ -187,9 +187,10 @@ export function unwrittenRows(subject: Subject, failure: Failure, requests: read
 }
 
 /**
- * How deliveries end whose call was refused for something in a tab that a person has to put right, such as a protection.
- * Those of its tab wait, in calls of their own, and those of other tabs go on at once. What was named waits apart from the rest of its tab, as the protection may be of
- * that alone: rows to add (`new`), or one to update (`row`).
+ * The results of deliveries whose call was refused for something in a tab that a person has to put right, such as a
+ * protection. The rows of that tab wait, in calls of their own; those of other tabs go on at once. The rows that Google named
+ * wait apart from the rest of their tab, as the protection may be of them alone: rows to add (`new`), or one to update
+ * (`row`).
  */
 function waitingRows(
   requests: readonly RowRequest[],
@@ -211,9 +212,9 @@ function waitingRows(
 const tabOf = ({ message }: RowRequest): string => message.tab.toLowerCase();
 
 /**
- * How deliveries end whose call failed. Where Google refuses all rows for the fault of one and does not say which, halves
- * of them go apart next time, and so on down to the one, for which alone a refusal is final. That takes a handful of calls
- * and harms no good row; it helps with a call that is too large, too.
+ * The results of deliveries whose call failed. Where Google refuses all rows for the fault of one and does not name it, each
+ * half goes in a call of its own next time, and so on down to a single row, for which a refusal is final. That takes a
+ * handful of calls and harms no good row. It helps where a call is too large, too.
  */
 function sharedOutcome(requests: readonly RowRequest[], outcome: Outcome): Result[] {
   if (outcome.outcome !== 'rejected' || requests.length === 1) {

@@ -8,17 +8,17 @@ import { cellData, formatCell, insert, rowAfter, writeCells } from './spreadshee
 import type { Grid, Request, Spreadsheet, Tab, View } from './spreadsheet.ts';
 import { twiceInHeader } from './tabs.ts';
 
-/** What was written in a tab. */
+/** The rows to write, or that were written, in a tab. */
 export interface Plan {
   readonly tab: Tab;
-  /** The tab as it was read before; null where that is not needed, or not known any more. */
+  /** The tab before the write; null where it is not needed, or not known any more. */
   readonly before: Grid | null;
   readonly rows: readonly WrittenRow[];
 }
 
 export const unread = Symbol('written, and not read back');
 
-/** Equal for rows that may share a call: what an attempt hands to the next one. */
+/** The group of a row, from the progress of the attempt before. Rows of a group share a call. */
 export function groupOf({ progress }: RowRequest): unknown {
   const { group, written } = Object(progress) as { readonly group?: string; readonly written?: unknown };
   return written ? unread : group;
@@ -29,7 +29,7 @@ const inTab = ({ title }: Tab, all: readonly RowRequest[]) =>
 
 const alreadyThere = 'The row was there already.';
 
-/** Rows that earlier attempts have written and that stand wrongly. */
+/** Rows that earlier attempts have written, and that stand in the wrong place. */
 export function earlierRows({ tab, grid }: View, all: readonly RowRequest[]): WrittenRow[] {
   const tried = inTab(tab, all).filter(({ attempt }) => attempt > 1);
   const keys = keyColumns(tried, grid);
@@ -43,7 +43,7 @@ export function earlierRows({ tab, grid }: View, all: readonly RowRequest[]): Wr
     const [at] = hits;
     if (at === undefined || newerAt(request, grid, keys) !== null) return [];
     const isOwn = message.key === undefined;
-    // Where rows were moved just before a repair, it landed beside what it was to put right.
+    // Rows were moved just before a repair, which landed in the wrong row.
     const isAtHome = hits.every((row) => grid.cell(row, deliveryHeader) === id);
     // People may have worked since with a row that was updated.
     if (isAtHome && !(isOwn && hits.some((row) => isMisplaced(message, row, grid)))) return [];
@@ -53,7 +53,7 @@ export function earlierRows({ tab, grid }: View, all: readonly RowRequest[]): Wr
   });
 }
 
-/** What one call does in a tab. `results`: how deliveries end for which nothing has to be written. */
+/** Plans the writes of one call in a tab. `results`: those of deliveries for which nothing has to be written. */
 export function planTab(
   sheet: Spreadsheet,
   { tab, grid }: View,
@@ -95,7 +95,7 @@ export function planTab(
 
 const idOf = (row: SheetMessage['row']): string => String(row[deliveryHeader]);
 
-/** By the header of a key: the values of its column, each with the first row (from 0) that has it. */
+/** The columns of keys, by header: the values of each, with the first row (from 0) that has it. */
 type KeyColumns = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 const keyColumns = (requests: readonly RowRequest[], grid: Grid): KeyColumns =>
@@ -103,7 +103,7 @@ const keyColumns = (requests: readonly RowRequest[], grid: Grid): KeyColumns =>
     requests.flatMap(({ message: { key } }) => (key === undefined ? [] : [[key, grid.firstRows(key)]])),
   );
 
-/** Where a newer delivery has updated the row of the same key meanwhile, which then stays as it is. */
+/** The row of the same key, where a newer delivery has updated it meanwhile, so that it stays as it is; else null. */
 function newerAt(
   { deliveryId, message: { key, row } }: RowRequest,
   grid: Grid,
@@ -120,18 +120,18 @@ function isNewer(cell: unknown, deliveryId: string): boolean {
   return there !== undefined && ours !== undefined && there > ours;
 }
 
-/** A row as one call leaves it. */
+/** A row to write. */
 interface PlannedRow {
-  /** Where it is (from 0), or null for one that is added. */
+  /** Its place (from 0); null for one that is added. */
   readonly rowIndex: number | null;
   readonly row: SheetMessage['row'];
-  /** The deliveries that it carries out: several where they have the same key. */
+  /** The deliveries that the row carries out: several where they have the same key. */
   readonly requests: readonly RowRequest[];
 }
 
 /**
- * What one tab's deliveries come to when they are carried out in this order: rows to update and rows to add, the added
- * ones in order of arrival. A delivery may update the row that one before it adds. Pure.
+ * The rows to update and to add for the deliveries of a tab, carried out in this order. A delivery may update the row that
+ * one before it adds. Pure.
  */
 function planRows(requests: readonly RowRequest[], columns: KeyColumns): PlannedRow[] {
   const planned: PlannedRow[] = [];
@@ -161,7 +161,7 @@ function planRows(requests: readonly RowRequest[], columns: KeyColumns): Planned
   return planned;
 }
 
-/** Rows of their own, inserted below the table. */
+/** Plans rows to add: they are inserted below the table. */
 export function addition(
   { tab, grid }: View,
   added: readonly (Pick<WrittenRow, 'row' | 'requests'> & Partial<Pick<WrittenRow, 'notes'>>)[],
@@ -200,7 +200,7 @@ export function addition(
   return { rows, writes: [...writes, ...writesOf(tab, grid, rows)] };
 }
 
-/** The cells of rows that their messages name, and no others, wherever the header has them. */
+/** The writes of the cells that messages name, and of no others, wherever the header has them. */
 function writesOf({ sheetId }: Tab, { header }: Grid, rows: readonly WrittenRow[]): Write[] {
   return rows.flatMap((written) => {
     const { at, row, requests, before } = written;
@@ -218,6 +218,6 @@ function writesOf({ sheetId }: Tab, { header }: Grid, rows: readonly WrittenRow[
   });
 }
 
-/** Where a name stands twice, its first column is the one. */
+/** Whether a row has a value for a column. Of two columns with one name, the first is meant. */
 const isNamed = (row: SheetMessage['row'], header: readonly string[], column: number): boolean =>
   Object.hasOwn(row, header[column]!) && header.indexOf(header[column]!) === column;

@@ -3,35 +3,35 @@ import type { Fix } from './spreadsheet.ts';
 import { deliveryHeader, formatOf } from './message.ts';
 import type { Cell, WrittenRow } from './message.ts';
 
-/** What became of a written row. */
+/** Where a written row has landed, and what to do about it. */
 export interface Landing {
-  /** Where it has to be; null where it is not there any more. */
+  /** The row where it belongs; null where it is gone. */
   readonly row: number | null;
   /** Its row was deleted before the write, which landed in another one: it has to be added anew. */
   readonly isDeleted: boolean;
   readonly fixes: readonly Fix[];
-  /** Names of columns in which somebody's values were written over that are known from nowhere. */
+  /** Columns in which values of people were written over and are not known any more. */
   readonly lost: readonly string[];
-  /** Names of its columns that the header lacks now. */
+  /** Columns of the row that the header lacks now. */
   readonly missing: readonly string[];
-  /** Names of columns whose values are not there: people emptied the cells, or merged them. */
+  /** Columns whose values are not there: people emptied the cells, or merged them. */
   readonly absent: readonly string[];
-  /** Ids of rows that are gone: somebody deleted them, or this one was written over them. */
+  /** The ids of rows that are gone: somebody deleted them, or this row was written over them. */
   readonly gone: readonly string[];
 }
 
 /** A whole tab before a write. */
 export interface Before {
   readonly seen: Grid;
-  /** As a repair was to leave it; the first write has to change nothing but its own cells. */
+  /** The tab as a repair was to leave it. The first write changes nothing but its own cells. */
   readonly meant: Grid;
 }
 
 /**
- * Looks at what was written, as the tab is now. People move rows and columns between a read and a write, which goes by
- * position. The rule: a written row is where its id is, and belongs where the cells stand that it was to leave alone; a
- * value of its that stands elsewhere goes, and what was there before comes back. Pure. `before`: null where all of the tab
- * was not read, or is not known any more.
+ * Compares what was written with the tab as it is now. People move rows and columns between a read and a write, and a write
+ * goes by position. The rule: a written row is where its id is. It belongs where the cells are that it was to leave alone.
+ * Values of the row that stand elsewhere are removed, and the values before them put back. `before`: null where not all of
+ * the tab was read, or is known any more. Pure.
  */
 export const landings = (all: readonly WrittenRow[], before: Before | null, after: Grid): Landing[] =>
   new Comparison(all, before, after).landings();
@@ -40,7 +40,7 @@ class Comparison {
   readonly #all: readonly WrittenRow[];
   readonly #before: Before | null;
   readonly #after: Grid;
-  /** The rows that have the id of each, or where that is nowhere, the one that shows the rest of what was written. */
+  /** The rows that have the id of each written row; where none has, the one that has its other values. */
   readonly #hits: ReadonlyMap<WrittenRow, readonly number[]>;
 
   constructor(all: readonly WrittenRow[], before: Before | null, after: Grid) {
@@ -87,7 +87,7 @@ class Comparison {
       const isDeleted = targets.get(written) === null && (owners.has(first) || origins.has(first));
       const row = isDeleted ? null : (targets.get(written) ?? first);
       const ownerOf = (at: number) => (at === row ? written : owners.get(at));
-      /** What stood in a row that was written to; null where that is not known. */
+      /** The value before the write, of a row that was written to; null where that is not known. */
       const stood = (at: number, name: string): Cell | null => {
         const owner = ownerOf(at);
         if (owner?.before === null) return '';
@@ -109,7 +109,7 @@ class Comparison {
         );
         return { row: at, column, value, format: isFormatted ? 'plain' : undefined };
       });
-      // With what is right already: whichever row a repair lands in has all of them then.
+      // All values, also those that are right: a repair may land in another row, too.
       if (!isRight && row !== null)
         for (const [name, value] of values) {
           const column = after.column(name);
@@ -138,8 +138,8 @@ class Comparison {
   }
 
   /**
-   * The columns of a row that was written to whose values have to go; null where all is right there. What people typed over
-   * a value of ours since is right.
+   * The columns whose values have to be removed from a row that was written to; null where the row is right. A value that
+   * people have typed over one of ours since is right.
    */
   #wrongColumns(
     { row, header, before }: WrittenRow,
@@ -171,7 +171,7 @@ class Comparison {
     return isOwn && isRight ? null : columns;
   }
 
-  /** The row that was meant: somebody may have moved another one to where it was. Null where nothing tells. */
+  /** The row that was meant to be written to, wherever it is now; null where nothing tells. */
   #targetOf(written: WrittenRow): number | null {
     const [first] = this.#hits.get(written)!;
     if (first === undefined) return null;
@@ -180,7 +180,7 @@ class Comparison {
     if (untouched !== null) return untouched;
     const others = this.#cellsLeftAlone(written);
     if (others.areAt(first)) return first;
-    // Where rows changed places, another one of them does not know its place again either: people type into cells, too.
+    // Where two rows changed places, neither is where it was. Else the cells differ because people typed into them.
     const swapped = [...this.#hits].find(([one, [row]]) => {
       if (one === written || row === undefined || one.before === null || !others.areAt(row)) return false;
       return !this.#cellsLeftAlone(one).areAt(row);
@@ -188,7 +188,7 @@ class Comparison {
     return swapped?.[1][0] ?? null;
   }
 
-  /** Where the row that was meant still stands as it was read, so that another one was written over. */
+  /** The row that was meant, where it still stands as it was read: another one was written over then. Null where none does. */
   #untouchedRow(written: WrittenRow, notAt: number): number | null {
     const stood = rowBefore(written);
     const id = stood.cell(1, deliveryHeader);
@@ -197,12 +197,12 @@ class Comparison {
     const cells = names.map((name) => stood.cell(1, name));
     if (cells.every((cell) => cell === '')) return null;
     const found = this.#after.rowsWith(names, cells).filter((row) => row !== notAt);
-    // People copy rows: only where there are as many as before, the one that was meant is among them.
+    // People copy rows: the one that was meant is among them only if there are as many as before.
     const copies = this.#before?.seen.rowsWith(names, cells).length ?? 1;
     return found.length >= copies ? (found[0] ?? null) : null;
   }
 
-  /** The cells of a row that were not written, by which it is known again. */
+  /** The cells of a row that were not written, by which the row is recognized. */
   #cellsLeftAlone(written: WrittenRow) {
     const [grid, row] = this.#meantRow(written);
     const names = shared(grid, this.#after).filter((name) => !Object.hasOwn(written.row, name));
@@ -212,13 +212,13 @@ class Comparison {
     };
   }
 
-  /** What stood in the row that was written to, as it was to become but for what was written. */
+  /** The grid and the row with the values before the write. */
   #meantRow(written: WrittenRow): readonly [Grid, number] {
     const isKnown = this.#before !== null && written.before !== null;
     return isKnown ? [this.#before.meant, written.at] : [rowBefore(written), 1];
   }
 
-  /** Rows of before, other than those that were written, that are nowhere to be seen now. */
+  /** The rows of before, without those that were written to, that are gone now. */
   #vanishedRows(): number[] {
     if (this.#before === null) return [];
     const { seen } = this.#before;
@@ -232,7 +232,7 @@ class Comparison {
     });
   }
 
-  /** By the row that was written to by mistake, the one that stood there: alike in the cells that were left alone. */
+  /** The vanished row behind each row that was written to by mistake. The two are alike in the cells that were left alone. */
   #originsOf(
     vanished: readonly number[],
     owners: ReadonlyMap<number | null | undefined, WrittenRow>,
@@ -256,10 +256,10 @@ class Comparison {
   }
 }
 
-/** What stood in the row that was written to, in row 1 under the header of that time. */
+/** A grid with the row before the write, as row 1, under the header of that time. */
 const rowBefore = ({ header, before }: WrittenRow) => new Grid([header ?? [], before ?? []]);
 
-/** By id, the rows that have it: in the column Delivery, or in whichever it landed. */
+/** The rows that have each id, in the column Delivery first, then in any other. */
 export function rowsWithIds(ids: readonly string[], grid: Grid): Map<string, readonly number[]> {
   const home = grid.column(deliveryHeader);
   const rows = new Map<Cell, number[]>(ids.map((id) => [id, []]));
@@ -270,7 +270,7 @@ export function rowsWithIds(ids: readonly string[], grid: Grid): Map<string, rea
   return new Map(ids.flatMap((id) => (rows.get(id)!.length > 0 ? [[id, rows.get(id)!]] : [])));
 }
 
-/** Whether a value of a row that was found by its id stands under another header, and not under its own. */
+/** Whether a value of a row, which was found by its id, stands under another header and not under its own. */
 export function isMisplaced({ row }: Pick<WrittenRow, 'row'>, at: number, grid: Grid): boolean {
   const isAt = (column: number, value: Cell) => isSame(grid.at(at, column), value);
   return Object.entries(row).some(([name, value]) => {
@@ -285,7 +285,7 @@ function shared({ header }: Grid, { header: now }: Grid): string[] {
   return header.filter((name, index) => name !== '' && header.indexOf(name) === index && now.includes(name));
 }
 
-/** Sheets keeps neither control characters nor every kind of line break, and of a number 15 digits. */
+/** Whether a cell has a value. Sheets keeps no control characters, not all line breaks, and 15 digits of a number. */
 function isSame(cell: Cell, value: Cell): boolean {
   if (typeof cell === 'number' && typeof value === 'number')
     return cell.toPrecision(14) === value.toPrecision(14);

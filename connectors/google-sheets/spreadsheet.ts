@@ -13,31 +13,31 @@ export interface Spreadsheet {
   /** The row of the header in each tab. */
   readonly headerRow: number;
   readonly call: Call;
-  /** What is remembered of its tabs, by title in lower case. Only where to look: what counts is what is read. */
+  /** The tabs as they were last seen, by title in lower case. They only say where to look. */
   readonly tabs: Map<string, Tab>;
-  /** The tabs as rows were last written to them, by title in lower case: what is not there any more, somebody changed. */
+  /** The tabs as rows were last written to them, by title in lower case. They tell what somebody has changed since. */
   readonly written: Map<string, { readonly sheetId: number; readonly header: readonly string[] }>;
-  /** What was made anew and has still to be told of, by the tab's title in lower case. */
+  /** Sentences about what was made anew, which the next delivery tells, by the tab's title in lower case. */
   readonly madeAnew: Map<string, string>;
-  /** As it was when its tabs were last read. */
+  /** The time zone when the tabs were last read. */
   timeZone?: string;
-  /** When that was, on the monotonic clock (ms). */
+  /** When the tabs were last read, on the monotonic clock (ms). */
   describedAt: number;
 }
 
 export interface Tab {
   readonly sheetId: number;
   readonly title: string;
-  /** null for a tab without cells, such as a chart. */
+  /** Null for a tab without cells, such as a chart. */
   readonly rowCount: number | null;
   readonly headerRow: number;
-  /** Cells that are merged, those above the header apart: what is written to them is not kept, but for the first. */
+  /** The merged cells, but for those above the header. Only the first cell of a merge keeps what is written to it. */
   readonly merges: readonly Box[];
   /** The tables (menu Format, "Convert to table") that have this header. */
   readonly tables: readonly (Box & { readonly id: string; readonly hasFooter: boolean })[];
-  /** How many columns its header had. */
+  /** The number of columns of its header; null while that is not known. */
   width: number | null;
-  /** The column of the deliveries' ids, and the last row that had one. */
+  /** The column of the deliveries' ids, and the last row with one. */
   deliveryColumn: number;
   lastRow: number | null;
 }
@@ -62,13 +62,13 @@ export function columnName(index: number): string {
   return index < 26 ? letter : columnName(Math.floor(index / 26) - 1) + letter;
 }
 
-/** All columns that had a header. */
+/** The range of all columns with a header. */
 export const tableRange = ({ title, width }: Tab): string => a1(title, 'A', columnName((width ?? 1) - 1));
 
-/** Making a tab and finding where it ends takes some looks, and people may change it meanwhile. */
+/** To make a tab and to find its end takes several looks, and people may change it meanwhile. */
 const maxLooks = 8;
 
-/** Looks again where a look gives null, or the sheet was changed since it was last read. */
+/** Looks again as long as a look gives null, or finds that the sheet was changed since it was last read. */
 export async function lookUntilDone<Data>(
   { tabs }: Spreadsheet,
   look: (isFirst: boolean) => Promise<Answer<Data> | null>,
@@ -87,7 +87,7 @@ export async function lookUntilDone<Data>(
 export const tabWith = ({ tabs }: Spreadsheet, sheetId: number): Tab | undefined =>
   [...tabs.values()].find((tab) => tab.sheetId === sheetId);
 
-/** Ranges as rows of what their cells hold, all read at the same moment. */
+/** Reads the values of ranges, row by row, all at the same moment. */
 export async function readRanges(
   { call, spreadsheetId }: Spreadsheet,
   ranges: readonly string[],
@@ -111,7 +111,7 @@ export async function readRanges(
 
 const foreign = { ok: false, failure: { kind: 'foreign' } } as const;
 
-/** All of these take effect, or none. */
+/** Makes changes. All of them take effect, or none. */
 export async function batchUpdate(
   { call, spreadsheetId }: Spreadsheet,
   requests: Request[],
@@ -125,7 +125,7 @@ export async function batchUpdate(
   return answer.ok && !Array.isArray(answer.data.replies) ? foreign : answer;
 }
 
-/** A cell to set right. */
+/** A cell to put right. */
 export interface Fix {
   readonly row: number;
   readonly column: number;
@@ -133,7 +133,7 @@ export interface Fix {
   readonly format?: Format | undefined;
 }
 
-/** The cells of a tab as they were at one moment, its header above its rows. What was not read looks empty. */
+/** The cells of a tab at one moment. Cells that were not read look empty. */
 export class Grid {
   readonly rows: readonly Row[];
   readonly headerRow: number;
@@ -164,7 +164,7 @@ export class Grid {
     return this.rows.findLastIndex((row) => (row[column] ?? '') !== '');
   }
 
-  /** By the values of a column, the first row that has each. */
+  /** The first row of each value of a column. */
   firstRows(name: string): ReadonlyMap<string, number> {
     const found = new Map<string, number>();
     for (let row = this.headerRow + 1; row < this.rows.length; row += 1) {
@@ -186,7 +186,7 @@ export class Grid {
     return index.get(JSON.stringify(values)) ?? [];
   }
 
-  /** The same with some cells changed. */
+  /** A copy with some cells changed. */
   with(cells: readonly Fix[]): Grid {
     const rows = this.rows.map((row) => [...row]);
     for (const { row, column, value } of cells) {
@@ -196,7 +196,7 @@ export class Grid {
     return new Grid(rows, this.headerRow);
   }
 
-  /** What proves a row: its place under the header. */
+  /** The receipt of a row: its place. */
   receiptOf({ spreadsheetId }: Spreadsheet, { title }: Tab, row: number): Receipt {
     const first = Math.max(
       0,
@@ -213,14 +213,14 @@ export interface View {
   readonly grid: Grid;
 }
 
-/** A part of a tab: its header, and the rows from `first` on that a range has; the header alone without one. */
+/** A part of a tab to read: its header, and a range, whose first row is `first`. */
 export interface Part {
   readonly tab: Tab;
   readonly first: number;
   readonly range: string | null;
 }
 
-/** Parts of tabs under their headers, all read at the same moment. */
+/** Reads parts of tabs with their headers, all at the same moment. */
 export async function readParts(
   sheet: Spreadsheet,
   parts: readonly Part[],
@@ -246,11 +246,11 @@ export async function readParts(
 export interface Description {
   readonly title: string;
   readonly tabs: readonly Tab[];
-  /** What the account may not edit, by the tab's sheetId. */
+  /** The ranges that the account may not edit, by the tab's sheetId. */
   readonly protections: ReadonlyMap<number, readonly sheets_v4.Schema$GridRange[]>;
 }
 
-/** The spreadsheet's title, and its tabs, which are remembered from then on. */
+/** Reads the spreadsheet's title and tabs. The tabs are remembered. */
 export async function describe(sheet: Spreadsheet, signal: AbortSignal): Promise<Answer<Description>> {
   const { call, spreadsheetId, headerRow, tabs: remembered } = sheet;
   const ofTab = 'properties(sheetId,title,gridProperties.rowCount)';
@@ -301,7 +301,7 @@ const boxOf = (range: sheets_v4.Schema$GridRange): Box => ({
 
 const unread = { width: null, deliveryColumn: -1, lastRow: null };
 
-/** The requests with their times as the sheet counts them. Its time zone is read with its tabs, which are needed anyway. */
+/** The requests, with times as the sheet counts them. The time zone is read with the tabs, which are needed anyway. */
 export async function withDates(
   sheet: Spreadsheet,
   requests: readonly RowRequest[],
@@ -312,14 +312,14 @@ export async function withDates(
   return { ok: true, data: requests.map((request) => dated(request, sheet.timeZone!)) };
 }
 
-/** A row before which one can be inserted: from this one on, below what is merged across it in a table so wide. */
+/** The first row from `row` on before which one can be inserted: not between merged cells of a table so wide. */
 export const rowAfter = ({ merges }: Tab, row: number, width: number): number =>
   firstAfter(
     merges.flatMap(({ top, bottom, left }) => (left < width ? [[top, bottom]] : [])),
     row,
   );
 
-/** The same for columns, by what is merged in the header. */
+/** The first column from `column` on before which one can be inserted: not between merged cells of the header. */
 export const columnAfter = ({ merges, headerRow }: Tab, column: number): number =>
   firstAfter(
     merges.flatMap(({ top, bottom, left, right }) =>
@@ -333,7 +333,7 @@ function firstAfter(stretches: readonly (readonly number[])[], index: number): n
   return across ? firstAfter(stretches, across[1]!) : index;
 }
 
-/** The sheet is not as it was when it was last read: a tab, a row or a column is gone. */
+/** Whether the sheet has changed since it was last read: a tab, a row or a column is gone. */
 export const isOutdated = (failure: Failure): boolean =>
   says(failure, /exceeds grid limits/) || says(failure, missingTab);
 
@@ -342,7 +342,7 @@ export const isRefusal = (failure: Failure): boolean => says(failure, /^/);
 export const says = (failure: Failure, words: RegExp): boolean =>
   failure.kind === 'http' && failure.status === 400 && words.test(failure.error.message);
 
-/** At the very end of a grid there is nothing behind to be like. */
+/** The request that inserts rows or columns, like those before or behind. At the end of a grid there is nothing behind. */
 export function insert(
   sheetId: number,
   dimension: 'ROWS' | 'COLUMNS',
@@ -354,7 +354,7 @@ export function insert(
   return { insertDimension: { range, inheritFromBefore } };
 }
 
-/** Values side by side. They are literal: text that begins with = stays text. An empty one empties its cell. */
+/** The request that writes values side by side. They are literal: text that begins with = stays text. '' empties a cell. */
 export function writeCells(sheetId: number, rowIndex: number, columnIndex: number, values: Row): Request {
   const start = { sheetId, rowIndex, columnIndex };
   return { updateCells: { start, rows: [{ values: values.map(cellData) }], fields: 'userEnteredValue' } };
@@ -367,7 +367,7 @@ export function cellData(value: Cell): sheets_v4.Schema$CellData {
   return { userEnteredValue: { stringValue: value } };
 }
 
-/** A field that is named and has no value is cleared. */
+/** The requests that format a cell. A field that is named in `fields` and has no value is cleared. */
 export function formatCell(
   sheetId: number,
   rowIndex: number,

@@ -21,18 +21,18 @@ import { deliveryHeader } from './message.ts';
 import type { Row } from './message.ts';
 import { columnsInWords } from './outcomes.ts';
 
-/** What has to be known of a tab before it is written to. */
+/** What has to be read of a tab before rows are written to it. */
 export interface Wanted {
   readonly title: string;
-  /** Its header needs a column for each. */
+  /** The columns that its header has to have. */
   readonly names: readonly string[];
-  /** All of its rows; otherwise only those from the last one with a delivery's id. */
+  /** All rows are needed; otherwise only those from the last one with a delivery's id. */
   readonly whole: boolean;
-  /** How many columns of all of its rows at least, where something may stand beside the header. */
+  /** The least number of columns to read, where values may stand beside the header. */
   readonly minWidth?: number;
 }
 
-/** Columns that are added and not there have landed in merged cells; for the second time these are known. */
+/** Columns are added so often. Columns that are still not there landed in merged cells, which the second time are known. */
 const maxAdditions = 2;
 
 /** Reads tabs with their headers, all at the same moment, and makes those that are missing. */
@@ -66,10 +66,10 @@ export async function readTabs(
   });
 }
 
-/** So long a sheet without merged cells and tables is taken for one that has none yet. */
+/** So long it is believed that a sheet without merged cells and tables has none yet. */
 const trustedMs = 60_000;
 
-/** The tabs in the order in which they are wanted; null where some were made just now. */
+/** The tabs, in the order in which they are wanted; null where some were made just now. */
 async function findTabs(
   sheet: Spreadsheet,
   wanted: readonly Wanted[],
@@ -119,7 +119,7 @@ async function findTabs(
   return answer.ok || says(answer.failure, /already exists/) ? null : answer;
 }
 
-/** Why there cannot be a header in one of these tabs: it is a chart, or ends above the header's row. */
+/** Why one of these tabs can have no header: it is a chart, or ends above the header's row. Null if all can. */
 export function missingHeaderRow(tabs: readonly Tab[]): Failure | null {
   const short = tabs.find(({ rowCount, headerRow }) => rowCount === null || rowCount <= headerRow);
   if (!short) return null;
@@ -131,12 +131,12 @@ export function missingHeaderRow(tabs: readonly Tab[]): Failure | null {
   return { kind: 'header', tab: title, words: `The tab ${title} ${words}` };
 }
 
-/** A tab of so many rows is read at once where nothing is known of it yet. */
+/** A tab of so many rows or fewer is read whole where nothing is known of it yet. */
 const smallTabRows = 5000;
 
 /**
- * Reads of each tab its header alone while that is not known, its Delivery column while its end is not, and else what is
- * wanted of it. `isEnough`: it was as remembered, so that the rows that are wanted were read.
+ * Reads each tab once: its header alone while that is not known, its Delivery column while its end is not, and else what is
+ * wanted. `isEnough`: the tab was as remembered, so that the wanted rows were read.
  */
 export async function readOnce(
   sheet: Spreadsheet,
@@ -164,7 +164,7 @@ export async function readOnce(
     const wasWhole = isWhole(tab, wanted[index]!);
     const before = { ...tab };
     const { headerRow } = tab;
-    // A row above the header hides it, and how wide the table is.
+    // Where a row is put above it, the header is not found; the width stays as it was then.
     tab.width = grid.header.length || before.width;
     tab.deliveryColumn = grid.column(deliveryHeader);
     const top = { tab, grid: new Grid(grid.rows.slice(0, headerRow + 1), headerRow), isEnough: false };
@@ -186,7 +186,7 @@ export async function readOnce(
   return { ok: true, data: views };
 }
 
-/** Columns of our own behind all others: whatever somebody types meanwhile is not written over. */
+/** The requests that add missing columns, behind all others: there they write over nothing that somebody types meanwhile. */
 function newColumns(
   { written, madeAnew }: Spreadsheet,
   { tab, grid }: View,
@@ -205,10 +205,10 @@ function newColumns(
   return [insert(sheetId, 'COLUMNS', at, names.length, at > 0), writeCells(sheetId, headerRow, at, names)];
 }
 
-/** Where columns were deleted before a write, some of it landed beside the header. */
+/** So many columns beside the header are read, where values land if columns were deleted before a write. */
 const columnsBeside = 4;
 
-/** All of a tab as it is now, whatever it is called now; null where it is gone. `width`: how wide it was. */
+/** Reads all of a tab, whatever its name is now; null where it is gone. `width`: the number of columns that it had. */
 export async function readWhole(
   sheet: Spreadsheet,
   { sheetId, width }: Pick<Tab, 'sheetId' | 'width'>,
@@ -240,18 +240,18 @@ export async function readWhole(
   });
 }
 
-/** What people have to know of columns that a header has more than once. */
+/** A sentence for each of these columns that a header has more than once. */
 export function twiceInHeader({ header }: Grid, names: readonly string[]): string[] {
   const twice = [...new Set(names)].filter((name) => header.indexOf(name) !== header.lastIndexOf(name));
   return twice.map((name) => `The header has more than one column ${name}: the first of them is written.`);
 }
 
-/** So many rows at the top show whether the header stands elsewhere. */
+/** So many rows at the top are searched for a header that stands elsewhere. */
 const rowsAtTop = 200;
 
 /**
- * Why a tab's header cannot be what stands in its row. A tab without the column Delivery may be one that was never written
- * to; or people moved, removed or emptied its header, and a new one would stand above the wrong values.
+ * Why a tab without the column Delivery cannot be given a header; null where it can. Either it was never written to; or
+ * people moved, removed or emptied its header, and a new one would stand above the wrong values.
  */
 export async function lostHeader(
   sheet: Spreadsheet,

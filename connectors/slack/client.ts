@@ -25,12 +25,12 @@ export type Call = <Data = unknown>(
   signal: AbortSignal,
 ) => Promise<Answer<Data>>;
 
-/** A page of 200 messages with all their blocks has less. */
+/** The largest answer that is read. A page of 200 messages with all their blocks is smaller. */
 const maxAnswerBytes = 10 * 1024 * 1024;
 
 type Library = typeof import('@slack/web-api');
 
-/** The client prints warnings about arguments, and with them the arguments. */
+/** A logger that prints nothing: the client would print arguments in its warnings. */
 const silent = {
   debug: () => {},
   info: () => {},
@@ -86,12 +86,12 @@ interface ChannelPage {
   readonly response_metadata?: { readonly next_cursor?: string; readonly scopes?: readonly string[] };
 }
 
-/** The most that Slack gives. */
+/** The largest page that Slack gives. */
 const pageSize = 999;
 /** More pages are not searched: Slack allows some 20 such calls a minute. */
 const maxPages = 20;
 
-/** A name that was looked up is taken to be that channel's for so long. */
+/** A name that was looked up is taken for the same channel's so long. */
 const nameHoldsMs = 60_000;
 
 /** The id of a channel. Without one, `searchedAll` is false where there are more channels than are searched. */
@@ -101,9 +101,9 @@ export type Resolved =
 
 /**
  * Finds the channels and people that an action names. `chat.postMessage` takes a channel's name and a person's id; every
- * method that reads needs the id of a channel. The answer to a post has it. Otherwise an earlier receipt names it, and
- * lists of channels come last, since they are slow and tightly limited: the bot's own first, which are few; all public
- * ones only where the app may post without being in them.
+ * method that reads needs a channel's id, which the answer to a post has. Without one, an earlier receipt names it. Lists of
+ * channels come last, as they are slow and tightly limited: first the bot's own, which are few; all public ones only where
+ * the app may post without being in them.
  */
 export class Places {
   readonly #call: Call;
@@ -118,24 +118,24 @@ export class Places {
     this.#teamId = teamId;
   }
 
-  /** `channel` as an action names it, `id` as a post's answer did. */
+  /** Keeps the id that a post's answer had for a channel of an action. */
   learn(channel: string, id: string): void {
     this.#channels.set(channelName(channel), id);
   }
 
-  /** After a refusal: what was known of it may hold no more. */
+  /** Forgets a channel after a refusal. */
   forget(channel: string): void {
     this.#channels.delete(channelName(channel));
     this.#people.delete(channel);
   }
 
-  /** What `chat.postMessage` takes for this channel. `now` in ms. */
+  /** The channel as `chat.postMessage` takes it. `now` in ms. */
   async address(channel: string, now: number, signal: AbortSignal): Promise<Answer<string>> {
     if (isEmail(channel)) return this.#personWith(channel, signal);
     // A token of an organization takes ids only.
     if (this.#teamId === undefined || isChannelId(channel) || isPersonId(channel))
       return { ok: true, data: channel };
-    // The channel that has this name now. People rename channels, and give the name to another one.
+    // People rename channels, and give the name to another one: the channel that has the name now is meant.
     const name = channelName(channel);
     const id = this.#channels.get(name) ?? null;
     const age = Math.abs(now - (this.#namedAt.get(name) ?? Infinity));
@@ -149,7 +149,7 @@ export class Places {
     return { ok: true, data: found.data.id };
   }
 
-  /** `earlier`: the channel's id by the newest receipt of a message there, if there is one. */
+  /** The id of a channel. `earlier`: its id by the newest receipt of a message there, if there is one. */
   async resolve(
     channel: string,
     signal: AbortSignal,
@@ -162,7 +162,7 @@ export class Places {
     return this.#lookUp(channel, hint, signal);
   }
 
-  /** By the id that it had, if it is still called so, else by the lists of channels. */
+  /** Finds a channel by the id that it had, if that still has the name, or else in the lists of channels. */
   async #lookUp(channel: string, hint: string | null, signal: AbortSignal): Promise<Answer<Resolved>> {
     const confirmed = hint === null ? null : await this.#confirm(hint, channel, signal);
     if (confirmed !== null) return confirmed;
@@ -208,7 +208,7 @@ export class Places {
     return { ok: true, data: { id } };
   }
 
-  /** Null where the channel with this id is not called so any more, or Slack does not tell. */
+  /** Asks whether a channel still has its name. Null where it has another one, or Slack does not tell. */
   async #confirm(id: string, channel: string, signal: AbortSignal): Promise<Answer<Resolved> | null> {
     const answer = await this.#call<{ channel?: { name?: string } }>(
       'conversations.info',
@@ -258,5 +258,5 @@ export const isChannelId = (channel: string): boolean => /^[CDG][A-Z0-9]{7,}$/.t
 export const isPersonId = (channel: string): boolean => /^[UW][A-Z0-9]{7,}$/.test(channel);
 export const isEmail = (channel: string): boolean => /^[^\s@<>#]{1,64}@[^\s@<>]{1,255}$/.test(channel);
 
-/** A person, by id or by email address: the message goes to them directly. */
+/** Whether a message goes to a person directly, by id or email address. */
 export const isPerson = (channel: string): boolean => isPersonId(channel) || isEmail(channel);

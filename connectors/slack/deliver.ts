@@ -5,7 +5,7 @@ import type { Call, Places } from './client.ts';
 import type { SlackMessage } from './message.ts';
 import { outcomeOf } from './outcomes.ts';
 
-/** Where a message is, as Slack names it. `channel` is an id; `thread_ts` is there for an answer in a thread. */
+/** The place of a message. `channel` is an id; only an answer in a thread has `thread_ts`. */
 export interface Post {
   readonly channel: string;
   readonly ts: string;
@@ -16,10 +16,10 @@ interface Posted extends Partial<Post> {
   readonly message?: { readonly thread_ts?: string };
 }
 
-/** What a token may lack for looking somebody up, and not for posting to a channel. */
+/** Errors of a token that may not look people up, and may post to channels. */
 const ofLookingUp = new Set(['missing_scope', 'not_allowed_token_type', 'enterprise_is_restricted']);
 
-/** That a message cannot be edited any more: it was deleted, or the workspace lets nobody edit it. */
+/** Errors of a message that cannot be edited any more: it was deleted, or the workspace lets nobody edit it. */
 const ofEditing = new Set(['message_not_found', 'cant_update_message', 'edit_window_closed']);
 
 /** Edits the earlier message with the same `updateBy` where there is one, else posts. */
@@ -38,7 +38,7 @@ export async function deliverMessage(
     return isTold
       ? postMessage(call, places, request)
       : delivered(receiptOf(edited), 'The message tells of a later event already, so it stays.');
-  // A second time it does no harm. The metadata stays: it says which delivery posted the message.
+  // An edit does no harm a second time. The metadata stays that of the delivery which posted the message.
   const answer = await call('chat.update', { ...edited, text, blocks }, signal);
   if (answer.ok) return isTold ? postMessage(call, places, request) : delivered(receiptOf(edited));
   const { failure } = answer;
@@ -85,7 +85,7 @@ async function postMessage(
   return delivered(receiptOf({ channel, ts, ...thread }));
 }
 
-/** What proves a post. */
+/** The receipt of a post. */
 export function receiptOf({ channel, ts, thread_ts }: Post): Receipt {
   return thread_ts === undefined || thread_ts === ts ? { channel, ts } : { channel, ts, thread_ts };
 }

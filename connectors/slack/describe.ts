@@ -86,13 +86,13 @@ const emoji: { readonly [name: string]: string } = {
   tada: '🎉',
 };
 
-/** Names of emojis as Slack shows them. */
+/** The text with emojis in place of their names. */
 export const withEmojis = (text: string): string =>
   text.replaceAll(/:(\w+):/g, (code, name: string) => emoji[name] ?? code);
 
 const emojis = (text: string): string => withEmojis(printableLines(text));
 
-/** A link, bold, italic or code, as Slack writes them; all else is text. */
+/** Matches mrkdwn's links, bold, italic and code. */
 const marks = /<([^<>|]+)(?:\|([^<>]*))?>|(?<!\w)\*([^*\n]+)\*(?!\w)|(?<!\w)_([^_\n]+)_(?!\w)|`([^`\n]+)`/g;
 
 function mrkdwn(text: string): Html {

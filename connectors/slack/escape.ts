@@ -13,13 +13,13 @@ export function escapeText(value: string): string {
   return value.replace(/[&<>]/g, (character) => entities[character]!);
 }
 
-/** What a template prints, for people to read. */
+/** Escapes a value that a template prints, and makes invisible characters visible. */
 export const escapeValue = (value: string): string => escapeText(visible(value));
 
-/** The address of a reference in the template: in `<https://…|text>`, what is before the `|`. */
+/** Matches the address of a reference in the template: the part of `<https://…|text>` before the `|`. */
 const address = new RegExp(`(<[\\w@#!${slot}][^<>|\\n]*(?=[|>]))`);
 
-/** Within a reference of the template, no value ends the address or turns a link into a mention. */
+/** Fills in the values. Within a reference of the template, none ends the address or turns a link into a mention. */
 export function joinText({ text, values }: Outline): string {
   const fill = filler(values);
   const stretches = text.split(address).map((stretch, index) => {
@@ -42,13 +42,13 @@ function percent(sign: string): string {
   return bytes.map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 }
 
-/** In a `markdown` block, which is standard Markdown: code, and addresses in brackets, a title after them included. */
+/** The parts of a `markdown` block, which is standard Markdown, where no value is plain text: code, and addresses with titles. */
 const title = `(?:\\s+(?:"[^"]*"|'[^']*'|\\([^()]*\\))\\s*)?`;
 const codeOrAddress = new RegExp(`(\`+[^\`]*\`+|\\]\\([^()\\s]*${title}\\)|<[^<>\\s]*>)`);
 
-/** The signs that would begin a link, an image, code or a table's cell; entities already stand for `<` and `&`. */
+/** Escapes the signs that would begin a link, an image, code or a table's cell. `<` and `&` are entities already. */
 const escapeMarkdown = (value: string): string => value.replace(/[\\`*_~[\]|]/g, '\\$&');
-/** For places where Markdown's escapes would be shown. */
+/** Undoes these escapes, for places that would show them. */
 export const unescapeMarkdown = (text: string): string => text.replace(/\\([\\`*_~[\]|"'()])/g, '$1');
 /**
  * Within blocks only the `text` strings of text objects know entities; a url, a value or an id would show them.
@@ -83,7 +83,7 @@ function isMarkup(path: Path): boolean {
   return path.at(-1) === 'text' && !isLiteral(path);
 }
 
-/** In other blocks than `markdown` this is an object, which says how its own text is read. */
+/** Whether a text is that of a `markdown` block. The text of any other block is an object, which says how it is read. */
 export const isMarkdown = (path: Path): boolean => path.length === 2;
 
 /** Whether the text at this path within `blocks` is shown as it is, without markup or entities. */
@@ -91,7 +91,7 @@ export function isLiteral(path: Path): boolean {
   return path.includes('rows') || path.filter((step) => step === 'elements').length > 1;
 }
 
-/** Markdown as others have it, which Slack's mrkdwn shows as it stands. */
+/** Standard Markdown that Slack's mrkdwn shows as it stands. */
 const slips: readonly { readonly pattern: RegExp; readonly message: string }[] = [
   {
     pattern: /\*\*(?=\S)[^*\n]+\*\*/g,
@@ -116,7 +116,7 @@ export const mrkdwnSlips = (text: string): Slip[] =>
     Array.from(text.matchAll(pattern), ({ 0: found, index }) => ({ index, length: found.length, message })),
   );
 
-/** What Slack finds no place by. Ids and addresses stay as they are. */
+/** Finds names by which Slack finds no place. Ids and addresses are left alone. */
 export function channelSlips(text: string): Slip[] {
   const name = text.trim().replace(/^#/, '');
   const slip = (message: string): Slip[] => [{ index: 0, length: text.length, message }];

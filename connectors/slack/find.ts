@@ -8,9 +8,9 @@ import { type Post, postOf, receiptOf, rootOf } from './deliver.ts';
 /** Slack's clock and ours may differ by this much. Looking back too far costs a page or two. */
 const clockSkewMs = 15 * 60_000;
 const pageSize = 200;
-/** What an app gets that is distributed outside of Slack's Marketplace, and that once a minute. */
+/** The page of an app that is distributed outside of Slack's Marketplace. It gets one a minute. */
 const limitedPageSize = 15;
-/** More messages than these since the first attempt are not searched. */
+/** So many pages are searched. */
 const maxPages = 20;
 
 interface HistoryPage {
@@ -43,8 +43,8 @@ export async function findMessage(
   const { data } = channel;
   let best: Finding =
     data.id === null ? impossible(noChannelId(message.channel, data.searchedAll)) : { found: null };
-  // The message is in the thread, or outside it if it was posted before the thread existed; or where an earlier one went,
-  // if that channel had the name then.
+  // The message is in the thread, or outside of it if it was posted before there was one; or in the channel that had the name
+  // when an earlier message was posted.
   const root = threadOf && postOf(threadOf);
   const channels = new Set([data.id, earlier].filter((id) => id !== null));
   const toSearch: Place[] = [
@@ -60,7 +60,7 @@ export async function findMessage(
     );
     // Where one place cannot be read, the message may still be in another.
     if (finding.found !== 'impossible' && finding.found !== null) return finding;
-    // Nor does it matter where it was an edit, which posts none and may be made again.
+    // An edit posts no message and may be made again, so that it does not matter for one.
     const isEdit = threadOf !== null && message.updateBy !== undefined && message.updates !== 'thread';
     if (finding.found === 'impossible' && !isEdit) best = finding;
   }
@@ -91,7 +91,7 @@ async function searchPlace(
     const answer = await call<HistoryPage>(method, { ...args, ...paging }, signal);
     if (!answer.ok) {
       const { failure } = answer;
-      // Asked again later, it would get no further.
+      // A search later would get no further.
       if (failure.kind === 'http' && failure.status === 429 && length <= limitedPageSize)
         return impossible(
           `Slack shows this app ${limitedPageSize} messages a minute, which is too few to look through: it is not an internal app.`,

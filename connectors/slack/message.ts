@@ -99,7 +99,7 @@ export type SlackMessage = {
       readonly thread?: string;
     };
   };
-  /** Not sent, as the next two. */
+  /** This and the next two are kept with the delivery, and not sent. */
   readonly threadBy?: string;
   readonly updateBy?: string;
   /** Whether a later message with the same `updateBy` is also told in the thread. */
@@ -111,7 +111,7 @@ const maxTextLength = 4000;
 const maxFallbackLength = 200;
 const maxUsernameLength = 80;
 
-/** Pure: what will be posted. A text or a block that is too long is shortened with a notice in its place. */
+/** Builds the message. A text or a block that is too long is shortened, with a notice. Pure. */
 export function compose(
   fields: SlackFields,
   { deliveryId, subject }: DeliveryContext,
@@ -151,7 +151,7 @@ export function compose(
   if (text !== shown || isShorter) notes.add('The message was too long for Slack and was shortened.');
   if (!isDeepStrictEqual(filled, written)) notes.add('Blocks without a text or an address were left out.');
   const isImage = /^https?:\/\//.test(icon);
-  // It may have a secret in it.
+  // A hash, as the key may have a secret in it.
   const thread = createHash('sha256')
     .update(threadBy || updateBy)
     .digest('hex')
@@ -177,7 +177,7 @@ const channelAdvice =
   'Give the action a channel for this case too (in a template: {{ test.channel | default: "#hiring" }}), then replay.';
 const textAdvice = 'Give the action a text that is not empty in this case, then replay.';
 
-/** The key under which messages share a thread or a message. The same key in another channel is another one. */
+/** The key by which messages share a thread or a message; null without one. It differs by channel. */
 export function threadOf({ channel, threadBy, updateBy }: SlackMessage): string | null {
   if (updateBy !== undefined) return `${channelName(channel)} updateBy ${updateBy}`;
   return threadBy === undefined ? null : `${channelName(channel)} ${threadBy}`;
@@ -190,7 +190,7 @@ export function channelName(channel: string): string {
 
 type Path = readonly (string | number)[];
 
-/** In one message. */
+/** The number of blocks of a message. */
 const maxBlocks = 50;
 
 /**
@@ -207,8 +207,8 @@ const limits: readonly { readonly type?: string; readonly key?: string; readonly
 const defaultMaxLength = 3000;
 
 /**
- * Of all blocks together. Slack does not document its limit (`msg_blocks_too_long`): it is about 13,300 characters, and
- * each block counts for some more than its texts (slackapi/bolt-js#2509, #2867).
+ * The size of all blocks together. Slack does not document its limit (`msg_blocks_too_long`): it is about 13,300 characters,
+ * and each block counts for some more than its texts (slackapi/bolt-js#2509, #2867).
  */
 const maxTotalSize = 13_000;
 const maxBlockLength = 12_000;

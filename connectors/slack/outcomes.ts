@@ -8,7 +8,7 @@ const slack = {
   foreignAdvice: 'or more than 10 MB. Check apiUrl and any proxy on the way.',
 };
 
-/** How an attempt ends whose call failed. */
+/** The outcome of an attempt whose call failed. */
 export function outcomeOf(failure: Failure, channel: string): Retry | Rejected | Unknown {
   if (failure.kind === 'http') return outcomeOfStatus(failure.status, failure.retryAfterMs);
   if (failure.kind !== 'refused') return unansweredOutcome(failure, slack);
@@ -25,10 +25,10 @@ export function outcomeOf(failure: Failure, channel: string): Retry | Rejected |
   return means === 'sink' ? sinkWide(reason, `${detail} ${advice}`) : retry(reason, `${detail} ${advice}`);
 }
 
-/** A search may take several calls. Begun again sooner, it could be cut off each time: their limits are for a minute. */
+/** A search that was cut off by a rate limit begins again after a minute: it takes several calls, whose limits are for a minute. */
 const searchedAgainMs = 60_000;
 
-/** The same for a call that only asks. */
+/** The outcome of a failed call that only asks. */
 export function findFailure(failure: Failure, channel: string): Retry {
   const again = askAgain(outcomeOf(failure, channel));
   if (again.reason !== 'rate_limited') return again;
@@ -67,7 +67,7 @@ interface ErrorMeaning {
 const appAdvice =
   "Look at the app's settings at api.slack.com/apps, or ask an administrator of the workspace. Messages wait until then.";
 const newToken = "Put the app's current bot token (xoxb-…) into the sink's token.";
-/** What to do about token rotation, which nobody can turn off again for an app that has it. */
+/** The advice about token rotation, which nobody can turn off again for an app that has it. */
 export const withoutRotation =
   "Slack turns token rotation off for no app: make a new app without it, from README's manifest, and put its bot token (xoxb-…) into the sink's token.";
 const later = 'Nothing to do: it will be tried again.';
@@ -232,7 +232,7 @@ const byCode: { readonly [error: string]: ErrorMeaning } = {
 /** A map, since the codes come from outside: one may be `constructor`. */
 export const errorMeanings: ReadonlyMap<string, ErrorMeaning> = new Map(Object.entries(byCode));
 
-/** For a code that the table lacks: Slack did not do what was asked, and would not do it a second time. */
+/** The meaning of a code that the table lacks: Slack did not do what was asked, and would not do it a second time. */
 const otherError: ErrorMeaning = malformed(
   'it does not take this message',
   "Look the code up in Slack's reference of chat.postMessage, fix the config, then replay.",

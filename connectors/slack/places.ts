@@ -3,7 +3,7 @@ import { isChannelId, isEmail, isPersonId } from './client.ts';
 import { channelSlips } from './escape.ts';
 import { channelName } from './message.ts';
 
-/** Where a message to a channel goes; nowhere if it is empty. */
+/** The places that a message to a channel goes to; none if the channel is empty. */
 export function placesOf(channel: string): Place[] {
   const id = channelName(channel);
   if (id === '') return [];

@@ -99,10 +99,10 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: M
 
 const perhaps = (outcome: Retry): Retry => ({ ...outcome, perhapsDone: true });
 
-/** From 500 on, the statuses by which nothing was done: not supported, no room, not reached (Cloudflare's 52x). */
+/** Statuses from 500 on that say that nothing was done: not supported, no room, not reached (Cloudflare's 52x). */
 const nothingDone = new Set([501, 505, 506, 507, 508, 510, 511, 521, 523, 525, 526]);
 
-/** The status is one of success. */
+/** The outcome of an answer whose status means success, by the values that its body must have. */
 function outcomeByBody(
   answer: Answer,
   wanted: { readonly [key: string]: Json },
@@ -132,7 +132,7 @@ function deliveredBy({ status, headers }: Answer): Outcome {
   return delivered(requestId === undefined ? { status } : { status, requestId: requestId.slice(0, 200) });
 }
 
-/** Maps may have more keys than are wanted; all else is the same. */
+/** Whether a value has all that is wanted. Maps may have more keys; all else has to be equal. */
 function has(value: Json | undefined, wanted: Json): boolean {
   if (!isMap(wanted)) return isDeepStrictEqual(value, wanted);
   return isMap(value) && Object.entries(wanted).every(([key, inner]) => has(value[key], inner));
@@ -141,18 +141,18 @@ function has(value: Json | undefined, wanted: Json): boolean {
 const checkAddress = "Check the sink's url and the action's path.";
 const checkBody = 'Check with the receiver what it expects, and compare the body and headers.';
 
-/** The receiver refuses this one message: bad request, too large, address or headers too long, bad content. */
+/** Statuses by which a receiver refuses this one message: bad request, too large, address or headers too long, bad content. */
 const ofThisMessage = new Set([400, 413, 414, 422, 431]);
 
-/** Below 500, the statuses that mean "try again later". */
+/** Statuses below 500 that mean "try again later". */
 const temporary = new Set([408, 425, 429]);
 
-/** The fault may be this message's or the receiver's, so others may get through. */
+/** Statuses whose fault may be this message's or the receiver's, so that others may get through. */
 const perhapsOfThisMessage = new Set([408, 425, 500, 501, 505, 507, 508]);
 
 /**
- * Only 410 is final. All else may end with the receiver's next deploy: a gateway with nothing behind it answers 404,
- * and a receiver with a bug answers 400 until it is fixed.
+ * The retry for a failing status. Only 410 is final: all else may end with the receiver's next deploy. A gateway with nothing
+ * behind it answers 404, and a receiver with a bug answers 400 until it is fixed.
  */
 function retryFor(status: number, detail: string, retryAfterMs: number | null): Retry {
   if (ofThisMessage.has(status)) return retry('invalid', `${detail} ${checkBody}`, retryAfterMs);
@@ -165,10 +165,10 @@ function retryFor(status: number, detail: string, retryAfterMs: number | null): 
   return withBreadth(status === 408 ? 'timeout' : 'server', detail, retryAfterMs);
 }
 
-/** More is not looked through for secrets. */
+/** In characters: so much of an answer is masked, and quoted from. */
 const quotedFrom = 64 * 1024;
 
-/** The start of the answer's text; nothing of a page or of binary data. Some call a plain word HTML, too (Slack's incoming webhooks). */
+/** The start of the answer's text, masked; empty for a page or binary data. Slack's incoming webhooks call a plain word HTML. */
 function quoteOf({ headers, text }: Answer, mask: Mask): string {
   if (/html/i.test(firstOf(headers['content-type']) ?? '') && text.includes('<')) return '';
   const line = mask(text.slice(0, quotedFrom))

@@ -1,9 +1,10 @@
 import { lookup as resolve } from 'node:dns';
 import type { LookupAddress, LookupOptions } from 'node:dns';
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { addressList } from '../../src/connector.ts';
 
 /** IANA's special-purpose IPv4 ranges: all that is not on the internet. */
-const specialV4 = subnets('ipv4', [
+const specialV4 = addressList([
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
@@ -20,13 +21,13 @@ const specialV4 = subnets('ipv4', [
   '224.0.0.0/3',
 ]);
 
-const globalV6 = subnets('ipv6', ['2000::/3']);
+const globalV6 = addressList(['2000::/3']);
 
-/** Within the global range, but tunnels to other addresses (Teredo, 6to4), documentation, or protocol use. */
-const specialV6 = subnets('ipv6', ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
+/** Ranges within the global one that are tunnels to other addresses (Teredo, 6to4), documentation, or protocol use. */
+const specialV6 = addressList(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
 
 /** Ranges whose last 32 bits are the IPv4 address that the packets go to: IPv4-mapped and NAT64. */
-const embedding = subnets('ipv6', ['::ffff:0:0/96', '64:ff9b::/96']);
+const embedding = addressList(['::ffff:0:0/96', '64:ff9b::/96']);
 
 /** Whether an IP address, in any of its spellings, is on the internet. */
 export function isPublic(address: string): boolean {
@@ -41,7 +42,7 @@ export function isPublic(address: string): boolean {
   return globalV6.check(bare, 'ipv6') && !specialV6.check(bare, 'ipv6');
 }
 
-/** The name did not resolve to any address that may be called. */
+/** Thrown where a name resolves to no address that may be called. */
 export class PrivateAddressError extends Error {
   override readonly name = 'PrivateAddressError';
 }
@@ -55,8 +56,8 @@ export function isPrivateLiteral(hostname: string): boolean {
 type Found = (error: Error | null, address: string | LookupAddress[], family?: number) => void;
 
 /**
- * dns.lookup without the addresses that are not public. The connection itself uses it, so the address that was checked
- * is the one connected to. Checking first and connecting by name later could get another answer.
+ * `dns.lookup` with public addresses only. The connection itself uses it, so that the address that was checked is the one
+ * connected to: a second look-up could get another answer.
  */
 export function lookupPublic(hostname: string, options: LookupOptions, found: Found): void {
   resolve(hostname, { ...options, all: true }, (error, addresses) => {
@@ -66,13 +67,4 @@ export function lookupPublic(hostname: string, options: LookupOptions, found: Fo
     if (first === undefined) return found(new PrivateAddressError('no public address'), []);
     return options.all ? found(null, open) : found(null, first.address, first.family);
   });
-}
-
-function subnets(family: 'ipv4' | 'ipv6', cidrs: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const cidr of cidrs) {
-    const [network = '', bits] = cidr.split('/');
-    list.addSubnet(network, Number(bits), family);
-  }
-  return list;
 }
