@@ -83,12 +83,23 @@ function remove(path: string): void {
   for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
 }
 
-async function copy(from: string, to: string, progress: Progress): Promise<number> {
-  const db = new DatabaseSync(from, { timeout: lockTimeoutMs });
+/** In a read transaction: otherwise each event that is stored meanwhile would begin the copy anew. */
+function openToRead(from: string): DatabaseSync {
+  let db: DatabaseSync | null = null;
   try {
-    const takenAt = Date.now();
-    // A read transaction: otherwise each event that is stored meanwhile would begin the copy anew.
+    db = new DatabaseSync(from, { timeout: lockTimeoutMs });
     db.exec('begin; select count(*) from sqlite_schema');
+    return db;
+  } catch (error) {
+    db?.close();
+    throw unavailable(error, from);
+  }
+}
+
+async function copy(from: string, to: string, progress: Progress): Promise<number> {
+  const takenAt = Date.now();
+  const db = openToRead(from);
+  try {
     const pageSize = numberOf(db, 'page_size');
     const bytes = numberOf(db, 'page_count') * pageSize;
     // A full disk would refuse new events, too.

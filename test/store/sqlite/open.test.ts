@@ -127,6 +127,12 @@ test.each([
   await expect(copyStore(`sqlite:${where()}`, `${path}.copy`, () => {})).rejects.toThrow(new RegExp(message));
 });
 
+test('says of a file that is no store that this cannot be copied, not the copy', async () => {
+  writeFileSync(path, 'no database '.repeat(100));
+  const copied = copyStore(`sqlite:${path}`, `${path}.copy`, () => {});
+  await expect(copied).rejects.toThrow(`${path} is not a SQLite database.`);
+});
+
 async function served<T>(use: (store: Store) => Promise<T>, at = path): Promise<T> {
   const store = await openStore(`sqlite:${at}`, { serve: true });
   return use(store).finally(() => store.close());
