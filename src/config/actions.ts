@@ -158,11 +158,18 @@ function isKnownBy({ by }: ReadDigest, path: Path, { lookups, report }: ActionRe
 function compileAction(action: ReadAction, path: Path, index: number, reading: ActionReading): Action | null {
   const { connector, written, value, digest, hours } = action;
   const { templates } = connector;
-  const words = reading.vocabularies.getOrInsertComputed(vocabularyId(action), () =>
-    vocabularyOf(action, reading),
-  );
-  if (value && action.about !== 'notice')
-    for (const name of lookupsUsed(connector, value, digest, reading)) reading.usedLookups.add(name);
+  const words = vocabularyFor(action, reading);
+  if (value && action.about !== 'notice') {
+    const { lookups, usedLookups } = reading;
+    const used =
+      connector.hasFacts?.(value) === true
+        ? lookups.keys()
+        : [
+            ...lookupsOfTemplates(templatesOf(value, templates), lookups),
+            ...lookupsOfFields(listOf(digest?.by), lookups),
+          ];
+    for (const name of used) usedLookups.add(name);
+  }
   const compiled = value && compile({ ...action, value }, words, reading.compiledDefaults);
   const bare = bareReferences(written, templates);
   const fields = compiled?.faults.length === 0 && bare.length === 0 ? compiled.fields : null;
@@ -183,18 +190,6 @@ function compileAction(action: ReadAction, path: Path, index: number, reading: A
   const late = digest && hours ? checkDigestTimes(digest, hours, ['digest']) : [];
   for (const fault of [...late, ...faults]) reading.report({ ...fault, path: [...path, ...fault.path] });
   return value && fields ? toAction({ ...action, value }, index, fields, reading) : null;
-}
-
-/** The look-ups whose facts an action uses. */
-function lookupsUsed(
-  connector: AnyConnector,
-  value: JsonMap,
-  digest: ReadDigest | null,
-  { lookups }: ActionReading,
-): string[] {
-  if (connector.hasFacts?.(value) === true) return [...lookups.keys()];
-  const texts = templatesOf(value, connector.templates);
-  return [...lookupsOfTemplates(texts, lookups), ...lookupsOfFields(listOf(digest?.by), lookups)];
 }
 
 function compile(
@@ -221,14 +216,14 @@ const ownFields = (action: JsonMap): JsonMap =>
 const vocabularyId = ({ about, connector, digest, setting }: ReadAction): string =>
   JSON.stringify([connector.name, about, digest?.max, setting.timeZone]);
 
-function vocabularyOf(
-  { about, connector, digest, setting }: ReadAction,
-  { testKeys: test, lookups: facts }: ActionReading,
-): Vocabulary {
-  if (about !== 'digest') return { test, facts, setting, subject: about };
-  const placeKeys = new Set(placeKeysOf(connector));
-  return { test, facts, setting, subject: { digestOf: digest?.max ?? 1, placeKeys } };
-}
+/** What the templates of an action may name. Made once for all actions that are alike. */
+const vocabularyFor = (action: ReadAction, { vocabularies, testKeys: test, lookups: facts }: ActionReading) =>
+  vocabularies.getOrInsertComputed(vocabularyId(action), (): Vocabulary => {
+    const { about, connector, digest, setting } = action;
+    if (about !== 'digest') return { test, facts, setting, subject: about };
+    const placeKeys = new Set(placeKeysOf(connector));
+    return { test, facts, setting, subject: { digestOf: digest?.max ?? 1, placeKeys } };
+  });
 
 /** The keys of an action that say where its messages go. */
 const placeKeysOf = ({ laneKeys = [], placeKeys = [] }: AnyConnector): string[] => [

@@ -206,7 +206,7 @@ function checkUnused({ source, sinks, plan }: ReturnType<typeof readParts>): Fau
 /** Reads a config part by part, so that a fault in one part hides none in another. */
 function checkValue(value: Json, file: string, options: LoadOptions) {
   const values = new Values(options);
-  const missing = referenceFaults(value, values, options.lenientKeys);
+  const missing = [...referenceFaults(value, values, options.lenientKeys)];
   const faults = missing.filter(({ severity }) => severity === 'error');
   const hidden = strings(value, [], (text) => text.includes(hiddenMark));
   if (!options.mayBeHidden) faults.push(...hidden.map(({ path }) => error(path, isHidden)));

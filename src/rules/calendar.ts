@@ -34,23 +34,19 @@ export function nextOpen(hours: Hours, now: number): number | null {
 /** The first open moment of a day after `start`. */
 function openingOn(hours: Hours, day: Temporal.PlainDate, start: Temporal.ZonedDateTime): number | null {
   if (!opensOn(hours, day) && !opensOn(hours, day.subtract({ days: 1 }))) return null;
-  const opening = openingTimes(hours, day)
+  const { timeZone, fromMinute } = hours;
+  const wall = day.toPlainDateTime({ hour: Math.floor(fromMinute / 60), minute: fromMinute % 60 });
+  const jump = day.toZonedDateTime(timeZone).subtract({ nanoseconds: 1 }).getTimeZoneTransition('next');
+  // An opening starts at `from`, twice if the clock repeats that time, or when the clock jumps.
+  const opening = [
+    wall.toZonedDateTime(timeZone, { disambiguation: 'earlier' }),
+    wall.toZonedDateTime(timeZone, { disambiguation: 'later' }),
+    ...(jump ? [jump] : []),
+  ]
     .filter((moment) => moment.toPlainDate().equals(day) && isOpen(hours, moment))
     .map((moment) => moment.epochMilliseconds)
     .filter((time) => time > start.epochMilliseconds);
   return opening.length === 0 ? null : Math.min(...opening);
-}
-
-/** The times at which an opening can start on a day: at `from`, twice if the clock repeats it, or when the clock jumps. */
-function openingTimes({ timeZone, fromMinute }: Hours, day: Temporal.PlainDate): Temporal.ZonedDateTime[] {
-  const wall = day.toPlainDateTime({ hour: Math.floor(fromMinute / 60), minute: fromMinute % 60 });
-  const dayBefore = day.toZonedDateTime(timeZone).subtract({ nanoseconds: 1 });
-  const jump = dayBefore.getTimeZoneTransition('next');
-  return [
-    wall.toZonedDateTime(timeZone, { disambiguation: 'earlier' }),
-    wall.toZonedDateTime(timeZone, { disambiguation: 'later' }),
-    ...(jump ? [jump] : []),
-  ];
 }
 
 function isOpen(hours: Hours, moment: Temporal.ZonedDateTime): boolean {

@@ -2,7 +2,6 @@ import { type Json, noFacts } from '../model.ts';
 import { firstOnes, lazily } from '../support/text.ts';
 import {
   allHold,
-  type Clause,
   clausesOf,
   comparedIn,
   type Condition,
@@ -47,20 +46,24 @@ export function compileWhen(when: When, lookups: LookupFields): CompiledConditio
 function fieldTest(field: Field, condition: Condition): CompiledCondition {
   const clauses = clausesOf(condition);
   const ask = { field, ...comparedIn(condition) };
-  const rest = lazily((): Rest => ({
-    holds: (subject) => compiled.holds(subject),
-    given: (cell) => compiled.given(cell),
-    words: `${field.name} ${clauses.map(({ says }) => says).join(' and ')}`,
-    asks: [ask],
-    id: idOf(field, condition),
-  }));
+  const says = clauses.map((clause) => clause.says).join(' and ');
+  const rest = lazily(() => restOf(compiled, condition, ask, says));
   const compiled: CompiledCondition = {
     holds(subject) {
       const value = field.read(subject) ?? null;
       for (const clause of clauses) if (!clause.holds(value)) return false;
       return true;
     },
-    because: (subject, who) => fieldReason(field, clauses, subject, who),
+    because(subject, who) {
+      const { label } = field;
+      const value = field.read(subject) ?? null;
+      const missed = clauses.filter((clause) => !clause.holds(value));
+      const state = value === null ? `${label} is not set` : `${label} is ${show(value)}`;
+      if (missed.length > 0)
+        return `${state}, ${who} wants ${missed.map(({ wants }) => wants).join(' and ')}`;
+      if (value === null || clauses.some((clause) => clause.says === `is ${show(value)}`)) return state;
+      return `${label} ${show(value)} ${says}`;
+    },
     given(cell) {
       if (!isOpen(field, cell)) return compiled.holds(sampleOf(cell)) === true;
       const known = knownOf(ask, cell);
@@ -73,7 +76,14 @@ function fieldTest(field: Field, condition: Condition): CompiledCondition {
   return compiled;
 }
 
-const idOf = ({ name }: Field, condition: Condition): string => `${name} ${JSON.stringify(condition)}`;
+/** What a cell does not decide of a condition on one field. `says`: the condition in words, after the field's name. */
+const restOf = (compiled: CompiledCondition, condition: Condition, ask: Ask, says: string): Rest => ({
+  holds: (subject) => compiled.holds(subject),
+  given: (cell) => compiled.given(cell),
+  words: `${ask.field.name} ${says}`,
+  asks: [ask],
+  id: `${ask.field.name} ${JSON.stringify(condition)}`,
+});
 
 /** Whether events of a cell differ in a field. */
 function isOpen({ of }: Field, { testId, isCatalogUnknown }: Cell): boolean {
@@ -112,13 +122,7 @@ function factTest(field: Field, condition: Condition): CompiledCondition {
   };
   const { name } = field;
   const ask = { field, ...comparedIn(values) };
-  const rest = lazily((): Rest => ({
-    holds: (subject) => compiled.holds(subject),
-    given: (cell) => compiled.given(cell),
-    words: `${name} ${says}`,
-    asks: [ask],
-    id: idOf(field, condition),
-  }));
+  const rest = lazily(() => restOf(compiled, condition, ask, says));
   const compiled: CompiledCondition = {
     holds: (subject) => truth(field.read(subject)),
     because(subject, who) {
@@ -144,16 +148,6 @@ function factTest(field: Field, condition: Condition): CompiledCondition {
 function sampleOf({ status, testId, test }: Cell): ConditionInput {
   const event = { status, testId: testId ?? 0, candidateId: '', candidateNumericalId: null };
   return { event, test, facts: noFacts };
-}
-
-function fieldReason(field: Field, clauses: readonly Clause[], subject: ConditionInput, who: string): string {
-  const { label } = field;
-  const value = field.read(subject) ?? null;
-  const missed = clauses.filter((clause) => !clause.holds(value));
-  const state = value === null ? `${label} is not set` : `${label} is ${show(value)}`;
-  if (missed.length > 0) return `${state}, ${who} wants ${missed.map(({ wants }) => wants).join(' and ')}`;
-  if (value === null || clauses.some(({ says }) => says === `is ${show(value)}`)) return state;
-  return `${label} ${show(value)} ${clauses.map(({ says }) => says).join(' and ')}`;
 }
 
 function allOf(tests: readonly CompiledCondition[]): CompiledCondition {

@@ -1,7 +1,7 @@
 import { type CheckedConfig, ConfigError, type Position, type Problem } from '../../config/config.ts';
 import { policyProblems } from '../../config/policies/problems.ts';
 import { tooShort } from '../../config/settings.ts';
-import { formatProblem, inOrder, reportText } from '../../config/text/problems.ts';
+import { bySeverity, formatProblem, inOrder, reportText } from '../../config/text/problems.ts';
 import { allActions, type Plan, unmatchedRule } from '../../rules/plan.ts';
 import { runScenarios, type CoverageGap } from '../../scenarios/run.ts';
 import { program } from '../../support/invocation.ts';
@@ -88,11 +88,8 @@ async function reportOf(given: ValuesOf<typeof declared>, io: Io): Promise<Repor
     return { file: config.file, config, ...found, errors, live, left };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const { error: errors = [], warning: warnings = [] } = Object.groupBy(
-      error.problems,
-      ({ severity }) => severity,
-    );
-    return { file: given.config, config: null, errors, warnings, unreached: [], live: [], left: [] };
+    const problems = bySeverity(error.problems);
+    return { file: given.config, config: null, ...problems, unreached: [], live: [], left: [] };
   }
 }
 
@@ -103,11 +100,8 @@ export async function lookOver(
   const { warnings, tried, of } = tryMessages(config, Date.now());
   const routes = routeWarnings(config);
   const { problems, unreached } = await runScenarios(config);
-  const { error: broken = [], warning: unproven = [] } = Object.groupBy(
-    policyProblems(config),
-    ({ severity }) => severity,
-  );
-  const errors: Problem[] = [...broken, ...problems];
+  const policies = bySeverity(policyProblems(config));
+  const errors: Problem[] = [...policies.errors, ...problems];
   // `serve` only closes the port, so that an upgrade stops no event.
   const closed = tooShort(config.admin);
   if (closed !== null)
@@ -122,7 +116,7 @@ export async function lookOver(
   if (tried < of) left.push(`Of ${of} messages that the rules could send, ${tried} were tried.`);
   return {
     errors,
-    warnings: inOrder([...config.warnings, ...routes.warnings, ...warnings, ...unproven]),
+    warnings: inOrder([...config.warnings, ...routes.warnings, ...warnings, ...policies.warnings]),
     unreached,
     left,
   };

@@ -113,7 +113,11 @@ async function wishesOf(options: ValuesOf<typeof declared>, io: Io) {
   for (const tool of wanted) {
     const { asks } = tool;
     const given = asks && (answers[asks.key] as string | undefined);
-    withKeys.push(withAnswer(tool, asks && (given ?? (await ask(`--${asks.key}`, asks.question, notEmpty)))));
+    const read = (answer: string) => {
+      if (answer !== '') return answer;
+      throw new CommandError('It must not be empty.', exit.usage);
+    };
+    withKeys.push(withAnswer(tool, asks && (given ?? (await ask(`--${asks.key}`, asks.question, read)))));
   }
   const question = 'Which tests, as in 1234567=Backend Engineer, 2345678=Designer? Leave it empty for any.';
   const isAsked = options.test === undefined && options.tools === undefined;
@@ -122,11 +126,6 @@ async function wishesOf(options: ValuesOf<typeof declared>, io: Io) {
     ? await ask('--test', question, (answer) => testsOf(parts(answer)))
     : testsOf(options.test ?? []);
   return { tools: withKeys, tests };
-}
-
-function notEmpty(text: string): string {
-  if (text === '') throw new CommandError('It must not be empty.', exit.usage);
-  return text;
 }
 
 /** Parses names of tools with commas between them. */

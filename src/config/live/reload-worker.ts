@@ -1,12 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { connectors } from '../../../connectors/index.ts';
-import { strings } from '../../support/json.ts';
 import { ConfigError, type Problem } from '../config.ts';
 import { checkText, compileConfig, type LoadOptions } from '../load.ts';
 import { policyProblems } from '../policies/problems.ts';
 import { configError, inOrder, wholeFileError } from '../text/problems.ts';
 import { readFrom, readSecretFile } from '../text/files.ts';
-import { changedOf, type FileMarks, mentionsReference, partsOf } from '../text/references.ts';
+import { changedOf, type FileMarks, referencesIn } from '../text/references.ts';
 
 /** The thread that checks a changed config: it may take long, and a fault in it stops no request. */
 
@@ -47,9 +46,8 @@ function asksTheSame(before: ReloadQuestion['sameText'], checked: ReturnType<typ
   const { plan, source, config, values } = checked;
   // The plan has the catalog's table, but not the contents of other files.
   if (before === undefined || plan!.id !== before.planId) return false;
-  const asked = strings([source, config['policies'] ?? null], [], mentionsReference);
-  const parts = asked.flatMap((one) => partsOf(one.text));
-  const named = new Set(parts.map((part) => part.kind === 'reference' && part.reference.name));
+  const asked = referencesIn([source, config['policies'] ?? null]);
+  const named = new Set(Array.from(asked, ({ part }) => part.kind === 'reference' && part.reference.name));
   return changedOf(before.files, values.files).every((path) => !named.has(path));
 }
 

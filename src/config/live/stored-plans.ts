@@ -111,7 +111,10 @@ export async function compilePlan(
   options: Pick<LoadOptions, 'env' | 'readFile' | 'connectors'>,
 ): Promise<Plan> {
   const values = new Values(options);
-  const faults = referenceFaults(source, values).map(({ path, message }) => ({ path, words: message }));
+  const faults = Array.from(referenceFaults(source, values), ({ path, message }) => ({
+    path,
+    words: message,
+  }));
   const plan = buildPlan(source as PlanSource, {
     resolve: values.orAsWritten,
     report({ severity, path, message }) {

@@ -29,19 +29,14 @@ export async function readText(file: string, { onlyRegular = false } = {}): Prom
     const chunks = await Array.fromAsync(
       handle.createReadStream({ end: largestFileBytes, autoClose: false }),
     );
-    return decode(Buffer.concat(chunks as Buffer[]));
+    const bytes = Buffer.concat(chunks as Buffer[]);
+    if (bytes.length > largestFileBytes) return { fault: 'the file is larger than 16 MB' };
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch (thrown) {
     const { code = '', message } = thrown as NodeJS.ErrnoException;
+    if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
+      return { fault: 'the file is not UTF-8 text; save it as UTF-8' };
     return { fault: refusals[code] ?? `the file cannot be read: ${message}` };
-  }
-}
-
-function decode(bytes: Buffer): ReadText {
-  if (bytes.length > largestFileBytes) return { fault: 'the file is larger than 16 MB' };
-  try {
-    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
-  } catch {
-    return { fault: 'the file is not UTF-8 text; save it as UTF-8' };
   }
 }
 

@@ -79,10 +79,15 @@ export function configError(
   return new ConfigError(file, masked, reportText(file, masked), mayPass);
 }
 
+export function bySeverity(problems: readonly Problem[]): { errors: Problem[]; warnings: Problem[] } {
+  const { error: errors = [], warning: warnings = [] } = Object.groupBy(problems, (one) => one.severity);
+  return { errors, warnings };
+}
+
 export function reportText(file: string, problems: readonly Problem[]): string {
-  const errors = problems.filter(({ severity }) => severity === 'error').length;
-  const warnings = problems.length - errors;
-  const last = [count(errors, 'error'), ...(warnings > 0 ? [count(warnings, 'warning')] : [])].join(', ');
+  const { errors, warnings } = bySeverity(problems);
+  const many = warnings.length > 0 ? `, ${count(warnings.length, 'warning')}` : '';
+  const last = count(errors.length, 'error') + many;
   return [...problems.map((problem) => formatProblem(file, problem)), last].join('\n\n');
 }
 

@@ -1,20 +1,24 @@
 import type { Json } from '../../model.ts';
-import { strings } from '../../support/json.ts';
 import { error, type Fault, warning } from './problems.ts';
-import { mentionsReference, partsOf, type Values } from './references.ts';
+import { referencesIn, type Values } from './references.ts';
 
 /** Faults of the references in a config or a part of it. A missing value under `lenientKeys` is only a warning. */
-export function referenceFaults(value: Json, values: Values, lenientKeys: readonly string[] = []): Fault[] {
-  return strings(value, [], mentionsReference).flatMap(({ text, path }) =>
-    partsOf(text).flatMap((part) => {
-      const resolved = part.kind === 'reference' ? values.resolve(part.reference) : part;
-      const message = 'missing' in resolved ? resolved.missing : part.kind === 'fault' ? part.message : null;
-      if (message === null) return [];
-      const isLenient = 'missing' in resolved && lenientKeys.includes(String(path[0]));
-      const fault = isLenient ? warning(path, message) : error(path, message);
-      return [{ ...fault, inside: { index: part.index, length: part.length } }];
-    }),
-  );
+export function* referenceFaults(
+  value: Json,
+  values: Values,
+  lenientKeys: readonly string[] = [],
+): Generator<Fault> {
+  for (const { part, path } of referencesIn(value)) {
+    const inside = { index: part.index, length: part.length };
+    if (part.kind === 'fault') {
+      yield { ...error(path, part.message), inside };
+      continue;
+    }
+    const resolved = values.resolve(part.reference);
+    if (!('missing' in resolved)) continue;
+    const severity = lenientKeys.includes(String(path[0])) ? warning : error;
+    yield { ...severity(path, resolved.missing), inside };
+  }
 }
 
 /** Oddities in values from a file of variables that was written on Windows, or for a shell, which would remove the quotes. */
@@ -24,17 +28,15 @@ const oddities = [
   [/^(["']).*\1$/s, 'stands in quotes, which count as a part of it'],
 ] as const;
 
-export const oddValues = (value: Json, values: Values): Fault[] =>
-  strings(value, [], mentionsReference).flatMap(({ text, path }) =>
-    partsOf(text).flatMap((part) => {
-      if (part.kind !== 'reference' || part.reference.from === 'file') return [];
-      const resolved = values.resolve(part.reference);
-      const given = 'value' in resolved ? resolved.value : '';
-      // Around JSON and keys, blanks are not part of the content.
-      const what = /^\s*(?:\{|-----BEGIN)/.test(given)
-        ? undefined
-        : oddities.find(([odd]) => odd.test(given))?.[1];
-      const message = `the value of ${part.reference.name} ${what}`;
-      return what ? [{ ...warning(path, message), inside: { index: part.index, length: part.length } }] : [];
-    }),
-  );
+/** Warns of variables with such values. */
+export function* oddValues(value: Json, values: Values): Generator<Fault> {
+  for (const { part, path } of referencesIn(value)) {
+    if (part.kind === 'fault' || part.reference.from === 'file') continue;
+    const resolved = values.resolve(part.reference);
+    // Around JSON and keys, blanks are not part of the content.
+    if ('missing' in resolved || /^\s*(?:\{|-----BEGIN)/.test(resolved.value)) continue;
+    const what = oddities.find(([odd]) => odd.test(resolved.value))?.[1];
+    const inside = { index: part.index, length: part.length };
+    if (what) yield { ...warning(path, `the value of ${part.reference.name} ${what}`), inside };
+  }
+}

@@ -79,6 +79,12 @@ export interface Surroundings {
 
 export type Resolution = { readonly value: string } | { readonly missing: string };
 
+/** The references, and faulty ones, in all strings of a value, with the paths of the strings. */
+export function* referencesIn(value: Json) {
+  for (const { text, path } of strings(value, [], mentionsReference))
+    for (const part of partsOf(text)) if (part.kind !== 'text') yield { part, path };
+}
+
 /** Resolves a config's references, and learns its secrets. */
 export class Values {
   readonly #env: Surroundings['env'];

@@ -16,7 +16,11 @@ export function textFaults(errors: readonly YAMLParseError[], text: string, line
   const odd = oddIndentation(errors, text);
   if (odd) return [odd];
   const told = errors.some(isTab) ? errors.filter(isTab) : withoutMoved(errors, text);
-  return firstOfEachLine(told, lines).map((error) => toFault(error, text));
+  // After a value that ended too early, the library reports every further line.
+  const own = told.filter(({ message }, index) => index === 0 || !/token in YAML stream/.test(message));
+  const inOrder = own.toSorted((a, b) => a.pos[0] - b.pos[0]);
+  const byLine = Map.groupBy(inOrder, ({ pos }) => lines.linePos(pos[0]).line);
+  return Array.from(byLine.values(), ([first]) => toFault(first!, text));
 }
 
 /** Characters that look like a space, or like nothing. YAML takes them for text. */
@@ -68,21 +72,13 @@ export const fences = (text: string): TextFault[] =>
     message: 'this line is of Markdown, around a block of code; leave it out',
   }));
 
-function firstOfEachLine(errors: readonly YAMLParseError[], lines: LineCounter): YAMLParseError[] {
-  // After a value that ended too early, the library reports every further line.
-  const own = errors.filter(({ message }, index) => index === 0 || !/token in YAML stream/.test(message));
-  const inOrder = own.toSorted((a, b) => a.pos[0] - b.pos[0]);
-  return Array.from(
-    Map.groupBy(inOrder, ({ pos }) => lines.linePos(pos[0]).line).values(),
-    ([first]) => first!,
-  );
-}
-
 function toFault({ code, pos, message }: YAMLParseError, text: string): TextFault {
   const worded = wordings[code]?.(text.slice(pos[0], pos[0] + 2));
   // The text that the library quotes may be a credential.
   const other = ambiguous.find(([known]) => known.test(message))?.[1] ?? message.replace(/(?<=\w): .*/s, '');
-  const hint = /^Flow .* end with a/.test(message) && hasHashWordBefore(text, pos[0]) ? hashHint : '';
+  // A comment in the place of a value on the line before may hide the closing bracket.
+  const lastLine = text.slice(0, pos[0]).trimEnd().split('\n').at(-1) ?? '';
+  const isCommented = /^Flow .* end with a/.test(message) && /[:,[]\s+#[^\s#]/.test(lastLine);
   if (code === 'MISSING_CHAR' && message.startsWith('Missing closing'))
     return { range: openingQuote(text, pos[0]) ?? pos, message: other };
   if (code === 'MULTILINE_IMPLICIT_KEY' && isValue(text, pos[0])) return { range: pos, message: deeperBelow };
@@ -92,7 +88,10 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
     return { range: [pos[0] - 1, pos[0]], message: endingQuote };
   if (code === 'MULTILINE_IMPLICIT_KEY' && /^[a-z][\w.-]*:[^\s/]/i.test(text.slice(pos[0])))
     return { range: pos, message: 'a space is missing after the ":"' };
-  return { range: pos, message: braceHint(text, pos[0]) ?? (worded ?? other) + hint };
+  return {
+    range: pos,
+    message: braceHint(text, pos[0]) ?? (worded ?? other) + (isCommented ? hashHint : ''),
+  };
 }
 
 const deeperBelow =
@@ -176,9 +175,3 @@ export const hashHint =
 /** The length of a word that starts with `#` here, as the names of channels do, or 0. */
 export const hashWordLength = (text: string, at: number): number =>
   /^#[^\s#,\]}]+/.exec(text.slice(at, at + 80))?.[0].length ?? 0;
-
-/** Whether such a word stands in the place of a value on the last line before `end`. */
-function hasHashWordBefore(text: string, end: number): boolean {
-  const line = text.slice(0, end).trimEnd().split('\n').at(-1) ?? '';
-  return /[:,[]\s+#[^\s#]/.test(line);
-}

@@ -39,29 +39,33 @@ interface Standings {
   readonly stale: Set<number>;
 }
 
+/** Where a goal is searched for. */
+interface GoalContext {
+  readonly plan: Plan;
+  readonly cell: Cell;
+  /** All cells of the plan. */
+  readonly cells: Cells;
+}
+
 /** The search in one cell for an event that breaks a policy: from which too many messages of a crowd follow, or none. */
 export class Goal {
-  readonly #plan: Plan;
   readonly #policy: Policy;
-  readonly #cell: Cell;
   readonly #crowd: Crowd;
-  readonly #cells: Cells;
+  readonly #around: GoalContext;
   readonly #cases = new Map<string, readonly Case[] | null>();
   #asks: Map<string, Ask[]> | null = null;
   readonly #asking = new Map<string, AskIndex>();
 
-  constructor(plan: Plan, policy: Policy, cell: Cell, crowd: Crowd, cells: Cells) {
-    this.#plan = plan;
+  constructor(policy: Policy, crowd: Crowd, around: GoalContext) {
     this.#policy = policy;
-    this.#cell = cell;
     this.#crowd = crowd;
-    this.#cells = cells;
+    this.#around = around;
   }
 
   search(report: SearchReport): void {
     const { rests } = this.#crowd;
     if (this.#isBroken(rests) !== false)
-      this.#explore(new Map(), this.#policy.when.given(this.#cell), rests, report);
+      this.#explore(new Map(), this.#policy.when.given(this.#around.cell), rests, report);
   }
 
   /** Tries all values of what is not known yet. `when`, `given`: the states of the policy's condition and of the rules' ones. */
@@ -73,7 +77,7 @@ export class Goal {
   ): void {
     const verdict = when === true ? this.#isBroken(given) : null;
     if (verdict === false || !report.step(1 + this.#crowd.rules.length / rulesOfStep)) return;
-    const cell = { ...this.#cell, known };
+    const cell = { ...this.#around.cell, known };
     const next = when === true ? (verdict === null ? this.#mostTelling(given) : null) : (when as Rest);
     if (next === null) return this.#ask(cell, known, given, report);
     const { variable, values } = this.#split(next, cell, report);
@@ -150,7 +154,7 @@ export class Goal {
       return { variable, values: possible.map((found) => ({ value: now.value, found })) };
     }
     // A fact that nothing else uses is not looked up, but a policy that holds for all its values holds.
-    const made = (field.fact && this.#plan.lookups.get(field.fact.lookup)?.given(cell)) ?? true;
+    const made = (field.fact && this.#around.plan.lookups.get(field.fact.lookup)?.given(cell)) ?? true;
     if (isOpen(made)) return this.#split(made, cell, report);
     if (!made) return { variable, values: [{ value: undefined }] };
     const cases = this.#casesOf(variable);
@@ -175,16 +179,16 @@ export class Goal {
     const asks = (this.#asks ??= this.#allAsks());
     return this.#cases.getOrInsertComputed(variable, () => {
       const own = asks.get(variable) ?? [];
-      return casesOf(own[0]!.field, own, this.#cells.known);
+      return casesOf(own[0]!.field, own, this.#around.cells.known);
     });
   }
 
   /** All that conditions ask of each variable. */
   #allAsks(): Map<string, Ask[]> {
     const given = [
-      this.#policy.when.given(this.#cell),
+      this.#policy.when.given(this.#around.cell),
       ...this.#crowd.rests,
-      ...Array.from(this.#plan.lookups.values(), (lookup) => lookup.given(this.#cell)),
+      ...Array.from(this.#around.plan.lookups.values(), (lookup) => lookup.given(this.#around.cell)),
     ];
     return Map.groupBy(
       given.flatMap((one) => (isOpen(one) ? one.asks : [])),
@@ -204,7 +208,7 @@ export class Goal {
     const hits = [...mayFollow, ...ifNone];
     if (!report.step(stepsOfEvent + reached / 3 + hits.length * stepsOfMessage)) return;
     const made = this.#make(cell, known);
-    const example = made && judged(this.#plan, this.#policy, made.event, made.facts);
+    const example = made && judged(this.#around.plan, this.#policy, made.event, made.facts);
     if (example) return report.broken(example);
     report.unclear(this.#whyUnclear(hits));
   }
@@ -212,7 +216,7 @@ export class Goal {
   #whyUnclear(hits: readonly Hit[]): string {
     const unsure = hits.find(({ is }) => is === null);
     if (unsure) return `only an event shows where rule "${unsure.action.rule}" sends it to`;
-    const missing = this.#policy.lookups.find((name) => !this.#plan.lookups.has(name));
+    const missing = this.#policy.lookups.find((name) => !this.#around.plan.lookups.has(name));
     if (missing !== undefined)
       return `no rule and no message uses the facts of "${missing}", so they are not looked up`;
     return 'no event was found that meets some of the patterns and not others, and none could be ruled out';
@@ -228,13 +232,14 @@ export class Goal {
       if (!real) return null;
       values.set(variable, real.value);
     }
-    const testId = cell.testId ?? (values.get('testId') as number | undefined) ?? this.#cells.others[0]!;
+    const testId =
+      cell.testId ?? (values.get('testId') as number | undefined) ?? this.#around.cells.others[0]!;
     const candidateId = values.get('candidateId') as string | undefined;
     const candidateNumericalId = (values.get('candidateNumericalId') ?? null) as number | null;
     const given = { status: cell.status, testId, candidateNumericalId, ...(candidateId && { candidateId }) };
     const event = sampleEvent(given, sampleTime);
-    const facts = factsWith(values, this.#plan);
-    return facts && { event, facts: lookedUpFor(this.#plan, event, facts) };
+    const facts = factsWith(values, this.#around.plan);
+    return facts && { event, facts: lookedUpFor(this.#around.plan, event, facts) };
   }
 }
 

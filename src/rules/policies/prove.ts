@@ -83,7 +83,7 @@ class Search {
       if (this.#isOver) return;
       if (kept.has(crowd.id)) continue;
       let isClear = true;
-      new Goal(this.#plan, this.#policy, cell, crowd, this.#cells).search({
+      new Goal(this.#policy, crowd, { plan: this.#plan, cell, cells: this.#cells }).search({
         step: (count) => {
           this.#steps += count;
           if (this.#steps > mostSteps) this.#why = 'there are too many cases to look at';
