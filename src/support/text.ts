@@ -147,9 +147,9 @@ export function storable(text: string): string {
 }
 
 /**
- * Makes a line of CSV (RFC 4180), without its end. A text that spreadsheets would take for a formula, which may send data
- * away, gets an apostrophe in front. Some of them begin a field after `;`, tab or a new line, drop quotes and spaces before
- * it, and read full-width signs.
+ * Makes a line of CSV (RFC 4180), without its end. A text that programs for tables would take for a formula, which may send
+ * data away, gets an apostrophe in front. Some of them begin a field after `;`, tab or a new line, drop quotes and spaces
+ * before it, and read full-width signs.
  */
 export function csvLine(values: readonly (string | number | null)[]): string {
   const fields = values.map((value) => {
@@ -162,7 +162,7 @@ export function csvLine(values: readonly (string | number | null)[]): string {
   return fields.join(',');
 }
 
-/** The byte order mark, by which spreadsheets know that a file is UTF-8. */
+/** The byte order mark, by which programs for tables know that a file is UTF-8. */
 export const csvMark = '\u{feff}';
 
 /** Lower case for ASCII letters only: it keeps the length, and leaves signs such as U+212A (Kelvin), which is no K. */

@@ -490,12 +490,12 @@ describe('a worker', () => {
 
   test('ends an attempt when the lease runs out, however long the time-out is', async () => {
     const scripted = new ScriptedTool();
+    const on = await working(scripted, 'timeout: 10m');
     scripted.deliver = async ({ signal }) => {
+      on.leases.until = systemClock.elapsed() + 100;
       if (!signal.aborted) await once(signal, 'abort');
       return { outcome: 'unknown', reason: 'timeout', detail: 'No answer.' };
     };
-    const on = await working(scripted, 'timeout: 10m');
-    on.leases.until = systemClock.elapsed() + 500;
     const eventId = await on.accept();
     await vi.waitFor(() => expect(on.reports).toHaveLength(1), 20_000);
     expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', attempts: 1, uncertain: true });
