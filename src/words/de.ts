@@ -82,7 +82,7 @@ export const de = {
     one: '{count} Ereignis abgelehnt, von {from}',
     other: '{count} Ereignisse abgelehnt, von {from}',
   },
-  noticeSilence: 'kein Ereignis seit {time}',
+  noticeSilence: 'Kein Ereignis seit {time}',
   noticeSummary: { one: 'Wochenübersicht: {count} Ereignis', other: 'Wochenübersicht: {count} Ereignisse' },
   noticeWorks: '{sink} funktioniert wieder',
   noticeInForce: 'Die geänderte Konfiguration gilt',
@@ -106,7 +106,7 @@ export const de = {
     other: '{count} Zustellungen an {sink} gingen hinaus, aber nicht wie gewollt. {reason}',
   },
   missedAdvice:
-    'Beheben, was da steht. Wer leer ausging, ist selbst zu benachrichtigen; oder alle bekommen es noch einmal: {command} nimmt die IDs der Zustellungen.',
+    'Beheben, was da steht. Wer leer ausging, bitte selbst benachrichtigen, oder allen noch einmal senden: {command} nimmt die IDs der Zustellungen.',
   heldDetail: {
     one: 'Bei einer Zustellung an {sink} ist ungewiss, ob sie angekommen ist, und nur ein Mensch kann es feststellen. {reason}',
     other:

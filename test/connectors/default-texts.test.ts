@@ -489,10 +489,10 @@ describe('what a notice says where its action says nothing', () => {
       '1 delivery to ats & co went out, but not as meant',
     ],
     ['held', { count: 2 }, '2 deliveries to ats & co held for a person to decide'],
-    ['paused', {}, 'messages to ats & co do not go out'],
-    ['paused', { sink: 'lookup:candidate' }, 'the look-up candidate gets no answer'],
-    ['config', {}, 'the config has a problem'],
-    ['silence', {}, 'no event since Fri, 20 Nov 2026, 12:00 UTC'],
+    ['paused', {}, 'Messages to ats & co do not go out'],
+    ['paused', { sink: 'lookup:candidate' }, 'The look-up candidate gets no answer'],
+    ['config', {}, 'The config has a problem'],
+    ['silence', {}, 'No event since Fri, 20 Nov 2026, 12:00 UTC'],
   ] as const)('%s %j: in short, in detail, and what to do', (kind, over, short) => {
     const escaped = short.replace('&', '&amp;');
     const message = tell(kind, 0, over);
@@ -530,7 +530,7 @@ describe('what a notice says where its action says nothing', () => {
       ':white_check_mark: *Candidate Connector: ats &amp; co works again*\nSomething is wrong.\n_What next:_ Fix it.',
       'It began Fri, 20 Nov 2026, 12:00 UTC',
     ]);
-    expect(tell('config', 2, over)['subject']).toBe('Candidate Connector: the changed config is in force');
+    expect(tell('config', 2, over)['subject']).toBe('Candidate Connector: The changed config is in force');
     const { subject, html } = tell('paused', 2, over);
     expect(subject).toBe('Candidate Connector: ats & co works again');
     expect(tell('paused', 2, { ...over, sink: 'lookup:candidate' })['subject']).toBe(
@@ -550,15 +550,15 @@ describe('what a notice says where its action says nothing', () => {
     const told = (index: number) =>
       messageOf(config, config.plan.summary?.actions[index], { events: [], notice });
     expect(wordsOf(told(0))).toEqual([
-      ':bar_chart: *Candidate Connector: the week: 3 events*\n3 events: 3 completed\nBackend &lt;Engineer&gt;: 3 completed\n_What next:_ Nothing needs a person.',
+      ':bar_chart: *Candidate Connector: The week: 3 events*\n3 events: 3 completed\nBackend &lt;Engineer&gt;: 3 completed\n_What next:_ Nothing needs a person.',
       'From Fri, 20 Nov 2026, 12:00 UTC',
     ]);
     const { subject, html, text } = told(2);
-    expect(subject).toBe('Candidate Connector: the week: 3 events');
+    expect(subject).toBe('Candidate Connector: The week: 3 events');
     expect(html).toMatch(/3 events: 3 completed<br>\s*Backend &lt;Engineer&gt;: 3 completed/);
     expect(html).not.toContain('needs a person</span>');
     expect(text).toContain('3 events: 3 completed\nBackend <Engineer>: 3 completed\n\nWhat next:');
-    expect(told(1)).toMatchObject({ tab: 'Alerts', row: { Alert: 'the week: 3 events' } });
+    expect(told(1)).toMatchObject({ tab: 'Alerts', row: { Alert: 'The week: 3 events' } });
   });
 
   test('a webhook gets the notice', () => {
