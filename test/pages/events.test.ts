@@ -38,9 +38,9 @@ test('who looks for a candidate hears of what was refused about it, and of reque
   const rejected = await page('/find?q=4711');
   expect(rejected).toContain('<b>1 request about this candidate was no event</b>');
   expect(rejected).toMatch(/<a href="\/rejected">/);
-  expect(rejected).not.toMatch(/Nothing is found|refused/);
+  expect(rejected).not.toMatch(/Nothing found|refused/);
   expect(await page('/rejected')).toContain('>candidate 4711, answered 422');
-  expect(await page('/find?q=47')).toContain('Nothing is found');
+  expect(await page('/find?q=47')).toContain('Nothing found');
   await writeFile(file, text.replace('allowFrom: any', 'allowFrom: [192.0.2.1]'));
   await answers(403);
   await post(app, { ...about, testId: 7 });
@@ -48,7 +48,7 @@ test('who looks for a candidate hears of what was refused about it, and of reque
     expect(await page(`/find?q=${encodeURIComponent(meant)}`)).toMatch(
       /<b[^>]*>1 event of this candidate was refused<\/b>:\s+Completed, Test 7,.*See what helps/s,
     );
-  expect(await page('/find?q=4712')).toContain('Nothing is found');
+  expect(await page('/find?q=4712')).toContain('Nothing found');
   await writeFile(file, text);
   await answers(200);
   await post(app, { ...about, testId: 8 });
@@ -149,6 +149,31 @@ test('while somebody reads, rows stay where they are; what became of them is see
   expect(await page.locator('#find').inputValue()).toBe(guid);
 });
 
+test('filters stand in one row on a desktop, also with one for look-ups and a search', async () => {
+  const { app } = await startPages(
+    `lookups: { candidate: { url: 'https://x.example.com/{{ event.candidateId }}', when: { status: Canceled }, fields: { score: { at: /s } } } }
+sinks: {}
+rules: [{ name: low, when: { candidate.score: low }, then: [], silent: true }]
+`,
+  );
+  await post(app, {});
+  const page = await openLoggedIn(app.adminUrl);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.goto(`${app.adminUrl}/events?status=Completed`);
+  const fields = await page.locator('.filters .fields :is(select, input, button, a)').all();
+  expect(fields).toHaveLength(10);
+  const boxes = await Promise.all(fields.map((one) => one.boundingBox()));
+  const middles = boxes.map((box) => box!.y + box!.height / 2);
+  expect(Math.max(...middles) - Math.min(...middles)).toBeLessThan(4);
+  // A date and the button beside it can be read.
+  expect(
+    await page.evaluate<boolean>(
+      'document.documentElement.scrollWidth > document.documentElement.clientWidth',
+    ),
+  ).toBe(false);
+  expect(Math.min(...boxes.slice(0, -2).map((box) => box!.width))).toBeGreaterThan(100);
+});
+
 test('keys lead through the pages, are shown by "?", and can be switched off', async () => {
   const { app } = await startPages();
   const { eventId } = await post(app, { candidateId: guid, candidateNumericalId: 4711 });
@@ -166,7 +191,7 @@ test('keys lead through the pages, are shown by "?", and can be switched off', a
   await page.keyboard.type('4711?\n');
   await page.getByText('Nothing here has “4711?”').waitFor();
   await page.getByRole('button', { name: 'Keyboard' }).click();
-  await page.getByLabel('Use them').uncheck();
+  await page.getByLabel('Use these keys').uncheck();
   await page.getByRole('button', { name: 'Close' }).click();
   await page.keyboard.type('ge/gr');
   expect(await page.locator('#find').inputValue()).toBe('4711?');

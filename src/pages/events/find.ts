@@ -54,7 +54,7 @@ const noEvent = (text: string, what: Html): PageContent => ({
 });
 
 const nothing = (text: string): PageContent => ({
-  title: 'Nothing is found',
+  title: 'Nothing found',
   body: html`<section class="card empty">
     <h2 class="break">Nothing here has “${seen(text)}”</h2>
     <p>

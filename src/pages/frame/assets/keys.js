@@ -42,7 +42,7 @@ document.querySelector('[data-keys]')?.addEventListener('click', () => {
   const box = Object.assign(document.createElement('input'), { type: 'checkbox' });
   box.checked = localStorage.getItem('keys') !== 'off';
   box.addEventListener('change', () => localStorage.setItem('keys', box.checked ? 'on' : 'off'));
-  label.append(box, ' Use them');
+  label.append(box, ' Use these keys');
   const title = document.createElement('h2');
   title.textContent = 'Keyboard';
   void openDialog(title, [list, label], [['Close', '']]);
