@@ -103,6 +103,9 @@ rules:
     expect(jsonLines(await command('event', 'shared', '--json'))).toHaveLength(2);
     expect((await command('event', 'shared')).out).toMatch(/Canceled[^]*Completed/);
     expect((await command('event', 'of-nobody')).err).toContain('there is no event of-nobody');
+    expect((await command('event', '4711')).err).toContain(
+      'there is no event 4711; `events --candidate 4711` lists what came about a candidate',
+    );
     expect((await command('event', 'dlv_nobody_1')).err).toContain('there is no delivery dlv_nobody_1');
   });
 

@@ -98,9 +98,15 @@ async function aboutNotice(id: string, changes: readonly Change[], store: Store,
   return { json: noticeJson(found, changes), head, deliveries, none: 'nobody was to be told' };
 }
 
+/** Messages and lists name a candidate by a number, and that is what people have at hand. */
+const whereToLook = (id: string): string =>
+  /^#?\d{1,15}$/.test(id)
+    ? `\`events --candidate ${id.replace('#', '')}\` lists what came about a candidate`
+    : '`events` lists what came';
+
 async function aboutEvent(id: string, changes: readonly Change[], store: Store, io: Io) {
   const story = await store.event(id);
-  if (!story) throw new CommandError(`there is no event ${printable(id)}; \`events\` lists what came`);
+  if (!story) throw new CommandError(`there is no event ${printable(id)}; ${whereToLook(id)}`);
   const { event: came, duplicates, deliveries, configId } = story;
   const rules = verdictsOf(await storedPlans(store, io).get(configId), story);
   const nameOf = await testNames(store);
