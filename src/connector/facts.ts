@@ -9,22 +9,35 @@ const pointerExpected = 'expected a JSON Pointer such as /result/score';
 /** A JSON Pointer (RFC 6901). An empty one is the whole answer. */
 const pointer = z.string({ error: pointerExpected }).superRefine((text, context) => {
   if (/^(?:\/(?:[^~/]|~[01])*)*$/.test(text)) return;
-  // Somebody may have written `result.score` or `$.result.score`.
-  const meant = `/${text.replace(/^\$\.?/, '').replaceAll(/\.|\[(\d+)\]/g, (_, index = '') => `/${index}`)}`;
-  const hint = /^[\w.[\]$-]+$/.test(text) ? ` (write ${meant.replaceAll('//', '/')})` : '';
-  context.addIssue(pointerExpected + hint);
+  const meant = pointerMeant(text);
+  context.addIssue(pointerExpected + (meant === null ? '' : ` (write ${meant})`));
 });
 
-const factField = z.strictObject({
-  at: pointer.describe('Where it is in the answer: a JSON Pointer such as /result/score.'),
-  type: z.enum(typeNames).default('text').describe('What it has to be; anything else is unknown.'),
-  personal: z
-    .boolean()
-    .default(false)
-    .describe(
-      'It says who the candidate is: it stays out of logs, metrics, CSV and what commands and the API list, viewers do not see it, and it ends with `keep`.',
-    ),
-});
+/** The pointer that was meant by `result.score` or `$.result.score`; null where it is neither. */
+function pointerMeant(text: string): string | null {
+  const pointed = text.replace(/^\$\.?/, '').replaceAll(/\.|\[(\d+)\]/g, (_, index = '') => `/${index}`);
+  return /^[\w.[\]$-]+$/.test(text) ? `/${pointed}`.replaceAll('//', '/') : null;
+}
+
+const factField = z.strictObject(
+  {
+    at: pointer.describe('Where it is in the answer: a JSON Pointer such as /result/score.'),
+    type: z.enum(typeNames).default('text').describe('What it has to be; anything else is unknown.'),
+    personal: z
+      .boolean()
+      .default(false)
+      .describe(
+        'It says who the candidate is: it stays out of logs, metrics, CSV and what commands and the API list, viewers do not see it, and it ends with `keep`.',
+      ),
+  },
+  {
+    error: ({ code, input }) => {
+      if (code !== 'invalid_type') return undefined;
+      const meant = typeof input === 'string' ? pointerMeant(input) : null;
+      return `expected a map such as { at: ${meant ?? '/result/score'} }`;
+    },
+  },
+);
 
 export type FactField = Readonly<z.output<typeof factField>>;
 

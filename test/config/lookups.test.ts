@@ -76,6 +76,11 @@ describe('a look-up is refused', () => {
       'expected a JSON Pointer such as /result/score (write /a/0/b)',
     ],
     ['4:27', lookup({ fields: '{ name: { at: "/a~2" } }' }), 'expected a JSON Pointer'],
+    [
+      '4:21',
+      lookup({ fields: '{ name: result.name }' }),
+      'expected a map such as { at: /result/name }, got "result.name"',
+    ],
     ['4:15', lookup({ fields: '{ a-b: { at: /name } }' }), 'expected a name of letters'],
     ['4:13', lookup({ fields: '{}' }), 'expected at least one field'],
     ['5:13', lookup({ until: '[scor]' }), 'there is no field "scor"; did you mean "score"?'],
