@@ -51,7 +51,7 @@ const tryConfig =
   };
 
 async function openDialog(page: Page): Promise<void> {
-  await page.locator('summary', { hasText: 'Which' }).first().click();
+  await page.locator('summary', { hasText: 'Which ones' }).first().click();
   for (const box of (await page.getByRole('checkbox').all()).slice(0, 2)) await box.check();
   await click('Replay selected')(page);
 }

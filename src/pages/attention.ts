@@ -7,7 +7,16 @@ import { count } from '../support/text.ts';
 import { changeList } from './changes/done.ts';
 import { changesExplained, type Chosen, choiceForm, doubtOf, tickForm } from './changes/question.ts';
 import { tickBox } from './frame/asking.ts';
-import { candidateName, chip, knownOf, seen, statusNames, testName, toolOf } from './frame/fragments.ts';
+import {
+  candidateName,
+  chip,
+  knownOf,
+  ruleName,
+  seen,
+  statusNames,
+  testName,
+  toolOf,
+} from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page, Parts } from './page.ts';
 import { refusedCards } from './refused/events.ts';
@@ -139,7 +148,7 @@ async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest
     const event = story?.event;
     const name = story && candidateName(story.event, knownOf(story.lookups, asked.person));
     const more = [
-      ofRule(cause) === null && `rule ${seen(rule)}`,
+      ofRule(cause) === null && ruleName(rule),
       attempts > 1 && count(attempts, 'attempt'),
       isMixed && uncertain && 'may have arrived',
     ]
@@ -172,7 +181,7 @@ async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest
 /** `rule all, action 1` for a cause that names the action whose messages the tool refuses; null for any other cause. */
 function ofRule(cause: string): string | null {
   const [, rule, action] = / in (.*) (\d+)$/s.exec(cause) ?? [];
-  return rule === undefined ? null : `rule ${seen(rule)}, action ${Number(action) + 1}`;
+  return rule === undefined ? null : `${ruleName(rule)}, action ${Number(action) + 1}`;
 }
 
 const queryOf = ({ sink, state, cause }: Group) => ({ sink, state, cause });
@@ -270,11 +279,11 @@ function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
     ${choiceForm(chosen, group.count === 1 ? '' : `${group.count}`, asked)}
     ${
       list === null
-        ? html`<p><a href="${pathWith('/attention', queryOf(group))}">Which</a></p>`
+        ? html`<p><a href="${pathWith('/attention', queryOf(group))}">Which ones</a></p>`
         : group.count === 1
           ? list
           : html`<details ${asked.query['state'] !== undefined && html`open`}>
-              <summary>Which</summary>
+              <summary>Which ones</summary>
               ${list}
             </details>`
     }

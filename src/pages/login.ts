@@ -16,8 +16,8 @@ export function loginPage(next: string, refused?: keyof typeof refusals): PageCo
         >Password
         <input type="password" name="password" autocomplete="current-password" required autofocus />
         <span class="hint"
-          >Who runs this has it: <code>admin.password</code> in the config, or <code>admin.viewer</code> to
-          only look.</span
+          >Ask whoever runs it here. It is <code>admin.password</code> of the config, or
+          <code>admin.viewer</code> to only look.</span
         >
       </label>
       <label

@@ -164,7 +164,7 @@ test('an event is told of without facts when waitFor is over, and it says why th
   expect(await (await fetch(`${app.adminUrl}/events?lookups=unanswered`)).text()).toContain('2 events');
   // Where rules ask for nothing that is looked up, people have heard of the candidate.
   const missing =
-    '2 events of the last 7 days were decided without an answer of a look-up: messages about them lack what it finds, as a name or a score, or were not sent';
+    '2 events of the last 7 days were decided without an answer of a look-up: messages about them lack what it would have found, such as a name or a score, or were not sent';
   expect(await out('status')).toContain(missing);
   expect(await (await fetch(app.adminUrl)).text()).toContain(missing);
   expect(await out('apply', '--rule', 'known', '--dry-run')).toContain('for 2 of them it is not known');

@@ -56,7 +56,7 @@ describe('what needs a person', () => {
     const form = { action: 'replay', sink: 'ats', states: '', count: '0' };
     const ticked: [string, string][] = [['id', dana], ['id', kim], ...Object.entries(form)];
     const question = await (await submit(ticked, false)).text();
-    expect(question).toContain('Send these 2 deliveries to ats again');
+    expect(question).toContain('Send these 2 messages to ats again');
     for (const id of [dana, kim])
       expect(question).toContain(`<input type="hidden" name="id" value="${id}" />`);
     expect((await submit(form)).status).toBe(400);
@@ -69,7 +69,7 @@ describe('what needs a person', () => {
   test('is asked about before it goes, then goes, and what became of it is shown', async () => {
     const { page, submit, ats, delivery, audit } = await withDead(['Dana', 'Robin']);
     const willAsk =
-      'Send these 2 deliveries to ats again, by the config in force? None has arrived, so nobody gets one twice.';
+      'Send these 2 messages to ats again, by the config in force? None has arrived, so nobody gets one twice.';
     expect(await page('/attention')).toContain(`data-confirm="${willAsk}"`);
     const asked = await submit({ ...group, doubt: 'none', action: 'replay', note: hostile }, false);
     expect(asked.status).toBe(200);
@@ -207,11 +207,11 @@ rules:
     await vi.waitFor(async () => expect(await page('/attention')).toContain('down is paused'), 10_000);
     const text = await page('/attention');
     // The cause that most deliveries have comes first.
-    expect(text).toMatch(/rule told, action 1,[^]*rule few, action 1,/);
+    expect(text).toMatch(/rule “told”, action 1,[^]*rule “few”, action 1,/);
     expect(text).toContain('5 held');
     expect(text).toContain('Nobody can ask this tool what arrived.');
     expect(text).toContain(
-      'Send these 5 deliveries to crm again, by the config in force? They may have arrived already: where the tool cannot tell, people get them twice.',
+      'Send these 5 messages to crm again, by the config in force? They may have arrived already: where the tool cannot tell, people get them twice.',
     );
     expect(text).toMatch(/<b>Replay<\/b> sends a message again[^]*<b>Discard<\/b> ends it for good/);
     expect(text).toContain('All to ats');
@@ -241,7 +241,7 @@ rules:
       () => expect(ats.calls.map((call) => call.path)).toEqual(Array(5).fill('/hooks/x')),
       10_000,
     );
-    expect(await page('/attention')).toContain('rule told, action 1,');
+    expect(await page('/attention')).toContain('rule “told”, action 1,');
     const held = { action: 'discard', states: 'held', sink: 'crm', confirmed: 'yes', csrf: await csrf() };
     await send('/attention/change', { form: held });
     expect(await page('/attention')).not.toContain('5 held');
@@ -313,7 +313,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, method: PUT
     expect((await run(['pause', 'ats', '--note', 'it is moved', '--config', file])).code).toBe(0);
     const sent = await submit({ action: 'replay', id: delivery(0), sink: 'ats' });
     expect(await page(sent.headers.get('location') ?? '')).toMatch(
-      /Not yet: <a href="\/sinks\/ats">ats is paused by \S+\s+since .*: “it is moved”<\/a>\./,
+      /Not yet: <a href="\/sinks\/ats">ats is paused by \S+ \(since .*\): “it is moved”<\/a>\./,
     );
     expect(ats.calls).toEqual([]);
   });
@@ -400,7 +400,7 @@ describe('in a browser', () => {
     }, 20_000);
 
     await page.getByRole('button', { name: 'Replay' }).first().click();
-    await page.getByRole('dialog').getByText('Send this delivery to ats again').waitFor();
+    await page.getByRole('dialog').getByText('Send this message to ats again').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     expect(ats.calls).toHaveLength(0);
     await page.getByRole('button', { name: 'Replay' }).first().click();
@@ -421,17 +421,14 @@ describe('in a browser', () => {
   test('everybody can use the pages, in light on a desktop and in dark on a phone', async () => {
     const { app, submit } = await withDead([hostile, 'x'.repeat(200)]);
     const page = await openLoggedIn(`${app.adminUrl}/attention`);
-    await page.getByText('Which').click();
+    await page.getByText('Which ones').click();
     expect(await barriersOf(page)).toEqual([]);
     const selected = page.getByRole('button', { name: 'Discard selected' });
     expect(await selected.isVisible()).toBe(false);
     await page.getByRole('checkbox').first().check();
     expect(await barriersOf(page)).toEqual([]);
     await selected.click();
-    await page
-      .getByRole('dialog')
-      .getByText('Discard the selected deliveries to ats (1) for good?')
-      .waitFor();
+    await page.getByRole('dialog').getByText('Discard the selected messages to ats (1) for good?').waitFor();
     expect(await barriersOf(page)).toEqual([]);
     await page.keyboard.press('Escape');
     const done = await submit({ ...group, action: 'discard' });

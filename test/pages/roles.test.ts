@@ -43,7 +43,7 @@ test('a viewer reads everything, and whatever it sends is 403 and in no audit', 
     expect((await send(path)).status).toBe(200);
   const shown = await page('/attention');
   expect(shown).toContain('410');
-  expect(shown).toContain('You are a viewer here');
+  expect(shown).toContain('You are a viewer here: you can look, and change nothing.');
   expect(shown).toContain('ask somebody who may replay or discard');
   for (const one of ['/attention', '/rules'])
     expect(await page(one)).not.toMatch(/method="post" action="(?!\/logout)/);

@@ -21,15 +21,15 @@ test('a sink is paused on its page, and what comes for it waits there until some
   expect(await barriersOf(page)).toEqual([]);
   await dialog.getByRole('button', { name: 'Pause' }).click();
   await page.getByText('paused', { exact: true }).waitFor();
-  await page.getByText(/Paused by ana\s+since .*, until .*: “it is being moved”/).waitFor();
+  await page.getByText(/Paused by ana \(since .*, until .*\): “it is being moved”/).waitFor();
   const { eventId } = await post(app, { candidateId: 'Dana', candidateNumericalId: 20970 });
   await page.reload();
   await page.getByRole('link', { name: '20970' }).waitFor();
   await page.getByText(/Completed, Test 1234567,\s+\S+\s+waits until the pause ends/).waitFor();
   expect(await barriersOf(page)).toEqual([]);
   await page.goto(`${app.adminUrl}/events/${eventId}`);
-  await page.getByText(/It waits: ats is paused\s+by ana/).waitFor();
-  await page.getByText('No attempt. Delivery').waitFor();
+  await page.getByText(/It waits: ats is paused by ana \(since/).waitFor();
+  await page.getByText('Not tried yet. Delivery').waitFor();
   expect(http.calls).toEqual([]);
   await page.getByRole('link', { name: 'ats', exact: true }).click();
   await page.getByRole('button', { name: 'Resume' }).click();

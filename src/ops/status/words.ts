@@ -41,7 +41,7 @@ export function unansweredWords({ unanswered: { count: many, isAll } }: Pick<Sta
   const events = isAll ? count(many, 'event') : `more than ${many} events`;
   return many === 0
     ? ''
-    : `${events} of the last 7 days ${many === 1 ? 'was' : 'were'} decided without an answer of a look-up: messages about ${many === 1 ? 'it' : 'them'} lack what it finds, as a name or a score, or were not sent`;
+    : `${events} of the last 7 days ${many === 1 ? 'was' : 'were'} decided without an answer of a look-up: messages about ${many === 1 ? 'it' : 'them'} lack what it would have found, such as a name or a score, or were not sent`;
 }
 
 /** A sentence where a notice has reached nobody; else empty. */

@@ -75,7 +75,7 @@ const choiceOf = (
 const allActions: readonly Action[] = ['replay', 'discard'];
 
 const whichOf = ({ count: many, sink }: Chosen): string =>
-  `${many === 1 ? 'this delivery' : `these ${many} deliveries`} to ${sink}`;
+  `${many === 1 ? 'this message' : `these ${many} messages`} to ${sink}`;
 
 /** The two buttons for some deliveries. `many`: added to their names. */
 export function choiceForm(chosen: Chosen, many: string, asked: PageRequest): Html {
@@ -92,7 +92,7 @@ export function tickForm(
 ): Html {
   const chosen: Chosen = { ids: [], states: [], sink, count: 0, doubt };
   const choices = allActions.map((action) =>
-    choiceOf(action, `the selected deliveries to ${sink} ({count})`, chosen, 'selected'),
+    choiceOf(action, `the selected messages to ${sink} ({count})`, chosen, 'selected'),
   );
   return askingForm(askingOf(chosen), choices, asked, { boxes });
 }

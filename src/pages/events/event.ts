@@ -13,6 +13,7 @@ import {
   chip,
   copiedId,
   knownOf,
+  ruleName,
   seen,
   stateChip,
   statusNames,
@@ -190,12 +191,14 @@ function deliveryCard(
     ([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
   const id = html`<p class="muted small id">${one.id}</p>`;
-  const noAttempt = html`<p class="muted small">No attempt. Delivery <span class="id">${one.id}</span></p>`;
+  const noAttempt = html`<p class="muted small">
+    Not tried yet. Delivery <span class="id">${one.id}</span>
+  </p>`;
   return html`<article class="card delivery" id="${one.id}">
     <h3>
       <a href="/sinks/${one.sink}">${seen(one.sink)}</a>
       <span class="muted"
-        >${[toolOf(one.sink, one.connector), `rule ${seen(one.rule)}`].filter(Boolean).join(', ')}</span
+        >${[toolOf(one.sink, one.connector), ruleName(one.rule)].filter(Boolean).join(', ')}</span
       >
       <span class="state">${stateChip(one.state)}</span>
     </h3>

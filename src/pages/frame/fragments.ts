@@ -75,6 +75,9 @@ export const statusNames: { readonly [status in Status]: string } = {
 /** The connector of a sink; empty where the sink has the same name. */
 export const toolOf = (sink: string, connector: string): string => (sink === connector ? '' : connector);
 
+/** A rule by its name, in quotes: some names read as words of the sentence, such as "completed". */
+export const ruleName = (rule: string): string => `rule “${seen(rule)}”`;
+
 export const badNotice = (text: string): Html => html`<p class="notice bad">${text}</p>`;
 
 /** What a pending delivery waits for; null for one in another state. */
@@ -93,12 +96,12 @@ export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times
   return html`${seen(delivery.sink)} is paused ${pausedBy(pause, times)}${next}`;
 }
 
-/** By whom a sink is paused, since when, until when and why. */
+/** By whom a sink is paused, since when, until when and why: what follows \"paused\". */
 export function pausedBy(pause: Pause, times: Times): Html {
   const since = html`since ${times.short(pause.since)}`;
-  if (pause.by === 'connector') return since;
-  return html`by ${seen(pause.who)}
-  ${since}${pause.until !== null && html`, until ${times.short(pause.until)}`}${pause.note !== null && html`: “${seen(pause.note)}”`}`;
+  if (pause.by === 'connector') return html`(${since})`;
+  const until = pause.until !== null && html`, until ${times.short(pause.until)}`;
+  return html`by ${seen(pause.who)} (${since}${until})${pause.note !== null && html`: “${seen(pause.note)}”`}`;
 }
 
 /** The name of a test: the catalog's, or `Test 7`. */

@@ -68,7 +68,7 @@ export function wholePage(
           asked.person.role === 'open' &&
           html`To change something here, set <code>admin.password</code>: without one, these pages only show.`
         }
-        ${asked.person.role === 'viewer' && html`You are a viewer here: these pages only show.`}
+        ${asked.person.role === 'viewer' && html`You are a viewer here: you can look, and change nothing.`}
         <button type="button" class="link" data-keys>Keyboard</button>
       </footer>`,
   );
@@ -79,7 +79,7 @@ export function lonePage(shown: PageContent): Html {
   return documentOf(
     `${shown.title} · ${product}`,
     html`<main id="content" class="lone" tabindex="-1">
-      <img src="${iconUrl}" alt="" width="44" height="44" />
+      <p class="brand"><img src="${iconUrl}" alt="" width="44" height="44" />${product}</p>
       <h1>${shown.title}</h1>
       ${shown.body}
     </main>`,

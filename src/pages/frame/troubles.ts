@@ -112,7 +112,7 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
           : `${seen(nameOf(sink))} is ${sinkStates[state]}`
       }</b
     >
-    since ${times.short(trouble.since)}${trouble.because && `: ${seen(trouble.because.detail)}`}
+    (since ${times.short(trouble.since)})${trouble.because && `: ${seen(trouble.because.detail)}`}
     <div class="small muted">${next}</div>
     ${askedNotes(one, times)}
     ${replay && html`<div class="small">When that is put right, replay what was given up.</div>`}

@@ -6,7 +6,7 @@ import { type Status, statuses } from '../../model.ts';
 import { factNames } from '../../rules/fields.ts';
 import { html, type Html } from '../../support/html.ts';
 import { printable, printableLines } from '../../support/text.ts';
-import { badNotice, testsOf, toolOf } from '../frame/fragments.ts';
+import { badNotice, ruleName, testsOf, toolOf } from '../frame/fragments.ts';
 import { preview } from '../frame/previews.ts';
 import type { PageRequest, Parts } from '../page.ts';
 import type { ReadableConfig } from './config-shown.ts';
@@ -114,7 +114,7 @@ function wouldSend(
     <p>
       <b>${printable(sink)}</b>
       <span class="muted"
-        >${[toolOf(sink, connector), `rule ${printable(rule)}`].filter(Boolean).join(', ')},
+        >${[toolOf(sink, connector), ruleName(rule)].filter(Boolean).join(', ')},
         ${dueAt === cameAt ? 'at once' : html`due ${times.exact(dueAt)}`}</span
       >
     </p>
