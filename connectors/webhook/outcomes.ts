@@ -73,12 +73,16 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: M
     return perhaps(retry('invalid', `${detail} success.status of the sink does not name it.`));
   if (status < 400) {
     const host = URL.parse(firstOf(headers['location']) ?? '')?.host;
+    const isPerhapsDone = status === 302 || status === 303;
+    const taken = isPerhapsDone
+      ? `Where it has taken the call by then, as Google Apps Script does, say success: { status: [${status}] } in the sink; else put`
+      : 'Put';
     const elsewhere = perhapsSinkWide(
       'not_found',
-      `The receiver answered ${status} and points to ${host || 'another address'}; redirects are not followed. Put the final address into the sink's url.`,
+      `The receiver answered ${status} and points to ${host || 'another address'}; redirects are not followed. ${taken} the final address into the sink's url.`,
     );
     // So a form answers that was taken: the page to look at next is there (RFC 9110, 15.4.3 and 15.4.4).
-    return status === 302 || status === 303 ? perhaps(elsewhere) : elsewhere;
+    return isPerhapsDone ? perhaps(elsewhere) : elsewhere;
   }
   if (status === 401 || status === 403 || status === 407) {
     const advice = "Check the sink's secret and headers, and what the receiver requires.";

@@ -281,6 +281,17 @@ describe('answers', () => {
     expect(elsewhere.calls).toEqual([]);
   });
 
+  test.for([302, 303])('of %i say how to take them for success, which works', async (status) => {
+    const location = 'https://script.googleusercontent.com/echo';
+    const success = { status: [status] };
+    expect(await answering(status, { location })).toMatchObject({
+      detail: expect.stringContaining(`say success: { status: [${status}] } in the sink`),
+    });
+    const sink = await connect({ success });
+    sandbox.faults.once({ kind: 'status', status, headers: { location } });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered', receipt: { status } });
+  });
+
   test.for([
     ['120', 120_000],
     ['Sun, 01 Mar 2026 09:31:30 GMT', 90_000],
