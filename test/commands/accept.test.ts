@@ -174,7 +174,7 @@ test('the API takes in and puts away, and a viewer may do neither', async () => 
 });
 
 test('hostile text stays text in a terminal, and ignore and forget erase what is kept', async () => {
-  const { post, api, command, items } = await refusing();
+  const { post, api, command, file, items } = await refusing();
   for (const candidateId of [hostile, 'a-candidate-to-forget', 'robin'])
     await post(unheardOf, { candidateId });
   await post('x'.repeat(100), { candidateId: 'kim' });
@@ -189,10 +189,25 @@ test('hostile text stays text in a terminal, and ignore and forget erase what is
   expect((await command('ignore', robin)).out).toContain('candidate robin');
   expect((await command('ignore', robin)).code).toBe(1);
   expect(await items()).toHaveLength(2);
+  // On a terminal, it asks before it throws away what could still be taken in.
+  const asked: string[] = [];
+  const asks = (answer: string) => (question: string) => {
+    asked.push(question);
+    return Promise.resolve(answer);
+  };
+  const putAway = ['ignore', '--from', unheardOf, '--config', file];
+  expect((await run(putAway, {}, false, asks(''))).out).toBe('Nothing was put away.\n');
+  expect(await items()).toHaveLength(2);
+  expect(asked).toEqual([
+    '1 event is kept of it, and could not be taken in any more. Put all of it away? [y/N] ',
+  ]);
   expect((await command('ignore', '--from', unheardOf)).out).toContain(
     '1 event that was kept of it cannot be taken in any more.',
   );
   expect(await items()).toHaveLength(1);
+  expect((await run([...putAway, '--yes'], {}, false, asks('no'))).code).toBe(0);
+  expect((await run(putAway, {}, false, asks('no'))).out).toContain('Nothing of this was refused');
+  expect(asked).toHaveLength(1);
   expect((await command('accept')).code).toBe(2);
 });
 

@@ -2,7 +2,7 @@ import { refusalReasons } from '../../model/notices.ts';
 import { refusals } from '../../ops/needs.ts';
 import { count, printable } from '../../support/text.ts';
 import { choiceOption, command, flag, note, sourceOption, storeOptions, TypedArgument } from '../command.ts';
-import { CommandError, exit, refusedLine } from '../output.ts';
+import { CommandError, exit, type Io, refusedLine } from '../output.ts';
 import { byUser, withStore } from '../with-store.ts';
 
 /** Puts away what is said of refused events. */
@@ -20,13 +20,14 @@ export const ignore = command({
     all: flag('--all', 'whatever was refused until now').conflicts(['from', 'reason']),
     from: sourceOption('only what came from there, as `status` names it'),
     reason: choiceOption('--reason <reason>', 'only what was refused for this', refusalReasons),
+    yes: flag('--yes', 'do not ask where events are kept of it'),
     note: note('why; kept with who did it and when'),
   },
   argument: new TypedArgument<readonly string[]>(
     '[refused...]',
     'only these events, as `events --refused` lists them',
   ),
-  async run({ all, from, reason, ...options }, io, ids) {
+  async run({ all, from, reason, yes, ...options }, io, ids) {
     const isAny = all === true || from !== undefined || reason !== undefined;
     if (isAny === ids.length > 0)
       throw new CommandError(
@@ -45,7 +46,15 @@ export const ignore = command({
       }
       // Fails if the store cannot be written: it would not know of the events that are refused meanwhile.
       await store.probe();
-      const { totals, events } = await store.ignoreRefused(which, await store.now(), byUser(options, io));
+      const now = await store.now();
+      const kept = yes || !io.ask ? [] : await store.refusedEvents(which);
+      if (kept.length > 0 && !(await isMeant(kept.length, io))) {
+        io.out('Nothing was put away.');
+        return exit.ok;
+      }
+      // What came while somebody was asked stays.
+      const filter = kept.length > 0 ? { ...which, until: now } : which;
+      const { totals, events } = await store.ignoreRefused(filter, now, byUser(options, io));
       if (totals.length + events === 0) io.out('Nothing of this was refused, or it was put away before.');
       for (const { what } of refusals(totals)) io.out(printable(`Put away: ${what}.`));
       if (events > 0)
@@ -56,3 +65,10 @@ export const ignore = command({
     });
   },
 });
+
+/** Whether a person wants to throw away what could still be taken in. */
+async function isMeant(kept: number, io: Io): Promise<boolean> {
+  const many = `${count(kept, 'event')} ${kept === 1 ? 'is' : 'are'} kept of it`;
+  const answer = await io.ask?.(`${many}, and could not be taken in any more. Put all of it away? [y/N] `);
+  return /^y(es)?$/i.test(answer?.trim() ?? '');
+}
