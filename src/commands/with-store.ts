@@ -4,6 +4,7 @@ import { connectors } from '../../connectors/index.ts';
 import { type CheckedConfig, ConfigError } from '../config/config.ts';
 import { loadConfig, loadSection, loadToPlan, namesIn, type PlanningConfig } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';
+import { allActions, type Plan } from '../rules/plan.ts';
 import { openStore } from '../store/open.ts';
 import type { By, Store } from '../store/store.ts';
 import { interpolateText, type Reference, Values } from '../config/text/references.ts';
@@ -113,6 +114,19 @@ export async function checkSink(sink: string, options: StoreOption, store: Store
   if (known.includes(sink)) return;
   const instead = didYouMeanOneOf(sink, known, 'the config names none');
   throw new CommandError(`there is no sink "${printable(sink)}"${instead}`, exit.usage);
+}
+
+/** Fails for a rule that the plan does not have, with the one that was probably meant. */
+export function checkRule(rule: string, plan: Plan): void {
+  const known = [...new Set(allActions(plan).map((action) => action.rule))];
+  if (known.includes(rule)) return;
+  const instead = didYouMeanOneOf(rule, known, 'the config names none');
+  throw new CommandError(`there is no rule "${printable(rule)}"${instead}`, exit.usage);
+}
+
+/** Keeps today's config in the store. Called before anything is planned by it. */
+export async function saveToday(store: Store, { plan, planSource }: Today): Promise<void> {
+  await store.keepConfig({ id: plan.id, source: planSource, savedAt: await store.now() });
 }
 
 /** The plans that decided stored events, with today's environment. */

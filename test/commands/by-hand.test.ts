@@ -232,18 +232,6 @@ describe('while the file is broken, and the connector goes on with the config be
     expect(jsonLines(await command('events', '--json', ...store))).toHaveLength(2);
   });
 
-  test('events and status need the store only, whatever else of the file is wrong, unless its name may be', async () => {
-    const { command, file, config } = await withDead(['Dana']);
-    const sound = config({ sink: 'ats' });
-    for (const fault of ['timezone: nowhere', 'polices: []']) {
-      await writeFile(file, `${sound}\n${fault}\n`);
-      expect((await command('events')).out).toContain('candidate Dana');
-      expect((await command('status')).out).toMatch(/2 dead/);
-    }
-    await writeFile(file, sound.replace(/^store:/m, 'stor:'));
-    expect(await command('events')).toMatchObject({ code: 1, err: expect.stringContaining('--store') });
-  });
-
   test('a store that keeps no config is said', async () => {
     const { folder } = await workplace();
     const store = `sqlite:${folder}/empty.db`;

@@ -302,8 +302,12 @@ rules:
       text.replace('sinks: {', 'sinks: { slack: { connector: slack, token: "${UNSET}" },'),
     );
     expect((await command('check')).code).toBe(1);
-    expect((await command('events')).out).toContain(eventId);
-    expect((await command('event', eventId)).out).toContain('candidate Dana');
+    for (const fault of ['', 'timezone: nowhere\n', 'polices: []\n']) {
+      await writeFile(file, (await readFile(file, 'utf8')) + fault);
+      expect((await command('events')).out).toContain(eventId);
+      expect((await command('event', eventId)).out).toContain('candidate Dana');
+      expect((await command('status')).out).toContain('Nothing needs a person.');
+    }
     for (const [broken, said] of [
       [text.replace('store: {', 'store: { uri: x,'), 'unknown key "uri"'],
       [text.replace('store: {', 'stor: {'), 'unknown key "stor"; did you mean "store"?'],

@@ -1,7 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { env, failure, pagers } from './tools.ts';
 
@@ -23,11 +22,4 @@ describe('a config with the fault', () => {
     expect(found).toEqual(expected);
     expect(error.message).not.toMatch(/\n\s+at /);
   });
-});
-
-test('ten mistakes are ten problems, each at its place with its line', async () => {
-  const options = { env: { SMTP_URL: 'smtp://localhost', SLACK_BOT_TOKEN: 'xoxb-1' }, connectors };
-  const text = await read('ten-mistakes');
-  const report = failure(() => parseConfig(text, 'my.yaml', options)).message;
-  await expect(`${report}\n`).toMatchFileSnapshot(join(folder, 'ten-mistakes.txt'));
 });

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { compilePlan } from '../../src/config/live/stored-plans.ts';
 import { actionOf } from '../../src/deliveries/prepare.ts';
-import { type Json, noFacts } from '../../src/model.ts';
+import { noFacts } from '../../src/model.ts';
 import { decide, planNotice } from '../../src/rules/decide.ts';
 import type { Action } from '../../src/rules/plan.ts';
 import { digestData, noticeData } from '../../src/templates/data.ts';
-import { load, pagers, problems, warnings } from './tools.ts';
+import { load, problems, warnings } from './tools.ts';
 import { eventWith } from '../fixtures/event.ts';
 
 const now = Date.parse('2026-11-21T12:00:00Z');
@@ -105,12 +104,6 @@ rules: [ { name: a, when: {}, then: [ { sink: page, ${written} } ] } ]`;
     ['at: ["09:00", "16:00"]', { atMinutes: [540, 960], timeZone: 'UTC' }],
   ])('closes as it says: %s', (digest, windows) => {
     expect(actionFrom(`digest: { ${digest} }`).digest).toMatchObject({ windows, max: 100, by: [] });
-  });
-
-  test('closes by the clock of its hours, unless it names a time zone', () => {
-    const text = (digest: string) => actionFrom(`hours: office, digest: { every: 1d, ${digest} }`, hours);
-    expect(text('').digest?.windows.timeZone).toBe('Europe/Zagreb');
-    expect(text('timezone: UTC').digest?.windows.timeZone).toBe('UTC');
   });
 
   test('goes by one field or several', () => {
@@ -268,16 +261,4 @@ sinks:
   test('may go through a sink that no rule uses, and has a way around each', () => {
     expect(load(text).warnings).toEqual([]);
   });
-
-  test('is not there unless it is written', () => {
-    expect(load('').plan.alerts).toEqual([]);
-  });
-});
-
-test('a plan that comes back from the store plans the same', async () => {
-  const text = `${hours}rules: [ { name: a, when: {}, then: [ { sink: page, hours: night, digest: { every: 1h, by: testId } } ] } ]`;
-  const { plan, planSource } = load(text);
-  const kept = JSON.parse(JSON.stringify(planSource)) as Json;
-  const again = await compilePlan(kept, { env: {}, connectors: pagers });
-  expect(decide(again, event, noFacts, now)).toEqual(decide(plan, event, noFacts, now));
 });

@@ -36,13 +36,6 @@ describe('facts in templates', () => {
     });
   });
 
-  it('of the look-up `test` stand beside what the catalog says, which wins', () => {
-    const found = factsOf({ name: 'Other', level: 3 }, 'test');
-    expect(render('{{ test.name }} {{ test.level }}', found)).toMatchObject({
-      fields: { text: 'Backend 3' },
-    });
-  });
-
   it('are those of each event in a digest', () => {
     const { fields } = compileFields(
       {

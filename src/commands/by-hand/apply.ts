@@ -28,8 +28,8 @@ import {
   needsPerson,
   paint,
 } from '../output.ts';
-import { byUser, withStoreAndConfig } from '../with-store.ts';
-import { checkRule, refuseWithoutConnector, saveToday, tellKeptBack, waitFor } from './replay.ts';
+import { byUser, checkRule, saveToday, withStoreAndConfig } from '../with-store.ts';
+import { refuseWithoutConnector, tellKeptBack, waitFor } from './under-way.ts';
 
 const declared = {
   ...byHandOptions,

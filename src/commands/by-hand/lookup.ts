@@ -16,8 +16,8 @@ import {
   type ValuesOf,
 } from '../command.ts';
 import { CommandError, exit } from '../output.ts';
-import { byUser, withStoreAndToday } from '../with-store.ts';
-import { refuseWithoutConnector, saveToday, tellKeptBack, waitFor } from './replay.ts';
+import { byUser, saveToday, withStoreAndToday } from '../with-store.ts';
+import { refuseWithoutConnector, tellKeptBack, waitFor } from './under-way.ts';
 
 const declared = {
   ...byHandOptions,

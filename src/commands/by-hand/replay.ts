@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ActionName,
   change,
@@ -7,15 +6,12 @@ import {
   selected,
   type Selection,
 } from '../../deliveries/by-hand.ts';
-import { type DeliveryState, lookupOf, openStates, replayableStates } from '../../model.ts';
-import { askedUntil, keptBack, nameOf, toolsWish } from '../../ops/needs.ts';
-import { pausesNow } from '../../ops/pauses.ts';
+import { type DeliveryState, lookupOf, replayableStates } from '../../model.ts';
 import { onlyStore } from '../../ops/status/status.ts';
-import { allActions, type Plan } from '../../rules/plan.ts';
 import { inParts } from '../../store/paging.ts';
 import type { Store } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
-import { count, didYouMeanOneOf, printable } from '../../support/text.ts';
+import { count, printable } from '../../support/text.ts';
 import {
   ago,
   byHandOptions,
@@ -27,8 +23,17 @@ import {
   TypedArgument,
   type ValuesOf,
 } from '../command.ts';
-import { CommandError, exit, type Io, nowAndThen, obstaclesOf, when } from '../output.ts';
-import { byUser, checkSink, isServed, type Today, withStore, withStoreAndToday } from '../with-store.ts';
+import { CommandError, exit, type Io } from '../output.ts';
+import {
+  byUser,
+  checkRule,
+  checkSink,
+  saveToday,
+  type Today,
+  withStore,
+  withStoreAndToday,
+} from '../with-store.ts';
+import { refuseWithoutConnector, tellKeptBack, waitFor } from './under-way.ts';
 
 type ByHandOptions = ValuesOf<typeof byHandOptions>;
 
@@ -114,11 +119,6 @@ export const resend = command({
   },
 });
 
-/** Keeps today's config in the store. Called before anything is planned by it. */
-export async function saveToday(store: Store, { plan, planSource }: Today): Promise<void> {
-  await store.keepConfig({ id: plan.id, source: planSource, savedAt: await store.now() });
-}
-
 function refuseUnclear(action: ActionName, ids: readonly string[], options: StuckOptions): void {
   const { dead, held, event, sink, rule, cause, since, over } = options;
   if (cause !== undefined && (dead !== true || held === true || event !== undefined))
@@ -182,14 +182,6 @@ async function refuseLookups(ids: readonly string[], store: Store): Promise<void
       );
 }
 
-/** Fails for a rule that the plan does not have, with the one that was probably meant. */
-export function checkRule(rule: string, plan: Plan): void {
-  const known = [...new Set(allActions(plan).map((action) => action.rule))];
-  if (known.includes(rule)) return;
-  const instead = didYouMeanOneOf(rule, known, 'the config names none');
-  throw new CommandError(`there is no rule "${printable(rule)}"${instead}`, exit.usage);
-}
-
 /** Carries out an action on all deliveries that are meant, page by page. Waits for them with `--wait`. */
 async function toAll(
   action: ActionName,
@@ -229,84 +221,4 @@ async function toAll(
   if (!dryRun && action !== 'discard' && sent.length > 0) await tellKeptBack(store, sinks, sent, io);
   const arrived = waits ? await waitFor(store, sent, io) : true;
   return { found, leftOut, ok: arrived && sent.length === found };
-}
-
-/** Says why these deliveries to these sinks wait, so that nobody believes they are out. */
-export async function tellKeptBack(
-  store: Store,
-  sinks: Iterable<string>,
-  ids: readonly string[],
-  io: Io,
-): Promise<void> {
-  if (!(await isServed(store))) {
-    io.out('Not yet: no connector serves this store, and it goes out once one does.');
-    return;
-  }
-  const { pauses, asked } = await obstaclesOf(store);
-  const sent = asked.size === 0 ? [] : await inParts(ids.slice(0, lookedAt), (id) => store.delivery(id));
-  const lanes = new Set(sent.map((one) => one?.lane ?? ''));
-  const waits = [...asked.values()].filter(({ lane }) => lanes.has(lane));
-  for (const sink of sinks) {
-    const until = askedUntil(waits.filter((one) => one.sink === sink));
-    const wish = until === null ? null : `${nameOf(sink)} is not called now: ${toolsWish(when(until))}`;
-    const why = keptBack(sink, pauses.get(sink) ?? null) ?? wish;
-    if (why !== null) io.out(printable(`Not yet: ${why}.`));
-  }
-}
-
-/** Fails if no connector serves the store. Called before anything is changed. */
-export async function refuseWithoutConnector(store: Store): Promise<void> {
-  if (await isServed(store)) return;
-  throw new CommandError(
-    '--wait needs a connector that serves this store, and none does (see `status`); nothing was done',
-  );
-}
-
-const lookEveryMs = 200;
-/** How many are looked at each time, so that of thousands the first to end are soon reported. */
-const lookedAt = 200;
-
-/** Waits until all deliveries have ended, and prints how. Resolves to whether all were delivered. */
-export async function waitFor(store: Store, ids: readonly string[], io: Io): Promise<boolean> {
-  const open = new Set(ids);
-  const isTime = nowAndThen();
-  let arrived = true;
-  while (open.size > 0) {
-    for (const id of [...open].slice(0, lookedAt)) {
-      open.delete(id);
-      const delivery = await store.delivery(id);
-      const why = delivery?.lastError ? `: ${delivery.lastError}` : '';
-      if (delivery && openStates.includes(delivery.state) && !replayableStates.includes(delivery.state))
-        open.add(id);
-      else {
-        arrived &&= delivery?.state === 'delivered';
-        const lookup = lookupOf(delivery?.sink ?? '');
-        io.out(
-          printable(
-            lookup === null
-              ? `${id} is ${delivery?.state ?? 'gone'}${why}`
-              : `${delivery?.eventId}: look-up ${lookup} ${delivery?.state === 'delivered' ? 'is answered' : `has no answer${why}`}`,
-          ),
-        );
-      }
-    }
-    if (open.size > 0 && isTime()) await tellWhy(store, open, io);
-    if (open.size > 0) await sleep(lookEveryMs);
-  }
-  return arrived;
-}
-
-async function tellWhy(store: Store, open: ReadonlySet<string>, io: Io): Promise<void> {
-  if (!(await isServed(store)))
-    throw new CommandError(
-      `no connector serves this store any more (see \`status\`); ${open.size} still on the way will go when one does`,
-    );
-  const [first = ''] = open;
-  const delivery = await store.delivery(first);
-  const due = delivery && delivery.dueAt > (await store.now()) ? `, due ${when(delivery.dueAt)}` : '';
-  const why = delivery?.lastError ? `: ${delivery.lastError}` : '';
-  const sink = delivery?.sink ?? '';
-  const kept = keptBack(sink, (await pausesNow(store, await store.now())).get(sink) ?? null);
-  const how = kept === null ? `${due}${why}` : ` waits: ${kept}`;
-  io.err(printable(`${open.size} still on the way; ${first}${how}`));
 }

@@ -8,7 +8,7 @@ import type { Plan } from '../../rules/plan.ts';
 import type { Store } from '../../store/store.ts';
 import { eventIds } from '../../support/ids.ts';
 import { count, firstListed, printable } from '../../support/text.ts';
-import { saveToday } from './replay.ts';
+import { saveToday } from '../with-store.ts';
 
 /** Makes what takes events into a store as if they came now, by today's config. Their ids follow those in the store. */
 export async function takingIn(store: Store, config: PlanningConfig) {
