@@ -193,7 +193,7 @@ describe('nothing is lost', () => {
     const [[reading]] = (await Promise.all([once(process, 'worker'), look()])) as [[Worker], void];
     const send = async () => (await post(app, { candidateId: randomUUID() }).catch(() => null))?.status;
     await send();
-    slowDown(join(folder, 'connector.db'), 4_000_000);
+    slowDown(join(folder, 'connector.db'), 1_000_000);
     const looked = look();
     for (let round = 0; round < 10; round += 1) await send();
     const read = new AbortController();

@@ -566,7 +566,7 @@ describe('many rows', () => {
     4519,
     5058,
     20_118,
-    ...Array.from({ length: 20 }, (_, seed) => seed),
+    ...Array.from({ length: 5 }, (_, seed) => seed),
   ])(
     'stand once each under their headers, whatever people do between any two calls: seed %i',
     async (seed) => {

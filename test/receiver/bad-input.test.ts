@@ -124,7 +124,7 @@ describe('any input is answered as documented, and the next event is accepted', 
         await response.text();
         expect((await receiver.post(json)).status).toBe(202);
       }),
-      runs(100),
+      runs(40),
     );
   });
 
@@ -146,7 +146,7 @@ describe('any input is answered as documented, and the next event is accepted', 
         wire.socket.destroy();
         expect((await receiver.post(json)).status).toBe(202);
       }),
-      runs(100),
+      runs(40),
     );
   });
 });

@@ -86,7 +86,7 @@ describe('over changes of the clock', () => {
         expect(nextOpen(hours, start)).toBe(walk(hours, start));
       },
     );
-    fc.assert(property, runs(40));
+    fc.assert(property, runs(20));
   });
 
   function dayBefore(shown: WallTime): WallTime {

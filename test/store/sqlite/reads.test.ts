@@ -54,10 +54,10 @@ test('who waits too long is told so, and the next one is answered', async () => 
 });
 
 test('a read that goes on after it was given up has no other one beside it', async () => {
-  const { file, store, reads, thread } = await startReads({ deadlineMs: 300 });
+  const { file, store, reads, thread } = await startReads({ deadlineMs: 30 });
   await store.accept(arrival());
   // Longer than the deadline, also on a quick machine.
-  slowDown(file, 8_000_000);
+  slowDown(file, 1_000_000);
   let [running, most] = [0, 0];
   const started = (worker: Worker) => {
     most = Math.max(most, (running += 1));
