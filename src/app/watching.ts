@@ -48,7 +48,8 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
       const changedFiles = changedOf(before.files, next.files);
       log.info({ file, ...(changedFiles.length > 0 && { changedFiles }) }, 'config reloaded');
       const changed = sinks.adopt(sinksBefore, whole().sinks, clock.now());
-      const checking = { deadlines, sinks, mask: next.mask, log };
+      const work = (sink: string) => worker.tryPaused(sink);
+      const checking = { deadlines, sinks, mask: next.mask, log, work };
       void checkSecrets(checking, changed).then(() => announcer.say());
     },
     onFailed: (error) => {

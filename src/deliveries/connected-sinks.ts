@@ -170,16 +170,20 @@ interface CheckParts {
   readonly mask: Mask;
 }
 
-/** Checks the new secrets of sinks, before a message has to go out with them. Never throws. */
+/** Checks the new secrets of sinks, before a message has to go out with them. Tells `work` which are right. Never throws. */
 export async function checkSecrets(
-  { log, ...parts }: Omit<CheckParts, 'holding'> & { readonly log: Logger },
+  { log, work, ...parts }: Omit<CheckParts, 'holding'> & {
+    readonly log: Logger;
+    readonly work: (sink: string) => void;
+  },
   changed: readonly SinkConfig[],
 ): Promise<void> {
   const check = async (sink: SinkConfig) => {
     const detail = await faultOf({ ...parts, holding: { until: Infinity } }, sink);
     if (parts.deadlines.shutdown.aborted) return;
     parts.sinks.checked(sink.name, detail);
-    if (detail !== null) log.error({ sink: sink.name, detail }, 'the changed secrets of a sink do not work');
+    if (detail === null) work(sink.name);
+    else log.error({ sink: sink.name, detail }, 'the changed secrets of a sink do not work');
   };
   await Promise.all(changed.map(check));
 }

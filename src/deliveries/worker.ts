@@ -61,6 +61,8 @@ export class Worker {
   /** The sinks with deliveries that are due now or soon. */
   #sinksWithWork: ReadonlySet<string> = new Set();
   #lookForWishesAt = -Infinity;
+  /** Paused sinks of which something says that they may work again. */
+  readonly #hopeful = new Set<string>();
   #started = false;
   #stopping = false;
   #cancelAlarm: () => void = () => {};
@@ -276,14 +278,24 @@ export class Worker {
     this.#offsetMs = now - elapsed;
   }
 
-  /** Does what people asked for: pauses sinks, and tries sinks at once. */
+  /** Tries a sink now if it is paused, as `retry` does: what was wrong with it may have been put right. */
+  tryPaused(sink: string): void {
+    if (!this.#traffic.pauses().has(sink)) return;
+    this.#hopeful.add(sink);
+    this.#lookForWishesAt = -Infinity;
+    this.wake();
+  }
+
+  /** Does what people asked for: pauses sinks, and tries sinks at once. Tries those of `tryPaused`, too. */
   async #takeWishes({ now, elapsed }: Moment): Promise<void> {
     const { store, config, pollMs = defaultPollMs } = this.#parts;
     if (elapsed < this.#lookForWishesAt) return;
     this.#lookForWishesAt = elapsed + pollMs;
     await this.#byPeople.load();
     await this.#byPeople.take((sink) => this.#serving(sink) !== null);
-    for (const sink of await store.retriesAsked()) {
+    const tried = new Set([...this.#hopeful, ...(await store.retriesAsked())]);
+    this.#hopeful.clear();
+    for (const sink of tried) {
       if (this.#holding(sink) === null) continue;
       await store.takeRetry(sink, now, config().sinks.get(sink)?.timeoutMs ?? 0);
       this.#dueLanes.forget();

@@ -74,6 +74,27 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
   expect(out()).not.toContain('of-them');
 });
 
+test('a paused sink is tried as soon as its changed secrets are seen to work, and not only at the next probe', async () => {
+  const slack = await startSlack({ token: 'xoxb-right' });
+  onTestFinished(() => slack.close());
+  const { folder, write } = await workplace();
+  const token = await write('token', 'xoxb-wrong');
+  const file = await write(
+    'config.yaml',
+    `${loud(folder)}
+sinks: { slack: { connector: slack, token: '\${file:${token}}', apiUrl: '${slack.url}', rate: 100/s, concurrency: 5, retry: { minDelay: 1h, maxDelay: 1h } } }
+rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text: '{{ event.candidateId }}' } ] } ]
+`,
+  );
+  const { app, lines } = await logging(file);
+  for (const candidateId of ['Ana', 'Ben', 'Chloé', 'Dario', 'Eva']) await post(app, { candidateId });
+  const paused = () => lines().filter(({ msg }) => String(msg).startsWith('sink paused'));
+  await vi.waitFor(() => expect(paused()).toHaveLength(1), 15_000);
+  await write('token', 'xoxb-right');
+  await vi.waitFor(() => expect(slack.messages).toHaveLength(5), 15_000);
+  await app.stop();
+});
+
 test('a receiver.token that was changed with a restart stays valid until the new one has come, and none is in the store', async () => {
   const { folder, write } = await workplace();
   const events = async (token: string, ...given: string[]) => {
