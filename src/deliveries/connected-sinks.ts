@@ -172,7 +172,11 @@ interface CheckParts {
 
 /** Checks the new secrets of sinks, before a message has to go out with them. Tells `work` which are right. Never throws. */
 export async function checkSecrets(
-  { log, work, ...parts }: Omit<CheckParts, 'holding'> & {
+  {
+    log,
+    work,
+    ...parts
+  }: Omit<CheckParts, 'holding'> & {
     readonly log: Logger;
     readonly work: (sink: string) => void;
   },

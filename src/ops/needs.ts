@@ -320,7 +320,7 @@ const refusalTexts = {
 
 const namedSources = 3;
 /** The command that lists what never arrived, with placeholders for what has to be given. */
-export const reconcileCommand = `${program} reconcile export.csv --candidate COLUMN --test COLUMN --status COLUMN`;
+export const reconcileCommand = `${program} reconcile export.csv --candidate COLUMN --test COLUMN --status COLUMN --at COLUMN`;
 
 /** One for each reason. */
 export function refusals(all: readonly RefusedEvents[], wording = english): Refusals[] {

@@ -1,6 +1,6 @@
 import { program } from '../support/invocation.ts';
 import type { SinkStatus, Status, StuckNotice } from '../ops/status/status.ts';
-import { causesOf, needsOf } from '../ops/status/words.ts';
+import { causesOf, missedTitle, needsOf } from '../ops/status/words.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
@@ -93,10 +93,10 @@ async function overview(
   ${
     missed.length > 0 &&
     html`<section class="card">
-      <h2>Not to everybody <small>in the last 7 days</small></h2>
+      <h2>${missedTitle} <small>in the last 7 days</small></h2>
       <p>
-        These were delivered, and somebody was left out. Tell them yourself, or send it again to everybody
-        with <code>${program} resend</code> and the id of the delivery.
+        Put right what it says. Who was left out of a message has to be told by you, or by sending it again to
+        everybody with <code>${program} resend</code> and the id of the delivery.
       </p>
       <ul>
         ${missed.map(

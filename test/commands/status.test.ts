@@ -551,7 +551,9 @@ describe('status', () => {
     await store.close();
     const { code, out } = await command('status');
     expect(code).toBe(0);
-    expect(out).toMatch(/Not to everybody \(last 7 days\)\n  1 to slack, .*: a@b was left out\.\n/);
+    expect(out).toMatch(
+      /Delivered, but not as meant \(last 7 days\)\n  1 to slack, .*: a@b was left out\.\n/,
+    );
     expect(await json()).toMatchObject({ dead: [], missed: [{ sink: 'slack', count: 1 }] });
     expect((await command('events')).out).toMatch(/slack  delivered  dlv_\w+: a@b was left out\.\n/);
     const [event] = jsonLines(await command('events', '--json'));

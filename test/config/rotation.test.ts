@@ -88,7 +88,7 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
   );
   const { app, lines } = await logging(file);
   for (const candidateId of ['Ana', 'Ben', 'Chloé', 'Dario', 'Eva']) await post(app, { candidateId });
-  const paused = () => lines().filter(({ msg }) => String(msg).startsWith('sink paused'));
+  const paused = () => lines().filter(({ msg }) => msg?.startsWith('sink paused'));
   await vi.waitFor(() => expect(paused()).toHaveLength(1), 15_000);
   await write('token', 'xoxb-right');
   await vi.waitFor(() => expect(slack.messages).toHaveLength(5), 15_000);

@@ -11,7 +11,9 @@ import { base, endpoint, loud, nothing, post, run, serve, workplace } from '../c
 
 test('what was not stored is looked for by a command that can be called so', () => {
   const [told] = refusals([{ reason: 'store', from: '203.0.113.7', count: 1, first: 0, last: 0 }]);
-  expect(told?.fix).toContain(' reconcile export.csv --candidate COLUMN --test COLUMN --status COLUMN');
+  expect(told?.fix).toContain(
+    ' reconcile export.csv --candidate COLUMN --test COLUMN --status COLUMN --at COLUMN',
+  );
 });
 
 /** As on a full disk; Linux also lets it be undone. */

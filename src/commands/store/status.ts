@@ -19,7 +19,13 @@ import {
   type StuckNotice,
   troubleOf,
 } from '../../ops/status/status.ts';
-import { needsOf, rejectedWords, unansweredWords, unheardWords } from '../../ops/status/words.ts';
+import {
+  missedTitle,
+  needsOf,
+  rejectedWords,
+  unansweredWords,
+  unheardWords,
+} from '../../ops/status/words.ts';
 import { lookupOf } from '../../model.ts';
 import { program, shellWord } from '../../support/invocation.ts';
 import {
@@ -102,7 +108,7 @@ function statusText(found: Status, unfound: readonly string[], timeZone: string,
     ]),
     Dead: stuckLines(found, 'dead', io),
     Held: stuckLines(found, 'held', io),
-    'Not to everybody (last 7 days)': found.missed.map((one) => causeText(one, io)),
+    [`${missedTitle} (last 7 days)`]: found.missed.map((one) => causeText(one, io)),
     'Last notices': found.notices.map((story) => noticeLine(story, io)),
   };
   const lines = [

@@ -36,6 +36,9 @@ function needsIn(status: Status): Need[] {
 export const rejectedWords = ({ rejectedToday: many }: Pick<Status, 'rejectedToday'>): string =>
   `${count(many, 'request')}${many < keptRejected ? '' : ' or more'} today ${many === 1 ? 'was no event' : 'were no events'}`;
 
+/** The title over what was delivered of late with a fault, such as a recipient that was left out or a column that was made anew. */
+export const missedTitle = 'Delivered, but not as meant';
+
 /** How many events of the last week were decided without an answer of a look-up; empty where none was. */
 export function unansweredWords({ unanswered: { count: many, isAll } }: Pick<Status, 'unanswered'>): string {
   const events = isAll ? count(many, 'event') : `more than ${many} events`;
