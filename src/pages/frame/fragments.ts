@@ -96,7 +96,7 @@ export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times
   return html`${seen(delivery.sink)} is paused ${pausedBy(pause, times)}${next}`;
 }
 
-/** By whom a sink is paused, since when, until when and why: what follows \"paused\". */
+/** By whom a sink is paused, since when, until when and why: what follows "paused". */
 export function pausedBy(pause: Pause, times: Times): Html {
   const since = html`since ${times.short(pause.since)}`;
   if (pause.by === 'connector') return html`(${since})`;
