@@ -83,7 +83,7 @@ describe('what needs a person', () => {
     const place = sent.headers.get('location') ?? '';
     expect([sent.status, place]).toEqual([303, expect.stringMatching(/^\/attention\/changes\//)]);
     await vi.waitFor(async () => expect(await page(place)).toContain('2 delivered'), 10_000);
-    expect(await page(place)).toContain('2 deliveries sent again');
+    expect(await page(place)).toContain('2 messages replayed');
     expect(await page(place)).not.toContain('data-refresh');
     expect(ats.calls).toHaveLength(2);
     expect(await audit()).toMatchObject([
@@ -97,7 +97,7 @@ describe('what needs a person', () => {
     ]);
     const after = await page('/attention');
     expect(after).toContain('Nothing needs you');
-    expect(after).toMatch(/<b>replay<\/b>\s+of 2 deliveries\s+by\s+somebody on the operations page\s+</);
+    expect(after).toMatch(/<b>replay<\/b>\s+of 2 messages\s+by\s+somebody on the operations page\s+</);
     expect(after).not.toContain('<img src=x');
   });
 
@@ -128,10 +128,10 @@ describe('what needs a person', () => {
       const sent = await send('/attention/change', { form: { ...all, ...form, csrf: await csrf() } });
       return page(sent.headers.get('location') ?? '');
     };
-    expect(await done({})).toMatch(/1 delivery stayed as it was[^]*: it is a notice of what is over/);
+    expect(await done({})).toMatch(/1 message stayed as it was[^]*: it is a notice of what is over/);
     const [, id = ''] = /name="id" value="(dlv_\w+)"/.exec(await page('/attention')) ?? [];
     const ended = await done({ action: 'discard', id });
-    expect(ended).toContain('1 delivery discarded');
+    expect(ended).toContain('1 message discarded');
     expect(ended).not.toContain('Its event');
   });
 
@@ -180,7 +180,7 @@ describe('what needs a person', () => {
     const texts = await Promise.all(
       [first, second].map(async (one) => page(one.headers.get('location') ?? '')),
     );
-    expect(texts.filter((text) => text.includes('1 delivery discarded'))).toHaveLength(1);
+    expect(texts.filter((text) => text.includes('1 message discarded'))).toHaveLength(1);
     expect(texts.filter((text) => text.includes('it is discarded, and only'))).toHaveLength(1);
     expect(await audit()).toHaveLength(1);
     expect(await page('/attention')).toContain('1 given up');

@@ -11,7 +11,7 @@ export function changeList(changes: readonly Change[], times: Times, withLinks: 
       const [first] = deliveries;
       return html`<li class="break">
         <b>${action}</b>
-        ${action !== 'lookup' && deliveries.length > 0 && html`of ${count(deliveries.length, 'delivery')}`}
+        ${action !== 'lookup' && deliveries.length > 0 && html`of ${count(deliveries.length, 'message')}`}
         ${sink !== null && html`of <a href="/sinks/${sink}">${seen(sink)}</a>`} by ${seen(who)}
         <span class="muted">${times.exact(at)}, from ${seen(from)}</span>
         ${

@@ -21,7 +21,7 @@ import type { Page, Parts } from '../page.ts';
 /** Replays and discards deliveries, which may take a while, and the page that shows the progress. */
 
 export const actionNames = {
-  replay: { button: 'Replay', done: 'sent again' },
+  replay: { button: 'Replay', done: 'replayed' },
   discard: { button: 'Discard', done: 'discarded' },
 };
 export type Action = keyof typeof actionNames;
@@ -138,7 +138,7 @@ function progress({ action, isDone, states, reasons, eventId, refused, fault }: 
   const byState = [...Map.groupBy(states.values(), (state) => state)];
   const isAlone = states.size + refused.length === 1;
   return html`<section class="card" role="status">
-      <h2>${count(states.size, 'delivery')} ${actionNames[action].done}${!isDone && ' so far'}</h2>
+      <h2>${count(states.size, 'message')} ${actionNames[action].done}${!isDone && ' so far'}</h2>
       ${
         action === 'replay' &&
         html`<ul class="chips plain">
@@ -150,7 +150,7 @@ function progress({ action, isDone, states, reasons, eventId, refused, fault }: 
       ${
         refused.length > 0 &&
         html`<h3>
-            ${count(refused.length, 'delivery')} stayed as ${refused.length === 1 ? 'it was' : 'they were'}
+            ${count(refused.length, 'message')} stayed as ${refused.length === 1 ? 'it was' : 'they were'}
           </h3>
           <ul>
             ${refused.slice(0, shownRefused).map(({ id, says }) => html`<li class="break"><span class="id">${id}</span>: ${seen(says)}</li>`)}
