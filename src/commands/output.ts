@@ -64,7 +64,7 @@ export function printer(stream: Writable): Pick<Io, 'out' | 'drained'> & { fault
 
 const tellEveryMs = 5000;
 
-/** Makes a function that says whether to report progress again. At the end (`isEnd`), it always is. */
+/** Makes a function that says whether it is time to report progress again; with `isEnd`, it always is. */
 export function nowAndThen(): (isEnd?: boolean) => boolean {
   let toldAt = performance.now();
   return (isEnd = false) => {

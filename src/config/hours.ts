@@ -74,7 +74,7 @@ function daysMeant(input: unknown): string {
 
 const weekExpected = 'expected a day and a time such as "Mon 09:00"';
 
-/** `Mon 09:00`. */
+/** The schema of a time of the week, such as `Mon 09:00`. */
 export const timeOfWeek = z
   .string({ error: weekExpected })
   .superRefine((text, context) => {

@@ -97,6 +97,7 @@ class Checker {
   #depth = 0;
   /** The facts that were read so far. */
   readonly #facts: string[] = [];
+  /** The facts that a condition around this place asks for. */
   #asked: readonly string[] = [];
 
   constructor(roots: ReadonlyMap<string, Shape>, escaping: Escaping) {

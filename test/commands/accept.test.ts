@@ -4,13 +4,13 @@ import { basic, password } from '../pages/tools.ts';
 import { base, endpoint, jsonLines, run, serving, workplace } from './tools.ts';
 
 const allowed = '198.51.100.1';
-/** The 24th, of which nobody told. */
+/** An address of the service that is not in its published list. */
 const unheardOf = '203.0.113.9';
 const hostile = `<img src=x onerror=alert(1)> "'& =1+1 \u202E`;
 
 const isoTime = expect.stringMatching(/^20\d\d-.*Z$/);
 
-/** A connector behind a proxy, which tells a Slack channel of what comes, and an endpoint of what is refused. */
+/** A connector behind a proxy that tells a Slack channel of events, and an endpoint of refused ones. */
 async function refusing() {
   const { folder, write } = await workplace();
   const [slack, ops] = [await startSlack(), await endpoint()];
@@ -104,7 +104,7 @@ test('what a new address of the service sends is refused, told of, taken in by h
     code: 1,
     err: expect.stringContaining('is not kept, or not any more'),
   });
-  // The real one comes later, by an address that is allowed.
+  // The real event comes later, from an address that is allowed.
   const later = await post(allowed, event);
   expect(later).toMatchObject({ status: 200, duplicate: true });
   expect(await api(`/events/${later.eventId}`)).toMatchObject({
@@ -218,7 +218,7 @@ test('the page lists what is kept by sender, asks first, takes in and puts away;
   await post('<script>alert(1)</script>', { candidateId: 'kim', candidateNumericalId: 20970 });
   const page = async () => (await fetch(`${app.adminUrl}/attention`, { headers: basic() })).text();
   const text = await page();
-  // What happened, whom it is about, what to do: the cause first, and nothing lost before it is seen.
+  // The text says what happened, to whom and what to do; the cause comes first, and events are not lost before somebody looks.
   expect(text).toMatch(
     /3 events were refused for the address.*Whom they are about.*What to do.*receiver\.allowFrom \(.*Accept 2 events from 203\.0\.113\.9.*Seen: put away 3 events/s,
   );
@@ -245,7 +245,7 @@ test('the page lists what is kept by sender, asks first, takes in and puts away;
   for (let n = 0; n < 8; n += 1) await post('198.51.100.77', { candidateId: `other ${n}` });
   expect(await page()).toMatch(/robin.*<summary>1 more<\/summary>.*img src.*<\/details>/s);
   await submit({ action: 'ignore', from: '198.51.100.77', confirmed: 'yes' });
-  // What came after the page was shown is not meant.
+  // Events that came after the page was shown are not included.
   await post(later, { candidateId: 'nika' });
   expect((await api('/refused')).items).toHaveLength(4);
   await submit({ ...all, from: '2001:db8:1:2::/64', until: '1' });

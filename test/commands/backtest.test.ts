@@ -23,7 +23,7 @@ rules:
   - { name: others, when: { status: { not: Completed } }, then: [ ${others} ] }
 `;
 
-/** A store with three events that `config.yaml` decided, the connector stopped again; and a place for another config. */
+/** A store with three events that `config.yaml` decided. The connector has stopped. */
 async function stored() {
   const { folder, write } = await workplace();
   const file = await write('config.yaml', base(folder) + rulesText(actions.hiring, ''));
@@ -52,7 +52,7 @@ describe('backtest', () => {
     });
     expect(await backtest(renamed, '--json')).toEqual({ code: 0, out: '', err: '' });
 
-    // Only what came since is looked at.
+    // Only newer events are looked at.
     expect(await backtest(rulesText('', ''), '--since', '1h')).toMatchObject({ code: 3 });
     const since = await backtest(rulesText('', ''), '--since', '0s');
     expect(since).toMatchObject({ code: 0, out: expect.stringMatching(/^0 events compared/) });
@@ -222,7 +222,7 @@ describe('backtest --html', () => {
     expect(page).not.toMatch(/<script|<link|<img|src=|\bon\w+=/);
     expect(page).not.toContain(env.TOKEN);
 
-    // It is replaced by the next one, but nothing else is, and what cannot be written is told at once.
+    // The next page replaces it, but no other file. A place that cannot be written is reported at once.
     expect((await backtest(rulesText(actions.hiring, ''), '--html', file)).code).toBe(0);
     expect(await readFile(file, 'utf8')).not.toContain('#ops');
     const config = join(folder, 'config.yaml');

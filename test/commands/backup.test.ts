@@ -50,7 +50,7 @@ test(
         others.push(candidateId);
       }
     })();
-    // None of them is told before the backup is made, nor is it in doubt whether one was.
+    // No message goes out before the backup, and none is in doubt.
     tools.slack.faults.decide = () => ({ kind: 'rate-limit', retryAfterS: 1 });
     const people = Array.from({ length: 8 }, (_, n) => `person-${n}`);
     await Promise.all(people.map((candidateId) => post(app, { candidateId, testId: 1 })));
@@ -93,7 +93,7 @@ test(
   },
 );
 
-/** A store with an event that has not been told of. */
+/** A store with an event whose message has not gone out. */
 async function stored() {
   const { folder, write } = await workplace();
   const file = await write('config.yaml', `${base(folder)}sinks: {}\nrules: []\n`);
@@ -161,7 +161,7 @@ describe('backup', () => {
     await store.close();
     const path = `${folder}/connector.db`;
     const db = await open(path, 'r+');
-    // Past the schema, which has to be readable.
+    // Behind the schema, which has to stay readable.
     await db.write(Buffer.alloc(4096, 7), 0, 4096, 4 * 4096);
     await db.close();
     expect(await backup(`${folder}/backup.db`)).toMatchObject({

@@ -12,7 +12,7 @@ const down = { kind: 'status', status: 503 } as const;
 
 const onItsWay = /pending|sending|delivered/;
 
-/** A connector that serves, whose two endpoints are broken: what came is dead. */
+/** A connector with two broken endpoints: all deliveries are dead. */
 async function withDead(candidates: readonly string[]) {
   const { folder, write } = await workplace();
   const [ats, crm] = [await endpoint(), await endpoint()];
@@ -41,7 +41,7 @@ rules:
     file,
     folder,
     config,
-    /** The n-th delivery of the event that came as the index-th. */
+    /** The id of the n-th delivery of the event at this index. */
     delivery: (index: number, n = 1) => `dlv_${events[index]?.eventId.slice(4)}_${n}`,
     command: (...argv: string[]) => run([...argv, '--config', file]),
     states: async () => {
@@ -275,11 +275,11 @@ test('whoever replays to a sink that is paused hears that it waits, why, and wha
   expect(await command('replay', delivery(0))).toMatchObject({ code: 0, out: expect.stringMatching(waits) });
   expect((await command('replay', delivery(0, 2))).out).toBe(`${delivery(0, 2)} goes out again\n`);
   expect(ats.calls).toEqual([]);
-  // How it stands is told after 5 s.
+  // Progress is reported after 5 s.
   await command('pause', 'ats', '--for', '8s');
   const { code, out, err } = await command('replay', delivery(1), '--wait');
   expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(waits) });
-  // What it failed for before may have been put right.
+  // The cause of its earlier failure may be gone, so it is not shown.
   expect(err).toMatch(/^1 still on the way; dlv_\S+ waits: ats is paused by \S+; `resume ats` ends that\n/);
 }, 20_000);
 
@@ -446,7 +446,7 @@ rules:
 `;
   const action = "[ { sink: ats, path: '/late', body: { who: '{{ event.candidateId }}' } } ]";
 
-  /** Two events from before the rule says anything, and its config since. */
+  /** Events from before the rule had actions, and the config since. */
   async function withLateRule() {
     const { folder, write } = await workplace();
     const ats = await endpoint();
@@ -493,7 +493,7 @@ rules:
     const audit = jsonLines(await run(['events', '--audit', '--json', '--config', file]));
     expect(audit).toMatchObject([{ action: 'apply', deliveries: [expect.any(String), expect.any(String)] }]);
 
-    // A rule that nobody knows, and no event.
+    // An unknown rule, and no events.
     expect(await command(null, '--rule', 'lte', '--yes')).toMatchObject({
       code: 2,
       err: 'candidate-connector: there is no rule "lte"; did you mean "late"?\n',

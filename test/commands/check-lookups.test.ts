@@ -32,7 +32,7 @@ test('check makes the look-ups for a candidate, and says which fields it found b
   );
   expect({ code, calls: api.calls }).toEqual({ code: 0, calls: ['token', 'candidate'] });
 
-  // That it answers now ends no pause.
+  // An answer to a check ends no pause.
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
   onTestFinished(() => store.close());
   const because = { reason: 'server', detail: 'The API answered 503.' } as const;
@@ -55,11 +55,11 @@ test('check makes the look-ups for a candidate, and says which fields it found b
       detail: expect.stringContaining('name: not of its type, score: not there.'),
     }),
   );
-  // For nobody in particular, only the login is tried.
+  // Without a candidate, only the login is tried.
   const { out: without } = await check('--live');
   expect(api.calls.at(-1)).toBe('token');
   expect(without).toContain('1 sink, 1 look-up.\nNo look-up was made: "--candidate ID" says for whom.\n');
-  // Also where another check failed, so that it is not thought to be fine.
+  // Reported even if another check failed, so that nobody takes it for fine.
   await api.close();
   expect((await check('--live')).out).toMatch(/live checks? failed\.\nNo look-up was made: /);
 });

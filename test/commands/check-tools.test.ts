@@ -13,7 +13,7 @@ import { base, run, serving, stack, workplace } from './tools.ts';
 beforeEach(() => void vi.stubEnv('no_proxy', '*'));
 afterEach(() => void vi.unstubAllEnvs());
 
-/** Runs `check` on a config with these sinks and the actions of one rule, with what it prints. */
+/** Runs `check` on a config with these sinks and the actions of one rule. */
 async function check(sinks: object, actions: readonly object[], ...flags: readonly string[]) {
   const { folder, write } = await workplace();
   const rules = [{ name: 'all', when: {}, then: actions }];
@@ -47,7 +47,7 @@ describe('check reads the file of Google credentials, and says where it', () => 
     const file = content === null ? join(folder, 'none.json') : await write('key.json', content);
     const { code, lines, out } = await checkSheet(file);
     expect({ code, lines }).toEqual({ code: 1, lines: [expect.stringMatching(words), '1 error'] });
-    // At the option, and not only in the file.
+    // The place is that of the option.
     expect(lines[0]).toMatch(/config\.yaml:\d+:\d+: error: The credentials cannot be used: /);
     expect(out).toMatch(/\n {2}\d+ \| sinks:.*\n +\^/);
     expect(out).not.toContain('SECRET');
@@ -142,7 +142,7 @@ test('with --live it keeps the refresh token that comes in place of the one that
   const file = await write('config.yaml', `${withKey}\nsinks: ${JSON.stringify(sinks)}\nrules: []\n`);
   const env = { ...process.env, STORE_KEY: randomBytes(32).toString('base64') };
   for (const used of ['given-refresh-token-and-on', 'given-refresh-token-and-on-and-on']) {
-    // Within a process it would be known anyway.
+    // In a process of its own: in this one, it is known anyway.
     await promisify(execFile)(process.execPath, [await theProgram(), 'check', '--live', '--config', file], {
       env,
     });

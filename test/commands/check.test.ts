@@ -54,7 +54,7 @@ rules:
     expect(left).toEqual([
       expect.stringMatching(/^Of 1806 messages that the rules could send, \d{3} were tried\.$/),
     ]);
-    // All of a kind are tried where one fails, so that every test is counted.
+    // If one of a kind fails, all are tried, so that every test is counted.
     const some = await write(
       'some.yaml',
       config(catalog((id) => (id <= 200 ? `{ name: Test ${id} }` : '{ owner: D }'))),

@@ -25,7 +25,7 @@ const slack = (text: string) => `{ sink: slack, channel: '#hiring', text: '${tex
 const mail = (to: string) => `{ sink: mail, to: ${to}, subject: Hi, text: Hello }`;
 const sheet = (row: string) => `{ sink: sheet, tab: Results, row: { ${row} } }`;
 
-/** What changes from one list of rules to another, in short. */
+/** The difference between two lists of rules, in short. */
 function difference(before: string, after: string) {
   const found = compare(
     plannedFor(planOf(`rules:\n${before}`), event),
@@ -128,7 +128,7 @@ describe('what two plans make of an event', () => {
     expect(inShort(summary.add(event, factsOf({ score: 79 }), before))).toEqual([['removed slack of a']]);
     expect(summary.missing()).toEqual([]);
     summary.add(event, noFacts, before);
-    // Nothing would be looked up for this one.
+    // No look-up is made for this event.
     summary.add({ ...event, status: 'Canceled' }, noFacts, before);
     expect(summary.missing()).toEqual([
       '1 event without facts of candidate: compared as if these were unknown',

@@ -19,7 +19,7 @@ rules: [ { name: told by mail }, { name: told, then: oops } ]
   return { folder, write, file };
 }
 
-/** What the last of these words may become. */
+/** The completions of the last of these words. */
 const offers = async (...words: string[]): Promise<string[]> =>
   (await run(['complete', '--', ...words])).out.split('\n').filter((line) => line !== '');
 

@@ -363,7 +363,7 @@ rules:
   test('--rejected shows what was refused for its content, and why', async () => {
     const { app, command } = await startServing();
     expect((await post(app, { candidateId: 'Dana', status: 'InProgress' }, 'refused')).status).toBe(422);
-    // It is kept after the answer, which owes the sender nothing.
+    // The request is kept after the answer.
     const { out } = await vi.waitFor(async () => {
       const listed = await command('events', '--rejected');
       expect(listed.out).not.toContain('No requests that were no events');

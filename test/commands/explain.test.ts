@@ -154,7 +154,7 @@ describe('explain', () => {
     const { code, out, err } = await run(['explain', file, ...completed]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toContain('subject: "${COMPANY}: Completed"');
-    // To check, it is an error still, and so is anything else that is wrong to explain.
+    // For `check`, it is still an error; any other fault is one for `explain`, too.
     expect((await run(['check', file])).out).toContain('the environment variable COMPANY is not set');
     const wrong = await write('wrong.yaml', `${config}unmached: []\n`);
     expect(await run(['explain', wrong, ...completed])).toMatchObject({

@@ -30,7 +30,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: crm } ] } ]
     crm,
     file,
     command: (...argv: string[]) => run([...argv, '--config', file]),
-    /** All bytes beside the config. */
+    /** All bytes of the store's files. */
     files: async () => {
       const names = (await readdir(folder)).filter((name) => name.startsWith('connector.db'));
       return (await Promise.all(names.map((name) => readFile(join(folder, name), 'latin1')))).join('\n');
@@ -58,7 +58,7 @@ test('erases a candidate beside a connector that serves, and names what the tool
     code: 2,
     err: expect.stringContaining('nobody can be asked here: give --dry-run to look, or --yes'),
   });
-  // Nothing of theirs is pending.
+  // Nothing of this candidate is pending.
   expect(await command('forget', 'Robin')).toMatchObject({ code: 2, out: '' });
   expect(await command('forget', guid, '--yes', '--note', `bye ${dashed}`)).toMatchObject({ code: 2 });
   expect((await files()).toLowerCase()).toContain(guid);
@@ -89,11 +89,11 @@ test('takes the number that messages show, and asks where several candidates had
   await post(app, { candidateId: '4712', candidateNumericalId: 4713 });
   await post(app, { candidateId: 'Robin Example', candidateNumericalId: 4712 });
   await settled(file);
-  // An id goes before a number.
+  // An id takes precedence over a number.
   expect((await command('forget', '4712', '--dry-run')).out).toMatch(
     /1 event of candidate 4712[^]*Nothing was/,
   );
-  // The beginning of an id is too little for this, and whoever gives it must not believe that it was enough.
+  // The beginning of an id is not enough, and is said to be too little.
   for (const how of ['--yes', '--dry-run']) {
     const beginning = await command('forget', 'Robin Exam', how);
     expect(beginning.out).toContain('no event of candidate Robin Exam');

@@ -38,7 +38,7 @@ async function open(url: string, serve = false): Promise<Store> {
   return store;
 }
 
-/** Something in every table, with deliveries in every state. */
+/** Fills every table, with deliveries in every state. */
 async function fill(url: string, events = 20): Promise<void> {
   const store = await openStore(url, { serve: false });
   await store.saveConfig({ id: configId, source: { rules: [hostile] }, savedAt: t0 });
@@ -96,7 +96,7 @@ function rowsOfFile(path: string): Rows {
   return Object.fromEntries(rows) as Rows;
 }
 
-/** As PostgreSQL keeps it. */
+/** Rows as PostgreSQL keeps them. */
 function asStored(rows: Rows): Rows {
   return JSON.parse(
     JSON.stringify(rows, (_, value: unknown) => (typeof value === 'string' ? storable(value) : value)),
@@ -169,7 +169,7 @@ describe('migrate-store', () => {
       );
       const again = (correlationId: string, receivedAt: number) =>
         store.accept(arrival({ candidateId: hostile, correlationId, receivedAt }));
-      // However late, and within the window.
+      // A retry counts however late, a repeat within the window.
       expect(await again('second', t0 + 400 * day)).toMatchObject({ duplicate: true, eventId: first });
       expect(await again('new', t0 + 3 * day - 1)).toMatchObject({ duplicate: true, eventId: later });
       await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
@@ -361,7 +361,7 @@ function allTables(): string[] {
   return names.map(({ name }) => String(name));
 }
 
-/** A process of its own that is killed where it waits to read, or to write, a table of PostgreSQL. */
+/** Kills a process while it waits to read, or to write, a table of PostgreSQL. */
 async function killedAtAttempts(from: string, to: string, schema: string): Promise<void> {
   // The target's tables have to be there before one can be locked.
   await (await openStore(schema, { serve: false })).close();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { run, workplace } from './tools.ts';
 
-/** What a hiring coordinator gets wrong: a config that is well-formed, or nearly, and says something else. */
+/** Mistakes of a hiring coordinator: configs that are well-formed, or nearly, and do not say what was meant. */
 const above = `catalog:
   7: { name: 'Backend Engineer, TypeScript', owner: dana@example.com, channel: '#backend' }
   8: { name: Design, owner: robin@example.com, channel: '#design' }
@@ -13,7 +13,7 @@ unmatched: silent
 
 const env = { SLACK: 'xoxb-1', SMTP: 'smtp://localhost', TEAM: 'team' };
 
-/** `line:column: severity: message` of everything that is found; line 1 is the first below what stands above. */
+/** All problems as `line:column: severity: message`. Line 1 is the first below `above`. */
 async function foundIn(text: string): Promise<string[]> {
   const { write } = await workplace();
   const whole = text.startsWith('sinks:')

@@ -65,7 +65,7 @@ describe('a sink that a person pauses', () => {
     expect(await metrics()).toContain('sink_paused_by_person{sink="ats"} 1');
     expect((await command('resume', 'ats')).code).toBe(0);
     await settled(file);
-    // Nobody is told too late who was to wait.
+    // Counted as one that had to wait, not as a late one.
     expect(await metrics()).toMatch(/delivery_delay_seconds_count\{sink="ats",waited="yes"\} 1/);
     expect(await metrics()).toContain('sink_paused_by_person{sink="ats"} 0');
     expect(http.calls).toHaveLength(1);
@@ -145,7 +145,7 @@ describe('a sink that a person pauses', () => {
       longer,
     );
     const before = await attempts();
-    // Two hours ago, and paused since but for the first minute.
+    // Received two hours ago, and paused since the first minute.
     using store = new DatabaseSync(`${folder}/connector.db`);
     const ago = 2 * 3_600_000;
     store.exec(`update deliveries set since = since - ${ago}, first_attempt_at = first_attempt_at - ${ago};
@@ -206,7 +206,7 @@ describe('a sink that a person pauses', () => {
     await connector.start();
     expect((await command('status')).out).toContain('what waits is given up when the pause ends');
     expect((await command('resume', 'ats')).out).toContain('not in the config any more');
-    // To try what waits for it would be to give it up.
+    // A try would give up what waits for it.
     using store = new DatabaseSync(`${folder}/connector.db`);
     store.exec(
       `update sink_figures set failures = 9, first_failed_at = 1, last_failed_at = 99999 where sink = 'ats'`,

@@ -170,7 +170,7 @@ policies: [ { never: { sink: ats, channel: '#hiring', when: {} } } ]\n`;
   await vi.waitFor(() => expect(reloaded()).toMatchObject([{ changedFiles: [token] }]), 20_000);
   expect((await status()).out).toContain(breaks);
   expect(await read('/metrics')).toMatch(/config_reload_failed 1$/m);
-  // The file as it is, once more: it is still in force.
+  // The same config with another comment is still in force.
   await writeFile(file, `${text('#hiring')}# \n`);
   const refused = () => lines().filter(({ msg }) => msg.startsWith('config not reloaded'));
   await vi.waitFor(() => expect(refused()).toHaveLength(1), 20_000);

@@ -5,7 +5,7 @@ import { run as runProgram } from '../../src/commands/program.ts';
 import { wantsColor } from '../../src/support/text.ts';
 import { base, run, stack, workplace } from './tools.ts';
 
-/** Each of them is in the docs as well, and none besides: test/readme.test.ts. */
+/** All commands. test/readme.test.ts holds the docs to the same list. */
 const commands = Array.from(
   (await run(['--help'])).out.matchAll(/^ {2}([\w-]+) .*\[options\]/gm),
   ([, name = '']) => name,

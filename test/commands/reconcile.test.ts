@@ -17,12 +17,12 @@ import {
 const columns = ['--candidate', 'Id', '--test', 'Test', '--status', 'State'];
 const mine = [...columns, '--at', 'When'];
 
-/** Some minutes ago, as spreadsheets write it. */
+/** A time some minutes ago, as spreadsheets write it. */
 const recently = new Date(Date.now() - 600_000).toISOString().slice(0, 19).replace('T', ' ');
 
 const missingIn = (ran: Ran) => jsonLines<{ candidateId: string }>(ran).map(({ candidateId }) => candidateId);
 
-/** A connector, and what reconciles an export with it. `given`: as at a terminal, whose question is answered so. */
+/** A connector, and functions that run `reconcile` on an export; `answering` answers its question. `given`: as for `telling`. */
 async function withExport(...given: Parameters<typeof telling>) {
   const connector = await telling(...given);
   const { write, file } = connector;
@@ -121,7 +121,7 @@ Dana,1,Canceled,${daysAgo(3)}
     expect(taken.out).toContain('1 event is older than what came of the same candidate and test: ');
     expect(taken.out).toContain('Taken in: 4 events.');
     const events = jsonLines<{ status: string }>(await command('events', '--candidate', 'Dana', '--json'));
-    // The newest first.
+    // Newest first.
     expect(events.map(({ status }) => status)).toEqual(['Completed', 'DidNotTake', 'Canceled']);
   });
 

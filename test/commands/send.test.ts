@@ -12,7 +12,7 @@ interface Call {
   readonly body: string;
 }
 
-/** A customer's endpoint that answers as told, call after call; the last answer stays. */
+/** An endpoint that gives these answers, one a call; the last one stays. */
 async function startEndpoint(...answers: ((res: ServerResponse) => void)[]) {
   const calls: Call[] = [];
   const server = createServer((req, res) => {

@@ -56,7 +56,7 @@ ${more}`;
       { ...told, eventId: robin.eventId, correlationId: '***', outcome: 'delivered', state: 'delivered' },
     ]);
 
-    // The second line is only a warning, so it is not why.
+    // The second line is only a warning, not the cause.
     const more =
       "unmatched: [ { sink: atz, path: '${TOKEN}' } ]\ncatalog: { 1: { owner: a }, 2: { ownr: b } }";
     await writeFile(file, config(folder, http.url, more));

@@ -24,7 +24,7 @@ describe('a stdout', () => {
   const patient = { timeout: 30_000 };
   const adminOf = (lines: readonly Line[]) => String(lines.find(({ msg }) => msg === 'ready')?.['admin']);
 
-  /** Until lines are dropped. What becomes of these requests is another matter. */
+  /** Sends requests until lines are dropped. */
   const fill = async ({ receiverUrl }: { receiverUrl: string }, admin: string) => {
     const { port } = new URL(receiverUrl);
     const correlation = { 'x-service-correlationid': 'x'.repeat(200) };
@@ -79,7 +79,7 @@ describe('a stdout', () => {
     const { folder, write } = await workplace();
     const { connector, app } = await serve(await write('config.yaml', config(folder)));
     connector.holdStdout();
-    // More than a pipe takes.
+    // More lines than a pipe takes.
     const posts = Array.from({ length: 400 }, () => post(app, {}, 'x'.repeat(200)));
     await Promise.all(posts);
     expect(await connector.stop()).toBe(0);
@@ -105,7 +105,7 @@ describe('a stdout', () => {
     expect(await ended).toEqual([0, null]);
   });
 
-  /** Of util-linux: a real terminal. */
+  /** Gives a program a real terminal (util-linux). */
   const script = '/usr/bin/script';
 
   async function onTerminal(folder: string, file: string, env: Record<string, string> = {}) {

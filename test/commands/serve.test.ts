@@ -145,7 +145,7 @@ test.each([
   if (rescued !== undefined) await rename(join(folder, rescued), path);
   const accepted = answers.filter((status) => status === 202);
   expect(jsonLines(await run(['events', '--json', '--config', file]))).toHaveLength(accepted.length);
-  // Once it is seen, nothing is accepted.
+  // Once the damage is seen, no event is accepted.
   expect(new Set(answers.slice(accepted.length))).toEqual(new Set([503]));
 });
 
@@ -170,7 +170,7 @@ test('says what it refused also where PostgreSQL takes too long to be told, when
     );
   await locks(true);
   expect(await post(app, { candidateId: 'Dana' })).toMatchObject({ status: 401 });
-  // It waits for one write, and would for the next one.
+  // One write waits for the lock, and so would the next one.
   await locks(false);
   expect(await connector.stop()).toBe(0);
   await Promise.all([
@@ -264,21 +264,21 @@ rules: []
       ok: true,
       detail: expect.stringContaining('wait for a restart'),
     });
-    // Again, with others: what is in force are those of the start still, and they stay secret.
+    // A second change: the values of the start are still in force, and stay secret.
     await reload('localhost', { password: 'second-word', token: 'second-token' });
     expect([await metrics('second-word'), await metrics('first-word')]).toEqual([401, 200]);
     expect([await receiver('second-token'), await receiver('first-token')]).toEqual([401, 415]);
-    // With the port as it is new ones are taken.
+    // With an unchanged port, new values take effect.
     await reload('127.0.0.1', { password: 'second-word', token: 'second-token' });
     expect([await metrics('first-word'), await metrics('second-word')]).toEqual([401, 200]);
-    // The service cannot be changed at the same moment: what it sends counts until the new one comes.
+    // The service cannot change at the same moment: its old token counts until the new one comes.
     for (const [token, status] of [
       ['first', 415],
       ['second', 415],
       ['first', 401],
     ] as const)
       expect(await receiver(`${token}-token`)).toBe(status);
-    // One answer is for all who ask within a second.
+    // Answers are cached for a second.
     await vi.waitFor(
       async () => expect((await readiness()).parts).toContainEqual({ part: 'config', ok: true }),
       5_000,

@@ -46,7 +46,7 @@ describe('status', () => {
       await store.accept(arrival({ receivedAt: Date.parse(`2026-11-21T${hour}:00Z`) }));
     expect((await readStatus(onlyStore(store), now, 'Asia/Tokyo')).eventsToday).toBe(2);
     expect((await readStatus(onlyStore(store), now, 'UTC')).eventsToday).toBe(3);
-    // The last one came by a clock that was ahead.
+    // The last event came by a clock that was ahead.
     const { lastEventAt } = await readStatus(onlyStore(store), now - 1_800_000, 'UTC');
     expect(lastEventAt).toBe(Date.parse('2026-11-21T15:00:00Z'));
     await store.saveConfig({ id: 'tokyo', source: { timezone: 'Asia/Tokyo' }, savedAt: now });
@@ -128,7 +128,7 @@ describe('status', () => {
     expect(code).toBe(0);
     expect(out).toContain('1 request today was no event: `events --rejected` says why');
     expect(await (await fetch(app.adminUrl)).text()).toContain('1 request today was no event');
-    // No more are kept.
+    // At most 1000 are kept.
     expect(rejectedWords({ rejectedToday: 1000 })).toBe('1000 requests or more today were no events');
   });
 
@@ -142,7 +142,7 @@ describe('status', () => {
   });
 
   test('says that a password too short closes the admin port: events go on, and `check` fails', async () => {
-    // Not known as loopback, and yet it is.
+    // This host is loopback, but is not recognized as such.
     const { app, file, command, json } = await startServing('{ host: "127.1", port: 0, password: short }');
     expect((await post(app, { candidateId: 'a' })).status).toBe(202);
     await settled(file);
@@ -207,7 +207,7 @@ describe('status', () => {
     http.faults.decide = () => ({ kind: 'rate-limit', retryAfterS: 3600 });
     await post(app, { candidateId: 'a' });
     await vi.waitFor(async () => expect((await json()).sinks[0].askedToWait).toHaveLength(1), 20_000);
-    // Nothing but what the tool refused is held back for so long, so this one is refused, too.
+    // Only the refused message is held back for so long, so the next one is tried and refused, too.
     const [asked] = (await json()).sinks[0].askedToWait;
     expect(asked).toEqual({
       place: null,
@@ -225,7 +225,7 @@ describe('status', () => {
         ),
       ),
     );
-    // So does the story of the one that waits behind it.
+    // The story of the message behind it says the same.
     const { id: behind } = JSON.parse((await command('events', '--json', '--candidate', 'b')).out);
     const why = new RegExp(`pending, waits until ${until}, as the tool asked \\(The receiver answered 429`);
     for (const args of [
@@ -256,7 +256,7 @@ describe('status', () => {
         `\nNot yet: ats is not called now: its tool asked to wait until ${until}, and may ask for longer`,
       ),
     });
-    // One that has failed for a while is tried where a person asks for it.
+    // A sink that has failed for a while is tried on request.
     using store = new DatabaseSync(`${folder}/connector.db`);
     store.exec('update sink_figures set failures = 9, first_failed_at = 1');
     expect(await command('retry', 'ats')).toMatchObject({
@@ -290,7 +290,7 @@ describe('status', () => {
     expect((await command('status')).out).toContain(advice);
     for (const path of ['/', '/sinks/ats'])
       expect(await (await fetch(new URL(path, app.adminUrl))).text()).toContain(advice);
-    // That sink alone: its rules have the new name still.
+    // Only the sink comes back; the rules still have the new name.
     await write('config.yaml', after.replace('sinks: { ', `sinks: { ${block}, `));
     await isGone(false);
     expect((await command('status')).out).not.toContain(advice);
@@ -323,7 +323,7 @@ describe('status', () => {
       /; next probe with the next message, .*\n +fix that\. The next message shows whether it works: `replay` one/,
     );
     expect(await page()).toContain('Nothing waits for it: the next message shows whether it works.');
-    // That it answers a question shows nothing.
+    // An answer to a check shows nothing.
     http.faults.clear();
     expect((await command('retry', 'ats')).out).toContain('ats is paused, and nothing waits for it.');
     const probeAt = () => store.prepare('select probe_at from pauses').get()?.['probe_at'];
@@ -340,7 +340,7 @@ describe('status', () => {
     await post(app, { candidateId: 'a' });
     await vi.waitFor(async () => expect((await json()).sinks[0].failures).toBeGreaterThan(4), 20_000);
     expect((await json()).sinks[0]).toMatchObject({ state: 'working' });
-    // While it is being sent it does not wait.
+    // A message that is being sent does not count as waiting.
     await vi.waitFor(async () =>
       expect(await command('status')).toMatchObject({
         code: 0,
@@ -446,7 +446,7 @@ describe('status', () => {
     await settled(file);
     http.faults.clear();
     const { out } = await run(['status', '--config', file]);
-    // Read as a shell does.
+    // Reads the offered command as a shell would.
     const offered = out.split('\n').find((line) => line.includes('rule 0')) ?? '';
     const cause = /--cause '(.*)'$/.exec(offered)?.[1]?.replaceAll(String.raw`'\''`, "'") ?? '';
     const argv = offered
@@ -568,7 +568,7 @@ describe('status', () => {
     expect(out).toMatch(
       /Store\n  .*connector\.db.*\n    events are refused meanwhile; .* without a restart\n/,
     );
-    // What is refused meanwhile is not in the store, either.
+    // Events refused meanwhile are not in the store either.
     expect(await onFullDisk('ignore', '--all', '--config', file)).toMatchObject({
       status: 1,
       stdout: '',
@@ -634,13 +634,13 @@ describe('status', () => {
   });
 });
 
-/** A command, as on a full disk. */
+/** Runs a command as on a full disk. */
 const onFullDisk = async (...argv: readonly string[]) =>
   spawnSync('sh', ['-c', 'ulimit -f 0 && exec "$@"', 'sh', process.execPath, await theProgram(), ...argv], {
     encoding: 'utf8',
   });
 
-/** Lets the last sign of life be so much older. */
+/** Makes the last sign of life older by so many milliseconds. */
 async function agedBy(ms: number, url: string): Promise<void> {
   const store = await openStore(url, { serve: false });
   const [last] = await store.replicaStates();

@@ -17,7 +17,7 @@ export interface Ran {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Runs a command as the process would, with what it printed. */
+/** Runs a command as the process would. Resolves to its exit code and output. */
 export async function run(
   argv: readonly string[],
   env: Env = {},
@@ -38,7 +38,7 @@ export async function run(
   return { code, out: out.join(''), err: err.join('') };
 }
 
-/** What `--json` printed, line by line. */
+/** The values that `--json` printed, line by line. */
 export function jsonLines<T = Record<string, unknown>>({ out }: Ran): T[] {
   return out
     .split('\n')
@@ -49,10 +49,10 @@ export function jsonLines<T = Record<string, unknown>>({ out }: Ran): T[] {
 /** A line of a stack trace. */
 export const stack = /^ +at .*[.:]\d+/m;
 
-/** A folder for configs and stores that goes with the test. */
+/** A folder for configs and stores, removed after the test. */
 export async function workplace() {
   const folder = await mkdtemp(join(tmpdir(), 'commands-'));
-  // A process that was told to end may still write.
+  // A process that is ending may still write.
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   return {
     folder,
@@ -65,7 +65,7 @@ export async function workplace() {
   };
 }
 
-/** The part of a config that a test need not care about: everything on loopback, in its own folder. */
+/** The sections of a config that most tests do not care about: loopback, and a store in the test's folder. */
 export function base(folder: string): string {
   return `
 receiver: { host: 127.0.0.1, port: 0, path: /hook, allowFrom: any }
@@ -75,7 +75,7 @@ log: { level: fatal }
 `;
 }
 
-/** Starts the connector in this process until the test ends. */
+/** Runs the connector in this process until the test ends. */
 export async function serving(file: string, env: Env = {}): Promise<App> {
   const app = await startApp(file, env);
   onTestFinished(() => app.stop());
@@ -87,11 +87,11 @@ export const loud = (folder: string) => base(folder).replace('level: fatal', 'le
 
 export type Line = Record<string, unknown> & { msg: string };
 
-/** Each line of a log in JSON. */
+/** The JSON lines of a log. */
 const parsedLines = (lines: readonly string[]): Line[] =>
   lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Line);
 
-/** `serve` as a process of its own, killed at the end if it is still there. */
+/** Runs `serve` as a process of its own, killed at the end of the test. */
 export async function serve(file: string, env: Record<string, string> = {}, options: ConnectorOptions = {}) {
   const connector = new ConnectorProcess(file, env, options);
   onTestFinished(() => connector.kill());
@@ -99,7 +99,7 @@ export async function serve(file: string, env: Record<string, string> = {}, opti
   return { connector, app: { receiverUrl: `${receiver}/hook` }, lines: () => parsedLines(connector.lines) };
 }
 
-/** The connector in this process until the test ends, with what it logs: a process of its own takes a second more. */
+/** Runs the connector in this process until the test ends, with its log; a process of its own takes a second longer. */
 export async function logging(file: string, env: Env = {}) {
   let out = '';
   const print = (text: unknown, done?: unknown) => {
@@ -116,7 +116,7 @@ export async function logging(file: string, env: Env = {}) {
 
 let posted = 0;
 
-/** Posts an event as the service would; every one has a correlation id of its own unless told. */
+/** Posts an event as the service does, by default with a new correlation id. */
 export async function post(
   { receiverUrl }: Pick<App, 'receiverUrl'>,
   event: object,
@@ -128,7 +128,7 @@ export async function post(
     headers: {
       'content-type': 'application/json',
       'x-service-correlationid': correlationId,
-      // Else the connector, when it stops, would wait for a second for another request.
+      // Else a stop would wait a second for another request.
       connection: 'close',
       ...headers,
     },
@@ -138,11 +138,11 @@ export async function post(
   return { status: response.status, ...body };
 }
 
-/** Waits until nothing is on its way any more: every delivery of an event is final, or pending for later. */
+/** Waits until every delivery of an event has one of these states. */
 export async function settled(file: string, states = /^(delivered|dead|held|discarded)$/): Promise<void> {
   const [, path = ''] = /sqlite:([^"]+)/.exec(await readFile(file, 'utf8')) ?? [];
   using store = new DatabaseSync(path, { readOnly: true });
-  // Those of notices come after 2^52.
+  // Deliveries of notices have numbers from 2^52 on.
   const found = store.prepare('select distinct state from deliveries where seq < 1 << 52');
   await vi.waitFor(
     () => {
@@ -152,7 +152,7 @@ export async function settled(file: string, states = /^(delivered|dead|held|disc
   );
 }
 
-/** An endpoint to deliver to, gone when the test ends. */
+/** An endpoint to deliver to, closed when the test ends. */
 export async function endpoint(): Promise<HttpSandbox> {
   const http = await new HttpSandbox().start();
   onTestFinished(() => http.close());
@@ -162,7 +162,7 @@ export async function endpoint(): Promise<HttpSandbox> {
 /** The rule of most tests: all events are told to the sink `ats`. */
 export const tellAll = 'rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]\n';
 
-/** A connector in this process, and the endpoint of its sink `ats`. `ats`: further options of that; `rules`: all that follows. */
+/** Runs a connector with a sink `ats`. `ats`: further options of that sink; `rules`: the rest of the config. */
 export async function telling({ ats = '', sinks = '', rules = tellAll, admin = '{ port: 0 }' } = {}) {
   const place = await workplace();
   const http = await endpoint();
@@ -175,7 +175,7 @@ ${rules}`;
   return { ...place, app, http, file, command, done: () => settled(file) };
 }
 
-/** The metrics of a connector that has delivered. */
+/** The metrics of a connector after a delivery. */
 export async function scraped(): Promise<string> {
   const { app, done } = await telling();
   await post(app, { candidateId: 'Dana' });
@@ -183,7 +183,7 @@ export async function scraped(): Promise<string> {
   return (await fetch(`${app.adminUrl}/metrics`)).text();
 }
 
-/** What is printed, the same in every run: ids are numbered as they appear, and times are gone. */
+/** Printed text without what differs between runs: ids are numbered in order, and times replaced. */
 export function screen(out: string): string {
   const ids: string[] = [];
   return out

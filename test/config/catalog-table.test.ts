@@ -56,7 +56,7 @@ test('a table changes the plan as entries do, and the stored plan needs it no mo
   const rules =
     'rules: [ { name: all, when: { test.team: core }, then: [ { sink: page, text: "{{ test.team }}" } ] } ]';
   expect(withTable(table, rules).warnings).toEqual([]);
-  // What is text in every config is text here, too.
+  // A key that is text in every config is text in a table, too.
   expect(withTable('test,name\n1,42\n').plan.test(1)['name']).toBe('42');
 });
 

@@ -15,11 +15,11 @@ const inSchema = keysOf(schema, [...connectors.keys()]);
 
 interface Row {
   readonly row: string;
-  /** Its key, type, default and meaning. */
+  /** The key, type, default and meaning. */
   readonly cells: readonly string[];
 }
 
-/** Every key that a table explains. The heading above says where the key stands. */
+/** Every key that a table in the docs explains, under the section that its heading names. */
 function keysInDocs(): Map<string, Row> {
   const keys = new Map<string, Row>();
   for (const section of docs.split(/^## /m)) {
@@ -36,7 +36,7 @@ function keysInDocs(): Map<string, Row> {
 
 const inDocs = keysInDocs();
 
-/** The keys of the config itself, and those that all connectors have. */
+/** Keys of the config itself, and those that all connectors have. */
 const own = [...inSchema].filter(([key]) => !/ (sink|action)\.|<key>$/.test(key));
 
 describe('docs/configuration.md', () => {

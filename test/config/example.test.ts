@@ -13,7 +13,7 @@ import { runScenarios } from '../../src/scenarios/run.ts';
 const root = join(import.meta.dirname, '../..');
 const exampleFile = join(root, 'config.example.yaml');
 
-/** What the example asks of the environment; everything else has a default there. */
+/** The variables that the example needs; all others have a default in it. */
 const needed = {
   SLACK_BOT_TOKEN: 'xoxb-1',
   SHEET_ID: 'sheet-1',

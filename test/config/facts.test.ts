@@ -10,7 +10,7 @@ import { failure } from './tools.ts';
 
 const plain = '{ sink: slack, channel: "#a", text: x }';
 
-/** A config with two look-ups, and one rule: on line 2 its `when`, from line 3 on its action. */
+/** Loads a config with two look-ups and one rule: its `when` on line 2, its action from line 3 on. */
 const load = (when: string, action = plain, more = '') =>
   parseConfig(
     `rules: [ { name: r,
@@ -57,7 +57,7 @@ describe('of the look-ups of a config, a plan has those whose facts something us
       '{ sink: slack, channel: "#a", text: x, digest: { every: 1h, by: [candidate.score] } }',
       ['candidate'],
     ],
-    // What a message says by default.
+    // The default text of a message.
     ['{}', '{ sink: slack, channel: "#a" }', ['candidate']],
     ['{}', '{ sink: mail, to: a@example.com, subject: s, text: t }', []],
     ['{}', '{ sink: ats }', ['candidate', 'test']],

@@ -11,7 +11,7 @@ const files = (await readdir(folder)).filter((file) => file.endsWith('.yaml'));
 const names = files.map((file) => file.replace('.yaml', ''));
 const faults = names.filter((name) => name !== 'ten-mistakes');
 
-/** Each bad config says in its first lines what has to be said of it: `# expect: line:column message`. */
+/** Each bad config names the problems to report in its first lines: `# expect: line:column message`. */
 describe('a config with the fault', () => {
   test.each(faults)('%s', async (name) => {
     const text = await read(name);

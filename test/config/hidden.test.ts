@@ -14,7 +14,7 @@ const credential = fc.tuple(
   fc.stringMatching(/^[A-Z][a-z0-9+/=]{7,19}$/),
 );
 
-/** Ways to write it under a key that is indented by four. */
+/** Ways to write the credential under a key that is indented by four. */
 const styles: Record<string, (one: string, two: string) => string> = {
   'a literal block': (one, two) => `|\n      ${one}\n      ${two}`,
   'a literal block with an indentation of its own': (one, two) => `|2-\n        ${one}\n      ${two}`,
@@ -46,7 +46,7 @@ describe('a credential is hidden in the lines of a config', () => {
           `sinks:\n  ats:\n    key: ${written}\n    loud: visible\n`,
           `sinks:\n  ats:\n    token: ${written}\n    loud: visible\n`,
           `sinks:\n  ats:\n    headers:\n      X-Custom: ${written.replaceAll('\n', '\n  ')}\n    loud: visible\n`,
-          // It stands elsewhere, and is used as a credential.
+          // Written elsewhere, and used as a credential by an alias.
           `parts:\n  some:\n    other: &it ${written.replace('&the ', '')}\nsinks: { ats: { token: *it, loud: visible } }\n`,
         ]) {
           const lines = shown(text);
@@ -56,7 +56,7 @@ describe('a credential is hidden in the lines of a config', () => {
           expect(lines.split('\n').map(({ length }) => length)).toEqual(
             text.split('\n').map((line) => line.replace(/\r$/, '').length),
           );
-          // And to edit, it is the same config with marks for them.
+          // To edit, it is the same config with marks for them.
           const source = new Source(text);
           const editable = editableText(source, (part) => part)!;
           const edited = JSON.stringify(new Source(editable.text).parsed.tree?.value);

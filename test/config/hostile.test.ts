@@ -48,7 +48,7 @@ const edit = record({
   piece: constantFrom('', ...pieces),
 });
 
-/** The problems of a text, none where it is a config. Anything else than a ConfigError is thrown on. */
+/** The problems of a text; none if it is a config. Throws any error but a ConfigError. */
 function problemsOf(text: string): readonly Problem[] {
   try {
     parseConfig(text, 'config.yaml', { env, connectors: pagers });

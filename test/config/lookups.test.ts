@@ -17,7 +17,7 @@ const load = (lookups: string) =>
     { env: { API: 'https://tests.example.com/api', KEY: 'k-0123456789' }, connectors },
   );
 
-/** A look-up with this in place of what is usual. */
+/** A look-up with these keys in place of the usual ones. */
 const lookup = (over: Record<string, string>, name = 'candidate'): string => {
   const keys = {
     url: '"https://tests.example.com/api/{{ event.candidateId }}"',
@@ -38,14 +38,14 @@ const https = 'expected an address whose host no event can change';
 
 describe('a look-up is refused', () => {
   test.for<[string, string, string]>([
-    // Hosts that an event could change.
+    // An event could change these hosts.
     ['3:10', lookup({ url: '"https://{{ event.candidateId }}.example.com/"' }), https],
     ['3:10', lookup({ url: '"https://tests.example.com{{ event.candidateId }}"' }), https],
     ['3:10', lookup({ url: '"https://tests.example.com:{{ event.testId }}/"' }), https],
     ['3:10', lookup({ url: '"https://tests.example.com@{{ event.candidateId }}/"' }), https],
     ['3:10', lookup({ url: String.raw`"https://tests.example.com\\{{ event.candidateId }}"` }), https],
     ['3:10', lookup({ url: '"{{ event.candidateId }}"' }), https],
-    // Nothing after it is sent.
+    // What follows a # is not sent.
     ['3:10', lookup({ url: '"https://tests.example.com/#/candidates/{{ event.candidateId }}"' }), 'no "#"'],
     ['3:10', lookup({ url: 'ftp://tests.example.com/' }), https],
     ['3:10', lookup({ url: '"http://tests.example.com/{{ event.candidateId }}"' }), 'expected https://'],

@@ -34,7 +34,7 @@ test('a message is masked as JSON as each of its texts is', () => {
     '4711',
     'no. 47110',
     '\npass1',
-    // Only the text itself begins a word there: in JSON an `n` stands before it.
+    // Here a word begins only in the text itself: in JSON, an `n` stands before it.
     '\n=70ass1',
     'nothing',
   ];

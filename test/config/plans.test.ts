@@ -7,7 +7,7 @@ import { load } from './tools.ts';
 const { plan } = load('rules: []');
 const called = (id: string): Plan => ({ ...plan, id });
 
-/** Plans from a store with these sources. `compiled`: what was compiled, in order. */
+/** Plans from a store with these sources. `compiled`: the sources that were compiled, in order. */
 function plansFrom(
   sources: Readonly<Record<string, Json>>,
   compile = (source: Json) => called(source as string),

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { isMap, isScalar, parseDocument } from 'yaml';
 import { scalarOffset } from '../../src/config/text/yaml.ts';
 
-/** The text from the place of `marker` in the value on, as found in the file. */
+/** The file's text from the place that is found for `marker` in the value. */
 function found(text: string, marker: string): string {
   const document = parseDocument(text);
   const scalar = isMap(document.contents) ? document.contents.items[0]?.value : null;

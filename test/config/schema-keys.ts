@@ -13,7 +13,7 @@ export interface Schema {
 
 export type Keys = Map<string, Schema>;
 
-/** What stands for the names that people choose, in maps whose keys are theirs. */
+/** Placeholders for the names that people choose, in maps whose keys are theirs. */
 const names: Record<string, string> = {
   catalog: '<test id>',
   hours: '<name>',
@@ -21,7 +21,7 @@ const names: Record<string, string> = {
   'lookups.<name>.fields': '<field>',
 };
 
-/** Where something of its own begins, which is listed by itself. */
+/** Keys under which another section begins, which is listed by itself. */
 const ends = new Set([
   'sinks',
   'words',
@@ -48,7 +48,7 @@ export function keysOf(root: Schema, connectorNames: readonly string[]): Keys {
 
   const resolve = ({ $ref = '' }: Schema): Schema => definition($ref.replace('#/definitions/', ''));
 
-  /** The shapes that a value may have. Any JSON, which zod names `__schema…`, has no keys of ours. */
+  /** The shapes that a value may have. Any JSON, which zod names `__schema…`, has no known keys. */
   function shapes(schema: Schema): Schema[] {
     if (schema.$ref?.includes('__schema')) return [];
     if (schema.$ref !== undefined) return shapes(resolve(schema));
@@ -70,7 +70,7 @@ export function keysOf(root: Schema, connectorNames: readonly string[]): Keys {
     if (!ends.has(path)) add(schema, path);
   }
 
-  /** The keys that every connector has go to one section, each connector's own to its own. */
+  /** Adds keys: those that every connector has to one section, each connector's own to its own. */
   function addVariants(kind: 'sink' | 'action', shared: string): void {
     const variants = connectorNames.map(
       (name) => [name, definition(`${name}-${kind}`).properties ?? {}] as const,
@@ -98,7 +98,7 @@ export function keysOf(root: Schema, connectorNames: readonly string[]): Keys {
   addVariants('sink', 'sinks.<name>');
   addVariants('action', 'rules[].then[]');
   addWhen();
-  // Calls are made alike, and these keys are explained once.
+  // Look-ups are called as sinks are, and these keys are explained once.
   const isOfSinks = (key: string) =>
     ['webhook sink.', 'sinks.<name>.'].some((start) => keys.has(start + key));
   for (const key of keys.keys()) {

@@ -12,7 +12,7 @@ const data = {
   now: '2026-01-01T00:00:00.000Z',
 };
 
-/** What a template prints once `${X}` in it has been replaced by `value`. */
+/** What a template prints after `${X}` in it was replaced by `value`. */
 function print(template: string, value: string): unknown {
   const text = interpolateTemplate(template, () => value);
   const { fields, faults } = compileFields(

@@ -55,7 +55,7 @@ export const env = { PAGER_TOKEN: 'pager-token-1' };
 const sinks = 'sinks: { page: { connector: pager, token: "${PAGER_TOKEN}" } }';
 const rules = 'rules: [ { name: all, when: {}, then: [ { sink: page, text: hello } ] } ]';
 
-/** A small valid config with this text before it; it replaces the sections that it names itself. JSON stays alone. */
+/** This text, completed to a small valid config by the sections that it lacks. JSON stays as it is. */
 export function around(text: string): string {
   if (text.trimStart().startsWith('{')) return text;
   const has = (key: string) => new RegExp(`^${key}:`, 'm').test(text);
@@ -78,7 +78,7 @@ export function load(
   });
 }
 
-/** The error that loading gives; fails where there is none. */
+/** The ConfigError that `run` throws; fails if there is none. */
 export function failure(run: () => unknown): ConfigError {
   try {
     run();
@@ -89,7 +89,7 @@ export function failure(run: () => unknown): ConfigError {
   throw new Error('expected the config to be refused');
 }
 
-/** `line:column message` of every problem. */
+/** All problems of a text as `line:column message`. */
 export function problems(text: string, more: Record<string, string> = {}): string[] {
   return failure(() => load(text, more)).problems.map(shortly);
 }

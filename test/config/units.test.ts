@@ -47,7 +47,7 @@ describe('a text with a unit becomes a number, or says what was expected', () =>
     ...refused(bounded, /^expected a duration such as 30s$/, ['1y']),
     ...refused(rate(), aRate, ['60', '0/s', '5/m', '5 / s', '1.5/s', 60]),
     ...refused(size(), aSize, ['64', '64k', '64KB', '0kb', 64]),
-    // Bodies are held in memory.
+    // The limit, as bodies are held in memory.
     ...refused(size(), /^expected a size of at most 16mb$/, ['17mb']),
   ])('%j is refused', (value, schema, says) => {
     expect(schema.safeParse(value).error?.issues[0]?.message).toMatch(says);

@@ -32,7 +32,7 @@ afterEach(async () => {
 
 const withPort = (port: number | string) => around(`receiver: { port: ${port} }`);
 
-/** As a process that has just started does it. */
+/** Watches as a process does that has just started. */
 async function watch(options: Partial<WatchOptions<Config>> = {}): Promise<void> {
   watching = watchConfig(file, {
     inForce: markOf(await readText(file)),

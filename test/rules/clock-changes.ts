@@ -20,9 +20,9 @@ export function clockChange(timeZone: string, pick: number): number {
 
 export interface WallTime {
   readonly date: string;
-  /** 1 is Monday. */
+  /** ISO: 1 is Monday. */
   readonly weekday: number;
-  /** Since midnight. */
+  /** Minutes since midnight. */
   readonly minute: number;
 }
 

@@ -94,7 +94,7 @@ describe('over changes of the clock', () => {
     return { ...shown, date: day.toString(), weekday: day.dayOfWeek };
   }
 
-  /** The slow and plain way: reads the wall clock minute by minute. */
+  /** The slow and plain way to find an opening: reads the wall clock minute by minute. */
   function walk({ timeZone, days, fromMinute, toMinute, closed }: Hours, start: number): number {
     const clock = wallClock(timeZone);
     const opensOn = ({ date, weekday }: WallTime) => days.has(weekday) && !closed.has(date);

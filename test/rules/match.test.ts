@@ -50,7 +50,7 @@ describe('a condition', () => {
     [{ 'test.tags': 'b' }, true],
     [{ 'test.tags': { not: 'b' } }, false],
     [{ 'test.tags': { matches: 'c' } }, false],
-    // What is missing is nothing, so it is not anything else
+    // A missing value is not equal to anything.
     [{ 'test.lead': 'Dana' }, false],
     [{ 'test.lead': { not: 'Dana' } }, true],
     [{ 'test.lead': { matches: 'null' } }, false],

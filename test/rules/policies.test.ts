@@ -146,7 +146,7 @@ const configs = fc.record({
 });
 
 const at = Date.parse('2026-03-01T12:00:00Z');
-/** Of each kind that the generated conditions tell apart. */
+/** Values of each kind that the generated conditions tell apart. */
 const values = {
   candidateId: ['abc', 'a', 'b', 'abcb', 'bab', 'x'],
   candidateNumericalId: [null, 0, 1, 2, 3],
@@ -187,14 +187,14 @@ const events = fc
   });
 const manyEvents = fc.sample(events, { numRuns: 4000, seed: 7 });
 
-/** Where the messages of an event go, read of what the tools would be told. */
+/** The places of an event's messages, read from what the tools would get. */
 function messagesOf(plan: Plan, { event, facts }: EventWithFacts): { sink: string; places: string[] }[] {
   return explain(plan, event, facts, at).actions.map(({ action }) => {
     const rendered = action.render(templateData(event, plan.test(event.testId), facts, action.rule, at));
     if ('fault' in rendered) throw new Error(rendered.fault);
     const { channel, to, cc, tab } = rendered.fields as { [key: string]: string };
     const all = channel ?? tab ?? [to, cc].join(', ');
-    // What is no address is left out of a mail.
+    // A mail leaves out what is no address.
     const sent = all.split(', ').filter((one) => to === undefined || /^[^"@]+@/.test(one));
     const places = sent.map((one) => one.toLowerCase().replace(/^#/, '').trim());
     return { sink: action.sink, places: [...new Set(places)] };
@@ -203,7 +203,7 @@ function messagesOf(plan: Plan, { event, facts }: EventWithFacts): { sink: strin
 
 type Written = { readonly [kind: string]: { readonly [key: string]: unknown } };
 
-/** Whether an event breaks a policy, as its words have it. */
+/** Whether an event breaks a policy, by the plainest reading of it. */
 function breaks(written: Written, messages: ReturnType<typeof messagesOf>): boolean {
   const [kind, policy] = Object.entries(written)[0]!;
   const { sink, channel, to, tab, messages: most } = policy as { [key: string]: string };

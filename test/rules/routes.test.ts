@@ -29,7 +29,7 @@ function planOf(config: object): Plan {
 
 const now = Date.parse('2026-07-01T12:00:00Z');
 
-/** Whom a message really reaches, the way that the tool would be told. */
+/** Whom messages really reach, read from what the tool would get. */
 function placesOf(plan: Plan, { event, facts }: EventWithFacts): string[] {
   return explain(plan, event, facts, now).actions.map(({ action }) => {
     const rendered = action.render(templateData(event, plan.test(event.testId), facts, action.rule, now));
@@ -82,7 +82,7 @@ const configsWith = (when: typeof whens) =>
     unmatched: fc.oneof(fc.constant('silent'), fc.array(action, { maxLength: 1 })),
   });
 
-/** What a look-up finds out, in as many ways as the generated conditions can tell apart. */
+/** Facts of as many kinds as the generated conditions can tell apart. */
 const found = [noFacts, ...[null, 0, 1, 2, 3, 4].map((score) => factsOf({ score }))];
 const eventsWithFacts = events.flatMap(({ event }) =>
   event.candidateId === 'abc' && event.candidateNumericalId === null
@@ -127,7 +127,7 @@ describe('what routes say', () => {
       }
     });
     fc.assert(property, { numRuns: 60, seed: 1 });
-    // Those of this seed are known to have all of it.
+    // The rules of this seed have all of these.
     for (const often of Object.values(seen)) expect(often).toBeGreaterThan(2);
     fc.assert(property, { numRuns: 10 });
   });
@@ -154,10 +154,10 @@ function hold(plan: Plan, route: Route, ofCell: readonly EventWithFacts[]): void
       matched,
     };
   });
-  // One look at all of them: there are a hundred thousand.
+  // One assertion for all, as there are a hundred thousand.
   expect(outcomes.filter(({ said, done }) => said !== done)).toEqual([]);
   const unheard = outcomes.filter(({ isUnheard }) => isUnheard);
-  // Conditions that contradict each other stay what they are: words.
+  // Conditions that contradict each other are only words to the routes.
   expect(route.nobody && unheard.length < outcomes.length).toBe(false);
   expect(route.nobody || route.otherwiseNobody).toBe(unheard.length > 0);
   expect(route.unheard !== null).toBe(unheard.some(({ isMeant }) => !isMeant));

@@ -23,7 +23,7 @@ export const office: Hours = {
   closed: new Set(['2026-12-25']),
 };
 
-/** Conditions as the generators of rules make them. */
+/** Generates conditions with these values. */
 export function conditionOf(values: readonly (string | number)[], ordered: boolean): fc.Arbitrary<Condition> {
   const value = fc.constantFrom(...values);
   const list = fc.array(value, { minLength: 1, maxLength: 3 });
@@ -54,7 +54,7 @@ const leaves: fc.Arbitrary<When> = fc.oneof(
   fc.record({ candidateNumericalId: conditionOf([1, 2], true) }),
   fc.record({ candidateId: fc.constantFrom<Condition>('abc', { matches: 'b' }, { not: { matches: '^a' } }) }),
 );
-/** Conditions of such leaves, within each other. */
+/** Generates nested conditions with such leaves. */
 export function whensOf(leaf: fc.Arbitrary<When>): fc.Arbitrary<When> {
   const flat = fc.array(leaf, { maxLength: 2 }).map((some) => Object.assign({}, ...some) as When);
   const nest = (inner: fc.Arbitrary<When>): fc.Arbitrary<When> =>
@@ -88,12 +88,12 @@ export const lookups: LookupFields = new Map([
   ],
 ]);
 
-/** What a look-up of that name found out: `null` is absent, and what is not there unknown. */
+/** Facts of a look-up: `null` is absent, a missing key unknown. */
 export const factsOf = (fields: LookupFacts['fields'], lookup = 'candidate'): Facts => ({
   [lookup]: { state: 'answered', at: 0, reason: null, fields },
 });
 
-/** Conditions on tests and statuses, and on `candidate.score`. */
+/** Generates conditions on tests, statuses and `candidate.score`. */
 export const whensOfFacts = (withUnknown = false): fc.Arbitrary<When> => {
   const words = fc.constantFrom<Condition>(...(withUnknown ? ['unknown', ['unknown', 2]] : []), 'absent');
   const ofScore = fc.oneof(conditionOf([1, 2, 3], true), words);

@@ -6,7 +6,7 @@ import { validate } from '../../src/config/text/validate.ts';
 import type { Json } from '../../src/model.ts';
 import { whenSchema } from '../../src/rules/when.ts';
 
-/** As people read them. */
+/** The faults of a `when`, as people read them. */
 function faults(when: object | number): string[] {
   const found: string[] = [];
   const report = ({ path, message }: Fault) => void found.push(`${path.join('.')}: ${message}`);
@@ -56,7 +56,7 @@ describe('conditions that are understood', () => {
 
 const statusExpected = 'expected a status: Completed, DidNotTake or Canceled';
 
-/** What editors see too, by the JSON Schema. */
+/** Faults that editors see, too, by the JSON Schema. */
 const bad: [when: object | number, ...faults: string[]][] = [
   [5, ': expected conditions: a map such as { status: Completed }, got 5'],
   [{ status: 'Complted' }, `status: ${statusExpected}, got "Complted"; did you mean "Completed"?`],
@@ -131,7 +131,7 @@ describe('conditions that are not', () => {
   });
 });
 
-/** What only the check can know. */
+/** Faults that only the check can know. */
 describe('conditions that no event can meet, or that cannot be tested', () => {
   it.each([
     [

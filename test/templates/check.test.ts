@@ -129,7 +129,7 @@ describe('what the check finds', () => {
       '{% for x of test.tags %}{% endfor %}',
       '1:1 expected `{% for entry in list %}`, got `{% for x of test.tags %}`',
     ],
-    // What only trying it out shows
+    // What only a trial shows
     [
       '{% for i in (1..1000000000) %}{% endfor %}',
       '1:1 the template reads or makes more than 4,000,000 characters or list entries',

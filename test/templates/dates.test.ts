@@ -33,7 +33,7 @@ describe.each(['UTC', 'America/New_York', 'Europe/Zagreb', 'Pacific/Apia'])('on 
     ['2026-03-29 02:30', '"%F %H:%M"', '2026-03-29 02:30'],
     ['2026-03-29', '"%F %H:%M"', '2026-03-29 00:00'],
     ['March 29, 2026 02:30', '"%F %H:%M"', '2026-03-29 02:30'],
-    // With one of its own
+    // With a zone of its own
     ['2026-03-29T02:30:00+05:30', '"%F %H:%M"', '2026-03-28 21:00'],
     ['Sun, 29 Mar 2026 02:30:00 GMT', '"%F %H:%M", "+02:00"', '2026-03-29 04:30'],
     ['1774751400', '"%F %H:%M"', '2026-03-29 02:30'],
@@ -50,7 +50,7 @@ it.each([
   ['{{ "now" | date: "%F" }} {{ "today" | date: "%F" }}', '2026-07-01 2026-07-01'],
   ['{{ now | date }}', 'Wed, 1 Jul 2026, 12:00 UTC'],
   ['{{ now | date: "short" }}', '1 Jul, 12:00'],
-  // As in the long form, and on the pages.
+  // The time as in the long form, and on the pages.
   ['{{ "2026-11-23T06:05:58Z" | date: "short" }}', '23 Nov, 06:05'],
   ['{{ now | date_range: now }}', 'Wed, 1 Jul 2026, 12:00 UTC'],
   ['{{ now | date_range: "2026-07-01T15:25:00Z" }}', 'Wed, 1 Jul 2026, 12:00–15:25 UTC'],

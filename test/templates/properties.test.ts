@@ -30,7 +30,7 @@ const hostileTexts = [
   '1e999',
 ];
 
-/** What a stranger, or a careless catalog, may put into an event and its test. */
+/** What a stranger or a careless catalog may put into an event and its test. */
 function hostileData(text: string, number: number | null) {
   const raw = { text, list: [text, null, { text }, 5], map: { size: text, length: 1e9 } };
   const test = { id: 5, name: text, channel: null, owner: number, tags: [text, [text], null] };
@@ -62,7 +62,7 @@ const args = [
   'now, test.owner',
 ];
 
-/** Renders what passes the check, as text and as data; null where it does not pass. */
+/** Makes a function that renders a template as text and as data; null if it does not pass the check. */
 function renderer(template: string): ((data: ReturnType<typeof hostileData>) => string) | null {
   const media = { text: medium, data: medium };
   const { fields, faults } = compileFields({ text: template, data: [template] }, media, vocabulary);
@@ -70,12 +70,12 @@ function renderer(template: string): ((data: ReturnType<typeof hostileData>) => 
   return fields && ((data) => JSON.stringify(fields.render(data)));
 }
 
-/** Not what was not sent: that may fail, and says so. */
+/** Whether something wrong was printed. A template that names what was not sent may fail, and says so. */
 const isWrong = (printed: string): boolean =>
   printed.includes('<') ||
   (printed.includes('"fault"') && !printed.includes('is not in what the service sent'));
 
-/** These are there to print a tag, to switch escaping off, or are refused here; they are tested by themselves. */
+/** Filters that print a tag, switch escaping off or are refused; they have tests of their own. */
 const byThemselves = new Set(['newline_to_br', 'raw', 'escape', 'escape_once', 'xml_escape']);
 const filters = Object.keys(checking.filters).filter((name) => !byThemselves.has(name));
 
@@ -83,7 +83,7 @@ it.each(filters)('the filter %s neither fails an event nor lets a stranger past 
   const uses = values.flatMap((value) => args.map((arg) => `{{ ${value} | ${filter}${arg && `: ${arg}`} }}`));
   const outcomes = uses.flatMap((template, index) => {
     const render = renderer(template);
-    // Each third, in turn: one value is much like the other.
+    // Every third value in turn, as they are much alike.
     const texts = hostileTexts.filter((_, n) => (n + index) % 3 === 0);
     return texts.map((text) => ({
       template,
@@ -96,7 +96,7 @@ it.each(filters)('the filter %s neither fails an event nor lets a stranger past 
   expect(passed.filter(({ printed }) => isWrong(printed ?? ''))).toEqual([]);
 });
 
-/** Templates as people write them, with names that there are. */
+/** Generates templates as people write them, with existing names. */
 const templates = fc.letrec<{ template: string; part: string; expression: string }>((tie) => ({
   expression: fc
     .tuple(

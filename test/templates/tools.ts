@@ -9,7 +9,7 @@ import type { DigestSubject, Vocabulary } from '../../src/templates/vocabulary.t
 
 export const vocabulary: Vocabulary = { test: new Set(['name', 'channel', 'owner', 'tags']) };
 
-/** As the words of a digest's message, wherever it goes. */
+/** The subject of a digest's message without keys for its place. */
 export const digest: DigestSubject = { digestOf: 100, placeKeys: new Set() };
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
@@ -40,7 +40,7 @@ export function dataOf(changes: Partial<Event> = {}, entry: TemplateData['test']
   );
 }
 
-/** The one template, rendered; faults of the check fail the test. */
+/** Renders a template; faults of the check fail the test. */
 export function render(template: Json, data: AnyTemplateData = dataOf(), medium: Medium = plain): Json {
   const { fields, faults } = compileFields(
     { text: template },

@@ -82,7 +82,7 @@ const noticeOf = (alert: RaisedNotice['alert'], over: Partial<RaisedNotice> = {}
   ...over,
 });
 
-/** What each action says of all that it may be about. */
+/** All texts that a config's actions can send. */
 function* messagesOf({ plan, sinks }: Config): Generator<string> {
   const some = statuses.map((status, index) => eventOf(7 + (index % 2), status, index));
   const notices = [...alertKinds, 'summary' as const].flatMap((alert) => [
@@ -129,9 +129,9 @@ describe.each(codes)('%s', (code) => {
       }
       for (const form of formsOf(name)) {
         const keys = Array.from(form.matchAll(placeholder), ([, key]) => key!);
-        // A form for one thing may have no number.
+        // The form for one thing may lack the number.
         const needed = placeholdersOf(name).filter((key) => key !== 'count' || keys.includes('count'));
-        // A sentence of another language may do without what became of the test.
+        // A sentence in another language may do without the status.
         expect(keys.filter((key) => key !== 'status').toSorted(), `${name}: ${form}`).toEqual(
           needed.filter((key) => key !== 'status').toSorted(),
         );
@@ -141,7 +141,7 @@ describe.each(codes)('%s', (code) => {
 
   test('has a form for each class of plural that the language has', () => {
     const { pluralCategories } = new Intl.PluralRules(code).resolvedOptions();
-    // For whole millions, which have the form `other` here.
+    // These have a form `many` for whole millions, which may be left out where it equals `other`.
     const rare = ['es', 'fr', 'it', 'pt'].includes(code) ? ['many'] : [];
     const counted = textNames.flatMap((name) => (typeof texts[name] === 'string' ? [] : [texts[name]!]));
     expect(counted.length).toBeGreaterThan(10);
@@ -167,7 +167,7 @@ describe.each(codes)('%s', (code) => {
   });
 });
 
-// A comma or a colon between who did something and what they did is a mistake there.
+// In these languages, a comma or a colon between subject and verb is a mistake.
 test.each([
   ['de', 'Test 7: Kandidat/in 4711 hat den Test abgeschlossen'],
   ['fr', 'Test 7 : candidat(e) 4711 a terminé le test'],
@@ -196,7 +196,7 @@ test('German speaks German, with dates and numbers as they are written there', (
     '- Kandidat/in <2> ist nicht zum Test angetreten, 20. Nov., 12:00 https://tests.example.com/c/%3C2%3E\n',
   );
   expect(of(3, 1, some)['text']).toContain('\nEingegangen: Fr., 20. Nov. 2026, 12:00 MEZ\n');
-  // A sheet that is there already keeps its columns.
+  // An existing sheet keeps its columns.
   expect(of(2, 0, some)).toMatchObject({ row: { Status: 'Abgeschlossen', Received: expect.any(String) } });
 });
 

@@ -188,7 +188,7 @@ export class Values {
   }
 }
 
-/** Hashes of files by path. A changed one means that a config has to be read again. */
+/** Marks of files by path: hashes, or `unreadable`. A changed one means that a config has to be read again. */
 export type FileMarks = ReadonlyMap<string, string>;
 
 /** The paths of the files in both maps whose marks differ. */

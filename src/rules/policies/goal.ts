@@ -248,7 +248,7 @@ interface AskIndex {
   readonly all: readonly number[];
   /** Those with a pattern, or with a bound that is no value of the variable. */
   readonly always: readonly number[];
-  /** The others, by the values that they compare it with. */
+  /** Those that compare it with a value, by the value. */
   readonly byValue: ReadonlyMap<Json, readonly number[]>;
 }
 
