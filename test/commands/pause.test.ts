@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
-import { freshSchema } from '../fixtures/postgres.ts';
+import { freshSchema, sql } from '../fixtures/postgres.ts';
 import {
   endpoint,
   jsonLines,
@@ -235,6 +235,7 @@ describe('a sink that a person pauses', () => {
     for (const { app } of [holder!, other!])
       expect((await post(app, { candidateId: app.receiverUrl })).status).toBe(202);
     await holder!.connector.kill();
+    await sql(url, 'update leases set until = 0');
     await vi.waitFor(() => expect(taken(other!)).toBe(true), longer);
     expect((await post(other!.app, { candidateId: 'Eve' })).status).toBe(202);
     expect(JSON.parse((await command('status', '--json')).out)).toMatchObject({ sinks: [{ by: 'person' }] });

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { post as postTo } from '../activated.ts';
 import { base, endpoint, run, workplace } from '../commands/tools.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
-import { freshSchema, PostgresServer, sql } from '../fixtures/postgres.ts';
+import { freshSchema, PostgresProxy, sql } from '../fixtures/postgres.ts';
 import { Replicas } from '../../src/ops/replicas.ts';
 import type { LeaseStore } from '../../src/store/store.ts';
 import { systemClock } from '../../src/support/clock.ts';
@@ -193,10 +193,10 @@ test("a replica whose clock is ahead goes by PostgreSQL's before the first event
 }, 60_000);
 
 test('a stop does not wait for a PostgreSQL that is away', async () => {
-  const server = await PostgresServer.start();
-  onTestFinished(() => server.remove());
-  const { replica, logs } = await started(server.url(), twoWebhooks(await endpoint(), '0s'));
-  await server.crash();
+  const proxy = await PostgresProxy.start(await freshSchema());
+  onTestFinished(() => proxy.close());
+  const { replica, logs } = await started(proxy.url, twoWebhooks(await endpoint(), '0s'));
+  proxy.close();
   expect(await replica.stop()).toBe(0);
   await logs('PostgreSQL did not answer in time', 1);
 }, 60_000);
