@@ -85,10 +85,8 @@ export class Scope {
 
   find(name: string): ValueInfo | null {
     const loop = this.#loops.findLast((names) => names.has(name));
-    return loop?.get(name) ?? this.#assigned.get(name) ?? this.#findRoot(name);
-  }
-
-  #findRoot(name: string): ValueInfo | null {
+    const known = loop?.get(name) ?? this.#assigned.get(name);
+    if (known) return known;
     const shape = this.#roots.get(name);
     return shape ? { shape, untrusted: !trustedNames.has(name), raw: false } : null;
   }

@@ -91,19 +91,17 @@ const known = new WeakMap<Vocabulary, (key: string) => Names>();
 
 /** The names for each key of an action. */
 export const namesFor = (vocabulary: Vocabulary): ((key: string) => Names) =>
-  known.getOrInsertComputed(vocabulary, makeNames);
-
-function makeNames(vocabulary: Vocabulary): (key: string) => Names {
-  const { subject = 'event' } = vocabulary;
-  if (subject === 'notice') {
-    const ofNotice: Names = { ...noticeNames, sound: new WeakMap() };
-    return () => ofNotice;
-  }
-  const names = eventNames(vocabulary);
-  if (subject === 'event') return () => names;
-  const ofDigest = digestNames(names, subject);
-  return (key) => (subject.placeKeys.has(key) ? names : ofDigest);
-}
+  known.getOrInsertComputed(vocabulary, () => {
+    const { subject = 'event' } = vocabulary;
+    if (subject === 'notice') {
+      const ofNotice: Names = { ...noticeNames, sound: new WeakMap() };
+      return () => ofNotice;
+    }
+    const names = eventNames(vocabulary);
+    if (subject === 'event') return () => names;
+    const ofDigest = digestNames(names, subject);
+    return (key) => (subject.placeKeys.has(key) ? names : ofDigest);
+  });
 
 type EventNames = Names & {
   readonly sample: TemplateData;

@@ -28,13 +28,7 @@ import {
 } from '../../ops/status/words.ts';
 import { lookupOf } from '../../model.ts';
 import { program, shellWord } from '../../support/invocation.ts';
-import {
-  type NoticeStory,
-  type ReplicaState,
-  type Store,
-  StoreUnavailable,
-  type StuckCount,
-} from '../../store/store.ts';
+import { type ReplicaState, type Store, StoreUnavailable, type StuckCount } from '../../store/store.ts';
 import { isPostgres } from '../../support/store-url.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions } from '../command.ts';
@@ -109,7 +103,12 @@ function statusText(found: Status, unfound: readonly string[], timeZone: string,
     Dead: stuckLines(found, 'dead', io),
     Held: stuckLines(found, 'held', io),
     [`${missedTitle} (last 7 days)`]: found.missed.map((one) => causeText(one, io)),
-    'Last notices': found.notices.map((story) => noticeLine(story, io)),
+    'Last notices': found.notices.map((story) => {
+      const { raisedAt, recovered, detail } = story.notice;
+      const unheard = unheardWords(story);
+      const words = printable(`${recovered ? 'over: ' : ''}${detail}`);
+      return `${when(raisedAt, io)}  ${words}${unheard && ` ${paint(io, 'red', unheard)}`}`;
+    }),
   };
   const lines = [
     needs.length === 0
@@ -214,13 +213,6 @@ function replicaLines(
   if (waiting.length > 0) lines.push(`changed, and in force at the next start: ${waiting.join(', ')}`);
   if (closed !== null) lines.push(paint(io, 'red', `the admin port lets nobody in: ${closed}`));
   return lines;
-}
-
-function noticeLine(story: NoticeStory, io: Io): string {
-  const { raisedAt, recovered, detail } = story.notice;
-  const words = `${recovered ? 'over: ' : ''}${detail}`;
-  const unheard = unheardWords(story);
-  return `${when(raisedAt, io)}  ${printable(words)}${unheard && ` ${paint(io, 'red', unheard)}`}`;
 }
 
 /** A sink's state, last success, figures of the last hour, and what helps. */

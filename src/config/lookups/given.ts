@@ -81,7 +81,7 @@ function factsOf(given: GivenFacts = 'unknown', waitForMs: number, at: number): 
   return { state: 'answered', at, reason: null, fields: Object.fromEntries(fields) as LookupFacts['fields'] };
 }
 
-/** Parses a fact such as `candidate.score=87` by its type, or says why it cannot be read. */
+/** Reads a fact such as `candidate.score=87` by its type, or says why it cannot be read. */
 function readGiven(text: string, lookups: LookupFields) {
   const [, name = text, value = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
   const fact = findField(name, lookups)?.fact;

@@ -16,9 +16,9 @@ export interface Case {
 
 /**
  * Splits all values that a field can have into cases, by what conditions ask of it: first the missing ones, then the others
- * in order. Null if that is not possible. `taken`: test ids with cells of their own.
+ * in order. `taken`: test ids with cells of their own.
  */
-export function casesOf(field: Field, asks: readonly Ask[], taken: ReadonlySet<number>): Case[] | null {
+export function casesOf(field: Field, asks: readonly Ask[], taken: ReadonlySet<number>): Case[] {
   const compared = {
     named: asks.flatMap(({ named }) => named),
     bounds: asks.flatMap(({ bounds }) => bounds),
@@ -32,8 +32,7 @@ export function casesOf(field: Field, asks: readonly Ask[], taken: ReadonlySet<n
       ? numbers(compared, type === 'whole' ? wholes(field.of === 'testId' ? taken : new Set()) : reals)
       : texts(compared, kinds[type]);
   // In order, so that few conditions tell neighbours apart.
-  const sorted = values?.toSorted((a, b) => (a.value! < b.value! ? -1 : 1));
-  return sorted ? [...missing, ...sorted] : null;
+  return [...missing, ...values.toSorted((a, b) => (a.value! < b.value! ? -1 : 1))];
 }
 
 type Comparands = Pick<Ask, 'named' | 'bounds'>;
@@ -87,7 +86,7 @@ function open<T extends Scalar>(
   };
 }
 
-function numbers({ named, bounds }: Comparands, scale: Scale<number>): Case[] | null {
+function numbers({ named, bounds }: Comparands, scale: Scale<number>): Case[] {
   const isNumber = (value: Scalar): value is number => typeof value === 'number';
   const alone = new Set(named.filter(isNumber));
   const ends = bounds.filter(isNumber);
@@ -98,17 +97,8 @@ function numbers({ named, bounds }: Comparands, scale: Scale<number>): Case[] | 
     const isReal = (value: number): boolean => fits(value) && scale.isPossible(value);
     const value = Iterator.from(scale.between(low, high, alone.size)).find(isReal);
     if (value !== undefined) cases.push(open(value, () => scale.between(low, high, alone.size), isReal));
-    else if (!isEmpty(low, high, scale)) return null;
   }
   return cases;
-}
-
-/** Whether no number lies between two. Of whole ones, all were tried before. */
-function isEmpty(low: number | undefined, high: number | undefined, scale: Scale<number>): boolean {
-  if (scale !== reals) return true;
-  if (low === undefined || high === undefined) return Math.abs(low ?? high ?? 0) === Number.MAX_VALUE;
-  const middle = low / 2 + high / 2;
-  return middle <= low || middle >= high;
 }
 
 const wholes = (taken: ReadonlySet<number>): Scale<number> => ({

@@ -52,7 +52,7 @@ export class Goal {
   readonly #policy: Policy;
   readonly #crowd: Crowd;
   readonly #around: GoalContext;
-  readonly #cases = new Map<string, readonly Case[] | null>();
+  readonly #cases = new Map<string, readonly Case[]>();
   #asks: Map<string, Ask[]> | null = null;
   readonly #asking = new Map<string, AskIndex>();
 
@@ -80,7 +80,7 @@ export class Goal {
     const cell = { ...this.#around.cell, known };
     const next = when === true ? (verdict === null ? this.#mostTelling(given) : null) : (when as Rest);
     if (next === null) return this.#ask(cell, known, given, report);
-    const { variable, values } = this.#split(next, cell, report);
+    const { variable, values } = this.#split(next, cell);
     let standing: Standings | undefined;
     for (const value of values) {
       const more = new Map(known).set(variable, value);
@@ -142,7 +142,7 @@ export class Goal {
   }
 
   /** Splits by something that a condition asks. */
-  #split(rest: Rest, cell: Cell, report: SearchReport): Split {
+  #split(rest: Rest, cell: Cell): Split {
     const known = cell.known!;
     const { field, patterns } = rest.asks.find((ask) => isUndecided(ask, known))!;
     const variable = variableOf(field);
@@ -155,11 +155,9 @@ export class Goal {
     }
     // A fact that nothing else uses is not looked up, but a policy that holds for all its values holds.
     const made = (field.fact && this.#around.plan.lookups.get(field.fact.lookup)?.given(cell)) ?? true;
-    if (isOpen(made)) return this.#split(made, cell, report);
+    if (isOpen(made)) return this.#split(made, cell);
     if (!made) return { variable, values: [{ value: undefined }] };
-    const cases = this.#casesOf(variable);
-    if (cases === null) report.unclear(`the values of ${field.name} lie too close together`);
-    const values = (cases ?? []).map((one): KnownValue =>
+    const values = this.#casesOf(variable).map((one): KnownValue =>
       one.isOpen ? { value: one.value, found: new Map() } : { value: one.value },
     );
     return { variable, values };
@@ -175,7 +173,7 @@ export class Goal {
     return always.length === 0 ? own : [...always, ...own];
   }
 
-  #casesOf(variable: string): readonly Case[] | null {
+  #casesOf(variable: string): readonly Case[] {
     const asks = (this.#asks ??= this.#allAsks());
     return this.#cases.getOrInsertComputed(variable, () => {
       const own = asks.get(variable) ?? [];
