@@ -247,10 +247,7 @@ const lookup = { lookup: `{{ notice.sink | remove_first: "${lookupSink('')}" }}`
 const bySink = (ofIt: string, ofLookup: string): string =>
   `{% if notice.sink contains "${lookupSink('')}" %}${ofLookup}{% else %}${ofIt}{% endif %}`;
 
-const works = bySink(
-  said('noticeWorks', { sink: ofSink.sink }),
-  said('noticeWorks', { sink: said('lookup', lookup) }),
-);
+const works = bySink(said('noticeWorks', { sink: ofSink.sink }), said('noticeLookupWorks', lookup));
 const paused = bySink(said('noticePaused', { sink: ofSink.sink }), said('noticeLookup', lookup));
 
 /** `3 deliveries to mail given up`. */

@@ -85,6 +85,7 @@ export const de = {
   noticeSilence: 'Kein Ereignis seit {time}',
   noticeSummary: { one: 'Wochenübersicht: {count} Ereignis', other: 'Wochenübersicht: {count} Ereignisse' },
   noticeWorks: '{sink} funktioniert wieder',
+  noticeLookupWorks: 'Die Abfrage {lookup} funktioniert wieder',
   noticeInForce: 'Die geänderte Konfiguration gilt',
   since: 'Seit {time}',
   began: 'Beginn: {time}',

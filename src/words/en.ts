@@ -93,6 +93,7 @@ export const en = {
   noticeSilence: 'No event since {time}',
   noticeSummary: { one: 'The week: {count} event', other: 'The week: {count} events' },
   noticeWorks: '{sink} works again',
+  noticeLookupWorks: 'The look-up {lookup} works again',
   noticeInForce: 'The changed config is in force',
   since: 'Since {time}',
   began: 'It began {time}',

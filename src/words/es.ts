@@ -84,6 +84,7 @@ export const es = {
   noticeSilence: 'Ningún evento desde: {time}',
   noticeSummary: { one: 'La semana: {count} evento', other: 'La semana: {count} eventos' },
   noticeWorks: '{sink} vuelve a funcionar',
+  noticeLookupWorks: 'La consulta {lookup} vuelve a funcionar',
   noticeInForce: 'La configuración modificada está en vigor',
   since: 'Desde: {time}',
   began: 'Comienzo: {time}',

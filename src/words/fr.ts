@@ -87,6 +87,7 @@ export const fr = {
   noticeSilence: 'Aucun événement depuis : {time}',
   noticeSummary: { one: 'La semaine : {count} événement', other: 'La semaine : {count} événements' },
   noticeWorks: '{sink} fonctionne à nouveau',
+  noticeLookupWorks: 'La requête {lookup} fonctionne à nouveau',
   noticeInForce: 'La configuration modifiée est en vigueur',
   since: 'Depuis : {time}',
   began: 'Début : {time}',

@@ -96,6 +96,7 @@ export const hr = {
     other: 'Tjedan: {count} događaja',
   },
   noticeWorks: '{sink} opet radi',
+  noticeLookupWorks: 'Upit {lookup} opet radi',
   noticeInForce: 'Promijenjena konfiguracija je na snazi',
   since: 'Od: {time}',
   began: 'Početak: {time}',

@@ -87,6 +87,7 @@ export const it = {
   noticeSilence: 'Nessun evento da: {time}',
   noticeSummary: { one: 'La settimana: {count} evento', other: 'La settimana: {count} eventi' },
   noticeWorks: '{sink} funziona di nuovo',
+  noticeLookupWorks: 'La consultazione {lookup} funziona di nuovo',
   noticeInForce: 'La configurazione modificata è in vigore',
   since: 'Da: {time}',
   began: 'Inizio: {time}',

@@ -87,6 +87,7 @@ export const nl = {
     other: 'Weekoverzicht: {count} gebeurtenissen',
   },
   noticeWorks: '{sink} werkt weer',
+  noticeLookupWorks: 'De opvraging {lookup} werkt weer',
   noticeInForce: 'De gewijzigde configuratie is van kracht',
   since: 'Sinds {time}',
   began: 'Begin: {time}',

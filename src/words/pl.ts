@@ -113,6 +113,7 @@ export const pl = {
     other: 'Tydzień: {count} zdarzenia',
   },
   noticeWorks: '{sink} znów działa',
+  noticeLookupWorks: 'Zapytanie {lookup} znów działa',
   noticeInForce: 'Zmieniona konfiguracja obowiązuje',
   since: 'Od: {time}',
   began: 'Początek: {time}',

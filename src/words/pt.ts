@@ -85,6 +85,7 @@ export const pt = {
   noticeSilence: 'Nenhum evento desde: {time}',
   noticeSummary: { one: 'A semana: {count} evento', other: 'A semana: {count} eventos' },
   noticeWorks: '{sink} voltou a funcionar',
+  noticeLookupWorks: 'A consulta {lookup} voltou a funcionar',
   noticeInForce: 'A configuração alterada está em vigor',
   since: 'Desde: {time}',
   began: 'Início: {time}',

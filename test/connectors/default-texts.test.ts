@@ -534,7 +534,7 @@ describe('what a notice says where its action says nothing', () => {
     const { subject, html } = tell('paused', 2, over);
     expect(subject).toBe('Candidate Connector: ats & co works again');
     expect(tell('paused', 2, { ...over, sink: 'lookup:candidate' })['subject']).toBe(
-      'Candidate Connector: look-up candidate works again',
+      'Candidate Connector: The look-up candidate works again',
     );
     expect(html).toContain('background-color:#1a7f37');
     expect(html).not.toContain('needs a person');
