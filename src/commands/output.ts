@@ -15,7 +15,7 @@ import type { RaisedNotice, RefusedEvent } from '../model/notices.ts';
 import type { Attempt } from '../model/outcomes.ts';
 import { windowEnd } from '../rules/calendar.ts';
 import type { Action, Verdict } from '../rules/plan.ts';
-import { type Obstacles, obstaclesNow, type Pause } from '../ops/pauses.ts';
+import { nextTryWords, type Obstacles, obstaclesNow, type Pause, pausedWords } from '../ops/pauses.ts';
 import type { Change, DeliveryStory, Store } from '../store/store.ts';
 import { mapLeaves } from '../support/json.ts';
 import { printable } from '../support/text.ts';
@@ -158,12 +158,8 @@ export const obstaclesOf = async (
 ): Promise<Obstacles> => obstaclesNow(store, await store.now());
 
 /** Who paused a sink, since when, until when and why. */
-export function pausedText(pause: Pause, io: Io): string {
-  const since = `since ${when(pause.since, io)}`;
-  if (pause.by === 'connector') return since;
-  const until = pause.until === null ? '' : `, until ${when(pause.until, io)}`;
-  return `by ${printable(pause.who)} ${since}${until}${pause.note === null ? '' : `: ${printable(pause.note)}`}`;
-}
+export const pausedText = (pause: Pause, io: Io): string =>
+  pausedWords(pause, (time) => when(time, io)).join('');
 
 /** Prints the reasons in a list. One that hundreds of deliveries share is printed once, and at the end how often. */
 export class Reasons {
@@ -234,9 +230,8 @@ function stateText({ state, dueAt, sink, lane }: Delivery, { pauses, asked }: Ob
     return `${paintState(io, state)}, waits until ${when(until, io)}, as the tool asked (${printable(reason.replace(/\.$/, ''))})`;
   }
   if (pause === undefined || dueAt > now) return `${paintState(io, state)}, due ${when(dueAt, io)}`;
-  const probe =
-    pause.by === 'connector' && pause.probeAt > now ? `, next probe ${when(pause.probeAt, io)}` : '';
-  return `${paintState(io, state)}, waits: the sink is paused ${pausedText(pause, io)}${probe}`;
+  const next = nextTryWords(pause, now, (time) => when(time, io)).join('');
+  return `${paintState(io, state)}, waits: the sink is paused ${pausedText(pause, io)}${next}`;
 }
 
 export function attemptText({ number, startedAt, outcome }: Attempt, io: Io): string {

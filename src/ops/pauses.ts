@@ -1,4 +1,5 @@
 import { type AskedToWait, inForce, type PersonPause, type SinkPause, type Store } from '../store/store.ts';
+import { printable } from '../support/text.ts';
 
 /** A person's pause without an end is taken for forgotten after so long. */
 const forgottenAfterMs = 86_400_000;
@@ -15,6 +16,31 @@ export async function pausesNow(reads: Pick<Store, 'pauses' | 'personPauses'>, n
   const own = (await reads.pauses()).map((one) => [one.sink, { ...one, by: 'connector' } as const] as const);
   return new Map<string, Pause>([...own, ...pausesOfPeople(await reads.personPauses(), now)]);
 }
+
+/**
+ * The pieces of what follows "paused": by whom, since when, until when and why, as in `by ana (since 17:13): “moving”`.
+ * `at` makes a piece of a time (ms).
+ */
+export function pausedWords<T>(pause: Pause, at: (time: number) => T): (string | T)[] {
+  if (pause.by === 'connector') return sinceWords(pause.since, at);
+  const until = pause.until === null ? [] : [', until ', at(pause.until)];
+  const note = pause.note === null ? '' : `: “${printable(pause.note)}”`;
+  return [`by ${printable(pause.who)} `, ...sinceWords(pause.since, at, until), note];
+}
+
+/** The pieces of `(since 17:13)`, and what else belongs into the brackets. */
+export const sinceWords = <T>(
+  since: number,
+  at: (time: number) => T,
+  more: readonly (string | T)[] = [],
+): (string | T)[] => ['(since ', at(since), ...more, ')'];
+
+/** The pieces of `; next try 17:20`; none where the connector did not pause the sink, or may try it already. */
+export const nextTryWords = <T>(pause: Pause, now: number, at: (time: number) => T): (string | T)[] =>
+  pause.by === 'connector' && pause.probeAt > now ? [nextTry, at(pause.probeAt)] : [];
+
+/** What stands before the time of a paused sink's next try. */
+export const nextTry = '; next try ';
 
 /** Why deliveries that are due are not sent. */
 export interface Obstacles {

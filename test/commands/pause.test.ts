@@ -53,10 +53,10 @@ describe('a sink that a person pauses', () => {
     expect({ code, out }).toEqual({
       code: 0,
       out: expect.stringMatching(
-        /^Nothing needs.*ats \(webhook\)  paused by \S+ since [^,]* UTC: it is being moved, 1 waiting\n +to let it go on: candidate-connector resume ats\n/s,
+        /^Nothing needs.*ats \(webhook\)  paused by \S+ \(since [^,]* UTC\): “it is being moved”, 1 waiting\n +to let it go on: candidate-connector resume ats\n/s,
       ),
     });
-    const waits = /pending, waits: the sink is paused by \S+ since .* UTC: it is being moved/;
+    const waits = /pending, waits: the sink is paused by \S+ \(since .* UTC\): “it is being moved”/;
     expect((await command('event', eventId)).out).toMatch(waits);
     const retried = await command('retry', 'ats');
     expect(retried).toMatchObject({ code: 1, err: expect.stringMatching(/paused by .*`resume ats`/) });

@@ -160,7 +160,7 @@ describe('status', () => {
     expect(checked.out + checked.err).toMatch(/:4:\d+: error: admin\.password needs 12 characters/);
   });
 
-  test('names a paused sink with its reason and next probe, and what waits for it', async () => {
+  test('names a paused sink with its reason and next try, and what waits for it', async () => {
     const { app, file, http, command, json } = await startServing();
     http.faults.decide = () => ({ kind: 'status', status: 401 });
     for (let n = 0; n < 8; n += 1) await post(app, { candidateId: `c${n}` });
@@ -169,11 +169,11 @@ describe('status', () => {
     expect(code).toBe(4);
     expect(out).toMatch(/^A person is needed: ats is paused\.\n/);
     expect(out).toMatch(
-      new RegExp(`ats \\(webhook\\)  paused since ${time}: .*401.*; next probe ${time}, 8 waiting`),
+      new RegExp(`ats \\(webhook\\)  paused \\(since ${time}\\): .*401.*; next try ${time}, 8 waiting`),
     );
     expect(out).toMatch(new RegExp(`Waiting\n  8 deliveries, the oldest for an event received at ${time}`));
     const waits = new RegExp(
-      `pending, waits: the sink is paused since ${time}, next probe ${time}  (dlv_\\w+)`,
+      `pending, waits: the sink is paused \\(since ${time}\\); next try ${time}  (dlv_\\w+)`,
     );
     const { out: list } = await command('events');
     const [, waiting = ''] = waits.exec(list) ?? [];
@@ -309,7 +309,7 @@ describe('status', () => {
     store.exec(`update pauses set probe_at = 1; update deliveries set due_at = ${dueAt}`);
     expect((await json()).sinks[0]).toMatchObject({ nextProbeAt: new Date(dueAt).toISOString(), pending: 8 });
     expect((await command('status')).out).toMatch(
-      /; next probe 2100-01-01.*, 8 waiting.*\n +fix that, then: candidate-connector retry ats\n/,
+      /; next try 2100-01-01.*, 8 waiting.*\n +fix that, then: candidate-connector retry ats\n/,
     );
     const page = async () => (await fetch(new URL('/attention', app.adminUrl))).text();
     expect(await page()).toMatch(
@@ -320,7 +320,7 @@ describe('status', () => {
     expect((await json()).sinks[0]).toMatchObject({ nextProbeAt: null, pending: 0 });
     // `retry` could send nothing, so it is not named.
     expect((await command('status')).out).toMatch(
-      /; next probe with the next message, .*\n +fix that\. The next message shows whether it works: `replay` one/,
+      /; next try with the next message, .*\n +fix that\. The next message shows whether it works: `replay` one/,
     );
     expect(await page()).toContain('Nothing waits for it: the next message shows whether it works.');
     // An answer to a check shows nothing.
@@ -360,7 +360,7 @@ describe('status', () => {
     expect(code).toBe(4);
     expect(out).toMatch(/^A person is needed: ats is failing\.\n/);
     expect(out).toMatch(
-      new RegExp(`ats \\(webhook\\)  failing since ${time}: .*422.*, \\d+ of \\d+ attempts failed`),
+      new RegExp(`ats \\(webhook\\)  failing \\(since ${time}\\): .*422.*, \\d+ of \\d+ attempts failed`),
     );
     const failing = {
       state: 'failing',
@@ -412,7 +412,7 @@ describe('status', () => {
     store.exec('update sink_figures set failures = 5, first_failed_at = 0, last_failed_at = 60000');
     const { out } = await command('status');
     expect(out).toMatch(
-      /ats \(webhook\)  failing since .*\n    fix that, then: .* replay --dead --sink ats\n/,
+      /ats \(webhook\)  failing \(since .*\n    fix that, then: .* replay --dead --sink ats\n/,
     );
     const asked = await (await fetch(new URL('/attention', app.adminUrl))).text();
     expect(asked).toMatch(/ats is failing[^]*When that is put right, replay what was given up\./);

@@ -46,7 +46,7 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
       expect(await sinkText()).toMatch(/^A person is needed: the changed secrets of slack do not work\.\n/),
     15_000,
   );
-  expect(await sinkText()).toMatch(/slack \(slack\) +its changed secrets do not work since .*invalid_auth/);
+  expect(await sinkText()).toMatch(/slack \(slack\) +its changed secrets do not work \(since .*invalid_auth/);
   expect(await run(['retry', 'slack', '--config', file])).toMatchObject({
     code: 1,
     err: expect.stringMatching(
@@ -74,7 +74,7 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
   expect(out()).not.toContain('of-them');
 });
 
-test('a paused sink is tried as soon as its changed secrets are seen to work, and not only at the next probe', async () => {
+test('a paused sink is tried as soon as its changed secrets are seen to work, and not only at the next try', async () => {
   const slack = await startSlack({ token: 'xoxb-right' });
   onTestFinished(() => slack.close());
   const { folder, write } = await workplace();

@@ -26,6 +26,7 @@ import {
   unansweredWords,
   unheardWords,
 } from '../../ops/status/words.ts';
+import { nextTry, sinceWords } from '../../ops/pauses.ts';
 import { lookupOf } from '../../model.ts';
 import { program, shellWord } from '../../support/invocation.ts';
 import { type ReplicaState, type Store, StoreUnavailable, type StuckCount } from '../../store/store.ts';
@@ -273,9 +274,9 @@ function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
         ? paint(io, 'green', word)
         : word
       : `${word}${why}`;
-  const since = `${paint(io, 'red', word)} since ${when(trouble.since, io)}${why}`;
+  const since = `${paint(io, 'red', word)} ${sinceWords(trouble.since, (time) => when(time, io)).join('')}${why}`;
   if (pause === null) return since;
-  return `${since}; next probe ${nextTryAt === null ? 'with the next message' : when(nextTryAt, io)}`;
+  return `${since}${nextTry}${nextTryAt === null ? 'with the next message' : when(nextTryAt, io)}`;
 }
 
 const help = {

@@ -178,7 +178,7 @@ async function readSinks(
   return { sinks, lookups };
 }
 
-/** When the next probe goes out (ms). A probe is a message, so one has to be due as well; null where none is. */
+/** When a paused sink is tried next (ms). A try is a message, so one has to be due as well; null where none is. */
 function tryAt(
   { probeAt }: { readonly probeAt: number },
   dueAt: readonly number[],

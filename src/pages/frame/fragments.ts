@@ -4,7 +4,7 @@ import type { Person } from '../../admin/access.ts';
 import { foundBy } from '../../lookups/kept-facts.ts';
 import type { Delivery, DeliveryState, Event, Status } from '../../model.ts';
 import type { Outcome } from '../../model/outcomes.ts';
-import type { Obstacles, Pause } from '../../ops/pauses.ts';
+import { nextTryWords, type Obstacles, type Pause, pausedWords } from '../../ops/pauses.ts';
 import type { EventStory } from '../../store/store.ts';
 import { valueAt } from '../../support/json.ts';
 import { count, printable } from '../../support/text.ts';
@@ -91,18 +91,13 @@ export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times
       ? html`until ${times.short(wait.until)}, as the tool asked (${seen(wait.reason.replace(/\.$/, ''))})`
       : html`due now`;
   }
-  const next =
-    pause.by === 'connector' && html`; next try ${times.relative(Math.max(times.now, pause.probeAt))}`;
+  const next = nextTryWords(pause, times.now, (time) => times.relative(time));
   return html`${seen(delivery.sink)} is paused ${pausedBy(pause, times)}${next}`;
 }
 
-/** By whom a sink is paused, since when, until when and why: what follows "paused". */
-export function pausedBy(pause: Pause, times: Times): Html {
-  const since = html`since ${times.short(pause.since)}`;
-  if (pause.by === 'connector') return html`(${since})`;
-  const until = pause.until !== null && html`, until ${times.short(pause.until)}`;
-  return html`by ${seen(pause.who)} (${since}${until})${pause.note !== null && html`: “${seen(pause.note)}”`}`;
-}
+/** What follows "paused" in a sentence. */
+export const pausedBy = (pause: Pause, times: Times): Html =>
+  html`${pausedWords(pause, (time) => times.short(time))}`;
 
 /** The name of a test: the catalog's, or `Test 7`. */
 export const testName = ({ planSource }: Config, testId: number): string =>

@@ -8,6 +8,7 @@ import {
   sinkStates,
   stateWord,
 } from '../../ops/needs.ts';
+import { sinceWords } from '../../ops/pauses.ts';
 import { type SinkStatus, type Status, troubleOf } from '../../ops/status/status.ts';
 import { rejectedWords } from '../../ops/status/words.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
@@ -112,7 +113,7 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
           : `${seen(nameOf(sink))} is ${sinkStates[state]}`
       }</b
     >
-    (since ${times.short(trouble.since)})${trouble.because && `: ${seen(trouble.because.detail)}`}
+    ${sinceWords(trouble.since, (time) => times.short(time))}${trouble.because && `: ${seen(trouble.because.detail)}`}
     <div class="small muted">${next}</div>
     ${askedNotes(one, times)}
     ${replay && html`<div class="small">When that is put right, replay what was given up.</div>`}
