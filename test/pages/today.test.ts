@@ -158,7 +158,7 @@ test('requests that were no events are listed with what was wrong and what came,
   const text = await page('/rejected');
   expect(text).toMatch(/answered 400, from\s+127\.0\.0\.1/);
   expect(text).toMatch(
-    /connector reconcile export\.csv --candidate COLUMN --test COLUMN --status COLUMN<\/code>\s+lists[^]*<code>--accept<\/code>/,
+    /connector reconcile export\.csv --candidate COLUMN --test COLUMN --status COLUMN --at COLUMN<\/code>\s+lists[^]*<code>--accept<\/code>/,
   );
   expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;\\u{202e}</pre>');
   expect(text).toMatch(
