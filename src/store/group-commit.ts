@@ -18,8 +18,6 @@ export interface GroupCommitLimits {
   readonly maxQueued: number;
   /** How many writes may share a transaction. */
   readonly maxBatch: number;
-  /** How many transactions may run at the same time. */
-  readonly maxWriters: number;
   /** How long a write that may wait waits for others to share its commit. */
   readonly mayWaitMs: number;
 }
@@ -27,7 +25,7 @@ export interface GroupCommitLimits {
 /** How many turns of the event loop a batch waits for, as long as each turn brings more writes. */
 const gatheringTurns = 4;
 
-const defaultLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch: 500, maxWriters: 1, mayWaitMs: 0 };
+const defaultLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch: 500, mayWaitMs: 0 };
 /** So the outcomes of a burst share the commits of its events. Nobody waits for outcomes. */
 export const mayWaitMs = 5;
 /** So many writes gain nothing more by waiting. */
@@ -46,7 +44,7 @@ export class GroupCommit {
   /** Whether a write in the queue must not wait for others. */
   #urgent = false;
   #timer: NodeJS.Timeout | null = null;
-  #writers = 0;
+  #isWriting = false;
   #closed: StoreUnavailable | null = null;
   readonly #drained = Promise.withResolvers<void>();
   /** Transactions committed so far. */
@@ -93,7 +91,7 @@ export class GroupCommit {
 
   /** Flushes after this turn of the event loop, so that every request of the turn shares the transaction. */
   #schedule(): void {
-    if (!this.#urgent || this.#scheduled || this.#writers >= this.#limits.maxWriters) return;
+    if (!this.#urgent || this.#scheduled || this.#isWriting) return;
     this.#scheduled = true;
     this.#gather(gatheringTurns);
   }
@@ -110,13 +108,12 @@ export class GroupCommit {
 
   async #flush(): Promise<void> {
     const batch = this.#queue.splice(0, this.#limits.maxBatch);
-    this.#writers += 1;
+    this.#isWriting = true;
     this.#urgent = this.#queue.length > 0;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#schedule();
     await this.#commitAll(batch);
-    this.#writers -= 1;
+    this.#isWriting = false;
     this.#schedule();
     this.#endIfDrained();
   }
@@ -140,6 +137,6 @@ export class GroupCommit {
   }
 
   #endIfDrained(): void {
-    if (this.#closed && this.#queue.length === 0 && this.#writers === 0) this.#drained.resolve();
+    if (this.#closed && this.#queue.length === 0 && !this.#isWriting) this.#drained.resolve();
   }
 }

@@ -30,16 +30,6 @@ export function carryingOut(): void {
   const claimIds = async (now = t0, lane?: string, limit?: number) =>
     (await claimDue(store, now, lane, limit)).map(({ delivery }) => delivery.id);
 
-  test('shows each lane that has something pending, with the earliest due time', async () => {
-    await accept({ lane: 'a/1', sink: 'a', dueAt: t0 + 5 }, { lane: 'b', sink: 'b', dueAt: t0 + 1 });
-    await accept({ lane: 'a/1', sink: 'a', dueAt: t0 + 3 }, { lane: 'a/2', sink: 'a', dueAt: t0 });
-    await claimDue(store, t0, 'a/2');
-    expect(await store.lanes()).toMatchObject([
-      { lane: 'a/1', sink: 'a', dueAt: t0 + 3 },
-      { lane: 'b', sink: 'b', dueAt: t0 + 1 },
-    ]);
-  });
-
   test('looks and claims from a delivery on, in the order of claims', async () => {
     const ids = await accept({ dueAt: t0 + 2 }, { dueAt: t0 + 1 }, { dueAt: t0 + 1 }, { dueAt: t0 });
     await accept({ lane: 'other' });
@@ -84,28 +74,6 @@ export function carryingOut(): void {
     expect(await store.delivery(id!)).toMatchObject({ replayed: true });
     expect(await claimAndRecord(t0 + 1, retry)).toBe(true);
     expect(await claimAndRecord(t0 + 1, unknown)).toBe(false);
-  });
-
-  test('claims what is due in a lane, earliest due first, then in order of acceptance', async () => {
-    const [late] = await accept({ dueAt: t0 + 10 });
-    const [second, , third] = await accept({ dueAt: t0 + 5 }, { lane: 'other' }, { dueAt: t0 + 5 });
-    const [first] = await accept({ dueAt: t0 + 1 });
-    expect(await claimIds(t0 + 9, undefined, 2)).toEqual([first, second]);
-    expect(await claimIds(t0 + 9)).toEqual([third]);
-    expect(await claimIds(t0 + 9)).toEqual([]);
-    expect(await claimIds(t0 + 10)).toEqual([late]);
-  });
-
-  test('gives a claimed delivery with its event, the attempt counted and the first one timed', async () => {
-    const came = arrival();
-    await store.accept(came);
-    const [first] = await claimDue(store, t0 + 2);
-    expect(first).toMatchObject({ events: [came.event], notice: null });
-    expect(first?.delivery).toMatchObject({ state: 'sending', attempts: 1, firstAttemptAt: t0 + 2 });
-    expect(await store.delivery(first!.delivery.id)).toEqual(first?.delivery);
-    await store.record([resultOf(first!, retry)]);
-    const [second] = await claimDue(store, t0 + 2 * minute);
-    expect(second?.delivery).toMatchObject({ attempts: 2, firstAttemptAt: t0 + 2 });
   });
 
   test('begins deliveries with the commit that stores their event, as a claim would', async () => {

@@ -21,6 +21,8 @@ import {
 const answer = async (claimed: Claim, name: string) =>
   store.record([resultOf(claimed, delivered, { progress: { name } })]);
 
+const mentions = { without: (text: string) => text, hints: [], spellings: [] };
+
 const due = async (now = t0) => (await store.dueEvents(now, 100)).map(({ event }) => event.candidateId);
 
 export function deciding(): void {
@@ -190,7 +192,6 @@ export function deciding(): void {
     const one = undecided('ana');
     await store.accept(one);
     const [look] = await claimDue(store, t0, lane);
-    const mentions = { without: (text: string) => text, hints: [], spellings: [] };
     const forgotten = await store.forget(
       { candidateId: 'ana', eventIds: [one.event.id], mentions },
       t0,
@@ -205,7 +206,6 @@ export function deciding(): void {
     const arrivals = [undecided('ana'), undecided('ana', [])];
     for (const one of arrivals) await store.accept(one);
     const eventIds = arrivals.map(({ event }) => event.id);
-    const mentions = { without: (text: string) => text, hints: [], spellings: [] };
     const forgotten = await store.forget({ candidateId: 'ana', eventIds, mentions }, t0, person);
     expect(forgotten).toMatchObject({ done: true, events: 2 });
     expect(await store.eventCounts()).toEqual({ decided: 0, undecided: 0 });

@@ -72,30 +72,6 @@ export function digests(): void {
     expect(await claimContents(t0 + 1)).toEqual([[late]]);
   });
 
-  test('counts a digest as one towards the limit of a claim', async () => {
-    const ids = await acceptMany(5, { groupMax: 2 });
-    expect(await claimContents(t0, 2)).toEqual([ids.slice(0, 2), ids.slice(2, 4)]);
-    expect(await claimContents(t0, 2)).toEqual([ids.slice(4)]);
-  });
-
-  test('begins with what is due first, then takes the rest in order', async () => {
-    const late = await accept({ dueAt: t0 + 5 });
-    const early = await accept({ dueAt: t0 + 1 });
-    const [claimed] = await claimDue(store, t0 + 9);
-    expect(claimed?.delivery).toMatchObject({ id: early, carrier: early });
-    expect(claimed?.events.map(({ id }) => `dlv_${id.slice(4)}_1`)).toEqual([late, early]);
-  });
-
-  test('shows a lane by the first of its digests, not by what goes along', async () => {
-    await acceptMany(2);
-    const head = { lane: 'slack #hiring', sink: 'slack' };
-    expect(await store.lanes()).toMatchObject([{ ...head, dueAt: t0 }]);
-    const [claimed] = await claimDue(store);
-    expect(await store.lanes()).toEqual([]);
-    await store.record([resultOf(claimed!, retry)]);
-    expect(await store.lanes()).toMatchObject([{ ...head, dueAt: t0 + minute }]);
-  });
-
   const endings = [
     ['a success', delivered, { state: 'delivered', receipt, lastError: null }],
     ['a failure that is tried again', retry, { state: 'pending', dueAt: t0 + minute }],
@@ -129,22 +105,6 @@ export function digests(): void {
     const next = await accept();
     expect(await claimContents(t0 + minute)).toEqual([[next], ids]);
     expect(await get(ids)).toMatchObject(ids.map(() => ({ attempts: 2, firstAttemptAt: t0 })));
-  });
-
-  test('rescues a digest as it was, with one unknown attempt', async () => {
-    const ids = await acceptMany(3);
-    await claimDue(store, t0 + 1);
-    await store.close();
-    const next = await home.open();
-    await next.accept(arrival({}, { deliveries: [inGroup()] }));
-    expect(await next.rescue(t0 + 50, 0)).toBe(3);
-    const [, again] = await claimDue(next, t0 + 50);
-    expect(again).toMatchObject({ delivery: { id: ids[0], attempts: 2, uncertain: true } });
-    expect(again!.events.map(({ id }) => `dlv_${id.slice(4)}_1`)).toEqual(ids);
-    const detail = await next.event(again!.events[2]!.id);
-    expect(detail?.deliveries).toMatchObject([
-      { uncertain: true, history: [{ number: 1, startedAt: t0 + 1, endedAt: t0 + 50 }] },
-    ]);
   });
 
   test('claims no further digest in one go once it has a thousand deliveries', async () => {

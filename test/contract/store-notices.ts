@@ -98,37 +98,6 @@ export function notices(): void {
     expect(await raise(notice({ cause: 'c', raisedAt: t0 }))).toBe(true);
   });
 
-  test('gives a claimed delivery with its notice, and records it like any other', async () => {
-    const raised = notice();
-    await raise(raised);
-    const [first] = await claimDue(store);
-    expect(first).toMatchObject({ delivery: { noticeId: raised.id }, events: [], notice: raised });
-    await store.record([resultOf(first!, retry)]);
-    const [second] = await claimDue(store, t0 + minute);
-    expect(await store.rescue(t0 + minute, 0)).toBe(1);
-    const [third] = await claimDue(store, t0 + minute);
-    await store.record([resultOf(second!, delivered), resultOf(third!, rejected)]);
-    const detail = await store.notice(raised.id);
-    expect(detail?.deliveries).toMatchObject([
-      { state: 'dead', attempts: 3, message: { text: expect.any(String) } },
-    ]);
-    expect(detail?.deliveries[0]?.history.map(({ outcome }) => outcome.outcome)).toEqual([
-      'retry',
-      'unknown',
-      'rejected',
-    ]);
-  });
-
-  test('never puts notices into a digest', async () => {
-    const inGroup = planned({ group: 'g', groupMax: 9 });
-    await store.accept(arrival({}, { deliveries: [inGroup] }));
-    await raise(notice(), [inGroup]);
-    await raise(notice(), [inGroup]);
-    const claimed = await claimDue(store);
-    expect(claimed.map(({ events }) => events.length)).toEqual([1, 0, 0]);
-    expect(claimed[1]?.delivery).toMatchObject({ group: null, groupMax: null, carrier: null });
-  });
-
   test('knows when each cause was last told of', async () => {
     expect(await store.lastRaised()).toEqual(new Map());
     for (const raisedAt of [t0, t0 + hour, t0 + 2 * hour]) await raise(ofSink(raisedAt));

@@ -341,18 +341,6 @@ export function reading(): void {
     expect(await ids({ states: ['dead'], after: 'dlv_nobody_1' })).toEqual([]);
   });
 
-  test('counts deliveries by sink and state', async () => {
-    expect(await store.counts()).toEqual([]);
-    const none = { pending: 0, sending: 0, delivered: 0, dead: 0, held: 0, discarded: 0 };
-    const mail = planned({ sink: 'mail', lane: 'mail' });
-    await store.accept(arrival({}, { deliveries: [planned(), planned(), mail] }));
-    await claimDue(store, t0, undefined, 1);
-    expect(await store.counts()).toEqual([
-      { sink: 'mail', planned: 1, states: { ...none, pending: 1 } },
-      { sink: 'slack', planned: 2, states: { ...none, pending: 1, sending: 1 } },
-    ]);
-  });
-
   test('knows when the newest event came', async () => {
     expect(await store.lastEventAt()).toBeNull();
     await store.accept(arrival({ receivedAt: t0 + 5 }));

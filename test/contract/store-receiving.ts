@@ -214,11 +214,6 @@ export function receiving(): void {
     });
   });
 
-  test('keeps an event that no action follows', async () => {
-    const { eventId } = await store.accept(arrival({}, { deliveries: [] }));
-    expect((await store.event(eventId))?.deliveries).toEqual([]);
-  });
-
   test('keeps hostile strings as they are', async () => {
     const candidateId = `'; drop table events; -- <!channel> =1+1 \r\n \u202E 𝒜 "$1" ?1`;
     const { eventId } = await store.accept(arrival({ candidateId, candidateNumericalId: null }));

@@ -1,169 +1,153 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { backoffMs, type Ending, settle } from '../../src/deliveries/settle.ts';
+import {
+  backoffMs,
+  type Circumstances,
+  type Ending,
+  settle,
+  type Settlement,
+} from '../../src/deliveries/settle.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
 
 const now = 1_800_000_000_000;
 const policy = { minDelayMs: 1000, maxDelayMs: 60_000, giveUpAfterMs: 3_600_000 };
 const fresh = { attempts: 1, since: now, firstAttemptAt: now, uncertain: false, progress: null };
+/** Tried for so long (ms). */
+const triedFor = (ms: number, attempts = 1) => ({ attempts, since: now - ms, firstAttemptAt: now - ms });
+const uncertain = { uncertain: true };
 
 const retry: Outcome = { outcome: 'retry', reason: 'server', detail: 'The tool is down.' };
 const unknown: Outcome = { outcome: 'unknown', reason: 'timeout', detail: 'No answer.' };
-const refused: Outcome = {
-  outcome: 'rejected',
-  reason: 'not_found',
-  detail: 'No channel.',
-  advice: 'Make one.',
-};
-const arrived: Outcome = { outcome: 'delivered', receipt: { ts: '1' } };
+const rejected: Outcome = { ...retry, outcome: 'rejected', detail: 'No channel.', advice: 'Make one.' };
+const delivered: Outcome = { outcome: 'delivered', receipt: { ts: '1' } };
 
-const ended = (outcome: Outcome, more: Partial<Ending> = {}): Ending => ({
-  outcome,
-  ...more,
+const asked = (retryAfterMs: number): Ending => ({ outcome: { ...retry, retryAfterMs } });
+const progress = { accepted: ['a'] };
+
+function settled(
+  ending: Ending,
+  delivery: object = {},
+  circumstances: Partial<Circumstances> = {},
+): Settlement {
+  const usual = { policy, now, quietAt: now, skippedMs: () => 0, random: () => 0.5 };
+  return settle({ ...fresh, ...delivery }, ending, { ...usual, ...circumstances });
+}
+
+const cases: [what: string, ending: Ending, delivery: object, expected: Partial<Settlement>][] = [
+  [
+    'a success is final, and certain',
+    { outcome: delivered },
+    uncertain,
+    { state: 'delivered', dueAt: null, uncertain: false, progress: null, lastError: null },
+  ],
+  [
+    'a rejection is dead at once, with the fix to try',
+    { outcome: rejected },
+    {},
+    { state: 'dead', lastError: 'No channel. Make one.' },
+  ],
+  [
+    'a retry waits by the backoff',
+    { outcome: retry },
+    {},
+    { state: 'pending', dueAt: now + 1500, lastError: 'The tool is down.' },
+  ],
+  ["the tool's own delay replaces the backoff", asked(30_000), {}, { dueAt: now + 30_000 }],
+  ['the tool is not called before minDelay', asked(0), {}, { dueAt: now + policy.minDelayMs }],
+  ['progress goes to the next attempt', { outcome: { ...retry, progress } }, {}, { progress }],
+  ['progress of an unknown attempt, too', { outcome: { ...unknown, progress } }, {}, { progress }],
+  ['progress stays if an attempt makes none', { outcome: retry }, { progress }, { progress }],
+  [
+    'an unknown outcome is uncertain, and tried again',
+    { outcome: unknown },
+    {},
+    { state: 'pending', uncertain: true },
+  ],
+  ['a certain failure leaves it uncertain', { outcome: retry }, uncertain, { uncertain: true }],
+  [
+    'a tool that was asked and had nothing makes it certain',
+    { outcome: retry, confirmedAbsent: true },
+    uncertain,
+    { uncertain: false },
+  ],
+  [
+    'an attempt that a person has to judge is held',
+    { outcome: unknown, hold: true },
+    {},
+    { state: 'held', uncertain: true, dueAt: null },
+  ],
+  [
+    'it is given up when the next attempt would come after giveUpAfter',
+    { outcome: retry },
+    triedFor(policy.giveUpAfterMs, 30),
+    { state: 'dead', lastError: 'Given up after 30 attempts. The tool is down.' },
+  ],
+  [
+    'the time counts from the first attempt, if that was late',
+    { outcome: retry },
+    { since: now - 10 * policy.giveUpAfterMs },
+    { state: 'pending' },
+  ],
+  [
+    'the time counts from a replay',
+    { outcome: retry },
+    { firstAttemptAt: now - 10 * policy.giveUpAfterMs },
+    { state: 'pending' },
+  ],
+  [
+    'it is tried once more at the end, if the tool asks for more time than is left',
+    asked(policy.giveUpAfterMs),
+    triedFor(1000),
+    { state: 'pending', dueAt: now - 1000 + policy.giveUpAfterMs },
+  ],
+  [
+    'it is given up if no time is left',
+    asked(policy.giveUpAfterMs),
+    triedFor(policy.giveUpAfterMs),
+    { state: 'dead', lastError: 'Given up after one attempt. The tool is down.' },
+  ],
+  [
+    'it may be given up uncertain',
+    { outcome: unknown },
+    triedFor(policy.giveUpAfterMs),
+    { state: 'dead', uncertain: true },
+  ],
+];
+test.each(cases)('%s', (_what, ending, delivery, expected) => {
+  expect(settled(ending, delivery)).toMatchObject(expected);
 });
 
-const settled = (ending: Ending, delivery = {}) =>
-  settle({ ...fresh, ...delivery }, ending, {
-    policy,
-    now,
-    quietAt: now,
-    skippedMs: () => 0,
-    random: () => 0.5,
-  });
-
-test('delivered is final and clears uncertainty', () => {
-  expect(settled(ended(arrived), { uncertain: true })).toEqual({
-    state: 'delivered',
-    dueAt: null,
-    uncertain: false,
-    progress: null,
-    lastError: null,
-  });
+test('the tool is not asked before it has certainly finished with an unknown attempt', () => {
+  const circumstances = { quietAt: now + 30_000, random: () => 0 };
+  expect(settled({ outcome: unknown }, {}, circumstances).dueAt).toBe(now + 30_000);
+  expect(settled({ outcome: retry }, {}, circumstances).dueAt).toBe(now + 1000);
 });
 
-test('rejected is dead at once, with the fix to try', () => {
-  expect(settled(ended(refused))).toMatchObject({ state: 'dead', lastError: 'No channel. Make one.' });
-});
-
-test('retry waits by the backoff', () => {
-  expect(settled(ended(retry))).toMatchObject({
-    state: 'pending',
-    dueAt: now + 1500,
-    lastError: 'The tool is down.',
-  });
-});
-
-test("the tool's own delay replaces the backoff", () => {
-  expect(settled(ended({ ...retry, retryAfterMs: 30_000 })).dueAt).toBe(now + 30_000);
-});
-
-test('a tool that asks for no delay is not called before minDelay', () => {
-  expect(settled(ended({ ...retry, retryAfterMs: 0 })).dueAt).toBe(now + policy.minDelayMs);
-});
-
-test('progress goes to the next attempt, and stays if that makes none', () => {
-  expect(settled(ended({ ...retry, progress: { accepted: ['a'] } })).progress).toEqual({ accepted: ['a'] });
-  expect(settled(ended(retry), { progress: { accepted: ['a'] } }).progress).toEqual({ accepted: ['a'] });
-});
-
-test('progress of an unknown attempt goes to the next one', () => {
-  expect(settled(ended({ ...unknown, progress: { at: 3 } })).progress).toEqual({ at: 3 });
-});
-
-describe('uncertainty', () => {
-  test('unknown makes a delivery uncertain, and it is tried again', () => {
-    expect(settled(ended(unknown))).toMatchObject({ state: 'pending', uncertain: true });
-  });
-  test('the tool is not asked before it has certainly finished with the attempt', () => {
-    const circumstances = { policy, now, quietAt: now + 30_000, skippedMs: () => 0, random: () => 0 };
-    expect(settle(fresh, ended(unknown), circumstances).dueAt).toBe(now + 30_000);
-    expect(settle(fresh, ended(retry), circumstances).dueAt).toBe(now + 1000);
-  });
-  test('a certain failure does not clear the uncertainty of an earlier attempt', () => {
-    expect(settled(ended(retry), { uncertain: true }).uncertain).toBe(true);
-  });
-  test('a tool that was asked and had nothing clears it', () => {
-    expect(settled(ended(retry, { confirmedAbsent: true }), { uncertain: true }).uncertain).toBe(false);
-  });
-  test('an attempt that a person has to judge is held', () => {
-    expect(settled(ended(unknown, { hold: true }))).toMatchObject({
-      state: 'held',
-      uncertain: true,
-      dueAt: null,
-    });
-  });
-});
-
-describe('giving up', () => {
-  test('happens when the next try would come after giveUpAfter', () => {
-    const old = {
-      attempts: 30,
-      since: now - policy.giveUpAfterMs,
-      firstAttemptAt: now - policy.giveUpAfterMs,
-    };
-    expect(settled(ended(retry), old)).toMatchObject({
-      state: 'dead',
-      lastError: 'Given up after 30 attempts. The tool is down.',
-    });
-  });
-  test('is counted from the first attempt if that was late, as after days of downtime', () => {
-    expect(settled(ended(retry), { since: now - 10 * policy.giveUpAfterMs }).state).toBe('pending');
-  });
-  test('starts again after a replay', () => {
-    expect(settled(ended(retry), { firstAttemptAt: now - 10 * policy.giveUpAfterMs }).state).toBe('pending');
-  });
-  test('comes after one more attempt if the tool asked for more time than is left', () => {
-    const stated = { ...retry, retryAfterMs: policy.giveUpAfterMs };
-    const old = { since: now - 1000, firstAttemptAt: now - 1000 };
-    const giveUpAt = now - 1000 + policy.giveUpAfterMs;
-    expect(settled(ended(stated), old)).toMatchObject({ state: 'pending', dueAt: giveUpAt });
-    const late = { since: now - policy.giveUpAfterMs, firstAttemptAt: now - policy.giveUpAfterMs };
-    expect(settled(ended(stated), late)).toMatchObject({
-      state: 'dead',
-      lastError: 'Given up after one attempt. The tool is down.',
-    });
-  });
-  test('comes after one last attempt where one is to be made so long before', () => {
-    const old = { attempts: 30, since: now - 1000, firstAttemptAt: now - 1000 };
-    const after = (leftMs: number) =>
-      settle(old as never, ended(retry), {
-        policy: { ...policy, giveUpAfterMs: 1000 + leftMs },
-        now,
-        quietAt: now,
-        skippedMs: () => 0,
-        random: () => 0.5,
-        lastTryMs: 5000,
-      });
-    expect(after(20_000)).toMatchObject({ state: 'pending', dueAt: now + 15_000 });
-    expect(after(6000)).toMatchObject({ state: 'pending', dueAt: now + 1000 });
-    expect(after(5999).state).toBe('dead');
-  });
-  test('keeps uncertainty visible', () => {
-    const old = {
-      attempts: 9,
-      since: now - policy.giveUpAfterMs,
-      firstAttemptAt: now - policy.giveUpAfterMs,
-    };
-    expect(settled(ended(unknown), old)).toMatchObject({ state: 'dead', uncertain: true });
-  });
+test.each([
+  [20_000, { state: 'pending', dueAt: now + 15_000 }],
+  [6000, { state: 'pending', dueAt: now + 1000 }],
+  [5999, { state: 'dead' }],
+])('a last attempt is made 5 s before the end, with %d ms left', (leftMs, expected) => {
+  const circumstances = { policy: { ...policy, giveUpAfterMs: 1000 + leftMs }, lastTryMs: 5000 };
+  expect(settled({ outcome: retry }, triedFor(1000, 30), circumstances)).toMatchObject(expected);
 });
 
 describe('the backoff', () => {
   const delays = { minDelayMs: 2000, maxDelayMs: 600_000 };
 
-  test('the longest delay doubles with each attempt up to maxDelay', () => {
-    const longest = (attempt: number) => backoffMs(attempt, delays, () => 1);
-    expect([1, 2, 3, 4].map(longest)).toEqual([4000, 8000, 16_000, 32_000]);
-    expect(longest(9)).toBe(600_000);
-    expect(longest(5000)).toBe(600_000);
+  test.each([
+    [1, 1, 4000],
+    [2, 1, 8000],
+    [4, 1, 32_000],
+    [9, 1, 600_000],
+    [5000, 1, 600_000],
+    [3, 0, 2000],
+    [3, 0.5, 9000],
+  ])('after attempt %d, with %d of the range: %d ms', (attempt, random, delayMs) => {
+    expect(backoffMs(attempt, delays, () => random)).toBe(delayMs);
   });
 
-  test('jitter covers the whole range from minDelay on', () => {
-    expect(backoffMs(3, delays, () => 0)).toBe(2000);
-    expect(backoffMs(3, delays, () => 0.5)).toBe(9000);
-  });
-
-  test('a delay is always between minDelay and maxDelay', () => {
+  test('is always between minDelay and maxDelay', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 10_000 }),

@@ -10,10 +10,6 @@ import { explained, failureKind, type StoreAddress, readOnlyCode } from './failu
 import { type Keeping, send } from './pipeline.ts';
 
 export interface ConnectionLimits {
-  /** How many connections run transactions. They are separate, so that no page that reads much delays an event. */
-  readonly maxWriters: number;
-  /** How many connections read. */
-  readonly maxReaders: number;
   readonly connectMs: number;
   /** How long the server may take for a statement. */
   readonly statementMs: number;
@@ -30,8 +26,6 @@ export interface ConnectionLimits {
 }
 
 const defaultLimits: ConnectionLimits = {
-  maxWriters: 1,
-  maxReaders: 3,
   connectMs: 5000,
   statementMs: 10_000,
   lockMs: 8000,
@@ -41,10 +35,16 @@ const defaultLimits: ConnectionLimits = {
   keeps: 'inserts',
 };
 
+/** One transaction at a time, as writes share it; see GroupCommit. */
+const mostWriters = 1;
+const mostReaders = 3;
 const firstRetryMs = 10;
 const maxRetryMs = 250;
 
-/** The connection pools of one server. */
+/**
+ * The connection pools of one server: one for transactions, one for reads, so that no page that reads much delays an
+ * event.
+ */
 interface Server {
   readonly writers: Pool;
   readonly readers: Pool;
@@ -75,7 +75,7 @@ export class Connections {
     this.limits = { ...defaultLimits, ...limits };
     this.#settings = settingsOf(place.schema, this.limits);
     this.#ownSettings = this.#settings;
-    const { maxWriters, maxReaders, connectMs } = this.limits;
+    const { connectMs } = this.limits;
     const onConnect = async (client: ClientBase) => {
       const [row] = await send(client as PoolClient, [nature], connectMs);
       const { pid, standby } = row as { readonly pid: number; readonly standby: string };
@@ -85,8 +85,8 @@ export class Connections {
       if (pid === (client as PoolClient & { readonly processID: number }).processID) this.#direct.add(client);
     };
     this.#servers = configs.map((config) => ({
-      writers: poolOf({ ...config, onConnect, max: maxWriters }, this.limits),
-      readers: poolOf({ ...config, onConnect, max: maxReaders }, this.limits),
+      writers: poolOf({ ...config, onConnect, max: mostWriters }, this.limits),
+      readers: poolOf({ ...config, onConnect, max: mostReaders }, this.limits),
     }));
   }
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { all, get, lock, query, run, together, type Operation } from '../../../src/store/operation.ts';
+import { all, get, query, run, together, type Operation } from '../../../src/store/operation.ts';
 import { postgresDriver, type PostgresOptions } from '../../../src/store/postgres.ts';
 import type { Driver } from '../../../src/store/driver.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
@@ -106,14 +106,6 @@ describe('the driver of PostgreSQL', () => {
         },
         /a bug/,
       ],
-      [
-        'a use of a config that was never saved',
-        function* failing(tallies) {
-          yield* save('half of it')();
-          tallies.used('none');
-        },
-        /never saved: none/,
-      ],
     ])('%s', async (_, failing, message) => {
       const driver = await open();
       const results = await Promise.allSettled([
@@ -142,22 +134,6 @@ describe('the driver of PostgreSQL', () => {
     expect(await sql(url, 'select uses::int from configs')).toEqual([{ uses: 2 }, { uses: 2 }]);
   });
 
-  test('makes one of twins in several processes with several writers', async () => {
-    const processes = await Promise.all([1, 2, 3].map(() => open({ maxWriters: 2, maxBatch: 20 })));
-    const writeOnce = (id: string) =>
-      function* saving(): Operation<boolean> {
-        yield* lock(id);
-        if (yield* get(query('select 1 from configs where id = $1'), id)) return false;
-        yield* save(id)();
-        return true;
-      };
-    const names = Array.from({ length: 200 }, (_, n) => `config ${n % 100}`);
-    const results = await Promise.all(
-      processes.flatMap((driver) => names.map((name) => driver.write(writeOnce(name)))),
-    );
-    expect(results.filter(Boolean)).toHaveLength(100);
-  });
-
   test('writes while more is read than there are connections for it', async () => {
     const driver = await open();
     let read = 0;
@@ -166,16 +142,6 @@ describe('the driver of PostgreSQL', () => {
     await driver.write(save('a'));
     expect(read).toBeLessThan(6);
     await Promise.all(reads);
-  });
-
-  test('ends what waits before it closes, and refuses what comes later', async () => {
-    const driver = await open();
-    const writing = driver.write(save('last'));
-    await Promise.all([driver.close(), driver.close()]);
-    await writing;
-    await expect(driver.write(save('late'))).rejects.toThrow('The store is closed.');
-    await expect(driver.read(() => all(ids))).rejects.toThrow('The store is closed.');
-    expect(await sql(url, 'select id from configs')).toEqual([{ id: 'last' }]);
   });
 
   describe('with a server of its own', () => {

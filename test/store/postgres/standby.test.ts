@@ -109,8 +109,8 @@ rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
   expect(sender.accepted.filter((one) => !whole.has(one))).toEqual([]);
   expect(new Set(stored).size).toBe(stored.length);
   const arrived = () => new Set(tool.calls.map(({ body }) => (JSON.parse(body) as Body).data.candidateId));
-  await vi.waitFor(() => expect(stored.filter((id) => !arrived().has(id))).toEqual([]), 80_000);
-}, 180_000);
+  await vi.waitFor(() => expect(stored.filter((id) => !arrived().has(id))).toEqual([]), 150_000);
+}, 300_000);
 
 test('after a failover that lost commits, what may have been sent by then is asked for first', async () => {
   const first = await PostgresServer.start();
