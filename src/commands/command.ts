@@ -93,7 +93,6 @@ export const note = (description: string) =>
     return words;
   });
 
-/** Options of commands by which people act on deliveries. */
 export const byHandOptions = {
   dryRun: flag('--dry-run', 'only show what would be done'),
   wait: flag('--wait', 'wait until all have ended, and say how'),

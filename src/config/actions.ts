@@ -16,7 +16,6 @@ import { error, type Fault, warning } from './text/problems.ts';
 import { bareReference, interpolateTemplate, interpolateText } from './text/references.ts';
 import { type Reading, validate, withoutOwnKeys } from './text/validate.ts';
 
-/** The keys that every action has. */
 const commonActionKeys = {
   sink: z.string().min(1).describe('The sink to send to, by its name under `sinks`.'),
   hours: z
@@ -64,7 +63,6 @@ export interface ActionReading extends Reading {
 
 type FieldsResult = ReturnType<typeof compileFields>;
 
-/** A list of actions in a plan's source. */
 interface List {
   readonly rule: string;
   readonly path: Path;

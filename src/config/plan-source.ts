@@ -32,7 +32,6 @@ function plannedLookups(lookups: Json): Json {
   return Object.fromEntries(Object.entries(lookups).map(([name, lookup]) => [name, planned(lookup)]));
 }
 
-/** An action as written, and its path. */
 export interface WrittenAction {
   readonly action: Json;
   readonly path: Path;
@@ -79,7 +78,6 @@ export function toPlanSource(config: JsonMap, ofSink: (sink: string) => JsonMap)
 
 const known = new WeakMap<PlanSource, readonly WrittenAction[]>();
 
-/** The actions of rules and of `unmatched`. */
 export const ruleActions = (source: PlanSource): readonly WrittenAction[] =>
   known.getOrInsertComputed(source, ({ rules, unmatched }) => [
     ...entries(rules).flatMap(([index, rule]) => actionsIn(rule, ['rules', index])),

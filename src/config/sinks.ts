@@ -29,7 +29,6 @@ const retrySchema = z
 
 export type RetryPolicy = Readonly<z.output<typeof retrySchema>>;
 
-/** The keys that every sink has. */
 export const commonSinkKeys = {
   retry: retrySchema.prefault({}).describe('When a failed attempt is made again.'),
   rate: rate()

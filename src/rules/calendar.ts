@@ -1,6 +1,5 @@
 /** Opening hours, compiled. Times of day are minutes since midnight on the wall clock of the time zone. */
 export interface Hours {
-  /** Their name in the config. */
   readonly name: string;
   /** IANA name. */
   readonly timeZone: string;

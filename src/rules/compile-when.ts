@@ -16,7 +16,6 @@ import {
 import { type Field, fieldOf, type LookupFields, type ConditionInput, variableOf } from './fields.ts';
 import type { Ask, Cell, KnownValue, Rest, Truth } from './plan.ts';
 
-/** A compiled condition. */
 export interface CompiledCondition {
   holds(subject: ConditionInput): Truth;
   /** Why it holds or not. `who`: the subject of "wants", which is the rule or an exception. */

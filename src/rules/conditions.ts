@@ -82,7 +82,6 @@ export function* conditionsIn(when: When): Generator<readonly [field: string, co
     else yield [key, operand as Condition];
 }
 
-/** The test ids that a `when` names. */
 export function* testsNamedIn(when: When): Generator<number> {
   for (const [field, condition] of conditionsIn(when))
     if (field === 'testId' || field === 'test.id')

@@ -37,7 +37,6 @@ export function lookedUpFor(plan: Plan, event: Event, given: Facts): Facts {
   return Object.fromEntries(Object.entries(given).filter(([lookup]) => isMade(lookup)));
 }
 
-/** The actions that follow from an event. */
 export function actionsFor(plan: Plan, subject: ConditionInput): readonly Action[] {
   const matched = plan.rules.match(subject);
   if (matched.length === 0) return plan.unmatched;

@@ -18,15 +18,12 @@ export const noLookups: LookupFields = new Map();
 /** Something that a condition can test. */
 export interface Field {
   readonly name: string;
-  /** The field's name in sentences. */
   readonly label: string;
-  /** The schema of one value in a condition. */
   readonly value: z.ZodType<string | number | boolean>;
   /** The schema of what `gt`, `gte`, `lt` and `lte` compare with; null if values have no order. */
   readonly bound: z.ZodType<string | number> | null;
   /** All possible values, if they can be listed. */
   readonly all: readonly string[] | null;
-  /** Whether all values are whole numbers. */
   readonly whole: boolean;
   /** Whether an event may lack it. */
   readonly optional: boolean;
@@ -199,6 +196,5 @@ export function fieldOf(name: string, lookups = noLookups): Field {
 /** Fields of the same variable have the same value: a test's id is that of its entry. */
 export const variableOf = ({ of, name }: Field): string => (of === 'testId' ? of : name);
 
-/** The names of all facts. */
 export const factNames = (lookups: LookupFields): string[] =>
   [...lookups].flatMap(([lookup, { fields }]) => Array.from(fields.keys(), (key) => `${lookup}.${key}`));

@@ -58,7 +58,6 @@ export interface Ask extends Comparands {
   readonly field: Field;
 }
 
-/** A rule that events of a cell can match. */
 export interface ReachableRule {
   readonly rule: number;
   readonly final: boolean;
@@ -160,7 +159,6 @@ export interface Plan {
   readonly test: (testId: number) => JsonMap;
   /** The look-ups whose facts the plan uses, by name. Others are not made. */
   readonly lookups: ReadonlyMap<string, Lookup>;
-  /** The ids of the catalog's tests. */
   readonly testIds: readonly number[];
   /** The config's time zone, for days and times for which nothing else is said. */
   readonly timeZone: string;
@@ -173,7 +171,6 @@ export interface Plan {
 /** The rule name of the actions of `unmatched:`. */
 export const unmatchedRule = 'unmatched';
 
-/** The rule name of an alert's actions. */
 export const alertRule = (kind: AlertKind): string => `alerts.${kind}`;
 
 /** The rule name of the summary's actions. No rule's name begins like that. */

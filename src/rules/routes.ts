@@ -48,7 +48,6 @@ interface Twice {
   readonly place: string;
 }
 
-/** The routes of all cells. */
 export function* routesOf(plan: Plan): Generator<Route> {
   const { cells, known, others } = cellsOf(plan);
   const audiences = new Audiences(plan);

@@ -33,7 +33,6 @@ export interface SentMessage extends ActionRef {
   readonly fields: JsonMap;
 }
 
-/** A message that could not be made. */
 export interface MissingMessage extends ActionRef {
   readonly sink: string;
   readonly detail: string;

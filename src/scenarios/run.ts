@@ -30,7 +30,6 @@ export interface CoverageGap extends Position {
 /** The time for all scenarios over time together. */
 const triedForMs = 60_000;
 
-/** Tries every scenario of a config. */
 export async function runScenarios(
   config: CheckedConfig,
   now = Date.now(),

@@ -273,7 +273,6 @@ type FilterToken = Token & {
   readonly args: readonly (Operand | readonly [name?: string, value?: Operand])[];
 };
 
-/** One use of a filter in a template. */
 interface FilterUse {
   readonly token: FilterToken;
   /** Its arguments, without the names of named ones. */

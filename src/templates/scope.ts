@@ -28,7 +28,6 @@ const loopKeys = {
   last: any,
 };
 
-/** What LiquidJS defines inside loops. */
 export const loopShapes: { readonly [name: string]: Shape } = {
   forloop: map(loopKeys),
   tablerowloop: map({ ...loopKeys, row: number, col: number, col0: number, col_first: any, col_last: any }),

@@ -48,7 +48,6 @@ export type RenderResult =
     }
   | { readonly fault: string };
 
-/** The keys of an action, compiled. */
 export class CompiledFields {
   readonly #parts: { readonly [key: string]: FieldTemplate };
 
@@ -77,7 +76,6 @@ export class CompiledFields {
   }
 }
 
-/** A value of an action, compiled. */
 interface FieldTemplate {
   /** Whether it has no templates, so that it always renders to the same value. */
   readonly constant: boolean;

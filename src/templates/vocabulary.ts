@@ -89,7 +89,6 @@ const sampleNotice: NoticeData = {
 
 const known = new WeakMap<Vocabulary, (key: string) => Names>();
 
-/** The names for each key of an action. */
 export const namesFor = (vocabulary: Vocabulary): ((key: string) => Names) =>
   known.getOrInsertComputed(vocabulary, () => {
     const { subject = 'event' } = vocabulary;

@@ -84,7 +84,6 @@ export const textNames = (Object.keys(en) as TextName[]).filter((name) => name !
 export const isTextName = (name: unknown): name is TextName =>
   typeof name === 'string' && Object.hasOwn(en, name);
 
-/** The placeholders that a text may have. */
 export function placeholdersOf(name: TextName): string[] {
   const text: string | Forms<never> = en[name];
   const forms = typeof text === 'string' ? [text] : Object.values(text);

@@ -45,7 +45,6 @@ export const pause = command({
     }),
 });
 
-/** Ends what `pause` began. */
 export const resume = command({
   name: 'resume',
   description: 'end the pause of a sink that a person has paused; what waits goes out',

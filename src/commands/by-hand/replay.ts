@@ -37,7 +37,6 @@ import { refuseWithoutConnector, tellKeptBack, waitFor } from './under-way.ts';
 
 type ByHandOptions = ValuesOf<typeof byHandOptions>;
 
-/** Options that choose many deliveries. */
 const stuckOptions = {
   ...byHandOptions,
   ...storeOptions,

@@ -62,7 +62,6 @@ export const check = command({
   },
 });
 
-/** The result of a check. */
 interface Report {
   readonly file: string;
   /** Null if errors leave no config to check further. */

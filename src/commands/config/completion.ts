@@ -52,7 +52,6 @@ export const completion = command({
   },
 });
 
-/** Prints the completions of the last of these words, one a line. */
 export async function complete(line: Command, words: readonly string[], io: Io): Promise<number> {
   const current = words.at(-1) ?? '';
   for (const offer of await offersFor(line, words.slice(0, -1), current))

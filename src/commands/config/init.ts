@@ -13,7 +13,6 @@ interface Tool extends Starter {
   readonly name: string;
 }
 
-/** A tool with the keys of its actions, as YAML. */
 interface WantedTool extends Tool {
   readonly keys: string;
 }

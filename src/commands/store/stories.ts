@@ -21,7 +21,6 @@ import { type List, type ListOptions, readLimit } from './lists.ts';
 
 /** The list of events: which are meant, and how each is printed. */
 
-/** Options that choose among events. */
 export const searchOptions = {
   status: statusOption(),
   candidate: textOption(

@@ -15,7 +15,6 @@ import { lookupPlanShape, needsOther, withoutFacts } from './lookups.ts';
 
 /** How a look-up is carried out by today's config: as deliveries to a sink of its own, `lookup:NAME`. */
 export interface LookupSink extends SinkConfig {
-  /** The look-up's name. */
   readonly lookup: string;
   /** Makes the request for an event, as the connector takes it. Pure. */
   compose(data: TemplateData): ComposeResult<Json>;
@@ -65,7 +64,6 @@ export function readLookupSinks(
 
 interface ConfigNames {
   readonly testKeys: ReadonlySet<string>;
-  /** The names of all look-ups. */
   readonly names: readonly string[];
 }
 

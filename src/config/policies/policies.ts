@@ -55,7 +55,6 @@ export function policySchema(connectors: Connectors, when: z.ZodType<When> = whe
     });
 }
 
-/** A policy of a config. */
 export interface ConfigPolicy extends Policy {
   readonly path: Path;
   readonly written: Json;

@@ -23,7 +23,6 @@ export interface Policy {
   readonly unset: string | null;
 }
 
-/** An event that breaks a policy. */
 export interface Example {
   readonly event: Event;
   readonly facts: Facts;
