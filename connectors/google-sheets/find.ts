@@ -11,7 +11,7 @@ import { lostHeader, missingHeaderRow, readOnce } from './tabs.ts';
 /**
  * Looks for the ids of deliveries in their tabs, all read whole and at the same moment: a row that was written while somebody
  * moved columns may stand anywhere. An id is gone where a later delivery has updated the row by its key; the delivery is
- * tried again then, and leaves the row alone.
+ * tried again then, and leaves the row alone. Only a delivery without a key would add its row a second time.
  */
 export async function findRows(sheet: Spreadsheet, given: readonly RowRequest[]): Promise<Finding[]> {
   const { signal } = given[0]!;

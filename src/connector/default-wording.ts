@@ -1,13 +1,13 @@
 import { lookupSink, type Status } from '../model.ts';
 import type { Placeholder, TextName } from '../words/wording.ts';
 
-// What default messages say: parts of templates, for any medium. In a loop over the `events` of a digest, what belongs to
-// an event is inside of it.
+// The parts of default messages: pieces of templates, for any medium. Within a loop over the `events` of a digest, an event's
+// test, links and facts are its own members.
 
 /** The fields of the look-up `candidate`, by name; none without it. */
 export type CandidateFields = ReadonlyMap<string, { readonly type: string }>;
 
-/** Where the test, the links and what was looked up of `event` are. */
+/** The variables in which a template finds the test, links and facts of `event`. */
 interface Around {
   readonly test: string;
   readonly links: string;
@@ -30,26 +30,26 @@ export const ofEntry = (fields = none): Around => ({
   fields,
 });
 
-/** What stands at the placeholders of a text: parts of templates; for `count`, a variable that has the number. */
+/** The parts of templates for the placeholders of a text; for `count`, a variable that has the number. */
 type Parts<Name extends TextName> = { readonly [key in Placeholder<Name>]: string };
 
-/** A default text by its name, in the language of the config. What it is filled with may have markup. */
+/** The template of a default text, by its name, in the language of the config. The parts may have markup. */
 export const said = <Name extends TextName>(
   name: Name,
   ...parts: Placeholder<Name> extends never ? [] : [Parts<Name>]
 ): string => filled(`"${name}"`, name, parts[0] ?? {});
 
-/** Names of texts that there are for each status. */
+/** The names of texts that exist for each status, without the status. */
 type PerStatus<Name extends string> = Name extends `${infer Start}Completed` ? Start : never;
 type OfStatus = PerStatus<TextName>;
 
-/** The same of the texts that begin alike, such as `candidateCompleted`: the one of the event's status. */
+/** The template of the text for the event's status: of those that begin alike, such as `candidateCompleted`. */
 const saidOfStatus = <Start extends OfStatus>(
   start: Start,
   ...parts: Placeholder<`${Start}Completed`> extends never ? [] : [Parts<`${Start}Completed`>]
 ): string => filled(`event.status | prepend: "${start}"`, start, parts[0] ?? {});
 
-/** A part that is one variable, or one value with filters. */
+/** Match a part that is one variable, and one that is a value with filters. */
 const onlyVariable = /^\{\{ ([\w.]+) \}\}$/;
 const onlyValue = /^\{\{ ([^{}]+) \}\}$/;
 
@@ -67,10 +67,10 @@ function filled(name: string, prefix: string, parts: { readonly [key: string]: s
   return `${before.join('')}{{ ${name} | say${values.length > 0 ? `: ${values.join(', ')}` : ''} }}`;
 }
 
-/** What an API knows of a candidate may come from another test: beside one without a result it would mislead. */
+/** Facts of a result. An API may know them of another test, so that they would mislead beside an event without a result. */
 const ofResult: ReadonlySet<string> = new Set(['score', 'report']);
 
-/** What stands there if a field of the look-up `candidate` is known and belongs to the event, and otherwise. */
+/** `known` if a field of the look-up `candidate` is known and belongs to the event, else `otherwise`. */
 export function ifKnown(
   { candidate, fields }: Around,
   field: string,
@@ -83,7 +83,7 @@ export function ifKnown(
   return `{% if ${value}${belongs} %}${known(value)}${otherwise && `{% else %}${otherwise}`}{% endif %}`;
 }
 
-/** What is said, and the score where it is known: `…: 87%`. */
+/** A message with the score, where it is known: `…: 87%`. */
 function withScore(around: Around, message: string): string {
   const type = around.fields.get('score')?.type;
   if (type === undefined) return message;
@@ -93,7 +93,7 @@ function withScore(around: Around, message: string): string {
   return `{% capture message %}${message}{% endcapture %}${ifKnown(around, 'score', scored, '{{ message }}')}`;
 }
 
-/** Where people read on: the candidate's report if it is known, else their page, if there is a link to it. */
+/** A link to the candidate's report if it is known, else to the candidate's page if there is a link to it. */
 export function readOn(
   around: Around,
   hasLink: boolean,
@@ -109,7 +109,7 @@ export function readOn(
 export const testName = ({ test }: Around): string =>
   `{% if ${test}.name %}{{ ${test}.name }}{% else %}${said('testNumber', { id: '{{ event.testId }}' })}{% endif %}`;
 
-/** The same where it stands alone: `Test: Backend Engineer`. By its name only, it could be a job. */
+/** The name of a test as a title: `Test: Backend Engineer`. Without "Test", it could be a job. */
 export const testTitle = (around: Around): string =>
   `{% if ${around.test}.name %}${said('testTitle', { test: `{{ ${around.test}.name }}` })}{% else %}${testName(around)}{% endif %}`;
 
@@ -123,13 +123,13 @@ const named = (around: Around, otherwise: string): string =>
 /** The candidate's name, or number. */
 const candidate = (around: Around): string => named(around, candidateNumber);
 
-/** The same; the whole id where nothing else leads to the candidate. */
+/** The candidate's name or number; the whole id where there is neither, nor a link to the candidate. */
 export const candidateInList = (around: Around, hasLink: boolean): string =>
   hasLink
     ? candidate(around)
     : named(around, '{{ event.candidateNumericalId | default: event.candidateId }}');
 
-/** The whole ids: they are what people search for. */
+/** The whole ids, which people search for. */
 export const wholeIds = said('ids', {
   candidate: '{{ event.candidateId }}',
   test: '{{ event.testId }}',
@@ -149,25 +149,25 @@ export const whatHappened = (around: Around, who: string): string =>
 export const inShort = (around: Around, who: string): string =>
   withScore(around, saidOfStatus('short', { test: testName(around), candidate: who, status }));
 
-/** The same, or something else where the name is not known. */
+/** `Ana Kovač completed Backend Engineer: 87%`, or `otherwise` where the name is not known. */
 export const headline = (around: Around, otherwise: string): string =>
   ifKnown(around, 'name', (name) => sentence(around, `{{ ${name} }}`), otherwise);
 
-/** The same as inShort; with the name where it is known. */
+/** An event in one line: by the name where it is known, else as inShort. */
 export const eventInShort = (around: Around = ofMessage()): string =>
   headline(around, inShort(around, candidateNumber));
 
-/** What differs by status, such as a colour. */
+/** A value for each status, such as a colour. */
 export function perStatus(values: { readonly [status in Status]: string }): string {
   return `{% case event.status %}{% when "Completed" %}${values.Completed}{% when "DidNotTake" %}${values.DidNotTake}{% else %}${values.Canceled}{% endcase %}`;
 }
 
 export const eventTitle = saidOfStatus('title');
 
-/** What a reader may do about an event. */
+/** The next step for a reader. */
 export const whatNext = saidOfStatus('next');
 
-/** The same, where there is something to decide. `shown`: how it is said. */
+/** The next step, where there is something to decide. `shown`: makes the sentence. */
 export const ifToDecide = (shown: (what: string) => string): string =>
   `{% if event.status != "Completed" %}${shown(whatNext)}{% endif %}`;
 
@@ -196,11 +196,11 @@ export const digestInShort = (around: Around): string =>
     '{% endif %}{% endfor %}',
   ].join('');
 
-/** What is said of a digest's only event, or of several. */
+/** `one` for a digest's only event, `more` for several. */
 export const ofOneOrMore = (one: string, more: string): string =>
   `{% if events.size == 1 %}{% for event in events %}${one}{% endfor %}{% else %}${more}{% endif %}`;
 
-/** What a reader may do about the events of a digest. */
+/** The next step for a reader of a digest. */
 export const whatNextOfDigest = ofOneOrMore(
   whatNext,
   [
@@ -212,8 +212,8 @@ export const whatNextOfDigest = ofOneOrMore(
 );
 
 /**
- * When an event came, where that was long before this is said: it waited for its hours, or a tool was down. Nobody reads
- * UTC as the time of day, so that is named.
+ * The time of an event, where that was an hour or more before the message: it waited for its hours, or a tool was down. UTC
+ * is named, as nobody takes it for the time of day.
  */
 export const receivedEarlier = [
   '{% assign came = event.receivedAt | date: "%s" %}{% assign waited = now | date: "%s" | minus: came %}',
@@ -221,21 +221,21 @@ export const receivedEarlier = [
   '{% if zone == "UTC" %} UTC{% endif %}{% endif %}',
 ].join('');
 
-/** The events of a digest by test. `group.items` are those of one; `event` is the first of them in `head`. */
+/** A loop over the tests of a digest. `group.items` are the events of one test; in `head`, `event` is the first of them. */
 export const forEachTest = (head: string, body: string): string =>
   [
     '{% assign groups = events | group_by: "testId" %}{% for group in groups %}',
     `{% for event in group.items limit: 1 %}${head}{% endfor %}${body}{% endfor %}`,
   ].join('');
 
-/** What heads the events of a test: nothing where it is the only one, which the digest's title names. */
+/** The heading of a test's events; empty where there is one test only, which the digest's title names. */
 export const headOfTest = (head: string): string => `{% if groups.size > 1 %}${head}{% endif %}`;
 
-/** The counts of a test's events, unless there is only one, which says so itself. */
+/** The counts of a test's events by status; empty where there is only one event. */
 export const countsOfTest = (shown: (counts: string) => string): string =>
   `{% if group.items.size > 1 %}${shown(countsByStatus('group.items'))}{% endif %}`;
 
-/** When a digest's events came: `Received Fri, 20 Nov 2026, 13:05–15:25 CET`. */
+/** `Received Fri, 20 Nov 2026, 13:05–15:25 CET`, for a digest. */
 export const receivedBetween = said('received', {
   time: '{{ events.first.receivedAt | date_range: events.last.receivedAt }}',
 });
@@ -243,7 +243,7 @@ export const receivedBetween = said('received', {
 const ofSink = { count: 'notice.count', sink: '{{ notice.sink }}' };
 const lookup = { lookup: `{{ notice.sink | remove_first: "${lookupSink('')}" }}` };
 
-/** What is said of a sink, or of a look-up. */
+/** `ofIt` for a notice about a sink, `ofLookup` for one about a look-up. */
 const bySink = (ofIt: string, ofLookup: string): string =>
   `{% if notice.sink contains "${lookupSink('')}" %}${ofLookup}{% else %}${ofIt}{% endif %}`;
 
@@ -263,10 +263,10 @@ export const noticeInShort = [
   '{% else %}{{ notice.detail }}{% endcase %}{% endif %}',
 ].join('');
 
-/** The same, and who says so. */
+/** A notice in short, with who says so. */
 export const noticeTitle = `{% if notice.late %}${said('noticeTitleLate', { notice: noticeInShort })}{% else %}${said('noticeTitle', { notice: noticeInShort })}{% endif %}`;
 
-/** What differs between trouble, its end, and the weekly summary, such as a colour. */
+/** A value for trouble, for its end and for the weekly summary, such as a colour. */
 export const perNotice = (values: {
   readonly trouble: string;
   readonly recovered: string;
@@ -276,7 +276,7 @@ export const perNotice = (values: {
 
 const began = { time: '{{ notice.since | date }}' };
 
-/** When what a notice tells of began. */
+/** When the trouble of a notice began. */
 export const noticeBegan = perNotice({
   trouble: said('since', began),
   recovered: said('began', began),

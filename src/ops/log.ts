@@ -10,23 +10,23 @@ import { printable, visibleJson } from '../support/text.ts';
 
 export interface LogOptions {
   readonly level: string;
-  /** auto: `pretty` on a terminal, `json` elsewhere. */
+  /** `auto`: `pretty` on a terminal, `json` elsewhere. */
   readonly format: 'auto' | 'json' | 'pretty';
-  /** Of the pretty format. */
+  /** Whether the pretty format has colours. */
   readonly color: boolean;
-  /** Replaces secrets in a finished line. */
+  /** Masks secrets in a finished line. */
   readonly mask: Mask;
 }
 
 export interface Log {
   readonly log: Logger;
-  /** How many lines stdout did not accept. */
+  /** The number of lines that stdout did not accept. */
   dropped(): number;
   /** Resolves when all lines are written, or after `withinMs`. */
   end(withinMs: number): Promise<void>;
 }
 
-/** The process's logger, to stdout. Secrets are masked in every finished line, and invisible characters are shown. */
+/** The logger of the process, to stdout. In every finished line secrets are masked, and invisible characters shown. */
 export function createLogger(options: LogOptions): Log {
   const { level, mask } = options;
   const isPretty = options.format === 'auto' ? process.stdout.isTTY : options.format === 'pretty';
@@ -45,7 +45,7 @@ export function createLogger(options: LogOptions): Log {
       logMethod(args, method, at) {
         const [fields, msg] = args as unknown[];
         if (!isFlat(fields) || typeof msg !== 'string') return method.apply(this, args);
-        // The same as pino makes of it, for a third of the memory: it joins a line from each name and value.
+        // The same line as pino's, for a third of the memory: pino joins it from each name and value.
         add(JSON.stringify({ level: pino.levels.labels[at], time: time(), ...fields, msg }));
       },
     },
@@ -57,8 +57,8 @@ export function createLogger(options: LogOptions): Log {
 const repeatedEveryMs = 60_000;
 
 /**
- * Tells the first of what comes again and again at once, and then once a minute the last one with how many there were:
- * guesses of a password, or a full disk, do not fill the log.
+ * Limits a message that may come again and again, such as of a full disk: `tell` is called at once for the first one, and then
+ * once a minute with the last one and their number.
  */
 export function seldom<T>(tell: (last: T, times: number) => void): (one: T) => void {
   let times = 0;
@@ -78,7 +78,7 @@ export function seldom<T>(tell: (last: T, times: number) => void): (one: T) => v
   };
 }
 
-/** Has only texts, numbers and the like, as almost all lines have. */
+/** Whether fields have only texts, numbers, truth values and null, as those of almost all lines. */
 function isFlat(fields: unknown): fields is object {
   if (typeof fields !== 'object' || fields === null || fields instanceof Error) return false;
   for (const name in fields) {
@@ -88,7 +88,7 @@ function isFlat(fields: unknown): fields is object {
   return true;
 }
 
-/** A secret of digits may stand for a number, and the line has to stay JSON. */
+/** A line of JSON with secrets masked. A secret of digits may be part of a number; the line stays JSON all the same. */
 function masked(line: string, mask: Mask): string {
   const text = mask(line);
   if (text === line) return text;
@@ -105,7 +105,7 @@ function masked(line: string, mask: Mask): string {
   return JSON.stringify(mapLeaves(JSON.parse(line), ofLeaf));
 }
 
-/** The time, written out once for all lines of a millisecond: a busy receiver writes many. */
+/** Returns the time in ISO 8601. It is formatted once for all lines of a millisecond: a busy receiver writes many. */
 function isoTime(): () => string {
   let atMs = Number.NaN;
   let text = '';
@@ -119,7 +119,7 @@ function isoTime(): () => string {
   };
 }
 
-/** Expected failures are logged without a stack; a stack is for bugs. */
+/** The fields of an error. Only a bug has a stack; an expected failure has none. */
 function serializeError(error: unknown): unknown {
   if (error instanceof ConfigError) {
     // Warnings are not why.
@@ -148,7 +148,7 @@ const levelStyles = {
   fatal: 'red',
 } as const;
 
-/** One line for people: `2026-11-21 08:00:00.000Z INFO request outcome=accepted status=202`. Only a stack adds lines. */
+/** Formats a line for people: `2026-11-21 08:00:00.000Z INFO request outcome=accepted status=202`. Only a stack adds lines. */
 function prettyLine(color: boolean): (line: string) => string {
   const paint = (style: Parameters<typeof styleText>[0], text: string) =>
     color ? styleText(style, text, { validateStream: false }) : text;
@@ -168,13 +168,13 @@ function prettyLine(color: boolean): (line: string) => string {
   };
 }
 
-/** Must not block: what cannot be written now is written later, and `done` is called then. */
+/** Writes a text without blocking, and calls `done` when it is written, or with the error. */
 type Print = (text: string, done: (error?: Error | null) => void) => void;
 
-/** Lines are written in batches, as one write a line would cost a tenth of accepting an event; after a pause at once. */
+/** Lines are written in batches, as a write for each would be a tenth of the cost of an event; after a pause at once. */
 const writeAtLength = 16_384;
 const writeEveryMs = 100;
-/** In characters, for a stdout that is slow or full. As much again may be in a write. */
+/** So many characters wait for a stdout that is slow or full. As many again may be in a write. */
 const maxWaiting = 1024 * 1024;
 
 /** Buffers lines on their way to stdout. Nothing waits for them: lines without room or reader are dropped and counted. */
@@ -189,7 +189,7 @@ class Lines {
   #whenOut: (() => void) | null = null;
   readonly #print = stdoutPrint();
   readonly #report: (dropped: number) => void;
-  /** Writes what it can at once. */
+  /** Writes synchronously what waits, at the end of the process. */
   readonly #atExit = () => {
     try {
       if (this.#waiting !== '') writeSync(fd, this.#waiting);
@@ -264,7 +264,7 @@ function stdoutPrint(): Print {
   return (text, done) => void stdout.write(text, done);
 }
 
-/** Node's own stdout writes to files synchronously, and a slow disk would block the process. */
+/** Writes to a file. Node's own stdout would do so synchronously, and a slow disk would block the process. */
 function printToFile(text: string | Buffer, done: (error?: Error | null) => void): void {
   const bytes = Buffer.from(text);
   write(fd, bytes, (error, written) => {

@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../../store/store.ts';
 import type { Parts } from '../page.ts';
 import { apiRoutes, NotPossible } from './endpoints.ts';
 
-/** What the pages show and do, for programs. */
+/** The API: what the pages show and do, for programs. */
 export function apiRouter(parts: Parts): Router {
   const router = Router();
   for (const route of apiRoutes)

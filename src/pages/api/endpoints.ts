@@ -33,13 +33,13 @@ import {
   story,
 } from './shapes.ts';
 
-/** A part of the API, with what it does. */
+/** An endpoint, with its handler. */
 interface ApiRoute extends DescribedRoute {
-  /** Throws NotPossible. */
+  /** Resolves to the answer's body. Throws NotPossible. */
   readonly handle: (parts: Parts, req: Request) => Promise<object>;
 }
 
-/** Why a request is not served. */
+/** Thrown where a request is not served. */
 export class NotPossible extends Error {
   readonly refusal: Refusal;
 
@@ -49,7 +49,7 @@ export class NotPossible extends Error {
   }
 }
 
-/** What was sent, by its schema. */
+/** The query or body of a request, read by its schema. Throws NotPossible with all faults. */
 function understood<Schema extends z.ZodObject>(
   schema: Schema,
   given: unknown,
@@ -73,12 +73,12 @@ function understood<Schema extends z.ZodObject>(
   throw new NotPossible({ ...refusal, faults });
 }
 
-/** Of up to 16 digits, as the largest that can be told from the next one. */
+/** The id of a test, of up to 16 digits: the largest integer that differs from the next one in JavaScript has 16. */
 const testId = z.string().regex(/^-?\d{1,16}$/, { error: 'expected the id of a test, a whole number' });
 const note = z.string().optional().describe('Why, for the audit.');
 const csrf = z.string().optional().describe('Of a page, for its session.');
 
-/** What the query of a search may have. */
+/** The query of a search. */
 const searchQuery = z.strictObject({
   candidate: z
     .string()
@@ -120,14 +120,14 @@ const meant = z.strictObject({
 
 const unclear = { status: 422, detail: 'Nothing was done: the body cannot be understood.' };
 
-/** How a sink is to be paused. */
+/** The body of a pause. */
 const pausing = z.strictObject({
   for: pauseLength.optional().describe('Such as `2h`; else until somebody resumes it.'),
   note,
   csrf,
 });
 
-/** The sink that a path names; or a look-up, where that will do. */
+/** The sink, or the sink of a look-up, that a path names. Throws NotPossible. */
 function sinkOf({ config }: Parts, { params }: Request, which: 'all' | 'sinks' = 'all'): string {
   const sink = String(params['sink']);
   if (which === 'all' ? isCalled(config(), sink) : config().sinks.has(sink)) return sink;

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
-/** The API as OpenAPI 3.1 has it. */
+/** Describes the API in OpenAPI 3.1. */
 
-/** A part of the API: how it is called, and what it answers. */
+/** An endpoint: how it is called, and what it answers. */
 export interface DescribedRoute {
   readonly method: 'get' | 'post';
-  /** As OpenAPI has it, below `/api`. */
+  /** A path of OpenAPI, below `/api`, such as `/events/{id}`. */
   readonly path: string;
   readonly summary: string;
   readonly query?: z.ZodObject;

@@ -12,7 +12,7 @@ import { alertKinds, refusalReasons, refusedEventSpec, shownOfRefused } from '..
 import { outcomeKinds, reasons } from '../../model/outcomes.ts';
 import { type SinkState, sinkStates } from '../../ops/needs.ts';
 
-/** What the API answers. A test compares it with the answers of a real server. */
+/** The schemas of the API's answers. A test compares them with the answers of a real server. */
 
 const time = z.iso.datetime();
 export const json = z.unknown();
@@ -27,7 +27,7 @@ const kinds = {
   map: z.record(z.string(), json),
 };
 
-/** Fields of a record, as its list describes them. */
+/** The schema of these fields of a record, by the list that describes them. */
 const recordOf = (list: FieldList, fields: readonly string[]) =>
   z.object(
     Object.fromEntries(
@@ -109,7 +109,7 @@ export const detail = event.extend({
 
 export const sinkState = z.enum(Object.keys(sinkStates) as SinkState[]);
 
-/** Of a paused sink. */
+/** The fields of a sink's pause. */
 const pause = {
   by: z.enum(['person', 'connector']).nullable().describe('Who paused it; null where nobody did.'),
   until: time.nullable().describe('When the pause of a person ends; null where somebody has to end it.'),

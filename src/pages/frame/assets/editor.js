@@ -1,4 +1,4 @@
-// A config is written: its colours stand in a layer behind the text, and it is checked in pauses.
+// The editor of a config: the colours are a layer behind the text, and the text is checked when somebody pauses.
 
 function editor(form) {
   const area = form.querySelector('textarea');
@@ -23,7 +23,7 @@ function editor(form) {
   });
 }
 
-/** Lines that are as they were stay. */
+/** Returns a function that colours a text. Lines that have not changed stay as they are. */
 function colourer(layer) {
   let known = [];
   return (text) => {
@@ -42,7 +42,7 @@ function colourer(layer) {
 
 const insideBlock = '\0';
 
-/** The lines, those of a text block with a sign before them. */
+/** The lines of a text. Those within a text block of YAML begin with `insideBlock`. */
 function parsed(text) {
   let block = null;
   return text.split('\n').map((line) => {
@@ -88,7 +88,7 @@ function paint(into, line, pattern) {
   into.append(line.slice(end));
 }
 
-/** Lines with a problem, until they are written anew. */
+/** Marks the lines with problems. A line that changes loses its mark. */
 function mark(layer, problems) {
   for (const line of layer.querySelectorAll('.error, .warning')) line.className = '';
   for (const { dataset } of problems) {
@@ -113,7 +113,7 @@ function goTo(area, layer, line, column) {
 
 const pauseMs = 500;
 
-/** One at a time, and only what is said of the text that stands there is shown. */
+/** Returns a function that has the text checked soon. One check runs at a time, and a result for an older text is dropped. */
 function checker(form, area, shown) {
   const says = form.querySelector('[role=status]');
   const result = form.nextElementSibling;
@@ -141,7 +141,7 @@ function checker(form, area, shown) {
     says.textContent = (said.querySelector('.notice') ?? said).textContent;
     shown(said.querySelectorAll('[data-line]'));
   }
-  // What is sent goes first.
+  // A form that is sent is checked by the page that follows.
   form.addEventListener('submit', () => clearTimeout(waiting));
   return soon;
 }

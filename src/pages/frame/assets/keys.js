@@ -1,4 +1,4 @@
-// What has data-key is done by that key, or by two after each other ("g t"). "?" shows which there are.
+// An element with data-key is clicked or focused by that key, or by two keys in turn ("g t"). "?" lists the keys.
 let before = '';
 addEventListener('keydown', (event) => {
   const { key, target } = event;

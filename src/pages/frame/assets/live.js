@@ -1,4 +1,4 @@
-// A part with data-refresh is loaded again every so many ms while somebody may see it, until it has none.
+// A part with data-refresh is loaded again every so many ms while the page is visible, until the part has none.
 
 async function refresh(part) {
   const status = part.parentElement.querySelector('.live');
@@ -25,7 +25,7 @@ async function load(id) {
   return new DOMParser().parseFromString(text ?? '', 'text/html').getElementById(id);
 }
 
-/** Whether somebody has it under the pointer, has the focus in it, or has scrolled into it. */
+/** Whether somebody reads a part: has the pointer over it, the focus in it, or has scrolled into it. */
 const isRead = (part) =>
   (matchMedia('(hover: hover)').matches && part.matches(':hover')) ||
   part.contains(document.activeElement) ||
@@ -48,7 +48,7 @@ function hold(status, part, fresh) {
   });
 }
 
-/** A text that is set anew is read out anew, so the same is left as it is. */
+/** Shows a text in the status. The same text is not set again, as screen readers would read it again. */
 function say(status, is, text, show) {
   if (!status || status.dataset.said === text) return;
   status.dataset.is = is;
@@ -61,14 +61,14 @@ function say(status, is, text, show) {
   status.append(shows);
 }
 
-/** What the server sent of an element, without the times, which pass by themselves. */
+/** The markup that the server sent for an element, without the times, which pass by themselves. */
 const sent = new WeakMap();
 function plain(element) {
   if (!sent.has(element)) sent.set(element, element.outerHTML.replaceAll(/(<time[^>]*>)[^<]*/g, '$1'));
   return sent.get(element);
 }
 
-/** Makes of an element what the server has now. What is the same stays: it may have the focus. */
+/** Turns an element into the one that the server has now. Children that are the same stay: they may have the focus. */
 function renew(old, fresh) {
   if (plain(old) === plain(fresh)) {
     const times = fresh.querySelectorAll('time');

@@ -1,10 +1,10 @@
-// What the pages do besides what they show; all of them also work without it.
+// Adds dialogs, copy buttons and more to the pages. All pages also work without scripts.
 
-// A form with data-confirm asks first, in a dialog that says what will happen.
+// A button with data-confirm asks first, in a dialog that says what will happen.
 document.addEventListener('submit', async (event) => {
   const form = event.target;
   if (!(form instanceof HTMLFormElement)) return;
-  const question = event.submitter?.dataset.confirm ?? form.dataset.confirm;
+  const question = event.submitter?.dataset.confirm;
   if (question === undefined || form.dataset.confirmed === 'yes') return;
   event.preventDefault();
   const fields = fieldsOf(form);
@@ -17,7 +17,7 @@ document.addEventListener('submit', async (event) => {
   delete form.dataset.confirmed;
 });
 
-/** What the form's template has is asked for in the dialog, and sent with the form. */
+/** The fields of the form's template: they are shown in the dialog, and sent with the form. */
 function fieldsOf(form) {
   const fields = document.createElement('div');
   fields.className = 'fields';
@@ -26,7 +26,7 @@ function fieldsOf(form) {
   return fields;
 }
 
-/** Without it, the server asks. */
+/** The field that tells the server that the question was answered. */
 function confirmed() {
   const field = document.createElement('input');
   field.type = 'hidden';
