@@ -1,4 +1,4 @@
-/** What a sandbox tool can be told to do wrong with a call. */
+/** A fault that a sandbox tool plays on a call. */
 export type Fault =
   /** Answers with this HTTP status or SMTP code; `commit` says whether the call took effect all the same. */
   | {
@@ -8,25 +8,25 @@ export type Fault =
       body?: unknown;
       headers?: Record<string, string>;
     }
-  /** Answers as the real tool does when the rate is exceeded; without a delay if none is given. */
+  /** Answers as the real tool does when its rate is exceeded; without a delay if none is given. */
   | { kind: 'rate-limit'; retryAfterS?: number }
   /** Never answers; `commit` says whether the call took effect all the same. */
   | { kind: 'hang'; commit: boolean }
-  /** Answers late, by so long (ms). */
+  /** Answers late, by `ms`. */
   | { kind: 'slow'; ms: number }
-  /** Closes the connection without an answer; `commit` likewise. */
+  /** Closes the connection without an answer; `commit` as above. */
   | { kind: 'drop'; commit: boolean };
 
-/** One call as a fault decides on it: an API method, or the SMTP verb. */
+/** A call, by the name of its API method or SMTP verb. */
 export interface Call {
   readonly name: string;
 }
 
-/** The faults that a sandbox tool is to play: queued ones first, then what `decide` says of each call. */
+/** The faults that a sandbox tool is to play: queued ones first, then those that `decide` returns. */
 export class Faults {
   #queue: Fault[] = [];
   decide: (call: Call) => Fault | null = () => null;
-  /** Only calls with these names take faults; empty: all. */
+  /** The names of the calls that take faults; empty: all do. */
   only: string[] = [];
 
   once(...faults: Fault[]): void {

@@ -21,15 +21,22 @@ export interface ToolAnswer {
   readonly body: unknown;
 }
 
-/** What an HTTP tool does, apart from misbehaving. */
+/** The behaviour of an HTTP tool, without faults. */
 export interface ToolApi {
-  /** The name of the call, as faults and the log know it. */
+  /** The name of a call, for faults and `calls`. */
   nameOf(request: ToolRequest): string;
-  /** Carries the call out. */
+  /** Carries a call out. */
   answer(request: ToolRequest): ToolAnswer;
-  /** How this tool says that the rate is exceeded. */
-  rateLimited(retryAfterS: number | undefined): ToolAnswer;
+  /** The body of an answer that says that the rate is exceeded. */
+  readonly tooMany: object;
 }
+
+/** The answer of a tool whose rate is exceeded. */
+export const tooMany = (body: object, retryAfterS?: number): ToolAnswer => ({
+  status: 429,
+  headers: retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) },
+  body,
+});
 
 /** An HTTP tool on loopback that plays faults. Stopped, it refuses connections; started again, it has the same port. */
 export class HttpTool {
@@ -77,8 +84,21 @@ export class HttpTool {
     await nextTurn();
   }
 
-  async close(): Promise<void> {
-    await this.stop();
+  close(): Promise<void> {
+    return this.stop();
+  }
+
+  /** The members of a sandbox that are its tool's. */
+  get controls() {
+    return {
+      faults: this.faults,
+      calls: this.calls,
+      /** How many calls were refused for their rate. */
+      tooMany: () => this.tooMany,
+      start: () => this.start(),
+      stop: () => this.stop(),
+      close: () => this.close(),
+    };
   }
 
   #serve(request: ToolRequest, response: ServerResponse): void {
@@ -91,7 +111,7 @@ export class HttpTool {
         if (fault.commit) this.#api.answer(request);
         return this.#send(response, { ...fault, body: fault.body ?? `status ${fault.status}` });
       case 'rate-limit':
-        return this.#send(response, this.#api.rateLimited(fault.retryAfterS));
+        return this.#send(response, tooMany(this.#api.tooMany, fault.retryAfterS));
       case 'slow':
         setTimeout(() => this.#send(response, this.#api.answer(request)), fault.ms);
         return;

@@ -13,16 +13,16 @@ export interface ReceivedCall {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** As they came: signatures are over the bytes. */
+  /** The body as it came: signatures are over its bytes. */
   readonly bytes: Buffer;
 }
 
 export interface HttpSandboxOptions {
-  /** The only path that it has, with all below it. Default: `/hooks`. */
+  /** The path that it takes calls to, with all paths below it. Default: `/hooks`. */
   readonly base?: string;
-  /** Calls whose signature by it is wrong are answered 401. */
+  /** The secret of signatures. Calls with a wrong signature are answered 401. */
   readonly secret?: string;
-  /** It answers 200 to each call, and this body where it did not carry it out, as some APIs do. */
+  /** The body that says that a call was not carried out, although the status is 200, as some APIs have it. */
   readonly fails?: (call: ReceivedCall) => object | null;
 }
 
@@ -34,16 +34,12 @@ export class HttpSandbox {
   readonly #options: HttpSandboxOptions;
   readonly #base: string;
   readonly calls: ReceivedCall[] = [];
-  /** OPTIONS requests: questions, and no events. */
+  /** OPTIONS requests, which carry no event. */
   readonly asked: ReceivedCall[] = [];
   readonly #tool = new HttpTool({
     nameOf: ({ method }) => method,
     answer: (request) => this.#answer(request),
-    rateLimited: (retryAfterS) => ({
-      status: 429,
-      headers: retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) },
-      body: { error: 'too many requests' },
-    }),
+    tooMany: { error: 'too many requests' },
   });
 
   constructor(options: HttpSandboxOptions = {}) {
@@ -67,7 +63,7 @@ export class HttpSandbox {
     return { status: 200, headers: { 'x-request-id': `req-${this.calls.length}` }, body: { ok: true } };
   }
 
-  /** As Standard Webhooks say, but for the age: some tests set the clock. */
+  /** Whether the signature is right, by Standard Webhooks. The age is not checked, as some tests set the clock. */
   #isSigned({ bytes, headers }: ReceivedCall): boolean {
     const { secret } = this.#options;
     if (secret === undefined) return true;

@@ -10,9 +10,9 @@ import { routeOf } from './sheets/routes.ts';
 
 export interface SheetsOptions {
   readonly spreadsheetId?: string;
-  /** What the service account may do with the spreadsheet. Default: writer. */
+  /** The role of the service account on the spreadsheet. Default: writer. */
   readonly role?: Role;
-  /** Enforced apart for reads and for writes, as Google does. Default: no limit. */
+  /** The quota a minute of reads, and of writes. Default: no limit. */
   readonly perMinute?: number;
   readonly tokenLifetimeS?: number;
 }
@@ -38,11 +38,7 @@ export async function startSheets(options: SheetsOptions = {}) {
   const tool = new HttpTool({
     nameOf: (request) => routeOf(request)?.name ?? 'unknown',
     answer: (request) => answer({ document, tokens, quota, person }, request),
-    rateLimited: (retryAfterS) => ({
-      status: 429,
-      headers: retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) },
-      body: quotaExceeded('Write').body,
-    }),
+    tooMany: quotaExceeded('Write').body,
   });
   await tool.start();
   return {
@@ -58,10 +54,7 @@ export async function startSheets(options: SheetsOptions = {}) {
       client_email: email,
       token_uri: `http://${tool.authority}/token`,
     }),
-    faults: tool.faults,
-    calls: tool.calls,
-    /** How many calls were refused for their rate. */
-    tooMany: () => tool.tooMany,
+    ...tool.controls,
     document,
     /** Somebody who edits the sheet between the calls. */
     person,
@@ -78,9 +71,6 @@ export async function startSheets(options: SheetsOptions = {}) {
         Object.fromEntries(header.map((name, index) => [String(name), row[index] ?? ''])),
       );
     },
-    stop: () => tool.stop(),
-    start: () => tool.start(),
-    close: () => tool.close(),
   };
 }
 
@@ -112,13 +102,13 @@ class Quota {
   }
 }
 
-/** Edits that come in between two calls: each call is carried out at one moment, so there is no other time for them. */
+/** A person who edits between two calls. Each call is carried out at one moment, so there is no other time for edits. */
 class Person {
   readonly #edits: { readonly call: string; readonly edit: () => void }[] = [];
-  /** Asked before each call that reads or writes, after the edits below. */
+  /** Called before each call that reads or writes, after the edits of `before`. */
   meanwhile: (call: string) => void = () => {};
 
-  /** Edits just before the next call of this name, or that writes at all; an edit after it waits for another call. */
+  /** Edits just before the next call of this name, or before the next `a write`. Each edit takes a call of its own. */
   before(call: string, edit: () => void): void {
     this.#edits.push({ call, edit });
   }

@@ -1,4 +1,4 @@
-import { HttpTool } from './http-tool.ts';
+import { HttpTool, tooMany } from './http-tool.ts';
 import type { ToolAnswer, ToolRequest } from './http-tool.ts';
 import { methods } from './slack/methods.ts';
 import { SlackRefusal } from './slack/refusal.ts';
@@ -12,9 +12,9 @@ export interface SlackOptions {
   readonly channels?: readonly (string | ChannelOptions)[];
   readonly scopes?: readonly string[];
   readonly token?: string;
-  /** Enforced for each channel as Slack does, with 429 and Retry-After. Default: no limit. */
+  /** The rate of each channel, enforced with 429 and Retry-After. Default: no limit. */
   readonly rate?: PostRate;
-  /** Whom the app can write to directly. */
+  /** The people that the app can write to directly. */
   readonly people?: readonly Person[];
   /** Whether each method is limited to its tier's calls a minute. Default: yes. */
   readonly tiers?: boolean;
@@ -26,7 +26,7 @@ export interface SlackOptions {
   readonly maxPageSize?: number;
 }
 
-/** What the manifest in the README asks for. */
+/** The scopes that the README's manifest asks for. */
 const allScopes = [
   'chat:write',
   'chat:write.customize',
@@ -62,27 +62,21 @@ export async function startSlack(options: SlackOptions = {}) {
   const tool = new HttpTool({
     nameOf: ({ url }) => url.pathname.replace(/^\/api\//, ''),
     answer: (request) => answer(workspace, request),
-    rateLimited: (retryAfterS) => tooMany(retryAfterS),
+    tooMany: ratelimited,
   });
   await tool.start();
   return {
     /** The sink's `apiUrl`. */
     url: `http://${tool.authority}/api/`,
     token: workspace.token,
-    faults: tool.faults,
-    calls: tool.calls,
-    /** How many calls were refused for their rate. */
-    tooMany: () => tool.tooMany,
+    ...tool.controls,
     /** Everything that was posted, in order. */
     messages: workspace.messages as readonly PostedMessage[],
     rename: (from: string, to: string) => workspace.rename(from, to),
     /** Deletes a message that nobody has answered. */
     remove: (ts: string) => workspace.remove(ts),
-    /** From now on the workspace's settings let nobody edit it. */
+    /** Locks a message: the workspace's settings let nobody edit it any more. */
     lock: (ts: string) => workspace.locked.add(ts),
-    stop: () => tool.stop(),
-    start: () => tool.start(),
-    close: () => tool.close(),
   };
 }
 
@@ -100,17 +94,14 @@ function answer(workspace: Workspace, request: ToolRequest): ToolAnswer {
     return { status: 200, headers, body: { ok: true, ...method(workspace, args) } };
   } catch (error) {
     if (!(error instanceof SlackRefusal)) throw error;
-    if (error.retryAfterS !== undefined) return tooMany(error.retryAfterS);
+    if (error.retryAfterS !== undefined) return tooMany(ratelimited, error.retryAfterS);
     return { status: 200, headers, body: { ok: false, error: error.code, ...error.extra } };
   }
 }
 
-function tooMany(retryAfterS: number | undefined): ToolAnswer {
-  const headers = retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) };
-  return { status: 429, headers, body: { ok: false, error: 'ratelimited' } };
-}
+const ratelimited = { ok: false, error: 'ratelimited' };
 
-/** Slack takes a form, in which everything nested is JSON, or a JSON body; both become what the form has. */
+/** The arguments of a call, as a form has them: everything nested is JSON. Slack takes a JSON body, too. */
 function argumentsOf({ headers, body }: ToolRequest): { [name: string]: string } {
   if (!headers['content-type']?.startsWith('application/json')) {
     return Object.fromEntries(new URLSearchParams(body));
@@ -121,7 +112,7 @@ function argumentsOf({ headers, body }: ToolRequest): { [name: string]: string }
   );
 }
 
-/** What a person reads in a message's mrkdwn: references resolved, entities decoded. */
+/** The text that people see of mrkdwn: references resolved, entities decoded. */
 export function shownText(mrkdwn: string): string {
   return mrkdwn
     .replace(

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Faults } from './faults.ts';
-import { HttpTool, type ToolAnswer, type ToolRequest } from './http-tool.ts';
+import { HttpTool, tooMany, type ToolAnswer, type ToolRequest } from './http-tool.ts';
 
-/** What the service says of a candidate. */
+/** A candidate, as the service answers. */
 export interface CandidateRecord {
   readonly id: string;
   readonly name: string;
@@ -15,19 +15,19 @@ export interface CandidateRecord {
 export interface TestingServiceOptions {
   readonly username?: string;
   readonly password?: string;
-  /** How long an access token is taken (ms). */
+  /** The life of an access token. */
   readonly tokenLifeMs?: number;
   readonly callsPerMinute?: number;
   /** ms */
   readonly clock?: () => number;
 }
 
-/** As the documentation of testing services says: "valid for 30 minutes, after which you'll need to request a new token". */
+/** The default life, as the documentation of testing services has it: "valid for 30 minutes, after which you'll need to request a new token". */
 const tokenLifeMs = 30 * 60_000;
 
 /**
- * No service promises more to its smallest accounts; two candidates a second exceed it, so a client that does not keep to
- * a rate is seen at once.
+ * The default rate. No service promises more to its smallest accounts. Two candidates a second exceed it, so that a client
+ * without a rate is noticed at once.
  */
 const callsPerMinute = 30;
 
@@ -50,13 +50,13 @@ export class TestingService {
   readonly missingFor = new Map<string, number>();
   /** How many more times a candidate has no score yet. */
   readonly unscoredFor = new Map<string, number>();
-  /** What another version of the API makes of its answers: other types, other names. */
+  /** Turns an answer into that of another version of the API, with other types or names. */
   version: (answer: CandidateRecord) => unknown = (answer) => answer;
   readonly #tool: HttpTool;
   readonly #clock: () => number;
   readonly #tokenLifeMs: number;
   readonly #callsPerMinute: number;
-  /** When each ends (ms). */
+  /** When each token ends (ms). */
   readonly #tokens = new Map<string, number>();
   /** When the calls of the last minute came (ms). */
   #recent: number[] = [];
@@ -70,7 +70,7 @@ export class TestingService {
     this.#tool = new HttpTool({
       nameOf: ({ url }) => /^\/api\/(token|candidate|test)/.exec(url.pathname)?.[1] ?? 'other',
       answer: (request) => this.#answer(request),
-      rateLimited: (retryAfterS) => tooMany(retryAfterS),
+      tooMany: tooManyBody,
     });
   }
 
@@ -118,7 +118,7 @@ export class TestingService {
         body: { error: 'invalid_token', error_description: `The token ${token} has expired.` },
       };
     const waitMs = this.#takeCall();
-    if (waitMs > 0) return tooMany(Math.ceil(waitMs / 1000));
+    if (waitMs > 0) return tooMany(tooManyBody, Math.ceil(waitMs / 1000));
     if (method !== 'GET') return { status: 405, headers: { allow: 'GET' }, body: { error: 'GET only' } };
     const found = kind === 'tests' ? testOf(decodeURIComponent(id)) : this.#candidate(decodeURIComponent(id));
     return found === null ? { status: 404, body: { error: 'not found' } } : { status: 200, body: found };
@@ -141,7 +141,7 @@ export class TestingService {
     };
   }
 
-  /** How long to wait if there were too many (ms). Refused calls do not count. */
+  /** Counts a call. Returns how long to wait (ms), 0 if the call is taken. Refused calls do not count. */
   #takeCall(): number {
     const now = this.#clock();
     this.#recent = this.#recent.filter((at) => at > now - 60_000);
@@ -169,15 +169,11 @@ export class TestingService {
 
 const testOf = (id: string) => (tests[id] === undefined ? null : { id: Number(id), title: tests[id] });
 
-/** One use of those that are left. */
+/** Takes one of the uses that are left for an id. Returns whether there was one. */
 function used(left: Map<string, number>, id: string): boolean {
   const count = left.get(id) ?? 0;
   left.set(id, Math.max(0, count - 1));
   return count > 0;
 }
 
-const tooMany = (retryAfterS: number | undefined): ToolAnswer => ({
-  status: 429,
-  headers: retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) },
-  body: { error: 'too many requests' },
-});
+const tooManyBody = { error: 'too many requests' };

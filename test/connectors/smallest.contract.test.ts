@@ -27,11 +27,7 @@ async function startTeams() {
       if (method === 'POST') posts.set(id, (JSON.parse(body) as { text: string }).text);
       return { status: 200, body: posts.has(id) ? { id } : {} };
     },
-    rateLimited: (seconds) => ({
-      status: 429,
-      headers: seconds === undefined ? {} : { 'retry-after': String(seconds) },
-      body: '',
-    }),
+    tooMany: {},
   });
   await sandbox.start();
   return { sandbox, posts };
