@@ -3,20 +3,11 @@ import type { SinkStatus, Status, StuckNotice } from '../ops/status/status.ts';
 import { causesOf, missedTitle, needsOf } from '../ops/status/words.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, StuckCount } from '../store/store.ts';
-import { count } from '../support/text.ts';
+import { count, printable } from '../support/text.ts';
 import { changeList } from './changes/done.ts';
 import { changesExplained, type Chosen, choiceForm, doubtOf, tickForm } from './changes/question.ts';
 import { tickBox } from './frame/asking.ts';
-import {
-  candidateName,
-  chip,
-  knownOf,
-  ruleName,
-  seen,
-  statusNames,
-  testName,
-  toolOf,
-} from './frame/fragments.ts';
+import { candidateName, chip, knownOf, ruleName, statusNames, testName, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page, Parts } from './page.ts';
 import { refusedCards } from './refused/events.ts';
@@ -103,7 +94,7 @@ async function overview(
           (one) =>
             html`<li class="break">
               ${count(one.count, 'delivery')} to ${one.sink} since ${times.short(one.firstAt)}:
-              ${seen(one.reason)}
+              ${printable(one.reason)}
             </li>`,
         )}
       </ul>
@@ -234,7 +225,7 @@ function sinkCard(
             html`<p>
               ${count(ofNotices, 'message')} about the connector itself ${ofNotices === 1 ? 'was' : 'were'}
               not delivered, either: <code>${program} events --notices</code> shows what people were to be
-              told. ${[...reasons].map((reason) => html`<br />${seen(reason)}`)}
+              told. ${[...reasons].map((reason) => html`<br />${printable(reason)}`)}
             </p>`
           }
           ${
@@ -274,7 +265,7 @@ function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
       ${chip('bad', `${group.count} ${state === 'dead' ? 'given up' : 'held'}`)}
       <span class="muted small">${rule !== null && `${rule},`} since ${asked.times.short(firstAt)}</span>
     </h3>
-    <p class="break">${seen(reason)}</p>
+    <p class="break">${printable(reason)}</p>
     ${fix !== null && html`<p class="muted">${fix}</p>`}
     ${choiceForm(chosen, group.count === 1 ? '' : `${group.count}`, asked)}
     ${

@@ -5,6 +5,7 @@ import { type SinkStatus, troubleOf } from '../ops/status/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, SinkAttempt } from '../store/store.ts';
 import { html, type Html } from '../support/html.ts';
+import { printable } from '../support/text.ts';
 import { pause, resume, tryNow } from './changes/sinks.ts';
 import { type Asking, askingForm, askingPage, type Choice } from './frame/asking.ts';
 import { arrivedChart, chartFigure, delayChart, lastDays } from './frame/charts.ts';
@@ -16,7 +17,6 @@ import {
   knownOf,
   outcomeNames,
   pausedBy,
-  seen,
   statusNames,
   testName,
   toolOf,
@@ -46,7 +46,7 @@ export const sinkPage: Page = {
     const lookups = await parts.reads.lookupsOf(attempts.map(({ eventId }) => eventId));
     const ofSink = { labels, counts: counts.filter((one) => one.sink === sink) };
     return {
-      title: seen(sink),
+      title: printable(sink),
       body: html`<div class="stack">
         ${stateCard(found, asked)}
         ${
@@ -85,7 +85,7 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
     ${
       trouble &&
       html`<p class="break">
-        Since ${times.short(trouble.since)}${trouble.because && html`: ${seen(trouble.because.detail)}`}
+        Since ${times.short(trouble.since)}${trouble.because && html`: ${printable(trouble.because.detail)}`}
         ${paused && html`<br />${nextTry(one, times)}`}
       </p>`
     }
@@ -234,7 +234,7 @@ function waitingCard(
                   : 'A notice'
               }
               <span class="muted small"
-                >${waitsUntil(one, sink, times)}${one.lastError !== null && html`: ${seen(one.lastError)}`}</span
+                >${waitsUntil(one, sink, times)}${one.lastError !== null && html`: ${printable(one.lastError)}`}</span
               >
             </li>`,
         )}
@@ -280,7 +280,7 @@ function attemptsCard(
               >${number > 1 && `attempt ${number}, `}${times.short(endedAt)}, took
               ${duration(Math.max(0, endedAt - startedAt))}${isSame(place) && ', the same'}</span
             >
-            ${words[place] && !isSame(place) && html`<div class="small">${seen(words[place])}</div>`}
+            ${words[place] && !isSame(place) && html`<div class="small">${printable(words[place])}</div>`}
           </li>`,
       )}
     </ul>

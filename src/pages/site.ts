@@ -5,7 +5,7 @@ import { answerProblem } from '../http/problem.ts';
 import { readStatus, type Status } from '../ops/status/status.ts';
 import { causesOf } from '../ops/status/words.ts';
 import { StoreUnavailable } from '../store/store.ts';
-import { apiRouter } from './api/api.ts';
+import { apiRouter } from './api/endpoints.ts';
 import { sendAsset } from './frame/assets.ts';
 import { attentionPage } from './attention.ts';
 import { changeForm } from './changes/question.ts';

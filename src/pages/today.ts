@@ -4,7 +4,7 @@ import { isForgotten, putBack } from '../ops/needs.ts';
 import type { Status } from '../ops/status/status.ts';
 import { causesOf, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, StuckCount } from '../store/store.ts';
-import { count } from '../support/text.ts';
+import { count, printable } from '../support/text.ts';
 import {
   arrivedChart,
   arrivedOf,
@@ -17,7 +17,7 @@ import {
   rate,
 } from './frame/charts.ts';
 import { noEvents } from './events/events.ts';
-import { amount, chip, counted, pausedBy, seen, statusNames, toolOf, waitForIt } from './frame/fragments.ts';
+import { amount, chip, counted, pausedBy, statusNames, toolOf, waitForIt } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
 import { duration, type Times } from './frame/times.ts';
@@ -48,7 +48,7 @@ export const todayPage: Page = {
                   ({ notice: { raisedAt, detail, recovered }, deliveries }) =>
                     html`<li>
                       <span class="muted small">${times.short(raisedAt)}</span>
-                      ${recovered && chip('good', 'over')} ${seen(detail)}
+                      ${recovered && chip('good', 'over')} ${printable(detail)}
                       <strong>${unheardWords({ deliveries })}</strong>
                     </li>`,
                 )}
@@ -92,7 +92,7 @@ function pausedLines({ sinks }: Status, times: Times): Html[] {
     const { sink, pause, pending } = one;
     if (pause?.by !== 'person' || isForgotten(one)) return [];
     return html`<p class="muted break">
-      <a href="/sinks/${sink}">${seen(sink)}</a> is paused ${pausedBy(pause, times)}.
+      <a href="/sinks/${sink}">${printable(sink)}</a> is paused ${pausedBy(pause, times)}.
       ${pending === 0 ? 'Nothing waits for it yet' : waitForIt(pending)}.
     </p>`;
   });
@@ -127,8 +127,8 @@ function stuck(causes: readonly StuckCount[], what: string, times: Times): Html[
     .map(
       (one) =>
         html`<li>
-          <b>${messages(one.count)} to ${seen(one.sink)}</b> ${were(one.count)} ${what}
-          (${one.count > 1 && 'first '}${times.short(one.firstAt)}): ${seen(one.reason)}
+          <b>${messages(one.count)} to ${printable(one.sink)}</b> ${were(one.count)} ${what}
+          (${one.count > 1 && 'first '}${times.short(one.firstAt)}): ${printable(one.reason)}
           ${helpLink('/attention', { sink: one.sink })}
         </li>`,
     );
@@ -194,7 +194,7 @@ function sinksCard({ sinks }: Status, { labels, counts }: DayCounts, times: Time
     const { arrived, ended } = arrivedOf(counts.filter(({ sink }) => sink === one.sink));
     return html`<tr>
       <th scope="row">
-        <a href="/sinks/${one.sink}">${seen(one.sink)}</a>
+        <a href="/sinks/${one.sink}">${printable(one.sink)}</a>
         <span class="muted"
           >${one.connector === null ? 'not in the config any more' : toolOf(one.sink, one.connector)}</span
         >

@@ -1,10 +1,10 @@
-import type { Request } from 'express';
+import { Router, type Request } from 'express';
 import { z } from 'zod';
 import { personOf } from '../../admin/access.ts';
 import { verdictsOf } from '../../config/live/stored-plans.ts';
 import { wording } from '../../config/text/wording.ts';
 import { leftOut, NotThere, pauseLength, selected, type Selection } from '../../deliveries/by-hand.ts';
-import type { Refusal } from '../../http/problem.ts';
+import { answerProblem, type Refusal } from '../../http/problem.ts';
 import { acceptRefused } from '../../intake.ts';
 import { deliveryStates, replayableStates, statuses } from '../../model.ts';
 import { detailJson, refusedEventFields, storyJson } from '../../ops/printed.ts';
@@ -12,6 +12,7 @@ import { noRetry } from '../../ops/needs.ts';
 import { pauseJson, refusedJson, statusJson } from '../../ops/status/json.ts';
 import { readStatus, refusedOf } from '../../ops/status/status.ts';
 import { pausesNow } from '../../ops/pauses.ts';
+import { StoreUnavailable } from '../../store/store.ts';
 import { printable } from '../../support/text.ts';
 import { carryOut } from '../changes/run.ts';
 import { isCalled, pause, resume, tryNow } from '../changes/sinks.ts';
@@ -40,7 +41,7 @@ interface ApiRoute extends DescribedRoute {
 }
 
 /** Thrown where a request is not served. */
-export class NotPossible extends Error {
+class NotPossible extends Error {
   readonly refusal: Refusal;
 
   constructor(refusal: Refusal) {
@@ -203,7 +204,7 @@ const changes = (action: Action, does: string): ApiRoute[] => [
 
 const notKept = new NotPossible({ status: 404, detail: 'No such refused event is kept, or not any more.' });
 
-export const apiRoutes: readonly ApiRoute[] = [
+const apiRoutes: readonly ApiRoute[] = [
   {
     method: 'get',
     path: '/status',
@@ -349,3 +350,28 @@ export const apiRoutes: readonly ApiRoute[] = [
     handle: async () => openApi(apiRoutes),
   },
 ];
+
+/** The API: what the pages show and do, for programs. */
+export function apiRouter(parts: Parts): Router {
+  const router = Router();
+  for (const { method, path, handle } of apiRoutes)
+    router[method](path.replaceAll(/\{(\w+)\}/g, ':$1'), async (req, res) => {
+      try {
+        const answer = await handle(parts, req);
+        res.set('cache-control', 'no-store').json(answer);
+      } catch (error) {
+        answerProblem(res, refusalFor(error, method));
+      }
+    });
+  return router;
+}
+
+function refusalFor(error: unknown, method: 'get' | 'post'): Refusal {
+  if (error instanceof NotPossible) return error.refusal;
+  if (!(error instanceof StoreUnavailable)) throw error;
+  const detail =
+    method === 'get'
+      ? 'The store cannot be read just now.'
+      : 'The store cannot be used just now. What was done before that stays done.';
+  return { status: 503, detail };
+}

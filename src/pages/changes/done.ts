@@ -1,7 +1,6 @@
 import type { Change } from '../../store/store.ts';
 import { html, type Html } from '../../support/html.ts';
-import { count } from '../../support/text.ts';
-import { seen } from '../frame/fragments.ts';
+import { count, printable } from '../../support/text.ts';
 import type { Times } from '../frame/times.ts';
 
 /** The changes that people made, newest first. `withLinks`: with links to their events. */
@@ -12,8 +11,8 @@ export function changeList(changes: readonly Change[], times: Times, withLinks: 
       return html`<li class="break">
         <b>${action}</b>
         ${action !== 'lookup' && deliveries.length > 0 && html`of ${count(deliveries.length, 'message')}`}
-        ${sink !== null && html`of <a href="/sinks/${sink}">${seen(sink)}</a>`} by ${seen(who)}
-        <span class="muted">${times.exact(at)}, from ${seen(from)}</span>
+        ${sink !== null && html`of <a href="/sinks/${sink}">${printable(sink)}</a>`} by ${printable(who)}
+        <span class="muted">${times.exact(at)}, from ${printable(from)}</span>
         ${
           withLinks &&
           first !== undefined &&
@@ -21,7 +20,7 @@ export function changeList(changes: readonly Change[], times: Times, withLinks: 
             >${deliveries.length === 1 ? 'Its event' : 'One of their events'}</a
           >`
         }
-        ${note !== null && html`<div class="small">“${seen(note)}”</div>`}
+        ${note !== null && html`<div class="small">“${printable(note)}”</div>`}
       </li>`;
     })}
   </ul>`;

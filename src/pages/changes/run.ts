@@ -14,8 +14,8 @@ import { inParts } from '../../store/paging.ts';
 import { obstaclesNow } from '../../ops/pauses.ts';
 import { type By, StoreUnavailable } from '../../store/store.ts';
 import { html, type Html } from '../../support/html.ts';
-import { count } from '../../support/text.ts';
-import { chip, seen, stateNames, tones, waitsFor } from '../frame/fragments.ts';
+import { count, printable } from '../../support/text.ts';
+import { chip, stateNames, tones, waitsFor } from '../frame/fragments.ts';
 import type { Page, Parts } from '../page.ts';
 
 /** Replays and discards deliveries, which may take a while, and the page that shows the progress. */
@@ -145,7 +145,7 @@ function progress({ action, isDone, states, reasons, eventId, refused, fault }: 
           ${byState.map(([state, all]) => html`<li>${chip(tones[state], `${all.length} ${stateNames[state]}`)}</li>`)}
         </ul>`
       }
-      ${[...reasons].slice(0, shownReasons).map((reason) => html`<p class="notice bad break">${seen(reason)}</p>`)}
+      ${[...reasons].slice(0, shownReasons).map((reason) => html`<p class="notice bad break">${printable(reason)}</p>`)}
       ${fault !== null && html`<p class="notice bad">${fault}</p>`}
       ${
         refused.length > 0 &&
@@ -153,7 +153,7 @@ function progress({ action, isDone, states, reasons, eventId, refused, fault }: 
             ${count(refused.length, 'message')} stayed as ${refused.length === 1 ? 'it was' : 'they were'}
           </h3>
           <ul>
-            ${refused.slice(0, shownRefused).map(({ id, says }) => html`<li class="break"><span class="id">${id}</span>: ${seen(says)}</li>`)}
+            ${refused.slice(0, shownRefused).map(({ id, says }) => html`<li class="break"><span class="id">${id}</span>: ${printable(says)}</li>`)}
           </ul>`
       }
     </section>

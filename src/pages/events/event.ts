@@ -14,7 +14,6 @@ import {
   copiedId,
   knownOf,
   ruleName,
-  seen,
   stateChip,
   statusNames,
   testName,
@@ -22,7 +21,7 @@ import {
   waitsFor,
 } from '../frame/fragments.ts';
 import { html, type Html, pathWith, safeUrl } from '../../support/html.ts';
-import { printableLines } from '../../support/text.ts';
+import { printable, printableLines } from '../../support/text.ts';
 import { type PageRequest, type Page, type Parts, storyFor } from '../page.ts';
 import { attempts } from '../frame/attempts.ts';
 import { lookupsCard } from './lookups.ts';
@@ -91,7 +90,7 @@ function decidedWhen({ lookups }: EventDetail, plan: Plan | PlanFault, times: Ti
   const asked = 'fault' in plan ? undefined : plan.lookups;
   const until = Math.max(...open.map((one) => one.createdAt + (asked?.get(nameOf(one))?.waitForMs ?? NaN)));
   return html`It waits for the answer of the look-up
-  ${seen(open.map(nameOf).join(', '))}${!Number.isNaN(until) && html`, until ${times.short(until)} at the latest`}.
+  ${printable(open.map(nameOf).join(', '))}${!Number.isNaN(until) && html`, until ${times.short(until)} at the latest`}.
   Then it goes on by itself, with what is known.`;
 }
 
@@ -129,7 +128,7 @@ function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest, p
     <h2>What came</h2>
     <dl class="facts">
       ${candidateNumericalId !== null && fact('Candidate', String(candidateNumericalId))}
-      ${fact('Candidate id', copiedId(candidateId, 'candidate id', seen(candidateId)))}
+      ${fact('Candidate id', copiedId(candidateId, 'candidate id', printable(candidateId)))}
       ${fact('Test', test.includes(String(testId)) ? test : `${test} (${testId})`)}
       ${fact('Status', statusNames[event.status])} ${fact('Received', times.exact(event.receivedAt))}
       ${duplicates.map((one) => fact('Repeated', times.exact(one.receivedAt)))}
@@ -143,7 +142,7 @@ function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest, p
 /** The ids by which the event is found in logs and at the testing service. */
 function idsOf({ event, duplicates }: EventDetail): Html {
   const correlation = (id: string | null) =>
-    id === null ? 'none' : copiedId(id, 'correlation id', seen(id));
+    id === null ? 'none' : copiedId(id, 'correlation id', printable(id));
   return html`<dl class="facts">
     ${fact('Event id', copiedId(event.id, 'event id', event.id))}
     ${fact('Correlation id', correlation(event.correlationId))}
@@ -156,7 +155,7 @@ function rulesCard(rules: Verdicts, by: string): Html {
   const isKnown = !('fault' in rules);
   return html`<section class="card">
     <h2>Why ${isKnown && html`<small>${by}</small>`}</h2>
-    ${!isKnown && html`<p>${seen(rules.fault)}</p>`}
+    ${!isKnown && html`<p>${printable(rules.fault)}</p>`}
     ${isKnown && rules.length === 0 && html`<p class="muted">There was no rule.</p>`}
     ${
       isKnown &&
@@ -165,8 +164,9 @@ function rulesCard(rules: Verdicts, by: string): Html {
         ${rules.map(
           ({ rule, matched, because }) =>
             html`<li>
-              ${chip(matched ? 'good' : 'idle', matched ? 'applies' : 'does not apply')} <b>${seen(rule)}</b>
-              <div class="muted small">${seen(because)}</div>
+              ${chip(matched ? 'good' : 'idle', matched ? 'applies' : 'does not apply')}
+              <b>${printable(rule)}</b>
+              <div class="muted small">${printable(because)}</div>
             </li>`,
         )}
       </ul>`
@@ -196,7 +196,7 @@ function deliveryCard(
   </p>`;
   return html`<article class="card delivery" id="${one.id}">
     <h3>
-      <a href="/sinks/${one.sink}">${seen(one.sink)}</a>
+      <a href="/sinks/${one.sink}">${printable(one.sink)}</a>
       <span class="muted"
         >${[toolOf(one.sink, one.connector), ruleName(one.rule)].filter(Boolean).join(', ')}</span
       >
@@ -206,7 +206,7 @@ function deliveryCard(
     ${
       one.state !== 'delivered' &&
       one.lastError !== null &&
-      html`<p class="notice ${one.state === 'pending' ? 'wait' : 'bad'}">${seen(one.lastError)}</p>`
+      html`<p class="notice ${one.state === 'pending' ? 'wait' : 'bad'}">${printable(one.lastError)}</p>`
     }
     ${
       replayableStates.includes(one.state) &&
@@ -231,7 +231,7 @@ function deliveryCard(
         : attempts(
             one.history,
             times,
-            html`${receipt.length > 0 && html`<p class="muted small break">Receipt: ${seen(receipt.join(', '))}</p>`}
+            html`${receipt.length > 0 && html`<p class="muted small break">Receipt: ${printable(receipt.join(', '))}</p>`}
             ${id}`,
           )
     }

@@ -7,7 +7,6 @@ import {
   counted,
   deliveryLine,
   knownOf,
-  seen,
   shortId,
   stateNames,
   statusNames,
@@ -15,6 +14,7 @@ import {
   testsOf,
 } from '../frame/fragments.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
+import { printable } from '../../support/text.ts';
 import { refusedNotice } from '../refused/of-candidate.ts';
 import type { PageRequest, Page, Parts } from '../page.ts';
 import type { Times } from '../frame/times.ts';
@@ -159,7 +159,7 @@ export async function searchOf(asked: PageRequest, { reads }: Parts): Promise<Ev
 export const oddIn = (asked: Pick<PageRequest, 'query' | 'times'>): string =>
   filtersIn(asked)
     .filter(({ wanted }) => wanted === null)
-    .map(({ label, value }) => `${label} ${seen(value)}`)
+    .map(({ label, value }) => `${label} ${printable(value)}`)
     .join(', ');
 
 /** What the beginning of a day (ms) asks for; null where the day is none. */
@@ -178,7 +178,7 @@ function ofDay(
 /** The form of the filters. It keeps the candidate or correlation id that somebody searched for. */
 function filters({ query, times }: PageRequest, parts: Parts): Html {
   const { plan, sinks } = parts.config();
-  const choice = (key: FilterKey, values: readonly string[], nameOf = seen) => {
+  const choice = (key: FilterKey, values: readonly string[], nameOf = printable) => {
     const given = query[key];
     // What the config has no more may still be searched for.
     const all = given === undefined || values.includes(given) ? values : [...values, given];
@@ -201,7 +201,8 @@ function filters({ query, times }: PageRequest, parts: Parts): Html {
         query[key] !== undefined &&
         html`<input type="hidden" name="${key}" value="${query[key]}" />
           <p class="sought">
-            ${key === 'candidate' ? 'Candidate' : 'Correlation id'} <b class="break">${seen(query[key])}</b>
+            ${key === 'candidate' ? 'Candidate' : 'Correlation id'}
+            <b class="break">${printable(query[key])}</b>
             <a class="button quiet" href="${pathWith('/events', { ...searched(query), [key]: undefined })}"
               ><span aria-hidden="true">×</span><span class="hidden">Of all, not only of this ${key}</span></a
             >
@@ -227,7 +228,7 @@ function filters({ query, times }: PageRequest, parts: Parts): Html {
 
 /** A name by its key; the key itself where the address has one that does not exist. */
 const nameIn = (names: { readonly [key: string]: string }, key: string): string =>
-  Object.hasOwn(names, key) ? names[key]! : seen(key);
+  Object.hasOwn(names, key) ? names[key]! : printable(key);
 
 const keys = ['candidate', 'correlation', ...Object.keys(filterFields)];
 

@@ -1,8 +1,9 @@
 import type { DeliveryState } from '../../model.ts';
 import { program } from '../../support/invocation.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
+import { printable } from '../../support/text.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
-import { seen, stateNames } from '../frame/fragments.ts';
+import { stateNames } from '../frame/fragments.ts';
 import { refusedNotice, rejectedNoticeAbout } from '../refused/of-candidate.ts';
 import type { Page, PageContent } from '../page.ts';
 
@@ -42,21 +43,21 @@ const ofNotice = (id: string, sink: string, state: DeliveryState): PageContent =
   body: html`<section class="card">
     <p class="break"><span class="id">${id}</span> is no event's. It tells people how the connector is.</p>
     <p>
-      It goes to ${seen(sink)}, and is ${stateNames[state]}. <code>${program} events --notices</code> says
-      what is in it.
+      It goes to ${printable(sink)}, and is ${stateNames[state]}.
+      <code>${program} events --notices</code> says what is in it.
     </p>
   </section>`,
 });
 
 const noEvent = (text: string, what: Html): PageContent => ({
-  title: `No event of ${seen(text)}`,
+  title: `No event of ${printable(text)}`,
   body: what,
 });
 
 const nothing = (text: string): PageContent => ({
   title: 'Nothing found',
   body: html`<section class="card empty">
-    <h2 class="break">Nothing here has “${seen(text)}”</h2>
+    <h2 class="break">Nothing here has “${printable(text)}”</h2>
     <p>
       Looked for: a candidate's number or id, the beginning of that id (6 characters or more), a correlation
       id, and the id of an event or a delivery. Names cannot be searched for.

@@ -4,10 +4,11 @@ import { lookupOf } from '../../model.ts';
 import { type By, type EventDetail, unansweredOf } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { html, type Html, safeUrl } from '../../support/html.ts';
+import { printable } from '../../support/text.ts';
 import type { Form, PageRequest, Parts } from '../page.ts';
 import { type Asking, askingForm, askingPage, type Choice } from '../frame/asking.ts';
 import { attempts } from '../frame/attempts.ts';
-import { chip, seen } from '../frame/fragments.ts';
+import { chip } from '../frame/fragments.ts';
 
 /** The look-ups of an event on its page, and the form that makes them again. */
 
@@ -42,16 +43,16 @@ export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts
       ${found.map(
         ([name, { state, at, reason, fields }]) =>
           html`<h3>
-              ${seen(name)} ${chip(tones[state], stateNames[state], state)}
+              ${printable(name)} ${chip(tones[state], stateNames[state], state)}
               ${at !== null && html`<span class="muted small">${asked.times.exact(at)}</span>`}
             </h3>
-            ${reason !== null && html`<p class="small">${seen(reason)}</p>`}
+            ${reason !== null && html`<p class="small">${printable(reason)}</p>`}
             ${
               Object.keys(fields).length > 0 &&
               html`<dl class="facts">
                 ${Object.entries(fields).map(
                   ([field, value]) =>
-                    html`<dt>${seen(field)}</dt>
+                    html`<dt>${printable(field)}</dt>
                       <dd>
                         ${value === null ? html`<span class="muted">none</span>` : linked(String(value))}
                       </dd>`,
@@ -77,8 +78,8 @@ export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts
 /** A fact as text; an address is a link. */
 const linked = (value: string): Html | string =>
   /^https?:\/\/\S+$/.test(value)
-    ? html`<a href="${safeUrl(value)}" rel="noreferrer" target="_blank">${seen(value)}</a>`
-    : seen(value);
+    ? html`<a href="${safeUrl(value)}" rel="noreferrer" target="_blank">${printable(value)}</a>`
+    : printable(value);
 
 /** Makes the look-ups of an event again, by the config in force. Resolves to their ids, none where they are under way; or to why not. */
 export async function lookUpAgain({ store, config, wake }: Parts, story: EventDetail, by: By) {
@@ -102,7 +103,7 @@ export const lookupForm: Form = {
       return {
         status: 409,
         title: 'It cannot be looked up again',
-        body: html`<p class="break">${seen(made.fault)}</p>
+        body: html`<p class="break">${printable(made.fault)}</p>
           <p><a href="/events/${id}">Back to the event</a></p>`,
       };
     return pathOf(id);

@@ -1,6 +1,7 @@
 import type { Attempt } from '../../model/outcomes.ts';
 import { html, type Html } from '../../support/html.ts';
-import { outcomeNames, seen } from './fragments.ts';
+import { printable } from '../../support/text.ts';
+import { outcomeNames } from './fragments.ts';
 import { duration, type Times } from './times.ts';
 
 /** The attempts at a delivery, folded, with what the tool answered. `more` follows them; `arrived` names a success. */
@@ -22,8 +23,8 @@ export function attempts(
         >
         ${
           outcome.outcome === 'delivered'
-            ? outcome.note && html`<div>${seen(outcome.note)}</div>`
-            : html`<div>${seen(outcome.detail)}</div>`
+            ? outcome.note && html`<div>${printable(outcome.note)}</div>`
+            : html`<div>${printable(outcome.detail)}</div>`
         }
       </li>`,
   );

@@ -13,9 +13,6 @@ import type { Times } from './times.ts';
 
 /** Pieces that several pages are made of. */
 
-/** Text from outside, with invisible characters made visible. */
-export const seen = (text: string): string => printable(text);
-
 const withSeparators = new Intl.NumberFormat('en-GB');
 
 /** `1,234`. */
@@ -76,7 +73,7 @@ export const statusNames: { readonly [status in Status]: string } = {
 export const toolOf = (sink: string, connector: string): string => (sink === connector ? '' : connector);
 
 /** A rule by its name, in quotes: some names read as words of the sentence, such as "completed". */
-export const ruleName = (rule: string): string => `rule “${seen(rule)}”`;
+export const ruleName = (rule: string): string => `rule “${printable(rule)}”`;
 
 export const badNotice = (text: string): Html => html`<p class="notice bad">${text}</p>`;
 
@@ -88,11 +85,12 @@ export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times
   if (pause === undefined) {
     const wait = asked.get(delivery.lane);
     return wait
-      ? html`until ${times.short(wait.until)}, as the tool asked (${seen(wait.reason.replace(/\.$/, ''))})`
+      ? html`until ${times.short(wait.until)}, as the tool asked
+        (${printable(wait.reason.replace(/\.$/, ''))})`
       : html`due now`;
   }
   const next = nextTryWords(pause, times.now, (time) => times.relative(time));
-  return html`${seen(delivery.sink)} is paused ${pausedBy(pause, times)}${next}`;
+  return html`${printable(delivery.sink)} is paused ${pausedBy(pause, times)}${next}`;
 }
 
 /** What follows "paused" in a sentence. */
@@ -101,12 +99,12 @@ export const pausedBy = (pause: Pause, times: Times): Html =>
 
 /** The name of a test: the catalog's, or `Test 7`. */
 export const testName = ({ planSource }: Config, testId: number): string =>
-  seen(catalogName(planSource, testId)) || `Test ${testId}`;
+  printable(catalogName(planSource, testId)) || `Test ${testId}`;
 
 /** The ids and names of the catalog. */
 export function testsOf({ planSource }: Config): (readonly [id: string, name: string])[] {
   const catalog = valueAt(planSource, ['catalog']) ?? {};
-  return Object.keys(catalog).map((id) => [id, seen(catalogName(planSource, id)) || id]);
+  return Object.keys(catalog).map((id) => [id, printable(catalogName(planSource, id)) || id]);
 }
 
 /** In characters: ids up to so long are shown whole. */
@@ -115,7 +113,7 @@ const wholeId = 16;
 /** An id as messages have it: its beginning, or all of a short one. */
 export const shortId = (id: string): string => {
   const characters = Array.from(id);
-  return seen(characters.length <= wholeId ? id : `${characters.slice(0, 8).join('')}…`);
+  return printable(characters.length <= wholeId ? id : `${characters.slice(0, 8).join('')}…`);
 };
 
 /** What look-ups found out about a candidate, in words; empty where nothing is known. */
@@ -129,8 +127,8 @@ export function knownOf(lookups: readonly Delivery[], { role }: Person, status?:
   const found = foundBy(lookups, role === 'viewer' ? 'public' : 'all')['candidate']?.fields;
   const name = found?.['name'];
   const score = status === 'Completed' ? found?.['score'] : null;
-  const scored = typeof score === 'number' ? `${amount(score)}%` : seen(String(score ?? ''));
-  return { name: seen(String(name ?? '')), score: scored };
+  const scored = typeof score === 'number' ? `${amount(score)}%` : printable(String(score ?? ''));
+  return { name: printable(String(name ?? '')), score: scored };
 }
 
 /** `4711, Ana Kovač`: a candidate's number, or short id, with the name where it is known. */
@@ -144,7 +142,7 @@ export function candidateName(
 
 /** An id, shortened or as `shown`, with a button that copies all of it. `name`: what kind of id it is. */
 export const copiedId = (id: string, name: string, shown: Html | string = shortId(id)): Html =>
-  html`<span class="id" title="${seen(id)}">${shown}</span
+  html`<span class="id" title="${printable(id)}">${shown}</span
     ><button
       type="button"
       class="copy"
@@ -164,7 +162,7 @@ export function deliveryLine({ decided, deliveries }: Pick<EventStory, 'decided'
   const times = (sinks: readonly string[]) =>
     Map.groupBy(sinks, (sink) => sink)
       .entries()
-      .map(([sink, all]) => (all.length === 1 ? seen(sink) : `${seen(sink)} ×${all.length}`));
+      .map(([sink, all]) => (all.length === 1 ? printable(sink) : `${printable(sink)} ×${all.length}`));
   const inState = (state: DeliveryState) => [
     ...times(deliveries.filter((one) => one.state === state).map(({ sink }) => sink)),
   ];

@@ -13,11 +13,11 @@ import { type SinkStatus, type Status, troubleOf } from '../../ops/status/status
 import { rejectedWords } from '../../ops/status/words.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
-import { count } from '../../support/text.ts';
+import { count, printable } from '../../support/text.ts';
 import { english } from '../../words/wording.ts';
 import { retryButton } from '../changes/sinks.ts';
 import type { PageRequest } from '../page.ts';
-import { chip, pausedBy, seen } from './fragments.ts';
+import { chip, pausedBy } from './fragments.ts';
 import type { Times } from './times.ts';
 
 /** The state of the connector and its sinks, in the words of the pages. */
@@ -30,7 +30,7 @@ export const troubleItems = (
 ): (Html | false | null)[] => [
   status.unwritable !== null &&
     html`<li>
-      <b>The store cannot be written</b>: ${seen(status.unwritable)}
+      <b>The store cannot be written</b>: ${printable(status.unwritable)}
       <div class="small muted">
         Until it can, events are refused, or soon will be: the service sends each of them once more. Once it
         can, all goes on without a restart.
@@ -43,7 +43,7 @@ export const troubleItems = (
   ...refusals(isHere ? [] : status.refused).map(
     ({ what, fix, first, last }) =>
       html`<li>
-        <b>${seen(what)}</b>, ${last - first >= 60_000 && html`first ${asked.times.short(first)}, last`}
+        <b>${printable(what)}</b>, ${last - first >= 60_000 && html`first ${asked.times.short(first)}, last`}
         ${asked.times.short(last)}
         <div class="small muted">${fix}</div>
         ${helpLink('/attention')}
@@ -59,7 +59,7 @@ export const troubleItems = (
               ? html`<b>The config in force breaks a policy</b>:`
               : html`<b>The changed config was refused</b> ${asked.times.short(refused.since)}:`
           }
-          ${seen(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
+          ${printable(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
           <div class="small muted">
             ${!refused.isInForce && 'The one before stays in force. '}<code
               >${program} check --config ${file}</code
@@ -69,15 +69,17 @@ export const troubleItems = (
         </li>`
       }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}${
         typeof closed === 'string' &&
-        html`<li><b>The admin port of a replica lets nobody in</b>: ${seen(closed)}</li>`
+        html`<li><b>The admin port of a replica lets nobody in</b>: ${printable(closed)}</li>`
       }`,
   ),
   ...[...status.sinks, ...status.lookups].map((one) => sinkTrouble(one, asked, isHere)),
   ...status.failing.map(
     ({ sink, count: many, firstAt, reason }) =>
       html`<li>
-        <b>${count(many, 'message')} to ${seen(sink)} ${many === 1 ? 'has' : 'have'} failed for an hour</b>,
-        while others go out; first ${asked.times.short(firstAt)}: ${seen(reason)}
+        <b
+          >${count(many, 'message')} to ${printable(sink)} ${many === 1 ? 'has' : 'have'} failed for an
+          hour</b
+        >, while others go out; first ${asked.times.short(firstAt)}: ${printable(reason)}
         <div class="small muted">
           <code>${program} events --state pending --sink ${sink}</code> lists them.
         </div>
@@ -94,7 +96,7 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
     return (
       pause.isForgotten &&
       html`<li>
-        <b><a href="/sinks/${sink}">${seen(sink)}</a> is still paused</b> ${pausedBy(pause, times)}
+        <b><a href="/sinks/${sink}">${printable(sink)}</a> is still paused</b> ${pausedBy(pause, times)}
         <div class="small muted">
           ${lookupOf(sink) === null ? 'What comes for it waits, and none is lost.' : english.say('eventsWait')}
           ${asked.person.role === 'full' ? html`Resume it on its page` : html`Resume it: <code>${program} resume ${sink}</code>`},
@@ -109,11 +111,11 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
     <b
       >${
         one.secretFault
-          ? `The changed secrets of ${seen(nameOf(sink))} do not work`
-          : `${seen(nameOf(sink))} is ${sinkStates[state]}`
+          ? `The changed secrets of ${printable(nameOf(sink))} do not work`
+          : `${printable(nameOf(sink))} is ${sinkStates[state]}`
       }</b
     >
-    ${sinceWords(trouble.since, (time) => times.short(time))}${trouble.because && `: ${seen(trouble.because.detail)}`}
+    ${sinceWords(trouble.since, (time) => times.short(time))}${trouble.because && `: ${printable(trouble.because.detail)}`}
     <div class="small muted">${next}</div>
     ${askedNotes(one, times)}
     ${replay && html`<div class="small">When that is put right, replay what was given up.</div>`}
@@ -134,7 +136,9 @@ export function nextTry({ sink, nextTryAt, pending }: SinkStatus, times: Times):
 export const askedNotes = ({ asked }: SinkStatus, times: Times): Html[] =>
   asked.map((one) => {
     const { who, why } = askedWords(one);
-    return html`<div class="small break">${seen(who)} ${times.short(one.until)}, ${seen(why)}.</div>`;
+    return html`<div class="small break">
+      ${printable(who)} ${times.short(one.until)}, ${printable(why)}.
+    </div>`;
   });
 
 export const helpLink = (path: string, query: Readonly<Record<string, string>> = {}): Html =>

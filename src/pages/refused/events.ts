@@ -3,9 +3,9 @@ import { type RefusedEvent, type RefusedEvents, refusalReasons } from '../../mod
 import { type Refusals, refusals } from '../../ops/needs.ts';
 import { html, type Html } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
-import { count } from '../../support/text.ts';
+import { count, printable } from '../../support/text.ts';
 import { type Asking, askingForm, askingPage, type Choice, notUnderstood, tickBox } from '../frame/asking.ts';
-import { candidateName, seen, statusNames, testName } from '../frame/fragments.ts';
+import { candidateName, statusNames, testName } from '../frame/fragments.ts';
 import type { Form, PageRequest, Parts } from '../page.ts';
 
 /** Refused events on the page of what needs a person: what happened, whom they are about, what to do; and the forms for that. */
@@ -63,8 +63,8 @@ function card(
   return html`<section class="card">
     <h2>${words}</h2>
     <p class="break">
-      From ${seen(from)}, ${last - first >= 60_000 && html`first ${times.short(first)}, last`}
-      ${times.short(last)}: ${seen(why)}. Nobody is told of what was not taken in.
+      From ${printable(from)}, ${last - first >= 60_000 && html`first ${times.short(first)}, last`}
+      ${times.short(last)}: ${printable(why)}. Nobody is told of what was not taken in.
     </p>
     <div class="parts">
       ${
@@ -117,8 +117,12 @@ function acceptStep(
       what has come meanwhile.
     </p>
     ${sources.slice(0, shownSources).map(([from, events], place) => {
-      const button = `Accept ${count(events.length, 'event')} from ${seen(from)}`;
-      const choice = { action: 'accept', button, question: actions.accept.question(`from ${seen(from)}`) };
+      const button = `Accept ${count(events.length, 'event')} from ${printable(from)}`;
+      const choice = {
+        action: 'accept',
+        button,
+        question: actions.accept.question(`from ${printable(from)}`),
+      };
       const asking = askingOf({ from, reason, until: asked.now });
       return askingForm(asking, [choice], asked, { isQuiet: place > 0 });
     })}
@@ -174,8 +178,8 @@ function item(
     <p class="break">
       <b>${name}</b> ${statusNames[status]}, ${testName(config(), testId)}, ${asked.times.short(at)}
       <br /><span class="muted small"
-        >${isFromMany && html`from ${seen(from)}, `}${attempts > 1 && `refused ${attempts}×, `}candidate
-        ${seen(one.candidateId)}</span
+        >${isFromMany && html`from ${printable(from)}, `}${attempts > 1 && `refused ${attempts}×, `}candidate
+        ${printable(one.candidateId)}</span
       >
       ${
         isOvertaken &&
@@ -220,7 +224,7 @@ export const refusedForm: Form = {
       return notUnderstood;
     if (from !== undefined && !Number.isSafeInteger(until)) return notUnderstood;
     if (confirmed !== 'yes') {
-      const which = from === undefined ? `(${ids.length} selected)` : `from ${seen(from)}`;
+      const which = from === undefined ? `(${ids.length} selected)` : `from ${printable(from)}`;
       const asking = askingOf({ id: ids, from, reason, until: untilText });
       return askingPage(asking, choiceOf(action, which), '/attention', sent);
     }

@@ -1,8 +1,8 @@
 import { reconcileCommand } from '../../ops/needs.ts';
 import type { KeptRequest } from '../../store/store.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
-import { printableLines } from '../../support/text.ts';
-import { candidateName, seen } from '../frame/fragments.ts';
+import { printable, printableLines } from '../../support/text.ts';
+import { candidateName } from '../frame/fragments.ts';
 import type { Times } from '../frame/times.ts';
 import { namedIn } from './of-candidate.ts';
 import type { Page } from '../page.ts';
@@ -62,9 +62,9 @@ function item(one: KeptRequest, times: Times): Html {
       <b>${times.short(receivedAt)}</b>
       <span class="muted"
         >${about && html`candidate ${candidateName(named)}, `}answered ${status}, from
-        ${seen(address)}${correlationId !== null && html`, correlation id ${seen(correlationId)}`}</span
+        ${printable(address)}${correlationId !== null && html`, correlation id ${printable(correlationId)}`}</span
       >
-      ${faults.map((fault) => html`<br />${seen(fault)}`)}
+      ${faults.map((fault) => html`<br />${printable(fault)}`)}
     </p>
     <details class="small">
       <summary>The body as it came</summary>
