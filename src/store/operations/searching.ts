@@ -372,7 +372,7 @@ export function* candidatesNumbered(numbers: readonly number[]): Operation<Map<n
   return ids;
 }
 
-/** A candidate's number in a text, such as `20970`, or `20,970` as templates and spreadsheets show it. */
+/** A candidate's number in a text, such as `20970`, or `20,970` as templates show it. */
 function numberIn(id: string): number | null {
   const digits = groupedNumber.test(id) ? id.replaceAll(/\D/g, '') : id;
   const number = /^-?\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
