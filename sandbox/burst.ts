@@ -75,7 +75,7 @@ async function stopSlack({ slack }: Tools, outageS: number): Promise<void> {
   console.log('-- Slack is up again --');
 }
 
-/** Returns what looks whether the connector paused a sink since it was last called, or found that it works again, and says so. */
+/** Returns a function that prints the sinks that were paused, or found to work again, since it was last called. */
 function pausesOf(adminUrl: string): () => Promise<void> {
   let before: ReadonlySet<string> = new Set();
   return async () => {
@@ -94,7 +94,7 @@ function pausesOf(adminUrl: string): () => Promise<void> {
   };
 }
 
-/** Prints where everything is; true when nothing is left to deliver. */
+/** Prints how far everything is. Resolves to whether nothing is left to deliver. */
 async function report(store: Store, tools: Tools, startedMs: number, mailsBefore: number): Promise<boolean> {
   const counts = await store.counts();
   const { slack, sheets, smtp } = tools;

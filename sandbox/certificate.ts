@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
 /**
- * A certificate for localhost and 127.0.0.1 that nobody signed but itself, as PEM. Written by hand, as Node has no maker of
+ * A self-signed certificate for localhost and 127.0.0.1, as PEM. Written by hand, as Node has no maker of
  * certificates and a key that is kept in a repository looks like a leaked one.
  */
 export function selfSigned(validTo = new Date(Date.now() + 86_400_000)): { key: string; cert: string } {

@@ -89,7 +89,7 @@ async function main(): Promise<void> {
   else await demo(options);
 }
 
-/** Throws a TypeError, as parseArgs does. */
+/** Reads the options. Throws a TypeError, as parseArgs does. */
 function optionsOf(args: string[]): Options {
   const { values } = parseArgs({
     args,
@@ -142,7 +142,7 @@ async function demo({ once: ends, burst, outage }: Options): Promise<void> {
   }
 }
 
-/** What the example would say where there is such an API. */
+/** The look-ups that the example would have with such an API. */
 function lookupsOf({ url, username, password }: TestingService, rate: string): string {
   const candidate = {
     url: `${url}/candidates/{{ event.candidateId }}`,
@@ -161,7 +161,7 @@ function lookupsOf({ url, username, password }: TestingService, rate: string): s
   return `\nlookups: ${JSON.stringify({ candidate })}\n`;
 }
 
-/** What else the example asks of the environment, besides where the tools are. */
+/** The environment of the example, besides the addresses of the tools. */
 function surroundings(storeUrl: string, digestEvery: string) {
   return {
     HOST: '127.0.0.1',
@@ -172,7 +172,7 @@ function surroundings(storeUrl: string, digestEvery: string) {
     ATS_IS_PRIVATE: 'true',
     // Nobody wants to wait an hour to see a digest.
     DIGEST_EVERY: digestEvery,
-    // What fails on purpose is told in the demo's own words.
+    // The demo says in its own words what fails on purpose.
     LOG_LEVEL: 'error',
     LOG_FORMAT: 'pretty',
   };
@@ -221,7 +221,7 @@ async function post(url: string, { what, body, correlationId }: Sample): Promise
   );
 }
 
-/** Waits until every delivery is delivered; returns how many they are. A demo in which something got lost has to fail. */
+/** Waits until every delivery is delivered. Resolves to their number; rejects where one is lost. */
 async function allDelivered(storeUrl: string): Promise<number> {
   const store = await openStore(storeUrl, { serve: false });
   try {

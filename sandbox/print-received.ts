@@ -2,7 +2,7 @@ import { count } from '../src/support/text.ts';
 import { linesOf } from './slack/preview.ts';
 import type { Tools } from './tools.ts';
 
-/** Shows what each of the four tools has. */
+/** Prints what each of the four tools has received. */
 export function printReceived(tools: Tools): void {
   for (const { tool, thing, texts } of received(tools)) {
     console.log(`\n${tool} has ${count(texts.length, thing)}`);
@@ -10,7 +10,7 @@ export function printReceived(tools: Tools): void {
   }
 }
 
-/** Returns what shows each thing that a tool got since it was last called. */
+/** Returns a function that prints what the tools have received since it was last called. */
 export function arrivals(tools: Tools): () => void {
   const shown = new Map(received(tools).map(({ tool, texts }) => [tool, texts.length]));
   return () => {
@@ -23,7 +23,7 @@ export function arrivals(tools: Tools): () => void {
   };
 }
 
-/** What each tool has, as a person reads it. */
+/** The things that each tool has received, as text. */
 function received({ slack, sheets, smtp, http }: Tools) {
   return [
     {
@@ -55,7 +55,7 @@ function received({ slack, sheets, smtp, http }: Tools) {
   ];
 }
 
-/** A time is a number in a sheet: the days since the end of 1899. */
+/** A row as text. A time in a sheet is a number: the days since the end of 1899. */
 const rowText = ({ Received: days, ...row }: { readonly [header: string]: unknown }): string =>
   [new Date((Number(days) - 25_569) * 86_400_000).toISOString(), ...Object.values(row)].join(' | ');
 

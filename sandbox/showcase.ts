@@ -12,12 +12,12 @@ import type { Store } from '../src/store/store.ts';
 import { eventIds } from '../src/support/ids.ts';
 import { startTools } from './tools.ts';
 
-/** In one process the browser would end with its first page. The others take away what keeps sites apart. */
+/** Flags to leave out. With one process, the browser would end with its first page; the others remove what keeps sites apart. */
 const notForTests =
   /^--(?:single-process|allow-running-insecure-content|disable-(?:web-security|site-isolation-trials|features=.*IsolateOrigins.*))$/;
 
 /**
- * The browser for tests and pictures. On Linux it comes from npm; elsewhere an installed Chrome or Edge is taken. `CHROMIUM`
+ * Launches the browser for tests and pictures. On Linux it comes from npm; elsewhere an installed Chrome or Edge is taken. `CHROMIUM`
  * names another one.
  */
 export async function launchBrowser(more: readonly string[] = []): Promise<Browser> {
@@ -41,13 +41,13 @@ export async function launchBrowser(more: readonly string[] = []): Promise<Brows
 
 export interface ShowcaseOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** Before anything came; else it looks as after two weeks of work. */
+  /** The store is empty; else it is as after two weeks of work. */
   readonly isFirstDay?: boolean;
   /** Changes the config before it starts. */
   readonly configure?: (text: string) => string;
 }
 
-/** A connector with the rules of config.example.yaml and the sandbox of the tools. */
+/** Starts a connector with the rules of config.example.yaml and the sandbox of the tools. */
 export async function startShowcase(options: ShowcaseOptions = {}) {
   const { env: given, isFirstDay = false, configure = (text) => text } = options;
   const folder = await mkdtemp(join(tmpdir(), 'showcase-'));
@@ -57,9 +57,9 @@ export async function startShowcase(options: ShowcaseOptions = {}) {
   const env = { ...tools.env, ...surroundings, STORE_URL: storeUrl, ...given };
   const example = await readFile(join(import.meta.dirname, '../config.example.yaml'), 'utf8');
   const file = join(folder, 'config.example.yaml');
-  // Nobody looks on while a second row waits for its turn.
+  // By the default pace, a second row would wait for its turn.
   await writeFile(file, configure(example.replace('connector: google-sheets', '$&\n    rate: 60/s')));
-  // It stores the config; while it runs, it would carry out what is stored here.
+  // This run stores the config. While it ran, it would carry out the deliveries that are stored below.
   await (await startApp(file, env)).stop();
   const store = await openStore(storeUrl, { serve: false });
   if (!isFirstDay) await fillTwoWeeks(store);
@@ -95,14 +95,14 @@ const planned = (sink: string, connector: string, dueAt: number): PlannedDeliver
   action: 0,
   sink,
   connector,
-  // Nobody else looks for it there.
+  // A lane that the connector does not look into.
   lane: `${sink} before`,
   dueAt,
   group: null,
   groupMax: null,
 });
 
-/** Events of the days before, with deliveries as they would have ended. */
+/** Stores events of the days before, with deliveries as they would have ended. */
 async function fillTwoWeeks(store: Store): Promise<void> {
   const config = await store.latestConfig();
   const nextId = eventIds({ after: undefined });
@@ -163,7 +163,7 @@ async function deliverPast(store: Store, sink: string, events: readonly Event[])
       thread: null,
     };
   });
-  // Those of one transaction count for the hour of the last one; and a later hour takes the place of one before.
+  // One transaction each, in order: all of a transaction count for the hour of the last, and a later hour replaces the one before.
   for (const result of results.toSorted((a, b) => a.settledAt - b.settledAt)) await store.record([result]);
 }
 

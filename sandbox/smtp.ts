@@ -9,10 +9,10 @@ import { Faults } from './faults.ts';
 
 /** A mail that the sandbox took. */
 export interface ReceivedMail {
-  /** What stands before the @ in the Message-ID. */
+  /** The part of the Message-ID before the @. */
   readonly deliveryId: string;
   readonly envelope: { readonly from: string; readonly to: readonly string[] };
-  /** What the client called itself. */
+  /** The name that the client gave. */
   readonly ehlo: string;
   readonly parsed: Email;
   readonly raw: string;
@@ -21,9 +21,9 @@ export interface ReceivedMail {
 }
 
 export interface SmtpSandboxOptions {
-  /** Demanded where given. */
+  /** The login that is demanded, if any. */
   readonly login?: { readonly user: string; readonly password: string };
-  /** Access tokens that it takes, and no passwords any more. */
+  /** The access tokens that are taken; no passwords are then. */
   readonly oauth2?: {
     readonly user: string;
     readonly isValid: (token: string) => boolean;
@@ -31,15 +31,15 @@ export interface SmtpSandboxOptions {
   };
   /** Offers STARTTLS, or with `implicit` speaks TLS from the first byte. */
   readonly tls?: { readonly key: string; readonly cert: string; readonly implicit?: boolean };
-  /** The domains that it takes mail for without a login, as a server of one's own does. Default: all. */
+  /** The domains that mail is taken for without a login, as by a server of one's own. Default: all. */
   readonly relaysFor?: readonly string[];
-  /** How many mails a connection may bring, and the reply to the next one. */
+  /** The number of mails a connection may bring, and the reply to the next one. */
   readonly perConnection?: { readonly mails: number; readonly reply: string };
-  /** It hangs up on who says nothing for so long, with 421 (RFC 5321, 4.5.3.2.7). */
+  /** Clients that are silent for so long are hung up on, with 421 (RFC 5321, 4.5.3.2.7). */
   readonly idleMs?: number;
-  /** The longest mail, which it announces (RFC 1870). */
+  /** The largest mail, which is announced (RFC 1870). */
   readonly maxBytes?: number;
-  /** Each sender and recipient has to come twice, as with Postgrey, whose words these are. */
+  /** Refuses each sender and recipient the first time, in the words of Postgrey. */
   readonly greylists?: boolean;
   /** Replies by recipient, as `550 5.1.1 No such user`. */
   readonly refuse?: { readonly [address: string]: string };
@@ -141,7 +141,7 @@ export class SmtpSandbox {
     };
   }
 
-  /** As Postfix does by default (smtpd_relay_restrictions), in its words. */
+  /** The refusal to relay, as Postfix does by default (smtpd_relay_restrictions), in its words; null where it relays. */
   #relayRefusal(address: string, session: SMTPServerSession): string | null {
     const { relaysFor } = this.#options;
     const isAllowed =
@@ -227,8 +227,8 @@ async function received(raw: Buffer, session: SMTPServerSession): Promise<Receiv
 }
 
 /**
- * As Google's relay does, which turns away clients that give no name of their own, an address in brackets included
- * (support.google.com/a/answer/2956491), and Postfix with reject_non_fqdn_helo_hostname, whose words these are.
+ * The refusal of a client's name; null if it is taken. Google's relay turns away clients without a full name, an address in brackets included
+ * (support.google.com/a/answer/2956491), and so does Postfix with reject_non_fqdn_helo_hostname, whose words these are.
  */
 function nameRefusal(name: string): Error | null {
   if (/^(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(name)) return null;
@@ -238,7 +238,7 @@ function nameRefusal(name: string): Error | null {
 type Login = Parameters<NonNullable<SMTPServer['options']['onAuth']>>;
 
 /**
- * Google answers a bad token with 334 and JSON, and refuses once the client has sent an empty line
+ * Checks an access token. Google answers a bad one with 334 and JSON, and refuses once the client has sent an empty line
  * (developers.google.com/workspace/gmail/imap/xoauth2-protocol). Microsoft refuses at once, and passwords in its own words
  * (learn.microsoft.com, "Deprecation of Basic authentication in Exchange Online").
  */

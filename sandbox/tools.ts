@@ -12,7 +12,7 @@ export interface ToolsOptions {
 
 const atsSecret = `whsec_${Buffer.from('a secret that both sides know').toString('base64')}`;
 
-/** All four tools on loopback, with the environment that `config.example.yaml` needs to reach them. */
+/** Starts all four tools on loopback, with the environment that `config.example.yaml` needs to reach them. */
 export async function startTools(options: ToolsOptions = {}) {
   const [slack, sheets, smtp, http] = await Promise.all([
     startSlack(options.slack),

@@ -15,9 +15,9 @@ import { launchBrowser, startShowcase } from '../showcase.ts';
 import { pageOf } from '../slack/preview.ts';
 
 /**
- * `npm run pictures`, or some by name as in `npm run pictures -- today event`: makes the pictures in docs/pictures: of default messages, the mail as it is sent and Slack's blocks as
- * preview.ts has them; and of the operations page, as it looks after two weeks. The fonts are installed when they are first
- * needed.
+ * `npm run pictures`, or some by name as in `npm run pictures -- today event`: makes the pictures in docs/pictures. They show
+ * default messages, the mail as it is sent and Slack's blocks as preview.ts has them; and the operations page after two weeks.
+ * The fonts are installed when they are first needed.
  */
 
 const root = join(import.meta.dirname, '../..');
@@ -30,7 +30,7 @@ const packages = [
   'sharp@0.35.5',
 ];
 
-/** Of sharp: makes a picture smaller. */
+/** The function of sharp that makes a picture smaller. */
 type Shrink = (picture: Buffer) => {
   png(options: object): { toFile(path: string): Promise<{ size: number }> };
 };
@@ -73,7 +73,7 @@ const eventOf = (candidateNumericalId: number, status: Status, testId: number, m
     receivedAt + minute * 60_000,
   );
 
-/** What the config sends of these events: as the `rule`-th rule's action to the sink. */
+/** The message of these events, by the action of the `rule`-th rule to the sink. */
 function messageOf(rule: number, sink: 'slack' | 'mail', events: readonly Event[]): Json {
   const action = config.plan.then[rule]!.find((one) => one.sink === sink)!;
   return composed(action, { events, notice: null });
@@ -102,7 +102,7 @@ const inSlack = several.slice(0, 2).map((event) => slackOf(0, [event]));
 const mail = mailOf(0, [completed]);
 const digest = mailOf(1, several);
 
-/** Slack has refused the token for a quarter of an hour. */
+/** The mail of a notice: Slack has refused the token for a quarter of an hour. */
 function noticeMail(): string {
   const because = {
     reason: 'auth',
@@ -132,7 +132,7 @@ const pictures = [
   { name: 'mail-notice', html: noticeMail(), colorScheme: 'light' as const },
 ];
 
-/** Those named on the command line; without any, all. */
+/** The pictures named on the command line; without any, all are made. */
 const named = process.argv.slice(2);
 const isWanted = ({ name }: { readonly name: string }): boolean => named.length === 0 || named.includes(name);
 
@@ -186,7 +186,7 @@ async function take(
   return picture;
 }
 
-/** Of the operations page. */
+/** Takes the pictures of the operations page. */
 async function* takePages(browser: Browser): AsyncGenerator<{ name: string; picture: Buffer }> {
   const show = await startShowcase();
   try {
@@ -204,7 +204,7 @@ async function* takePages(browser: Browser): AsyncGenerator<{ name: string; pict
         viewport: { width: 1280, height },
         colorScheme,
         locale: 'en-GB',
-        // The pages let no fonts in.
+        // The policy of the pages allows no fonts.
         bypassCSP: true,
       });
       await addFonts(page);

@@ -83,7 +83,7 @@ async function take(browser: Browser, folder: string, state: State): Promise<num
         await shown.goto(show.app.adminUrl + path);
         const moved = await shown.evaluate<number>('window.shifted ?? 0');
         await act?.(shown);
-        // A picture of the whole page moves what is on it. Without scripts nothing can be asked there.
+        // Before the picture is taken, which moves what is on the page. Without scripts, axe cannot run.
         const found = as === 'somebody without scripts' ? [] : await faultsOf(shown);
         if (moved > 0) found.push(`moved while it loaded by ${moved}`);
         const fullPage = (await shown.locator('dialog[open]').count()) === 0;

@@ -12,18 +12,18 @@ type Showcase = Awaited<ReturnType<typeof startShowcase>>;
 /** A page, by its path. */
 export interface Shot {
   readonly path: string;
-  /** What somebody does there before the picture is taken. */
+  /** The action before the picture is taken. */
   readonly act?: (page: Page) => Promise<unknown>;
-  /** Default: a session of this state. */
+  /** Who looks at the page. Default: somebody with a session. */
   readonly as?: 'nobody' | 'somebody without scripts';
-  /** In light and in dark, each on a desktop and a phone. */
+  /** Take it in light and in dark, each on a desktop and a phone. */
   readonly inAllLooks?: true;
 }
 
 export interface State extends ShowcaseOptions {
   readonly name: string;
   readonly password?: string;
-  /** Brings it into the state, and says which pages are of interest there, by the names of their pictures. */
+  /** Brings the connector into the state. Resolves to the pages to show, by the names of their pictures. */
   prepare(show: Showcase, page: Page): Promise<Readonly<Record<string, string | Shot>>>;
 }
 
@@ -37,7 +37,7 @@ const eventPage = async ({ store }: Showcase, asked: Parameters<Showcase['store'
 export const click = (name: string | RegExp) => (page: Page) =>
   page.getByRole('button', { name }).first().click();
 
-/** Tries the config in force with some of it replaced, and without what it has to come to. */
+/** Tries the config in force, with replacements and without its scenarios. */
 const tryConfig =
   (...replaced: readonly (readonly [string | RegExp, string])[]) =>
   async (page: Page) => {
@@ -219,7 +219,7 @@ lookups:
 
 const isDecided = ({ decided }: { readonly decided: boolean }) => decided;
 
-/** What look-ups ask: it refuses the second candidate, knows too little of the third, and lets the last one wait. */
+/** The API of look-ups: it refuses the second candidate, knows too little of the third, and lets the last one wait. */
 export const api = createServer(({ url = '' }, answer) => {
   const n = Number(url[2]);
   answer.writeHead(n === 2 ? 400 : n === 4 ? 503 : 200, { 'content-type': 'application/json' });
@@ -247,7 +247,7 @@ const eventOf = (n: number, status = 'Completed') =>
     status,
   });
 
-/** From an address of this machine, as one that is allowed or not. */
+/** Posts an event, from an address of this machine that is allowed or not. */
 async function post({ app }: Showcase, n: number, localAddress?: string): Promise<void> {
   if (localAddress === undefined) {
     await postEvent({ url: app.receiverUrl, body: eventOf(n), timeoutMs: 10_000, correlationId: `cor-${n}` });

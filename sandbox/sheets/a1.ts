@@ -1,4 +1,4 @@
-/** Rows and columns from 0; the ends are the last ones inside, Infinity where the range is open. */
+/** A range. Rows and columns count from 0; the ends are the last ones inside, Infinity where the range is open. */
 export interface CellRange {
   readonly tab: string | null;
   readonly top: number;
@@ -46,7 +46,7 @@ function columnLetters(index: number): string {
   );
 }
 
-/** As the API writes ranges: quotes only where the tab's name needs them. */
+/** A range as the API writes it: with quotes only where the tab's name needs them. */
 export function printRange(tab: string, top: number, left: number, bottom: number, right: number): string {
   const name = /^[A-Za-z_]\w*$/.test(tab) ? tab : `'${tab.replaceAll("'", "''")}'`;
   const start = `${columnLetters(left)}${top + 1}`;

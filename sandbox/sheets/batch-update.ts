@@ -3,7 +3,7 @@ import { boxOf, type Grid } from './grid.ts';
 import type { Cell, CellFormat } from './grid.ts';
 import { invalid, SheetsRefusal } from './refusal.ts';
 
-/** Any of a cell's kinds of value; none of them, or no value at all, empties the cell. */
+/** A value of a cell. None of its kinds, or no value at all, empties the cell. */
 interface CellData {
   readonly userEnteredValue?: {
     readonly stringValue?: string;
@@ -23,7 +23,7 @@ interface DimensionRange {
   readonly endIndex?: number;
 }
 
-/** The kinds of request that the sandbox knows, with what it reads of them. */
+/** The requests that the sandbox knows, with the fields that it reads. */
 interface Request {
   readonly addSheet?: {
     readonly properties: {
@@ -149,7 +149,7 @@ function insertDimension(
       `range.startIndex must be less than the grid size (${size}) if inheritFromBefore is false.`,
     );
   }
-  // What is inserted into a protected range belongs to it.
+  // Rows that are inserted into a protected range belong to it.
   document.demandUnprotected(
     tab,
     range.dimension === 'COLUMNS'
@@ -164,7 +164,7 @@ function insertDimension(
 const numberFormat = 'userEnteredFormat.numberFormat';
 const link = 'userEnteredFormat.textFormat.link';
 
-/** `fields` says what of a cell is written. */
+/** Writes cells. `fields`: the parts of a cell that are written. */
 function fieldsOf(fields: string | undefined): ReadonlySet<string> {
   if (!fields)
     throw invalid("At least one field must be listed in 'fields'. (Use '*' to indicate all fields.)");
@@ -182,7 +182,7 @@ function entered(rows: Rows, fields: string | undefined): Cell[][] {
   return rows.map(({ values = [] }) => values.map(enteredCell));
 }
 
-/** A field that is named and has no value is cleared; what a cell has besides stays. */
+/** Formats a cell. A field that is named and has no value is cleared; other fields stay. */
 function updateCells(
   tab: Grid,
   { top, left, values }: { top: number; left: number; values: readonly (readonly CellData[])[] },

@@ -18,7 +18,7 @@ interface GridRange {
 
 interface Protection {
   readonly tab: string;
-  /** All of the tab where it has no bounds. */
+  /** The protected part; without bounds, all of the tab. */
   readonly range: GridRange;
 }
 
@@ -32,17 +32,17 @@ function covers(range: GridRange, { top, left, bottom, right }: Box): boolean {
   return startRowIndex <= bottom && top < endRowIndex && startColumnIndex <= right && left < endColumnIndex;
 }
 
-/** A spreadsheet with its tabs, and what the service account may do with it. */
+/** A spreadsheet with its tabs, and the rights of the service account. */
 export class Document {
   readonly id: string;
   readonly title = 'Sandbox';
-  /** As the menu sets it; the API's default is `Etc/GMT`. */
+  /** The time zone, as the menu sets it; the API's default is `Etc/GMT`. */
   timeZone = 'Etc/GMT';
   readonly tabs: Grid[];
   role: Role;
-  /** An .xlsx that lies in Drive: people see it like any other, and the API does nothing with it. */
+  /** It is an .xlsx in Drive: people see it like any other spreadsheet, and the API refuses it. */
   isExcelFile = false;
-  /** What the account may read and not edit. */
+  /** The ranges that the account may read but not edit. */
   readonly protections: Protection[] = [];
 
   constructor(id: string, role: Role) {
@@ -90,7 +90,7 @@ export class Document {
     );
   }
 
-  /** By title, whatever its case. */
+  /** The tab with a title, whatever its case. */
   tab(title: string | null): Grid | undefined {
     return title === null ? this.tabs[0] : this.tabs.find((tab) => sameTitle(tab.title, title));
   }

@@ -15,15 +15,15 @@ export interface Box {
   readonly right: number;
 }
 
-/** What is written right below it does not belong to it: theoephraim/node-google-spreadsheet#709. */
+/** A table. Rows that are written right below it do not belong to it: theoephraim/node-google-spreadsheet#709. */
 export interface Table {
   readonly id: string;
-  /** With its header and its footer. */
+  /** The rows of the table, with its header and footer. */
   readonly box: Box;
   readonly hasFooter: boolean;
 }
 
-/** What values cover that are written from a cell on. */
+/** The range of values that are written from a cell on. */
 export const boxOf = (top: number, left: number, values: readonly (readonly unknown[])[]): Box => ({
   top,
   left,
@@ -43,15 +43,15 @@ export class Grid {
   rowCount: number;
   columnCount: number;
   readonly rows: Cell[][] = [];
-  /** By the row that has them, so that they move with it. */
+  /** The formats of each row's cells, by the row, so that they move with it. */
   readonly #formats = new WeakMap<readonly Cell[], CellFormat[]>();
-  /** Where people keep the header; Google knows no such thing. */
+  /** The row of the header, which Google does not know of. */
   headerRow = 0;
-  /** A sheet of its own for a chart: it has no cells. */
+  /** It is a sheet for a chart, without cells. */
   isChart = false;
-  /** No two of them share a cell. */
+  /** The merged ranges. No two share a cell. */
   merges: readonly Box[] = [];
-  /** Those that people made by "Convert to table". */
+  /** The tables that people made by "Convert to table". */
   tables: readonly Table[] = [];
 
   constructor(sheetId: number, title: string, size: { rowCount?: number; columnCount?: number } = {}) {
@@ -78,7 +78,7 @@ export class Grid {
     this.#formats.set(cells, formats);
   }
 
-  /** A null leaves a cell as it is. */
+  /** Writes values. A null leaves a cell as it is. */
   write(top: number, left: number, values: readonly (readonly (Cell | null)[])[]): void {
     const right = left + Math.max(0, ...values.map((row) => row.length));
     if (top + values.length > this.rowCount || right > this.columnCount) {
@@ -93,7 +93,7 @@ export class Grid {
     );
   }
 
-  /** As updateCells writes: an empty value empties the cell. */
+  /** Writes a row as updateCells does: an empty value empties the cell. */
   update(top: number, left: number, values: readonly (readonly Cell[])[]): void {
     const right = left + Math.max(0, ...values.map((row) => row.length));
     if (top + values.length > this.rowCount) {
@@ -109,7 +109,7 @@ export class Grid {
     this.write(top, left, values);
   }
 
-  /** What a read of a range gives: without the empty cells and rows at its ends. */
+  /** The values of a range as a read gives them: without the empty cells and rows at its ends. */
   read({ top, left, bottom, right }: CellRange): Cell[][] {
     const outside = [top, bottom === Infinity ? 0 : bottom].some((row) => row >= this.rowCount);
     if (outside || [left, right === Infinity ? 0 : right].some((column) => column >= this.columnCount)) {
@@ -128,7 +128,7 @@ export class Grid {
     return withoutEmptyEnd(rows, (cells) => cells.length === 0);
   }
 
-  /** To go back to them. */
+  /** The state of the tab, to go back to. */
   copyRows(): Cell[][] {
     return this.rows.map((cells) => {
       const copy = [...cells];
@@ -137,7 +137,7 @@ export class Grid {
     });
   }
 
-  /** Only the cell at the top left keeps its value. Merges that it overlaps become part of it, as with the menu. */
+  /** Merges cells. Only the one at the top left keeps its value. Merges that it overlaps become part of it, as with the menu. */
   merge(box: Box): void {
     const overlapped = this.merges.find((other) => overlap(other, box, 0));
     this.merges = this.merges.filter((other) => other !== overlapped);
@@ -150,7 +150,7 @@ export class Grid {
     this.merges = [...this.merges, box];
   }
 
-  /** What is inserted between merged cells is merged with them. */
+  /** Inserts rows or columns. Between merged cells, they are merged with them. */
   insertRows(before: number, count: number): void {
     if (before < this.rows.length) {
       this.rows.splice(before, 0, ...Array.from({ length: count }, (): Cell[] => []));
@@ -172,7 +172,7 @@ export class Grid {
     this.columnCount += count;
   }
 
-  /** Takes a column out and puts it before the one that is `to` then. Sheets tears no merged cells apart. */
+  /** Moves a column before the one that is `to` without it. Sheets tears no merged cells apart. */
   moveColumn(from: number, to: number): void {
     const gap = to > from ? to + 1 : to;
     const isTorn = ({ left, right }: Box) =>
@@ -223,7 +223,7 @@ export class Grid {
     this.rows.splice(first, Infinity, ...sorted);
   }
 
-  /** As `appendCells` with a table's id: below the last row of its body that is filled; the table grows where it is full. */
+  /** Appends as `appendCells` does with a table's id: below the last row of its body that is filled; the table grows where it is full. */
   appendToTable(id: string, values: readonly (readonly Cell[])[]): void {
     const table = this.tables.find((one) => one.id === id)!;
     const { top, left, bottom, right } = table.box;
@@ -248,7 +248,7 @@ export class Grid {
   }
 
   /**
-   * Where an append begins that was given this range: below the last table that the range touches, at that table's
+   * The cell where an append to this range begins: below the last table that the range touches, at that table's
    * first column; where it touches none, at its own first cell.
    */
   appendStart(range: CellRange): { row: number; column: number } {
@@ -279,7 +279,7 @@ export class Grid {
     return boxes;
   }
 
-  /** Merged with a cell above it or to its left. */
+  /** Whether a cell is merged with one above it or to its left. */
   #isCovered(row: number, column: number): boolean {
     const cell = { top: row, bottom: row, left: column, right: column };
     return this.merges.some((box) => overlap(box, cell, 0) && (row > box.top || column > box.left));

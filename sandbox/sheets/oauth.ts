@@ -4,7 +4,7 @@ import type { ToolAnswer } from '../http-tool.ts';
 
 const grantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const scope = 'https://www.googleapis.com/auth/spreadsheets';
-/** The client has it built in, wherever it sends the assertion. */
+/** The audience of assertions, which the client has built in wherever it sends them. */
 const audience = 'https://oauth2.googleapis.com/token';
 
 interface Claims {
@@ -17,7 +17,7 @@ interface Claims {
 
 /** Google's token endpoint for one service account: takes assertions that its key signed, gives tokens for a time. */
 export class TokenEndpoint {
-  /** By how much its clock is ahead, for a connector whose clock is. Google refuses what is signed at another time. */
+  /** By how much the endpoint's clock is ahead (s), for a connector whose clock is. Google refuses an assertion of another time. */
   aheadMs = 0;
   readonly #publicKey: KeyObject;
   readonly #email: string;
@@ -101,7 +101,7 @@ export class TokenEndpoint {
     return (this.#expiry.get(authorization?.replace(/^Bearer /, '') ?? '') ?? 0) > Date.now();
   }
 
-  /** Every token given so far stops working, as when a key is replaced. */
+  /** Ends every token given so far, as when a key is replaced. */
   revokeAll(): void {
     this.#expiry.clear();
   }

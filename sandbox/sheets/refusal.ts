@@ -1,4 +1,4 @@
-/** Google's documented error: a status, its canonical code, a message, and details for machines. */
+/** Thrown for an error as Google documents it: a status, its canonical code, a message, and details for machines. */
 export class SheetsRefusal extends Error {
   override readonly name = 'SheetsRefusal';
   readonly code: number;

@@ -5,7 +5,7 @@ import type { Box } from './grid.ts';
 import { appendValues, getValues, updateValues } from './values.ts';
 import type { ValueRange } from './values.ts';
 
-/** What a request asks for. */
+/** A call of the API. */
 export interface Route {
   readonly name: string;
   readonly writes: boolean;
@@ -151,7 +151,7 @@ const endpoints: readonly Endpoint[] = [
   },
 ];
 
-/** Null for what the sandbox does not have. */
+/** The call of a request; null for one that the sandbox does not have. */
 export function routeOf({ method, url }: ToolRequest): Route | null {
   for (const endpoint of endpoints) {
     const match = endpoint.method === method ? endpoint.path.exec(url.pathname) : null;

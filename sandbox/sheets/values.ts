@@ -62,7 +62,7 @@ function updated(document: Document, tab: Grid, top: number, left: number, value
   };
 }
 
-/** RAW keeps what it gets. USER_ENTERED reads it as if it was typed, and that is how formulas get in. */
+/** The cell of a value. RAW keeps it; USER_ENTERED reads it as if it was typed, and that is how formulas get in. */
 function entered(values: readonly (readonly unknown[])[], option: string | null): (Cell | null)[][] {
   if (option !== 'RAW' && option !== 'USER_ENTERED')
     throw invalid("'valueInputOption' is required but not specified");

@@ -5,15 +5,15 @@ const maxBlocks = 50;
 const maxElements: { readonly [type: string]: number } = { actions: 25, context: 10 };
 const maxFields = 10;
 /**
- * Of all texts together, with so much for each block itself. Not documented. Measured: 13,297 in a `markdown` block, 13,172
- * with a divider beside it (https://github.com/slackapi/bolt-js/issues/2509); 9,597 in 50 blocks were taken, 11,341 in 45
- * refused (https://github.com/slackapi/bolt-js/issues/2867).
+ * The limit of all texts together; each block counts for some more. Slack does not document it. Measured: 13,297 in a
+ * `markdown` block, 13,172 with a divider beside it (https://github.com/slackapi/bolt-js/issues/2509); 9,597 in 50 blocks
+ * were taken, 11,341 in 45 refused (https://github.com/slackapi/bolt-js/issues/2867).
  */
 const maxTotal = 13_297;
 const sizeOfBlock: { readonly [type: string]: number } = { divider: 125, header: 125 };
 const sizeOfOtherBlock = 74;
 const maxMarkdown = 12_000;
-/** Of all cells of a message together; a cell of `raw_text` may not be empty, a space will do (https://github.com/vercel/chat/pull/373). */
+/** The limit of all cells of a message together; a cell of `raw_text` may not be empty, a space will do (https://github.com/vercel/chat/pull/373). */
 const maxCells = 10_000;
 const maxRows = 100;
 const textObjects = new Set(['plain_text', 'mrkdwn', 'text', 'markdown']);
@@ -46,7 +46,7 @@ function checkBlock(block: Block, pointer: string): number {
   return checkTexts(block, pointer, [type]);
 }
 
-/** How much the cells of a table have. */
+/** The length of the cells of a table. */
 function cellsOf(tree: unknown): number {
   if (typeof tree !== 'object' || tree === null) return 0;
   const { type, text } = tree as Block;

@@ -3,11 +3,11 @@ import { page } from './paging.ts';
 import { SlackRefusal } from './refusal.ts';
 import type { Channel, PostedMessage, Workspace } from './workspace.ts';
 
-/** In a form everything is text, and what is nested is JSON in a text; `argumentsOf` makes the same of a JSON body. */
+/** The arguments of a call. Everything is text, and what is nested is JSON in a text. */
 type Args = { readonly [name: string]: string | undefined };
 type Method = (workspace: Workspace, args: Args) => { [key: string]: unknown };
 
-/** https://docs.slack.dev/reference/methods/chat.postMessage#truncating: what is longer is cut off. */
+/** https://docs.slack.dev/reference/methods/chat.postMessage#truncating: a longer text is cut off. */
 const maxTextLength = 40_000;
 /** A longer text becomes several messages, the metadata with each. */
 const maxPartLength = 4000;
@@ -110,7 +110,7 @@ const byName: { readonly [name: string]: Method } = {
       workspace.channels.filter((channel) => channel.is_member || !channel.is_private),
     ),
 
-  /** Those that the bot is in; is_member is not among what it says of them. */
+  /** The channels that the bot is in; the answer has no is_member. */
   'users.conversations': (workspace, args) => {
     const joined = workspace.channels.filter((channel) => channel.is_member);
     const { channels, ...rest } = channelPage(workspace, args, joined);
@@ -157,7 +157,7 @@ function readableChannel(workspace: Workspace, args: Args): Channel {
 
 export const methods: ReadonlyMap<string, Method> = new Map(Object.entries(byName));
 
-/** Slack itself ignores others; here they are mistakes of ours. */
+/** The arguments of chat.postMessage. Slack ignores others; here they are refused, as they are mistakes of ours. */
 const postArguments = new Set(
   (
     'token channel text blocks attachments markdown_text metadata thread_ts reply_broadcast username icon_emoji ' +
@@ -165,7 +165,7 @@ const postArguments = new Set(
   ).split(' '),
 );
 
-/** It takes no other name, icon or thread: https://docs.slack.dev/reference/methods/chat.update */
+/** The arguments of chat.update, which takes no name, icon or thread: https://docs.slack.dev/reference/methods/chat.update */
 const updateArguments = new Set(
   'token channel ts text blocks attachments markdown_text metadata link_names parse reply_broadcast file_ids as_user'.split(
     ' ',
@@ -226,7 +226,7 @@ function isSince({ ts }: PostedMessage, args: Args): boolean {
   return Number(ts) > Number(args['oldest'] ?? 0);
 }
 
-/** Metadata is shown only to those who ask for it. */
+/** A message as history shows it: metadata only where it is asked for. */
 function shown(message: PostedMessage, args: Args) {
   const { metadata, channel: _, channelName: __, ...rest } = message;
   const all = args['include_all_metadata'] === 'true';

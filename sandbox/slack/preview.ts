@@ -1,7 +1,7 @@
 import { withEmojis } from '../../connectors/slack/describe.ts';
 import type { PostedMessage } from './workspace.ts';
 
-/** Slack messages as people see them: as lines of text, and as HTML that looks as Slack shows them. */
+/** Shows Slack messages as people see them: as lines of text, and as HTML that looks like Slack. */
 
 interface TextObject {
   readonly type: string;
@@ -41,7 +41,7 @@ const plainOf = ({ text }: TextObject): string =>
     .replaceAll('&gt;', '>')
     .replaceAll('&amp;', '&');
 
-/** The words of a message, a line for each line. */
+/** The text of a message, line by line. */
 export function linesOf(message: Message): string {
   return blocksOf(message)
     .flatMap(({ text, fields = [], elements = [], accessory }) =>

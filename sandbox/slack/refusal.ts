@@ -1,4 +1,4 @@
-/** Slack's answer with `ok: false`, or with status 429 where it states a delay. */
+/** Thrown for an answer with `ok: false`, or with status 429 where it states a delay. */
 export class SlackRefusal extends Error {
   override readonly name = 'SlackRefusal';
   readonly code: string;

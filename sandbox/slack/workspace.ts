@@ -5,7 +5,7 @@ export interface ChannelOptions {
   readonly id?: string;
   readonly private?: boolean;
   readonly archived?: boolean;
-  /** Whether the bot is in it. Default: yes. */
+  /** Whether the bot is in the channel. Default: yes. */
   readonly member?: boolean;
 }
 
@@ -59,7 +59,7 @@ interface WorkspaceOptions {
   readonly maxPageSize: number;
 }
 
-/** Calls a minute: https://docs.slack.dev/apis/web-api/rate-limits, and the reference of each method. */
+/** The calls a minute of each method: https://docs.slack.dev/apis/web-api/rate-limits, and the reference of each method. */
 const callsPerMinute: { readonly [method: string]: number } = {
   'chat.update': 50,
   'conversations.list': 20,
@@ -70,11 +70,11 @@ const callsPerMinute: { readonly [method: string]: number } = {
   'conversations.open': 50,
   'users.lookupByEmail': 50,
 };
-/** Of an app that is distributed outside of the Marketplace, for history and replies: the same page. */
+/** The same for history and replies of an app that is distributed outside of the Marketplace (the same page). */
 const limitedPerMinute = 1;
 const limitedPageSize = 15;
 
-/** What Slack keeps: channels, people, messages, and how often it was called. */
+/** A workspace: its channels, people and messages, and how often it was called. */
 export class Workspace {
   readonly channels: Channel[];
   readonly people: readonly Person[];
@@ -106,7 +106,7 @@ export class Workspace {
   }
 
   /**
-   * By id. For posting also by name, except with an org-wide token, and by a person's id. Private channels without the
+   * Finds a channel by its id. For posting also by name, except with an org-wide token, and by a person's id. Private channels without the
    * bot do not exist for it.
    */
   channel(reference: unknown, by: 'id' | 'id or name'): Channel {
@@ -127,7 +127,7 @@ export class Workspace {
     return opened;
   }
 
-  /** Page sizes of history and replies. */
+  /** The page size of history and replies. */
   get maxHistoryPage(): number {
     return this.#limited ? limitedPageSize : this.maxPageSize;
   }
@@ -137,12 +137,12 @@ export class Workspace {
     throw new SlackRefusal('missing_scope', { needed: anyOf.join(','), provided: this.scopes.join(',') });
   }
 
-  /** Posting to one channel. */
+  /** Takes a post from the rate of a channel. */
   demandRate(channelId: string): void {
     if (this.#rate !== null) this.#spend(channelId, this.#rate);
   }
 
-  /** The tier of a method. */
+  /** Takes a call from the tier of a method. */
   demandTier(method: string): void {
     const reads = method === 'conversations.history' || method === 'conversations.replies';
     const perMinute = this.#limited && reads ? limitedPerMinute : callsPerMinute[method];
@@ -150,7 +150,7 @@ export class Workspace {
     this.#spend(method, { perSecond: perMinute / 60, burst: perMinute });
   }
 
-  /** A token bucket for each key. */
+  /** Takes one call from the token bucket of a key, or refuses it. */
   #spend(key: string, { perSecond, burst }: PostRate): void {
     const now = Date.now();
     const { tokens, at } = this.#spent.get(key) ?? { tokens: burst, at: now };
@@ -160,7 +160,7 @@ export class Workspace {
   }
 
   /**
-   * Whether a message can be answered there. An answer to one that was deleted is not refused: it becomes a message of
+   * Whether a message can be answered. An answer to one that was deleted is not refused: it becomes a message of
    * the channel, and Slack's answer shows no thread_ts: https://github.com/slack-go/slack/issues/1571
    */
   has(channel: Channel, ts: string | undefined): boolean {
