@@ -369,9 +369,9 @@ export function apiRouter(parts: Parts): Router {
 function refusalFor(error: unknown, method: 'get' | 'post'): Refusal {
   if (error instanceof NotPossible) return error.refusal;
   if (!(error instanceof StoreUnavailable)) throw error;
-  const detail =
+  const words =
     method === 'get'
       ? 'The store cannot be read just now.'
       : 'The store cannot be used just now. What was done before that stays done.';
-  return { status: 503, detail };
+  return { status: 503, detail: words };
 }
