@@ -89,7 +89,7 @@ const shown = (character: string): string => `\\u{${character.codePointAt(0)?.to
 /** Text from outside made safe for a terminal: invisible characters are shown as \u{…}. */
 export const printable = (text: string): string => text.replaceAll(invisibleOrControl, shown);
 
-/** The same, with lines kept. */
+/** Shows invisible characters as `printable` does, and keeps line breaks. */
 export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
 
 /** Shows invisible characters of a message that people read; scripts and emoji stay whole. */

@@ -1,10 +1,11 @@
-import { type Delivery, type DeliveryState, type Json, lookupConnector } from '../../model.ts';
+import { type Delivery, type Json, lookupConnector } from '../../model.ts';
 import type { Mentions } from '../../support/candidate-traces.ts';
 import { masker } from '../../support/masker.ts';
 import { type Mask, maskTexts } from '../../support/secret.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, sql as auditSql } from './audit.ts';
 import { leaveUndecided } from './deciding.ts';
+import type { FoundRow } from './deliveries.ts';
 import { eraseEvent } from './housekeeping.ts';
 import { all, get, lock, query, run, type Operation, type Value } from '../operation.ts';
 import { sql as reading } from './reading.ts';
@@ -42,13 +43,8 @@ interface FoundEvent {
   readonly status: string;
 }
 
-interface FoundDelivery {
-  readonly seq: number;
+interface FoundDelivery extends Pick<FoundRow, 'seq' | 'carrier' | 'lane' | 'connector' | 'state'> {
   readonly id: string;
-  readonly carrier: number | null;
-  readonly lane: string;
-  readonly connector: string;
-  readonly state: DeliveryState;
 }
 
 const sql = {
