@@ -39,6 +39,25 @@ export function listHas(list: BlockList, address: string): boolean {
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 
+/** The ranges that are no addresses on the internet: this machine, its own networks, and a provider's shared ones. */
+const internal = addressList([
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '::1',
+  'fc00::/7',
+  'fe80::/10',
+]);
+
+/** Whether an address, or a network, is not on the internet. A sender from there is mostly a proxy. */
+export function isInternal(range: string): boolean {
+  const parsed = parseRange(range);
+  return parsed !== null && listHas(internal, parsed.address);
+}
+
 /** Where an address is counted: an IPv6 one by its network (/64), of which whoever has one has all. */
 export function networkOf(address: string): string {
   if (!isIPv6(address) || isLoopback(address)) return address;

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { isInternal } from '../http/addresses.ts';
 import { program } from '../support/invocation.ts';
 import { lookupOf } from '../model.ts';
 import type { RefusedEvents, StuckState } from '../model/notices.ts';
@@ -322,6 +323,12 @@ const namedSources = 3;
 /** The command that lists what never arrived, with placeholders for what has to be given. */
 export const reconcileCommand = `${program} reconcile export.csv --candidate COLUMN --test COLUMN --status COLUMN --at COLUMN`;
 
+/** The caution before all events from a source are taken in; null where its address is on the internet. */
+export const cautionOf = (from: string): string | null =>
+  isInternal(from)
+    ? `${from} looks like a proxy of yours, and anybody may be behind it: take in only what the testing service knows of.`
+    : null;
+
 /** One for each reason. */
 export function refusals(all: readonly RefusedEvents[], wording = english): Refusals[] {
   return Array.from(
@@ -334,12 +341,24 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
       const total = alike.reduce((sum, one) => sum + one.count, 0);
       const { short, why: whyText, advice } = refusalTexts[reason];
       const why = wording.say(whyText);
-      const fix = wording.say(advice, { command: reconcileCommand });
+      const proxies = reason === 'store' ? [] : sources.filter(isInternal);
+      const fix = [
+        ...(proxies.length > 0
+          ? [wording.say('adviceProxy', { from: proxies.slice(0, namedSources).join(', ') })]
+          : []),
+        ...(proxies.length > 0 && reason === 'address' && proxies.length === sources.length
+          ? []
+          : [wording.say(advice, { command: reconcileCommand })]),
+      ].join(' ');
+      const listCommand = `${program} events --refused`;
       // The service sends nothing a third time.
-      const takeIn = wording.say('takeIn', {
-        list: `${program} events --refused`,
-        accept: `${program} accept --from ${isIP(from) ? from : 'ADDRESS'}`,
-      });
+      const takeIn =
+        proxies.length > 0
+          ? wording.say('takeInById', { list: listCommand, accept: `${program} accept ID` })
+          : wording.say('takeIn', {
+              list: listCommand,
+              accept: `${program} accept --from ${isIP(from) ? from : 'ADDRESS'}`,
+            });
       return {
         reason,
         from,

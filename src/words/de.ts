@@ -150,10 +150,14 @@ export const de = {
   adviceStore:
     'Der Dienst sendet ein Ereignis noch einmal und dann nie wieder: dort nachsehen, wer inzwischen fertig wurde, und im Log die Ursache suchen. Mit einem Export von dort findet {command} sie.',
   adviceAddress:
-    'Ist das der Dienst, gehört seine Adresse in receiver.allowFrom ([published, …]); ist es ein eigener Proxy, fehlt receiver.trustProxy.',
+    'Ist das der Dienst, gehört seine Adresse in receiver.allowFrom ([published, …]). Ist es ein eigener Proxy, fehlt receiver.trustProxy, und nur was der Dienst kennt, ist mit seiner Id aufzunehmen: Hinter einem Proxy kann jeder stehen.',
+  adviceProxy:
+    '{from} sieht nach einem eigenen Proxy aus, hinter dem jeder stehen kann: zuerst receiver.trustProxy setzen.',
   adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',
   takeIn:
     'Was davon aufbewahrt ist, listet {list}, und {accept} nimmt es auf; wer dort fehlt, steht im Dienst. `ignore` wirft weg, was nicht aufgenommen wurde.',
+  takeInById:
+    'Was davon aufbewahrt ist, listet {list}. Mit dem Dienst vergleichen und nur aufnehmen, was er kennt, mit der Id: {accept}. Wer in der Liste fehlt, steht im Dienst. `ignore` wirft weg, was nicht aufgenommen wurde.',
   requestsCount: 'Jede Anfrage zählt, auch wenn der Dienst ein Ereignis noch einmal sendet.',
   refusedOnce: 'Es kam vor {time}.',
   refusedOften: 'Das erste kam vor {first}, das letzte vor {last}.',

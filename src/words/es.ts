@@ -147,10 +147,14 @@ export const es = {
   adviceStore:
     'El servicio envía un evento una vez más y nunca otra: mira allí quién ha terminado entretanto, y busca la causa en el registro. Con una exportación de allí, {command} los encuentra.',
   adviceAddress:
-    'Si es el servicio, añade su dirección a receiver.allowFrom ([published, …]); si es un proxy propio, configura receiver.trustProxy.',
+    'Si es el servicio, añade su dirección a receiver.allowFrom ([published, …]). Si es un proxy propio, configura receiver.trustProxy e incorpora solo lo que el servicio conozca, por su id: detrás de un proxy puede estar cualquiera.',
+  adviceProxy:
+    '{from} parece un proxy propio, y detrás puede estar cualquiera: configura primero receiver.trustProxy.',
   adviceToken: 'Compara receiver.token con la «Webhook URL» de la cuenta del servicio.',
   takeIn:
     'Lo que se conserva de ello se ve con {list} y se incorpora con {accept}; mira en el servicio quién falta ahí. `ignore` borra lo que no se haya incorporado.',
+  takeInById:
+    'Lo que se conserva de ello se ve con {list}. Compáralo con el servicio e incorpora solo lo que este conozca, por su id: {accept}. Mira allí quién falta en la lista. `ignore` borra lo que no se haya incorporado.',
   requestsCount: 'Cada petición cuenta, también cuando el servicio reenvía un evento.',
   refusedOnce: 'Llegó hace {time}.',
   refusedOften: 'El primero llegó hace {first}, el último hace {last}.',

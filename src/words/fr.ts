@@ -151,10 +151,14 @@ export const fr = {
   adviceStore:
     'Le service renvoie un événement une seule fois, puis plus jamais : regardez-y qui a fini entre-temps, et cherchez la cause dans le journal. Avec un export de celui-ci, {command} les trouve.',
   adviceAddress:
-    'Si c’est le service, ajoutez son adresse à receiver.allowFrom ([published, …]) ; si c’est l’un de vos proxys, réglez receiver.trustProxy.',
+    'Si c’est le service, ajoutez son adresse à receiver.allowFrom ([published, …]). Si c’est l’un de vos proxys, réglez receiver.trustProxy et ne reprenez que ce que le service connaît, par son id : n’importe qui peut se trouver derrière un proxy.',
+  adviceProxy:
+    '{from} semble être l’un de vos proxys, derrière lequel n’importe qui peut se trouver : réglez d’abord receiver.trustProxy.',
   adviceToken: 'Comparez receiver.token avec la « Webhook URL » du compte du service.',
   takeIn:
     'Ce qui en est conservé est listé par {list} et repris par {accept} ; cherchez dans le service qui n’y figure pas. `ignore` efface ce qui n’a pas été repris.',
+  takeInById:
+    'Ce qui en est conservé est listé par {list}. Comparez avec le service et ne reprenez que ce qu’il connaît, par son id : {accept}. Cherchez-y aussi qui ne figure pas dans la liste. `ignore` efface ce qui n’a pas été repris.',
   requestsCount: 'Chaque requête compte, aussi quand le service renvoie un événement.',
   refusedOnce: 'Il est arrivé il y a {time}.',
   refusedOften: 'Le premier est arrivé il y a {first}, le dernier il y a {last}.',

@@ -150,10 +150,14 @@ export const it = {
   adviceStore:
     'Il servizio invia un evento ancora una volta e poi mai più: guarda lì chi ha finito nel frattempo, e cerca la causa nel log. Con una sua esportazione, {command} li trova.',
   adviceAddress:
-    'Se è il servizio, aggiungi il suo indirizzo a receiver.allowFrom ([published, …]); se è un tuo proxy, imposta receiver.trustProxy.',
+    'Se è il servizio, aggiungi il suo indirizzo a receiver.allowFrom ([published, …]). Se è un tuo proxy, imposta receiver.trustProxy e accogli solo ciò che il servizio conosce, tramite il suo id: dietro un proxy può esserci chiunque.',
+  adviceProxy:
+    '{from} sembra un tuo proxy, dietro il quale può esserci chiunque: imposta prima receiver.trustProxy.',
   adviceToken: 'Confronta receiver.token con la «Webhook URL» dell’account del servizio.',
   takeIn:
     'Ciò che ne è conservato è elencato da {list} e viene accolto con {accept}; guarda nel servizio chi manca. `ignore` elimina ciò che non è stato accolto.',
+  takeInById:
+    'Ciò che ne è conservato è elencato da {list}. Confrontalo con il servizio e accogli solo ciò che questo conosce, tramite il suo id: {accept}. Guarda lì chi manca nell’elenco. `ignore` elimina ciò che non è stato accolto.',
   requestsCount: 'Ogni richiesta conta, anche quando il servizio invia di nuovo un evento.',
   refusedOnce: 'È arrivato {time} fa.',
   refusedOften: 'Il primo è arrivato {first} fa, l’ultimo {last} fa.',

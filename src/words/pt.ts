@@ -146,10 +146,14 @@ export const pt = {
   adviceStore:
     'O serviço envia um evento mais uma vez e nunca mais: veja lá quem terminou nesse meio-tempo, e procure a causa no log. Com uma exportação dele, {command} encontra-os.',
   adviceAddress:
-    'Se for o serviço, adicione o endereço dele a receiver.allowFrom ([published, …]); se for um proxy seu, configure receiver.trustProxy.',
+    'Se for o serviço, adicione o endereço dele a receiver.allowFrom ([published, …]). Se for um proxy seu, configure receiver.trustProxy e aceite só o que o serviço conhece, pelo id: qualquer um pode estar atrás de um proxy.',
+  adviceProxy:
+    '{from} parece ser um proxy seu, e qualquer um pode estar atrás dele: primeiro configure receiver.trustProxy.',
   adviceToken: 'Compare receiver.token com a “Webhook URL” na conta do serviço.',
   takeIn:
     'O que foi guardado aparece com {list} e é aceito com {accept}; veja no serviço quem está faltando. `ignore` apaga o que não foi aceito.',
+  takeInById:
+    'O que foi guardado aparece com {list}. Compare com o serviço e aceite só o que ele conhece, pelo id: {accept}. Veja lá também quem não está na lista. `ignore` apaga o que não foi aceito.',
   requestsCount: 'Cada requisição conta, mesmo quando o serviço reenvia um evento.',
   refusedOnce: 'Chegou há {time}.',
   refusedOften: 'O primeiro chegou há {first}, o último há {last}.',

@@ -62,6 +62,27 @@ alerts: { refused: { then: [ { sink: ops } ] } }
   return { app, file, ops, command, post, api, items, told };
 }
 
+test('what came from the address of a proxy leads to trustProxy, and is not offered as a whole', async () => {
+  const { command, post, ops, app } = await refusing();
+  const proxy = '10.0.3.7';
+  await post(proxy, { candidateId: 'dana' });
+  await post(proxy, { candidateId: 'robin' });
+  await vi.waitFor(() => expect(ops.calls).toHaveLength(1), 20_000);
+  const { advice } = JSON.parse(ops.calls[0]!.body).data;
+  const { out } = await command('status');
+  for (const said of [advice, out]) {
+    expect(said).toContain(`${proxy} looks like a proxy of yours, and anybody may be behind it: first set`);
+    expect(said).toContain('receiver.trustProxy');
+    expect(said).toContain('candidate-connector accept ID.');
+    expect(said).not.toContain('accept --from');
+    expect(said).not.toContain('allowFrom (');
+  }
+  const caution = `${proxy} looks like a proxy of yours, and anybody may be behind it: take in only what`;
+  expect((await command('accept', '--from', proxy, '--dry-run')).out).toContain(caution);
+  const page = await (await fetch(`${app.adminUrl}/attention`, { headers: basic() })).text();
+  expect(page).toContain(`as if it came now? ${caution}`);
+});
+
 test('what a new address of the service sends is refused, told of, taken in by hand, and then told once', async () => {
   const { command, post, items, told, ops, api } = await refusing();
   const event = { candidateId: 'dana', candidateNumericalId: 20970, more: { kept: [1] } };

@@ -16,6 +16,26 @@ test('what was not stored is looked for by a command that can be called so', () 
   );
 });
 
+test.each(['127.0.0.1', '10.0.3.7', '192.168.1.1', '100.64.0.9', '::1', 'fd00:1::/64', 'fe80::/64'])(
+  'an address such as %s leads to trustProxy first, also beside those of others',
+  (from) => {
+    const refused = { count: 1, first: 0, last: 0 };
+    const there = { ...refused, reason: 'address', from } as const;
+    const elsewhere = { ...refused, reason: 'address', from: '203.0.113.9' } as const;
+    const first = `${from} looks like a proxy of yours, and anybody may be behind it: first set receiver.trustProxy.`;
+    const [alone, both, others] = [[there], [elsewhere, there], [elsewhere]].flatMap((some) =>
+      refusals(some),
+    );
+    expect(alone!.fix).toBe(first);
+    expect(both!.fix).toContain(`${first} If that is the service, add its address to receiver.allowFrom`);
+    for (const { advice } of [alone!, both!]) expect(advice).not.toContain('accept --from');
+    expect(others!.advice).toContain('accept --from 203.0.113.9');
+    // A wrong token may come from anybody behind it, too.
+    expect(refusals([{ ...there, reason: 'token' }])[0]!.advice).toMatch(/trustProxy.*receiver\.token/);
+    expect(refusals([{ ...there, reason: 'store' }])[0]!.advice).not.toContain('proxy');
+  },
+);
+
 /** As on a full disk; Linux also lets it be undone. */
 const limitFiles = (pid: number | undefined, bytes: string) =>
   execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${bytes}:`]);

@@ -1,6 +1,7 @@
 import type { PlanningConfig } from '../../config/load.ts';
 import { acceptRefused, asReceived } from '../../intake.ts';
 import type { RefusedEvent } from '../../model/notices.ts';
+import { cautionOf } from '../../ops/needs.ts';
 import type { Store } from '../../store/store.ts';
 import { count, printable } from '../../support/text.ts';
 import {
@@ -60,6 +61,8 @@ export const accept = command({
         if (whole) asked.add(asReceived(whole, receivedAt), areOvertaken[place]!);
       }
       io.out(asked.words);
+      const caution = from === undefined ? null : cautionOf(from);
+      if (caution !== null) io.out(printable(caution));
       if (dryRun || !(await isAgreed(io, options, `Take in ${count(meant.length, 'event')}?`))) {
         io.out(`Nothing was taken in${dryRun ? ' (--dry-run)' : ''}.`);
         return exit.ok;

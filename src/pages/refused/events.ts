@@ -1,6 +1,6 @@
 import { acceptRefused } from '../../intake.ts';
 import { type RefusedEvent, type RefusedEvents, refusalReasons } from '../../model/notices.ts';
-import { type Refusals, refusals } from '../../ops/needs.ts';
+import { cautionOf, type Refusals, refusals } from '../../ops/needs.ts';
 import { html, type Html } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count, printable } from '../../support/text.ts';
@@ -118,13 +118,9 @@ function acceptStep(
     </p>
     ${sources.slice(0, shownSources).map(([from, events], place) => {
       const button = `Accept ${count(events.length, 'event')} from ${printable(from)}`;
-      const choice = {
-        action: 'accept',
-        button,
-        question: actions.accept.question(`from ${printable(from)}`),
-      };
+      const choice = { action: 'accept', button, question: questionOf('accept', from) };
       const asking = askingOf({ from, reason, until: asked.now });
-      return askingForm(asking, [choice], asked, { isQuiet: place > 0 });
+      return askingForm(asking, [choice], asked, { isQuiet: place > 0 || cautionOf(from) !== null });
     })}
     ${
       others > 0 &&
@@ -205,13 +201,22 @@ const allActions: readonly Action[] = ['accept', 'ignore'];
 
 const askingOf = (about: NonNullable<Asking['about']>): Asking => ({ path: '/attention/refused', about });
 
-/** `which`: the events, in the question; `many`: the same on the button. */
-const choiceOf = (action: Action, which: string, many = ''): Choice => ({
+/** The question before something is done with all that is kept from a source. */
+function questionOf(action: Action, from: string): string {
+  const question = actions[action].question(`from ${printable(from)}`);
+  const caution = action === 'accept' ? cautionOf(printable(from)) : null;
+  return caution === null ? question : `${question} ${caution}`;
+}
+
+/** `many`: the events, on the button. */
+const choiceOf = (action: Action, question: string, many = ''): Choice => ({
   action,
   button: `${actions[action].button} ${many}`.trim(),
-  question: actions[action].question(which),
+  question,
 });
-const selectedChoices = allActions.map((action) => choiceOf(action, '({count} selected)', 'selected'));
+const selectedChoices = allActions.map((action) =>
+  choiceOf(action, actions[action].question('({count} selected)'), 'selected'),
+);
 
 export const refusedForm: Form = {
   path: '/attention/refused',
@@ -224,9 +229,12 @@ export const refusedForm: Form = {
       return notUnderstood;
     if (from !== undefined && !Number.isSafeInteger(until)) return notUnderstood;
     if (confirmed !== 'yes') {
-      const which = from === undefined ? `(${ids.length} selected)` : `from ${printable(from)}`;
+      const question =
+        from === undefined
+          ? actions[action].question(`(${ids.length} selected)`)
+          : questionOf(action, from);
       const asking = askingOf({ id: ids, from, reason, until: untilText });
-      return askingPage(asking, choiceOf(action, which), '/attention', sent);
+      return askingPage(asking, choiceOf(action, question), '/attention', sent);
     }
     const { store } = parts;
     const filter = { from: from ?? '', until, ...(reason && { reason }) };
