@@ -47,7 +47,7 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
       else void announcer.say();
       const changedFiles = changedOf(before.files, next.files);
       log.info({ file, ...(changedFiles.length > 0 && { changedFiles }) }, 'config reloaded');
-      const changed = sinks.adopt(sinksBefore, whole().sinks, clock.now());
+      const changed = sinks.adopt(sinksBefore, whole().sinks, clock.now(), whole().plan.timeZone);
       const work = (sink: string) => worker.tryPaused(sink);
       const checking = { deadlines, sinks, mask: next.mask, log, work };
       void checkSecrets(checking, changed).then(() => announcer.say());

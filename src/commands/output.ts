@@ -18,7 +18,7 @@ import type { Action, Verdict } from '../rules/plan.ts';
 import { nextTryWords, type Obstacles, obstaclesNow, type Pause, pausedWords } from '../ops/pauses.ts';
 import type { Change, DeliveryStory, Store } from '../store/store.ts';
 import { mapLeaves } from '../support/json.ts';
-import { printable } from '../support/text.ts';
+import { printable, timeText } from '../support/text.ts';
 
 /** A command's input and output: the process, or a buffer in tests. */
 export interface Io {
@@ -123,9 +123,7 @@ const paintState = (io: Io, state: DeliveryState): string => paint(io, stateStyl
 
 /** A time for people: `2026-11-21 08:00:00 UTC`, or `2026-11-21 09:00:00 +01:00` by their own clock. */
 export function when(time: number, { timeZone = 'UTC' }: Pick<Io, 'timeZone'> = {}): string {
-  const there = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
-  const clock = there.toPlainDateTime().toString({ fractionalSecondDigits: 0 }).replace('T', ' ');
-  return `${clock} ${timeZone === 'UTC' ? 'UTC' : there.offset}`;
+  return timeText(time, timeZone);
 }
 
 /** When a message that is planned `now` is due, and why not at once: `due Mon … UTC (08:00 Europe/Zagreb), when office opens`. */

@@ -3,6 +3,7 @@ import type { SinkConfig } from '../config/config.ts';
 import { type LiveCheck, type RefreshTokens, type Sink, type Usage } from '../connector.ts';
 import type { Outcome, Reason } from '../model/outcomes.ts';
 import type { ReplicaState } from '../store/store.ts';
+import { timeText } from '../support/text.ts';
 import { findSecrets, type Mask } from '../support/secret.ts';
 import type { Holding } from './leases.ts';
 import type { Deadlines } from './limits/deadlines.ts';
@@ -37,10 +38,10 @@ export class ConnectedSinks {
   readonly #refreshTokens: RefreshTokens | undefined;
   /** What tools have counted since `takeUsage`, by the name of the sink. */
   readonly #usage = new Map<string, Usage>();
-  /** Sinks to which a reload gave other secrets, and when (ms), until a call shows that they are right. */
+  /** Sinks to which a reload gave other secrets, and when, until a call shows that they are right. */
   readonly #newSecrets = new Map<
     string,
-    { readonly at: number; areRefused: boolean; fault: string | null }
+    { readonly at: number; readonly timeZone: string; areRefused: boolean; fault: string | null }
   >();
 
   constructor(refreshTokens?: RefreshTokens) {
@@ -61,13 +62,14 @@ export class ConnectedSinks {
     this.#closeIfUnused(connection);
   }
 
-  /** Notes which sinks of a new config have other secrets than before, and returns these. */
-  adopt(before: SinkConfigs, after: SinkConfigs, at: number): SinkConfig[] {
+  /** Notes which sinks of a new config have other secrets than before, and returns these. `timeZone`: the new config's. */
+  adopt(before: SinkConfigs, after: SinkConfigs, at: number, timeZone: string): SinkConfig[] {
     const changed = [...after.values()].filter((sink) => {
       const known = before.get(sink.name);
       return known !== undefined && secretsOf(known) !== secretsOf(sink);
     });
-    for (const { name } of changed) this.#newSecrets.set(name, { at, areRefused: false, fault: null });
+    for (const { name } of changed)
+      this.#newSecrets.set(name, { at, timeZone, areRefused: false, fault: null });
     return changed;
   }
 
@@ -100,9 +102,9 @@ export class ConnectedSinks {
 
   /** Adds to the detail of a failure since when the sink's new secrets were refused, if they were. */
   refusedSince(name: string, detail: string): string {
-    const { at, areRefused = false } = this.#newSecrets.get(name) ?? {};
-    if (at === undefined || !areRefused) return detail;
-    return `${detail} Its secrets were changed at ${new Date(at).toISOString()}, and it has been refused since.`;
+    const secrets = this.#newSecrets.get(name);
+    if (!secrets?.areRefused) return detail;
+    return `${detail} Its secrets were changed at ${timeText(secrets.at, secrets.timeZone)}, and it has been refused since.`;
   }
 
   /** What the tool has counted for a sink since the last call of this; null if it counts nothing. */

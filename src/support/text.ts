@@ -173,3 +173,10 @@ export function lazily<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());
 }
+
+/** A time (ms) by a clock: `2026-11-21 18:00:00 +01:00`. */
+export function timeText(time: number, timeZone: string): string {
+  const there = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
+  const clock = there.toPlainDateTime().toString({ fractionalSecondDigits: 0 }).replace('T', ' ');
+  return `${clock} ${timeZone === 'UTC' ? 'UTC' : there.offset}`;
+}
