@@ -228,6 +228,12 @@ export function notices(): void {
     expect(await store.deadSince(t0 + 5)).toEqual([]);
     expect(await store.deadSince(t0 + 5, t0)).toEqual([count]);
     expect(await store.deadSince(t0, t0 + 5)).toEqual([]);
+    // What was said before is not hidden.
+    const later = 'The tab was made anew.';
+    await store.accept(arrival({}, { deliveries: [planned()] }));
+    const [next] = await claimDue(store);
+    await store.record([resultOf(next!, { ...delivered, note: later, missed: true })]);
+    expect(await store.deadSince(t0)).toEqual([count, { ...count, reason: later }]);
   });
 
   test('tells causes apart: by the reason, and by the rule and action where the tool refused what they send', async () => {

@@ -557,13 +557,19 @@ describe('a dead delivery', () => {
       note: 'Left out: "robin".',
       missed: true,
     });
+    await watch.event('tool', {
+      outcome: 'delivered',
+      receipt: {},
+      note: 'The tab was made anew.',
+      missed: true,
+    });
     await watch.event('tool', { outcome: 'delivered', receipt: {}, note: 'Shortened.' });
     await watch.look(minute);
     expect(await watch.notices()).toMatchObject([
       {
         cause: 'dead tool: missed in completed 0',
-        count: 1,
-        detail: 'A delivery to tool went out, but not as meant. Left out: "robin".',
+        count: 2,
+        detail: '2 deliveries to tool went out, but not as meant. Left out: "robin". The tab was made anew.',
         advice: expect.stringMatching(/Tell those who were left out .* candidate-connector resend takes/),
       },
     ]);

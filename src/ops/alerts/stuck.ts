@@ -5,6 +5,23 @@ import { causeOf, lastNotice, mayNotify } from './conditions.ts';
 /** How much later than its end an attempt may be recorded. */
 const recordedLateMs = 60_000;
 
+const toldReasons = 3;
+
+/** The deliveries of one cause as one count, with the newest of what was said of them. They are in order of their last ones. */
+function asOne(alike: readonly StuckCount[]): StuckCount {
+  const sum = (of: 'count' | 'doubtful') => alike.reduce((total, one) => total + one[of], 0);
+  return {
+    ...alike[0]!,
+    count: sum('count'),
+    doubtful: sum('doubtful'),
+    firstAt: Math.min(...alike.map(({ firstAt }) => firstAt)),
+    reason: alike
+      .slice(-toldReasons)
+      .map(({ reason }) => reason)
+      .join(' '),
+  };
+}
+
 /** Finds deliveries that went dead, or were held, since the last notice of each cause. Costs little while there are none. */
 export class StuckDeliveries {
   readonly #kind: StuckState;
@@ -30,7 +47,7 @@ export class StuckDeliveries {
       const found = Map.groupBy(await this.#stuckSince(notifiedAt), (one) => this.#causeOf(one));
       for (const cause of causes) {
         const counts = found.get(cause);
-        if (counts) stuck.push(...counts);
+        if (counts) stuck.push(asOne(counts));
         else this.#open.delete(cause);
       }
     }

@@ -79,7 +79,7 @@ const stuckOf = (causes: string) =>
   query<StuckCount>(`
   select sink, cause, stuck as count, doubtful, first_at as "firstAt",
     coalesce((select last_error from deliveries where seq = latest), '') as reason
-  from (${causes}) as causes order by sink, cause`);
+  from (${causes}) as causes order by sink, cause, latest`);
 
 const doubtful = 'cast(sum(d.uncertain) as bigint) as doubtful';
 const lastAttempt = `deliveries d join attempts a on ${isLastAttempt}`;
@@ -104,7 +104,7 @@ export const sql = {
     select d.sink, '${missedCause} ' || d.rule || ' ' || d.action as cause, count(*) as stuck, 0 as doubtful,
       min(d.ended_at) as first_at, max(d.seq) as latest
     from deliveries d where d.state = 'delivered' and d.last_error is not null and d.ended_at > $2 and ${ofEvents}
-    group by d.sink, d.rule, d.action`),
+    group by d.sink, d.rule, d.action, d.last_error`),
   /** Held deliveries are few: only sinks with `onUnknown: hold` have them. */
   heldSince: stuckOf(`
     select d.sink, '' as cause, count(*) as stuck, count(*) as doubtful, min(a.ended_at) as first_at, max(d.seq) as latest
