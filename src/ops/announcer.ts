@@ -40,6 +40,7 @@ export function createAnnouncer({ store, clock, live, id, secretFaults, failed }
           since,
           refused: refused && {
             since: refused.since,
+            lastAt: refused.lastAt,
             problem: refused.problem,
             others: refused.others,
             isInForce: refused.isInForce,

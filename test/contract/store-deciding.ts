@@ -165,6 +165,12 @@ export function deciding(): void {
     expect(await found()).toEqual([ben, ana]);
     const states = (await store.events({})).map((story) => unansweredOf(story));
     expect(states).toEqual(['no', 'no', 'no', 'unknown', 'late']);
+    const unknown = await store.search({ unanswered: 'unknown' });
+    expect(unknown.stories.map(({ event }) => event.id)).toEqual([ben]);
+    expect(unknown.stories).toEqual(
+      (await store.events({})).filter((story) => isFound({ unanswered: 'unknown' }, story)),
+    );
+    expect(await store.matches({ unanswered: 'unknown' }, 10)).toEqual({ count: 1, isAll: true });
     await store.apply([{ eventId: ana, configId, deliveries: [planned({ rule: 'late' })] }], t0, person);
     expect(await found()).toEqual([ben]);
     // Of one look-up only its own count.

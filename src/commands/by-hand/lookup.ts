@@ -2,7 +2,7 @@ import { lateRules, planLookups } from '../../deliveries/by-hand.ts';
 import type { Plan } from '../../rules/plan.ts';
 import { hasAbsent } from '../../lookups/kept-facts.ts';
 import { inParts, pageSize, storiesOf } from '../../store/paging.ts';
-import { type EventStory, type Late, type Store, unansweredOf } from '../../store/store.ts';
+import { type EventStory, type Late, type Store } from '../../store/store.ts';
 import { program, shellWord } from '../../support/invocation.ts';
 import { count, printable } from '../../support/text.ts';
 import {
@@ -118,8 +118,8 @@ async function chosen(
     return found.toReversed();
   }
   if (unanswered) {
-    const found = await Array.fromAsync(storiesOf(store, { unanswered, since }));
-    return found.filter((story) => unansweredOf(story) === 'unknown').toReversed();
+    const found = await Array.fromAsync(storiesOf(store, { unanswered: 'unknown', since }));
+    return found.toReversed();
   }
   return inParts(ids, async (id) => {
     const story = await store.event(id);

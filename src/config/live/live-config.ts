@@ -30,7 +30,7 @@ const restartKeys = [
  */
 const earlierMasks = 3;
 
-type FirstProblem = Pick<RefusedConfig, 'since' | 'problem' | 'others'>;
+type FirstProblem = Pick<RefusedConfig, 'since' | 'lastAt' | 'problem' | 'others'>;
 
 /** The config in force, and whether the last reload failed. */
 export class LiveConfig {
@@ -93,7 +93,8 @@ export class LiveConfig {
     this.#broken = this.#problemsOf(error);
   }
 
-  #problemsOf(error: Error, since = Date.now()): FirstProblem {
+  #problemsOf(error: Error, refusedSince?: number): FirstProblem {
+    const lastAt = Date.now();
     const { file, mask } = this.#config;
     const errors =
       error instanceof ConfigError ? error.problems.filter(({ severity }) => severity === 'error') : [];
@@ -101,7 +102,12 @@ export class LiveConfig {
     const problem = first
       ? `${first.file ?? file}:${first.line}:${first.column}: ${first.message}`
       : error.message;
-    return { since, problem: mask(problem), others: Math.max(0, errors.length - 1) };
+    return {
+      since: refusedSince ?? lastAt,
+      lastAt,
+      problem: mask(problem),
+      others: Math.max(0, errors.length - 1),
+    };
   }
 
   /** Why the file as it is now was refused, or which policies it breaks though in force; null if neither. */

@@ -52,6 +52,8 @@ export interface RefusedConfig {
   readonly isInForce: boolean;
   /** Since when the file was refused at each change (ms). */
   readonly since: number;
+  /** When it was refused last, as it is now (ms). */
+  readonly lastAt?: number;
   /** Where the first problem is, and what it is. */
   readonly problem: string;
   /** How many further problems there are. */

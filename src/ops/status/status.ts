@@ -90,10 +90,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     ...(await store.waiting(today.epochMilliseconds)),
     ...own,
     /** Events of the last week that lack an answer of a look-up; see EventSearch.unanswered. */
-    unanswered:
-      own.lookups.length === 0
-        ? { count: 0, isAll: true }
-        : await store.matches({ unanswered: true, since: now - missedForMs }, mostUnanswered),
+    unanswered: await unansweredSince(store, own.lookups.length > 0, now - missedForMs),
     /** Deliveries that go on failing in sinks that work. */
     failing: await failingAlone(
       store,
@@ -111,6 +108,15 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     missed: stuck.filter(isMissed),
     notices: await store.notices({ limit: shownNotices }),
   };
+}
+
+/** The events since a time (ms) that lack an answer of a look-up. `isAnsweredNow`: an answer to each has come after all. */
+async function unansweredSince(store: Pick<Reads, 'matches'>, hasLookups: boolean, since: number) {
+  if (!hasLookups) return { count: 0, isAll: true, isAnsweredNow: true };
+  const lacking = await store.matches({ unanswered: true, since }, mostUnanswered);
+  const isAnsweredNow =
+    lacking.count === 0 || (await store.matches({ unanswered: 'unknown', since }, 1)).count === 0;
+  return { ...lacking, isAnsweredNow };
 }
 
 /** The refused events that were not put away, with those that this process could not write yet. */

@@ -60,6 +60,7 @@ export interface ReplicaState {
     /** What is wrong with the file as it is now, if anything; see RefusedConfig. */
     readonly refused: {
       readonly since: number;
+      readonly lastAt?: number | undefined;
       readonly problem: string;
       readonly others: number;
       readonly isInForce?: boolean;

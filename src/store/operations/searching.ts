@@ -25,8 +25,9 @@ export interface EventSearch {
   readonly states?: readonly DeliveryState[] | undefined;
   /**
    * Whether it was decided without a look-up's answer, and none came since, or one came and nothing was sent after it.
+   * `unknown`: only those of the first kind.
    */
-  readonly unanswered?: boolean | undefined;
+  readonly unanswered?: boolean | 'unknown' | undefined;
   /** The sink of a look-up: limits `unanswered` to this one. */
   readonly lookup?: string | undefined;
   /** The id of an event: only those after it in the list. */
@@ -112,20 +113,22 @@ const ended = (row: string): string => `${row}.state not in ('pending', 'sending
 const isUnknown = (row: string): string => `coalesce(${row}.progress, '') like '{"state":"unknown"%'`;
 const inIndex = `d.state = 'discarded' and ${isLookup} and d.progress like '%"state":"unknown"%'`;
 const unknownLookup = `${inIndex} and ${isUnknown('d')}`;
-/** Finds an answer `a` to the unknown look-up `d` that came before it, or after which something was sent. */
+/** Finds an answer `a` to the unknown look-up `d`. */
 const answered = `
   select 1 from deliveries a where a.seq ${of('e.seq')} and a.sink = d.sink and ${ended('a')}
-    and not ${isUnknown('a')}
+    and not ${isUnknown('a')}`;
+/** Finds such an answer that came before it, or after which something was sent. */
+const answeredAndSent = `${answered}
     and (a.seq < d.seq or exists (
       select 1 from deliveries s where s.seq > a.seq and s.seq ${of('e.seq')} and s.connector <> '${lookupConnector}'))`;
-function unanswered(lookup: string | undefined): Condition {
+function unanswered(kind: true | 'unknown', lookup: string | undefined): Condition {
   const [ofLookup] = given('d.sink = ?', lookup);
   const unknown = ofLookup ? `${unknownLookup} and ${ofLookup.text}` : unknownLookup;
   const values = ofLookup?.values ?? [];
   return {
     text: `e.seq in (select d.seq / ${seqsPerEvent} from deliveries d where ${unknown})
     and e.seq not in (select event_seq from undecided)
-    and (select 1 from deliveries d where d.seq ${of('e.seq')} and ${unknown} and not exists (${answered}) limit 1) = 1`,
+    and (select 1 from deliveries d where d.seq ${of('e.seq')} and ${unknown} and not exists (${kind === true ? answeredAndSent : answered}) limit 1) = 1`,
     values: [...values, ...values],
   };
 }
@@ -142,7 +145,7 @@ function* looked(
   const hasIndex =
     correlation !== undefined ||
     (candidates !== undefined && 'ids' in candidates) ||
-    asked.unanswered === true ||
+    Boolean(asked.unanswered) ||
     areRare(states);
   let until: string | null = null;
   if (!hasIndex) {
@@ -226,6 +229,8 @@ export function isFound(asked: EventSearch, story: EventStory): boolean {
   const { candidates, testId, status, since = -Infinity, until = Infinity, rule, sink, states } = asked;
   const { candidateId, receivedAt } = event;
   const isSame = (wanted: unknown, value: unknown) => wanted === undefined || wanted === value;
+  const ofLookup = story.lookups.filter((one) => isSame(asked.lookup, one.sink));
+  const missing = unansweredOf({ ...story, lookups: ofLookup });
   const isMeant =
     candidates === undefined ||
     ('ids' in candidates
@@ -234,8 +239,7 @@ export function isFound(asked: EventSearch, story: EventStory): boolean {
   return (
     isMeant &&
     (!asked.unanswered ||
-      unansweredOf({ ...story, lookups: story.lookups.filter((one) => isSame(asked.lookup, one.sink)) }) !==
-        'no') &&
+      (asked.unanswered === true ? ['unknown', 'late'] : ['unknown']).includes(missing)) &&
     isSame(testId, event.testId) &&
     isSame(status, event.status) &&
     receivedAt >= since &&
@@ -270,7 +274,7 @@ export function conditionsOf(asked: EventSearch, order = newestFirst): Condition
       `(e.received_at, e.seq) ${order.after} (select received_at, seq from events where id = ?)`,
       after,
     ),
-    ...(asked.unanswered ? [unanswered(asked.lookup)] : []),
+    ...(asked.unanswered ? [unanswered(asked.unanswered, asked.lookup)] : []),
     ...(such === '' ? [] : [{ text: hasDelivery, values: ofDelivery.flatMap(({ values }) => values) }]),
   ];
 }
