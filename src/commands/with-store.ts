@@ -1,3 +1,4 @@
+import { program } from '../support/invocation.ts';
 import { hostname, userInfo } from 'node:os';
 import { catalogName } from '../config/catalog.ts';
 import { connectors } from '../../connectors/index.ts';
@@ -57,7 +58,7 @@ export async function withStoreAndToday<T>(
   if (config !== null && !(config instanceof ConfigError))
     return withStoreAt(config.store.url, (store) => use(store, config));
   return withStore(options, io, async (store) => {
-    if (config !== null) io.err(`${options.config} cannot be used; \`check\` says why.`);
+    if (config !== null) io.err(`${options.config} cannot be used; \`${program} check\` says why.`);
     const latest = await store.latestConfig();
     if (latest === null) throw new CommandError('the store keeps no config yet');
     io.err(`This follows the config that came into force at ${when(latest.savedAt)}.`);

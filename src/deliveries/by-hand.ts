@@ -1,3 +1,4 @@
+import { program } from '../support/invocation.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { duration } from '../config/text/units.ts';
 import { lookupsOf } from '../lookups/deciding.ts';
@@ -189,13 +190,15 @@ function toDone(action: ActionName, result: ManualResult, isDoubtful: boolean): 
       };
     return { id, ok: true, says: `${done} as ${madeId}`, madeId };
   }
-  if (result.state === null) return { id, ok: false, says: 'there is no such delivery; `events` lists them' };
+  if (result.state === null)
+    return { id, ok: false, says: `there is no such delivery; \`${program} events\` lists them` };
   if (madeId !== undefined) {
     const earlier =
       result.state === 'delivered' ? 'was sent again less than a minute ago' : 'is being sent again already';
     return { id, ok: false, says: `it ${earlier}, as ${madeId === id ? 'this one' : madeId}` };
   }
-  const instead = action === 'resend' && replayableStates.includes(result.state) ? '; `replay` sends it' : '';
+  const instead =
+    action === 'resend' && replayableStates.includes(result.state) ? `; \`${program} replay\` sends it` : '';
   return {
     id,
     ok: false,

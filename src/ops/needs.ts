@@ -69,10 +69,10 @@ export interface SinkCondition {
 export const isDown = ({ state, pause }: SinkCondition): boolean =>
   (state === 'failing' || state === 'paused') && pause?.by !== 'person';
 
-/** Whether a sink is down and `retry` helps: it is paused, or something waits. What was given up has to be replayed instead. */
+/** Whether something waits for a sink that is down, so that `retry` helps. What was given up has to be replayed instead. */
 export const mayBeTried = (
   one: SinkCondition & { readonly pending: number; readonly sending: number },
-): boolean => isDown(one) && (one.state === 'paused' || one.pending + one.sending > 0);
+): boolean => isDown(one) && one.pending + one.sending > 0;
 
 /**
  * Whether the only trouble of a sink is that its changed secrets do not work, as was seen at `since` (ms): it is neither
@@ -122,7 +122,8 @@ export function noRetry(sink: string, found: FoundSink, at: (time: number) => st
   const until = askedUntil(found.asked);
   if (pause === null && until !== null) return `${nameOf(sink)} is not tried now: ${toolsWish(at(until))}`;
   const word = stateWord(state, figures);
-  const when = lookupOf(sink) === null ? `: \`events --state pending --sink ${sink}\` says when` : '';
+  const when =
+    lookupOf(sink) === null ? `: \`${program} events --state pending --sink ${sink}\` says when` : '';
   if (secretFault !== null)
     return `the changed secrets of ${nameOf(sink)} do not work: ${secretFault.detail.replace(/\.$/, '')}; put these right. What waits for it is tried as usual${when}`;
   return (
@@ -137,8 +138,8 @@ export function noRetry(sink: string, found: FoundSink, at: (time: number) => st
 export function keptBack(sink: string, pause: Pause | null): string | null {
   if (pause === null) return null;
   return pause.by === 'person'
-    ? `${nameOf(sink)} is paused by ${pause.who}; \`resume ${sink}\` ends that`
-    : `${nameOf(sink)} is paused, as it fails; \`retry ${sink}\` tries it now`;
+    ? `${nameOf(sink)} is paused by ${pause.who}; \`${program} resume ${sink}\` ends that`
+    : `${nameOf(sink)} is paused, as it fails; \`${program} retry ${sink}\` tries it now`;
 }
 
 /** The advice where something waits for a sink that is not in the config any more. */
@@ -148,8 +149,8 @@ export const putBack =
 /** The advice where a sink is paused and nothing waits for it: only the next message shows whether it works. */
 export const nextShows = (sink: string): string =>
   lookupOf(sink) === null
-    ? 'The next message shows whether it works: `replay` one, or `send` an event, which people get like any other.'
-    : 'The next event shows whether it works, or `lookup EVENT` with one that `events --unanswered` lists.';
+    ? `The next message shows whether it works: \`${program} replay\` one, or \`${program} send\` an event, which people get like any other.`
+    : `The next event shows whether it works, or \`${program} lookup EVENT\` with one that \`${program} events --unanswered\` lists.`;
 
 /** Whether a person paused the sink a day ago or longer, without an end. */
 export const isForgotten = ({ pause }: Pick<SinkCondition, 'pause'>): boolean =>
@@ -329,6 +330,15 @@ export const cautionOf = (from: string): string | null =>
     ? `${from} looks like a proxy of yours, and anybody may be behind it: take in only what the testing service knows of.`
     : null;
 
+/** When a changed config was refused as it is now (ms); an older version kept only since when. */
+export const refusedAt = ({
+  since,
+  lastAt = since,
+}: {
+  readonly since: number;
+  readonly lastAt?: number | undefined;
+}): number => lastAt;
+
 /** One for each reason. */
 export function refusals(all: readonly RefusedEvents[], wording = english): Refusals[] {
   return Array.from(
@@ -350,15 +360,12 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
           ? []
           : [wording.say(advice, { command: reconcileCommand })]),
       ].join(' ');
-      const listCommand = `${program} events --refused`;
       // The service sends nothing a third time.
-      const takeIn =
-        proxies.length > 0
-          ? wording.say('takeInById', { list: listCommand, accept: `${program} accept ID` })
-          : wording.say('takeIn', {
-              list: listCommand,
-              accept: `${program} accept --from ${isIP(from) ? from : 'ADDRESS'}`,
-            });
+      const takeIn = wording.say(proxies.length > 0 ? 'takeInById' : 'takeIn', {
+        list: `${program} events --refused`,
+        accept: `${program} accept ${proxies.length > 0 ? 'ID' : `--from ${isIP(from) ? from : 'ADDRESS'}`}`,
+        ignore: `${program} ignore`,
+      });
       return {
         reason,
         from,

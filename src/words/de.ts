@@ -155,9 +155,9 @@ export const de = {
     '{from} sieht nach einem eigenen Proxy aus, hinter dem jeder stehen kann: zuerst receiver.trustProxy setzen.',
   adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',
   takeIn:
-    'Was davon aufbewahrt ist, listet {list}, und {accept} nimmt es auf; wer dort fehlt, steht im Dienst. `ignore` wirft weg, was nicht aufgenommen wurde.',
+    'Was davon aufbewahrt ist, listet {list}, und {accept} nimmt es auf; wer dort fehlt, steht im Dienst. {ignore} wirft weg, was nicht aufgenommen wurde.',
   takeInById:
-    'Was davon aufbewahrt ist, listet {list}. Mit dem Dienst vergleichen und nur aufnehmen, was er kennt, mit der Id: {accept}. Wer in der Liste fehlt, steht im Dienst. `ignore` wirft weg, was nicht aufgenommen wurde.',
+    'Was davon aufbewahrt ist, listet {list}. Mit dem Dienst vergleichen und nur aufnehmen, was er kennt, mit der Id: {accept}. Wer in der Liste fehlt, steht im Dienst. {ignore} wirft weg, was nicht aufgenommen wurde.',
   requestsCount: 'Jede Anfrage zählt, auch wenn der Dienst ein Ereignis noch einmal sendet.',
   refusedOnce: 'Es kam vor {time}.',
   refusedOften: 'Das erste kam vor {first}, das letzte vor {last}.',

@@ -161,9 +161,9 @@ export const en = {
     '{from} looks like a proxy of yours, and anybody may be behind it: first set receiver.trustProxy.',
   adviceToken: "Compare receiver.token with the Webhook URL in the service's account.",
   takeIn:
-    'What is kept of it is listed by {list}, and taken in by {accept}; look in the service for who is not there. `ignore` throws away what was not taken in.',
+    'What is kept of it is listed by {list}, and taken in by {accept}; look in the service for who is not there. {ignore} throws away what was not taken in.',
   takeInById:
-    'What is kept of it is listed by {list}. Compare that with the service, and take in only what it knows of, by its id: {accept}. Look there for who is not listed. `ignore` throws away what was not taken in.',
+    'What is kept of it is listed by {list}. Compare that with the service, and take in only what it knows of, by its id: {accept}. Look there for who is not listed. {ignore} throws away what was not taken in.',
   requestsCount: 'Each request counts, also where the service sends an event again.',
   refusedOnce: 'It came {time} ago.',
   refusedOften: 'The first came {first} ago, the last {last} ago.',

@@ -152,9 +152,9 @@ export const es = {
     '{from} parece un proxy propio, y detrás puede estar cualquiera: configura primero receiver.trustProxy.',
   adviceToken: 'Compara receiver.token con la «Webhook URL» de la cuenta del servicio.',
   takeIn:
-    'Lo que se conserva de ello se ve con {list} y se incorpora con {accept}; mira en el servicio quién falta ahí. `ignore` borra lo que no se haya incorporado.',
+    'Lo que se conserva de ello se ve con {list} y se incorpora con {accept}; mira en el servicio quién falta ahí. {ignore} borra lo que no se haya incorporado.',
   takeInById:
-    'Lo que se conserva de ello se ve con {list}. Compáralo con el servicio e incorpora solo lo que este conozca, por su id: {accept}. Mira allí quién falta en la lista. `ignore` borra lo que no se haya incorporado.',
+    'Lo que se conserva de ello se ve con {list}. Compáralo con el servicio e incorpora solo lo que este conozca, por su id: {accept}. Mira allí quién falta en la lista. {ignore} borra lo que no se haya incorporado.',
   requestsCount: 'Cada petición cuenta, también cuando el servicio reenvía un evento.',
   refusedOnce: 'Llegó hace {time}.',
   refusedOften: 'El primero llegó hace {first}, el último hace {last}.',

@@ -156,9 +156,9 @@ export const fr = {
     '{from} semble être l’un de vos proxys, derrière lequel n’importe qui peut se trouver : réglez d’abord receiver.trustProxy.',
   adviceToken: 'Comparez receiver.token avec la « Webhook URL » du compte du service.',
   takeIn:
-    'Ce qui en est conservé est listé par {list} et repris par {accept} ; cherchez dans le service qui n’y figure pas. `ignore` efface ce qui n’a pas été repris.',
+    'Ce qui en est conservé est listé par {list} et repris par {accept} ; cherchez dans le service qui n’y figure pas. {ignore} efface ce qui n’a pas été repris.',
   takeInById:
-    'Ce qui en est conservé est listé par {list}. Comparez avec le service et ne reprenez que ce qu’il connaît, par son id : {accept}. Cherchez-y aussi qui ne figure pas dans la liste. `ignore` efface ce qui n’a pas été repris.',
+    'Ce qui en est conservé est listé par {list}. Comparez avec le service et ne reprenez que ce qu’il connaît, par son id : {accept}. Cherchez-y aussi qui ne figure pas dans la liste. {ignore} efface ce qui n’a pas été repris.',
   requestsCount: 'Chaque requête compte, aussi quand le service renvoie un événement.',
   refusedOnce: 'Il est arrivé il y a {time}.',
   refusedOften: 'Le premier est arrivé il y a {first}, le dernier il y a {last}.',

@@ -172,9 +172,9 @@ export const hr = {
     '{from} izgleda kao vaš proxy, iza kojega može biti bilo tko: najprije postavite receiver.trustProxy.',
   adviceToken: 'Usporedite receiver.token s „Webhook URL” na računu servisa.',
   takeIn:
-    'Što je od toga sačuvano navodi {list}, a preuzima {accept}; u servisu pogledajte tko ondje nedostaje. `ignore` briše ono što nije preuzeto.',
+    'Što je od toga sačuvano navodi {list}, a preuzima {accept}; u servisu pogledajte tko ondje nedostaje. {ignore} briše ono što nije preuzeto.',
   takeInById:
-    'Što je od toga sačuvano navodi {list}. Usporedite to sa servisom i preuzmite samo ono za što on zna, po id-u: {accept}. Ondje pogledajte i tko nije na popisu. `ignore` briše ono što nije preuzeto.',
+    'Što je od toga sačuvano navodi {list}. Usporedite to sa servisom i preuzmite samo ono za što on zna, po id-u: {accept}. Ondje pogledajte i tko nije na popisu. {ignore} briše ono što nije preuzeto.',
   requestsCount: 'Broji se svaki zahtjev, i kad servis ponovno pošalje događaj.',
   refusedOnce: 'Stigao je prije {time}.',
   refusedOften: 'Prvi je stigao prije {first}, posljednji prije {last}.',

@@ -155,9 +155,9 @@ export const it = {
     '{from} sembra un tuo proxy, dietro il quale può esserci chiunque: imposta prima receiver.trustProxy.',
   adviceToken: 'Confronta receiver.token con la «Webhook URL» dell’account del servizio.',
   takeIn:
-    'Ciò che ne è conservato è elencato da {list} e viene accolto con {accept}; guarda nel servizio chi manca. `ignore` elimina ciò che non è stato accolto.',
+    'Ciò che ne è conservato è elencato da {list} e viene accolto con {accept}; guarda nel servizio chi manca. {ignore} elimina ciò che non è stato accolto.',
   takeInById:
-    'Ciò che ne è conservato è elencato da {list}. Confrontalo con il servizio e accogli solo ciò che questo conosce, tramite il suo id: {accept}. Guarda lì chi manca nell’elenco. `ignore` elimina ciò che non è stato accolto.',
+    'Ciò che ne è conservato è elencato da {list}. Confrontalo con il servizio e accogli solo ciò che questo conosce, tramite il suo id: {accept}. Guarda lì chi manca nell’elenco. {ignore} elimina ciò che non è stato accolto.',
   requestsCount: 'Ogni richiesta conta, anche quando il servizio invia di nuovo un evento.',
   refusedOnce: 'È arrivato {time} fa.',
   refusedOften: 'Il primo è arrivato {first} fa, l’ultimo {last} fa.',

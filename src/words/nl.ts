@@ -156,9 +156,9 @@ export const nl = {
     '{from} lijkt een eigen proxy te zijn, waar iedereen achter kan zitten: stel eerst receiver.trustProxy in.',
   adviceToken: 'Vergelijk receiver.token met de ‘Webhook URL’ in het account van de dienst.',
   takeIn:
-    'Wat ervan is bewaard, toont {list}, en {accept} neemt het op; kijk in de dienst wie er ontbreekt. `ignore` gooit weg wat niet is opgenomen.',
+    'Wat ervan is bewaard, toont {list}, en {accept} neemt het op; kijk in de dienst wie er ontbreekt. {ignore} gooit weg wat niet is opgenomen.',
   takeInById:
-    'Wat ervan is bewaard, toont {list}. Vergelijk dat met de dienst en neem alleen op wat die kent, met de id: {accept}. Kijk daar ook wie niet in de lijst staat. `ignore` gooit weg wat niet is opgenomen.',
+    'Wat ervan is bewaard, toont {list}. Vergelijk dat met de dienst en neem alleen op wat die kent, met de id: {accept}. Kijk daar ook wie niet in de lijst staat. {ignore} gooit weg wat niet is opgenomen.',
   requestsCount: 'Elk verzoek telt, ook als de dienst een gebeurtenis opnieuw stuurt.',
   refusedOnce: 'Die kwam {time} geleden.',
   refusedOften: 'De eerste kwam {first} geleden, de laatste {last} geleden.',

@@ -190,13 +190,12 @@ export const pl = {
     'Serwis wysyła zdarzenie jeszcze raz i nigdy więcej: sprawdź tam, kto w tym czasie skończył, a przyczyny szukaj w dzienniku. Z jego eksportem {command} ich znajdzie.',
   adviceAddress:
     'Jeśli to serwis, dodaj jego adres do receiver.allowFrom ([published, …]). Jeśli to twoje proxy, ustaw receiver.trustProxy i przyjmij tylko to, co serwis zna, po id: za proxy może być każdy.',
-  adviceProxy:
-    '{from} wygląda na twoje proxy, za którym może być każdy: najpierw ustaw receiver.trustProxy.',
+  adviceProxy: '{from} wygląda na twoje proxy, za którym może być każdy: najpierw ustaw receiver.trustProxy.',
   adviceToken: 'Porównaj receiver.token z „Webhook URL” na koncie serwisu.',
   takeIn:
-    'Co z tego zachowano, wymienia {list}, a przyjmuje {accept}; sprawdź w serwisie, kogo tam brakuje. `ignore` usuwa to, czego nie przyjęto.',
+    'Co z tego zachowano, wymienia {list}, a przyjmuje {accept}; sprawdź w serwisie, kogo tam brakuje. {ignore} usuwa to, czego nie przyjęto.',
   takeInById:
-    'Co z tego zachowano, wymienia {list}. Porównaj to z serwisem i przyjmij tylko to, co on zna, po id: {accept}. Sprawdź tam też, kogo nie ma na liście. `ignore` usuwa to, czego nie przyjęto.',
+    'Co z tego zachowano, wymienia {list}. Porównaj to z serwisem i przyjmij tylko to, co on zna, po id: {accept}. Sprawdź tam też, kogo nie ma na liście. {ignore} usuwa to, czego nie przyjęto.',
   requestsCount: 'Liczy się każde żądanie, także gdy serwis wysyła zdarzenie ponownie.',
   refusedOnce: 'Przyszło {time} temu.',
   refusedOften: 'Pierwsze przyszło {first} temu, ostatnie {last} temu.',

@@ -151,9 +151,9 @@ export const pt = {
     '{from} parece ser um proxy seu, e qualquer um pode estar atrás dele: primeiro configure receiver.trustProxy.',
   adviceToken: 'Compare receiver.token com a “Webhook URL” na conta do serviço.',
   takeIn:
-    'O que foi guardado aparece com {list} e é aceito com {accept}; veja no serviço quem está faltando. `ignore` apaga o que não foi aceito.',
+    'O que foi guardado aparece com {list} e é aceito com {accept}; veja no serviço quem está faltando. {ignore} apaga o que não foi aceito.',
   takeInById:
-    'O que foi guardado aparece com {list}. Compare com o serviço e aceite só o que ele conhece, pelo id: {accept}. Veja lá também quem não está na lista. `ignore` apaga o que não foi aceito.',
+    'O que foi guardado aparece com {list}. Compare com o serviço e aceite só o que ele conhece, pelo id: {accept}. Veja lá também quem não está na lista. {ignore} apaga o que não foi aceito.',
   requestsCount: 'Cada requisição conta, mesmo quando o serviço reenvia um evento.',
   refusedOnce: 'Chegou há {time}.',
   refusedOften: 'O primeiro chegou há {first}, o último há {last}.',

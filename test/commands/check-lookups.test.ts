@@ -41,7 +41,7 @@ test('check makes the look-ups for a candidate, and says which fields it found b
   expect({ code: paused.code, out: paused.out.replaceAll(/\s+/g, ' ') }).toEqual({
     code: 1,
     out: expect.stringMatching(
-      /✓ url answers.* ✗ look-ups are made: the look-up is paused: The API answered 503\..* retry lookup:candidate/,
+      /✓ url answers.* ✗ look-ups are made: the look-up is paused: The API answered 503\. The next event shows whether it works/,
     ),
   });
   await store.endPause('lookup:candidate');

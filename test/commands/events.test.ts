@@ -104,7 +104,7 @@ rules:
     expect((await command('event', 'shared')).out).toMatch(/Canceled[^]*Completed/);
     expect((await command('event', 'of-nobody')).err).toContain('there is no event of-nobody');
     expect((await command('event', '4711')).err).toContain(
-      'there is no event 4711; `events --candidate 4711` lists what came about a candidate',
+      'there is no event 4711; `candidate-connector events --candidate 4711` lists what came about a candidate',
     );
     expect((await command('event', 'dlv_nobody_1')).err).toContain('there is no delivery dlv_nobody_1');
   });
@@ -461,10 +461,10 @@ describe('event', () => {
     const { code, out, err } = await command('event', 'evt_nobody\u001B[2J');
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toBe(
-      'candidate-connector: there is no event evt_nobody\\u{1b}[2J; `events` lists what came\n',
+      'candidate-connector: there is no event evt_nobody\\u{1b}[2J; `candidate-connector events` lists what came\n',
     );
     expect((await command('event', 'ntc_nobody')).err).toBe(
-      'candidate-connector: there is no notice ntc_nobody; `events --notices` lists what people were told\n',
+      'candidate-connector: there is no notice ntc_nobody; `candidate-connector events --notices` lists what people were told\n',
     );
   });
 

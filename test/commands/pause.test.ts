@@ -59,7 +59,10 @@ describe('a sink that a person pauses', () => {
     const waits = /pending, waits: the sink is paused by \S+ \(since .* UTC\): “it is being moved”/;
     expect((await command('event', eventId)).out).toMatch(waits);
     const retried = await command('retry', 'ats');
-    expect(retried).toMatchObject({ code: 1, err: expect.stringMatching(/paused by .*`resume ats`/) });
+    expect(retried).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/paused by .*`candidate-connector resume ats`/),
+    });
     expect(http.calls).toEqual([]);
     const metrics = async () => (await fetch(`${app.adminUrl}/metrics`)).text();
     expect(await metrics()).toContain('sink_paused_by_person{sink="ats"} 1');
@@ -127,7 +130,7 @@ describe('a sink that a person pauses', () => {
     const { code, out } = await command('resume', 'ats');
     expect({ code, out }).toEqual({
       code: 0,
-      out: 'ats goes on, but is still paused, as it fails: it is probed until it works, and `retry ats` tries it now.\n',
+      out: 'ats goes on, but is still paused, as it fails: it is probed until it works, and `candidate-connector retry ats` tries it now.\n',
     });
   });
 

@@ -67,7 +67,7 @@ describe('a usage error exits 2 and says what is wrong', () => {
     [['ignore'], 'say which: --all, --from ADDRESS or --reason store'],
     [['ignore', '--all', '--reason', 'store'], "'--all' cannot be used with option '--reason <reason>'"],
     [['resend'], "missing required argument 'delivery'"],
-    [['resend', 'evt_1'], '`event evt_1` lists those of an event'],
+    [['resend', 'evt_1'], '`candidate-connector event evt_1` lists those of an event'],
     [['apply'], "required option '--rule <name>'"],
     [['apply', '--rule', 'told'], 'nobody can be asked here: give --dry-run to look, or --yes to send'],
     [['events', '--audit', '--sink', 'x'], "'--audit' cannot be used with option '--sink <name>'"],

@@ -164,7 +164,9 @@ Dana,1,Canceled,${daysAgo(3)}
     expect(await command('forget', 'Dana', '--yes')).toMatchObject({ code: 0 });
     const table = `Id,Test,State,When\n${['Dana', 'Robin'].map((id) => `${id},1234567,Completed,${recently}`).join('\n')}`;
     const no = await answering('n', table, ...mine, '--accept');
-    expect(no.out).toMatch(/Candidates were erased by `forget` at \d{4}-\S+ \S+ UTC; nobody knows here who/);
+    expect(no.out).toMatch(
+      /Candidates were erased by `candidate-connector forget` at \d{4}-\S+ \S+ UTC; nobody knows here who/,
+    );
     const except = await write('except.csv', '\uFEFF"Dana"\r\n');
     const yes = await answering('y', table, ...mine, '--accept', '--except', except, '--json');
     expect(missingIn(yes)).toEqual(['Robin']);

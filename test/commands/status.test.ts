@@ -126,7 +126,7 @@ describe('status', () => {
     await vi.waitFor(async () => expect(await json()).toMatchObject({ receiver: { rejectedToday: 1 } }));
     const { code, out } = await command('status');
     expect(code).toBe(0);
-    expect(out).toContain('1 request today was no event: `events --rejected` says why');
+    expect(out).toContain('1 request today was no event: `candidate-connector events --rejected` says why');
     expect(await (await fetch(app.adminUrl)).text()).toContain('1 request today was no event');
     // At most 1000 are kept.
     expect(rejectedWords({ rejectedToday: 1000 })).toBe('1000 requests or more today were no events');
@@ -318,11 +318,19 @@ describe('status', () => {
     const { out: list } = await command('events');
     await command('discard', ...(list.match(/dlv_\w+/g) ?? []));
     expect((await json()).sinks[0]).toMatchObject({ nextProbeAt: null, pending: 0 });
-    // `retry` could send nothing, so it is not named.
-    expect((await command('status')).out).toMatch(
-      /; next try with the next message, .*\n +fix that\. The next message shows whether it works: `replay` one/,
-    );
-    expect(await page()).toContain('Nothing waits for it: the next message shows whether it works.');
+    // `retry` could send nothing, so it is not named, also where the pause has not ended yet.
+    for (const probeAt of [1, dueAt]) {
+      store.exec(`update pauses set probe_at = ${probeAt}`);
+      expect((await command('status')).out).toMatch(
+        /; next try with the next message, .*\n +fix that\. The next message shows whether it works: `candidate-connector replay` one/,
+      );
+      expect(await page()).toContain('Nothing waits for it: the next message shows whether it works.');
+      expect(await page()).not.toContain('Try now');
+      const live = (await command('check', '--live')).out;
+      expect(live).toMatch(/✗ messages go out.* The next message shows whether it works/s);
+      expect(live).not.toContain('retry ats');
+    }
+    store.exec('update pauses set probe_at = 1');
     // An answer to a check shows nothing.
     http.faults.clear();
     expect((await command('retry', 'ats')).out).toContain('ats is paused, and nothing waits for it.');
@@ -351,7 +359,7 @@ describe('status', () => {
     expect(await command('retry', 'ats')).toMatchObject({
       code: 1,
       err: expect.stringMatching(
-        /ats is working, perhaps failing; what waits for it is tried as usual: `events --state pending --sink ats` says when/,
+        /ats is working, perhaps failing; what waits for it is tried as usual: `candidate-connector events --state pending --sink ats` says when/,
       ),
     });
     using store = new DatabaseSync(`${folder}/connector.db`);
@@ -480,6 +488,14 @@ describe('status', () => {
     expect(await json()).toMatchObject({
       config: { file, since: isoTime, refused: { since: isoTime, problem: expect.stringContaining(file) } },
     });
+    // Who has corrected one fault sees when the file with the next one was refused.
+    const before = Date.now();
+    await writeFile(file, good.replace('sink: ats', 'sink: nobody-else'));
+    const refused = new RegExp(`refused at (${time}): .*nobody-else`);
+    await vi.waitFor(async () => expect((await command('status')).out).toMatch(refused), 20_000);
+    const [, last = ''] = refused.exec((await command('status')).out) ?? [];
+    expect(Date.parse(last)).toBeGreaterThanOrEqual(before - 1000);
+    expect(Date.parse((await json()).config.refused.since)).toBeLessThan(before);
     await writeFile(file, good.replace('port: 0 }', 'port: 1 }'));
     await vi.waitFor(async () => expect((await json()).config.refused).toBeNull(), 20_000);
     expect((await command('status')).out).toContain('changed, and in force at the next start: admin.port\n');
@@ -536,7 +552,9 @@ describe('status', () => {
     await (await openStore(url, { serve: false })).close();
     expect(await run(['status', '--store', url])).toMatchObject({
       code: 4,
-      out: expect.stringContaining('No connector has served this store yet. `serve` starts one.'),
+      out: expect.stringContaining(
+        'No connector has served this store yet. `candidate-connector serve` starts one.',
+      ),
     });
   });
 
@@ -590,7 +608,7 @@ describe('status', () => {
       new RegExp(`Refused\n  1 event from 127.0.0.1 was refused: .*; the first at ${time}`),
     );
     expect(out).toContain(
-      '`ignore` throws away what was not taken in. When that is done: candidate-connector ignore --reason address\n',
+      'candidate-connector ignore throws away what was not taken in. When that is done: candidate-connector ignore --reason address\n',
     );
 
     for (const other of [

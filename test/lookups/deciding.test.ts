@@ -359,5 +359,5 @@ test('the alert of a paused look-up names it, and says what becomes of what wait
     },
   ]);
   // Where nothing waits any more: to replay a message would not ask the API.
-  expect(nextShows('lookup:candidate')).toMatch(/^(?!.*replay).*`lookup EVENT`/);
+  expect(nextShows('lookup:candidate')).toMatch(/^(?!.*replay).*`candidate-connector lookup EVENT`/);
 });

@@ -173,6 +173,7 @@ test('an event is told of without facts when waitFor is over, and it says why th
   expect((await command('lookup', 'evt_unknown')).err).toContain('there is no event evt_unknown');
   await api.start();
   api.version = (answer) => answer;
+  expect(await out('status')).toContain('`candidate-connector lookup --unanswered` asks again');
   const asked = await command('lookup', '--unanswered', '--since', '1h', '--wait');
   expect(asked).toMatchObject({ code: 0 });
   expect(asked.out).toContain(`${eventId}: look-up candidate is answered`);
@@ -180,6 +181,10 @@ test('an event is told of without facts when waitFor is over, and it says why th
   // Nobody has been told yet.
   expect(both(await out('events', '--unanswered'))).toEqual([1, 1]);
   expect(await out('lookup', '--unanswered')).toContain('Nothing is to be asked');
+  expect(await out('status')).toContain(
+    'the answers are here by now: `candidate-connector apply --rule NAME`',
+  );
+  expect(await out('status')).not.toContain('lookup --unanswered');
   const late = 'nothing was sent since';
   expect(await out('event', eventId)).toContain(late);
   expect(await (await fetch(`${app.adminUrl}/events/${eventId}`)).text()).toContain(late);
@@ -308,7 +313,9 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
     for (const how of [[], ['--dry-run']])
       expect(await command(change, `${ask}_1`, ...how)).toMatchObject({
         code: 1,
-        err: expect.stringContaining(`is a look-up and no message; \`lookup ${eventId}\``),
+        err: expect.stringContaining(
+          `is a look-up and no message; \`candidate-connector lookup ${eventId}\``,
+        ),
       });
   // Before it is up again: it would be found to work by itself.
   expect((await command('retry', 'lookup:candidate')).code).toBe(0);
@@ -378,13 +385,15 @@ test('events that an API under a wrong address had nothing about are asked about
   const { eventId, text } = await about('eve');
   expect(text).toBe('none of nobody');
   const out = async (...args: readonly string[]) => (await command(...args)).out;
-  expect(await out('status')).toContain('once it is right, `lookup --absent --since 24h --wait` asks again');
+  expect(await out('status')).toContain(
+    'once it is right, `candidate-connector lookup --absent --since 24h --wait` asks again',
+  );
 
   api.missingFor.delete('eve');
   await about('ana');
   expect(await out('lookup', '--unanswered')).toContain('Nothing is to be asked');
   expect(await out('apply', '--rule', 'known', '--dry-run')).toContain(
-    'about 1 of them a look-up found nothing: where its url was wrong, `lookup --absent --since DURATION` asks again',
+    'about 1 of them a look-up found nothing: where its url was wrong, `candidate-connector lookup --absent --since DURATION` asks again',
   );
   for (const wrong of [['--absent'], ['--absent', '--unanswered'], [eventId, '--since', '1h']])
     expect((await command('lookup', ...wrong)).code).toBe(2);

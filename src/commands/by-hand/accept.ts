@@ -1,3 +1,4 @@
+import { program } from '../../support/invocation.ts';
 import type { PlanningConfig } from '../../config/load.ts';
 import { acceptRefused, asReceived } from '../../intake.ts';
 import type { RefusedEvent } from '../../model/notices.ts';
@@ -83,7 +84,7 @@ async function meantBy(
   const unknown = ids.find((id) => !all.some((one) => one.id === id));
   if (unknown !== undefined)
     throw new CommandError(
-      `${printable(unknown)} is not kept, or not any more; \`events --refused\` lists what is`,
+      `${printable(unknown)} is not kept, or not any more; \`${program} events --refused\` lists what is`,
     );
   return ids.length > 0 ? all.filter(({ id }) => ids.includes(id)) : all.filter(({ at }) => at >= since);
 }

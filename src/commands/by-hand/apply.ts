@@ -1,3 +1,4 @@
+import { program } from '../../support/invocation.ts';
 import { planLate } from '../../deliveries/by-hand.ts';
 import { actionOf, dataOf } from '../../deliveries/prepare.ts';
 import { foundBy, hasAbsent } from '../../lookups/kept-facts.ts';
@@ -131,11 +132,11 @@ function summary(asked: RuleSurvey, many: string, plan: Plan, { rule }: ApplyOpt
     );
   if (unanswered > 0)
     lines.push(
-      `  for ${unanswered} of them it is not known, as a look-up did not answer: \`events --unanswered\` lists them, \`lookup --unanswered\` asks again`,
+      `  for ${unanswered} of them it is not known, as a look-up did not answer: \`${program} events --unanswered\` lists them, \`${program} lookup --unanswered\` asks again`,
     );
   if (absent > 0)
     lines.push(
-      `  about ${absent} of them a look-up found nothing: where its url was wrong, \`lookup --absent --since DURATION\` asks again`,
+      `  about ${absent} of them a look-up found nothing: where its url was wrong, \`${program} lookup --absent --since DURATION\` asks again`,
     );
   for (const [sink, ofSink] of bySink) lines.push(`  ${ofSink} to ${printable(sink)}`);
   if (sample) {

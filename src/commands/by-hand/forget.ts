@@ -1,3 +1,4 @@
+import { program } from '../../support/invocation.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectors } from '../../../connectors/index.ts';
 import type { Delivery } from '../../model.ts';
@@ -196,7 +197,7 @@ async function erase(store: Store, candidateId: string, options: ForgetOptions, 
     if (forgotten.done) return forgotten;
     if (performance.now() > deadline) {
       throw new CommandError(
-        `${forgotten.underWay.join(', ')} is under way. Wait until it has ended, or \`discard\` it, and run this again; nothing was erased`,
+        `${forgotten.underWay.join(', ')} is under way. Wait until it has ended, or \`${program} discard\` it, and run this again; nothing was erased`,
       );
     }
     await sleep(lookEveryMs);
@@ -212,7 +213,7 @@ function tracesText(found: Awaited<ReturnType<Store['traces']>>, { rewrite }: Fo
   if (found === 0) return "Nothing is left of it in the store's files.";
   return rewrite
     ? `The store's file has these characters in ${count(found, 'other text')}, such as longer ids or the config.`
-    : `The store's file still has these characters ${count(found, 'time')}: in other texts, or in unused parts that an older version left. \`forget --rewrite\` writes the whole file anew; events wait meanwhile, for some seconds a GB.`;
+    : `The store's file still has these characters ${count(found, 'time')}: in other texts, or in unused parts that an older version left. \`${program} forget --rewrite\` writes the whole file anew; events wait meanwhile, for some seconds a GB.`;
 }
 
 /** How long after an event the service may repeat it. */

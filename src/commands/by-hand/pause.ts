@@ -56,7 +56,7 @@ export const resume = command({
       if (!(await store.resumeByPerson(sink, await store.now(), byUser(options, io)))) {
         await checkSink(sink, options, store);
         throw new CommandError(
-          `${printable(sink)} is not paused by a person; \`retry\` is for one that fails`,
+          `${printable(sink)} is not paused by a person; \`${program} retry\` is for one that fails`,
         );
       }
       io.out(printable(`${sink} goes on${await goingOut(store, sink)}.`));
@@ -72,7 +72,7 @@ async function goingOut(store: Store, sink: string): Promise<string> {
   if (served === 'gone')
     return ', but it is not in the config any more: what waits for it is given up where the sink is not put back before it is due, and can be replayed once the config is back that had it';
   if ((await store.pauses()).some((one) => one.sink === sink))
-    return `, but is still paused, as it fails: it is probed until it works, and \`retry ${sink}\` tries it now`;
+    return `, but is still paused, as it fails: it is probed until it works, and \`${program} retry ${sink}\` tries it now`;
   const until = askedUntil((await store.askedToWait(await store.now())).filter((one) => one.sink === sink));
   return `, and what waits for it goes out${until === null ? '' : `; ${toolsWish(when(until))}`}`;
 }

@@ -1,3 +1,4 @@
+import { program } from '../../support/invocation.ts';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { durationText } from '../../config/text/units.ts';
 import type { PlanningConfig } from '../../config/load.ts';
@@ -266,7 +267,7 @@ async function tellErased(store: Store, from: number, io: Io, tell: (text: strin
   }
   if (times.length > 0)
     tell(
-      `Candidates were erased by \`forget\` at ${firstListed(times, 5)}; nobody knows here who. If the file has them, name them in a file for --except.`,
+      `Candidates were erased by \`${program} forget\` at ${firstListed(times, 5)}; nobody knows here who. If the file has them, name them in a file for --except.`,
     );
 }
 

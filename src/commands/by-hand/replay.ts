@@ -107,7 +107,7 @@ export const resend = command({
   async run(options, io, ids) {
     const other = ids.find((id) => !id.startsWith('dlv_'));
     if (other !== undefined) {
-      const instead = `\`event ${printable(other)}\` lists those of an event`;
+      const instead = `\`${program} event ${printable(other)}\` lists those of an event`;
       throw new CommandError(`name the deliveries one by one; ${instead}`, exit.usage);
     }
     return withStoreAndToday(options, io, async (store, today) => {
@@ -176,7 +176,7 @@ async function refuseLookups(ids: readonly string[], store: Store): Promise<void
     if (delivery && lookupOf(delivery.sink) !== null)
       throw new CommandError(
         printable(
-          `${delivery.id} is a look-up and no message; \`lookup ${delivery.eventId}\` asks again once its event is decided. Nothing was done`,
+          `${delivery.id} is a look-up and no message; \`${program} lookup ${delivery.eventId}\` asks again once its event is decided. Nothing was done`,
         ),
       );
 }

@@ -1,3 +1,4 @@
+import { program } from '../../support/invocation.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lookupOf, openStates, replayableStates } from '../../model.ts';
 import { askedUntil, keptBack, nameOf, toolsWish } from '../../ops/needs.ts';
@@ -37,7 +38,7 @@ export async function tellKeptBack(
 export async function refuseWithoutConnector(store: Store): Promise<void> {
   if (await isServed(store)) return;
   throw new CommandError(
-    '--wait needs a connector that serves this store, and none does (see `status`); nothing was done',
+    `--wait needs a connector that serves this store, and none does (see \`${program} status\`); nothing was done`,
   );
 }
 
@@ -78,7 +79,7 @@ export async function waitFor(store: Store, ids: readonly string[], io: Io): Pro
 async function tellWhy(store: Store, open: ReadonlySet<string>, io: Io): Promise<void> {
   if (!(await isServed(store)))
     throw new CommandError(
-      `no connector serves this store any more (see \`status\`); ${open.size} still on the way will go when one does`,
+      `no connector serves this store any more (see \`${program} status\`); ${open.size} still on the way will go when one does`,
     );
   const [first = ''] = open;
   const delivery = await store.delivery(first);

@@ -4,7 +4,7 @@ import { failedCheck, type LiveCheck, mayRotate, passed, type RefreshTokens } fr
 import { prepare } from '../../deliveries/prepare.ts';
 import { type Json, noFacts } from '../../model.ts';
 import type { RaisedNotice } from '../../model/notices.ts';
-import { inLastHour, isDown, sinkState, sinkStates } from '../../ops/needs.ts';
+import { inLastHour, isDown, nextShows, sinkState, sinkStates } from '../../ops/needs.ts';
 import { pausesNow } from '../../ops/pauses.ts';
 import { checkStore, glanceAt, openStore } from '../../store/open.ts';
 import { keptRefreshTokens } from '../../store/refresh-tokens.ts';
@@ -62,9 +62,10 @@ async function tryLookup(
   return [failedCheck('url', asked.rejected)];
 }
 
-const readSinks = async (reads: Pick<Reads, 'sinkFigures' | 'pauses' | 'personPauses'>) => ({
+const readSinks = async (reads: Pick<Reads, 'sinkFigures' | 'pauses' | 'personPauses' | 'counts'>) => ({
   pauses: await pausesNow(reads, Date.now()),
   figures: await reads.sinkFigures(Date.now()),
+  counts: await reads.counts(),
 });
 
 /** The kept refresh tokens. Asking for an access token may use up the refresh token, and the new one has to be kept. */
@@ -95,7 +96,7 @@ async function checkItsStore({ store }: Config): Promise<LiveOf> {
 
 const notTried = passed(
   'nothing was asked',
-  'That could use up the refresh token that the connector needs. It is tried where store.secretKey is set and, on SQLite, no connector runs; `status` says how its messages fare.',
+  `That could use up the refresh token that the connector needs. It is tried where store.secretKey is set and, on SQLite, no connector runs; \`${program} status\` says how its messages fare.`,
 );
 
 /** Asks one sink what can be asked without sending. A fault on the way is a failed check, and the others go on. */
@@ -127,7 +128,9 @@ function fares(
   const because = (own ?? figures?.because)?.detail.replace(/\.?$/, '');
   const words = [`${it} is ${sinkStates[state]}`, ...(figures ? inLastHour(figures) : [])].join(', ');
   const detail = `${words}${because === undefined ? '' : `: ${because}`}.`;
-  const advice = `When that is put right, ${program} retry ${name} tries it.`;
+  const { pending = 0, sending = 0 } = known?.counts.find(({ sink }) => sink === name)?.states ?? {};
+  const advice =
+    pending + sending > 0 ? `When that is put right, ${program} retry ${name} tries it.` : nextShows(name);
   return [{ ok: false, what, detail, advice }];
 }
 

@@ -79,14 +79,15 @@ const isId = /^(?:evt|dlv|ntc)_/;
 async function subjectOf(id: string, store: Store): Promise<string> {
   if (!id.startsWith('dlv_')) return id;
   const delivery = await store.delivery(id);
-  if (!delivery) throw new CommandError(`there is no delivery ${printable(id)}; \`events\` lists what came`);
+  if (!delivery)
+    throw new CommandError(`there is no delivery ${printable(id)}; \`${program} events\` lists what came`);
   return delivery.eventId ?? delivery.noticeId ?? id;
 }
 
 /** The story of a notice. */
 async function aboutNotice(id: string, changes: readonly Change[], store: Store, io: Io) {
   const found = await store.notice(id);
-  const elsewhere = '`events --notices` lists what people were told';
+  const elsewhere = `\`${program} events --notices\` lists what people were told`;
   if (!found) throw new CommandError(`there is no notice ${printable(id)}; ${elsewhere}`);
   const { notice, deliveries } = found;
   const head = [
@@ -101,8 +102,8 @@ async function aboutNotice(id: string, changes: readonly Change[], store: Store,
 /** Messages and lists name a candidate by a number, and that is what people have at hand. */
 const whereToLook = (id: string): string =>
   /^#?\d{1,15}$/.test(id)
-    ? `\`events --candidate ${id.replace('#', '')}\` lists what came about a candidate`
-    : '`events` lists what came';
+    ? `\`${program} events --candidate ${id.replace('#', '')}\` lists what came about a candidate`
+    : `\`${program} events\` lists what came`;
 
 async function aboutEvent(id: string, changes: readonly Change[], store: Store, io: Io) {
   const story = await store.event(id);

@@ -7,6 +7,7 @@ import {
   nextShows,
   putBack,
   refusals,
+  refusedAt,
   sinkStates,
   stateWord,
 } from '../../ops/needs.ts';
@@ -74,7 +75,9 @@ function statusText(found: Status, unfound: readonly string[], timeZone: string,
       found.lastEventAt === null
         ? `no event yet; \`${program} send\` sends one`
         : `last event ${when(found.lastEventAt, io)}, ${count(found.eventsToday, 'event')} today (${timeZone})`,
-      ...(found.rejectedToday > 0 ? [`${rejectedWords(found)}: \`events --rejected\` says why`] : []),
+      ...(found.rejectedToday > 0
+        ? [`${rejectedWords(found)}: \`${program} events --rejected\` says why`]
+        : []),
     ],
     Refused: refusals(found.refused).flatMap(({ what, first, last, advice, command: ignoring }) => [
       printable(`${what}; the first at ${when(first, io)}, the last at ${when(last, io)}`),
@@ -137,7 +140,7 @@ async function unfoundLines(store: Store, { lookups }: Status): Promise<string[]
       printable(
         `none of the last ${outcomes.length} calls of ${lookupOf(sink)} found what it asks for: ${last.detail}`,
       ),
-      '  if the url was wrong: once it is right, `lookup --absent --since 24h --wait` asks again, and says what to `apply`',
+      `  if the url was wrong: once it is right, \`${program} lookup --absent --since 24h --wait\` asks again, and says what to \`${program} apply\``,
     );
   }
   return lines;
@@ -145,12 +148,14 @@ async function unfoundLines(store: Store, { lookups }: Status): Promise<string[]
 
 function unansweredLines(found: Status): string[] {
   const words = unansweredWords(found);
-  return words === ''
-    ? []
-    : [
-        `${words}: \`events --unanswered\` lists them`,
-        '  `lookup --unanswered` asks again and sends nothing; `apply --rule NAME` then sends what a rule asks for',
-      ];
+  if (words === '') return [];
+  const apply = `\`${program} apply --rule NAME\``;
+  return [
+    `${words}: \`${program} events --unanswered\` lists them`,
+    found.unanswered.isAnsweredNow
+      ? `  the answers are here by now: ${apply} sends what nobody was told, \`${program} resend\` what was sent without them`
+      : `  \`${program} lookup --unanswered\` asks again and sends nothing; ${apply} then sends what a rule asks for`,
+  ];
 }
 
 /** Says why the store cannot be written, and what to do; a connector that does not run has to be started. */
@@ -165,7 +170,8 @@ function storeLines({ unwritable, replicas }: Status): string[] {
 
 function configLines({ replicas, lastReplica, unwritable }: Status, io: Io): string[] {
   if (replicas.length === 0) {
-    if (lastReplica === null) return ['No connector has served this store yet. `serve` starts one.'];
+    if (lastReplica === null)
+      return [`No connector has served this store yet. \`${program} serve\` starts one.`];
     const at = when(lastReplica.saidAt, io);
     const seen = `The last sign of life was at ${at}: it was killed,`;
     const what = lastReplica.stopped
@@ -175,7 +181,7 @@ function configLines({ replicas, lastReplica, unwritable }: Status, io: Io): str
         : `No connector is known to serve this store. ${seen} stands still, or could note neither its stop nor that it runs.`;
     const how =
       unwritable === null
-        ? 'start it; the end of its log, or `check`, says what keeps it from that'
+        ? `start it; the end of its log, or \`${program} check\`, says what keeps it from that`
         : 'the store has to be put right first, as below';
     return [what, `  events that come now may be lost: ${how}`];
   }
@@ -205,7 +211,7 @@ function replicaLines(
     const more = refused.others === 0 ? '' : ` (and ${count(refused.others, 'more problem')})`;
     const what = refused.isInForce
       ? 'it breaks a policy'
-      : `the file as it is now was refused at ${when(refused.since, io)}`;
+      : `the file as it is now was refused at ${when(refusedAt(refused), io)}`;
     lines.push(
       `${what}: ${printable(refused.problem)}${more}`,
       `correct it; ${program} check --config ${printable(file)} shows all that is wrong`,
@@ -244,10 +250,11 @@ const askedLines = ({ asked }: SinkStatus, io: Io): string[] =>
 function helpLines(one: SinkStatus): string[] {
   const { sink } = one;
   const word = printable(shellWord(sink));
-  const replay = one.dead > 0 && !mayBeTried(one);
   if (isDown(one)) {
-    if (one.pause !== null && one.nextTryAt === null) return [`  fix that. ${nextShows(sink)}`];
-    return [`  fix that, then: ${program} ${replay ? `replay --dead --sink ${word}` : `retry ${word}`}`];
+    if (mayBeTried(one)) return [`  fix that, then: ${program} retry ${word}`];
+    if (one.dead > 0 && lookupOf(sink) === null)
+      return [`  fix that, then: ${program} replay --dead --sink ${word}`];
+    return [`  fix that. ${nextShows(sink)}`];
   }
   if (one.pause === null) return [];
   const until = isForgotten(one) ? `; to give the pause an end: ${program} pause ${word} --for 2d` : '';
@@ -255,7 +262,7 @@ function helpLines(one: SinkStatus): string[] {
 }
 
 function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
-  const { connector, state, figures, pause, nextTryAt } = one;
+  const { connector, state, figures, pause, nextTryAt, pending, sending } = one;
   const byPerson = pause?.by === 'person' && `paused ${pausedText(pause, io)}`;
   if (byPerson && (!isRunning || connector === null))
     return isRunning
@@ -276,7 +283,8 @@ function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
       : `${word}${why}`;
   const since = `${paint(io, 'red', word)} ${sinceWords(trouble.since, (time) => when(time, io)).join('')}${why}`;
   if (pause === null) return since;
-  return `${since}${nextTry}${nextTryAt === null ? 'with the next message' : when(nextTryAt, io)}`;
+  const isNext = nextTryAt === null || pending + sending === 0;
+  return `${since}${nextTry}${isNext ? 'with the next message' : when(nextTryAt, io)}`;
 }
 
 const help = {
@@ -293,18 +301,21 @@ function stuckLines(found: Status, state: 'dead' | 'held', io: Io): string[] {
   );
   return [
     ...found[state].flatMap((stuck) => [causeText(stuck, io), `  ${printable(help[state](stuck))}`]),
-    ...alike.values().flatMap((some) => noticeLines(some, state, io)),
+    ...alike.values().flatMap((some) => noticeLines(some, io)),
   ];
 }
 
+const namedNotices = 10;
+
 /** The lines about notices that ended alike. */
-function noticeLines(alike: readonly StuckNotice[], state: 'dead' | 'held', io: Io): string[] {
+function noticeLines(alike: readonly StuckNotice[], io: Io): string[] {
   const { delivery, isOver } = alike[0]!;
+  const ids = alike.slice(0, namedNotices).map((one) => one.delivery.id);
   const sink = printable(delivery.sink);
   const first = `the first of ${when(delivery.createdAt, io)}: ${printable(delivery.lastError ?? '')}`;
   const helps = isOver
     ? `nobody has to be told any more: ${program} discard --over`
-    : `fix the cause, then: ${program} replay --${state} --sink ${printable(shellWord(delivery.sink))}`;
+    : `fix the cause, then: ${program} replay ${ids.join(' ')}`;
   return [
     `${count(alike.length, 'notice')} to ${sink}${isOver ? ' of what is over' : ''}, ${first}`,
     `  ${helps}; ${program} events --notices lists them`,

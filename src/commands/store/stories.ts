@@ -1,3 +1,4 @@
+import { program } from '../../support/invocation.ts';
 import { InvalidArgumentError } from 'commander';
 import { type DeliveryState, deliveryStates } from '../../model.ts';
 import { stuckStates } from '../../model/notices.ts';
@@ -76,7 +77,7 @@ export async function storyList(
       ...reasons.counted(),
       ...(notices.length > 0
         ? [
-            `Also ${states.join(' or ')}: ${count(notices.length, 'notice')}, which \`events --notices\` lists.`,
+            `Also ${states.join(' or ')}: ${count(notices.length, 'notice')}, which \`${program} events --notices\` lists.`,
           ]
         : []),
     ],

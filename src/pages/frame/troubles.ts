@@ -5,6 +5,7 @@ import {
   mayBeTried,
   nameOf,
   refusals,
+  refusedAt,
   sinkStates,
   stateWord,
 } from '../../ops/needs.ts';
@@ -57,7 +58,7 @@ export const troubleItems = (
           ${
             refused.isInForce
               ? html`<b>The config in force breaks a policy</b>:`
-              : html`<b>The changed config was refused</b> ${asked.times.short(refused.since)}:`
+              : html`<b>The changed config was refused</b> ${asked.times.short(refusedAt(refused))}:`
           }
           ${printable(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
           <div class="small muted">
@@ -106,7 +107,7 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
       </li>`
     );
   const next = pause ? nextTry(one, times) : sinkRate(one, times);
-  const replay = lookupOf(sink) === null && state === 'failing' && !mayBeTried(one) && dead > 0;
+  const replay = lookupOf(sink) === null && !mayBeTried(one) && dead > 0;
   return html`<li>
     <b
       >${
@@ -124,10 +125,11 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
 }
 
 /** When a sink that the connector paused is tried again. */
-export function nextTry({ sink, nextTryAt, pending }: SinkStatus, times: Times): Html {
+export function nextTry({ sink, nextTryAt, pending, sending }: SinkStatus, times: Times): Html {
   const [next, goesOn] =
     lookupOf(sink) === null ? ['message', 'goes out'] : ['event', 'is decided with what it finds out'];
-  if (nextTryAt === null) return html`Nothing waits for it: the next ${next} shows whether it works.`;
+  if (nextTryAt === null || pending + sending === 0)
+    return html`Nothing waits for it: the next ${next} shows whether it works.`;
   const at = times.relative(nextTryAt);
   return html`It is tried again ${at}${pending > 0 ? `; if it works then, what waits ${goesOn}.` : '.'}`;
 }

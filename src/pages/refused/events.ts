@@ -230,9 +230,7 @@ export const refusedForm: Form = {
     if (from !== undefined && !Number.isSafeInteger(until)) return notUnderstood;
     if (confirmed !== 'yes') {
       const question =
-        from === undefined
-          ? actions[action].question(`(${ids.length} selected)`)
-          : questionOf(action, from);
+        from === undefined ? actions[action].question(`(${ids.length} selected)`) : questionOf(action, from);
       const asking = askingOf({ id: ids, from, reason, until: untilText });
       return askingPage(asking, choiceOf(action, question), '/attention', sent);
     }
