@@ -142,8 +142,8 @@ export async function change(
   const ids = deliveries.map(({ id }) => id);
   const results =
     action === 'discard' ? await store.discard(ids, now, by) : await store[action](items, now, by);
-  const doubtful = new Set(deliveries.flatMap(({ id, uncertain }) => (uncertain ? [id] : [])));
-  return [...faults, ...results.map((result) => toDone(action, result, doubtful.has(result.deliveryId)))];
+  const byId = new Map(deliveries.map((one) => [one.id, one]));
+  return [...faults, ...results.map((result) => toDone(action, result, byId.get(result.deliveryId)!))];
 }
 
 /** Says what `change` would do to each delivery. */
@@ -154,20 +154,26 @@ export async function rehearse(
   plan: Plan | null,
 ): Promise<ChangeResult[]> {
   const planned = await plans(store, action, deliveries, plan, await store.now());
-  return deliveries.map(({ id, state, sink, rule, uncertain }, place): ChangeResult => {
+  return deliveries.map((delivery, place): ChangeResult => {
+    const { id, state, sink, rule, uncertain } = delivery;
     const found = planned[place];
     if (!actions[action].states.includes(state))
-      return toDone(action, { deliveryId: id, done: false, state }, uncertain);
+      return toDone(action, { deliveryId: id, done: false, state }, delivery);
     if (found && 'fault' in found) return { id, ok: false, says: found.fault };
-    if (action === 'discard') return { id, ok: true, says: `would be discarded: ${sink}, rule ${rule}` };
+    const what = `${wholeDigest(action, delivery)}: ${sink}, rule ${rule}`;
+    if (action === 'discard') return { id, ok: true, says: `would be discarded${what}` };
     const before =
       action === 'resend' ? 'who has it gets it twice' : uncertain ? perhapsTwice : 'it has not arrived';
-    return { id, ok: true, says: `would go out again: ${sink}, rule ${rule}; ${before}` };
+    return { id, ok: true, says: `would go out again${what}; ${before}` };
   });
 }
 
 /** Said of a replay that is uncertain. The tool is asked first, if it can be. */
 const perhapsTwice = 'it may have arrived, and may come twice';
+
+/** Says that the other events of a digest share what happens to it, as it is one message. `resend` takes one event out. */
+const wholeDigest = (action: ActionName, { carrier }: Delivery): string =>
+  carrier === null || action === 'resend' ? '' : `, with all of its digest ${carrier}`;
 
 /** What became of one delivery. */
 export interface ChangeResult {
@@ -178,16 +184,13 @@ export interface ChangeResult {
   readonly madeId?: string;
 }
 
-function toDone(action: ActionName, result: ManualResult, isDoubtful: boolean): ChangeResult {
+function toDone(action: ActionName, result: ManualResult, delivery: Delivery): ChangeResult {
   const { deliveryId: id, madeId } = result;
   const { done, possible } = actions[action];
   if (result.done) {
+    const doubt = action === 'replay' && delivery.uncertain ? `; ${perhapsTwice}` : '';
     if (madeId === undefined)
-      return {
-        id,
-        ok: true,
-        says: action === 'replay' && isDoubtful ? `${done}; ${perhapsTwice}` : done,
-      };
+      return { id, ok: true, says: `${done}${wholeDigest(action, delivery)}${doubt}` };
     return { id, ok: true, says: `${done} as ${madeId}`, madeId };
   }
   if (result.state === null)

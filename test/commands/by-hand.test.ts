@@ -13,10 +13,10 @@ const down = { kind: 'status', status: 503 } as const;
 const onItsWay = /pending|sending|delivered/;
 
 /** A connector with two broken endpoints: all deliveries are dead. */
-async function withDead(candidates: readonly string[]) {
+async function withDead(candidates: readonly string[], action: object = { sink: 'ats' }) {
   const { folder, write } = await workplace();
   const [ats, crm] = [await endpoint(), await endpoint()];
-  const config = (ats_: object = { sink: 'ats' }) => `${base(folder)}
+  const config = (ats_: object = action) => `${base(folder)}
 sinks:
   ats: { connector: webhook, url: '${ats.url}', allowPrivate: true }
   crm: { connector: webhook, url: '${crm.url}', allowPrivate: true, retry: { minDelay: 1h, maxDelay: 1h } }
@@ -28,6 +28,8 @@ rules:
   const file = await write('config.yaml', config());
   const app = await serving(file);
   for (const { faults } of [ats, crm]) faults.decide = () => gone;
+  // Both events of a digest come in one of its windows.
+  if ('digest' in action) await vi.waitUntil(() => Date.now() % 5000 < 2000, { timeout: 5000, interval: 20 });
   const events: Awaited<ReturnType<typeof post>>[] = [];
   for (const candidateId of candidates) events.push(await post(app, { candidateId }));
   await settled(file);
@@ -314,6 +316,21 @@ describe('discard', () => {
       err: 'candidate-connector: there is no delivery dlv_nobody_1; nothing was done\n',
     });
   });
+});
+
+test('what is done to one event of a digest is done to all of it, as it is one message; and that is said', async () => {
+  const digest = { sink: 'ats', digest: { every: '5s' } };
+  const { ats, command, delivery, file, states } = await withDead(['Dana', 'Robin'], digest);
+  const [carrier = ''] = [delivery(0), delivery(1)].sort();
+  const all = `, with all of its digest ${carrier}`;
+  expect((await command('replay', delivery(1), '--dry-run')).out).toBe(
+    `${delivery(1)} would go out again${all}: ats, rule told; it has not arrived\n`,
+  );
+  ats.faults.decide = () => gone;
+  expect((await command('replay', delivery(1))).out).toBe(`${delivery(1)} goes out again${all}\n`);
+  await settled(file, /^dead$/);
+  expect((await command('discard', delivery(1))).out).toBe(`${delivery(1)} is discarded${all}\n`);
+  expect(await states()).toMatchObject({ [delivery(0)]: 'discarded', [delivery(1)]: 'discarded' });
 });
 
 describe('what is chosen', () => {

@@ -211,6 +211,7 @@ function deliveryCard(
     ${
       replayableStates.includes(one.state) &&
       html`${choiceForm({ ids: [one.id], states: [], sink: one.sink, count: 1, doubt: doubtOf(Number(one.uncertain), 1) }, '', asked)}
+      ${one.carrier !== null && html`<p class="muted small">It is one message with the other events of its digest: both are for all of them.</p>`}
       ${changesExplained(asked)}`
     }
     ${one.resendOf !== null && html`<p class="muted small">Sent again by hand, as ${one.resendOf} was before.</p>`}
