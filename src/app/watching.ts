@@ -27,7 +27,7 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
   const deadlines = new Deadlines(clock, closing.signal);
   let textRead = text.inForce;
   let isProven = false;
-  const proven = proveAtStart(live, textRead, { ...asked, log, broken: tellProblems });
+  const proven = proveAtStart(live, textRead, { ...asked, log, clock, broken: tellProblems });
   void proven.then(() => (isProven = true));
   const watch = watchConfig(file, {
     inForce: markOf(read),
@@ -53,7 +53,7 @@ export async function watchOverIt(working: Working, announcer: Announcer, undo: 
       void checkSecrets(checking, changed).then(() => announcer.say());
     },
     onFailed: (error) => {
-      live.failed(error);
+      live.failed(error, clock.now());
       tellProblems();
       log.error({ file, err: error }, 'config not reloaded: the old one stays');
     },

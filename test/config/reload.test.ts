@@ -198,6 +198,16 @@ test('a secret that a reload replaced stays masked, through further reloads', ()
   expect(live.config.mask('the-token-before the-token-after')).toBe('*** ***');
 });
 
+test('when a config was put in force or refused is told by the clock that it is given, as the replicas share one', async () => {
+  const shared = Date.now() + 600_000;
+  const config = () => parseConfig(withToken('x'), 'config.yaml', { env, connectors });
+  const live = new LiveConfig(config());
+  live.adopt(config(), shared);
+  live.failed(new Error('the disk is full'), shared + 1000);
+  expect(live.loadedAt).toBe(shared);
+  expect(live.refused).toMatchObject({ since: shared + 1000, loadedAt: shared });
+});
+
 test('what was refused is known with its first problem at its place, and what stays, until a file is taken', async () => {
   const good = withToken('webhook-token');
   const live = new LiveConfig(parseConfig(good, 'config.yaml', { env, connectors }));

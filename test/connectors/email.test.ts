@@ -563,6 +563,9 @@ describe('what the server says', () => {
     ['DATA', 552, 'Sender rate overlimit', rate],
     ['RCPT', 454, 'Throttling failure: Daily message quota exceeded.', rate],
     ['DATA', 550, '5.4.5 Daily user sending limit exceeded', rate],
+    ['MAIL', 450, 'Mail send limit exceeded', rate],
+    ['MAIL', 450, '4.7.1 Error: too much mail from 192.0.2.1', rate],
+    ['DATA', 550, '5.4.6 Hourly email limit exceeded', rate],
     // For now.
     ['RCPT', 450, '4.2.0 Greylisted', forNow(false)],
     ['RCPT', 450, '4.1.2 Domain not found', forNow(false)],

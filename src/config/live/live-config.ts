@@ -32,7 +32,7 @@ const earlierMasks = 3;
 
 type FirstProblem = Pick<RefusedConfig, 'since' | 'lastAt' | 'problem' | 'others'>;
 
-/** The config in force, and whether the last reload failed. */
+/** The config in force, and whether the last reload failed. Times are by the clock that all replicas share. */
 export class LiveConfig {
   #config: Config;
   /** The masks of the config in force and of the ones before it, newest first. */
@@ -80,21 +80,20 @@ export class LiveConfig {
     this.#waiting = kept.map((name) => name.replace(/Ms$/, ''));
     this.#refused = null;
     if (!policiesAsBefore) this.#broken = null;
-    this.#loadedAt = Date.now();
+    this.#loadedAt = now;
     return formerUntil;
   }
 
-  failed(error: Error): void {
-    this.#refused = this.#problemsOf(error, this.#refused?.since);
+  failed(error: Error, now = Date.now()): void {
+    this.#refused = this.#problemsOf(error, now, this.#refused?.since);
   }
 
   /** Notes that the config in force breaks policies. */
-  breaks(error: ConfigError): void {
-    this.#broken = this.#problemsOf(error);
+  breaks(error: ConfigError, now: number): void {
+    this.#broken = this.#problemsOf(error, now);
   }
 
-  #problemsOf(error: Error, refusedSince?: number): FirstProblem {
-    const lastAt = Date.now();
+  #problemsOf(error: Error, lastAt: number, since = lastAt): FirstProblem {
     const { file, mask } = this.#config;
     const errors =
       error instanceof ConfigError ? error.problems.filter(({ severity }) => severity === 'error') : [];
@@ -103,7 +102,7 @@ export class LiveConfig {
       ? `${first.file ?? file}:${first.line}:${first.column}: ${first.message}`
       : error.message;
     return {
-      since: refusedSince ?? lastAt,
+      since,
       lastAt,
       problem: mask(problem),
       others: Math.max(0, errors.length - 1),

@@ -1,10 +1,12 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../../support/clock.ts';
 import { configError } from '../text/problems.ts';
 import type { LiveConfig } from './live-config.ts';
 import { provePolicies, type ReloadOptions } from './reload.ts';
 
 interface ProvingParts extends ReloadOptions {
   readonly log: Logger;
+  readonly clock: Pick<Clock, 'now'>;
   /** Called where a policy does not hold. */
   readonly broken: () => void;
 }
@@ -13,7 +15,7 @@ interface ProvingParts extends ReloadOptions {
 export async function proveAtStart(
   live: LiveConfig,
   text: string,
-  { log, broken, ...options }: ProvingParts,
+  { log, clock, broken, ...options }: ProvingParts,
 ): Promise<void> {
   const { file, policies } = live.config;
   if (policies.length === 0) return;
@@ -26,7 +28,7 @@ export async function proveAtStart(
       log.warn({ file, line, column }, said);
     }
     if (errors.length === 0) return;
-    live.breaks(configError(file, errors));
+    live.breaks(configError(file, errors), clock.now());
     broken();
   } catch (err) {
     if (!options.signal?.aborted) log.warn({ err }, 'it could not be found out whether the policies hold');
