@@ -184,4 +184,15 @@ export function forgetting(): void {
     await store.record([resultOf(claimed!, outcome)]);
     expect(await forget()).toMatchObject({ done: false, underWay: [claimed!.delivery.id] });
   });
+
+  test('waits for a person with a digest that may have arrived: without its carrier it would go again under another id', async () => {
+    await accept(gone, [inDigest()]);
+    await accept(kept, [inDigest()]);
+    const [claimed] = await claimDue(store, t0, 'mail');
+    const outcome = { outcome: 'unknown', reason: 'network', detail: 'No answer came.' } as const;
+    await store.record([resultOf(claimed!, outcome, { state: 'held', uncertain: true })]);
+    expect(await forget()).toMatchObject({ done: false, underWay: [claimed!.delivery.id] });
+    await store.discard([claimed!.delivery.id], t0 + 1, person);
+    expect(await forget()).toMatchObject({ done: true });
+  });
 }

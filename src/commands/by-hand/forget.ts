@@ -197,7 +197,7 @@ async function erase(store: Store, candidateId: string, options: ForgetOptions, 
     if (forgotten.done) return forgotten;
     if (performance.now() > deadline) {
       throw new CommandError(
-        `${forgotten.underWay.join(', ')} is under way. Wait until it has ended, or \`${program} discard\` it, and run this again; nothing was erased`,
+        `${forgotten.underWay.join(', ')} is under way, or may have arrived in a digest with others. Wait until it has ended, or \`${program} replay\` or \`${program} discard\` it, which is for all of its digest, and run this again; nothing was erased`,
       );
     }
     await sleep(lookEveryMs);

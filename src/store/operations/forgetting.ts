@@ -1,4 +1,4 @@
-import { type Delivery, type Json, lookupConnector } from '../../model.ts';
+import { type Delivery, type Json, lookupConnector, replayableStates } from '../../model.ts';
 import type { Mentions } from '../../support/candidate-traces.ts';
 import { masker } from '../../support/masker.ts';
 import { type Mask, maskTexts } from '../../support/secret.ts';
@@ -30,7 +30,10 @@ export type Forgotten =
       readonly done: false;
       /** An event that the caller does not know of. */
       readonly unexpected: string | null;
-      /** The ids of deliveries that are being sent, or will be tried again in a digest with those of others. */
+      /**
+       * The ids of deliveries that are being sent, will be tried again in a digest with those of others, or carry such a digest
+       * that may have arrived.
+       */
       readonly underWay: readonly string[];
     };
 
@@ -45,6 +48,7 @@ interface FoundEvent {
 
 interface FoundDelivery extends Pick<FoundRow, 'seq' | 'carrier' | 'lane' | 'connector' | 'state'> {
   readonly id: string;
+  readonly uncertain: number;
 }
 
 const sql = {
@@ -52,7 +56,8 @@ const sql = {
   select seq, id, coalesce(content, seq) as content, config_id, test_id, status from events
   where candidate_key = $1 and candidate_id = $2 order by seq`),
   deliveriesOf: query<FoundDelivery>(`
-  select d.seq, ${idOf('e.id', 'd.seq')} as id, d.carrier, d.lane, d.connector, d.state from deliveries d join events e on e.seq = $1
+  select d.seq, ${idOf('e.id', 'd.seq')} as id, d.carrier, d.lane, d.connector, d.state, d.uncertain
+  from deliveries d join events e on e.seq = $1
   where d.seq ${of('$1')} order by d.seq`),
   othersIn: query<{ readonly seq: number }>(`
   select d.seq from deliveries d where d.carrier = $1 and d.seq not ${of('$2')} limit 1`),
@@ -100,13 +105,12 @@ export function* forget(
   for (const { seq } of events) {
     const lanes = new Set((yield* all(sql.deliveriesOf, seq)).map(({ lane }) => lane));
     for (const lane of lanes) yield* lock(`lane ${lane}`);
-    for (const { id, state, carrier, connector } of yield* all(sql.deliveriesOf, seq)) {
+    for (const one of yield* all(sql.deliveriesOf, seq)) {
       // A look-up leaves nothing in a tool, and an answer that comes later is not kept.
-      if (connector === lookupConnector) continue;
-      // It will be tried again under the id of a digest with others in it.
+      if (one.connector === lookupConnector) continue;
       const isShared =
-        state === 'pending' && carrier !== null && (yield* get(sql.othersIn, carrier, seq)) !== undefined;
-      if (state === 'sending' || isShared) underWay.push(id);
+        mayGoAgain(one) && one.carrier !== null && (yield* get(sql.othersIn, one.carrier, seq)) !== undefined;
+      if (one.state === 'sending' || isShared) underWay.push(one.id);
     }
   }
   if (underWay.length > 0) return { done: false, unexpected: null, underWay };
@@ -122,6 +126,13 @@ export function* forget(
   if (events.length > 0) yield* note(now, by);
   return { done: true, events: events.length, rejected: 0, deliveries };
 }
+
+/**
+ * Whether the digest of a delivery is tried again, or may be by a person after it may have arrived: without this delivery it
+ * would go under another id, by which no tool knows it.
+ */
+const mayGoAgain = ({ seq, carrier, state, uncertain }: FoundDelivery): boolean =>
+  state === 'pending' || (carrier === seq && uncertain === 1 && replayableStates.includes(state));
 
 /** The part of what a look-up keeps that has to be known here. */
 interface Found {
