@@ -321,7 +321,7 @@ describe('discard', () => {
 test('what is done to one event of a digest is done to all of it, as it is one message; and that is said', async () => {
   const digest = { sink: 'ats', digest: { every: '5s' } };
   const { ats, command, delivery, file, states } = await withDead(['Dana', 'Robin'], digest);
-  const [carrier = ''] = [delivery(0), delivery(1)].sort();
+  const [carrier = ''] = [delivery(0), delivery(1)].toSorted();
   const all = `, with all of its digest ${carrier}`;
   expect((await command('replay', delivery(1), '--dry-run')).out).toBe(
     `${delivery(1)} would go out again${all}: ats, rule told; it has not arrived\n`,
