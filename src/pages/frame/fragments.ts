@@ -84,10 +84,9 @@ export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times
   if (delivery.dueAt > times.now) return html`due ${times.relative(delivery.dueAt)}`;
   if (pause === undefined) {
     const wait = asked.get(delivery.lane);
-    return wait
-      ? html`until ${times.short(wait.until)}, as the tool asked
-        (${printable(wait.reason.replace(/\.$/, ''))})`
-      : html`due now`;
+    if (!wait) return html`due now`;
+    const reason = printable(wait.reason.replace(/\.$/, ''));
+    return html`until ${times.short(wait.until)}, as the tool asked (${reason})`;
   }
   const next = nextTryWords(pause, times.now, (time) => times.relative(time));
   return html`${printable(delivery.sink)} is paused ${pausedBy(pause, times)}${next}`;
