@@ -512,7 +512,9 @@ describe('status', () => {
     const killed = await run(['status', ...store]);
     expect(killed.code).toBe(4);
     expect(killed.out).toMatch(/^A person is needed: no connector serves the store\.\n/);
-    expect(killed.out).toMatch(new RegExp(`The last sign of life was at ${time}: it was killed, or stands`));
+    expect(killed.out).toMatch(
+      new RegExp(`The last sign of life was at ${time}: it was killed, stands still, or runs and cannot`),
+    );
     expect(killed.out).not.toMatch(/working|in force/);
     const other = await openStore(store[1]!, { serve: false });
     const unwritable = (await onFullDisk('status', ...store)).stdout;

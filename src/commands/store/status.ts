@@ -173,15 +173,15 @@ function configLines({ replicas, lastReplica, unwritable }: Status, io: Io): str
     if (lastReplica === null)
       return [`No connector has served this store yet. \`${program} serve\` starts one.`];
     const at = when(lastReplica.saidAt, io);
-    const seen = `The last sign of life was at ${at}: it was killed,`;
+    const seen = `The last sign of life was at ${at}: it was killed, stands still,`;
     const what = lastReplica.stopped
       ? `No connector serves this store. The last one was stopped at ${at}.`
       : unwritable === null
-        ? `No connector serves this store. ${seen} or stands still.`
-        : `No connector is known to serve this store. ${seen} stands still, or could note neither its stop nor that it runs.`;
+        ? `No connector is known to serve this store. ${seen} or runs and cannot write it, as on a disk that keeps its last room for root.`
+        : `No connector is known to serve this store. ${seen} or could note neither its stop nor that it runs.`;
     const how =
       unwritable === null
-        ? `start it; the end of its log, or \`${program} check\`, says what keeps it from that`
+        ? `${lastReplica.stopped ? '' : 'unless it runs, '}start it; the end of its log, or \`${program} check\`, says what keeps it from that`
         : 'the store has to be put right first, as below';
     return [what, `  events that come now may be lost: ${how}`];
   }
