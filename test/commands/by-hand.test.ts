@@ -333,6 +333,22 @@ test('what is done to one event of a digest is done to all of it, as it is one m
   expect(await states()).toMatchObject({ [delivery(0)]: 'discarded', [delivery(1)]: 'discarded' });
 });
 
+test('what waits is discarded together by its rule or sink, as after an apply by mistake, and no more than that', async () => {
+  const { app, command, delivery, file, states } = await withDead(['Dana']);
+  await command('pause', 'ats');
+  const { eventId } = await post(app, { candidateId: 'Robin' });
+  await settled(file, /^(delivered|dead|pending)$/);
+  const pending = `dlv_${eventId.slice(4)}_1`;
+  const all = ['discard', '--pending'];
+  expect((await command(...all)).err).toContain('--pending wants --rule or --sink');
+  expect((await command(...all, '--rule', 'tld')).out).toContain('no pending deliveries of rule tld');
+  expect((await command(...all, '--rule', 'told', '--sink', 'ats', '--dry-run')).out).toBe(
+    `${pending} would be discarded: ats, rule told\n`,
+  );
+  expect((await command(...all, '--sink', 'ats')).out).toBe(`${pending} is discarded\n`);
+  expect(await states()).toMatchObject({ [pending]: 'discarded', [delivery(0)]: 'dead' });
+});
+
 describe('what is chosen', () => {
   test('by event, rule and state goes out again, and nothing else; first it is shown', async () => {
     const { command, delivery, ats, crm, file, folder, states } = await withDead(['Dana', 'Robin', 'Kim']);

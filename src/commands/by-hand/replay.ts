@@ -48,7 +48,10 @@ const stuckOptions = {
   cause: textOption('--cause <text>', 'with --dead: only these, as `status` names the cause'),
   since: readOption('--since <duration>', 'of these, only of events that came within this time', ago),
 };
-type StuckOptions = ValuesOf<typeof stuckOptions> & { readonly over?: boolean | undefined };
+type StuckOptions = ValuesOf<typeof stuckOptions> & {
+  readonly over?: boolean | undefined;
+  readonly pending?: boolean | undefined;
+};
 
 const stuckIds = new TypedArgument<readonly string[]>(
   '[delivery...]',
@@ -81,6 +84,7 @@ export const discard = command({
     'discard dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1 dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_2',
     'discard --dead --rule told --since 7d --note "told by phone"',
     'discard --over   # what nobody has to be told of any more',
+    'discard --pending --rule told --dry-run   # what waits, as after an `apply` by mistake',
   ],
   options: {
     ...stuckOptions,
@@ -89,6 +93,13 @@ export const discard = command({
       'held',
       'event',
       'cause',
+    ]),
+    pending: flag('--pending', 'with --rule or --sink: every delivery that waits').conflicts([
+      'dead',
+      'held',
+      'event',
+      'cause',
+      'over',
     ]),
   },
   argument: stuckIds,
@@ -119,10 +130,12 @@ export const resend = command({
 });
 
 function refuseUnclear(action: ActionName, ids: readonly string[], options: StuckOptions): void {
-  const { dead, held, event, sink, rule, cause, since, over } = options;
+  const { dead, held, event, sink, rule, cause, since, over, pending } = options;
   if (cause !== undefined && (dead !== true || held === true || event !== undefined))
     throw new CommandError('--cause narrows --dead alone', exit.usage);
-  const isAny = dead === true || held === true || over === true || event !== undefined;
+  const isAny = [dead, held, over, pending].includes(true) || event !== undefined;
+  if (pending && (rule ?? sink) === undefined)
+    throw new CommandError('--pending wants --rule or --sink: messages wait in good order, too', exit.usage);
   const isNamed = ids.length > 0;
   if (isNamed === isAny)
     throw new CommandError(
@@ -149,10 +162,10 @@ async function stuck(
   options: StuckOptions,
   at: Context,
 ): Promise<number> {
-  const { dead, held, event, sink, rule, cause, since, over } = options;
+  const { event, sink, rule, cause, since, over } = options;
   if (sink !== undefined) await checkSink(sink, options, at.store);
   await refuseLookups(ids, at.store);
-  const states: readonly DeliveryState[] = dead === held ? replayableStates : [dead ? 'dead' : 'held'];
+  const states = statesOf(options);
   const all = { ids: event === undefined ? ids : [event], states, sink, rule, cause, since, over };
   const { found, leftOut, ok } = await toAll(action, all, options, at);
   if (leftOut > 0)
@@ -168,6 +181,11 @@ async function stuck(
     at.io.out(`${where ?? 'There are'} no ${what}.`);
   }
   return ok ? exit.ok : exit.problems;
+}
+
+function statesOf({ dead, held, pending }: StuckOptions): readonly DeliveryState[] {
+  if (pending) return ['pending'];
+  return dead === held ? replayableStates : [dead ? 'dead' : 'held'];
 }
 
 /** Refuses ids of look-ups, which `lookup` prints: they are no messages. */
