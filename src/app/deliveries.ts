@@ -3,7 +3,7 @@ import { observeAttempts } from '../deliveries/call.ts';
 import { Worker } from '../deliveries/worker.ts';
 import { accepting, createIntake } from '../intake.ts';
 import { Deciding, withLookupSinks } from '../lookups/deciding.ts';
-import { lookupConnector } from '../model.ts';
+import { lookupConnector, type PlannedDelivery } from '../model.ts';
 import { createAnnouncer } from '../ops/announcer.ts';
 import { seldom } from '../ops/log.ts';
 import { keptRefreshTokens } from '../store/refresh-tokens.ts';
@@ -28,7 +28,7 @@ export async function prepareDeliveries(trusted: Trusted) {
     config,
     plan,
     gaveUp: (lookup) => metrics.lookups(lookup, 'given_up'),
-    wake: () => worker.wake(),
+    wake: (stored) => worker.wake(stored),
     failed: seldom((err, times) => log.error({ err, times }, 'an event could not be decided; trying again')),
   });
   const observed = observeAttempts(log, metrics);
@@ -60,7 +60,7 @@ export async function prepareDeliveries(trusted: Trusted) {
     storeFailed: seldom((err, times) => log.error({ err, times }, 'the store cannot be used; trying again')),
     callFailed: (error) => log.error({ err: error }, 'an attempt failed because of a bug in the connector'),
   });
-  const wake = () => worker.wake();
+  const wake = (stored?: readonly PlannedDelivery[]) => worker.wake(stored);
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
   const undecided = () => deciding.wake();

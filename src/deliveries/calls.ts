@@ -20,7 +20,8 @@ interface CallsParts {
   readonly holding: (sink: string) => Holding | null;
   /** Whether the worker is looking for due deliveries. */
   readonly isLooking: () => boolean;
-  readonly wake: () => void;
+  /** See Worker.wake. */
+  readonly wake: (stored?: readonly PlannedDelivery[]) => void;
 }
 
 /** What a call needs. Its slot is taken. */
@@ -65,8 +66,9 @@ export class Calls {
           const claim = claims[index];
           if (one && claim) this.carryOut([claim], one);
           else if (one) this.#giveBack(one);
-          else if (!duplicate) this.#parts.wake();
         }
+        const waiting = duplicate ? [] : deliveries.filter((_, index) => taken[index] === null);
+        if (waiting.length > 0) this.#parts.wake(waiting);
       },
       failed: () => {
         for (const one of taken) {

@@ -51,6 +51,13 @@ export class DueLanes {
     }
   }
 
+  /** Notes lanes in which deliveries were stored just now, so that also a look at the known lanes finds them. */
+  expect(stored: readonly Pick<LaneHead, 'sink' | 'lane'>[]): void {
+    const dueAt = this.#clock.now() - lateMs;
+    for (const { sink, lane } of stored)
+      if (!this.#known.has(lane)) this.#known.set(lane, { sink, lane, dueAt, seq: 0 });
+  }
+
   served({ sink, lane }: LaneHead): void {
     this.#served.set(sink, lane);
   }

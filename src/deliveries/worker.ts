@@ -110,7 +110,7 @@ export class Worker {
       strays: this.#strays,
       holding: (sink) => this.#holding(sink),
       isLooking: () => this.#running !== null,
-      wake: () => this.wake(),
+      wake: (stored) => this.wake(stored),
     });
   }
 
@@ -193,8 +193,9 @@ export class Worker {
     return this.#storedPauses.save(this.#traffic.pauses(), which);
   }
 
-  /** Looks for due deliveries. Cheap, and safe to call at any time. */
-  wake(): void {
+  /** Looks for due deliveries, also in the lanes of those that were `stored` just now. Cheap, and safe to call at any time. */
+  wake(stored: readonly PlannedDelivery[] = []): void {
+    this.#dueLanes.expect(stored);
     // The start would rescue deliveries that were claimed before it.
     if (!this.#started || this.#stopping) return;
     this.#runAgain = true;

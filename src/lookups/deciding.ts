@@ -1,6 +1,14 @@
 import type { Config, SinkConfig } from '../config/config.ts';
 import type { FindPlan } from '../config/live/stored-plans.ts';
-import { type Delivery, type Event, lookupConnector, lookupOf, lookupSink, noFacts } from '../model.ts';
+import {
+  type Delivery,
+  type Event,
+  lookupConnector,
+  lookupOf,
+  lookupSink,
+  noFacts,
+  type PlannedDelivery,
+} from '../model.ts';
 import { decide } from '../rules/decide.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { Decided, DueEvent, Lookups, Store } from '../store/store.ts';
@@ -46,8 +54,8 @@ interface DecidingParts {
   readonly plan: FindPlan;
   /** Called for a look-up whose `waitFor` is over. */
   readonly gaveUp?: (lookup: string) => void;
-  /** Called when there is something to deliver. */
-  readonly wake: () => void;
+  /** Called with deliveries that were stored. */
+  readonly wake: (stored: readonly PlannedDelivery[]) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -119,9 +127,10 @@ export class Deciding {
       if (isClockUnsure?.()) return pollMs;
       const now = clock.now();
       const due = await store.dueEvents(now, atOnce);
-      const done = await Promise.all(due.map((one) => this.#decide(one, now)));
+      const planned: PlannedDelivery[] = [];
+      const done = await Promise.all(due.map((one) => this.#decide(one, now, planned)));
       // Events that waited for these may be next.
-      if (done.includes('decided')) wake();
+      if (done.includes('decided')) wake(planned);
       else if (done.length > 0) return pollMs;
       else break;
     }
@@ -130,7 +139,8 @@ export class Deciding {
     return until === null ? null : Math.min(Math.max(0, until - clock.now()), longestMs);
   }
 
-  async #decide({ event, configId }: DueEvent, now: number): Promise<Decided> {
+  /** Decides an event, and adds its deliveries to `planned`. */
+  async #decide({ event, configId }: DueEvent, now: number, planned: PlannedDelivery[]): Promise<Decided> {
     const { store, config, failed, gaveUp } = this.#parts;
     const over = new Set<string>();
     try {
@@ -149,7 +159,11 @@ export class Deciding {
             over.add(name);
             return givenUp(lookup, config().plan.lookups.get(name), now);
           },
-          decide: (lookups) => decide(plan, event, foundBy(lookups), now),
+          decide(lookups) {
+            const deliveries = decide(plan, event, foundBy(lookups), now);
+            planned.push(...deliveries);
+            return deliveries;
+          },
         },
         now,
       );

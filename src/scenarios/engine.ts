@@ -66,7 +66,7 @@ export async function play(
     clock,
     config: () => tools.config,
     plan: async () => config.plan,
-    wake: () => worker.wake(),
+    wake: (stored) => worker.wake(stored),
     failed: (error) => tools.failed(error),
   });
   const worker: Worker = new Worker({

@@ -54,3 +54,13 @@ test('a look at everything is never more than half a minute away, and comes at o
   await due.look();
   expect(looks).toEqual([undefined, undefined, [], undefined]);
 });
+
+test('a lane in which something was stored after such a look is looked at, too', async () => {
+  const { due, looks, on } = store();
+  on.tookMs = 600;
+  on.heads = [head('backlog', 5)];
+  await due.look();
+  due.expect([head('new', 3_000_000), head('backlog', 3_000_000)]);
+  await due.look();
+  expect(looks[1]).toEqual([head('backlog', 5), head('new', 1_000_000 + 600 - 5000, 0)]);
+});

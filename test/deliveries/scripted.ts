@@ -234,7 +234,7 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
       const event = eventWith({ id: nextId(receivedAt), candidateId, testId: 1, receivedAt });
       const deliveries = decide(config.plan, event, noFacts, receivedAt);
       await store.accept({ event, configId: config.plan.id, deliveries, windowMs: 0 });
-      worker.wake();
+      worker.wake(deliveries);
       return event.id;
     },
     async receive(candidateId = 'candidate-1') {

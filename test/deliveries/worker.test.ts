@@ -908,6 +908,23 @@ test('a rate is reached even if each call takes long', async () => {
   await vi.waitFor(() => expect(tool.sent).toHaveLength(8), { timeout: 30_000, interval: 5 });
 });
 
+test('what is stored for a new lane is sent at once, also after a look at all lanes that took long', async () => {
+  const tool = new ScriptedTool();
+  tool.lanes = true;
+  const config = configFor(tool, 'rate: 50/s', 'text: x, place: "{{ event.candidateId }}"');
+  const on = await bench(config, { pollMs: 600_000 });
+  const lanes = on.store.lanes.bind(on.store);
+  const all = vi.spyOn(on.store, 'lanes').mockImplementation(async (from) => {
+    if (from === undefined) await new Promise((resolve) => setTimeout(resolve, 2000));
+    return lanes(from);
+  });
+  await on.accept('first');
+  await vi.waitFor(() => expect(tool.sent).toHaveLength(1), { timeout: 30_000, interval: 5 });
+  await on.accept('second');
+  await vi.waitFor(() => expect(tool.sent).toHaveLength(2), { timeout: 30_000, interval: 5 });
+  expect(all.mock.calls.filter(([from]) => from === undefined)).toHaveLength(1);
+});
+
 test('a rate beyond what the store takes claims for is reached, with several deliveries a claim', async () => {
   const tool = new ScriptedTool();
   const on = await bench(configFor(tool, 'rate: 5000/s, concurrency: 20'));

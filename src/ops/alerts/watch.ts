@@ -2,6 +2,7 @@ import type { Clock } from '../../support/clock.ts';
 import type { Config } from '../../config/config.ts';
 import { tooShort } from '../../config/settings.ts';
 import { noticeIds } from '../../support/ids.ts';
+import type { PlannedDelivery } from '../../model.ts';
 import { type AlertKind, type Notice, type RaisedNotice, stuckStates } from '../../model/notices.ts';
 import type { Failure } from '../../model/outcomes.ts';
 import type { Action, Summary } from '../../rules/plan.ts';
@@ -39,7 +40,7 @@ export interface AlertParts {
   /** Whether changed keys wait for a restart. */
   readonly isWaiting: () => boolean;
   /** Called when a notice has been stored with its deliveries. */
-  readonly wake: () => void;
+  readonly wake: (stored: readonly PlannedDelivery[]) => void;
   readonly raised: (notice: RaisedNotice) => void;
   /** Every action of the alert uses the sink that the notice is about. */
   readonly cannotSend: (notice: Notice) => void;
@@ -318,7 +319,7 @@ class AlertWatch {
     else if (endingAlerts.some((kind) => kind === notice.alert))
       this.#memory?.told.set(troubleOf(notice), raisedNotice);
     raised(raisedNotice);
-    wake();
+    wake(deliveries);
   }
 }
 
