@@ -229,8 +229,8 @@ export function isFound(asked: EventSearch, story: EventStory): boolean {
   const { candidates, testId, status, since = -Infinity, until = Infinity, rule, sink, states } = asked;
   const { candidateId, receivedAt } = event;
   const isSame = (wanted: unknown, value: unknown) => wanted === undefined || wanted === value;
-  const ofLookup = story.lookups.filter((one) => isSame(asked.lookup, one.sink));
-  const missing = unansweredOf({ ...story, lookups: ofLookup });
+  const lookups = story.lookups.filter((one) => isSame(asked.lookup, one.sink));
+  const missing = unansweredOf({ ...story, lookups });
   const isMeant =
     candidates === undefined ||
     ('ids' in candidates
@@ -238,8 +238,7 @@ export function isFound(asked: EventSearch, story: EventStory): boolean {
       : candidateId.startsWith(candidates.beginning));
   return (
     isMeant &&
-    (!asked.unanswered ||
-      (asked.unanswered === true ? ['unknown', 'late'] : ['unknown']).includes(missing)) &&
+    (asked.unanswered === true ? missing !== 'no' : isSame(asked.unanswered || undefined, missing)) &&
     isSame(testId, event.testId) &&
     isSame(status, event.status) &&
     receivedAt >= since &&
