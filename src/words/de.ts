@@ -132,7 +132,7 @@ export const de = {
   lookupForgottenDetail: 'Die Abfrage {lookup} ist seit {time} angehalten (von {who}).',
   forgottenAdvice: 'Weiter geht es mit: {resume}. Eine Pause mit Ende geht von selbst weiter: {pause}',
   messagesGoOn:
-    'Die Nachrichten gehen dann von selbst hinaus; nur solche, die länger als retry.giveUpAfter gescheitert sind, müssen noch einmal gesendet werden.',
+    'Die Nachrichten gehen dann von selbst hinaus; nur solche, die inzwischen aufgegeben wurden, müssen noch einmal gesendet werden.',
   eventsGoOn: 'Was dann wartet, wird mit dem Ergebnis der Abfrage entschieden.',
   configDetail:
     'Die geänderte Konfiguration wurde abgelehnt. {problem} Was vor {time} geladen wurde, gilt weiter.',
@@ -145,7 +145,7 @@ export const de = {
   },
   andMore: '{list} und {count} weiteren',
   whyStore: 'Der Speicher war nicht beschreibbar',
-  whyAddress: 'In receiver.allowFrom fehlt diese Adresse',
+  whyAddress: 'Die Konfiguration erlaubt von dort keine Ereignisse',
   whyToken: 'Der Token fehlte oder war falsch',
   adviceStore:
     'Der Dienst sendet ein Ereignis noch einmal und dann nie wieder: dort nachsehen, wer inzwischen fertig wurde, und im Log die Ursache suchen. Mit einem Export von dort findet {command} sie.',

@@ -139,7 +139,7 @@ export const en = {
   lookupForgottenDetail: 'The look-up {lookup} has been paused by {who} for {time}.',
   forgottenAdvice: 'To let it go on, run: {resume}. A pause with an end goes on by itself: {pause}',
   messagesGoOn:
-    'The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed.',
+    'The messages then go out by themselves, but for those that were given up meanwhile: these have to be replayed.',
   eventsGoOn: 'What waits then is decided with what it finds out.',
   configDetail: 'The changed config was refused. {problem} What was loaded {time} ago stays in force.',
   moreProblems: { one: 'There is one more problem.', other: 'There are {count} more problems.' },
@@ -151,7 +151,7 @@ export const en = {
   },
   andMore: { one: '{list} and {count} more', other: '{list} and {count} more' },
   whyStore: 'the store could not be written',
-  whyAddress: 'receiver.allowFrom does not have that address',
+  whyAddress: 'the config allows no events from there',
   whyToken: 'the token was missing or wrong',
   adviceStore:
     'The service sends an event once more, and never again: look there for who finished meanwhile, and in the log for the cause. With an export of it, {command} finds them.',

@@ -129,7 +129,7 @@ export const es = {
   lookupForgottenDetail: 'La consulta {lookup} está en pausa desde hace {time} (por {who}).',
   forgottenAdvice: 'Para continuar: {resume}. Una pausa con fin continúa sola: {pause}',
   messagesGoOn:
-    'Los mensajes saldrán entonces solos, salvo los que llevan fallando más que retry.giveUpAfter: esos hay que reenviarlos.',
+    'Los mensajes saldrán entonces solos, salvo los que entretanto se abandonaron: esos hay que reenviarlos.',
   eventsGoOn: 'Lo que espere entonces se decide con lo que la consulta averigüe.',
   configDetail:
     'La configuración modificada fue rechazada. {problem} La que se cargó hace {time} sigue en vigor.',
@@ -142,7 +142,7 @@ export const es = {
   },
   andMore: '{list} y {count} más',
   whyStore: 'no se podía escribir en el almacenamiento',
-  whyAddress: 'receiver.allowFrom no contiene esa dirección',
+  whyAddress: 'la configuración no admite eventos desde ahí',
   whyToken: 'el token faltaba o era incorrecto',
   adviceStore:
     'El servicio envía un evento una vez más y nunca otra: mira allí quién ha terminado entretanto, y busca la causa en el registro. Con una exportación de allí, {command} los encuentra.',

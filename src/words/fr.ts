@@ -133,7 +133,7 @@ export const fr = {
   lookupForgottenDetail: 'La requête {lookup} est en pause depuis {time} (par {who}).',
   forgottenAdvice: 'Pour reprendre : {resume}. Une pause avec une fin reprend d’elle-même : {pause}',
   messagesGoOn:
-    'Les messages partiront alors d’eux-mêmes, sauf ceux qui ont échoué plus longtemps que retry.giveUpAfter : ceux-là sont à relancer.',
+    'Les messages partiront alors d’eux-mêmes, sauf ceux qui ont été abandonnés entre-temps : ceux-là sont à relancer.',
   eventsGoOn: 'Ce qui attend alors est traité avec ce qu’elle aura trouvé.',
   configDetail:
     'La configuration modifiée a été refusée. {problem} Celle qui a été chargée il y a {time} reste en vigueur.',
@@ -146,7 +146,7 @@ export const fr = {
   },
   andMore: { one: '{list} et {count} autre', other: '{list} et {count} autres' },
   whyStore: 'le stockage n’acceptait pas l’écriture',
-  whyAddress: 'receiver.allowFrom ne contient pas cette adresse',
+  whyAddress: 'la configuration n’admet pas d’événements venant de là',
   whyToken: 'le jeton manquait ou était faux',
   adviceStore:
     'Le service renvoie un événement une seule fois, puis plus jamais : regardez-y qui a fini entre-temps, et cherchez la cause dans le journal. Avec un export de celui-ci, {command} les trouve.',

@@ -144,7 +144,7 @@ export const hr = {
   lookupForgottenDetail: 'Upit {lookup}: pauza već {time} (postavlja {who}).',
   forgottenAdvice: 'Za nastavak: {resume}. Pauza s krajem završava sama: {pause}',
   messagesGoOn:
-    'Poruke tada odlaze same, osim onih koje ne uspijevaju dulje od retry.giveUpAfter: njih treba ponovno poslati.',
+    'Poruke tada odlaze same, osim onih od kojih se u međuvremenu odustalo: njih treba ponovno poslati.',
   eventsGoOn: 'O onome što tada čeka odlučuje se s onim što upit utvrdi.',
   configDetail:
     'Promijenjena konfiguracija je odbijena. {problem} Na snazi ostaje ona koja je učitana prije {time}.',
@@ -162,7 +162,7 @@ export const hr = {
   },
   andMore: '{list} i još {count}',
   whyStore: 'u spremište se nije moglo pisati',
-  whyAddress: 'receiver.allowFrom ne sadrži tu adresu',
+  whyAddress: 'konfiguracija odande ne dopušta događaje',
   whyToken: 'token nedostaje ili je pogrešan',
   adviceStore:
     'Servis događaj šalje još jednom i više nikad: ondje pogledajte tko je u međuvremenu završio, a uzrok potražite u logu. S njegovim izvozom {command} ih pronalazi.',

@@ -132,7 +132,7 @@ export const it = {
   lookupForgottenDetail: 'La consultazione {lookup} è in pausa da {time} (da parte di {who}).',
   forgottenAdvice: 'Per riprendere: {resume}. Una pausa con una fine riprende da sola: {pause}',
   messagesGoOn:
-    'I messaggi partiranno poi da soli, tranne quelli che falliscono da più di retry.giveUpAfter: questi vanno inviati di nuovo.',
+    'I messaggi partiranno poi da soli, tranne quelli abbandonati nel frattempo: questi vanno inviati di nuovo.',
   eventsGoOn: 'Ciò che allora è in attesa viene deciso con quanto trova.',
   configDetail:
     'La configurazione modificata è stata rifiutata. {problem} Quella caricata {time} fa resta in vigore.',
@@ -145,7 +145,7 @@ export const it = {
   },
   andMore: { one: '{list} e {count} altro', other: '{list} e altri {count}' },
   whyStore: 'non era possibile scrivere nell’archivio',
-  whyAddress: 'receiver.allowFrom non contiene questo indirizzo',
+  whyAddress: 'la configurazione non ammette eventi da lì',
   whyToken: 'il token mancava o era sbagliato',
   adviceStore:
     'Il servizio invia un evento ancora una volta e poi mai più: guarda lì chi ha finito nel frattempo, e cerca la causa nel log. Con una sua esportazione, {command} li trova.',

@@ -133,7 +133,7 @@ export const nl = {
   lookupForgottenDetail: 'De opvraging {lookup} staat al {time} op pauze (door {who}).',
   forgottenAdvice: 'Om door te gaan: {resume}. Een pauze met een einde stopt vanzelf: {pause}',
   messagesGoOn:
-    'De berichten gaan dan vanzelf uit, behalve die langer dan retry.giveUpAfter zijn mislukt: die moeten opnieuw worden verstuurd.',
+    'De berichten gaan dan vanzelf uit, behalve die intussen zijn opgegeven: die moeten opnieuw worden verstuurd.',
   eventsGoOn: 'Wat dan wacht, wordt beslist met het antwoord.',
   configDetail:
     'De gewijzigde configuratie is geweigerd. {problem} Wat {time} geleden is geladen, blijft van kracht.',
@@ -146,7 +146,7 @@ export const nl = {
   },
   andMore: '{list} en nog {count}',
   whyStore: 'er kon niet naar de opslag worden geschreven',
-  whyAddress: 'receiver.allowFrom bevat dat adres niet',
+  whyAddress: 'de configuratie staat vandaar geen gebeurtenissen toe',
   whyToken: 'het token ontbrak of was onjuist',
   adviceStore:
     'De dienst stuurt een gebeurtenis nog één keer en daarna nooit meer: kijk daar wie intussen klaar is, en zoek de oorzaak in het logboek. Met een export ervan vindt {command} ze.',

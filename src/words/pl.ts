@@ -164,7 +164,7 @@ export const pl = {
   lookupForgottenDetail: 'Zapytanie {lookup}: wstrzymano od {time} ({who}).',
   forgottenAdvice: 'Aby wznowić: {resume}. Przerwa z końcem kończy się sama: {pause}',
   messagesGoOn:
-    'Wiadomości wyjdą wtedy same, oprócz tych, które zawodzą dłużej niż retry.giveUpAfter: te trzeba wysłać ponownie.',
+    'Wiadomości wyjdą wtedy same, oprócz tych, których w tym czasie zaniechano: te trzeba wysłać ponownie.',
   eventsGoOn: 'O tym, co wtedy czeka, zdecyduje to, co zapytanie ustali.',
   configDetail:
     'Zmieniona konfiguracja została odrzucona. {problem} Nadal obowiązuje ta, którą wczytano {time} temu.',
@@ -184,7 +184,7 @@ export const pl = {
   },
   andMore: '{list} i jeszcze {count}',
   whyStore: 'nie można było zapisać danych',
-  whyAddress: 'receiver.allowFrom nie zawiera tego adresu',
+  whyAddress: 'konfiguracja nie dopuszcza zdarzeń spod tego adresu',
   whyToken: 'brak tokenu lub token jest błędny',
   adviceStore:
     'Serwis wysyła zdarzenie jeszcze raz i nigdy więcej: sprawdź tam, kto w tym czasie skończył, a przyczyny szukaj w dzienniku. Z jego eksportem {command} ich znajdzie.',

@@ -128,7 +128,7 @@ export const pt = {
   lookupForgottenDetail: 'A consulta {lookup} está em pausa há {time} (por {who}).',
   forgottenAdvice: 'Para continuar: {resume}. Uma pausa com fim termina sozinha: {pause}',
   messagesGoOn:
-    'As mensagens sairão então sozinhas, exceto as que falham há mais tempo que retry.giveUpAfter: essas precisam ser reenviadas.',
+    'As mensagens sairão então sozinhas, exceto as que foram abandonadas nesse meio-tempo: essas precisam ser reenviadas.',
   eventsGoOn: 'O que estiver esperando será decidido com o que ela encontrar.',
   configDetail:
     'A configuração alterada foi recusada. {problem} A que foi carregada há {time} continua em vigor.',
@@ -141,7 +141,7 @@ export const pt = {
   },
   andMore: '{list} e mais {count}',
   whyStore: 'não era possível gravar no armazenamento',
-  whyAddress: 'receiver.allowFrom não contém esse endereço',
+  whyAddress: 'a configuração não permite eventos vindos de lá',
   whyToken: 'o token faltava ou estava errado',
   adviceStore:
     'O serviço envia um evento mais uma vez e nunca mais: veja lá quem terminou nesse meio-tempo, e procure a causa no log. Com uma exportação dele, {command} encontra-os.',

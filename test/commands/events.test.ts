@@ -113,7 +113,7 @@ rules:
     const { command } = await startServing();
     expect(await command('events')).toEqual({ code: 0, out: 'No events.\n', err: '' });
     expect(await command('events', '--json')).toEqual({ code: 0, out: '', err: '' });
-    expect((await command('events', '--rejected')).out).toBe('No requests that were no events.\n');
+    expect((await command('events', '--rejected')).out).toBe('No requests that were not valid events.\n');
   });
 
   test('of a sink that nobody knows says which one is near, and that it is used wrongly', async () => {
@@ -366,7 +366,7 @@ rules:
     // The request is kept after the answer.
     const { out } = await vi.waitFor(async () => {
       const listed = await command('events', '--rejected');
-      expect(listed.out).not.toContain('No requests that were no events');
+      expect(listed.out).not.toContain('No requests that were not valid events');
       return listed;
     });
     expect(out).toMatch(

@@ -120,16 +120,16 @@ describe('status', () => {
     });
   });
 
-  test('says how many requests today were no events', async () => {
+  test('says how many requests today were not valid events', async () => {
     const { app, command, json } = await startServing();
     await post(app, { candidateId: '' });
     await vi.waitFor(async () => expect(await json()).toMatchObject({ receiver: { rejectedToday: 1 } }));
     const { code, out } = await command('status');
     expect(code).toBe(0);
-    expect(out).toContain('1 request today was no event: `candidate-connector events --rejected` says why');
-    expect(await (await fetch(app.adminUrl)).text()).toContain('1 request today was no event');
+    expect(out).toContain('1 request today was not a valid event: `candidate-connector events --rejected` says why');
+    expect(await (await fetch(app.adminUrl)).text()).toContain('1 request today was not a valid event');
     // At most 1000 are kept.
-    expect(rejectedWords({ rejectedToday: 1000 })).toBe('1000 requests or more today were no events');
+    expect(rejectedWords({ rejectedToday: 1000 })).toBe('1000 requests or more today were not valid events');
   });
 
   test('answers on the admin port with the same, for those with the password', async () => {
@@ -620,7 +620,7 @@ describe('status', () => {
       expect((await command('ignore', ...other)).out).toContain('Nothing of this was refused');
     expect(await command('ignore', '--from', '127.0.0.1', '--note', 'a test')).toEqual({
       code: 0,
-      out: `Put away: 1 event from 127.0.0.1 was refused: receiver.allowFrom does not have that address.
+      out: `Put away: 1 event from 127.0.0.1 was refused: the config allows no events from there.
 1 event that was kept of it cannot be taken in any more.
 `,
       err: '',

@@ -139,7 +139,7 @@ test('nothing is called all right beside what was refused or waits', async () =>
     ['/attention', 'Nothing needs you'],
   ] as const) {
     const text = await page(path);
-    expect(text).toContain('<b>1 request today was no event</b>');
+    expect(text).toContain('<b>1 request today was not a valid event</b>');
     expect(text).not.toContain(right);
     expect(text).toContain('<a href="/rejected">');
   }
@@ -147,7 +147,7 @@ test('nothing is called all right beside what was refused or waits', async () =>
   expect(await page('/')).toMatch(atOnce);
 });
 
-test('requests that were no events are listed with what was wrong and what came, newest first', async () => {
+test('requests that were not valid events are listed with what was wrong and what came, newest first', async () => {
   const { app, page, send, login } = await startPages();
   expect((await send('/rejected')).status).toBe(303);
   await login();

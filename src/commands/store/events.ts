@@ -24,7 +24,7 @@ const declared = {
     'at most so many; 100 if not given, and all with --json or --csv',
     positive,
   ),
-  rejected: flag('--rejected', 'list the requests that were no events instead').conflicts([
+  rejected: flag('--rejected', 'list the requests that were not valid events instead').conflicts([
     'since',
     ...ofEvents,
     'refused',
@@ -58,7 +58,7 @@ export const events = command({
     'events --state dead,held   # what needs a person, and why',
     'events --unanswered   # what was decided without an answer of a look-up; `lookup --unanswered` asks again',
     'events --since 30d --csv > events.csv   # for a table',
-    'events --rejected   # requests that were no events, and why',
+    'events --rejected   # requests that were not valid events, and why',
     'events --refused    # events from an address or with a token that is not allowed; `accept` takes them in',
     'events --notices    # what the alerts told people, and whether it reached them',
     'events --audit      # what people did by hand: replays and the like, by whom and why',

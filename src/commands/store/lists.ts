@@ -98,7 +98,7 @@ export const rejectedList = (store: Store, options: ListOptions): List<KeptReque
       ...faults.map((fault) => `    ${printable(fault)}`),
       `    body: ${printable(body)}`,
     ].join('\n'),
-  none: 'No requests that were no events.',
+  none: 'No requests that were not valid events.',
 });
 
 /** Read at once, as few are kept. */

@@ -167,7 +167,7 @@ export function sinkRate({ figures }: SinkStatus, times: Times): Html | null {
   return html`${worked}${worked && tried && ', '}${tried}`;
 }
 
-/** The notice of today's requests that were no events. */
+/** The notice of today's requests that were not valid events. */
 export const rejectedNotice = (status: Status): Html | false =>
   status.rejectedToday > 0 &&
   html`<p class="notice wait">

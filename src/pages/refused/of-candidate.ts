@@ -39,18 +39,20 @@ export async function refusedNotice(
   </div>`;
 }
 
-/** The notice of requests that were no events; null if there are none. */
+/** The notice of requests that were not valid events; null if there are none. */
 export async function rejectedNoticeAbout(text: string, { reads }: Parts): Promise<Html | null> {
   const requests = await reads.rejectedRequests({ about: text, limit: keptRejected });
   const many = requests.filter((one) => meansCandidate(text, namedIn(one))).length;
   if (many === 0) return null;
   return html`<p class="notice wait">
-    <b>${count(many, 'request')} about this candidate ${many === 1 ? 'was no event' : 'were no events'}</b>,
-    and nobody was told of it. <a href="/rejected">See what was wrong</a>
+    <b
+      >${count(many, 'request')} about this candidate
+      ${many === 1 ? 'was not a valid event' : 'were not valid events'}</b
+    >, and nobody was told of it. <a href="/rejected">See what was wrong</a>
   </p>`;
 }
 
-/** The candidate that a request names which was no event, as far as its body can be read. */
+/** The candidate that a request names which was not a valid event, as far as its body can be read. */
 export function namedIn({ body }: Pick<KeptRequest, 'body'>): Named {
   let read: Json;
   try {

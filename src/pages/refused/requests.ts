@@ -16,7 +16,7 @@ export const rejectedPage: Page = {
     const found = await reads.rejectedRequests({ limit: pageSize + 1, ...(last && { after: last }) });
     const requests = found.slice(0, pageSize);
     return {
-      title: 'Requests that were no events',
+      title: 'Requests that were not valid events',
       body:
         requests.length === 0
           ? html`<section class="card empty">
