@@ -1,15 +1,18 @@
 import type { Config } from '../config/config.ts';
-import { prepare } from './prepare.ts';
+import { actionOf, prepare } from './prepare.ts';
 import {
   type CandidateEvent,
+  type Delivery,
   type Event,
   type Facts,
   type Json,
   noFacts,
   type PlannedDelivery,
 } from '../model.ts';
+import { foundBy } from '../lookups/kept-facts.ts';
 import { explain, lookedUpFor } from '../rules/decide.ts';
-import type { Action, Verdict } from '../rules/plan.ts';
+import type { Action, Plan, Verdict } from '../rules/plan.ts';
+import type { EventDetail } from '../store/store.ts';
 import { deliveryId } from '../support/ids.ts';
 import { maskTexts } from '../support/secret.ts';
 import { sampleEvent } from '../templates/data.ts';
@@ -59,4 +62,24 @@ export function explained(
     }
   });
   return { event, facts, rules, deliveries };
+}
+
+/**
+ * The message of a delivery that nothing was sent of yet, as it would be sent now, with secrets masked. Null where it cannot
+ * be made, and for a digest: that is about other events, too. `plan`: the one that the delivery was made by.
+ */
+export function messageAhead(
+  { sinks, mask }: Pick<Config, 'sinks' | 'mask'>,
+  plan: Plan,
+  delivery: Delivery,
+  { event, lookups }: Pick<EventDetail, 'event' | 'lookups'>,
+  now: number,
+): Json {
+  const action = actionOf(plan, delivery);
+  const sink = sinks.get(delivery.sink);
+  if (!action || !sink || action.digest || action.unusable !== undefined) return null;
+  if (action.connector !== sink.connector.name) return null;
+  const about = { events: [event], facts: new Map([[event.id, foundBy(lookups)]]), notice: null };
+  const prepared = prepare(action, about, delivery.id, plan, sink, now);
+  return 'outcome' in prepared ? null : maskTexts(prepared.message, mask);
 }

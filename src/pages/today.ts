@@ -1,9 +1,10 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
+import { stuckStates } from '../model/notices.ts';
 import { isForgotten, putBack } from '../ops/needs.ts';
 import type { Status } from '../ops/status/status.ts';
 import { causesOf, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
-import type { DayCount, StuckCount } from '../store/store.ts';
+import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count, printable } from '../support/text.ts';
 import {
   arrivedChart,
@@ -17,7 +18,17 @@ import {
   rate,
 } from './frame/charts.ts';
 import { noEvents } from './events/events.ts';
-import { amount, chip, counted, pausedBy, statusNames, toolOf, waitForIt } from './frame/fragments.ts';
+import {
+  amount,
+  candidateName,
+  chip,
+  counted,
+  knownOf,
+  pausedBy,
+  statusNames,
+  toolOf,
+  waitForIt,
+} from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
 import { duration, type Times } from './frame/times.ts';
@@ -30,11 +41,12 @@ export const todayPage: Page = {
   async show(asked, parts) {
     const { times } = asked;
     const [status, days] = await Promise.all([asked.status(), lastDays(parts.reads, times)]);
+    const candidates = await onlyCandidates(status, asked, parts.reads);
     const isNew = status.lastEventAt === null;
     return {
       title: 'Today',
       body: html`<div class="stack">
-        ${needs(status, asked)} ${pausedLines(status, times)} ${rejectedNotice(status)}
+        ${needs(status, asked, candidates)} ${pausedLines(status, times)} ${rejectedNotice(status)}
         ${unansweredNotice(status)}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, days, times)}
         ${!isNew && charts(days)} ${sinksCard(status, days, times)}
@@ -61,7 +73,7 @@ export const todayPage: Page = {
   },
 };
 
-function needs(status: Status, asked: PageRequest): Html | false {
+function needs(status: Status, asked: PageRequest, candidates: Candidates): Html | false {
   const { times } = asked;
   // Before the first event nothing shows that it works.
   const isQuiet = status.rejectedToday === 0 && status.lastEventAt !== null;
@@ -70,8 +82,8 @@ function needs(status: Status, asked: PageRequest): Html | false {
   return html`<section class="notice bad">
     <h2>A person is needed <small>${count(causesOf(status), 'cause')}</small></h2>
     <ul class="plain spaced">
-      ${troubleItems(status, asked, false)} ${stuck(status.dead, 'given up', times)}
-      ${stuck(status.held, 'held, since it may have arrived', times)}
+      ${troubleItems(status, asked, false)} ${stuck(status.dead, 'given up', candidates, times)}
+      ${stuck(status.held, 'held, since it may have arrived', candidates, times)}
       ${
         lost > 0 &&
         html`<li>
@@ -120,18 +132,48 @@ function allRight({ sinks, missed }: Status): Html {
 /** The number of causes shown: those of most deliveries. */
 const mostCauses = 5;
 
-function stuck(causes: readonly StuckCount[], what: string, times: Times): Html[] {
-  return causes
-    .toSorted((a, b) => b.count - a.count)
-    .slice(0, mostCauses)
-    .map(
-      (one) =>
-        html`<li>
-          <b>${messages(one.count)} to ${printable(one.sink)}</b> ${were(one.count)} ${what}
-          (${one.count > 1 && 'first '}${times.short(one.firstAt)}): ${printable(one.reason)}
-          ${helpLink('/attention', { sink: one.sink })}
-        </li>`,
-    );
+const shownOf = (causes: readonly StuckCount[]): StuckCount[] =>
+  causes.toSorted((a, b) => b.count - a.count).slice(0, mostCauses);
+
+/** A link to the event of each cause that only one message has. */
+type Candidates = ReadonlyMap<StuckCount, Html>;
+
+/** With more messages in a state than this, finding one by its cause would be slow. */
+const mostSearched = 50;
+
+async function onlyCandidates(status: Status, { person }: PageRequest, reads: Reads): Promise<Candidates> {
+  const found = new Map<StuckCount, Html>();
+  for (const state of stuckStates) {
+    const all = status[state].reduce((sum, one) => sum + one.count, 0);
+    if (all > mostSearched) continue;
+    for (const one of shownOf(status[state])) {
+      if (one.count > 1) continue;
+      const { sink, cause } = one;
+      const [delivery] = await reads.deliveries({
+        states: [state],
+        sink,
+        limit: 1,
+        ...(state === 'dead' && { cause }),
+      });
+      const story = delivery?.eventId ? await reads.event(delivery.eventId) : null;
+      if (!story) continue;
+      const name = candidateName(story.event, knownOf(story.lookups, person));
+      found.set(one, html`<a href="/events/${story.event.id}">${name}</a>`);
+    }
+  }
+  return found;
+}
+
+function stuck(causes: readonly StuckCount[], what: string, candidates: Candidates, times: Times): Html[] {
+  return shownOf(causes).map((one) => {
+    const candidate = candidates.get(one);
+    return html`<li>
+      <b>${messages(one.count)} to ${printable(one.sink)}</b
+      >${candidate && html` about candidate ${candidate}`} ${were(one.count)} ${what}
+      (${one.count > 1 && 'first '}${times.short(one.firstAt)}): ${printable(one.reason)}
+      ${helpLink('/attention', { sink: one.sink })}
+    </li>`;
+  });
 }
 
 /** The sum of the counts that are wanted. */
@@ -210,9 +252,7 @@ function sinksCard({ sinks }: Status, { labels, counts }: DayCounts, times: Time
         ${
           ended === 0
             ? none('–')
-            : html`<span class="small muted"
-                  >${amount(arrived)}${arrived < ended && ` of ${amount(ended)}`} ·</span
-                >
+            : html`<span class="small muted">${amount(arrived)} of ${amount(ended)} ·</span>
                 ${rate(arrived / ended)}`
         }
       </td>

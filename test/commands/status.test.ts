@@ -234,7 +234,7 @@ describe('status', () => {
     ])
       expect((await command(...args)).out).toMatch(why);
     expect(await (await fetch(new URL(`/events/${behind}`, app.adminUrl))).text()).toMatch(
-      /It waits: until <time[^>]*>[^<]*<\/time>, as the tool asked \(The receiver answered 429/,
+      /It waits: until <time[^>]*>[^<]*<\/time>, as the tool asked\s+\(The receiver answered 429/,
     );
     const calls = http.calls.length;
     expect(await command('retry', 'ats')).toMatchObject({

@@ -29,7 +29,9 @@ test('a sink is paused on its page, and what comes for it waits there until some
   expect(await barriersOf(page)).toEqual([]);
   await page.goto(`${app.adminUrl}/events/${eventId}`);
   await page.getByText(/It waits: ats is paused by ana \(since/).waitFor();
-  await page.getByText('Not tried yet. Delivery').waitFor();
+  await page.getByText('This goes out then:').waitFor();
+  await page.locator('.preview', { hasText: '"candidateNumericalId": 20970' }).waitFor();
+  await page.locator('summary', { hasText: 'Not tried yet' }).waitFor();
   expect(http.calls).toEqual([]);
   await page.getByRole('link', { name: 'ats', exact: true }).click();
   await page.getByRole('button', { name: 'Resume' }).click();

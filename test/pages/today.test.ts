@@ -100,15 +100,24 @@ test('a message that was given up is seen among many that arrived', async () => 
     'title: Hiring EU',
   );
   await login();
-  for (const candidateId of ['Dana', 'Robin', 'Kim']) {
-    if (candidateId === 'Kim') ats.faults.decide = () => ({ kind: 'status', status: 410 });
+  const come = async (candidateId: string) => {
     await post(app, { candidateId });
     await settled(file);
-  }
+  };
+  await come('Dana');
+  await come('Robin');
+  expect(await page('/')).toMatch(/2 of 2 ·<\/span\s*>\s*100 %/);
+  ats.faults.decide = () => ({ kind: 'status', status: 410 });
+  await come('Kim');
   const today = await page('/');
+  expect(today).toMatch(
+    /One message to ats<\/b\s*> about candidate <a href="\/events\/evt_\w+">Kim<\/a>\s+was given up/,
+  );
   expect(today).toMatch(/2 of 3 ·<\/span\s*>\s*66\.7 %/);
   expect(today).toContain('href="/attention?sink=ats"');
   expect(today).toContain(`Hiring EU, Candidate Connector ${about.version}.`);
+  await come('Alex');
+  expect(await page('/')).toMatch(/2 messages to ats<\/b\s*>\s+were given up/);
 });
 
 test('nothing is called all right beside what was refused or waits', async () => {

@@ -1,6 +1,7 @@
 import { type PlanFault, type Verdicts, verdictsBy, verdictsOf } from '../../config/live/stored-plans.ts';
+import { messageAhead } from '../../deliveries/explained.ts';
 import { isOpen } from '../../lookups/kept-facts.ts';
-import { type Delivery, lookupOf, replayableStates } from '../../model.ts';
+import { type Delivery, type Json, lookupOf, replayableStates } from '../../model.ts';
 import { type Obstacles, obstaclesNow } from '../../ops/pauses.ts';
 import type { Plan } from '../../rules/plan.ts';
 import type { DeliveryStory, EventDetail } from '../../store/store.ts';
@@ -41,6 +42,7 @@ export const eventPage: Page = {
       searchOf(asked, parts).then((wanted) => parts.reads.neighbours(wanted, story.event.id)),
     ]);
     const { event, deliveries } = shown;
+    const ahead = asked.person.role === 'full' ? await messagesAhead(story, asked, parts) : new Map();
     const known = knownOf(shown.lookups, asked.person, event.status);
     const test = testName(parts.config(), event.testId);
     return {
@@ -57,7 +59,7 @@ export const eventPage: Page = {
               ${story.decided ? 'The rules asked for no message.' : decidedWhen(story, plan, asked.times)}
             </p>`
           }
-          ${deliveries.map((one) => deliveryCard(one, shown, obstacles, asked, parts))}
+          ${deliveries.map((one) => deliveryCard(one, ahead.get(one.id) ?? null, shown, obstacles, asked, parts))}
           ${
             changes.length > 0 &&
             html`<section class="card">
@@ -174,8 +176,23 @@ function rulesCard(rules: Verdicts, by: string): Html {
   </section>`;
 }
 
+/** The messages that wait for their first attempt, as they would be sent now, by the ids of their deliveries. */
+async function messagesAhead(
+  story: EventDetail,
+  { now }: PageRequest,
+  parts: Parts,
+): Promise<ReadonlyMap<string, Json>> {
+  const waiting = story.deliveries.filter((one) => one.state === 'pending' && one.attempts === 0);
+  const found = waiting.map(async (one) => {
+    const plan = await parts.plan(one.configId);
+    return [one.id, 'fault' in plan ? null : messageAhead(parts.config(), plan, one, story, now)] as const;
+  });
+  return new Map(await Promise.all(found));
+}
+
 function deliveryCard(
   one: DeliveryStory,
+  ahead: Json,
   { event, deliveries }: EventDetail,
   obstacles: Obstacles,
   asked: PageRequest,
@@ -191,9 +208,15 @@ function deliveryCard(
     ([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
   const id = html`<p class="muted small id">${one.id}</p>`;
-  const noAttempt = html`<p class="muted small">
-    Not tried yet. Delivery <span class="id">${one.id}</span>
-  </p>`;
+  const noAttempt = html`${
+      ahead !== null &&
+      html`<p class="muted small">This goes out then:</p>
+        ${preview({ ...one, message: ahead }, parts, null)}`
+    }
+    <details>
+      <summary>Not tried yet</summary>
+      ${id}
+    </details>`;
   return html`<article class="card delivery" id="${one.id}">
     <h3>
       <a href="/sinks/${one.sink}">${printable(one.sink)}</a>
