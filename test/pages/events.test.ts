@@ -174,6 +174,22 @@ rules: [{ name: low, when: { candidate.score: low }, then: [], silent: true }]
   expect(Math.min(...boxes.slice(0, -2).map((box) => box!.width))).toBeGreaterThan(100);
 });
 
+test('where nothing can hover, as on a phone, the list says when an event came, and not how long ago', async () => {
+  const { app } = await startPages();
+  await post(app, { candidateId: 'Dana' });
+  const page = await openLoggedIn(`${app.adminUrl}/events`);
+  await expect.poll(() => page.locator('.events td.when').innerText()).toMatch(/ ago$|^now$/);
+  const storageState = await page.context().storageState();
+  const context = await page
+    .context()
+    .browser()!
+    .newContext({ isMobile: true, hasTouch: true, storageState });
+  const phone = await context.newPage();
+  await phone.goto(page.url());
+  await expect.poll(() => phone.locator('.events td.when').innerText()).toMatch(/^\d\d:\d\d$/);
+  await context.close();
+});
+
 test('keys lead through the pages, are shown by "?", and can be switched off', async () => {
   const { app } = await startPages();
   const { eventId } = await post(app, { candidateId: guid, candidateNumericalId: 4711 });

@@ -43,8 +43,12 @@ export class Times {
     return this.#tagged(time, relativeFormat.format(Math.trunc(ms / unitMs), unit));
   }
 
-  /** `3 min ago`; `2 Nov` for a time of a month ago or more. */
+  /** `3 min ago`; `2 Nov` for a time of a month ago or more. Where nothing can hover, styles show `short` instead. */
   ago(time: number): Html {
+    return html`<span class="ago">${this.#age(time)}</span><span class="at">${this.short(time)}</span>`;
+  }
+
+  #age(time: number): Html {
     const ms = Math.max(0, this.now - time);
     if (ms >= 30 * dayMs) return this.#tagged(time, this.#format(time, { ...date, ...this.#year(time) }));
     const [unitMs, unit] = shortUnits.find(([least]) => ms >= least) ?? [secondMs, 's'];
