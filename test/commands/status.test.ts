@@ -126,7 +126,9 @@ describe('status', () => {
     await vi.waitFor(async () => expect(await json()).toMatchObject({ receiver: { rejectedToday: 1 } }));
     const { code, out } = await command('status');
     expect(code).toBe(0);
-    expect(out).toContain('1 request today was not a valid event: `candidate-connector events --rejected` says why');
+    expect(out).toContain(
+      '1 request today was not a valid event: `candidate-connector events --rejected` says why',
+    );
     expect(await (await fetch(app.adminUrl)).text()).toContain('1 request today was not a valid event');
     // At most 1000 are kept.
     expect(rejectedWords({ rejectedToday: 1000 })).toBe('1000 requests or more today were not valid events');
