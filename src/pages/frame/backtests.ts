@@ -6,7 +6,7 @@ import { inLocale } from '../../templates/people.ts';
 import { english } from '../../words/wording.ts';
 import type { Parts } from '../page.ts';
 import { styles } from './assets.ts';
-import { candidateName, chip, statusNames } from './fragments.ts';
+import { candidateName, chip, ruleName, statusNames } from './fragments.ts';
 import { preview } from './previews.ts';
 
 /** What another config would have delivered, with each message as it looks in its tool, before and after. */
@@ -88,7 +88,7 @@ function difference(one: ExampleDifference, parts: Known): Html {
   return html`<div class="would">
     <p class="break">
       ${chip(tones[kind], kind)} <b>${sink}</b>
-      <span class="muted">rule ${printable(rule)}</span>
+      <span class="muted">${ruleName(rule)}</span>
     </p>
     ${unread.length > 0 && html`<p class="muted">It reads the same; other is ${printable(unread.join(', '))}.</p>`}
     <div class="sides">
