@@ -48,7 +48,7 @@ export function mentionsOf(id: string, numbers: readonly number[] = []): Mention
  * What messages call a candidate before the number, in any of their languages: `Kandidat/in`, `Candidat(e)`. For the
  * flags `iu`.
  */
-export const candidateWord = String.raw`[ck]and[iy]da\p{L}{0,20}(?:[(/-]-?\p{L}{1,6}\)?)?`;
+const candidateWord = String.raw`[ck]and[iy]da\p{L}{0,20}(?:[(/-]-?\p{L}{1,6}\)?)?`;
 
 /** What may stand between the word and the value, also if it is escaped. */
 const between = String.raw`(?:[^\p{L}\p{N}]|%[\da-f]{2}|\\u[\da-f]{4}|&#?\w{1,6};){1,16}`;
@@ -62,3 +62,30 @@ const afterTheWord = (value: string): RegExp =>
 
 const asHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+
+/** A candidate's number in a text, such as `20970`, or `20,970` as templates show it. */
+export function candidateNumberIn(id: string): number | null {
+  const digits = groupedNumber.test(id) ? id.replaceAll(/\D/g, '') : id;
+  const number = /^-?\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : null;
+}
+
+/** Every language has its own sign between groups of three digits. */
+const groupedNumber = /^\d{1,3}([.,'’\s])\d{3}(?:\1\d{3})*$/u;
+
+const beforeId = new RegExp(
+  String.raw`^(?:${candidateWord}\s+)?#?(?=\d[\d.,'\u2019\s]*$|[0-9a-f-]{6,}\u2026?$)`,
+  'iu',
+);
+
+/**
+ * A candidate's id or number as it is stored: a GUID as 32 hex digits, and without what our messages write around it:
+ * "Candidate", in any of their languages, or "#" before it, and "…" after the beginning of an id.
+ */
+export function candidateIdIn(text: string): string {
+  const written = text.trim().replace(beforeId, '').replace(/…$/u, '');
+  const digits = written.replaceAll(/[{}()-]/g, '');
+  return /^[0-9a-f]{32}$/i.test(digits) || /^[0-9a-f]{8}-[0-9a-f-]{0,27}$/i.test(written)
+    ? digits.toLowerCase()
+    : written;
+}

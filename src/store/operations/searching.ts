@@ -1,5 +1,5 @@
 import { type Delivery, type DeliveryState, type Event, isMap, lookupConnector } from '../../model.ts';
-import { candidateWord } from '../../support/candidate-traces.ts';
+import { candidateIdIn, candidateNumberIn } from '../../support/candidate-traces.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
 import { all, get, query, together, type Operation } from '../operation.ts';
 import { type Condition, type EventStory, given, joined, storiesWhere } from './reading.ts';
@@ -314,10 +314,10 @@ const withId = query<{ readonly id: string }>(`
  * `orBegins`, those whose ids begin so, from 6 characters on. If nobody is found, returns the text as an id.
  */
 export function* candidatesMeant(text: string, orBegins = true): Operation<Candidates> {
-  const [written, id] = [text.trim(), asStored(text)];
+  const [written, id] = [text.trim(), candidateIdIn(text)];
   for (const one of new Set([written, id]))
     if (yield* get(withId, candidateKey(one), one)) return { ids: [one] };
-  const number = numberIn(id);
+  const number = candidateNumberIn(id);
   const ofNumber = number === null ? [] : yield* all(candidatesBy.number, number);
   if (ofNumber.length > 0) return { ids: ofNumber.map((one) => one.id) };
   const isSearched = orBegins && Array.from(id).length >= shortestBeginning;
@@ -336,11 +336,11 @@ export function meansCandidate(
   text: string,
   { candidateId, candidateNumericalId }: Pick<Event, 'candidateId' | 'candidateNumericalId'>,
 ): boolean {
-  const id = asStored(text);
+  const id = candidateIdIn(text);
   return (
     candidateId === text.trim() ||
     candidateId === id ||
-    (candidateNumericalId !== null && candidateNumericalId === numberIn(id)) ||
+    (candidateNumericalId !== null && candidateNumericalId === candidateNumberIn(id)) ||
     (Array.from(id).length >= shortestBeginning &&
       (candidateId.startsWith(id) || candidateId.startsWith(id.toLowerCase())))
   );
@@ -351,7 +351,7 @@ export function meansCandidate(
  * anything.
  */
 export const patternsOf = (text: string): string[] =>
-  [text.trim(), asStored(text), asStored(text).toLowerCase()].map(
+  [text.trim(), candidateIdIn(text), candidateIdIn(text).toLowerCase()].map(
     (form) => `%${form.replaceAll(/[^a-z\d-]+/gi, '%')}%`,
   );
 
@@ -373,28 +373,4 @@ export function* candidatesNumbered(numbers: readonly number[]): Operation<Map<n
   for (const { number, id } of yield* all(known, ...others))
     ids.getOrInsertComputed(number, () => []).push(id);
   return ids;
-}
-
-/** A candidate's number in a text, such as `20970`, or `20,970` as templates show it. */
-function numberIn(id: string): number | null {
-  const digits = groupedNumber.test(id) ? id.replaceAll(/\D/g, '') : id;
-  const number = /^-?\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
-  return Number.isSafeInteger(number) ? number : null;
-}
-
-/** Every language has its own sign between groups of three digits. */
-const groupedNumber = /^\d{1,3}([.,'’\s])\d{3}(?:\1\d{3})*$/u;
-
-const beforeId = new RegExp(String.raw`^(?:${candidateWord}\s+)?#?(?=\d[\d.,'’\s]*$|[0-9a-f-]{6,}…?$)`, 'iu');
-
-/**
- * A candidate's id or number as it is stored: a GUID as 32 hex digits, and without what our messages write around it:
- * "Candidate", in any of their languages, or "#" before it, and "…" after the beginning of an id.
- */
-function asStored(text: string): string {
-  const written = text.trim().replace(beforeId, '').replace(/…$/u, '');
-  const digits = written.replaceAll(/[{}()-]/g, '');
-  return /^[0-9a-f]{32}$/i.test(digits) || /^[0-9a-f]{8}-[0-9a-f-]{0,27}$/i.test(written)
-    ? digits.toLowerCase()
-    : written;
 }
