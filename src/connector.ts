@@ -23,7 +23,7 @@ export * from './connector/outcomes.ts';
 export * from './connector/proxy.ts';
 export * from './connector/default-wording.ts';
 export * from './connector/outline.ts';
-export { addressList, isLoopback } from './http/addresses.ts';
+export { addressList, internalV4, isLoopback } from './http/addresses.ts';
 export { html, type Html, safeUrl } from './support/html.ts';
 export { listAt, mapLeaves, textAt } from './support/json.ts';
 export { masker } from './support/masker.ts';

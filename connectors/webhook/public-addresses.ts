@@ -1,20 +1,15 @@
 import { lookup as resolve } from 'node:dns';
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { isIP } from 'node:net';
-import { addressList } from '../../src/connector.ts';
+import { addressList, internalV4 } from '../../src/connector.ts';
 
 /** IANA's special-purpose IPv4 ranges: all that is not on the internet. */
 const specialV4 = addressList([
+  ...internalV4,
   '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
   '192.0.0.0/24',
   '192.0.2.0/24',
   '192.88.99.0/24',
-  '192.168.0.0/16',
   '198.18.0.0/15',
   '198.51.100.0/24',
   '203.0.113.0/24',

@@ -39,18 +39,16 @@ export function listHas(list: BlockList, address: string): boolean {
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 
-/** The ranges that are no addresses on the internet: this machine, its own networks, and a provider's shared ones. */
-const internal = addressList([
+/** The IPv4 ranges of this machine, its own networks, and those that providers share among customers. */
+export const internalV4 = [
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
   '169.254.0.0/16',
   '172.16.0.0/12',
   '192.168.0.0/16',
-  '::1',
-  'fc00::/7',
-  'fe80::/10',
-]);
+];
+const internal = addressList([...internalV4, '::1', 'fc00::/7', 'fe80::/10']);
 
 /** Whether an address, or a network, is not on the internet. A sender from there is mostly a proxy. */
 export function isInternal(range: string): boolean {
