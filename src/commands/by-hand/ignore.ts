@@ -2,7 +2,7 @@ import { refusalReasons } from '../../model/notices.ts';
 import { refusals } from '../../ops/needs.ts';
 import { count, printable } from '../../support/text.ts';
 import { choiceOption, command, flag, note, sourceOption, storeOptions, TypedArgument } from '../command.ts';
-import { CommandError, exit, type Io, refusedLine } from '../output.ts';
+import { CommandError, exit, isAgreed, refusedLine } from '../output.ts';
 import { byUser, withStore } from '../with-store.ts';
 
 /** Puts away what is said of refused events. */
@@ -48,7 +48,7 @@ export const ignore = command({
       await store.probe();
       const now = await store.now();
       const kept = yes || !io.ask ? [] : await store.refusedEvents(which);
-      if (kept.length > 0 && !(await isMeant(kept.length, io))) {
+      if (kept.length > 0 && !(await isAgreed(io, { yes }, questionOf(kept.length)))) {
         io.out('Nothing was put away.');
         return exit.ok;
       }
@@ -66,9 +66,6 @@ export const ignore = command({
   },
 });
 
-/** Whether a person wants to throw away what could still be taken in. */
-async function isMeant(kept: number, io: Io): Promise<boolean> {
-  const many = `${count(kept, 'event')} ${kept === 1 ? 'is' : 'are'} kept of it`;
-  const answer = await io.ask?.(`${many}, and could not be taken in any more. Put all of it away? [y/N] `);
-  return /^y(es)?$/i.test(answer?.trim() ?? '');
-}
+/** What a person is asked before what could still be taken in is thrown away. */
+const questionOf = (kept: number): string =>
+  `${count(kept, 'event')} ${kept === 1 ? 'is' : 'are'} kept of it, and could not be taken in any more. Put all of it away?`;
