@@ -73,6 +73,7 @@ export async function startSlack(options: SlackOptions = {}) {
     /** Everything that was posted, in order. */
     messages: workspace.messages as readonly PostedMessage[],
     rename: (from: string, to: string) => workspace.rename(from, to),
+    archive: (channel: string) => workspace.archive(channel),
     /** Deletes a message that nobody has answered. */
     remove: (ts: string) => workspace.remove(ts),
     /** Locks a message: the workspace's settings let nobody edit it any more. */

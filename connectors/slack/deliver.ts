@@ -19,8 +19,18 @@ interface Posted extends Partial<Post> {
 /** Errors of a token that may not look people up, and may post to channels. */
 const ofLookingUp = new Set(['missing_scope', 'not_allowed_token_type', 'enterprise_is_restricted']);
 
-/** Errors of a message that cannot be edited any more: it was deleted, or the workspace lets nobody edit it. */
-const ofEditing = new Set(['message_not_found', 'cant_update_message', 'edit_window_closed']);
+/**
+ * Errors of a message that cannot be edited any more: it or its channel was deleted, the channel was archived (and another may
+ * have its name), it has blocks of another kind, or the workspace lets nobody edit it.
+ */
+const ofEditing = new Set([
+  'message_not_found',
+  'channel_not_found',
+  'is_inactive',
+  'block_mismatch',
+  'cant_update_message',
+  'edit_window_closed',
+]);
 
 /** Edits the earlier message with the same `updateBy` where there is one, else posts. */
 export async function deliverMessage(
@@ -43,6 +53,7 @@ export async function deliverMessage(
   if (answer.ok) return isTold ? postMessage(call, places, request) : delivered(receiptOf(edited));
   const { failure } = answer;
   if (failure.kind !== 'refused' || !ofEditing.has(failure.error)) return outcomeOf(failure, channel);
+  places.forget(channel);
   const posted = await postMessage(call, places, { ...request, threadOf: null });
   return posted.outcome === 'delivered'
     ? delivered(posted.receipt, 'The message to edit was gone, or could not be edited, so this is a new one.')

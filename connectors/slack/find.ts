@@ -33,12 +33,14 @@ export async function findMessage(
 ): Promise<Finding> {
   const { message, threadOf, signal } = request;
   let earlier: string | null = null;
+  const resolve = () =>
+    places.resolve(message.channel, signal, async () => {
+      const receipt: Partial<Post> | null = await request.earlier();
+      return (earlier = receipt?.channel ?? null);
+    });
   const channel = threadOf
     ? ({ ok: true, data: { id: postOf(threadOf).channel } } as const)
-    : await places.resolve(message.channel, signal, async () => {
-        const receipt: Partial<Post> | null = await request.earlier();
-        return (earlier = receipt?.channel ?? null);
-      });
+    : await resolve();
   if (!channel.ok) return cannotAsk(channel.failure, message.channel);
   const { data } = channel;
   let best: Finding =
@@ -64,7 +66,16 @@ export async function findMessage(
     const isEdit = threadOf !== null && message.updateBy !== undefined && message.updates !== 'thread';
     if (finding.found === 'impossible' && !isEdit) best = finding;
   }
-  return best;
+  if (root === null || best.found === 'impossible') return best;
+  // It went to another channel where that one was archived and its name given away.
+  const named = await resolve();
+  if (!named.ok) {
+    const finding = cannotAsk(named.failure, message.channel);
+    return finding.found === 'failed' ? finding : best;
+  }
+  const { id } = named.data;
+  if (id === null || channels.has(id)) return best;
+  return searchPlace(call, { method: 'conversations.history', args: { channel: id } }, request, () => {});
 }
 
 interface Place {

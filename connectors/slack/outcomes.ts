@@ -114,7 +114,7 @@ const nobody: ErrorMeaning = {
 };
 
 /**
- * By error code, as the references of chat.postMessage, users.lookupByEmail and conversations.open list them, and those
+ * By error code, as the references of chat.postMessage, chat.update, users.lookupByEmail and conversations.open list them, and those
  * that are common to all methods.
  */
 const byCode: { readonly [error: string]: ErrorMeaning } = {
@@ -202,6 +202,7 @@ const byCode: { readonly [error: string]: ErrorMeaning } = {
   service_unavailable: perhaps('it is not available for the moment'),
   org_login_required: wait('the workspace is being moved'),
   team_added_to_org: wait('the workspace is being moved'),
+  external_channel_migrating: { ...wait('the channel {channel} is being moved'), means: 'again' },
   request_timeout: {
     means: 'again',
     reason: 'network',
@@ -210,6 +211,7 @@ const byCode: { readonly [error: string]: ErrorMeaning } = {
   },
   internal_error: perhaps('it had a fault of its own'),
   fatal_error: perhaps('it had a fault of its own'),
+  update_failed: perhaps('it had a fault of its own'),
 
   restricted_action: forbidden('posting is restricted in {channel}'),
   restricted_action_read_only_channel: forbidden('{channel} is read-only'),

@@ -167,18 +167,30 @@ export class Workspace {
     return this.messages.some((message) => message.channel === channel.id && message.ts === ts);
   }
 
-  /** An app may edit its own messages only. What the edit does not name stays. */
+  /**
+   * An app may edit its own messages only, and none in an archived channel. What the edit does not name stays. The refusals are
+   * those of https://docs.slack.dev/reference/methods/chat.update#errors.
+   */
   edit(channel: Channel, ts: string | undefined, change: Partial<PostedMessage>): PostedMessage {
     const index = this.messages.findIndex((message) => message.channel === channel.id && message.ts === ts);
     const message = this.messages[index];
+    if (channel.is_archived) throw new SlackRefusal('is_inactive');
     if (!message) throw new SlackRefusal('message_not_found');
     if (this.locked.has(message.ts)) throw new SlackRefusal('edit_window_closed');
     return (this.messages[index] = { ...message, ...change });
   }
 
   rename(from: string, to: string): void {
-    const index = this.channels.findIndex(({ name }) => name === from);
-    this.channels[index] = { ...this.channels[index]!, name: to };
+    this.#change(from, { name: to });
+  }
+
+  archive(name: string): void {
+    this.#change(name, { is_archived: true });
+  }
+
+  #change(channel: string, change: Partial<Channel>): void {
+    const index = this.channels.findIndex(({ name }) => name === channel);
+    this.channels[index] = { ...this.channels[index]!, ...change };
   }
 
   /** A person deletes a message that nobody has answered. */

@@ -126,6 +126,41 @@ describe('a delivery', () => {
       expect(sandbox.messages.at(-1)).toMatchObject({ ts: newest.ts, text: 'Three' });
     });
 
+    test('is a message in the channel that has the name now, where the former one was archived', async () => {
+      await connected({ channels: ['hiring', 'hiring-2'] });
+      const first = await posted(update('One', null));
+      sandbox.archive('hiring');
+      expect(await sink.deliver(update('Two', first))).toMatchObject({
+        outcome: 'rejected',
+        detail: expect.stringContaining('is archived'),
+      });
+      sandbox.rename('hiring', 'hiring-old');
+      sandbox.rename('hiring-2', 'hiring');
+      const second = update('Two', first);
+      sandbox.faults.only = ['chat.postMessage'];
+      sandbox.faults.once(lost);
+      expect(await sink.deliver(second)).toMatchObject({ outcome: 'unknown' });
+      const { channel, ts } = sandbox.messages.at(-1)!;
+      expect(channel).not.toBe(first['channel']);
+      expect(await sink.find!(second)).toEqual({ found: { channel, ts } });
+      expect(sandbox.messages.map(({ channelName, text }) => [channelName, text])).toEqual([
+        ['hiring', 'One'],
+        ['hiring', 'Two'],
+      ]);
+    });
+
+    test.for([
+      ['block_mismatch', 'delivered', 2],
+      ['channel_not_found', 'delivered', 2],
+      ['update_failed', 'unknown', 1],
+      ['external_channel_migrating', 'retry', 1],
+    ] as const)('that Slack refuses with %s is %s', async ([error, outcome, messages]) => {
+      const first = await posted(update('One', null));
+      refuseWith(error);
+      expect(await sink.deliver(update('Two', first))).toMatchObject({ outcome });
+      expect(sandbox.messages).toHaveLength(messages);
+    });
+
     test('leaves a message that tells of a later event', async () => {
       const first = await posted(update('Two', null));
       const earlier = update('One', first, { updates: 'message' });
