@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { expect, test, vi } from 'vitest';
-import { loud, nothing, run, serve, workplace } from '../commands/tools.ts';
+import { watch } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { endpoint, loud, nothing, post, run, serve, settled, workplace } from '../commands/tools.ts';
 
 test('a disk that takes nothing is told within 15 s with no event coming, and so is its end', async () => {
   const { folder, write } = await workplace();
@@ -40,4 +43,25 @@ test('a disk that takes nothing is told within 15 s with no event coming, and so
   expect(saying('not ready')).toHaveLength(1);
   expect(await shown()).toContain('candidate_connector_ready{part="store"} 1');
   expect((await run(['status', '--config', file])).code).toBe(0);
+});
+
+test('a large digest needs no room in the folder for temporary files, which may be on another disk', async () => {
+  const tool = await endpoint();
+  const { folder, write } = await workplace();
+  const temporary = join(folder, 'temporary');
+  await mkdir(temporary);
+  const made: unknown[] = [];
+  const watcher = watch(temporary, (_, name) => made.push(name));
+  onTestFinished(() => watcher.close());
+  const file = await write(
+    'config.yaml',
+    `${loud(folder)}sinks: { ats: { connector: webhook, url: "${tool.url}", allowPrivate: true } }
+rules: [ { name: told, when: {}, then: [ { sink: ats, digest: { every: 2s, max: 500 } } ] } ]
+`,
+  );
+  const { app } = await serve(file, { SQLITE_TMPDIR: temporary });
+  await Promise.all(Array.from({ length: 500 }, (_, n) => post(app, { candidateId: `candidate-${n}` })));
+  await settled(file);
+  expect(tool.calls).not.toEqual([]);
+  expect(made).toEqual([]);
 });

@@ -206,7 +206,8 @@ export class Connection {
 
   /**
    * From now on SQLite syncs only for checkpoints: the WAL before, the store's file after, and a new WAL's header. Wal
-   * does the rest.
+   * does the rest. What a large write would put into the folder for temporary files stays in memory, as that may be full
+   * where the store's disk has room.
    */
   #syncHere(db: Database): void {
     try {
@@ -214,7 +215,7 @@ export class Connection {
     } catch (error) {
       throw unsynced(error, this.path);
     }
-    db.exec('pragma synchronous = normal');
+    db.exec('pragma synchronous = normal; pragma temp_store = memory');
   }
 
   /**
