@@ -52,17 +52,22 @@ function outcomeOf(failure: Failure, { account }: Subject): Retry | Rejected | U
   const detail = `Google Sheets answered with HTTP status ${status}.${said}`;
   // A proxy may say so after Google has carried the call out.
   if (status >= 500 || status === 408) return unknown('server', detail);
-  if (status < 400) return unknown('not_found', `${detail} Check apiUrl and any proxy on the way.`);
+  const elsewhere = `${detail} Check apiUrl and any proxy on the way.`;
+  if (status < 400) return unknown('not_found', elsewhere);
+  const isAccess = status === 401 || status === 403;
+  const isGoogles = error.status !== '' || line !== '';
+  if (!isGoogles && !tooLarge.has(status))
+    return sinkWide(isAccess ? 'auth' : status === 404 ? 'not_found' : 'invalid', elsewhere);
   if (status === 400) return ofInvalid(detail, error, account);
-  if (status === 401 || status === 403) {
-    const advice = accessAdvice.get(error.reason) ?? ofProject;
+  if (isAccess) {
+    const advice = accessAdvice.get(error.reason || String(status)) ?? ofProject;
     return sinkWide('auth', `${detail} ${advice.replace('{account}', () => account)}`);
   }
   if (status === 404) return sinkWide('not_found', `${detail} Check spreadsheetId in the sink.`);
   // A conflict is with somebody else's edit.
   if (status === 409) return sinkWide('server', detail, retryAfterMs);
   // Google itself answers with no other status, but where a call is too large.
-  if (!tooLarge.has(status)) return sinkWide('invalid', `${detail} Check apiUrl and any proxy on the way.`);
+  if (!tooLarge.has(status)) return sinkWide('invalid', elsewhere);
   return rejected(
     'invalid',
     detail,
@@ -70,8 +75,9 @@ function outcomeOf(failure: Failure, { account }: Subject): Retry | Rejected | U
   );
 }
 
+/** By the reason that Google names, or the status: where only the spreadsheet is not shared, it names none. */
 const accessAdvice: ReadonlyMap<string, string> = new Map([
-  ['', 'Share the spreadsheet with {account} as an editor.'],
+  ['403', 'Share the spreadsheet with {account} as an editor.'],
   ['SERVICE_DISABLED', 'Enable the Google Sheets API in the Google Cloud project of the service account.'],
   [
     'ACCESS_TOKEN_SCOPE_INSUFFICIENT',
@@ -79,7 +85,7 @@ const accessAdvice: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** The advice for a reason that is not in the list. Where only the spreadsheet is not shared, Google names none. */
+/** The advice for a reason that is not in the list. */
 const ofProject =
   'That is about the login of {account} or its Google Cloud project, and for whoever administers these.';
 

@@ -231,7 +231,8 @@ describe('a refusal that means one row of many', () => {
     await send(many(1));
     const requests = many(100);
     sandbox.faults.only = ['spreadsheets.batchUpdate'];
-    sandbox.faults.decide = () => (underWay.includes(requests[42]!) ? { kind: 'status', status: 400 } : null);
+    const refusal = { kind: 'status', status: 400, body: { error: { status: 'INVALID_ARGUMENT' } } } as const;
+    sandbox.faults.decide = () => (underWay.includes(requests[42]!) ? refusal : null);
     let underWay: readonly RowRequest[] = [];
     const watched: Sink<SheetMessage> = {
       ...sink,

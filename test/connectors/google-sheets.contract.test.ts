@@ -19,7 +19,8 @@ connectorContract('google-sheets', async () => {
     place: ['row', 'Candidate'],
     calls: ['token', 'spreadsheets.get', 'values.batchGet', 'spreadsheets.batchUpdate'],
     meanings: {
-      400: { outcome: 'rejected', reason: 'invalid' },
+      // Not from Google, as its body shows.
+      400: { outcome: 'retry', reason: 'invalid' },
       401: { outcome: 'retry', reason: 'auth' },
       403: { outcome: 'retry', reason: 'auth' },
       404: { outcome: 'retry', reason: 'not_found' },

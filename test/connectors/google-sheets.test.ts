@@ -702,7 +702,7 @@ describe('a refusal by Google', () => {
     expect(calls()).toBe('token spreadsheets.get');
   });
 
-  test.each([402, 405, 451])('by a proxy (%i) kills no row', async (status) => {
+  test.each([400, 401, 402, 403, 404, 405, 451])('by a proxy (%i) kills no row', async (status) => {
     sandbox.faults.decide = () => ({ kind: 'status', status, body: '<html>not by this way</html>' });
     sandbox.faults.only = ['spreadsheets.get', 'spreadsheets.batchUpdate'];
     expect(await sink.deliver(requestFor({ row: { A: '1' } }))).toMatchObject({
@@ -729,6 +729,8 @@ describe('a refusal by Google', () => {
   });
 
   test.for([
+    // Without details, as googleapis/google-api-php-client#1391 on GitHub has it.
+    [401, { status: 'UNAUTHENTICATED' }, 'auth', 'about the login'],
     [
       403,
       { status: 'PERMISSION_DENIED', details: [{ reason: 'ACCESS_TOKEN_SCOPE_INSUFFICIENT' }] },
