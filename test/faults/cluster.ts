@@ -9,6 +9,8 @@ export interface Cluster {
   readonly servers: readonly string[];
   /** Whether what was answered last may be missing after a failure. */
   readonly losesCommits: boolean;
+  /** What was done before this time may be unknown to the server that goes on: its promotion where commits are lost, else 0. */
+  forgottenUntil(): number;
   /** It crashes and comes back, or its standby takes its place. */
   fail(): Promise<void>;
   /** From now on nothing fails: a claim that is cut again and again takes a time-out each time. */
@@ -32,6 +34,7 @@ export async function clusterOf(
       url: server.url(),
       servers: [server.url()],
       losesCommits: false,
+      forgottenUntil: () => 0,
       fail: () => crash(server),
       calm() {},
       remove: done,
@@ -57,18 +60,19 @@ async function withStandby(synchronous: boolean, random: () => number): Promise<
     if (synchronous) proxy.breakAfter = atClaims(random);
   }
   const hosts = proxies.map(({ url }) => new URL(url).host).join();
-  let isPromoted = false;
+  let promotedAt = 0;
   return {
     url: primary.url().replace(new URL(primary.url()).host, hosts),
     servers: [standby.url(), primary.url()],
     losesCommits: !synchronous,
+    forgottenUntil: () => (synchronous ? 0 : promotedAt),
     async fail() {
-      if (isPromoted) return crash(standby);
-      isPromoted = true;
+      if (promotedAt > 0) return crash(standby);
       if (!synchronous) await standby.crash();
       await sleep(behindMs);
       await primary.crash();
       if (!synchronous) await standby.start();
+      promotedAt = Date.now();
       await sql(standby.url(), 'select pg_promote(wait => false)');
     },
     calm() {

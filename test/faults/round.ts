@@ -227,7 +227,7 @@ export async function runRoundOfCopies(
       ),
       ...lastBreaches(stories, tools, stored, cluster.losesCommits),
       ...boardBreaches(stories, tools, []),
-      ...lookupBreaches(stories, begunByCall(tools), stored),
+      ...lookupBreaches(stories, begunByCall(tools, cluster.forgottenUntil()), stored),
       ...codes.filter((code) => code !== 0).map((code) => `SIGTERM gave exit code ${code}`),
     ];
     const repeated = { mail: repeats(tools.received.mail()), webhook: repeats(tools.received.webhook()) };
@@ -407,9 +407,13 @@ async function storedOrder(servers: readonly string[], seed: number): Promise<st
   throw new Error('no server can be asked for the order of events');
 }
 
-/** By the webhook that was called: the commit of a claim may take seconds where a server fails. */
-function begunByCall({ http }: Tools) {
-  const firstCalls = new Map(http.calls.toReversed().map(({ deliveryId, at }) => [deliveryId, at]));
+/**
+ * By the webhook that was called: the commit of a claim may take seconds where a server fails. Calls before `since` do not
+ * count: the look-ups before them may be lost with the server, and are made again.
+ */
+function begunByCall({ http }: Tools, since: number) {
+  const calls = http.calls.filter(({ at }) => at >= since);
+  const firstCalls = new Map(calls.toReversed().map(({ deliveryId, at }) => [deliveryId, at]));
   return { at: ({ id }: { readonly id: string }) => firstCalls.get(id), apartMs: clocksApartMs };
 }
 
