@@ -252,23 +252,30 @@ const cannotUse = (why: string): Unplanned => ({
   fault: `the config in force cannot be used for it here: ${why}`,
 });
 
+/** Whether a person discarded it before it was tried, so that it has not arrived. */
+export const isUnsent = ({ state, attempts, uncertain }: Delivery): boolean =>
+  state === 'discarded' && attempts === 0 && !uncertain;
+
 /**
  * Plans the deliveries of a rule for an event that came before it, as if the event came now, with hours and digests. Null if
- * the rule asks for nothing, or the event has deliveries of it. A fault if that cannot be told.
+ * the rule asks for nothing, or the event has deliveries of it; with `discarded`, other than those that are unsent. A fault
+ * if that cannot be told.
  */
 export function planLate(
   plan: Plan,
   { event, decided, deliveries, lookups }: Omit<EventStory, 'configId' | 'duplicates'>,
   rule: string,
   now: number,
+  discarded = false,
 ): Late | Unplanned | null {
-  if (deliveries.some((one) => one.rule === rule)) return null;
+  const had = deliveries.filter((one) => one.rule === rule);
+  if (!had.every((one) => discarded && isUnsent(one))) return null;
   if (!decided) return { fault: 'it is not decided yet, as it waits for its look-ups' };
   const asked = decide(plan, event, foundBy(lookups), now).filter((one) => one.rule === rule);
   if (asked.length === 0) return null;
   const unusable = allActions(plan).find((one) => one.rule === rule && one.unusable !== undefined)?.unusable;
   return unusable === undefined
-    ? { eventId: event.id, configId: plan.id, deliveries: asked }
+    ? { eventId: event.id, configId: plan.id, deliveries: asked, had: had.length }
     : cannotUse(unusable);
 }
 

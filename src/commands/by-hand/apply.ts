@@ -1,5 +1,5 @@
 import { program } from '../../support/invocation.ts';
-import { planLate } from '../../deliveries/by-hand.ts';
+import { isUnsent, planLate } from '../../deliveries/by-hand.ts';
 import { actionOf, dataOf } from '../../deliveries/prepare.ts';
 import { foundBy, hasAbsent } from '../../lookups/kept-facts.ts';
 import type { PlannedDelivery } from '../../model.ts';
@@ -36,6 +36,7 @@ const declared = {
   ...byHandOptions,
   rule: required(textOption('--rule <name>', "a rule of today's config")),
   since: readOption('--since <duration>', 'only to events that came within this time, such as 7d', ago),
+  discarded: flag('--discarded', 'also to events whose messages of this rule were discarded unsent'),
   yes: flag('--yes', 'do not ask'),
 };
 type ApplyOptions = ValuesOf<typeof declared>;
@@ -80,11 +81,13 @@ export const apply = command({
 type RuleSurvey = Awaited<ReturnType<typeof look>>;
 
 /** Finds what the rule asks for, for each stored event. */
-async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io: Io) {
+async function look(store: Store, plan: Plan, { rule, since, discarded }: ApplyOptions, io: Io) {
   const asked = {
     looked: 0,
-    /** Events with deliveries of the rule. */
+    /** Events that are left out, as they have deliveries of the rule. */
     had: 0,
+    /** Those of them whose deliveries of the rule are all unsent. */
+    unsent: 0,
     undecided: 0,
     /** Events for which it asks nothing, and might have if a look-up had answered. */
     unanswered: 0,
@@ -106,9 +109,12 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
       asked.undecided += 1;
       continue;
     }
-    const has = story.deliveries.some((one) => one.rule === rule);
+    const ofRule = story.deliveries.filter((one) => one.rule === rule);
+    const isDiscarded = ofRule.length > 0 && ofRule.every(isUnsent);
+    const has = ofRule.length > 0 && !(discarded && isDiscarded);
     if (has) asked.had += 1;
-    const late = planLate(plan, story, rule, now);
+    if (has && isDiscarded) asked.unsent += 1;
+    const late = planLate(plan, story, rule, now, discarded);
     if (late && 'fault' in late) asked.faults.set(late.fault, (asked.faults.get(late.fault) ?? 0) + 1);
     else if (late) {
       asked.events.push(story.event.id);
@@ -122,10 +128,12 @@ async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io:
 }
 
 function summary(asked: RuleSurvey, many: string, plan: Plan, { rule }: ApplyOptions, io: Io): string {
-  const { looked, had, undecided, unanswered, absent, events, bySink, sample } = asked;
+  const { looked, had, unsent, undecided, unanswered, absent, events, bySink, sample } = asked;
   const head = `Rule ${printable(rule)} asks for ${many}, for ${events.length} of ${count(looked, 'event')}`;
   const lines = [paint(io, 'bold', head)];
   if (had > 0) lines.push(`  ${had} of them have deliveries of this rule already and are left out`);
+  if (unsent > 0)
+    lines.push(`  ${unsent} of these were discarded unsent: with --discarded they are told, too`);
   if (undecided > 0)
     lines.push(
       `  ${undecided} of them ${undecided === 1 ? 'is' : 'are'} not decided yet, and left out: run this again when their look-ups have ended`,
@@ -167,7 +175,7 @@ async function send(
   store: Store,
   plan: Plan,
   newestFirst: readonly string[],
-  { rule, note }: ApplyOptions,
+  { rule, note, discarded }: ApplyOptions,
   io: Io,
 ): Promise<string[]> {
   const sent: string[] = [];
@@ -175,7 +183,7 @@ async function send(
   for (let from = 0; from < events.length; from += pageSize) {
     const stories = await inParts(events.slice(from, from + pageSize), (id) => store.event(id));
     const now = await store.now();
-    const late = stories.map((story) => story && planLate(plan, story, rule, now));
+    const late = stories.map((story) => story && planLate(plan, story, rule, now, discarded));
     const items = late.flatMap((one) => (one && !('fault' in one) ? [one] : []));
     sent.push(...(await store.apply(items, now, byUser({ note }, io))));
   }

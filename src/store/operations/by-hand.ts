@@ -26,6 +26,8 @@ export interface Late {
   readonly configId: string;
   /** At least one; all of the same rule. */
   readonly deliveries: readonly PlannedDelivery[];
+  /** How many deliveries of the rule the event had when this was planned; by default none. */
+  readonly had?: number;
 }
 
 export type ManualResult =
@@ -62,8 +64,8 @@ export const sql = {
   lastOf: query<{ readonly seq: number | null }>(
     `select max(d.seq) as seq from deliveries d where d.seq ${of('$1')}`,
   ),
-  ofRule: query<{ readonly seq: number }>(`
-  select d.seq from deliveries d where d.seq ${of('$1')} and d.rule = $2 limit 1`),
+  ofRule: query<{ readonly n: number }>(`
+  select count(*) as n from deliveries d where d.seq ${of('$1')} and d.rule = $2`),
   /**
    * Another resend of the same message, of the first one or of a copy. $5: now. A delivered one counts for a minute; `abs`, as
    * the clock may have been set back since.
@@ -195,17 +197,17 @@ export function* resend(
 }
 
 /**
- * Adds the deliveries of a rule to events that came before the rule was written. Skips events that have deliveries of that
- * rule. Returns the ids of the new deliveries.
+ * Adds the deliveries of a rule to events that came before the rule was written. Skips events that have got deliveries of
+ * that rule since this was planned. Returns the ids of the new deliveries.
  */
 export function* apply(tallies: Tallies, items: readonly Late[], now: number, by: By): Operation<string[]> {
   yield* lock(addingLock);
   const added = yield* together(
-    items.map(function* late({ eventId, configId, deliveries }) {
+    items.map(function* late({ eventId, configId, deliveries, had = 0 }) {
       const event = yield* get(sql.eventSeq, eventId);
       const [first] = deliveries;
-      const isThere = event && first && (yield* get(sql.ofRule, event.seq, first.rule));
-      const seqs = !event || isThere ? [] : yield* add(tallies, event.seq, configId, deliveries, null);
+      const has = event && first ? (yield* get(sql.ofRule, event.seq, first.rule))!.n : had;
+      const seqs = !event || has !== had ? [] : yield* add(tallies, event.seq, configId, deliveries, null);
       return seqs.map((seq) => ({ seq, id: deliveryIdAt(eventId, seq) }));
     }),
   );

@@ -1,0 +1,37 @@
+import { writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { base, endpoint, post, run, serving, settled, workplace } from './tools.ts';
+
+test('what was discarded before it was sent is told by the corrected rule under its old name, and nothing twice', async () => {
+  const { folder, write } = await workplace();
+  const ats = await endpoint();
+  const config = (path: string) => `${base(folder)}
+sinks: { ats: { connector: webhook, url: '${ats.url}', allowPrivate: true, onUnknown: hold } }
+rules: [ { name: told, when: {}, then: [ { sink: ats, path: ${path}, body: { who: '{{ event.candidateId }}' } } ] } ]
+`;
+  const file = await write('config.yaml', config('/wrong'));
+  const command = (...argv: string[]) => run([...argv, '--config', file]);
+  const app = await serving(file);
+  await post(app, { candidateId: 'Delivered' });
+  ats.faults.once({ kind: 'drop', commit: true });
+  const held = await post(app, { candidateId: 'Held' });
+  await settled(file);
+  await command('discard', held.eventId);
+  await command('pause', 'ats');
+  for (const candidateId of ['Dana', 'Robin']) await post(app, { candidateId });
+  await command('discard', '--pending', '--rule', 'told');
+  await writeFile(file, config('/right'));
+  const before = await command('apply', '--rule', 'told', '--yes');
+  expect(before.out).toContain(
+    '4 of them have deliveries of this rule already and are left out\n  2 of these were discarded unsent: with --discarded they are told, too\n',
+  );
+
+  const apply = () => command('apply', '--rule', 'told', '--discarded', '--yes');
+  const both = await Promise.all([apply(), apply()]);
+  await command('resume', 'ats');
+  expect(both.map(({ code }) => code)).toEqual([0, 0]);
+  await settled(file);
+  expect((await apply()).out).toContain('4 of them have deliveries of this rule already and are left out');
+  const told = ats.calls.filter(({ path }) => path.endsWith('/right')).map(({ body }) => body);
+  expect(told.toSorted()).toEqual(['{"who":"Dana"}', '{"who":"Robin"}']);
+});
