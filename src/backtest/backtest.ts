@@ -26,6 +26,8 @@ export interface BacktestReport {
   readonly groups: readonly DifferenceGroup[];
   /** Events that differ in different ways; of all others, only the number is told. */
   readonly examples: readonly Example[];
+  /** The new config's, for the times of the examples. */
+  readonly timeZone: string;
   /** What could not be compared, or only without facts. */
   readonly notes: readonly string[];
 }
@@ -37,10 +39,13 @@ export interface DifferenceGroup extends Pick<PlannedMessage, 'sink' | 'rule'> {
   readonly count: number;
 }
 
-export type ExampleEvent = Pick<
+export interface ExampleEvent extends Pick<
   Event,
   'id' | 'receivedAt' | 'status' | 'testId' | 'candidateId' | 'candidateNumericalId'
->;
+> {
+  /** The test's name in the catalog; null without one. */
+  readonly testName: string | null;
+}
 
 export interface Example {
   readonly event: ExampleEvent;
@@ -117,12 +122,14 @@ export class Backtest {
 
   #exampleOf(event: Event, found: readonly Difference[]): Example {
     const { id, receivedAt, status, testId, candidateId, candidateNumericalId } = event;
+    const { name } = this.#next.test(testId);
+    const testName = typeof name === 'string' && name !== '' ? name : null;
     const asRead = ({ connector, dueAt, fields, fault }: PlannedMessage): MessageContent => {
       const readable = this.#connectors.get(connector)?.describe?.readable?.(fields);
       return { dueAt, fault, fields: readable ?? fields };
     };
     return {
-      event: { id, receivedAt, status, testId, candidateId, candidateNumericalId },
+      event: { id, receivedAt, status, testId, testName, candidateId, candidateNumericalId },
       found: found.map(({ kind, planned, was, edits: all }) => {
         const { sink, rule, connector } = planned;
         const one = asRead(planned);
@@ -164,6 +171,7 @@ export class Backtest {
       sentences: this.#effects.sentences(),
       groups: [...this.#groups.values()].toSorted((a, b) => b.count - a.count),
       examples: this.#examples,
+      timeZone: this.#next.timeZone,
       notes: [...this.missing(), ...this.lost()],
     };
     return maskTexts(report as unknown as Json, mask) as unknown as BacktestReport;

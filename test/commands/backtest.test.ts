@@ -217,7 +217,7 @@ describe('backtest --html', () => {
     const page = await readFile(file, 'utf8');
     expect(page).toContain('#ops gets 1 message more.');
     expect(page).toMatch(/Before<\/h4>\s*<div class="preview">[^]*Robin: Completed[^]*After<\/h4>/);
-    expect(page).toContain('1 more event would be delivered differently.');
+    expect(page).toContain('1 more event would be delivered differently, in the ways that “By rule” counts.');
     expect(page).toContain('&lt;script alert(1)');
     expect(page).not.toMatch(/<script|<link|<img|src=|\bon\w+=/);
     expect(page).not.toContain(env.TOKEN);
@@ -241,6 +241,21 @@ describe('backtest --html', () => {
       });
   });
 
+  test('names the test of an example, and tells its time by the clock of the config', async () => {
+    const { folder, backtest } = await stored();
+    const file = join(folder, 'page.html');
+    const ofTeam = "timezone: Asia/Tokyo\ncatalog: { 1234567: { name: 'Data & more' } }\n";
+    await backtest(ofTeam + rulesText(actions.louder, actions.ops), '--html', file);
+    const page = await readFile(file, 'utf8');
+    expect(page).toMatch(
+      /Candidate Robin: Completed,\s+Data &amp; more\s+<span class="muted small">[^<]+ GMT\+9, evt_/,
+    );
+    await backtest(rulesText(actions.louder, actions.ops), '--html', file);
+    expect(await readFile(file, 'utf8')).toMatch(
+      /Candidate Robin: Completed,\s+Test 1234567\s+<span[^>]+>[^<]+ UTC, evt_/,
+    );
+  });
+
   test('is bounded, however much differs, and counts the rest', async () => {
     const long = (n: number) =>
       `  - { name: r${n}, when: {}, then: [ { sink: page, channel: 'c${n}', text: '${'<'.repeat(3900)}' } ] }\n`;
@@ -252,6 +267,8 @@ describe('backtest --html', () => {
     const page = await readFile(file, 'utf8');
     expect(page.length).toBeLessThan(150_000);
     expect(page).toContain('There are other differences in 21 more places.');
-    expect(page).toContain('3 more events would be delivered differently.');
+    expect(page).toContain(
+      '3 more events would be delivered differently, in the ways that “By rule” counts.',
+    );
   });
 });

@@ -149,7 +149,7 @@ unmatched: silent
     const probed = await tryConfig(probing);
     expect(probed.text).toMatch(/can be used, with \d warnings?: 3 rules, 2 sinks/);
     expect(probed.text).toContain('1 event compared: 1 would be delivered differently');
-    expect(probed.text).toMatch(/Candidate 6f1c2d3e…: Completed,\s+test/);
+    expect(probed.text).toMatch(/Candidate 6f1c2d3e…: Completed,\s+&lt;img/);
     expect(probed.text).toMatch(/<span class="muted">rule “[^”<]+”<\/span>/);
     expect(probed.text).toContain(`\${CRM_TOKEN} \${PATH} \${file:${files}/one}`);
     for (const secret of [env.CRM_TOKEN, 'secret-in-a-file', String(process.env['PATH'])])

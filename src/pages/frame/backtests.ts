@@ -18,10 +18,11 @@ const roomForExamples = 90_000;
 const longestNote = 500;
 
 type Known = Pick<Parts, 'connectors'>;
+type Shown = Known & Pick<BacktestReport, 'timeZone'>;
 
 export function backtestShown(report: BacktestReport, parts: Known): Html {
-  const { differing, headline, sentences, groups, notes } = report;
-  const examples = examplesThatFit(report.examples, parts);
+  const { differing, headline, sentences, groups, notes, timeZone } = report;
+  const examples = examplesThatFit(report.examples, { ...parts, timeZone });
   const moreGroups = groups.length - mostGroups;
   const moreEvents = differing - examples.length;
   return html`<p><b>${headline}</b></p>
@@ -37,7 +38,7 @@ export function backtestShown(report: BacktestReport, parts: Known): Html {
       </details>`
     }
     ${examples}
-    ${differing > 0 && moreEvents > 0 && html`<p>${count(moreEvents, 'more event')} would be delivered differently.</p>`}
+    ${differing > 0 && moreEvents > 0 && html`<p>${count(moreEvents, 'more event')} would be delivered differently, in the ways that “By rule” counts.</p>`}
     ${notes.length > 0 && html`<div class="notice wait">${list(notes, mostNotes, 'note')}</div>`}`;
 }
 
@@ -61,7 +62,7 @@ const groupText = ({ kind, sink, rule, keys, count: many }: DifferenceGroup): st
   );
 
 /** As many examples as there is room for. One that does not fit is left out, and the next one tried. */
-function examplesThatFit(examples: readonly Example[], parts: Known): Html[] {
+function examplesThatFit(examples: readonly Example[], parts: Shown): Html[] {
   let left = roomForExamples;
   return examples.flatMap((one) => {
     const shown = example(one, parts);
@@ -71,18 +72,19 @@ function examplesThatFit(examples: readonly Example[], parts: Known): Html[] {
   });
 }
 
-const example = ({ event, found }: Example, parts: Known): Html =>
+const example = ({ event, found }: Example, parts: Shown): Html =>
   html`<article class="example">
     <h3 class="break">
-      Candidate ${candidateName(event)}: ${statusNames[event.status]}, test ${event.testId}
-      <span class="muted small">${clock(event.receivedAt)}, ${event.id}</span>
+      Candidate ${candidateName(event)}: ${statusNames[event.status]},
+      ${printable(event.testName ?? `Test ${event.testId}`)}
+      <span class="muted small">${clock(event.receivedAt, parts)}, ${event.id}</span>
     </h3>
     ${found.map((one) => difference(one, parts))}
   </article>`;
 
 const tones = { removed: 'bad', added: 'good', changed: 'wait' } as const;
 
-function difference(one: ExampleDifference, parts: Known): Html {
+function difference(one: ExampleDifference, parts: Shown): Html {
   const { kind, sink, rule, before, after, edits, unread } = one;
   const isMoved = edits.some(({ key }) => key === 'dueAt');
   return html`<div class="would">
@@ -102,20 +104,20 @@ function side(
   said: MessageContent | null,
   { connector }: ExampleDifference,
   isMoved: boolean,
-  parts: Known,
+  parts: Shown,
 ): Html {
   const shown = (message: MessageContent) =>
     message.fault === null
       ? preview({ id: '', connector, message: message.fields, receipt: null }, parts, null)
       : html`<p class="notice bad">It cannot be made: ${printableLines(message.fault)}</p>`;
   return html`<div>
-    <h4>${name}${said && isMoved && html` <span class="muted">due ${clock(said.dueAt)}</span>`}</h4>
+    <h4>${name}${said && isMoved && html` <span class="muted">due ${clock(said.dueAt, parts)}</span>`}</h4>
     ${said ? shown(said) : html`<p class="muted">Nothing</p>`}
   </div>`;
 }
 
-const clock = (time: number): string =>
-  inLocale(new Date(time).toTemporalInstant().toZonedDateTimeISO('UTC'), english.locale);
+const clock = (time: number, { timeZone }: Shown): string =>
+  inLocale(Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone), english.locale);
 
 /** The beginning of such a file. A file that begins otherwise is not overwritten. */
 export const backtestMark = '<!doctype html><!-- candidate-connector backtest -->';
