@@ -4,7 +4,7 @@ import type { RowRequest, SheetMessage, WrittenRow } from './message.ts';
 import { notReadBack } from './outcomes.ts';
 import type { Result, Write } from './outcomes.ts';
 import { isMisplaced, rowsWithIds } from './repair.ts';
-import { cellData, formatCell, insert, rowAfter, writeCells } from './spreadsheet.ts';
+import { formatCell, insert, rowAfter, writeCells } from './spreadsheet.ts';
 import type { Grid, Request, Spreadsheet, Tab, View } from './spreadsheet.ts';
 import { twiceInHeader } from './tabs.ts';
 
@@ -185,16 +185,13 @@ export function addition(
   // Right below the header they would look like it. At the end of the grid nothing else is there to be like.
   const inheritFromBefore = at > below(headerRow + 1) || (tab.rowCount ?? 0) <= at;
   const requests = added.flatMap((one) => one.requests);
-  // Rows below a table's edge do not belong to it, but for those that are appended to the table itself.
-  const joins = tables.flatMap(({ bottom, id, left, right }): Request[] => {
-    if (bottom !== at) return [];
-    const values = added.map(({ row }) => ({
-      values: header
-        .slice(left, right)
-        .map((name, index) => cellData(isNamed(row, header, left + index) ? row[name]! : '')),
-    }));
-    return [{ appendCells: { tableId: id, rows: values, fields: 'userEnteredValue' } }];
-  });
+  // A table that the inserted rows are not part of grows by rows that are appended to it. These are empty: Google puts them into
+  // its first free row, which may stand in the middle.
+  const joins = tables.flatMap(({ bottom, id }): Request[] =>
+    bottom === at
+      ? [{ appendCells: { tableId: id, rows: added.map(() => ({})), fields: 'userEnteredValue' } }]
+      : [],
+  );
   const whole = [insert(sheetId, 'ROWS', at, added.length, inheritFromBefore), ...joins];
   const writes = whole.map((request): Write => ({ request, requests, isNew: true }));
   return { rows, writes: [...writes, ...writesOf(tab, grid, rows)] };

@@ -360,7 +360,7 @@ export function writeCells(sheetId: number, rowIndex: number, columnIndex: numbe
   return { updateCells: { start, rows: [{ values: values.map(cellData) }], fields: 'userEnteredValue' } };
 }
 
-export function cellData(value: Cell): sheets_v4.Schema$CellData {
+function cellData(value: Cell): sheets_v4.Schema$CellData {
   if (value === '') return {};
   if (typeof value === 'number') return { userEnteredValue: { numberValue: value } };
   if (typeof value === 'boolean') return { userEnteredValue: { boolValue: value } };

@@ -157,7 +157,7 @@ function insertDimension(
       : { top: start, bottom: start, left: 0, right: tab.columnCount - 1 },
   );
   if (range.dimension === 'COLUMNS') tab.insertColumns(start, end - start);
-  else tab.insertRows(start, end - start);
+  else tab.insertRows(start, end - start, inheritFromBefore);
   return {};
 }
 

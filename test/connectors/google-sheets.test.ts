@@ -317,7 +317,7 @@ describe('a table that people made of the rows', () => {
       { id: 't2', box: { ...beside }, hasFooter: false },
     ];
     for (const Candidate of ['2', '3']) await written(requestFor({ row: { Candidate, Status: 'x' } }));
-    expect(tab.tables.map((table) => table.box.bottom)).toEqual([3, 1]);
+    expect(tab.tables[0]!.box.bottom).toBe(3);
     expect(tab.rows.map(([candidate = '']) => candidate)).toEqual(['Candidate', '1', '2', '3', '', '']);
     expect(tab.at(5, 3)).toBe('below');
   });
@@ -333,6 +333,18 @@ describe('a table that people made of the rows', () => {
     for (const candidate of ['2', '3']) await row(candidate);
     expect(tab.tables[0]!.box.bottom).toBe(3);
     expect(sandbox.rows('Results').map((each) => each['Candidate'])).toEqual(['1', '2', '3']);
+  });
+
+  test('and emptied a row of has each row once, at its end', async () => {
+    const tab = given('Results', [...cells, [], ['', '', '', 'below']]);
+    tab.tables = [{ id: 't1', box: { ...box, bottom: 1 }, hasFooter: false }];
+    for (const Candidate of ['2', '3']) await written(requestFor({ row: { Candidate, Status: 'x' } }));
+    tab.write(2, 0, [['', '', '']]);
+    for (const Candidate of ['4', '5']) await written(requestFor({ row: { Candidate, Status: 'x' } }));
+    const candidates = tab.rows.map(([candidate = '']) => candidate);
+    expect(candidates).toEqual(['Candidate', '1', '', '3', '4', '5', '', '']);
+    expect(tab.tables[0]!.box.bottom).toBe(5);
+    expect(tab.at(7, 3)).toBe('below');
   });
 
   test('keeps its footer below them', async () => {
