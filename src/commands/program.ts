@@ -1,9 +1,10 @@
+import { resolve } from 'node:path';
 import * as commander from 'commander';
 import about from '../../package.json' with { type: 'json' };
 import { ConfigError } from '../config/config.ts';
 import { CannotListen } from '../http/listen.ts';
 import { StoreUnavailable } from '../store/store.ts';
-import { program as thisProgram } from '../support/invocation.ts';
+import { meanConfig, program as thisProgram } from '../support/invocation.ts';
 import { type Command, configFile } from './command.ts';
 import { CommandError, exit, type Io } from './output.ts';
 
@@ -37,15 +38,20 @@ const commands: Readonly<Record<string, () => Promise<Command<any, any>>>> = {
   completion: async () => (await import('./config/completion.ts')).completion,
 };
 
+const configOption = ['-c, --config <file>', 'the YAML file'] as const;
+
 /** Runs one command; resolves to the exit code. Rejects only where there is a bug. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   let code: number = exit.ok;
+  meanConfig(null);
   const done = (result: number): void => void (code = result);
   const program = new commander.Command('candidate-connector')
     .description(
       'Hears about candidates who reached a final status, and tells the tools that the YAML names, once each.',
     )
     .version(about.version)
+    .option(...configOption)
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
       writeOut: (text) => io.out(text.trimEnd()),
@@ -80,18 +86,23 @@ function add(
   const line = program
     .command(name)
     .description(description)
-    .option('-c, --config <file>', 'the YAML file', io.env['CONNECTOR_CONFIG'] || './config.yaml')
+    .option(...configOption, io.env['CONNECTOR_CONFIG'] || './config.yaml')
     .addHelpText('after', ['\nExamples:', ...examples].join(`\n  $ ${thisProgram} `));
   line.options[0]!.defaultValueDescription = '$CONNECTOR_CONFIG, else ./config.yaml';
   for (const option of Object.values(options)) line.addOption(option as commander.Option);
   if (argument) line.addArgument(argument);
   line.action(async () => {
     const [given] = line.processedArgs;
-    if (argument === configFile && given !== undefined) {
-      if (line.getOptionValueSource('config') === 'cli')
-        throw new CommandError(`name the config once: ${given}, or --config`, exit.usage);
-      line.setOptionValue('config', given);
-    }
+    const named = [
+      ...[program, line]
+        .filter((one) => one.getOptionValueSource('config') === 'cli')
+        .map((one) => one.opts()['config'] as string),
+      ...(argument === configFile && given !== undefined ? [given as string] : []),
+    ];
+    if (named.length > 1) throw new CommandError(`name the config once: ${named.join(', or ')}`, exit.usage);
+    const [config = null] = named;
+    if (config !== null) line.setOptionValue('config', config);
+    meanConfig(name === 'serve' && config !== null ? resolve(config) : config);
     done(await act(line.opts(), io, given));
   });
 }

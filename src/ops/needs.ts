@@ -322,7 +322,8 @@ const refusalTexts = {
 
 const namedSources = 3;
 /** The command that lists what never arrived, with placeholders for what has to be given. */
-export const reconcileCommand = `${program} reconcile export.csv --candidate COLUMN --test COLUMN --status COLUMN --at COLUMN`;
+export const reconcileCommand = (): string =>
+  `${program} reconcile export.csv --candidate COLUMN --test COLUMN --status COLUMN --at COLUMN`;
 
 /** The caution before all events from a source are taken in; null where its address is on the internet. */
 export const cautionOf = (from: string): string | null =>
@@ -358,7 +359,7 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
           : []),
         ...(proxies.length > 0 && reason === 'address' && proxies.length === sources.length
           ? []
-          : [wording.say(advice, { command: reconcileCommand })]),
+          : [wording.say(advice, { command: reconcileCommand() })]),
       ].join(' ');
       // The service sends nothing a third time.
       const takeIn = wording.say(proxies.length > 0 ? 'takeInById' : 'takeIn', {

@@ -539,10 +539,10 @@ describe('a list that is longer than its reader takes', () => {
       },
       drained,
       err: () => {},
-      env: {},
+      env: { CONNECTOR_CONFIG: file },
       color: false,
     };
-    const ended = runProgram([...argv.filter(Boolean), '--config', file], io).finally(() => reader.end());
+    const ended = runProgram(argv.filter(Boolean), io).finally(() => reader.end());
     await vi.waitFor(() => expect(reader.writableNeedDrain).toBe(true), { timeout: 10_000 });
     const printed = await wholeText(reader);
     expect(printed.trim().split('\n')).toHaveLength(count);

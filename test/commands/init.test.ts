@@ -25,7 +25,7 @@ test.each(choices)('what it writes is good, and has a scenario for each rule: %s
   const named = ['--test', '1234567=Backend Engineer: "TypeScript" ${x}', '--test', '7'];
   const { code, out } = await run(['init', '--out', file, '--tools', tools, ...flags, ...named]);
   expect(code).toBe(0);
-  expect(out).toContain(`candidate-connector check --live --config ${file}`);
+  expect(out).toContain(`candidate-connector --config ${file} check --live`);
   const { code: good, out: said, err } = await run(['check', '--strict', file], env);
   expect({ good, err }).toEqual({ good: 0, err: '' });
   const [, names = ''] = /^ {2}set (.*) in the environment$/m.exec(out) ?? [];
@@ -86,7 +86,7 @@ test('in a clone it says how to call it there, with a path that a shell takes', 
     cwd: folder,
   });
   expect(elsewhere.stdout).toContain(`$ node ${join(root, main)} events`);
-  expect(line).toBe(`  npx node src/main.ts check --live --config '${folder}/Dana'\\''s config.yaml'`);
+  expect(line).toBe(`  npx node src/main.ts --config '${folder}/Dana'\\''s config.yaml' check --live`);
 });
 
 test('it overwrites nothing', async () => {

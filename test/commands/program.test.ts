@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { run as runProgram } from '../../src/commands/program.ts';
 import { wantsColor } from '../../src/support/text.ts';
-import { base, run, stack, workplace } from './tools.ts';
+import { meanConfig, program } from '../../src/support/invocation.ts';
+import { base, run, serving, stack, workplace } from './tools.ts';
 
 /** All commands. test/readme.test.ts holds the docs to the same list. */
 const commands = Array.from(
@@ -118,6 +119,44 @@ describe('the config', () => {
     expect(code).toBe(1);
     expect(out).toContain('./config.yaml:1:1: error: there is no such file');
     expect(out).toContain('--config FILE or CONNECTOR_CONFIG names another one');
+  });
+});
+
+describe('what is advised names the config', () => {
+  /** Runs a command, and resolves to what it said, as it is. */
+  async function saidBy(argv: readonly string[], env = {}) {
+    onTestFinished(() => meanConfig(null));
+    const err: string[] = [];
+    const io = {
+      out() {},
+      drained: async () => true,
+      err: (text: string) => void err.push(text),
+      env,
+      color: false,
+    };
+    expect(await runProgram(argv, io)).toBe(1);
+    return err.join('');
+  }
+
+  test('that it was called with, so that it can be pasted; and none where it is found without', async () => {
+    const { folder, write } = await workplace();
+    const file = await write("Dana's.yaml", `${base(folder)}\nsinks: {}\nrules: []\n`);
+    await (await serving(file)).stop();
+    const said = `\`candidate-connector --config '${folder}/Dana'\\''s.yaml' events\` lists`;
+    expect(await saidBy(['event', 'evt_nobody', '--config', file])).toContain(said);
+    expect(await saidBy(['--config', file, 'event', 'evt_nobody'])).toContain(said);
+    const byEnvironment = await saidBy(['event', 'evt_nobody'], { CONNECTOR_CONFIG: file });
+    expect(byEnvironment).toContain('`candidate-connector events` lists');
+    expect(await run(['-c', file, 'check', '--config', file])).toMatchObject({ code: 2, out: '' });
+  });
+
+  test('with its whole path where it is served: the page and notices are read elsewhere', async () => {
+    await saidBy(['serve', 'test/nowhere.yaml']);
+    expect(program).toBe(`candidate-connector --config ${process.cwd()}/test/nowhere.yaml`);
+    await saidBy(['check', '--strict', 'test/nowhere.yaml']);
+    expect(program).toBe('candidate-connector --config test/nowhere.yaml');
+    await saidBy(['events', '--config', 'config.yaml']);
+    expect(program).toBe('candidate-connector');
   });
 });
 

@@ -6,6 +6,7 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { startApp, type App } from '../../src/app.ts';
 import type { Io } from '../../src/commands/output.ts';
 import { run as runProgram } from '../../src/commands/program.ts';
+import { meanConfig } from '../../src/support/invocation.ts';
 import { type ConnectorOptions, ConnectorProcess } from '../faults/connector-process.ts';
 import { HttpSandbox } from '../../sandbox/http.ts';
 
@@ -35,7 +36,12 @@ export async function run(
     ...(ask && { ask }),
   };
   const code = await runProgram(argv, io);
-  return { code, out: out.join(''), err: err.join('') };
+  // Files of tests may share a process.
+  meanConfig(null);
+  // What is advised names the config of this call, which is a folder of the test's. test/commands/program.test.ts has it.
+  const [, file] = /(?:^|\0)(?:-c|--config)\0([^\0]*)/.exec(argv.join('\0')) ?? [];
+  const asByDefault = (lines: readonly string[]) => lines.join('').replaceAll(` --config ${file}`, '');
+  return { code, out: asByDefault(out), err: asByDefault(err) };
 }
 
 /** The values that `--json` printed, line by line. */

@@ -307,7 +307,9 @@ describe('the units for systemd', () => {
       for (const line of one.split('\n'))
         expect(line).toMatch(/^$|^#|^\[(Unit|Socket|Service|Timer|Install)\]$|^[A-Z]\w+=/);
     const [, main = ''] =
-      /^ExecStart=\/usr\/bin\/node \/opt\/candidate-connector\/(\S+) serve$/m.exec(unit('service')) ?? [];
+      /^ExecStart=\/usr\/bin\/node \/opt\/candidate-connector\/(\S+) serve --config \/etc\/candidate-connector\/config\.yaml$/m.exec(
+        unit('service'),
+      ) ?? [];
     expect(read(main)).toContain("import('./commands/program.ts')");
     expect(unit('service')).toContain('Requires=candidate-connector.socket\n');
   });

@@ -82,14 +82,15 @@ export const lookup = command({
       if (made.length > 0) await tellKeptBack(store, sinks, made, io);
       const arrived = !wait || (await waitFor(store, made, io));
       if (made.length > 0)
-        for (const line of wait ? await askedFor(store, today.plan, late) : [nobodyTold])
+        for (const line of wait ? await askedFor(store, today.plan, late) : [nobodyTold()])
           io.out(printable(line));
       return arrived && late.length === planned.length ? exit.ok : exit.problems;
     });
   },
 });
 
-const nobodyTold = `This tells nobody: once they are answered, \`${program} apply --rule NAME\` sends what a rule asks for.`;
+const nobodyTold = (): string =>
+  `This tells nobody: once they are answered, \`${program} apply --rule NAME\` sends what a rule asks for.`;
 
 /** Says which rules ask for something more, now that the look-ups have answered. */
 async function askedFor(store: Store, plan: Plan, late: readonly Late[]): Promise<string[]> {

@@ -94,10 +94,11 @@ async function checkItsStore({ store }: Config): Promise<LiveOf> {
   }
 }
 
-const notTried = passed(
-  'nothing was asked',
-  `That could use up the refresh token that the connector needs. It is tried where store.secretKey is set and, on SQLite, no connector runs; \`${program} status\` says how its messages fare.`,
-);
+const notTried = () =>
+  passed(
+    'nothing was asked',
+    `That could use up the refresh token that the connector needs. It is tried where store.secretKey is set and, on SQLite, no connector runs; \`${program} status\` says how its messages fare.`,
+  );
 
 /** Asks one sink what can be asked without sending. A fault on the way is a failed check, and the others go on. */
 async function askSink(
@@ -105,7 +106,7 @@ async function askSink(
   messages: readonly Json[],
   refreshTokens: RefreshTokens | undefined,
 ): Promise<LiveCheck[]> {
-  if (refreshTokens === undefined && mayRotate(options)) return [notTried];
+  if (refreshTokens === undefined && mayRotate(options)) return [notTried()];
   try {
     const sink = await connector.connect(options, refreshTokens);
     return await sink.check(messages, AbortSignal.timeout(timeoutMs)).finally(() => sink.close());

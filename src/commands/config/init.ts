@@ -4,7 +4,7 @@ import { connectors } from '../../../connectors/index.ts';
 import type { Starter } from '../../connector.ts';
 import { parseConfig } from '../../config/load.ts';
 import { runScenarios } from '../../scenarios/run.ts';
-import { program, shellWord } from '../../support/invocation.ts';
+import { meanConfig, program, shellWord } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
 import { command, readOption, textOption, type TypedOption, type ValuesOf } from '../command.ts';
 import { CommandError, exit, type Io, paint } from '../output.ts';
@@ -61,6 +61,7 @@ export const init = command({
   options: declared,
   async run(given, io) {
     const file = given.out ?? given.config;
+    meanConfig(file);
     // The place of this version's JSON Schema, for editors; the image's build knows it.
     const { CONNECTOR_SCHEMA: schema } = io.env;
     const schemaLine = schema ? `# yaml-language-server: $schema=${schema}\n` : '';
@@ -177,7 +178,7 @@ ${tests.map(({ id, name }) => `  ${id}: { name: ${quoted(name)} }`).join('\n')}
   const { rules, scenarios } = rulesText(wanted, tests[0]?.id ?? 1234567);
   // With an empty TZ, this machine has no time zone that a config could name.
   const timeZone = Temporal.Now.timeZoneId().replace('Etc/Unknown', 'UTC');
-  return `# A config of Candidate Connector. Change it, and try it with "${program} check".
+  return `# A config of Candidate Connector. Change it, and try it with the command "check".
 # \${NAME} is taken from the environment.
 
 receiver:
@@ -282,12 +283,11 @@ alerts:
 
 function nextSteps(file: string, text: string, io: Io): string {
   const variables = [...new Set([...text.matchAll(/^\s+\w+: \$\{(\w+)\}/gm)].map(([, name]) => name))];
-  const config = file === './config.yaml' ? '' : ` --config ${shellWord(file)}`;
   return [
     `${paint(io, 'bold', file)} is written. What next:`,
     `  set ${variables.join(', ')} in the environment`,
     `  export ADMIN_PASSWORD=${randomBytes(18).toString('base64url')} # the operations page asks for it`,
-    `  ${program} check --live${config}`,
-    `  ${program} serve${config}`,
+    `  ${program} check --live`,
+    `  ${program} serve`,
   ].join('\n');
 }

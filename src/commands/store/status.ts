@@ -214,7 +214,7 @@ function replicaLines(
       : `the file as it is now was refused at ${when(refusedAt(refused), io)}`;
     lines.push(
       `${what}: ${printable(refused.problem)}${more}`,
-      `correct it; ${program} check --config ${printable(file)} shows all that is wrong`,
+      `correct it; ${program} check shows all that is wrong`,
     );
   }
   if (waiting.length > 0) lines.push(`changed, and in force at the next start: ${waiting.join(', ')}`);

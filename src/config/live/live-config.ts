@@ -115,7 +115,7 @@ export class LiveConfig {
     const isInForce =
       this.#broken !== null && [undefined, this.#broken.problem].includes(this.#refused?.problem);
     const found = isInForce ? this.#broken : this.#refused;
-    return found && { ...found, isInForce, file: this.#config.file, loadedAt: this.#loadedAt };
+    return found && { ...found, isInForce, loadedAt: this.#loadedAt };
   }
 
   /** Ready with an old config, too. This is public, so only the log says what is wrong with the new one. */

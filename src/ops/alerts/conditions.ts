@@ -58,7 +58,6 @@ export interface RefusedConfig {
   readonly problem: string;
   /** How many further problems there are. */
   readonly others: number;
-  readonly file: string;
   /** When the config that stays in force was loaded (ms). */
   readonly loadedAt: number;
 }
@@ -146,7 +145,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation, wording: 
     ),
   config: ({ refused, now }, wording) => {
     if (refused === null) return [];
-    const { isInForce, problem, others, file, since, loadedAt } = refused;
+    const { isInForce, problem, others, since, loadedAt } = refused;
     const more = others === 0 ? '' : ` ${wording.say('moreProblems', { count: others })}`;
     const what = `${asSentence(problem)}${more}`;
     return [
@@ -155,7 +154,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation, wording: 
         detail: isInForce
           ? `${wording.say('needBroken')}. ${what}`
           : wording.say('configDetail', { problem: what, time: inWords(now - loadedAt, wording) }),
-        advice: wording.say('configAdvice', { command: `${program} check --config ${file}` }),
+        advice: wording.say('configAdvice', { command: `${program} check` }),
       }),
     ];
   },

@@ -51,7 +51,7 @@ export const troubleItems = (
       </li>`,
   ),
   ...status.replicas.map(
-    ({ config: { file, refused, waiting, closed } }) =>
+    ({ config: { refused, waiting, closed } }) =>
       html`${
         refused &&
         html`<li>
@@ -62,9 +62,7 @@ export const troubleItems = (
           }
           ${printable(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
           <div class="small muted">
-            ${!refused.isInForce && 'The one before stays in force. '}<code
-              >${program} check --config ${file}</code
-            >
+            ${!refused.isInForce && 'The one before stays in force. '}<code>${program} check</code>
             shows all that is wrong.
           </div>
         </li>`

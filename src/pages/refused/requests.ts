@@ -31,7 +31,7 @@ export const rejectedPage: Page = {
               </p>
               <p class="muted">
                 Look in the service for what the candidate did, and show this page to whoever runs the
-                connector. Once that is put right, <code>${reconcileCommand}</code> lists from an export of
+                connector. Once that is put right, <code>${reconcileCommand()}</code> lists from an export of
                 the service what never arrived, and the same with <code>--accept</code> takes it in.
               </p>
               <ul class="plain spaced">

@@ -17,11 +17,11 @@ const mostRows = 50;
 const mostNamed = 6;
 
 /** The table of who hears of which test and status. Tests that are alike share a row, since a catalog may have hundreds. */
-export function matrix(routes: readonly RouteFields[] | null, text: ReadableConfig, file: string): Html {
+export function matrix(routes: readonly RouteFields[] | null, text: ReadableConfig): Html {
   if (routes === null)
     return html`<p class="muted">
       That takes long for so many rules and tests. Load this page again in a moment, or ask
-      <code>${program} routes ${printable(file)}</code>
+      <code>${program} routes</code>
     </p>`;
   const byTest = [...Map.groupBy(routes, ({ testId }) => testId).values()];
   const alike = [
@@ -61,7 +61,7 @@ export function matrix(routes: readonly RouteFields[] | null, text: ReadableConf
       alike.length > mostRows &&
       html`<p class="muted small">
         ${count(alike.length - mostRows, 'more kind')} of tests:
-        <code>${program} routes ${printable(file)}</code>
+        <code>${program} routes</code>
       </p>`
     }`;
 }

@@ -63,7 +63,7 @@ async function rules(asked: PageRequest, parts: Parts, tried: Tried | null): Pro
     body: html`<div class="stack">
       <section class="card">
         <h2>Who hears of what</h2>
-        ${matrix(await routesSoon(config), text, config.file)}
+        ${matrix(await routesSoon(config), text)}
       </section>
       <section class="card" id="try-event">
         <h2>Try an event <small>Nothing is sent</small></h2>
