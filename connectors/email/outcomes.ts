@@ -111,7 +111,7 @@ export const isLoginFault = (error: SmtpError): boolean => {
 
 /** The words for an exceeded rate, for which SMTP has no code. Microsoft's code is 432. */
 const rateWords =
-  /too (many(?! recipients)|much mail|fast|quickly)|rate.?limit|throttl|slow down|\b(send|sending|sender|submission|daily|hourly|message)( e-?mail)? ?(rate|limit|quota)|\bper (minute|hour|day)|\b[45]\.(1\.90|4\.5|7\.28)\b|^432[ -](?!4\.7)/i;
+  /too (many(?! recipients)|much mail|fast|quickly)|rate.?limit|throttl|slow down|\b(send|sending|sender|submission|daily|hourly|monthly|message)( e-?mail)? ?(rate|limit|quota)|credits exceeded|\bper (minute|hour|day)|\b[45]\.(1\.90|4\.5|7\.28)\b|^432[ -](?!4\.7)/i;
 
 export const isRate = (error: SmtpError): boolean => rateWords.test(wordsOf(error)) && !isBlocked(error);
 
@@ -218,10 +218,9 @@ const ofAllMails =
 function refusal(error: SmtpError, detail: string): Rejected {
   if (isTooLarge(error))
     return rejected('invalid', detail, 'Shorten the message, or have the limit there raised.');
-  const advice =
-    error.responseCode === 552 && isFull(error)
-      ? 'A mailbox is full there: have room made in it, then replay.'
-      : 'The server objects to what the mail says or where it comes from; its administrator can tell why.';
+  const advice = isFull(error)
+    ? 'A mailbox is full there, or a quota is used up: have room made, then replay.'
+    : 'The server objects to what the mail says or where it comes from; its administrator can tell why.';
   return rejected('invalid', detail, advice);
 }
 
@@ -246,6 +245,8 @@ const explanation = (detail: string, advice: string): Explanation => ({ detail, 
 
 /** The fix to try for a login; the words of Microsoft and Google where they take no password any more. */
 function loginAdvice(error: SmtpError): string {
+  if (isReply(error) && !isPermanent(error))
+    return 'It cannot check logins just now; mails wait until it can.';
   if (error.command === tokenCommand)
     return 'The server did not take the access token: check auth.user and scope, and let the application send for that mailbox.';
   if (/\b5\.7\.(30|9|139)\b|basic auth|authentication is disabled/i.test(wordsOf(error)))
@@ -268,7 +269,7 @@ const plainPort = explanation(
 const closed = explanation('The mail server closed the connection before the mail went out.', checkHost);
 
 const rateAdvice =
-  'The mail service takes fewer mails than that: set `rate` and `concurrency` of the sink to what it allows.';
+  'The mail service takes fewer mails than that: set `rate` and `concurrency` of the sink to what it allows, or have the limit there raised.';
 const blockedAdvice =
   'The mail service blocks or limits this account, tenant or domain: its administrator can tell why, and lift it.';
 

@@ -539,6 +539,8 @@ describe('what the server says', () => {
     ['DATA', 552, '5.2.2 <a@example.com> Quota exceeded (mailbox for user is full)', ofMail('')],
     ['DATA', 552, '5.3.4 Message size exceeds fixed limit', ofMail('Shorten')],
     ['DATA', 552, 'Requested mail action aborted: mailbox is full', ofMail('full')],
+    ['DATA', 550, 'Mail quota exceeded', ofMail('quota')],
+    ['DATA', 550, 'Message rejected: monthly quota exceeded', rate],
     ['DATA', 552, '5.7.0 This message was blocked because of its content', ofMail('objects to what')],
     // Of the sender or the tenant.
     ['DATA', 550, '5.1.8 Access denied, bad outbound sender', ofSink('')],
@@ -557,6 +559,10 @@ describe('what the server says', () => {
     // Of too many mails: no fault of the login.
     ['DATA', 454, 'Throttling failure: Maximum sending rate exceeded.', rate],
     ['AUTH', 454, '4.7.0 Too many login attempts, please try again later.', rate],
+    // SendGrid, when a plan's mails are used up (experienceleague.adobe.com, "Emails not sent when SendGrid credits exceeded").
+    ['AUTH', 451, 'Authentication failed: Maximum credits exceeded', rate],
+    // Of the server, and not of the password (RFC 4954, 4).
+    ['AUTH', 454, '4.7.0 Temporary authentication failure', ofSink('cannot check logins just now')],
     ['MAIL', 432, '4.3.2 Concurrent connections limit exceeded.', rate],
     ['DATA', 432, '4.3.2 STOREDRV.ClientSubmit; sender thread limit exceeded', rate],
     ['DATA', 554, '5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException', rate],
