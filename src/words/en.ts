@@ -158,7 +158,7 @@ export const en = {
   adviceAddress:
     'If that is the service, add its address to receiver.allowFrom ([published, …]). If it is a proxy of yours, set receiver.trustProxy, and take in only what the service knows of, by its id: anybody may be behind a proxy.',
   adviceProxy:
-    '{from} looks like a proxy of yours, and anybody may be behind it: first set receiver.trustProxy.',
+    'A proxy of yours seems to be at {from}, and anybody may be behind it: first set receiver.trustProxy, to 1 for one proxy.',
   adviceToken: "Compare receiver.token with the Webhook URL in the service's account.",
   takeIn:
     'What is kept of it is listed by {list}, and taken in by {accept}; look in the service for who is not there. {ignore} throws away what was not taken in.',

@@ -71,7 +71,9 @@ test('what came from the address of a proxy leads to trustProxy, and is not offe
   const { advice } = JSON.parse(ops.calls[0]!.body).data;
   const { out } = await command('status');
   for (const said of [advice, out]) {
-    expect(said).toContain(`${proxy} looks like a proxy of yours, and anybody may be behind it: first set`);
+    expect(said).toContain(
+      `A proxy of yours seems to be at ${proxy}, and anybody may be behind it: first set`,
+    );
     expect(said).toContain('receiver.trustProxy');
     expect(said).toContain('candidate-connector accept ID.');
     expect(said).not.toContain('accept --from');
