@@ -37,11 +37,11 @@ export function outcomeOf(result: Exchange, terms: Terms, request: Request, mask
     return aborted
       ? unknown(
           'timeout',
-          "The receiver did not answer in time. If it is only slow, raise the sink's timeout.",
+          "The other system did not answer in time. If it is only slow, raise the sink's timeout.",
         )
       : unknown('network', `No answer came: ${words}.`);
   if (aborted) return sinkWide('timeout', 'Time ran out before the request was sent.');
-  return sinkWide(reasonOf(error), `The receiver cannot be reached: ${words}.`);
+  return sinkWide(reasonOf(error), `The other system cannot be reached: ${words}.`);
 }
 
 /** For a url that leads to this machine or into its network, where the sink or look-up does not allow it. */
@@ -66,7 +66,7 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: M
   if (isSuccess && success.body === undefined) return deliveredBy(answer);
   const { now, signal } = request;
   const quote = quoteOf(answer, (text) => mask(request.mask(text)));
-  const detail = `The receiver answered ${status}${quote}.`;
+  const detail = `The other system answered ${status}${quote}.`;
   if (isSuccess) return outcomeByBody(answer, success.body ?? {}, detail, signal.aborted);
   if (dead.includes(status)) return rejected(status === 404 ? 'not_found' : 'invalid', detail, checkBody);
   if (status < 300)
@@ -79,13 +79,13 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: M
       : 'Put';
     const elsewhere = perhapsSinkWide(
       'not_found',
-      `The receiver answered ${status} and points to ${host || 'another address'}; redirects are not followed. ${taken} the final address into the sink's url.`,
+      `The other system answered ${status} and points to ${host || 'another address'}; redirects are not followed. ${taken} the final address into the sink's url.`,
     );
     // So a form answers that was taken: the page to look at next is there (RFC 9110, 15.4.3 and 15.4.4).
     return isPerhapsDone ? perhaps(elsewhere) : elsewhere;
   }
   if (status === 401 || status === 403 || status === 407) {
-    const advice = "Check the sink's secret and headers, and what the receiver requires.";
+    const advice = "Check the sink's secret and headers, and what the other system requires.";
     return sinkWide('auth', `${detail} ${advice}`);
   }
   // From a gateway: what is behind it may have taken the request, and only its answer was lost.
@@ -143,7 +143,8 @@ function has(value: Json | undefined, wanted: Json): boolean {
 }
 
 const checkAddress = "Check the sink's url and the action's path.";
-const checkBody = 'Check with the receiver what it expects, and compare the body and headers.';
+const checkBody =
+  'Check with whoever runs the other system what it expects, and compare the body and headers.';
 
 /** Statuses by which a receiver refuses this one message: bad request, too large, address or headers too long, bad content. */
 const ofThisMessage = new Set([400, 413, 414, 422, 431]);

@@ -18,11 +18,12 @@ export async function pausesNow(reads: Pick<Store, 'pauses' | 'personPauses'>, n
 }
 
 /**
- * The pieces of what follows "paused": by whom, since when, until when and why, as in `by ana (since 17:13): “moving”`.
+ * The pieces of what follows "paused": by whom, since when, until when and why, as in `by ana (since 17:13): “moving”`; the
+ * connector's own are `as it fails (since 17:13)`.
  * `at` makes a piece of a time (ms).
  */
 export function pausedWords<T>(pause: Pause, at: (time: number) => T): (string | T)[] {
-  if (pause.by === 'connector') return sinceWords(pause.since, at);
+  if (pause.by === 'connector') return ['as it fails ', ...sinceWords(pause.since, at)];
   const until = pause.until === null ? [] : [', until ', at(pause.until)];
   const note = pause.note === null ? '' : `: “${printable(pause.note)}”`;
   return [`by ${printable(pause.who)} `, ...sinceWords(pause.since, at, until), note];

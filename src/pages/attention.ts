@@ -289,8 +289,8 @@ function fixFor({ state, cause, reason }: Group): string | null {
   if (state === 'held')
     return 'Nobody can ask this tool what arrived. Look there: replay what is missing, discard what came.';
   if (/\breplay\b/.test(reason)) return null;
-  if (ofRule(cause) !== null) return 'When that is put right, there or in the config, replay.';
+  if (ofRule(cause) !== null) return 'When that is put right, in the tool or in the config, replay.';
   if (cause === 'auth') return 'The credentials were refused. Give it new ones, then replay.';
   if (passing.has(cause)) return 'The tool did not work. When it does again (check --live asks it), replay.';
-  return 'Put right what it says, there or in the config, then replay.';
+  return 'Put right what it says, in the tool or in the config, then replay.';
 }

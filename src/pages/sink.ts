@@ -85,7 +85,7 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
     ${
       trouble &&
       html`<p class="break">
-        Since ${times.short(trouble.since)}${trouble.because && html`: ${printable(trouble.because.detail)}`}
+        ${paused ? html`Paused ${pausedBy(paused, times)}` : html`Since ${times.short(trouble.since)}`}${trouble.because && html`: ${printable(trouble.because.detail)}`}
         ${paused && html`<br />${nextTry(one, times)}`}
       </p>`
     }

@@ -151,14 +151,14 @@ rules:
           no rule asked for anything
       TIME UTC  Canceled  test 1234567  candidate 7  Kim
           evt_2
-          ats  dead  dlv_2_1: The receiver answered 410: status 410. Check the sink's url and the action's path.
+          ats  dead  dlv_2_1: The other system answered 410: status 410. Check the sink's url and the action's path.
       TIME UTC  Canceled  test 1234567  candidate 7  Robin
           evt_3
           ats  dead  dlv_3_1: as dlv_2_1
       TIME UTC  Completed  test 1234567  candidate Dana  (repeated 1×)
           evt_4
           ats  delivered  dlv_4_1
-      2 deliveries: The receiver answered 410: status 410. Check the sink's url and the action's path.
+      2 deliveries: The other system answered 410: status 410. Check the sink's url and the action's path.
       "
     `);
   });
@@ -418,8 +418,8 @@ describe('event', () => {
               status: Completed
               receivedAt: TIME
               correlationId: one
-          attempt 1  TIME UTC  rejected (not_found): The receiver answered 410: status 410.
-          The receiver answered 410: status 410. Check the sink's url and the action's path.
+          attempt 1  TIME UTC  rejected (not_found): The other system answered 410: status 410.
+          The other system answered 410: status 410. Check the sink's url and the action's path.
       "
     `);
   });

@@ -175,7 +175,7 @@ describe('status', () => {
     );
     expect(out).toMatch(new RegExp(`Waiting\n  8 deliveries, the oldest for an event received at ${time}`));
     const waits = new RegExp(
-      `pending, waits: the sink is paused \\(since ${time}\\); next try ${time}  (dlv_\\w+)`,
+      `pending, waits: the sink is paused as it fails \\(since ${time}\\); next try ${time}  (dlv_\\w+)`,
     );
     const { out: list } = await command('events');
     const [, waiting = ''] = waits.exec(list) ?? [];
@@ -223,20 +223,22 @@ describe('status', () => {
     await vi.waitFor(async () =>
       expect((await command('status')).out).toMatch(
         new RegExp(
-          `ats \\(webhook\\)  .*2 waiting.*\n +1 message waits until ${until}, as the tool asked: The receiver answered 429.*; 1 more is due behind it\n`,
+          `ats \\(webhook\\)  .*2 waiting.*\n +1 message waits until ${until}, as the tool asked: The other system answered 429.*; 1 more is due behind it\n`,
         ),
       ),
     );
     // The story of the message behind it says the same.
     const { id: behind } = JSON.parse((await command('events', '--json', '--candidate', 'b')).out);
-    const why = new RegExp(`pending, waits until ${until}, as the tool asked \\(The receiver answered 429`);
+    const why = new RegExp(
+      `pending, waits until ${until}, as the tool asked \\(The other system answered 429`,
+    );
     for (const args of [
       ['events', '--state', 'pending'],
       ['event', behind],
     ])
       expect((await command(...args)).out).toMatch(why);
     expect(await (await fetch(new URL(`/events/${behind}`, app.adminUrl))).text()).toMatch(
-      /It waits: until <time[^>]*>[^<]*<\/time>, as the tool asked\s+\(The receiver answered 429/,
+      /It waits: until <time[^>]*>[^<]*<\/time>, as the tool asked\s+\(The other system answered 429/,
     );
     const calls = http.calls.length;
     expect(await command('retry', 'ats')).toMatchObject({
@@ -249,7 +251,7 @@ describe('status', () => {
     const page = async (path: string) => (await fetch(new URL(path, app.adminUrl))).text();
     for (const path of ['/', '/sinks/ats'])
       expect(await page(path)).toMatch(
-        /1 message waits until <time datetime="20\d\d-[^>]*UTC">[^<]*<\/time>, as the tool asked: The receiver answered 429[^<]*; 1 more is due behind it\./,
+        /1 message waits until <time datetime="20\d\d-[^>]*UTC">[^<]*<\/time>, as the tool asked: The other system answered 429[^<]*; 1 more is due behind it\./,
       );
     const { id: arrived } = JSON.parse((await command('events', '--json', '--candidate', 'first')).out);
     expect(await command('resend', arrived.replace('evt_', 'dlv_') + '_1')).toMatchObject({

@@ -348,15 +348,15 @@ describe('answers', () => {
     const outcome = await answering(422, { 'content-type': 'text/plain' }, body);
     expect(outcome).toMatchObject({
       detail: expect.stringMatching(
-        /^The receiver answered 422: no such field "x"; you sent \*\*\* and \*\*\* y+ \*\*\* z+…\. Check/,
+        /^The other system answered 422: no such field "x"; you sent \*\*\* and \*\*\* y+ \*\*\* z+…\. Check/,
       ),
     });
     expect(await answering(422, { 'content-type': 'text/html' }, '<html>')).toMatchObject({
-      detail: expect.stringMatching(/^The receiver answered 422\. Check/),
+      detail: expect.stringMatching(/^The other system answered 422\. Check/),
     });
     // So Slack's incoming webhooks answer.
     expect(await answering(403, { 'content-type': 'text/html' }, 'action_prohibited')).toMatchObject({
-      detail: expect.stringMatching(/^The receiver answered 403: action_prohibited\. Check/),
+      detail: expect.stringMatching(/^The other system answered 403: action_prohibited\. Check/),
     });
   });
 

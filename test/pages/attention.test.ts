@@ -141,7 +141,7 @@ describe('what needs a person', () => {
     const sent = await submit({ ...group, count: '1', action: 'replay' });
     const place = sent.headers.get('location') ?? '';
     await vi.waitFor(async () => expect(await page(place)).toContain('1 given up'), 10_000);
-    expect(await page(place)).toContain('The receiver answered 410');
+    expect(await page(place)).toContain('The other system answered 410');
   });
 
   test('of a bug that stops a change, the log says more than the page', async () => {
@@ -206,6 +206,10 @@ rules:
     await login();
     await vi.waitFor(async () => expect(await page('/attention')).toContain('down is paused'), 10_000);
     const text = await page('/attention');
+    // Nobody has paused it.
+    const why = /as it fails \(since <time[^(]*: The other system answered 401/;
+    expect(text).toMatch(new RegExp(`<b\\s*>down is paused</b\\s*>\\s*${why.source}`));
+    expect(await page('/sinks/down')).toMatch(new RegExp(`Paused ${why.source}`));
     // The cause that most deliveries have comes first.
     expect(text).toMatch(/rule “told”, action 1,[^]*rule “few”, action 1,/);
     expect(text).toContain('5 held');
@@ -266,7 +270,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, method: PUT
     await settled(file);
     await login();
     const text = await page('/attention');
-    expect(text).toMatch(/answered 422[^]*?Put right what it says, there or in the config/);
+    expect(text).toMatch(/answered 422[^]*?Put right what it says, in the tool or in the config/);
     expect(text).toMatch(/answered 503[^]*?The tool did not work\. When it does again/);
   });
 

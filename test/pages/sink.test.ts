@@ -88,7 +88,7 @@ test('a tool that asked to wait: until when, what waits behind it, and what tryi
   const { app, folder, page, login } = await startPages(sinkOf(http.url));
   await login();
   http.faults.decide = () => ({ kind: 'rate-limit', retryAfterS: 3600 });
-  const waiting = 'as the tool asked: The receiver answered 429';
+  const waiting = 'as the tool asked: The other system answered 429';
   await post(app, { candidateId: 'Dana' });
   await vi.waitFor(async () => expect(await page('/sinks/ats')).toContain(waiting), 20_000);
   await post(app, { candidateId: 'Ana' });

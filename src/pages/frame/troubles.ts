@@ -114,7 +114,7 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
           : `${printable(nameOf(sink))} is ${sinkStates[state]}`
       }</b
     >
-    ${sinceWords(trouble.since, (time) => times.short(time))}${trouble.because && `: ${printable(trouble.because.detail)}`}
+    ${pause && !one.secretFault ? pausedBy(pause, times) : sinceWords(trouble.since, (time) => times.short(time))}${trouble.because && `: ${printable(trouble.because.detail)}`}
     <div class="small muted">${next}</div>
     ${askedNotes(one, times)}
     ${replay && html`<div class="small">When that is put right, replay what was given up.</div>`}
