@@ -85,6 +85,32 @@ test('what came from the address of a proxy leads to trustProxy, and is not offe
   expect(page).toContain(`as if it came now? ${caution}`);
 });
 
+test('who looks for a candidate hears of what came and was not taken in', async () => {
+  const { command, post, api } = await refusing();
+  const dana = { candidateId: 'dana-from-zagreb', candidateNumericalId: 20970 };
+  expect((await post(unheardOf, dana)).status).toBe(403);
+  expect((await post(unheardOf, { ...dana, testId: 8 })).status).toBe(403);
+  expect((await post(allowed, { ...dana, status: 'Finished' })).status).toBe(422);
+  expect((await api('/refused')).items).toHaveLength(2);
+  const refused =
+    '2 events of this candidate were refused, and nobody was told: `candidate-connector events --refused` lists what is kept.\n';
+  const rejected =
+    '1 request about this candidate was not a valid event, and nobody was told: `candidate-connector events --rejected` says what was wrong.\n';
+  for (const asked of ['20970', 'dana-from-zagreb', 'dana-f'])
+    await vi.waitFor(async () => {
+      const { out } = await command('events', '--candidate', asked);
+      expect(out).toMatch(/^No events of candidate /);
+      expect(out).toContain(refused + rejected);
+    });
+  expect((await post(allowed, { ...dana, status: 'Canceled' })).status).toBe(202);
+  const { out } = await command('events', '--candidate', '20970');
+  expect(out).toMatch(/Canceled  test 7  candidate 20970/);
+  expect(out).toContain(refused + rejected);
+  const others = await command('events', '--candidate', '20971');
+  expect(others.out).toMatch(/^No events of candidate 20971: .* `candidate-connector reconcile` finds .*\n$/);
+  expect((await command('events', '--candidate', '20970', '--json')).out.trim().split('\n')).toHaveLength(1);
+});
+
 test('what a new address of the service sends is refused, told of, taken in by hand, and then told once', async () => {
   const { command, post, items, told, ops, api } = await refusing();
   const event = { candidateId: 'dana', candidateNumericalId: 20970, more: { kept: [1] } };

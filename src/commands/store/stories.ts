@@ -2,10 +2,17 @@ import { program } from '../../support/invocation.ts';
 import { InvalidArgumentError } from 'commander';
 import { type DeliveryState, deliveryStates } from '../../model.ts';
 import { stuckStates } from '../../model/notices.ts';
+import { refusedAbout, rejectedAbout } from '../../ops/not-taken-in.ts';
 import type { Obstacles } from '../../ops/pauses.ts';
 import { eventCsv, eventsCsvHeader, storyJson } from '../../ops/printed.ts';
 import { pageSize } from '../../store/paging.ts';
-import { type EventSearch, type EventStory, type Store, unansweredOf } from '../../store/store.ts';
+import {
+  type Candidates,
+  type EventSearch,
+  type EventStory,
+  type Store,
+  unansweredOf,
+} from '../../store/store.ts';
 import { count, printable } from '../../support/text.ts';
 import {
   flag,
@@ -59,6 +66,7 @@ export async function storyList(
   const obstacles = await obstaclesOf(store);
   const catalogName = await catalogNames(store);
   const reasons = new Reasons();
+  const missed = candidate === undefined ? [] : await notTakenIn(candidate, asked.candidates!, store);
   const states = stuckStates.filter((one) => options.state?.includes(one));
   const stuck = states.length === 0 ? [] : await store.stuckNotices();
   const notices = stuck.filter(
@@ -72,8 +80,9 @@ export async function storyList(
     none:
       candidate === undefined
         ? 'No events.'
-        : `No events of candidate ${printable(candidate)}: no id or number is this, and no id begins so (6 characters or more).`,
+        : `No events of candidate ${printable(candidate)}: no id or number is this, and no id begins so (6 characters or more). With an export of the service, \`${program} reconcile\` finds who never arrived.`,
     end: () => [
+      ...missed,
       ...reasons.counted(),
       ...(notices.length > 0
         ? [
@@ -82,6 +91,24 @@ export async function storyList(
         : []),
     ],
   };
+}
+
+/** Lines about what came of a candidate and was not taken in, so that nobody takes it for what never came. */
+async function notTakenIn(text: string, candidates: Candidates, store: Store): Promise<string[]> {
+  const refused = refusedAbout(text, candidates, await store.refusedEvents({})).length;
+  const rejected = (await rejectedAbout(text, store)).length;
+  return [
+    ...(refused > 0
+      ? [
+          `${count(refused, 'event')} of this candidate ${refused === 1 ? 'was' : 'were'} refused, and nobody was told: \`${program} events --refused\` lists what is kept.`,
+        ]
+      : []),
+    ...(rejected > 0
+      ? [
+          `${count(rejected, 'request')} about this candidate ${rejected === 1 ? 'was not a valid event' : 'were not valid events'}, and nobody was told: \`${program} events --rejected\` says what was wrong.`,
+        ]
+      : []),
+  ];
 }
 
 export async function searchOf(

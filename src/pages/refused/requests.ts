@@ -4,7 +4,7 @@ import { html, type Html, pathWith } from '../../support/html.ts';
 import { printable, printableLines } from '../../support/text.ts';
 import { candidateName } from '../frame/fragments.ts';
 import type { Times } from '../frame/times.ts';
-import { namedIn } from './of-candidate.ts';
+import { namedIn } from '../../ops/not-taken-in.ts';
 import type { Page } from '../page.ts';
 
 const pageSize = 25;
