@@ -148,14 +148,14 @@ const isAboutTheAddress = (error: SmtpError): boolean =>
   );
 
 /**
- * Whether a reply objects to the sink's account, tenant, machine or domain: x.7.2x (RFC 7372), Microsoft's x.7.5x to
- * x.7.7xx and x.7.23x. Where a recipient's mailbox is full, RCPT is refused, or the words name the recipient; else it is the
- * sender's.
+ * Whether a reply objects to the sink's account, tenant, machine or domain: x.7.2x (RFC 7372), Microsoft's x.7.5x to x.7.7xx
+ * and x.7.23x, and Postfix' words where a block list has the machine. Where a recipient's mailbox is full, RCPT is refused,
+ * or the words name the recipient; else it is the sender's.
  */
 const isBlocked = (error: SmtpError): boolean =>
   /^7\.(2(?!8$)\d{1,2}|[5-7]\d{1,2})$/.test(enhancedCode(error)) ||
   (enhancedCode(error) === '2.2' && error.command !== 'RCPT TO' && !isFullAtTheRecipient(error)) ||
-  /OutboundSpam/i.test(wordsOf(error));
+  /OutboundSpam|\b(client host|helo command|sender address) \[.*\] blocked using/i.test(wordsOf(error));
 
 /** Whether the mailbox that is full is the recipient's, in the words of Gmail and Dovecot. */
 const isFullAtTheRecipient = (error: SmtpError): boolean =>
@@ -271,7 +271,7 @@ const closed = explanation('The mail server closed the connection before the mai
 const rateAdvice =
   'The mail service takes fewer mails than that: set `rate` and `concurrency` of the sink to what it allows, or have the limit there raised.';
 const blockedAdvice =
-  'The mail service blocks or limits this account, tenant or domain: its administrator can tell why, and lift it.';
+  'The mail service blocks or limits this account, tenant, domain or machine: its administrator can tell why, and lift it.';
 
 /** The fix to try, by the command that was refused. */
 const adviceFor: ReadonlyMap<string, string> = new Map([

@@ -554,6 +554,19 @@ describe('what the server says', () => {
     ['DATA', 550, '5.7.232 Your trial tenant has exceeded its daily limit', ofSink('lift')],
     ['DATA', 550, '5.7.26 Your email has been blocked: the sender is unauthenticated', ofSink('lift')],
     ['DATA', 550, 'The from address does not match a verified Sender Identity', ofSink('`from`')],
+    // Of the machine, in Postfix' words (default_rbl_reply).
+    [
+      'RCPT',
+      554,
+      '5.7.1 Service unavailable; Client host [192.0.2.1] blocked using x.example',
+      ofSink('lift'),
+    ],
+    [
+      'DATA',
+      554,
+      '5.7.1 Service unavailable; Client host [192.0.2.1] blocked using x.example',
+      ofSink('lift'),
+    ],
     ['MAIL', 552, '5.2.2 Mailbox full', ofSink('lift')],
     ['RCPT', 550, '5.7.705 Access denied, tenant has exceeded threshold', ofSink('lift')],
     // Of too many mails: no fault of the login.
