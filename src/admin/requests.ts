@@ -35,7 +35,7 @@ export function adminRequests(options: AdminRequests, failed: ReturnType<typeof 
   const access = new Access(options);
   const site = lazily(options.site);
   const app = express().disable('x-powered-by');
-  app.use(access.refuseForeign);
+  app.use(asWritten, access.refuseForeign);
   app.get(['/login', '/assets/:file'], site('open'));
   app.post('/login', expected, ...bodies('8kb'), access.login, site('open'));
   app.use(access.require, expected);
@@ -51,6 +51,16 @@ export function adminRequests(options: AdminRequests, failed: ReturnType<typeof 
   app.use(errorHandler(failed));
   return app;
 }
+
+/** Takes a path with a broken escape, such as `%E0%A4%A`, as it is written: it leads to nothing, as any other wrong one. */
+const asWritten: RequestHandler = (req, _res, next) => {
+  try {
+    decodeURIComponent(req.path);
+  } catch {
+    req.url = req.url.replaceAll('%', '%25');
+  }
+  next();
+};
 
 const expected: RequestHandler = (req, res, next) => {
   continueIfExpected(req, res);

@@ -239,6 +239,13 @@ test('what is not there is a page for people, and a problem for programs', async
     expect(missing.status).toBe(404);
     expect(await missing.text()).toContain('There is nothing here');
   }
+  for (const path of ['/sinks/%E0%A4%A', '/events/%', '/assets/%E0%A4%A']) {
+    const malformed = await send(path);
+    expect({ path, status: malformed.status, says: await malformed.text() }).toMatchObject({
+      status: 404,
+      says: expect.stringContaining('There is nothing here'),
+    });
+  }
   // A day that is none is looked for nowhere; a file of too many events would be taken for an answer.
   const odd = '?from=2026-02-31&to=2026-04-31&state=__proto__';
   expect((await send(`/events${odd}`)).status).toBe(200);

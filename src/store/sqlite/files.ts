@@ -144,7 +144,9 @@ export async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new StoreUnavailable(`The folder ${path} cannot be made (${codeOf(error)}).`, { cause: error });
+    const code = codeOf(error);
+    const why = ['EEXIST', 'ENOTDIR'].includes(code) ? 'a part of its path is a file' : code;
+    throw new StoreUnavailable(`The folder ${path} cannot be made (${why}).`, { cause: error });
   }
 }
 

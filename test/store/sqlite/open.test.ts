@@ -113,6 +113,16 @@ test.each(['connector.db', 'connector.db.serving'])(
 test.each([
   ['a folder', () => folder, 'is a folder, and a store is a file. Name one in it: sqlite:'],
   ['a device', () => '/dev/null', '/dev/null is no file'],
+  [
+    'what lies below a file',
+    () => (writeFileSync(path, ''), join(path, 'data/connector.db')),
+    'of its path is a file',
+  ],
+  [
+    'what lies in a file',
+    () => (writeFileSync(path, ''), join(path, 'connector.db')),
+    'of its path is a file',
+  ],
 ])('says that %s is no store', async (_what, where, message) => {
   expect(await refusal(`sqlite:${where()}`)).toContain(message);
 });
@@ -293,7 +303,7 @@ test('refuses a backup beside the WAL of the store before, which would damage it
 test('says which folder it cannot make', async () => {
   writeFileSync(path, 'a file');
   expect(await refusal(`sqlite:${path}/below/connector.db`)).toContain(
-    `${path}/below cannot be made (ENOTDIR)`,
+    `${path}/below cannot be made (a part of its path is a file)`,
   );
 });
 
