@@ -17,7 +17,13 @@ import { bareReference, interpolateTemplate, interpolateText } from './text/refe
 import { type Reading, validate, withoutOwnKeys } from './text/validate.ts';
 
 const commonActionKeys = {
-  sink: z.string().min(1).describe('The sink to send to, by its name under `sinks`.'),
+  sink: z
+    .string({
+      error: ({ input }) =>
+        Array.isArray(input) ? 'expected one sink: write an action for each' : undefined,
+    })
+    .min(1)
+    .describe('The sink to send to, by its name under `sinks`.'),
   hours: z
     .string({ error: 'expected the name of opening hours' })
     .min(1)

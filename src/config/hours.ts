@@ -62,6 +62,7 @@ const dayName = z.enum(dayNames, {
 
 /** The advice for a text such as `mon-fri`, as the end of a sentence; empty for other texts. */
 function daysMeant(input: unknown): string {
+  if (/^(?:week|work|business|working)[ -]?days?$/i.test(String(input))) return daysMeant('mon-fri');
   const [, from = '', to = ''] = /^(\w{3})\w*\s*(?:-|–|to)\s*(\w{3})\w*$/i.exec(String(input)) ?? [];
   const [first, last] = [from, to].map((day) => dayNames.findIndex((name) => name === day.toLowerCase()));
   if (first === undefined || last === undefined || first < 0 || last < 0) return '';

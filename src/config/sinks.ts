@@ -115,6 +115,9 @@ export function inheritedOf(sink: SinkConfig | undefined): JsonMap {
 
 export function unknownSink(name: Json | undefined, path: Path, names: readonly string[]): Fault[] {
   if (typeof name !== 'string' || names.includes(name)) return [];
+  const several = name.split(/\s*[,;/+&]\s*|\s+and\s+/);
+  if (several.length > 1 && several.every((one) => names.includes(one)))
+    return [error(path, `an action has one sink; write an action for each: ${several.join(', ')}`)];
   const instead = didYouMeanOneOf(name, names, 'name some under "sinks"');
   return [error(path, `there is no sink "${name}"${instead}`)];
 }

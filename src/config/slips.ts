@@ -20,6 +20,8 @@ export function* findSlips(
     const key = String(path.findLast((part) => typeof part === 'string'));
     if (/^[“”„‘’‚][^“”„]*[“”‘’]$/u.test(text))
       yield warning(path, `these quotes are a part of the value: YAML knows only ' and "`);
+    if (/^-[a-z]\S*(?: -[a-z]\S*)*$/i.test(text))
+      yield warning(path, 'an entry of a list begins with "- ", a plain hyphen and a space');
     const odd = namingKeys.has(key) ? oddCharacter.exec(text) : null;
     if (odd) yield { ...warning(path, oddSpaceIn(odd[0])), inside: { index: odd.index, length: 1 } };
     // Around JSON and keys, blanks are not part of the content.
@@ -263,7 +265,8 @@ export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[
 }
 
 /** A variable as shells, Windows and templates write it. */
-const otherReference = /^(?:\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|\{\{\s*[A-Z_][A-Z0-9_.]*\s*\}\})$/i;
+const otherReference =
+  /^(?:\{[A-Z_][A-Z0-9_]*\}|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|\{\{\s*[A-Z_][A-Z0-9_.]*\s*\}\})$/i;
 
 const standsIn =
   'the variable is not set, and the default that is written here stands in for this credential';

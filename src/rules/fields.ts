@@ -38,7 +38,10 @@ export interface Field {
 const status = z.enum(statuses, {
   error: ({ input }) => {
     const several = statusesIn(String(input));
-    const hint = several.length > 1 ? ` (write [${several.join(', ')}])` : '';
+    const [, excluded] = /^\s*(?:not\b|!=?|<>)\s*(\w+)\s*$/i.exec(String(input)) ?? [];
+    const [other] = excluded === undefined ? [] : statusesIn(excluded);
+    const meant = several.length > 1 ? `[${several.join(', ')}]` : other && `{ not: ${other} }`;
+    const hint = meant ? ` (write ${meant})` : '';
     return `expected a status: Completed, DidNotTake or Canceled${hint}`;
   },
 });

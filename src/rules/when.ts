@@ -122,7 +122,7 @@ function makeWhenSchema(lookups: LookupFields): z.ZodType<When> {
       error: ({ input }) =>
         (statuses as readonly unknown[]).includes(input)
           ? `expected conditions: a map such as { status: ${String(input)} } (for any of several statuses write status: [Completed, Canceled])`
-          : 'expected conditions: a map such as { status: Completed }',
+          : 'expected conditions: a map such as { status: Completed }, or {} for every event',
     })
     .superRefine(
       (when, context) => {

@@ -167,6 +167,7 @@ function rootHint(name: string, scope: Scope): string {
   if (name === 'notice') return '; it is available only in the actions of alerts';
   if (name === 'links' && !scope.names().includes('notice'))
     return '; it needs `links` at the top of the config, such as `links: { candidate: "https://…" }`';
+  if (/^candidate(?:_?(?:name|e?mail|phone))?$/i.test(name)) return sendsNoNames;
   if (name === 'forloop') return '; it is available only inside `for`';
   const parent = scope.names().find((root) => {
     const shape = scope.find(root)?.shape;
@@ -176,9 +177,11 @@ function rootHint(name: string, scope: Scope): string {
   return meant === null ? `; there are ${inCode(scope.names())}` : `, did you mean \`${meant}\`?`;
 }
 
+const sendsNoNames =
+  '; the service sends no names or addresses of candidates, only `event.candidateId` and, not always, `event.candidateNumericalId`; `lookups` can ask its API for them';
+
 function keyHint(parent: string, key: string, keys: readonly string[]): string {
-  if (parent === 'event' && /name|mail|phone/i.test(key))
-    return '; the service sends no names or addresses of candidates, only `event.candidateId` and, not always, `event.candidateNumericalId`; `lookups` can ask its API for them';
+  if (parent === 'event' && /name|mail|phone/i.test(key)) return sendsNoNames;
   const meant = closest(key, keys);
   if (meant !== null) return `, did you mean \`${parent}.${meant}\`?`;
   if (parent === 'event')

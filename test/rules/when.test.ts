@@ -58,7 +58,7 @@ const statusExpected = 'expected a status: Completed, DidNotTake or Canceled';
 
 /** Faults that editors see, too, by the JSON Schema. */
 const bad: [when: object | number, ...faults: string[]][] = [
-  [5, ': expected conditions: a map such as { status: Completed }, got 5'],
+  [5, ': expected conditions: a map such as { status: Completed }, or {} for every event, got 5'],
   [{ status: 'Complted' }, `status: ${statusExpected}, got "Complted"; did you mean "Completed"?`],
   [{ status: 'completed' }, `status: ${statusExpected}, got "completed"; did you mean "Completed"?`],
   [{ status: 'Started' }, `status: ${statusExpected}, got "Started"`],

@@ -166,7 +166,8 @@ function instead({ code, message }: Issue, written: Json | undefined): string {
 }
 
 function suggestion(issue: Issue, written: Json | undefined): string {
-  if (typeof written !== 'string') return '';
+  // Where the message says what to write, the nearest word may be the opposite of what was meant.
+  if (typeof written !== 'string' || issue.message.includes('(write ')) return '';
   if (issue.code === 'invalid_type' && issue.expected === 'object' && spaceMissing(written) !== null)
     return `; ${spaceMissing(written)}`;
   if (issue.code === 'invalid_value') return didYouMean(written, issue.values.map(String));

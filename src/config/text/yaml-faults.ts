@@ -82,17 +82,21 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
   if (code === 'MISSING_CHAR' && message.startsWith('Missing closing'))
     return { range: openingQuote(text, pos[0]) ?? pos, message: other };
   if (code === 'MULTILINE_IMPLICIT_KEY' && isValue(text, pos[0])) return { range: pos, message: deeperBelow };
-  if (code === 'BAD_INDENT' && isDashMissing(text, pos[0]))
-    return { range: pos, message: 'every entry of this list begins with "- ", and here it is missing' };
+  if (code === 'BAD_INDENT' && isDashMissing(text, pos[0])) return { range: pos, message: dashMissing };
   if (code === 'UNEXPECTED_TOKEN' && text[pos[0] - 1] === "'" && /^\w/.test(text.slice(pos[0])))
     return { range: [pos[0] - 1, pos[0]], message: endingQuote };
-  if (code === 'MULTILINE_IMPLICIT_KEY' && /^[a-z][\w.-]*:[^\s/]/i.test(text.slice(pos[0])))
+  const isGlued =
+    message.startsWith('Nested mappings') && /^[ -]*[\w.-]+:[{["']/.test(lineBefore(text, pos[1]));
+  if (isGlued || (code === 'MULTILINE_IMPLICIT_KEY' && /^[a-z][\w.-]*:[^\s/]/i.test(text.slice(pos[0]))))
     return { range: pos, message: 'a space is missing after the ":"' };
   return {
     range: pos,
     message: braceHint(text, pos[0]) ?? (worded ?? other) + (isCommented ? hashHint : ''),
   };
 }
+
+const dashMissing =
+  'every entry of this list begins with "- ", a plain hyphen and a space, and here that is missing';
 
 const deeperBelow =
   'the line below is indented deeper, as if it belonged to this one: a "- " is missing before this key, or there are too many spaces below';
@@ -131,7 +135,8 @@ const wordings: { readonly [code in ErrorCode]?: (at: string) => string } = {
   BAD_DQ_ESCAPE: (at) => `unknown escape ${at.slice(0, 2)}; in double quotes a backslash is written twice`,
   MULTILINE_IMPLICIT_KEY: () => 'a key has to be on one line, with ":" after it',
   MULTIPLE_DOCS: () => 'a second YAML document begins here; a config is one document, so remove the "---"',
-  BLOCK_IN_FLOW: () => 'inside of { } or [ ] this needs brackets of its own; or is a "}" or "]" missing?',
+  BLOCK_IN_FLOW: () =>
+    'inside of { } or [ ] something is missing: a comma before the next key, quotes around text that holds ": ", or a "}" or "]" above',
 };
 
 /** Our words for codes that stand for several faults, by the library's messages. */
@@ -148,6 +153,10 @@ const ambiguous: readonly (readonly [RegExp, string])[] = [
   [
     /^Sequence item without - indicator/,
     'this is indented less than the entry above it: indent it as that one\'s keys, or put the "- " of an entry before it',
+  ],
+  [
+    /^(Not a YAML token|Block scalar header)/,
+    'text that begins with > or | has to be in quotes, or on the lines below this sign',
   ],
   [/^Missing , /, 'a comma is missing before this'],
   [

@@ -120,6 +120,8 @@ export class Tree {
   readonly #anchors = new Map<string, Node>();
   readonly #targets = new Map<Alias, Node>();
   readonly #pairs = new Map<YAMLMap, ReadonlyMap<string, KeyedPair>>();
+  /** The entries of lists. */
+  readonly #entries = new Set<Node>();
   /** The nodes around the current one. An alias to one of them would never end. */
   readonly #open = new Set<Node>();
   #nodes = 0;
@@ -159,13 +161,20 @@ export class Tree {
     if (isAlias(node)) return this.#readAlias(node, range, depth);
     if (node.anchor !== undefined && this.#through === null) this.#anchors.set(node.anchor, node);
     this.#checkTag(node, range);
+    if (isScalar(node) && node.anchor !== undefined && node.source === '')
+      this.#fault(range, 'text that begins with & has to be in quotes');
     if (isScalar(node)) return this.#readScalar(node, range);
     this.#open.add(node);
     const value = isMap(node)
       ? this.#readMap(node as YAMLMap<Node, Node | null>, range, depth)
-      : (node as YAMLSeq<Node>).items.map((item) => this.#read(nodeOf(item), range, depth + 1));
+      : (node as YAMLSeq<Node>).items.map((item) => this.#readEntry(nodeOf(item), range, depth + 1));
     this.#open.delete(node);
     return value;
+  }
+
+  #readEntry(item: Node | null, empty: Range, depth: number): Json {
+    if (item !== null) this.#entries.add(item);
+    return this.#read(item, empty, depth);
   }
 
   #mayGoOn(range: Range, depth: number): boolean {
@@ -182,7 +191,9 @@ export class Tree {
   #readAlias(alias: Alias, range: Range, depth: number): Json {
     const target = this.#targets.get(alias) ?? this.#anchors.get(alias.source);
     if (!target || this.#open.has(target)) {
-      const why = target ? 'is inside of what it names' : `has no anchor "&${alias.source}" before it`;
+      const why = target
+        ? 'is inside of what it names'
+        : `has no anchor "&${alias.source}" before it; text that begins with * has to be in quotes`;
       this.#fault(range, `the alias "*${alias.source}" ${why}`);
       return null;
     }
@@ -196,7 +207,10 @@ export class Tree {
 
   #checkTag({ tag }: Node, range: Range): void {
     if (tag !== undefined && !/^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/.test(tag))
-      this.#fault(range, `the tag ${tag.replace('tag:yaml.org,2002:', '!!')} has no meaning here`);
+      this.#fault(
+        range,
+        `the tag ${tag.replace('tag:yaml.org,2002:', '!!')} has no meaning here; text that begins with ! has to be in quotes`,
+      );
   }
 
   #readScalar({ value }: Scalar, range: Range): Json {
@@ -216,7 +230,8 @@ export class Tree {
       const first = pairs.get(name);
       if (first) {
         const { line } = this.#lines.linePos(rangeOf(first.key, range)[0]);
-        const message = `the key "${name}" is here twice; the first is on line ${line}`;
+        const isNext = this.#entries.has(map) && first === map.items[0];
+        const message = `the key "${name}" is here twice; the first is on line ${line}${isNext ? nextEntry : ''}`;
         this.faults.push({ range, message, standsAlone: true });
         continue;
       }
@@ -243,6 +258,9 @@ export class Tree {
     this.faults.push({ range, message });
   }
 }
+
+/** The advice for the key that the entry of a list began with, and that comes again. */
+const nextEntry = '; if the next entry of the list begins here, put "- " before it';
 
 const rangeOf = (node: Node | null, empty: Range): Range =>
   node?.range ? [node.range[0], node.range[1]] : empty;
