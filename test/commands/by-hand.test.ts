@@ -512,7 +512,7 @@ rules:
     const shown = await command(null, '--rule', 'late', '--dry-run');
     expect(shown).toMatchObject({ code: 0, err: '' });
     expect(shown.out).toMatch(
-      /^Rule late asks for 2 deliveries, for 2 of 3 events\n {2}2 to ats\nThe newest of them\n {2}evt_.* candidate Robin\n {2}ats {2}at once\n/,
+      /^Rule late asks for 2 deliveries, for 2 of 3 events\n {2}2 to ats, 1 of them about an event that another rule has told of there\nThe newest of them\n {2}evt_.* candidate Robin\n {2}ats {2}at once\n/,
     );
     expect(shown.out).toContain('who: Robin');
     const asked: string[] = [];

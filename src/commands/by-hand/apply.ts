@@ -80,6 +80,9 @@ export const apply = command({
 
 type RuleSurvey = Awaited<ReturnType<typeof look>>;
 
+const add = (counts: Map<string, number>, key: string): void =>
+  void counts.set(key, (counts.get(key) ?? 0) + 1);
+
 /** Finds what the rule asks for, for each stored event. */
 async function look(store: Store, plan: Plan, { rule, since, discarded }: ApplyOptions, io: Io) {
   const asked = {
@@ -96,6 +99,8 @@ async function look(store: Store, plan: Plan, { rule, since, discarded }: ApplyO
     /** The ids of the events that it asks something for, newest first. */
     events: [] as string[],
     bySink: new Map<string, number>(),
+    /** Of these, for how many something was delivered to the sink by another rule. */
+    twice: new Map<string, number>(),
     /** The newest of these events. */
     sample: null as { readonly story: EventStory; readonly late: Late } | null,
     /** Why it cannot be told what it asks for, with how many events. */
@@ -115,11 +120,17 @@ async function look(store: Store, plan: Plan, { rule, since, discarded }: ApplyO
     if (has) asked.had += 1;
     if (has && isDiscarded) asked.unsent += 1;
     const late = planLate(plan, story, rule, now, discarded);
-    if (late && 'fault' in late) asked.faults.set(late.fault, (asked.faults.get(late.fault) ?? 0) + 1);
+    if (late && 'fault' in late) add(asked.faults, late.fault);
     else if (late) {
       asked.events.push(story.event.id);
       asked.sample ??= { story, late };
-      for (const { sink } of late.deliveries) asked.bySink.set(sink, (asked.bySink.get(sink) ?? 0) + 1);
+      for (const { sink } of late.deliveries) {
+        add(asked.bySink, sink);
+        if (
+          story.deliveries.some((one) => one.rule !== rule && one.sink === sink && one.state === 'delivered')
+        )
+          add(asked.twice, sink);
+      }
     } else if (!has && unansweredOf(story) === 'unknown') asked.unanswered += 1;
     else if (!has && hasAbsent(story)) asked.absent += 1;
     await io.drained();
@@ -128,7 +139,7 @@ async function look(store: Store, plan: Plan, { rule, since, discarded }: ApplyO
 }
 
 function summary(asked: RuleSurvey, many: string, plan: Plan, { rule }: ApplyOptions, io: Io): string {
-  const { looked, had, unsent, undecided, unanswered, absent, events, bySink, sample } = asked;
+  const { looked, had, unsent, undecided, unanswered, absent, events, bySink, twice, sample } = asked;
   const head = `Rule ${printable(rule)} asks for ${many}, for ${events.length} of ${count(looked, 'event')}`;
   const lines = [paint(io, 'bold', head)];
   if (had > 0) lines.push(`  ${had} of them have deliveries of this rule already and are left out`);
@@ -146,7 +157,11 @@ function summary(asked: RuleSurvey, many: string, plan: Plan, { rule }: ApplyOpt
     lines.push(
       `  about ${absent} of them a look-up found nothing: where its url was wrong, \`${program} lookup --absent --since DURATION\` asks again`,
     );
-  for (const [sink, ofSink] of bySink) lines.push(`  ${ofSink} to ${printable(sink)}`);
+  for (const [sink, ofSink] of bySink) {
+    const told = twice.get(sink) ?? 0;
+    const again = told === 0 ? '' : `, ${told} of them about an event that another rule has told of there`;
+    lines.push(`  ${ofSink} to ${printable(sink)}${again}`);
+  }
   if (sample) {
     const { story, late } = sample;
     lines.push(paint(io, 'bold', 'The newest of them'), eventLine(story.event));
