@@ -241,6 +241,8 @@ test('the page of an event has its look-ups made again, after a question, and sh
   expect((await send('evt_unknown', { confirmed: 'yes' })).status).toBe(404);
   const viewed = await (await send(eventId, undefined, 'only-look')).text();
   expect(viewed).toContain('What was looked up');
+  // Its score was not there.
+  expect(viewed).toContain('answered in part');
   expect(viewed).not.toContain('Look up again');
   const asked = api.calls.length;
 

@@ -1,6 +1,6 @@
 import { planLookups } from '../../deliveries/by-hand.ts';
 import { foundBy, isOpen } from '../../lookups/kept-facts.ts';
-import { lookupOf } from '../../model.ts';
+import { lookupOf, type LookupFacts } from '../../model.ts';
 import { type By, type EventDetail, unansweredOf } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { html, type Html, safeUrl } from '../../support/html.ts';
@@ -12,13 +12,18 @@ import { chip } from '../frame/fragments.ts';
 
 /** The look-ups of an event on its page, and the form that makes them again. */
 
-const tones = { answered: 'good', waiting: 'wait', unknown: 'bad', absent: 'idle' } as const;
+const tones = { answered: 'good', partly: 'bad', waiting: 'wait', unknown: 'bad', absent: 'idle' } as const;
 const stateNames = {
   answered: 'answered',
+  partly: 'answered in part',
   waiting: 'waiting',
   unknown: 'not found out',
   absent: 'there is none',
 } as const;
+
+/** An answer has a reason where a fact could not be read in it. */
+const shownAs = (state: LookupFacts['state'], reason: string | null) =>
+  state === 'answered' && reason !== null ? 'partly' : state;
 
 const again: Choice = {
   action: 'lookup',
@@ -43,7 +48,8 @@ export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts
       ${found.map(
         ([name, { state, at, reason, fields }]) =>
           html`<h3>
-              ${printable(name)} ${chip(tones[state], stateNames[state], state)}
+              ${printable(name)}
+              ${chip(tones[shownAs(state, reason)], stateNames[shownAs(state, reason)], state)}
               ${at !== null && html`<span class="muted small">${asked.times.exact(at)}</span>`}
             </h3>
             ${reason !== null && html`<p class="small">${printable(reason)}</p>`}
