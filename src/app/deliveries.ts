@@ -81,6 +81,7 @@ export async function beginDeliveries(working: Working, undo: Undo) {
     clock,
     live,
     id: replicas.id,
+    movedAt: () => replicas.movedAt,
     secretFaults: () => sinks.secretFaults(),
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
   });

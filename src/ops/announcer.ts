@@ -12,6 +12,8 @@ interface AnnouncerParts {
   readonly live: LiveConfig;
   /** The id of this replica. */
   readonly id: string;
+  /** See ReplicaState. */
+  readonly movedAt: () => number | null;
   /** The sinks whose changed secrets do not work. */
   readonly secretFaults: () => readonly (Pick<Pause, 'sink' | 'since'> & { readonly detail: string })[];
   readonly failed: (error: unknown) => void;
@@ -20,7 +22,7 @@ interface AnnouncerParts {
 export type Announcer = ReturnType<typeof createAnnouncer>;
 
 /** Stores every few seconds that this replica serves the store, and with which config. */
-export function createAnnouncer({ store, clock, live, id, secretFaults, failed }: AnnouncerParts) {
+export function createAnnouncer({ store, clock, live, id, movedAt, secretFaults, failed }: AnnouncerParts) {
   /** Whether the state could be stored the last time. */
   let last = Promise.resolve(false);
   let cancel = () => {};
@@ -34,6 +36,7 @@ export function createAnnouncer({ store, clock, live, id, secretFaults, failed }
         id,
         saidAt: clock.now(),
         stopped,
+        movedAt: movedAt(),
         config: {
           id: plan.id,
           file,

@@ -49,6 +49,8 @@ export class Replicas implements Leases {
   /** How many replicas run another config than this one. */
   #others = 0;
   #isLeaving = false;
+  /** See ReplicaState. */
+  movedAt: number | null = null;
   /**
    * The clock that all replicas share: PostgreSQL's, where that of this machine is off. With different clocks, the next
    * replica would ask for an attempt while the tool is at work on it, or look for its message in the wrong hour.
@@ -112,11 +114,13 @@ export class Replicas implements Leases {
       replicas: (replicas) => this.#are(replicas, parts),
       quietMs: (name) => config().sinks.get(sinkOf(name) ?? '')?.timeoutMs ?? 0,
       told: (now, askedAt) => this.#told(now, askedAt),
-      moved: (deliveries) =>
+      moved: (deliveries) => {
+        this.movedAt = this.clock.now();
         log.warn(
           { deliveries },
           'PostgreSQL was promoted, restored or moved: what it was told last may be missing, so each tool is asked before what waits is sent',
-        ),
+        );
+      },
       configLost: () => {
         const { plan, planSource: source } = config();
         store.saveConfig({ id: plan.id, source, savedAt: this.clock.now() }).catch(failed);

@@ -1,9 +1,9 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
 import { stuckStates } from '../model/notices.ts';
-import { isForgotten, putBack } from '../ops/needs.ts';
+import { isForgotten, putBack, reconcileCommand } from '../ops/needs.ts';
 import type { Status } from '../ops/status/status.ts';
-import { causesOf, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
+import { causesOf, movedWords, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count, printable } from '../support/text.ts';
 import {
@@ -47,7 +47,7 @@ export const todayPage: Page = {
       title: 'Today',
       body: html`<div class="stack">
         ${needs(status, asked, candidates)} ${pausedLines(status, times)} ${rejectedNotice(status)}
-        ${unansweredNotice(status)}
+        ${unansweredNotice(status)} ${movedNotice(status, times)}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, days, times)}
         ${!isNew && charts(days)} ${sinksCard(status, days, times)}
         ${
@@ -117,6 +117,12 @@ function unansweredNotice(status: Status): Html | false {
     html`<p class="notice wait">${words}. <a href="/events?lookups=unanswered">See which</a></p>`
   );
 }
+
+const movedNotice = ({ movedAt }: Status, times: Times): Html | false =>
+  movedAt !== null &&
+  html`<p class="notice wait">
+    ${movedWords.what} ${times.short(movedAt)}: ${movedWords.after}: <code>${reconcileCommand()}</code>
+  </p>`;
 
 /** The notice that nothing needs a person. It says no more than is true. */
 function allRight({ sinks, missed }: Status): Html {

@@ -5,6 +5,7 @@ import {
   isForgotten,
   mayBeTried,
   nextShows,
+  reconcileCommand,
   putBack,
   refusals,
   refusedAt,
@@ -22,6 +23,7 @@ import {
 } from '../../ops/status/status.ts';
 import {
   missedTitle,
+  movedWords,
   needsOf,
   rejectedWords,
   unansweredWords,
@@ -70,7 +72,7 @@ function statusText(found: Status, unfound: readonly string[], timeZone: string,
   const pending = found.sinks.reduce((total, sink) => total + sink.pending, 0);
   const sections: { readonly [title: string]: readonly string[] } = {
     Config: configLines(found, io),
-    Store: storeLines(found),
+    Store: storeLines(found, io),
     Receiver: [
       found.lastEventAt === null
         ? `no event yet; \`${program} send\` sends one`
@@ -159,8 +161,11 @@ function unansweredLines(found: Status): string[] {
 }
 
 /** Says why the store cannot be written, and what to do; a connector that does not run has to be started. */
-function storeLines({ unwritable, replicas }: Status): string[] {
-  if (unwritable === null) return [];
+function storeLines({ unwritable, replicas, movedAt }: Status, io: Io): string[] {
+  if (unwritable === null)
+    return movedAt === null
+      ? []
+      : [`${movedWords.what} ${when(movedAt, io)}: ${movedWords.after}: ${reconcileCommand()}`];
   const then =
     replicas.length > 0
       ? 'events are refused meanwhile; once it can be written, all goes on without a restart'

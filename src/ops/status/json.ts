@@ -26,6 +26,7 @@ export function statusJson(status: Status) {
       rejectedToday: status.rejectedToday,
     },
     storeProblem: status.unwritable,
+    storeMovedAt: iso(status.movedAt),
     refused: refusedJson(status.refused),
     sinks: status.sinks.map((one) => {
       const {

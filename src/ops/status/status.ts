@@ -84,6 +84,8 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     replicas: replicas.toSorted(
       (a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null),
     ),
+    /** When a replica last saw in the last week that PostgreSQL was promoted, restored or moved (ms). Null if none did. */
+    movedAt: lastMove(all, now - missedForMs),
     /** The replica that served the store last; null while one serves it. */
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt,
@@ -108,6 +110,11 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     missed: stuck.filter(isMissed),
     notices: await store.notices({ limit: shownNotices }),
   };
+}
+
+function lastMove(replicas: readonly ReplicaState[], since: number): number | null {
+  const last = Math.max(...replicas.map(({ movedAt }) => movedAt ?? -Infinity));
+  return last >= since ? last : null;
 }
 
 /** The events since a time (ms) that lack an answer of a look-up. `isAnsweredNow`: an answer to each has come after all. */

@@ -47,6 +47,13 @@ export function unansweredWords({ unanswered: { count: many, isAll } }: Pick<Sta
     : `${events} of the last 7 days ${many === 1 ? 'was' : 'were'} decided without an answer of a look-up: messages about ${many === 1 ? 'it' : 'them'} lack what it would have found, such as a name or a score, or were not sent`;
 }
 
+/** What is said where PostgreSQL was promoted, restored or moved, before the time, and after it. */
+export const movedWords = {
+  what: 'PostgreSQL was promoted, restored or moved at',
+  after:
+    'what it was told last may be missing, events as well as what people did (a pause, a discard). Look at that again. Of events, an export of the service tells',
+};
+
 /** A sentence where a notice has reached nobody; else empty. */
 export function unheardWords({ deliveries }: Pick<NoticeStory, 'deliveries'>): string {
   if (deliveries.some(({ state }) => state === 'delivered')) return '';

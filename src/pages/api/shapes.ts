@@ -159,6 +159,9 @@ export const status = z.object({
     rejectedToday: count.describe('At most 1000: no more are kept.'),
   }),
   storeProblem: z.string().nullable().describe('Why the store cannot be written.'),
+  storeMovedAt: time
+    .nullable()
+    .describe('When PostgreSQL was last promoted, restored or moved, in the last week: see `status`.'),
   refused: z.array(refused),
   sinks: z.array(
     z.object({

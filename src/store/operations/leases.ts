@@ -70,6 +70,8 @@ export interface ReplicaState {
     /** Why nobody can log in on the admin port. */
     readonly closed?: string | null;
   };
+  /** When this replica saw that the database was promoted, restored or moved (ms), so that commits may be missing. */
+  readonly movedAt?: number | null;
   readonly sinks: readonly { readonly name: string; readonly connector: string }[];
   /** The sinks whose new secrets do not work. */
   readonly secretFaults?: readonly {

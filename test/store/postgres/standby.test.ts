@@ -1,8 +1,9 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { withoutPassword } from '../../../src/support/store-url.ts';
 import { checkPostgres, openPostgres } from '../../../src/store/postgres.ts';
 import { secretsOfUrl } from '../../../src/support/secret.ts';
-import { base, endpoint, serving, workplace } from '../../commands/tools.ts';
+import { base, endpoint, run, serving, workplace } from '../../commands/tools.ts';
 import { Sender } from '../../faults/sender.ts';
 import {
   arrival,
@@ -110,6 +111,11 @@ rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
   expect(new Set(stored).size).toBe(stored.length);
   const arrived = () => new Set(tool.calls.map(({ body }) => (JSON.parse(body) as Body).data.candidateId));
   await vi.waitFor(() => expect(stored.filter((id) => !arrived().has(id))).toEqual([]), 150_000);
+  // Nobody can tell whether the standby had all.
+  const told = 'PostgreSQL was promoted, restored or moved at';
+  const status = async () => (await run(['status', '--config', join(folder, 'config.yaml')])).out;
+  await vi.waitFor(async () => expect(await status()).toContain(told), { timeout: 30_000, interval: 1000 });
+  expect(await (await fetch(`${app.adminUrl}/`)).text()).toContain(told);
 }, 300_000);
 
 test('after a failover that lost commits, what may have been sent by then is asked for first', async () => {
