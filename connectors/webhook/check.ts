@@ -41,7 +41,7 @@ export async function checkReceiver(
   if (result.error instanceof PrivateAddressError) return { ok: false, what, ...privateAddress('sink') };
   const words = signal.aborted ? 'no answer in time' : fetchFailure(result.error, proxy).words;
   const places = ["the sink's url", ...(proxy === null ? [] : ['the proxy']), 'firewalls'];
-  // With TLS 1.3, whoever wants another certificate only breaks off.
+  // Some who want another certificate break off without saying so.
   const orCertificate = url.origin.startsWith('https:') ? ', and cert and key if it wants a certificate' : '';
   const advice = `Check ${places.join(', ')}${orCertificate}.`;
   return { ok: false, what, detail: `${url.origin}: ${words}.`, advice };

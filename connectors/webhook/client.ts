@@ -1,6 +1,6 @@
 import { getCACertificates } from 'node:tls';
-import { Pool, ProxyAgent } from 'undici';
-import type { Dispatcher } from 'undici';
+import { Client, Pool, ProxyAgent } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
 import { proxyAgent, proxyFor } from '../../src/connector.ts';
 import type { Endpoint, HttpOptions } from './http-options.ts';
 import { isPrivateLiteral, lookupPublic, PrivateAddressError } from './public-addresses.ts';
@@ -53,10 +53,31 @@ export class Route {
     // Which addresses may be called is the proxy's to decide: it resolves the names.
     this.dispatcher =
       proxy === null
-        ? new Pool(origin, { ...poolOptions, connect: { ...tls, ...lookup } })
-        : proxyAgent({ Pool, ProxyAgent }, proxy, { ...poolOptions, requestTls: tls });
+        ? new Pool(origin, { ...poolOptions, connect: { ...tls, ...lookup }, factory: keepsAlerts(Client) })
+        : proxyAgent({ Pool, ProxyAgent }, proxy, {
+            ...poolOptions,
+            requestTls: tls,
+            factory: keepsAlerts(Pool),
+          });
   }
 }
+
+/**
+ * Makes dispatchers that fail with the alert by which the other side ended TLS. undici puts an error of its own in its place,
+ * and with TLS 1.3 a certificate is refused once the client takes the connection for open, and has begun to write.
+ */
+const keepsAlerts =
+  (Kind: typeof Client | typeof Pool) =>
+  (origin: string | URL, options: object): Dispatcher => {
+    const { connect } = options as { connect: buildConnector.connector };
+    const connectKeeping: buildConnector.connector = (to, done) =>
+      connect(to, (...result) => {
+        const [, socket] = result;
+        socket?.once('error', (alert) => socket.destroy(alert));
+        done(...result);
+      });
+    return new Kind(origin, { ...options, connect: connectKeeping });
+  };
 
 const poolOptions = {
   // The sink's `concurrency` decides: the pool opens no more than are in use at once.

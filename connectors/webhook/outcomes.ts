@@ -28,12 +28,12 @@ type Request = Pick<AttemptRequest<Call>, 'now' | 'signal' | 'mask'>;
 /** The outcome of a call. `mask`: hides the secrets of this receiver; the request's own mask hides those of the config. */
 export function outcomeOf(result: Exchange, terms: Terms, request: Request, mask: Mask): Outcome {
   if ('answer' in result) return outcomeOfAnswer(result.answer, terms, request, mask);
-  const { error, sent } = result;
+  const { error } = result;
   const { aborted } = request.signal;
   // A retry, since a name may resolve to another address soon. Nothing was connected to.
   if (error instanceof PrivateAddressError) return notPublic('sink');
-  const { words } = fetchFailure(error, terms.proxy);
-  if (sent)
+  const { words, sent } = fetchFailure(error, terms.proxy);
+  if (result.sent && sent)
     return aborted
       ? unknown(
           'timeout',

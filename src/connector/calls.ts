@@ -98,6 +98,9 @@ const alsoWhileOpen = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']);
 const handshakeFailed =
   /CERT|SELF_SIGNED|UNABLE_TO_|^ERR_TLS_|^ERR_SSL_(WRONG_VERSION|UNSUPPORTED_PROTOCOL|.*(HANDSHAKE_FAILURE|PROTOCOL_VERSION))/;
 
+/** The alerts about the certificate that we showed, or did not show (RFC 8446, 6.2). Nothing is read without one before that. */
+const certificateRefused = /^ERR_SSL_.*_ALERT_(.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/;
+
 /** `proxy`: the host of the proxy that it went through. */
 export function fetchFailure(error: unknown, proxy?: string | null): FetchFailure {
   const causes = causesOf(error);
@@ -110,7 +113,11 @@ export function fetchFailure(error: unknown, proxy?: string | null): FetchFailur
   for (const cause of causes) {
     const code = codeOf(cause) ?? '';
     const isOpen = alsoWhileOpen.has(code) && cause.syscall !== 'connect';
-    const words = handshakeFailed.test(code) ? 'no trusted TLS connection' : connectErrors[code];
+    const words = certificateRefused.test(code)
+      ? 'it wants a certificate, or another one: check cert and key'
+      : handshakeFailed.test(code)
+        ? 'no trusted TLS connection'
+        : connectErrors[code];
     if (words !== undefined && !isOpen) return { sent: false, words: `${words} (${code})${through}` };
   }
   if (causes.some(({ code }) => code === noTunnel))
@@ -140,7 +147,7 @@ function causesOf(error: unknown, depth = 0): ErrorLike[] {
 }
 
 function codeOf({ code }: ErrorLike): string | null {
-  return typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : null;
+  return typeof code === 'string' && /^[A-Z][A-Z0-9_/]+$/.test(code) ? code : null;
 }
 
 /** A longer delay would only let the delivery be given up. */

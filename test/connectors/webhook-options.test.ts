@@ -465,6 +465,27 @@ describe('certificates', () => {
     expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
   });
 
+  test.for([
+    ['TLSv1.3', 'CERTIFICATE_REQUIRED', false],
+    ['TLSv1.3', 'CERTIFICATE_REQUIRED', true],
+    ['TLSv1.2', 'HANDSHAKE_FAILURE', false],
+  ] as const)(
+    'that the other side refuses leave nothing unknown: %s, %s',
+    async ([version, alert, isFar]) => {
+      const here = selfSigned();
+      const tls = { ...here, ca: selfSigned().cert, requestCert: true, maxVersion: version };
+      const { port } = await serve(answerOk, (listener) => createTlsServer(tls, listener));
+      const proxy = isFar ? (await tunnels()).url : 'none';
+      const sink = await connected({ url: `https://localhost:${port}`, ca: here.cert, proxy });
+      // The first call opens the connection.
+      expect(await sink.deliver(request())).toMatchObject({
+        outcome: 'retry',
+        sinkWide: true,
+        detail: expect.stringContaining(alert),
+      });
+    },
+  );
+
   test('of authorities that the process trusts are still trusted beside a `ca`', async () => {
     const pair = selfSigned();
     const { port } = await serve(answerOk, (listener) => createTlsServer(pair, listener));
