@@ -34,7 +34,8 @@ const alerts: { readonly [kind in AlertKind]: AlertKeys } = {
     after: duration().prefault('0s').describe('How long that has to last.'),
   },
   refused: {
-    description: 'Events were refused: the store could not take them, or for the address or the token.',
+    description:
+      'Events were refused: the store could not take them, or for the address, the token or the path.',
     after: duration().prefault('0s').describe('How long to wait for more such events.'),
   },
   silence: {

@@ -19,10 +19,11 @@ export type StuckState = (typeof stuckStates)[number];
 /** The beginning of the cause of messages that did not reach everybody; their rule and action follow. */
 export const missedCause = 'missed in';
 
-/**
- * Why an event was not taken: the store could not write, its sender's address is not allowed, or its token was wrong.
- */
-export const refusalReasons = ['store', 'address', 'token'] as const;
+/** Why a valid event was not taken in, though it is kept: its sender's address or token, or the path of the URL it was sent to. */
+const keptReasons = ['address', 'token', 'path'] as const;
+
+/** Why a valid event was not taken in. `store`: it could not be written. */
+export const refusalReasons = ['store', ...keptReasons] as const;
 
 /** Events that were refused for one reason, from one source. */
 export interface RefusedEvents {
@@ -36,14 +37,14 @@ export interface RefusedEvents {
 }
 
 /**
- * The fields of a valid event that was refused for who sent it, and is kept until a person takes it in or puts it away.
+ * The fields of a valid event that was refused for who sent it, or where to, and is kept until a person takes it in or puts it away.
  */
 export const refusedEventSpec = {
   id: { kind: 'text', shown: 'list' },
   /** When it came. */
   at: { kind: 'time', shown: 'list' },
   from: { kind: 'text', shown: 'list', about: 'An address; of IPv6 a network.' },
-  reason: { kind: 'text', values: ['address', 'token'], shown: 'list' },
+  reason: { kind: 'text', values: keptReasons, shown: 'list' },
   candidateId: { kind: 'text', shown: 'list' },
   candidateNumericalId: { kind: 'number', nullable: true },
   testId: { kind: 'number', shown: 'list' },

@@ -318,6 +318,7 @@ const refusalTexts = {
   store: { short: 'not stored', why: 'whyStore', advice: 'adviceStore' },
   address: { short: 'refused for the address', why: 'whyAddress', advice: 'adviceAddress' },
   token: { short: 'refused for the token', why: 'whyToken', advice: 'adviceToken' },
+  path: { short: 'sent to another path', why: 'whyPath', advice: 'advicePath' },
 } as const satisfies { readonly [reason in RefusedEvents['reason']]: object };
 
 const namedSources = 3;

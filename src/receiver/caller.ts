@@ -4,6 +4,7 @@ import type { CallerTokens } from '../config/live/caller-tokens.ts';
 import type { ReceiverConfig } from '../config/config.ts';
 import { addressList, listHas } from '../http/addresses.ts';
 import type { Refusal } from '../http/problem.ts';
+import { nothingHere } from '../http/server.ts';
 
 /** Decides who may call, compiled from a config. */
 export interface Gate {
@@ -49,18 +50,25 @@ function tokensOf(req: IncomingMessage): string[] {
   ];
 }
 
-/** Why a caller may not send events, or a warning about one that may; null where there is neither. */
-export function judgeCaller(
+/** The path of a URL, without the query, which may hold the token. */
+export function pathOf(url = ''): string {
+  const end = url.indexOf('?');
+  return end === -1 ? url : url.slice(0, end);
+}
+
+/** Why a caller may not send events here, or a warning about one that may; null where there is neither. */
+export function judgeRequest(
   req: IncomingMessage,
-  gate: Gate,
+  config: ReceiverConfig,
   caller: Caller,
   tokens: Pick<CallerTokens, 'judge'>,
   now: number,
 ): Refusal | { readonly warning: string } | null {
+  if (pathOf(req.url) !== config.path) return nothingHere;
   if (req.method !== 'POST') {
     return { status: 405, detail: 'Events are sent with POST.', headers: { allow: 'POST' } };
   }
-  if (!gate.allows(caller.address)) {
+  if (!gateOf(config).allows(caller.address)) {
     return { status: 403, detail: 'This address may not send events.' };
   }
   const token = tokens.judge(() => tokensOf(req), now);

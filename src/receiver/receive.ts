@@ -8,7 +8,7 @@ import { type Acceptance, type RejectedRequest, StoreUnavailable } from '../stor
 import { readTraceparent, traceIdOf } from '../support/trace.ts';
 import type { AccessLog, RequestLine, RequestResult } from './access-log.ts';
 import { readBody, readContent } from './body.ts';
-import { type Caller, correlationOf, explainAddress, gateOf, judgeCaller } from './caller.ts';
+import { type Caller, correlationOf, explainAddress, gateOf, judgeRequest, pathOf } from './caller.ts';
 
 /** Takes events from the receiver. */
 export interface Inbox {
@@ -79,6 +79,7 @@ const refusedBodyMs = 5000;
 const refusalReasons: Partial<Record<number, RefusedEvents['reason']>> = {
   401: 'token',
   403: 'address',
+  404: 'path',
   503: 'store',
 };
 
@@ -90,13 +91,12 @@ export function receiving(parts: ReceiveParts): Receive {
   function headOf(req: IncomingMessage, config: ReceiverConfig): Head {
     const startedMs = performance.now();
     const receivedAt = parts.now();
-    const gate = gateOf(config);
-    const caller = gate.callerOf(req);
+    const caller = gateOf(config).callerOf(req);
     // A proxy may write anything, of any length, in place of an address.
     const address = caller.address ?? (caller.hops.at(-1) ?? '').slice(0, 60);
     const { id: correlationId, unusable } = correlationOf(req.headers, config.correlationHeader);
     const traceparent = readTraceparent(req.headers['traceparent'] as string | undefined);
-    const judged = judgeCaller(req, gate, caller, tokens, receivedAt);
+    const judged = judgeRequest(req, config, caller, tokens, receivedAt);
     const refusal = judged && 'status' in judged ? judged : null;
     const warning = judged && 'warning' in judged ? judged.warning : unusable;
     return { startedMs, receivedAt, caller, address, correlationId, traceparent, refusal, warning };
@@ -110,7 +110,8 @@ export function receiving(parts: ReceiveParts): Receive {
     refusal: Refusal,
     head: Head,
   ): Promise<RefusedReply> {
-    if (refusalReasons[refusal.status] === undefined || placesForRefused === 0) return { refusal };
+    const mayBeEvent = req.method === 'POST' && refusalReasons[refusal.status] !== undefined;
+    if (!mayBeEvent || placesForRefused === 0) return { refusal };
     placesForRefused -= 1;
     const body = await readBody(req, res, maxBytes, Math.min(bodyTimeoutMs, refusedBodyMs)).finally(
       () => (placesForRefused += 1),
@@ -153,7 +154,7 @@ export function receiving(parts: ReceiveParts): Receive {
       durationMs: Math.round(durationMs * 1_000) / 1_000,
       warning: warningFor(answer) ?? warning ?? undefined,
     };
-    accessLog.write(refused ? { ...line, ...refusalDetails(refused, caller, config) } : line);
+    accessLog.write(refused ? { ...line, ...refusalDetails(refused, caller, req, config) } : line);
     if (!refused) return;
     const { event, body, refusal } = refused;
     const { status, faults, detail } = refusal;
@@ -230,7 +231,9 @@ function outcomeOf(answer: Acceptance | RefusedReply): RequestResult {
 function warningFor(answer: Acceptance | RefusedReply): string | null {
   if ('refusal' in answer) {
     if (answer.error) return answer.error.message;
-    return answer.refusal.status === 403 ? 'this address is not allowed to send events' : null;
+    const { event, refusal } = answer;
+    if (refusal.status === 403) return 'this address is not allowed to send events';
+    return refusal.status === 404 && event ? 'an event came to another path than receiver.path' : null;
   }
   return answer.correlationReused ? 'this correlation id was used before with other content' : null;
 }
@@ -244,12 +247,14 @@ function traceIn(traceparent: string | null, answer: Acceptance | RefusedReply):
 function refusalDetails(
   { refusal, error }: RefusedReply,
   caller: Caller,
+  req: IncomingMessage,
   config: ReceiverConfig,
 ): Record<string, unknown> {
   return {
     detail: refusal.detail,
     ...(refusal.faults && { faults: faultLines(refusal.faults) }),
     ...(refusal.status === 403 && explainAddress(caller, config)),
+    ...(refusal.status === 404 && { method: req.method, path: pathOf(req.url).slice(0, 200) }),
     // An expected failure needs no stack.
     ...(error && !(error instanceof StoreUnavailable) && { err: error }),
   };

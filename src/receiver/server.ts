@@ -1,14 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { ReceiverConfig } from '../config/config.ts';
 import { placesOf } from '../http/connections.ts';
 import { health, type Readiness } from '../http/health.ts';
-import { afterBug, HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
-import { answerProblem } from '../http/problem.ts';
+import { afterBug, HttpServer, type HttpServerOptions } from '../http/server.ts';
 import type { CallerTokens } from '../config/live/caller-tokens.ts';
 import { AccessLog } from './access-log.ts';
-import { type Inbox, receiving, refusedFor, type RequestMetrics } from './receive.ts';
-import { gateOf } from './caller.ts';
+import { type Inbox, receiving, type RequestMetrics } from './receive.ts';
+import { gateOf, pathOf } from './caller.ts';
 
 export interface ReceiverOptions extends HttpServerOptions {
   /** The config in force, asked for at every request. Host and port are not used here. */
@@ -35,11 +33,10 @@ export function createReceiver(options: ReceiverOptions): HttpServer {
   const { timeoutMs: bodyTimeoutMs = 10_000, mostConnections = defaultMostConnections } = options;
   const most = placesOf(mostConnections, 3 / 4);
   const mostRefused = Math.floor(most / 2);
-  const accessLog = new AccessLog(log, now);
   const receive = receiving({
     tokens,
     inbox,
-    accessLog,
+    accessLog: new AccessLog(log, now),
     metrics,
     now,
     retryAfterS,
@@ -53,36 +50,7 @@ export function createReceiver(options: ReceiverOptions): HttpServer {
   const isWelcome = (address: string) => gateOf(config()).knows(address);
   return new HttpServer(options, { most, isWelcome }, (req, res) => {
     const current = config();
-    if (pathOf(req.url) === current.path)
+    if (pathOf(req.url) === current.path || !answersHealth(req, res))
       receive(req, res, current).catch((error: unknown) => failed(error, res));
-    else if (!answersHealth(req, res)) refuseUnknownPath(req, res, accessLog, metrics);
   });
-}
-
-/** Answers other paths: most likely a scan, or a wrong webhook URL at the service. */
-function refuseUnknownPath(
-  req: IncomingMessage,
-  res: ServerResponse,
-  accessLog: AccessLog,
-  metrics: RequestMetrics,
-): void {
-  answerProblem(res, nothingHere);
-  metrics.requests('refused', 0, refusedFor[404]);
-  accessLog.write({
-    outcome: 'refused',
-    status: nothingHere.status,
-    eventId: null,
-    correlationId: null,
-    traceId: null,
-    address: req.socket.remoteAddress ?? '',
-    durationMs: 0,
-    method: req.method ?? '',
-    path: pathOf(req.url).slice(0, 200),
-  });
-}
-
-/** The path of a URL, without the query, which may hold the token. */
-function pathOf(url = ''): string {
-  const end = url.indexOf('?');
-  return end === -1 ? url : url.slice(0, end);
 }

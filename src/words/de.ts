@@ -147,6 +147,7 @@ export const de = {
   whyStore: 'Der Speicher war nicht beschreibbar',
   whyAddress: 'Die Konfiguration erlaubt von dort keine Ereignisse',
   whyToken: 'Der Token fehlte oder war falsch',
+  whyPath: 'Die URL hatte einen anderen Pfad als receiver.path',
   adviceStore:
     'Der Dienst sendet ein Ereignis noch einmal und dann nie wieder: dort nachsehen, wer inzwischen fertig wurde, und im Log die Ursache suchen. Mit einem Export von dort findet {command} sie.',
   adviceAddress:
@@ -154,6 +155,8 @@ export const de = {
   adviceProxy:
     '{from} sieht nach einem eigenen Proxy aus, hinter dem jeder stehen kann: zuerst receiver.trustProxy setzen.',
   adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',
+  advicePath:
+    'receiver.path mit dem Pfad der „Webhook URL“ im Konto des Dienstes vergleichen; den aufgerufenen Pfad nennt das Log.',
   takeIn:
     'Was davon aufbewahrt ist, listet {list}, und {accept} nimmt es auf; wer dort fehlt, steht im Dienst. {ignore} wirft weg, was nicht aufgenommen wurde.',
   takeInById:

@@ -153,6 +153,7 @@ export const en = {
   whyStore: 'the store could not be written',
   whyAddress: 'the config allows no events from there',
   whyToken: 'the token was missing or wrong',
+  whyPath: 'the URL had another path than receiver.path',
   adviceStore:
     'The service sends an event once more, and never again: look there for who finished meanwhile, and in the log for the cause. With an export of it, {command} finds them.',
   adviceAddress:
@@ -160,6 +161,8 @@ export const en = {
   adviceProxy:
     'A proxy of yours seems to be at {from}, and anybody may be behind it: first set receiver.trustProxy, to 1 for one proxy.',
   adviceToken: "Compare receiver.token with the Webhook URL in the service's account.",
+  advicePath:
+    "Compare receiver.path with the path of the Webhook URL in the service's account; the log has the path that was called.",
   takeIn:
     'What is kept of it is listed by {list}, and taken in by {accept}; look in the service for who is not there. {ignore} throws away what was not taken in.',
   takeInById:

@@ -144,6 +144,7 @@ export const es = {
   whyStore: 'no se podía escribir en el almacenamiento',
   whyAddress: 'la configuración no admite eventos desde ahí',
   whyToken: 'el token faltaba o era incorrecto',
+  whyPath: 'la URL tenía otra ruta que receiver.path',
   adviceStore:
     'El servicio envía un evento una vez más y nunca otra: mira allí quién ha terminado entretanto, y busca la causa en el registro. Con una exportación de allí, {command} los encuentra.',
   adviceAddress:
@@ -151,6 +152,8 @@ export const es = {
   adviceProxy:
     '{from} parece un proxy propio, y detrás puede estar cualquiera: configura primero receiver.trustProxy.',
   adviceToken: 'Compara receiver.token con la «Webhook URL» de la cuenta del servicio.',
+  advicePath:
+    'Compara receiver.path con la ruta de la «Webhook URL» de la cuenta del servicio; el registro tiene la ruta llamada.',
   takeIn:
     'Lo que se conserva de ello se ve con {list} y se incorpora con {accept}; mira en el servicio quién falta ahí. {ignore} borra lo que no se haya incorporado.',
   takeInById:

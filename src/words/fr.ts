@@ -148,6 +148,7 @@ export const fr = {
   whyStore: 'le stockage n’acceptait pas l’écriture',
   whyAddress: 'la configuration n’admet pas d’événements venant de là',
   whyToken: 'le jeton manquait ou était faux',
+  whyPath: 'l’URL avait un autre chemin que receiver.path',
   adviceStore:
     'Le service renvoie un événement une seule fois, puis plus jamais : regardez-y qui a fini entre-temps, et cherchez la cause dans le journal. Avec un export de celui-ci, {command} les trouve.',
   adviceAddress:
@@ -155,6 +156,8 @@ export const fr = {
   adviceProxy:
     '{from} semble être l’un de vos proxys, derrière lequel n’importe qui peut se trouver : réglez d’abord receiver.trustProxy.',
   adviceToken: 'Comparez receiver.token avec la « Webhook URL » du compte du service.',
+  advicePath:
+    'Comparez receiver.path avec le chemin de la « Webhook URL » du compte du service ; le journal indique le chemin appelé.',
   takeIn:
     'Ce qui en est conservé est listé par {list} et repris par {accept} ; cherchez dans le service qui n’y figure pas. {ignore} efface ce qui n’a pas été repris.',
   takeInById:

@@ -164,6 +164,7 @@ export const hr = {
   whyStore: 'u spremište se nije moglo pisati',
   whyAddress: 'konfiguracija odande ne dopušta događaje',
   whyToken: 'token nedostaje ili je pogrešan',
+  whyPath: 'URL je imao drugu putanju nego receiver.path',
   adviceStore:
     'Servis događaj šalje još jednom i više nikad: ondje pogledajte tko je u međuvremenu završio, a uzrok potražite u logu. S njegovim izvozom {command} ih pronalazi.',
   adviceAddress:
@@ -171,6 +172,8 @@ export const hr = {
   adviceProxy:
     '{from} izgleda kao vaš proxy, iza kojega može biti bilo tko: najprije postavite receiver.trustProxy.',
   adviceToken: 'Usporedite receiver.token s „Webhook URL” na računu servisa.',
+  advicePath:
+    'Usporedite receiver.path s putanjom u „Webhook URL” na računu servisa; pozvana putanja piše u logu.',
   takeIn:
     'Što je od toga sačuvano navodi {list}, a preuzima {accept}; u servisu pogledajte tko ondje nedostaje. {ignore} briše ono što nije preuzeto.',
   takeInById:

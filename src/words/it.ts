@@ -147,6 +147,7 @@ export const it = {
   whyStore: 'non era possibile scrivere nell’archivio',
   whyAddress: 'la configurazione non ammette eventi da lì',
   whyToken: 'il token mancava o era sbagliato',
+  whyPath: 'l’URL aveva un percorso diverso da receiver.path',
   adviceStore:
     'Il servizio invia un evento ancora una volta e poi mai più: guarda lì chi ha finito nel frattempo, e cerca la causa nel log. Con una sua esportazione, {command} li trova.',
   adviceAddress:
@@ -154,6 +155,8 @@ export const it = {
   adviceProxy:
     '{from} sembra un tuo proxy, dietro il quale può esserci chiunque: imposta prima receiver.trustProxy.',
   adviceToken: 'Confronta receiver.token con la «Webhook URL» dell’account del servizio.',
+  advicePath:
+    'Confronta receiver.path con il percorso della «Webhook URL» dell’account del servizio; il percorso chiamato è nel log.',
   takeIn:
     'Ciò che ne è conservato è elencato da {list} e viene accolto con {accept}; guarda nel servizio chi manca. {ignore} elimina ciò che non è stato accolto.',
   takeInById:

@@ -148,6 +148,7 @@ export const nl = {
   whyStore: 'er kon niet naar de opslag worden geschreven',
   whyAddress: 'de configuratie staat vandaar geen gebeurtenissen toe',
   whyToken: 'het token ontbrak of was onjuist',
+  whyPath: 'de URL had een ander pad dan receiver.path',
   adviceStore:
     'De dienst stuurt een gebeurtenis nog één keer en daarna nooit meer: kijk daar wie intussen klaar is, en zoek de oorzaak in het logboek. Met een export ervan vindt {command} ze.',
   adviceAddress:
@@ -155,6 +156,8 @@ export const nl = {
   adviceProxy:
     '{from} lijkt een eigen proxy te zijn, waar iedereen achter kan zitten: stel eerst receiver.trustProxy in.',
   adviceToken: 'Vergelijk receiver.token met de ‘Webhook URL’ in het account van de dienst.',
+  advicePath:
+    'Vergelijk receiver.path met het pad van de ‘Webhook URL’ in het account van de dienst; het aangeroepen pad staat in het log.',
   takeIn:
     'Wat ervan is bewaard, toont {list}, en {accept} neemt het op; kijk in de dienst wie er ontbreekt. {ignore} gooit weg wat niet is opgenomen.',
   takeInById:

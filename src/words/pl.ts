@@ -186,12 +186,15 @@ export const pl = {
   whyStore: 'nie można było zapisać danych',
   whyAddress: 'konfiguracja nie dopuszcza zdarzeń spod tego adresu',
   whyToken: 'brak tokenu lub token jest błędny',
+  whyPath: 'adres URL miał inną ścieżkę niż receiver.path',
   adviceStore:
     'Serwis wysyła zdarzenie jeszcze raz i nigdy więcej: sprawdź tam, kto w tym czasie skończył, a przyczyny szukaj w dzienniku. Z jego eksportem {command} ich znajdzie.',
   adviceAddress:
     'Jeśli to serwis, dodaj jego adres do receiver.allowFrom ([published, …]). Jeśli to twoje proxy, ustaw receiver.trustProxy i przyjmij tylko to, co serwis zna, po id: za proxy może być każdy.',
   adviceProxy: '{from} wygląda na twoje proxy, za którym może być każdy: najpierw ustaw receiver.trustProxy.',
   adviceToken: 'Porównaj receiver.token z „Webhook URL” na koncie serwisu.',
+  advicePath:
+    'Porównaj receiver.path ze ścieżką „Webhook URL” na koncie serwisu; wywołana ścieżka jest w logu.',
   takeIn:
     'Co z tego zachowano, wymienia {list}, a przyjmuje {accept}; sprawdź w serwisie, kogo tam brakuje. {ignore} usuwa to, czego nie przyjęto.',
   takeInById:

@@ -143,6 +143,7 @@ export const pt = {
   whyStore: 'não era possível gravar no armazenamento',
   whyAddress: 'a configuração não permite eventos vindos de lá',
   whyToken: 'o token faltava ou estava errado',
+  whyPath: 'a URL tinha outro caminho que não receiver.path',
   adviceStore:
     'O serviço envia um evento mais uma vez e nunca mais: veja lá quem terminou nesse meio-tempo, e procure a causa no log. Com uma exportação dele, {command} encontra-os.',
   adviceAddress:
@@ -150,6 +151,8 @@ export const pt = {
   adviceProxy:
     '{from} parece ser um proxy seu, e qualquer um pode estar atrás dele: primeiro configure receiver.trustProxy.',
   adviceToken: 'Compare receiver.token com a “Webhook URL” na conta do serviço.',
+  advicePath:
+    'Compare receiver.path com o caminho da “Webhook URL” na conta do serviço; o caminho chamado está no log.',
   takeIn:
     'O que foi guardado aparece com {list} e é aceito com {accept}; veja no serviço quem está faltando. {ignore} apaga o que não foi aceito.',
   takeInById:

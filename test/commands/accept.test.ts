@@ -32,9 +32,9 @@ alerts: { refused: { then: [ { sink: ops } ] } }
     from: string,
     event: object,
     correlationId = `c-${(posted += 1)}`,
-    token = 's3cret',
+    { token = 's3cret', path = new URL(app.receiverUrl).pathname } = {},
   ) => {
-    const response = await fetch(`${app.receiverUrl}?token=${token}`, {
+    const response = await fetch(new URL(`${path}?token=${token}`, app.receiverUrl), {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -83,6 +83,29 @@ test('what came from the address of a proxy leads to trustProxy, and is not offe
   expect((await command('accept', '--from', proxy, '--dry-run')).out).toContain(caution);
   const page = await (await fetch(`${app.adminUrl}/attention`, { headers: basic() })).text();
   expect(page).toContain(`as if it came now? ${caution}`);
+});
+
+test('an event that was sent to another path is told of, kept, and taken in by hand', async () => {
+  const { command, post, ops, api, told } = await refusing();
+  expect(await post(allowed, { candidateId: 'dana' }, 'c-1', { path: '/elsewhere' })).toMatchObject({
+    status: 404,
+  });
+  await vi.waitFor(() => expect(ops.calls).toHaveLength(1), 20_000);
+  expect(JSON.parse(ops.calls[0]!.body).data).toMatchObject({
+    detail: expect.stringContaining('the URL had another path than receiver.path'),
+    advice: expect.stringContaining('Compare receiver.path with the path of the Webhook URL'),
+  });
+  expect(await command('status')).toMatchObject({
+    code: 4,
+    out: expect.stringContaining(`1 event from ${allowed} was refused: the URL had another path`),
+  });
+  expect(await api('/refused')).toMatchObject({
+    totals: [{ reason: 'path', from: allowed, count: 1 }],
+    items: [{ reason: 'path', from: allowed, candidateId: 'dana' }],
+  });
+  expect((await command('accept', '--from', allowed, '--yes')).code).toBe(0);
+  await vi.waitFor(() => expect(told()).toEqual(['dana']), 20_000);
+  expect((await command('status')).code).toBe(0);
 });
 
 test('who looks for a candidate hears of what came and was not taken in', async () => {
@@ -194,7 +217,7 @@ test('who takes in an event that is older than what came of the candidate is tol
 
 test('the API takes in and puts away, and a viewer may do neither', async () => {
   const { post, api, told, command } = await refusing();
-  expect((await post(allowed, { candidateId: 'dana' }, 'c-1', 'old')).status).toBe(401);
+  expect((await post(allowed, { candidateId: 'dana' }, 'c-1', { token: 'old' })).status).toBe(401);
   expect((await post(unheardOf, { candidateId: 'robin' })).status).toBe(403);
   const { items } = await api('/refused');
   expect(items).toMatchObject([

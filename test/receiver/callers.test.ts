@@ -238,6 +238,22 @@ describe('an event that is refused', () => {
     expect(counted).toHaveLength(3);
   });
 
+  test('and so is an event that was sent to another path', async () => {
+    const receiver = await startReceiver({ token: [new Secret('s')] });
+    const post = (body: string) =>
+      fetch(`http://127.0.0.1:${receiver.port}/hok?token=s`, {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/json' },
+      });
+    expect([(await post(json)).status, (await post('{}')).status]).toEqual([404, 404]);
+    expect(receiver.inbox.refused).toMatchObject([['path', '127.0.0.1', { raw: JSON.parse(json) }]]);
+    expect(receiver.lines).toMatchObject([
+      { level: 'warn', path: '/hok', warning: 'an event came to another path than receiver.path' },
+      { level: 'info', path: '/hok' },
+    ]);
+  });
+
   const good = { 'x-forwarded-for': '192.0.2.1', authorization: 'Bearer s' };
 
   test('keeps nobody else from sending: half of the places are for what refused callers send', async () => {

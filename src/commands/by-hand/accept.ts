@@ -31,7 +31,8 @@ type Options = ValuesOf<typeof declared>;
 /** Takes in events that were refused for who sent them. */
 export const accept = command({
   name: 'accept',
-  description: 'take in events that were refused for their address or token, as if they came now; asks first',
+  description:
+    'take in events that were refused for their address, token or path, as if they came now; asks first',
   examples: [
     'accept rej_01jd3v5m8k2q4r6t8w0y1z3a5c --dry-run',
     'accept --from 203.0.113.9 --since 7d --note "a new address of the service"',

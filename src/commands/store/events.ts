@@ -59,7 +59,7 @@ export const events = command({
     'events --unanswered   # what was decided without an answer of a look-up; `lookup --unanswered` asks again',
     'events --since 30d --csv > events.csv   # for a table',
     'events --rejected   # requests that were not valid events, and why',
-    'events --refused    # events from an address or with a token that is not allowed; `accept` takes them in',
+    'events --refused    # events from an address, with a token or to a path that is not allowed; `accept` takes them in',
     'events --notices    # what the alerts told people, and whether it reached them',
     'events --audit      # what people did by hand: replays and the like, by whom and why',
   ],

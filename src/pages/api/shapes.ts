@@ -137,7 +137,9 @@ const stuck = z.object({ sink: z.string(), count, reason: z.string(), since: tim
 export const refused = z.object({
   reason: z
     .enum(refusalReasons)
-    .describe('The store could not take them, the address is not allowed, or the token was wrong.'),
+    .describe(
+      'The store could not take them, the address is not allowed, the token was wrong, or the URL had another path than `receiver.path`.',
+    ),
   from: z.string().describe('An address; of IPv6 a network; `others` for all beyond 50 sources.'),
   count,
   first: time,
