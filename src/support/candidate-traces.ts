@@ -5,7 +5,10 @@ import type { Mask } from './secret.ts';
 export interface Mentions {
   /** Takes the candidate out of a text. */
   readonly without: Mask;
-  /** Texts in lower case. Whatever names the candidate has one of them, unless it escapes letters and digits. */
+  /**
+   * Texts in lower case, in which `_` is any character. Whatever names the candidate has one of them, unless it escapes letters
+   * and digits.
+   */
   readonly hints: readonly string[];
   /** The spellings to look for in bytes, as those of a file. */
   readonly spellings: readonly string[];
@@ -24,7 +27,10 @@ export function mentionsOf(id: string, numbers: readonly number[] = []): Mention
   const mask = masker(ids, { mark: erased, whole: true });
   const isDistinct = !/^\d{1,7}$/.test(id) && mask(id) !== id;
   const words = id.toLowerCase().match(/[a-z\d]+/g) ?? [];
-  const named = [...numbers.map(String), ...(isDistinct ? [] : [id])];
+  const named = [
+    ...numbers.map((number) => inGroups(number, `${groupSign}?`)),
+    ...(isDistinct ? [] : [RegExp.escape(id)]),
+  ];
   const patterns = named.map(afterTheWord);
   return {
     without: (text) =>
@@ -32,7 +38,10 @@ export function mentionsOf(id: string, numbers: readonly number[] = []): Mention
         (rest, pattern) => rest.replaceAll(pattern, `$1${erased}`),
         isDistinct ? mask(text) : text,
       ),
-    hints: [guid?.at(-1) ?? words.toSorted((a, b) => b.length - a.length)[0] ?? '', ...numbers.map(String)],
+    hints: [
+      guid?.at(-1) ?? words.toSorted((a, b) => b.length - a.length)[0] ?? '',
+      ...numbers.flatMap((number) => [String(number), inGroups(number, '_')]),
+    ],
     spellings: [
       ...new Set([
         ...ids,
@@ -53,10 +62,10 @@ const candidateWord = String.raw`[ck]and[iy]da\p{L}{0,20}(?:[(/-]-?\p{L}{1,6}\)?
 /** What may stand between the word and the value, also if it is escaped. */
 const between = String.raw`(?:[^\p{L}\p{N}]|%[\da-f]{2}|\\u[\da-f]{4}|&#?\w{1,6};){1,16}`;
 
-/** Finds a value after the word "candidate", or after `#`, unless that begins a character reference of HTML. */
-const afterTheWord = (value: string): RegExp =>
+/** Finds what a pattern matches after the word "candidate", or after `#`, unless that begins a character reference of HTML. */
+const afterTheWord = (pattern: string): RegExp =>
   new RegExp(
-    String.raw`(${candidateWord}(?:[\s_]?numerical)?(?:[\s_]?id)?${between}|(?<![\p{L}\p{N}&])#)${RegExp.escape(value)}(?![\p{L}\p{N}])`,
+    String.raw`(${candidateWord}(?:[\s_]?numerical)?(?:[\s_]?id)?${between}|(?<![\p{L}\p{N}&])#)${pattern}(?![\p{L}\p{N}])`,
     'giu',
   );
 
@@ -71,7 +80,12 @@ export function candidateNumberIn(id: string): number | null {
 }
 
 /** Every language has its own sign between groups of three digits. */
-const groupedNumber = /^\d{1,3}([.,'’\s])\d{3}(?:\1\d{3})*$/u;
+const groupSign = String.raw`[.,'\u2019\s]`;
+const groupedNumber = new RegExp(String.raw`^\d{1,3}(${groupSign})\d{3}(?:\1\d{3})*$`, 'u');
+
+/** A number with this between its groups of three digits. */
+const inGroups = (number: number, sign: string): string =>
+  String(number).replaceAll(/\B(?=(?:\d{3})+$)/g, sign);
 
 const beforeId = new RegExp(
   String.raw`^(?:${candidateWord}\s+)?#?(?=\d[\d.,'\u2019\s]*$|[0-9a-f-]{6,}\u2026?$)`,

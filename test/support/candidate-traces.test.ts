@@ -24,6 +24,22 @@ describe.each(Object.keys(languages) as LanguageCode[])('what messages in %s say
   });
 });
 
+test.each(['en', 'de', 'fr', 'es', 'hr', 'pl', 'de-CH'])(
+  'a number is erased as the filter `number` writes it, too: %s',
+  (locale) => {
+    const number = 4_711_001;
+    const { without, hints } = mentionsOf('b'.repeat(32), [number]);
+    const grouped = new Intl.NumberFormat(locale).format(number);
+    expect(without(`no candidate ${grouped}, nor ${grouped}5`)).toBe(
+      `no candidate (erased), nor ${grouped}5`,
+    );
+    expect(without(`no candidate ${grouped}5`)).toBe(`no candidate ${grouped}5`);
+    // As `like` reads them.
+    const found = hints.filter((hint) => new RegExp(hint.replaceAll('_', '.')).test(grouped));
+    expect(found).toEqual(['4_711_001']);
+  },
+);
+
 test('a text that a caller made long takes no longer than it should', () => {
   const { without } = mentionsOf('b'.repeat(32), [20970]);
   const long = 'candida'.repeat(20_000);
