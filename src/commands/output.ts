@@ -122,7 +122,7 @@ export function paint(io: Pick<Io, 'color'>, style: Style, text: string): string
 const paintState = (io: Io, state: DeliveryState): string => paint(io, stateStyles[state], state);
 
 /** A time for people: `2026-11-21 08:00:00 UTC`, or `2026-11-21 09:00:00 +01:00` by their own clock. */
-export function when(time: number, { timeZone = 'UTC' }: Pick<Io, 'timeZone'> = {}): string {
+export function when(time: number, { timeZone = 'UTC' }: Pick<Io, 'timeZone'>): string {
   return timeText(time, timeZone);
 }
 
@@ -142,7 +142,7 @@ export function dueText({ hours, digest }: Action, dueAt: number, now: number): 
 function clocks(time: number, timeZone: string): string {
   const utc = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO('UTC');
   const there = utc.withTimeZone(timeZone);
-  const shown = `${weekday(utc)} ${when(time)}`;
+  const shown = `${weekday(utc)} ${when(time, {})}`;
   if (timeZone === 'UTC') return shown;
   const day = weekday(utc) === weekday(there) ? '' : `${weekday(there)} `;
   return `${shown} (${day}${there.toPlainTime().toString({ smallestUnit: 'minute' })} ${timeZone})`;
@@ -183,14 +183,17 @@ export const candidateText = ({ candidateId, candidateNumericalId: number }: Can
   `candidate ${number === null ? '' : `${number}  `}${printable(candidateId)}`;
 
 /** An event in a list, on one line. */
-export const eventLine = ({
-  id,
-  receivedAt,
-  status,
-  testId,
-  candidateId,
-}: Pick<Event, 'id' | 'receivedAt' | 'status' | 'testId' | 'candidateId'>): string =>
-  `  ${id}  ${when(receivedAt)}  ${status}  test ${testId}  candidate ${printable(candidateId)}`;
+export const eventLine = (
+  {
+    id,
+    receivedAt,
+    status,
+    testId,
+    candidateId,
+  }: Pick<Event, 'id' | 'receivedAt' | 'status' | 'testId' | 'candidateId'>,
+  io: Pick<Io, 'timeZone'>,
+): string =>
+  `  ${id}  ${when(receivedAt, io)}  ${status}  test ${testId}  candidate ${printable(candidateId)}`;
 
 /** An event that was refused, and is kept, on one line. */
 export function refusedLine(one: RefusedEvent, io: Io): string {

@@ -26,23 +26,26 @@ export function planningConfig(options: ConfigOption, io: Io): Promise<PlanningC
   return loadToPlan(options.config, sources(io));
 }
 
-/** Opens the store, beside a connector that may serve it, and closes it again. Needs no other section of the config. */
+/**
+ * Opens the store, beside a connector that may serve it, and closes it again. Needs no other section of the config. The Io that
+ * it hands over has the store's clock, as have those below.
+ */
 export async function withStore<T>(
   options: StoreOption,
   io: Io,
-  use: (store: Store) => Promise<T>,
+  use: (store: Store, local: Io) => Promise<T>,
 ): Promise<T> {
-  return withStoreAt(options.store ?? (await storeUrl(options, io)), use);
+  return withStoreAt(options.store ?? (await storeUrl(options, io)), io, use);
 }
 
 /** As withStore, for commands that need the whole config, except credentials. */
 export async function withStoreAndConfig<T>(
   options: ConfigOption,
   io: Io,
-  use: (store: Store, config: PlanningConfig) => Promise<T>,
+  use: (store: Store, config: PlanningConfig, local: Io) => Promise<T>,
 ): Promise<T> {
   const config = await planningConfig(options, io);
-  return withStoreAt(config.store.url, (store) => use(store, config));
+  return withStoreAt(config.store.url, io, (store, local) => use(store, config, local));
 }
 
 /** What commands plan by: today's file or, while that is broken, the config in force, which the store keeps. */
@@ -52,20 +55,20 @@ export type Today = Pick<PlanningConfig, 'plan' | 'planSource'>;
 export async function withStoreAndToday<T>(
   options: StoreOption,
   io: Io,
-  use: (store: Store, today: Today) => Promise<T>,
+  use: (store: Store, today: Today, local: Io) => Promise<T>,
 ): Promise<T> {
   const config = options.store === undefined ? await planningConfig(options, io).catch(broken) : null;
   if (config !== null && !(config instanceof ConfigError))
-    return withStoreAt(config.store.url, (store) => use(store, config));
-  return withStore(options, io, async (store) => {
+    return withStoreAt(config.store.url, io, (store, local) => use(store, config, local));
+  return withStore(options, io, async (store, local) => {
     if (config !== null) io.err(`${options.config} cannot be used; \`${program} check\` says why.`);
     const latest = await store.latestConfig();
     if (latest === null) throw new CommandError('the store keeps no config yet');
-    io.err(`This follows the config that came into force at ${when(latest.savedAt)}.`);
+    io.err(`This follows the config that came into force at ${when(latest.savedAt, local)}.`);
     const plan = await compilePlan(latest.source, sources(io)).catch((error: Error) => {
       throw new CommandError(`that config cannot be used any more: ${error.message}`);
     });
-    return use(store, { plan, planSource: latest.source });
+    return use(store, { plan, planSource: latest.source }, local);
   });
 }
 
@@ -98,10 +101,10 @@ export async function sectionOf<Key extends 'store' | 'receiver'>(
   }
 }
 
-async function withStoreAt<T>(url: string, use: (store: Store) => Promise<T>): Promise<T> {
+async function withStoreAt<T>(url: string, io: Io, use: (store: Store, local: Io) => Promise<T>): Promise<T> {
   const store = await openStore(url, { serve: false, mustExist: true });
   try {
-    return await use(store);
+    return await use(store, await byLocalClock(store, io));
   } finally {
     await store.close();
   }
@@ -139,7 +142,7 @@ export function storedPlans(store: Pick<Store, 'config'>, { env }: Io): Plans {
 }
 
 /** An Io with times by the newest config's `timezone`, or else by TZ. */
-export async function byLocalClock(store: Pick<Store, 'latestConfig'>, io: Io): Promise<Io> {
+async function byLocalClock(store: Pick<Store, 'latestConfig'>, io: Io): Promise<Io> {
   const timeZone = (await configTimeZone(store, io)) ?? timeZoneOf(io.env['TZ'] ?? '');
   return timeZone === null ? io : { ...io, timeZone };
 }

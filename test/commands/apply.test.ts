@@ -35,3 +35,24 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, path: ${path}, body: { who
   const told = ats.calls.filter(({ path }) => path.endsWith('/right')).map(({ body }) => body);
   expect(told.toSorted()).toEqual(['{"who":"Dana"}', '{"who":"Robin"}']);
 });
+
+test('what commands print of a stored event has its time by the clock of the config', async () => {
+  const { folder, write } = await workplace();
+  const config = (rule: string) => `${base(folder)}timezone: Asia/Tokyo
+sinks: { ats: { connector: webhook, url: 'https://ats.example' } }
+rules: [ { name: ${rule}, when: { testId: 7 }, then: [ { sink: ats } ] } ]
+`;
+  const file = await write('config.yaml', config('told'));
+  const app = await serving(file);
+  await post(app, { candidateId: 'Dana', testId: 1 });
+  const wider = await write('wider.yaml', config('told').replace('testId: 7', 'testId: 1'));
+  for (const argv of [
+    ['apply', '--rule', 'told', '--dry-run', '--config', wider],
+    ['forget', 'Dana', '--dry-run', '--config', file],
+    ['backtest', wider, '--config', file],
+  ]) {
+    const { out } = await run(argv);
+    expect(out).toMatch(/\d\d:\d\d:\d\d \+09:00/);
+    expect(out).not.toContain('UTC');
+  }
+});

@@ -16,7 +16,7 @@ import {
   type ValuesOf,
 } from '../command.ts';
 import { CommandError, exit, type Io, isAgreed, needsPerson, refusedLine } from '../output.ts';
-import { byLocalClock, byUser, withStoreAndConfig } from '../with-store.ts';
+import { byUser, withStoreAndConfig } from '../with-store.ts';
 import { AskedFor, takingIn } from './taking-in.ts';
 
 const declared = {
@@ -47,9 +47,8 @@ export const accept = command({
         exit.usage,
       );
     needsPerson(io, options, 'give --dry-run to look, or --yes');
-    return withStoreAndConfig(options, io, async (store, config) => {
+    return withStoreAndConfig(options, io, async (store, config, local) => {
       const meant = await meantBy(options, ids, store);
-      const local = await byLocalClock(store, io);
       for (const one of meant) io.out(refusedLine(one, local));
       if (meant.length === 0) {
         io.out('Nothing is kept from there.');

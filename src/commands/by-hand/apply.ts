@@ -50,11 +50,11 @@ export const apply = command({
   async run(given, io) {
     const { rule, dryRun, wait } = given;
     needsPerson(io, given, 'give --dry-run to look, or --yes to send');
-    return withStoreAndConfig(given, io, async (store, config) => {
+    return withStoreAndConfig(given, io, async (store, config, local) => {
       const { plan } = config;
       checkRule(rule, plan);
       if (wait && !dryRun) await refuseWithoutConnector(store);
-      const asked = await look(store, plan, given, io);
+      const asked = await look(store, plan, given, local);
       if (asked.faults.size > 0) {
         for (const [why, events] of asked.faults) io.err(printable(`${count(events, 'event')}: ${why}`));
         throw new CommandError('nothing was sent');
@@ -63,7 +63,7 @@ export const apply = command({
         asked.bySink.values().reduce((sum, one) => sum + one, 0),
         'delivery',
       );
-      io.out(summary(asked, many, plan, given, io));
+      io.out(summary(asked, many, plan, given, local));
       if (dryRun || asked.events.length === 0) return exit.ok;
       if (!(await isAgreed(io, given, `Send ${many}?`))) {
         io.out('Nothing was sent.');
@@ -72,8 +72,8 @@ export const apply = command({
       await saveToday(store, config);
       const sent = await send(store, plan, asked.events, given, io);
       io.out(`${count(sent.length, 'delivery')} planned.`);
-      await tellKeptBack(store, asked.bySink.keys(), sent, io);
-      return !wait || (await waitFor(store, sent, io)) ? exit.ok : exit.problems;
+      await tellKeptBack(store, asked.bySink.keys(), sent, local);
+      return !wait || (await waitFor(store, sent, local)) ? exit.ok : exit.problems;
     });
   },
 });
@@ -164,7 +164,7 @@ function summary(asked: RuleSurvey, many: string, plan: Plan, { rule }: ApplyOpt
   }
   if (sample) {
     const { story, late } = sample;
-    lines.push(paint(io, 'bold', 'The newest of them'), eventLine(story.event));
+    lines.push(paint(io, 'bold', 'The newest of them'), eventLine(story.event, io));
     for (const planned of late.deliveries) lines.push(...messageOf(planned, story, plan));
   }
   return lines.join('\n');

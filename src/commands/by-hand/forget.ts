@@ -52,7 +52,7 @@ export const forget = command({
   ).argParser(readCandidateId),
   run(given, io, candidate) {
     needsPerson(io, given, 'give --dry-run to look, or --yes to erase, with what is pending');
-    return withStore(given, io, async (store) => {
+    return withStore(given, io, async (store, local) => {
       const meant = await store.candidatesMeant(candidate, false);
       const ids = 'ids' in meant ? meant.ids : [];
       const people = await Promise.all(
@@ -64,7 +64,7 @@ export const forget = command({
       const details = people.flatMap((person) => person.details);
       if (people.some((person) => mentionsIn(person).without(given.note ?? '') !== (given.note ?? '')))
         throw new CommandError('--note names the candidate, and is kept; say it without', exit.usage);
-      for (const person of people) tellWhatIsStored(person, io);
+      for (const person of people) tellWhatIsStored(person, local);
       if (given.dryRun) {
         tellWhatToolsHave(deliveriesIn(details), io);
         const requests = people.reduce((total, person) => total + person.requests, 0);
@@ -128,7 +128,7 @@ function tellWhatIsStored({ id: candidate, details, requests }: Person, io: Io):
   );
   for (const { event, duplicates } of details) {
     const repeated = duplicates.length === 0 ? '' : `, repeated ${duplicates.length}×`;
-    io.out(`  ${when(event.receivedAt)}  ${event.status}  test ${event.testId}${repeated}`);
+    io.out(`  ${when(event.receivedAt, io)}  ${event.status}  test ${event.testId}${repeated}`);
   }
   const pending = deliveries.filter(({ state }) => state === 'pending').length;
   if (pending > 0) io.out(`Of these, ${pending} pending: they would not be sent any more.`);

@@ -35,12 +35,12 @@ export const ignore = command({
         exit.usage,
       );
     const which = { ...(from !== undefined && { from }), ...(reason && { reason }) };
-    return withStore(options, io, async (store) => {
+    return withStore(options, io, async (store, local) => {
       if (ids.length > 0) {
         const doing = { action: 'ignore', at: await store.now(), by: byUser(options, io) } as const;
         const away = await store.putAwayRefused(ids, doing);
         const missing = ids.filter((id) => !away.some((one) => one.id === id));
-        for (const one of away) io.out(`Put away: ${refusedLine(one, io)}`);
+        for (const one of away) io.out(`Put away: ${refusedLine(one, local)}`);
         if (missing.length === 0) return exit.ok;
         throw new CommandError(`not kept, or not any more: ${printable(missing.join(', '))}`);
       }

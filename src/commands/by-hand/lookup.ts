@@ -53,7 +53,7 @@ export const lookup = command({
         '--absent wants --since: most of what was absent long ago is so for good',
         exit.usage,
       );
-    return withStoreAndToday(options, io, async (store, today) => {
+    return withStoreAndToday(options, io, async (store, today, local) => {
       const now = await store.now();
       const stories = await chosen(store, ids, options);
       const planned = stories.map((story) =>
@@ -79,8 +79,8 @@ export const lookup = command({
           : `Asked again: ${made.length > 10 ? count(made.length, 'look-up') : made.join(', ')}.`;
       io.out(printable(told));
       const sinks = new Set(late.flatMap(({ deliveries }) => deliveries.map(({ sink }) => sink)));
-      if (made.length > 0) await tellKeptBack(store, sinks, made, io);
-      const arrived = !wait || (await waitFor(store, made, io));
+      if (made.length > 0) await tellKeptBack(store, sinks, made, local);
+      const arrived = !wait || (await waitFor(store, made, local));
       if (made.length > 0)
         for (const line of wait ? await askedFor(store, today.plan, late) : [nobodyTold()])
           io.out(printable(line));

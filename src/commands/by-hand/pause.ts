@@ -6,8 +6,8 @@ import type { Store } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
 import { command, note, readOption, storeOptions, TypedArgument } from '../command.ts';
-import { CommandError, exit, when } from '../output.ts';
-import { byLocalClock, byUser, checkSink, servedAs, withStore } from '../with-store.ts';
+import { CommandError, exit, type Io, when } from '../output.ts';
+import { byUser, checkSink, servedAs, withStore } from '../with-store.ts';
 
 const sinkArgument = () => new TypedArgument<string>('<sink>', 'the name of the sink, as `status` has it');
 
@@ -29,7 +29,7 @@ export const pause = command({
   },
   argument: sinkArgument(),
   run: (options, io, sink) =>
-    withStore(options, io, async (store) => {
+    withStore(options, io, async (store, local) => {
       if (lookupOf(sink) !== null)
         throw new CommandError(
           'a look-up cannot be paused: its events would be decided without it when waitFor is over',
@@ -37,7 +37,6 @@ export const pause = command({
         );
       await checkSink(sink, options, store);
       const until = await pauseSink(store, sink, options.for ?? null, byUser(options, io));
-      const local = await byLocalClock(store, io);
       const how = until === null ? '' : ` until ${when(until, local)}`;
       const ends = `\`${program} resume ${sink}\` ends that${until === null ? '' : ' sooner'}`;
       io.out(printable(`${sink} is paused${how}. What comes for it waits; ${ends}.`));
@@ -52,20 +51,20 @@ export const resume = command({
   options: { ...storeOptions, note: note('why; kept with who did it and when') },
   argument: sinkArgument(),
   run: (options, io, sink) =>
-    withStore(options, io, async (store) => {
+    withStore(options, io, async (store, local) => {
       if (!(await store.resumeByPerson(sink, await store.now(), byUser(options, io)))) {
         await checkSink(sink, options, store);
         throw new CommandError(
           `${printable(sink)} is not paused by a person; \`${program} retry\` is for one that fails`,
         );
       }
-      io.out(printable(`${sink} goes on${await goingOut(store, sink)}.`));
+      io.out(printable(`${sink} goes on${await goingOut(store, sink, local)}.`));
       return exit.ok;
     }),
 });
 
 /** Says what becomes of deliveries that wait for a sink whose pause has ended. */
-async function goingOut(store: Store, sink: string): Promise<string> {
+async function goingOut(store: Store, sink: string, io: Io): Promise<string> {
   const served = await servedAs(store, sink);
   if (served === 'unserved')
     return ', and what waits for it goes out once a connector serves the store: none does now';
@@ -74,5 +73,5 @@ async function goingOut(store: Store, sink: string): Promise<string> {
   if ((await store.pauses()).some((one) => one.sink === sink))
     return `, but is still paused, as it fails: it is probed until it works, and \`${program} retry ${sink}\` tries it now`;
   const until = askedUntil((await store.askedToWait(await store.now())).filter((one) => one.sink === sink));
-  return `, and what waits for it goes out${until === null ? '' : `; ${toolsWish(when(until))}`}`;
+  return `, and what waits for it goes out${until === null ? '' : `; ${toolsWish(when(until, io))}`}`;
 }

@@ -22,7 +22,7 @@ import {
 } from '../command.ts';
 import { type ExportedRow, exportedRows, ExportFigures } from './exported-rows.ts';
 import { CommandError, exit, type Io, isAgreed, needsPerson, when } from '../output.ts';
-import { byLocalClock, byUser, withStoreAndConfig } from '../with-store.ts';
+import { byUser, withStoreAndConfig } from '../with-store.ts';
 import { AskedFor, takingIn } from './taking-in.ts';
 
 const declared = {
@@ -60,8 +60,8 @@ export const reconcile = command({
     const except = options.except === undefined ? new Set<string>() : await idsIn(options.except);
     const file = await open(name).catch((error: Error) => unreadable(name, error));
     try {
-      return await withStoreAndConfig(options, io, (store, config) =>
-        compare({ file, name, except, options, store, config, io }),
+      return await withStoreAndConfig(options, io, (store, config, local) =>
+        compare({ file, name, except, options, store, config, io: local }),
       );
     } finally {
       await file.close();
@@ -97,7 +97,7 @@ async function compare(at: Context): Promise<number> {
   const found = await list(at, from, figures);
   tellFigures(figures, found, at, tell);
   if (found.missing === 0) return figures.unread === 0 ? exit.ok : exit.problems;
-  await tellErased(store, from, await byLocalClock(store, io), tell);
+  await tellErased(store, from, io, tell);
   if (!options.accept) return exit.differs;
   tell(found.asked.words);
   const many = count(found.missing - found.unknown, 'event');
@@ -132,8 +132,8 @@ async function* missingRows(
   figures: ExportFigures,
   unread: (line: number, why: string) => void,
 ): AsyncGenerator<MissingRow[]> {
-  const { file, name, options, store, io } = at;
-  const { timeZone = 'UTC' } = await byLocalClock(store, io);
+  const { file, name, options, io } = at;
+  const { timeZone = 'UTC' } = io;
   const { candidate, test, status, at: column, map = new Map<string, Status>() } = options;
   const asked = { candidate, test, status, at: column, map, timeZone, from };
   let page: ExportedRow[] = [];

@@ -71,8 +71,8 @@ export const replay = command({
   argument: stuckIds,
   async run(options, io, ids) {
     refuseUnclear('replay', ids, options);
-    return withStoreAndToday(options, io, (store, today) =>
-      stuck('replay', ids, options, { store, today, io }),
+    return withStoreAndToday(options, io, (store, today, local) =>
+      stuck('replay', ids, options, { store, today, io: local }),
     );
   },
 });
@@ -105,7 +105,9 @@ export const discard = command({
   argument: stuckIds,
   async run(options, io, ids) {
     refuseUnclear('discard', ids, options);
-    return withStore(options, io, (store) => stuck('discard', ids, options, { store, today: null, io }));
+    return withStore(options, io, (store, local) =>
+      stuck('discard', ids, options, { store, today: null, io: local }),
+    );
   },
 });
 
@@ -121,9 +123,9 @@ export const resend = command({
       const instead = `\`${program} event ${printable(other)}\` lists those of an event`;
       throw new CommandError(`name the deliveries one by one; ${instead}`, exit.usage);
     }
-    return withStoreAndToday(options, io, async (store, today) => {
+    return withStoreAndToday(options, io, async (store, today, local) => {
       await refuseLookups(ids, store);
-      const { ok } = await toAll('resend', { ids, states: [] }, options, { store, today, io });
+      const { ok } = await toAll('resend', { ids, states: [] }, options, { store, today, io: local });
       return ok ? exit.ok : exit.problems;
     });
   },

@@ -14,14 +14,14 @@ export const retry = command({
   options: { ...storeOptions, note: note('why; kept with who did it and when') },
   argument: new TypedArgument<string>('<sink>', 'the name of the sink, as `status` has it'),
   run: (options, io, sink) =>
-    withStore(options, io, async (store) => {
+    withStore(options, io, async (store, local) => {
       await checkSink(sink, options, store);
       const served = await servedAs(store, sink);
       // A delivery that is tried would be given up at once.
       if (served === 'gone')
         throw new CommandError(printable(`${nameOf(sink)} is not in the config any more. ${putBack}`));
       const found = await retrySink(store, store, sink, byUser(options, io));
-      const why = noRetry(sink, found, when);
+      const why = noRetry(sink, found, (time) => when(time, local));
       const isRunning = served !== 'unserved';
       if (why !== null)
         throw new CommandError(
@@ -30,7 +30,7 @@ export const retry = command({
       const was = `${printable(sink)} is ${sinkStates[found.state]}`;
       const tried = isRunning ? 'now' : 'when a connector serves this store';
       const until = askedUntil(found.asked);
-      const wish = until === null ? '' : `; ${toolsWish(when(until))}`;
+      const wish = until === null ? '' : `; ${toolsWish(when(until, local))}`;
       const waits = (await store.counts()).some((one) => one.sink === sink && one.states.pending > 0);
       io.out(
         waits

@@ -28,7 +28,7 @@ export async function tellKeptBack(
   const waits = [...asked.values()].filter(({ lane }) => lanes.has(lane));
   for (const sink of sinks) {
     const until = askedUntil(waits.filter((one) => one.sink === sink));
-    const wish = until === null ? null : `${nameOf(sink)} is not called now: ${toolsWish(when(until))}`;
+    const wish = until === null ? null : `${nameOf(sink)} is not called now: ${toolsWish(when(until, io))}`;
     const why = keptBack(sink, pauses.get(sink) ?? null) ?? wish;
     if (why !== null) io.out(printable(`Not yet: ${why}.`));
   }
@@ -83,7 +83,7 @@ async function tellWhy(store: Store, open: ReadonlySet<string>, io: Io): Promise
     );
   const [first = ''] = open;
   const delivery = await store.delivery(first);
-  const due = delivery && delivery.dueAt > (await store.now()) ? `, due ${when(delivery.dueAt)}` : '';
+  const due = delivery && delivery.dueAt > (await store.now()) ? `, due ${when(delivery.dueAt, io)}` : '';
   const why = delivery?.lastError ? `: ${delivery.lastError}` : '';
   const sink = delivery?.sink ?? '';
   const kept = keptBack(sink, (await pausesNow(store, await store.now())).get(sink) ?? null);

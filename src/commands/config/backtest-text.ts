@@ -13,7 +13,7 @@ const kinds = {
 
 const mostExamples = 5;
 
-export function backtestText(report: BacktestReport, io: Pick<Io, 'color'>): string {
+export function backtestText(report: BacktestReport, io: Pick<Io, 'color' | 'timeZone'>): string {
   const { differing, headline, sentences, groups } = report;
   if (differing === 0) return headline;
   const examples = report.examples.slice(0, mostExamples);
@@ -44,12 +44,12 @@ function headText(
   return `${paint(io, style, `${sign} ${kind}`)}  ${sink} (rule ${printable(rule)})`;
 }
 
-function exampleLines({ event, found }: Example, io: Pick<Io, 'color'>): string[] {
+function exampleLines({ event, found }: Example, io: Pick<Io, 'color' | 'timeZone'>): string[] {
   const lines = found.flatMap((one) => {
     const said = linesOf(one).map((line) => `      ${printable(line)}`);
     return [`    ${headText(one, io)}`].concat(said);
   });
-  return [eventLine(event)].concat(lines);
+  return [eventLine(event, io)].concat(lines);
 }
 
 function linesOf({ kind, before, after, edits, unread }: ExampleDifference): string[] {

@@ -40,7 +40,7 @@ export const backtest = command({
     const { since, json, html } = options;
     if (html !== undefined) await checkPlace(html);
     const next = await planningConfig({ config: file }, io);
-    return withStoreAndConfig(options, io, async (store, config) => {
+    return withStoreAndConfig(options, io, async (store, config, local) => {
       const earlier = new Set<string>();
       let maskEarlier = masker(earlier);
       const mask: Mask = (text) => next.mask(config.mask(maskEarlier(text)));
@@ -65,7 +65,7 @@ export const backtest = command({
         if (!(await io.drained()) && html === undefined) break;
       }
       const report = summary.report(mask);
-      if (!json) io.out(mask(backtestText(report, io)));
+      if (!json) io.out(mask(backtestText(report, local)));
       if (html !== undefined) {
         const { backtestFile } = await pages();
         const names = mask(`${file} in place of ${options.config}`);

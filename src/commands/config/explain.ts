@@ -94,7 +94,7 @@ function explainedText({ event, rules, deliveries }: Foresight, unsaid: readonly
   });
   const heading = (title: string) => paint(io, 'bold', title);
   return [
-    `${heading(event.status)}  test ${event.testId}  candidate ${printable(event.candidateId)}  at ${when(event.receivedAt)}`,
+    `${heading(event.status)}  test ${event.testId}  candidate ${printable(event.candidateId)}  at ${when(event.receivedAt, {})}`,
     ...(unsaid.length === 0 ? [] : [heading('Look-ups')]),
     ...unsaid.map(({ name, fields }) => {
       const [field = ''] = fields.keys();

@@ -31,7 +31,9 @@ export const backup = command({
     sync(dirname(file));
     if (!noteBackup(fileOf(url), takenAt))
       io.err('the store cannot be written, so the age of its last backup is not shown in the metrics');
-    io.out(`${file} has everything that was accepted before ${when(takenAt)}: ${sizeText(bytes)}, checked.`);
+    io.out(
+      `${file} has everything that was accepted before ${when(takenAt, {})}: ${sizeText(bytes)}, checked.`,
+    );
     return exit.ok;
   },
 });

@@ -18,7 +18,7 @@ import {
   verdictText,
   when,
 } from '../output.ts';
-import { byLocalClock, storedPlans, testNames, withStore } from '../with-store.ts';
+import { storedPlans, testNames, withStore } from '../with-store.ts';
 import { foundBy } from '../../lookups/kept-facts.ts';
 import { lookupOf } from '../../model.ts';
 import { storyText } from './stories.ts';
@@ -37,8 +37,7 @@ export const event = command({
     'the id of the event, of one of its deliveries (dlv_…), or of a notice (ntc_…); or its correlation id',
   ),
   run: (options, io, given) =>
-    withStore(options, io, async (store) => {
-      const local = await byLocalClock(store, io);
+    withStore(options, io, async (store, local) => {
       // The events that came, or were repeated, under a correlation id.
       const { stories: same } = isId.test(given)
         ? { stories: [] }

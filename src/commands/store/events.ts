@@ -1,6 +1,6 @@
 import { ago, command, flag, positive, readOption, storeOptions } from '../command.ts';
 import { CommandError, exit } from '../output.ts';
-import { byLocalClock, checkSink, withStore } from '../with-store.ts';
+import { checkSink, withStore } from '../with-store.ts';
 import { follow } from './follow.ts';
 import { auditList, noticeList, print, refusedList, rejectedList } from './lists.ts';
 import { searchOptions, storyList } from './stories.ts';
@@ -68,9 +68,8 @@ export const events = command({
     const { sink, state, rejected, refused, audit, notices } = given;
     if (sink !== undefined && state === undefined)
       throw new CommandError('--sink narrows --state, as in `events --state dead --sink hiring`', exit.usage);
-    return withStore(given, io, async (store) => {
+    return withStore(given, io, async (store, local) => {
       if (sink !== undefined) await checkSink(sink, given, store);
-      const local = await byLocalClock(store, io);
       if (rejected) await print(rejectedList(store, given), given, local);
       else if (refused) await print(await refusedList(store), given, local);
       else if (audit) await print(auditList(store, given), given, local);

@@ -37,7 +37,7 @@ import { isPostgres } from '../../support/store-url.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions } from '../command.ts';
 import { exit, type Io, paint, pausedText, when } from '../output.ts';
-import { byLocalClock, configTimeZone, storeUrl, withStore } from '../with-store.ts';
+import { configTimeZone, storeUrl, withStore } from '../with-store.ts';
 
 export const status = command({
   name: 'status',
@@ -46,13 +46,13 @@ export const status = command({
   options: { ...storeOptions, json: flag('--json', 'print one JSON object') },
   run: async (options, io) => {
     const url = options.store ?? (await storeUrl(options, io));
-    return withStore({ ...options, store: url }, io, async (store) => {
+    return withStore({ ...options, store: url }, io, async (store, local) => {
       const timeZone = (await configTimeZone(store, io)) ?? 'UTC';
       const found = await readStatus(onlyStore(store), await store.now(), timeZone);
       if (options.json) io.out(jsonLine(statusJson(found)));
       else {
         const unfound = await unfoundLines(store, found);
-        io.out(statusText(found, unfound, timeZone, await byLocalClock(store, io)));
+        io.out(statusText(found, unfound, timeZone, local));
       }
       return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
     }).catch((error: unknown) => {
