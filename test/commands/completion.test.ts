@@ -53,7 +53,18 @@ test('names of sinks and rules are those of the config, even with faults', async
   );
   expect(await offers('events', '--config', `${file}.not`, '--sink', '')).toEqual([]);
   // The shell offers files.
-  expect(await offers('events', '--config', '')).toEqual([]);
+  for (const before of [['events', '--config'], ['--config'], ['-c']])
+    expect(await offers(...before, '')).toEqual([]);
+});
+
+test('all of it is offered behind a config that stands before the command', async () => {
+  const { file } = await withConfig();
+  for (const option of ['--config', '-c']) {
+    expect(await offers(option, file, 'eve')).toEqual(['events', 'event']);
+    expect(await offers(option, file, 'events', '--st')).toEqual(['--store', '--status', '--state']);
+    expect(await offers(option, file, 'retry', '')).toEqual(['slack', 'sheet']);
+    expect(await offers(option, file, 'replay', '--sink', 'sh')).toEqual(['sheet']);
+  }
 });
 
 test('bash completes by it, and quotes what has spaces', async () => {

@@ -59,11 +59,18 @@ export async function complete(line: Command, words: readonly string[], io: Io):
   return exit.ok;
 }
 
+const isConfig = (word: string | undefined): boolean => word === '--config' || word === '-c';
+
 async function offersFor(
   line: Command,
-  [name, ...given]: readonly string[],
+  words: readonly string[],
   current: string,
 ): Promise<readonly string[]> {
+  // --config and its file may stand before the command, too.
+  const nameAt = isConfig(words[0]) ? 2 : 0;
+  if (words.length < nameAt) return [];
+  const name = words[nameAt];
+  const given = words.toSpliced(nameAt, 1);
   if (name === undefined)
     return line
       .createHelp()
@@ -71,7 +78,7 @@ async function offersFor(
       .map((one) => one.name());
   const called = line.commands.find((one) => one.name() === name);
   if (!called) return [];
-  const at = given.findLastIndex((word) => word === '--config' || word === '-c');
+  const at = given.findLastIndex(isConfig);
   const config = (at < 0 ? '' : given[at + 1]) || (called.opts()['config'] as string);
   const word = given.at(-1) ?? '';
   const last = called.options.find(({ short, long }) => word === short || word === long);
