@@ -95,7 +95,7 @@ async function findTabs(
     const before = written.get(title.toLowerCase());
     const renamed = before && tabWith(sheet, before.sheetId);
     const words = renamed
-      ? `Somebody renamed the tab ${title} to ${renamed.title}, and a new one was made. Rename it back and move the rows of the new one, or give the action its new name.`
+      ? `Somebody renamed the tab ${title} to ${renamed.title}, and a new one was made. ${howToUndo('rows')}`
       : `Somebody deleted the tab ${title}, and a new one was made.`;
     if (before) madeAnew.set(title.toLowerCase(), words);
     // Named by us, so that the header can be written in the same call: a tab is never there without it.
@@ -187,6 +187,10 @@ export async function readOnce(
 }
 
 /** The requests that add missing columns, behind all others: there they write over nothing that somebody types meanwhile. */
+/** How people put right what was renamed and made anew: a name can stand there only once. */
+const howToUndo = (what: 'rows' | 'cells'): string =>
+  `Move the ${what} of the new one into the old one, delete the new one, and then give the old one its name back; or give the action its new name.`;
+
 function newColumns(
   { written, madeAnew }: Spreadsheet,
   { tab, grid }: View,
@@ -198,7 +202,7 @@ function newColumns(
   const before = written.get(title.toLowerCase());
   const gone = before?.sheetId === sheetId ? names.filter((name) => before.header.includes(name)) : [];
   if (gone.length > 0) {
-    const words = `Somebody renamed or deleted ${columnsInWords(gone)} of the tab ${title}, and it was added anew behind the others. Rename it back, or give the action its new name.`;
+    const words = `Somebody renamed or deleted ${columnsInWords(gone)} of the tab ${title}, and it was added anew behind the others. ${howToUndo('cells')}`;
     madeAnew.set(title.toLowerCase(), words);
   }
   const at = columnAfter(tab, grid.header.length);

@@ -436,12 +436,12 @@ describe('a header', () => {
     [
       'renamed its tab',
       (document) => void (document.tab('Results')!.title = 'Old'),
-      'renamed the tab Results to Old',
+      'renamed the tab Results to Old, and a new one was made. Move the rows of the new one into the old one, delete the new one, and then give the old one its name back',
     ],
     [
       'renamed a column',
       (document) => document.tab('Results')!.write(0, 0, [['Person']]),
-      'renamed or deleted the column Candidate of the tab Results',
+      'added anew behind the others. Move the cells of the new one into the old one, delete the new one, and then give the old one its name back',
     ],
   ])('is made anew where somebody %s between two rows, which is told once', async ([, edit, words]) => {
     const deliver = () => sink.deliver(requestFor());
