@@ -15,7 +15,14 @@ import type { RaisedNotice, RefusedEvent } from '../model/notices.ts';
 import type { Attempt } from '../model/outcomes.ts';
 import { windowEnd } from '../rules/calendar.ts';
 import type { Action, Verdict } from '../rules/plan.ts';
-import { nextTryWords, type Obstacles, obstaclesNow, type Pause, pausedWords } from '../ops/pauses.ts';
+import {
+  holdsBack,
+  nextTryWords,
+  type Obstacles,
+  obstaclesNow,
+  type Pause,
+  pausedWords,
+} from '../ops/pauses.ts';
 import type { Change, DeliveryStory, Store } from '../store/store.ts';
 import { mapLeaves } from '../support/json.ts';
 import { printable, timeText } from '../support/text.ts';
@@ -230,9 +237,11 @@ function stateText({ state, dueAt, sink, lane }: Delivery, { pauses, asked }: Ob
     const { until, reason } = asked.get(lane)!;
     return `${paintState(io, state)}, waits until ${when(until, io)}, as the tool asked (${printable(reason.replace(/\.$/, ''))})`;
   }
-  if (pause === undefined || dueAt > now) return `${paintState(io, state)}, due ${when(dueAt, io)}`;
+  if (pause === undefined || !holdsBack(pause, dueAt, now))
+    return `${paintState(io, state)}, due ${when(dueAt, io)}`;
   const next = nextTryWords(pause, now, (time) => when(time, io)).join('');
-  return `${paintState(io, state)}, waits: the sink is paused ${pausedText(pause, io)}${next}`;
+  const due = dueAt > now ? `; due ${when(dueAt, io)}` : '';
+  return `${paintState(io, state)}, waits: the sink is paused ${pausedText(pause, io)}${next}${due}`;
 }
 
 export function attemptText({ number, startedAt, outcome }: Attempt, io: Io): string {

@@ -134,6 +134,10 @@ export function noRetry(sink: string, found: FoundSink, at: (time: number) => st
   );
 }
 
+/** Whether nothing is wrong with a sink that a person wants to have tried: it may have recovered by itself meanwhile. */
+export const worksAlready = ({ state, figures, asked, secretFault }: FoundSink): boolean =>
+  stateWord(state, figures) === sinkStates.working && asked.length === 0 && secretFault === null;
+
 /** Why what is sent to a paused sink waits, and what ends that; null where it is not paused. */
 export function keptBack(sink: string, pause: Pause | null): string | null {
   if (pause === null) return null;

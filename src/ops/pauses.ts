@@ -40,6 +40,10 @@ export const sinceWords = <T>(
 export const nextTryWords = <T>(pause: Pause, now: number, at: (time: number) => T): (string | T)[] =>
   pause.by === 'connector' && pause.probeAt > now ? [nextTry, at(pause.probeAt)] : [];
 
+/** Whether a delivery that is due at `dueAt` waits for the end of a pause: a person's is in its way before it is due, too. */
+export const holdsBack = (pause: Pause, dueAt: number, now: number): boolean =>
+  dueAt <= now || (pause.by === 'person' && (pause.until === null || pause.until > dueAt));
+
 /** What stands before the time of a paused sink's next try. */
 export const nextTry = '; next try ';
 

@@ -64,7 +64,11 @@ export async function storeReadiness(store: Pick<Store, 'probe'>): Promise<Readi
     const down = { part: 'store', ok: false, cause };
     // Still serving: an event that may find room is better than one sent to where nobody is.
     if (error instanceof NoRoom)
-      return { ...down, serves: true, detail: 'Its disk is full: a few events may still find room, the others get 503.' };
+      return {
+        ...down,
+        serves: true,
+        detail: 'Its disk is full: a few events may still find room, the others get 503.',
+      };
     return { ...down, detail: 'It cannot be written just now; the log says why.' };
   }
 }

@@ -1,3 +1,4 @@
+import { holdsBack } from '../ops/pauses.ts';
 import { pauseLength } from '../deliveries/by-hand.ts';
 import { type Delivery, lookupOf } from '../model.ts';
 import { askedUntil, mayBeTried, putBack, toolsWish } from '../ops/needs.ts';
@@ -246,7 +247,8 @@ function waitingCard(
 
 /** What a pending delivery waits for, in a few words: the page says more of the pause above. */
 function waitsUntil({ dueAt, lane }: Delivery, { pause: paused, asked }: SinkStatus, times: Times): Html {
-  if (dueAt > times.now) return html`due ${times.relative(dueAt)}`;
+  if (dueAt > times.now && !(paused && holdsBack(paused, dueAt, times.now)))
+    return html`due ${times.relative(dueAt)}`;
   if (paused === null && asked.some((one) => one.lane === lane))
     return html`due, and waits behind what the tool put off`;
   if (paused === null) return html`due now`;

@@ -3,12 +3,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
 import { freshSchema, sql } from '../fixtures/postgres.ts';
 import {
+  base,
   endpoint,
   jsonLines,
   loud,
   post,
   run,
   serve,
+  serving,
   settled,
   tellAll,
   telling,
@@ -73,6 +75,11 @@ describe('a sink that a person pauses', () => {
     expect(await metrics()).toContain('sink_paused_by_person{sink="ats"} 0');
     expect(http.calls).toHaveLength(1);
     expect(await sink()).toMatchObject({ state: 'working', by: null, note: null });
+    // It is what was wanted.
+    expect(await command('retry', 'ats')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('ats is neither paused nor failing'),
+    });
     expect(jsonLines(await command('events', '--audit', '--json'))).toMatchObject([
       { action: 'resume', sink: 'ats' },
       { action: 'pause', sink: 'ats', note: 'it is being moved', deliveries: [] },
@@ -219,6 +226,31 @@ describe('a sink that a person pauses', () => {
       err: expect.stringContaining('ats is not in the config any more. Put the sink back under this name'),
     });
     expect(jsonLines(await command('events', '--audit', '--json'))[0]).toMatchObject({ action: 'resume' });
+  });
+
+  test('keeps back a digest, too, and that is said before it is due', async () => {
+    const { folder, write } = await workplace();
+    const http = await endpoint();
+    const file = await write(
+      'config.yaml',
+      `${base(folder)}sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true } }
+rules: [ { name: told, when: {}, then: [ { sink: ats, digest: { every: 24h } } ] } ]
+`,
+    );
+    const app = await serving(file);
+    const command = (...argv: string[]) => run([...argv, '--config', file]);
+    const { eventId } = await post(app, { candidateId: 'Dana' });
+    const page = async (path: string) => (await fetch(new URL(path, app.adminUrl))).text();
+    const seen = async () =>
+      `${(await command('event', eventId)).out} ${await page(`/events/${eventId}`)} ${await page('/sinks/ats')}`;
+    expect(await seen()).toMatch(/pending, due 20.*It waits: due .*>due </s);
+    await command('pause', 'ats');
+    expect(await seen()).toMatch(
+      /pending, waits: the sink is paused by \S+ \(since [^)]*\); due 20.*It waits: ats is paused by .*; due .*waits until somebody resumes the sink/s,
+    );
+    // One that ends before the digest is due does not keep it.
+    await command('pause', 'ats', '--for', '1s');
+    expect((await command('event', eventId)).out).toMatch(/pending, due 20/);
   });
 
   test('stays paused when another replica takes it over', async () => {

@@ -2,10 +2,19 @@ import { expect, onTestFinished, test } from 'vitest';
 import about from '../../package.json' with { type: 'json' };
 import { chartFigure, countsOfDays } from '../../src/pages/frame/charts.ts';
 import { Times } from '../../src/pages/frame/times.ts';
+import { nextTry } from '../../src/pages/frame/troubles.ts';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, t0 } from '../contract/store-fixtures.ts';
 import { endpoint, post, settled, tellAll, workplace } from '../commands/tools.ts';
 import { startPages } from './tools.ts';
+
+test('a sink whose next try is due is tried now, not again just now', () => {
+  const next = (inMs: number) =>
+    nextTry({ sink: 'ats', nextTryAt: t0 + inMs, pending: 1, sending: 0 }, new Times(t0, 'UTC')).text;
+  expect(next(-200)).toMatch(/^It is tried again now; /);
+  expect(next(0)).toMatch(/^It is tried again now; /);
+  expect(next(5000)).toMatch(/^It is tried again <time[^>]*>in 5 seconds<\/time>; /);
+});
 
 const hostile = '<img src=x onerror=alert(1)>';
 

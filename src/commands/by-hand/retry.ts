@@ -1,5 +1,14 @@
 import { retrySink } from '../../deliveries/by-hand.ts';
-import { askedUntil, nameOf, nextShows, noRetry, putBack, sinkStates, toolsWish } from '../../ops/needs.ts';
+import {
+  askedUntil,
+  nameOf,
+  nextShows,
+  noRetry,
+  putBack,
+  sinkStates,
+  toolsWish,
+  worksAlready,
+} from '../../ops/needs.ts';
 import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
 import { command, note, storeOptions, TypedArgument } from '../command.ts';
@@ -23,6 +32,10 @@ export const retry = command({
       const found = await retrySink(store, store, sink, byUser(options, io));
       const why = noRetry(sink, found, (time) => when(time, local));
       const isRunning = served !== 'unserved';
+      if (why !== null && isRunning && worksAlready(found)) {
+        io.out(printable(`${why}.`));
+        return exit.ok;
+      }
       if (why !== null)
         throw new CommandError(
           printable(isRunning ? why : `${why}; but no connector serves this store now, so nothing goes out`),

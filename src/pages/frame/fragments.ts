@@ -4,7 +4,7 @@ import type { Person } from '../../admin/access.ts';
 import { foundBy } from '../../lookups/kept-facts.ts';
 import type { Delivery, DeliveryState, Event, Status } from '../../model.ts';
 import type { Outcome } from '../../model/outcomes.ts';
-import { nextTryWords, type Obstacles, type Pause, pausedWords } from '../../ops/pauses.ts';
+import { holdsBack, nextTryWords, type Obstacles, type Pause, pausedWords } from '../../ops/pauses.ts';
 import type { EventStory } from '../../store/store.ts';
 import { valueAt } from '../../support/json.ts';
 import { count, printable } from '../../support/text.ts';
@@ -80,8 +80,10 @@ export const badNotice = (text: string): Html => html`<p class="notice bad">${te
 /** What a pending delivery waits for; null for one in another state. */
 export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times: Times): Html | null {
   if (delivery.state !== 'pending') return null;
+  const { dueAt } = delivery;
   const pause = pauses.get(delivery.sink);
-  if (delivery.dueAt > times.now) return html`due ${times.relative(delivery.dueAt)}`;
+  const due = dueAt > times.now && html`due ${times.relative(dueAt)}`;
+  if (due && !(pause && holdsBack(pause, dueAt, times.now))) return due;
   if (pause === undefined) {
     const wait = asked.get(delivery.lane);
     if (!wait) return html`due now`;
@@ -89,7 +91,7 @@ export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times
     return html`until ${times.short(wait.until)}, as the tool asked (${reason})`;
   }
   const next = nextTryWords(pause, times.now, (time) => times.relative(time));
-  return html`${printable(delivery.sink)} is paused ${pausedBy(pause, times)}${next}`;
+  return html`${printable(delivery.sink)} is paused ${pausedBy(pause, times)}${next}${due && html`; ${due}`}`;
 }
 
 /** What follows "paused" in a sentence. */

@@ -123,12 +123,15 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
 }
 
 /** When a sink that the connector paused is tried again. */
-export function nextTry({ sink, nextTryAt, pending, sending }: SinkStatus, times: Times): Html {
+export function nextTry(
+  { sink, nextTryAt, pending, sending }: Pick<SinkStatus, 'sink' | 'nextTryAt' | 'pending' | 'sending'>,
+  times: Times,
+): Html {
   const [next, goesOn] =
     lookupOf(sink) === null ? ['message', 'goes out'] : ['event', 'is decided with what it finds out'];
   if (nextTryAt === null || pending + sending === 0)
     return html`Nothing waits for it: the next ${next} shows whether it works.`;
-  const at = times.relative(nextTryAt);
+  const at = nextTryAt > times.now ? times.relative(nextTryAt) : 'now';
   return html`It is tried again ${at}${pending > 0 ? `; if it works then, what waits ${goesOn}.` : '.'}`;
 }
 
