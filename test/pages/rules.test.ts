@@ -284,8 +284,12 @@ test('in a browser an event and a config are tried, in light on a desktop and in
 
   const editor = page.getByLabel('A whole config');
   await editor.fill(text.replace('status: Completed', 'status: Complete'));
+  await page.setViewportSize({ width: 390, height: 700 });
   await page.getByRole('button', { name: 'Check it' }).click();
+  // What came of it is in sight, also on a phone, where the editor alone fills the screen.
   await page.getByText('this config would be refused').waitFor();
+  const bottom = `document.querySelector('#checked .notice').getBoundingClientRect().bottom`;
+  await expect.poll(() => page.evaluate(`${bottom} > 0 && ${bottom} < innerHeight`)).toBe(true);
   expect(await barriersOf(page)).toEqual([]);
 });
 
@@ -316,7 +320,14 @@ test('while somebody writes, what is wrong is said of what stands there, and lea
   await page.getByRole('status').getByText('1 error: this config would be refused.').waitFor();
   expect(await page.locator('.editor pre .error').textContent()).toContain('status: Complete ');
   expect(await barriersOf(page)).toEqual([]);
+  // The editor shows a few lines only, and then those around the problem.
+  await page.setViewportSize({ width: 390, height: 300 });
   await problem.first().press('Enter');
+  const isShown = `(() => {
+    const [frame, line] = ['.editor', '.editor pre .error'].map((one) => document.querySelector(one).getBoundingClientRect());
+    return line.top >= frame.top && line.bottom <= frame.bottom;
+  })()`;
+  expect(await page.evaluate(isShown)).toBe(true);
   await page.keyboard.press('Shift+End');
   const chosen =
     'const area = document.activeElement; area.value.slice(area.selectionStart, area.selectionEnd)';

@@ -31,7 +31,7 @@ export function editor(asked: PageRequest, config: ReadableConfig, tried: Tried 
   const text = tried?.text ?? begun?.text ?? '';
   return html`<section class="card" id="edit">
     <h2>Try a config <small>Nothing is changed</small></h2>
-    <form method="post" action="/rules/try#edit" data-check="/rules/check">
+    <form method="post" action="/rules/try#tried" data-check="/rules/check">
       ${csrfField(asked)}
       <label for="config">A whole config</label>
       <p class="hint" id="config-hint">
@@ -62,7 +62,7 @@ ${text}</textarea>
         ${tried && begun && html`<a class="button quiet" href="/rules?edit=force#edit">Begin again</a>`}
       </div>
     </form>
-    <div class="result">${tried?.shown ?? html`<div id="checked"></div>`}</div>
+    <div class="result" id="tried">${tried?.shown ?? html`<div id="checked"></div>`}</div>
   </section>`;
 }
 
