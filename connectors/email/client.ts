@@ -81,10 +81,16 @@ function smtpPool(settings: SmtpSettings) {
 
 type SmtpPool = ReturnType<typeof smtpPool>;
 
+interface Connections {
+  readonly pool: SmtpPool;
+  /** A mail has gone through one of them. */
+  hasSent: boolean;
+}
+
 /** Sends over connections that stay open, and over fresh ones where the server wants no more mails on an open one. */
 export class SmtpClient {
   readonly #settings: SmtpSettings;
-  #current: { readonly pool: SmtpPool; hasSent: boolean };
+  #current: Connections;
   readonly #retired = new Set<SmtpPool>();
   readonly #bodies = new Map<string, Readable>();
 
@@ -97,20 +103,24 @@ export class SmtpClient {
   async send(mail: () => SendMailOptions): Promise<SMTPSentMessageInfo> {
     const used = this.#current;
     try {
-      const sent = await used.pool.sendMail(mail());
-      used.hasSent = true;
-      return sent;
+      return await this.#sendThrough(used, mail());
     } catch (error) {
       const { code, responseCode, command } = error as SmtpError;
       // The server closed an open connection before anything of the mail was written.
       const isClosed = code === 'ECONNECTION' && responseCode === undefined;
       const isUnused = isClosed && !this.#bodies.get(mail().messageId ?? '')?.readableDidRead;
-      // The server takes no more mails over this connection. Nothing of this mail was written.
+      // The server takes no more mails over this connection, or has ended its login. Nothing of this mail was written.
       const isUsedUp = command === 'MAIL FROM' && usedUpWords.test(wordsOf(error as SmtpError));
       if (!(isUnused || isUsedUp) || !used.hasSent) throw error;
       if (used === this.#current) this.#retire(used.pool);
-      return await this.#current.pool.sendMail(mail());
+      return await this.#sendThrough(this.#current, mail());
     }
+  }
+
+  async #sendThrough(connections: Connections, mail: SendMailOptions): Promise<SMTPSentMessageInfo> {
+    const sent = await connections.pool.sendMail(mail);
+    connections.hasSent = true;
+    return sent;
   }
 
   /**
@@ -130,7 +140,7 @@ export class SmtpClient {
     for (const pool of [this.#current.pool, ...this.#retired]) pool.close();
   }
 
-  #open() {
+  #open(): Connections {
     const pool = smtpPool(this.#settings);
     pool.use('stream', (mail, done) => {
       mail.message?.processFunc((body) => {
@@ -154,7 +164,8 @@ export class SmtpClient {
   }
 }
 
-const usedUpWords = /too many (e-?mails|messages|transactions).*\b(connection|session)/i;
+const usedUpWords =
+  /too many (e-?mails|messages|transactions).*\b(connection|session)|^530\b|\bsession (has )?(expired|timed out)|\breconnect\b/i;
 
 /** The beginning of a reply, which is searched for words. Searching a very long one could block the process for minutes. */
 export const wordsOf = ({ response = '' }: SmtpError): string => response.slice(0, 1000);

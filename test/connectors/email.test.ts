@@ -889,6 +889,16 @@ describe('the limits of a server', () => {
     expect(sandbox.connections).toBe(3);
   });
 
+  test.for([...tooMany, '530 5.7.0 Authentication required', '451 4.7.0 Session expired, please reconnect'])(
+    'that end a login after a mail open another connection each time: %s',
+    async (reply) => {
+      await start({ perConnection: { mails: 1, reply } });
+      for (let count = 0; count < 4; count += 1)
+        expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
+      expect(sandbox.connections).toBe(4);
+    },
+  );
+
   test.for(tooMany)('that hold for a new connection, too, are the server’s: %s', async (reply) => {
     await sink.deliver(request(fields));
     sandbox.faults.only = ['MAIL'];
