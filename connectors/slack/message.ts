@@ -133,7 +133,9 @@ export function compose(
 
   const notes = new Set<string>();
   const written = given.blocks?.map(withFilledCells);
-  const filled = written && (withoutEmpty(written) as readonly Block[] | undefined);
+  const full = written && (withoutEmpty(written) as readonly Block[] | undefined);
+  const firstTable = full?.findIndex(isTable);
+  const filled = full?.filter((block, index) => !isTable(block) || index === firstTable);
   const blocks = filled && fitBlocks(filled);
   const summary = () => {
     if (subject.kind === 'notice') return subject.notice.detail;
@@ -149,7 +151,9 @@ export function compose(
   const isShorter =
     filled && blocks && (blocks.length < filled.length || lengthOf(blocks) < lengthOf(filled));
   if (text !== shown || isShorter) notes.add('The message was too long for Slack and was shortened.');
-  if (!isDeepStrictEqual(filled, written)) notes.add('Blocks without a text or an address were left out.');
+  if (filled?.length !== full?.length)
+    notes.add('Slack takes one table in a message: the others were left out.');
+  if (!isDeepStrictEqual(full, written)) notes.add('Blocks without a text or an address were left out.');
   const isImage = /^https?:\/\//.test(icon);
   // A hash, as the key may have a secret in it.
   const thread = createHash('sha256')
@@ -212,14 +216,15 @@ const defaultMaxLength = 3000;
  */
 const maxTotalSize = 13_000;
 const maxBlockLength = 12_000;
-/** Of the cells of all tables together. */
+/** Of the cells of a table together. */
 const maxCellsLength = 10_000;
+
+const isTable = ({ type }: Block): boolean => type === 'table' || type === 'data_table';
 
 /** Blocks that Slack takes: texts within their limits, and no more blocks than fit into a message. */
 function fitBlocks(blocks: readonly Block[]): readonly Block[] {
   const shortenTo = (block: Block, maxLength: number): Block =>
     mapTexts(block, (text) => shorten(text, maxLength)) as Block;
-  const isTable = ({ type }: Block) => type === 'table';
   const within = blocks.map((block) => {
     const short = mapTexts(block, shorten) as Block;
     return shortenTo(short, longestOf([short], maxBlockLength));

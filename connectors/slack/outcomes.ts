@@ -228,6 +228,7 @@ const byCode: { readonly [error: string]: ErrorMeaning } = {
   too_many_attachments: malformed('the message has too many parts', tooLong),
   metadata_too_large: malformed('the metadata is too large', tooLong),
   invalid_blocks: malformed('it does not take these blocks', blocksAdvice),
+  invalid_attachments: malformed('it does not take these blocks', blocksAdvice),
   invalid_blocks_format: malformed('it does not take these blocks', blocksAdvice),
 };
 

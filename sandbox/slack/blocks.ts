@@ -13,6 +13,8 @@ const maxTotal = 13_297;
 const sizeOfBlock: { readonly [type: string]: number } = { divider: 125, header: 125 };
 const sizeOfOtherBlock = 74;
 const maxMarkdown = 12_000;
+/** https://docs.slack.dev/reference/block-kit/blocks/table-block: "only one table per message", else invalid_attachments (only_one_table_allowed). */
+const tables = new Set<unknown>(['table', 'data_table']);
 /** The limit of all cells of a message together; a cell of `raw_text` may not be empty, a space will do (https://github.com/vercel/chat/pull/373). */
 const maxCells = 10_000;
 const maxRows = 100;
@@ -25,6 +27,8 @@ export function checkBlocks(blocks: readonly unknown[]): void {
     (sum, block, index) => sum + sizeOf(block as Block) + checkBlock(block as Block, `/blocks/${index}`),
     0,
   );
+  if (blocks.filter((block) => tables.has((block as Block)['type'])).length > 1)
+    throw new SlackRefusal('invalid_attachments', { errors: ['only_one_table_allowed'] });
   const cells = blocks.reduce<number>((sum, block) => sum + cellsOf((block as Block)['rows']), 0);
   if (cells > maxCells) refuse(`no more than ${maxCells} characters in tables allowed`, '/blocks');
   if (total > maxTotal) throw new SlackRefusal('msg_blocks_too_long');
