@@ -240,7 +240,7 @@ function stateText({ state, dueAt, sink, lane }: Delivery, { pauses, asked }: Ob
   if (pause === undefined || !holdsBack(pause, dueAt, now))
     return `${paintState(io, state)}, due ${when(dueAt, io)}`;
   const next = nextTryWords(pause, now, (time) => when(time, io)).join('');
-  const due = dueAt > now ? `; due ${when(dueAt, io)}` : '';
+  const due = dueAt > now && pause.by === 'person' ? `; due ${when(dueAt, io)}` : '';
   return `${paintState(io, state)}, waits: the sink is paused ${pausedText(pause, io)}${next}${due}`;
 }
 

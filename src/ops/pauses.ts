@@ -40,9 +40,9 @@ export const sinceWords = <T>(
 export const nextTryWords = <T>(pause: Pause, now: number, at: (time: number) => T): (string | T)[] =>
   pause.by === 'connector' && pause.probeAt > now ? [nextTry, at(pause.probeAt)] : [];
 
-/** Whether a delivery that is due at `dueAt` waits for the end of a pause: a person's is in its way before it is due, too. */
+/** Whether a delivery that is due at `dueAt` waits for the end of a pause, or for the next try of a sink that fails. */
 export const holdsBack = (pause: Pause, dueAt: number, now: number): boolean =>
-  dueAt <= now || (pause.by === 'person' && (pause.until === null || pause.until > dueAt));
+  dueAt <= now || dueAt < (pause.by === 'person' ? (pause.until ?? Infinity) : pause.probeAt);
 
 /** What stands before the time of a paused sink's next try. */
 export const nextTry = '; next try ';

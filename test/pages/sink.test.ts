@@ -100,4 +100,9 @@ test('a tool that asked to wait: until when, what waits behind it, and what tryi
     /Try ats now\? [^"<]* But its tool asked to wait until [^"<]* UTC, and may ask for longer/,
   );
   expect(await page('/attention')).toContain(waiting);
+  // Where the connector paused the sink, nothing goes out before its next try, though it may be due earlier.
+  store.exec(
+    `insert into pauses (sink, since, probe_at, probes) values ('ats', 1, ${Date.now() + 36e5 * 5}, 1)`,
+  );
+  expect(await page('/sinks/ats')).not.toMatch(/>due /);
 });

@@ -91,7 +91,8 @@ export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times
     return html`until ${times.short(wait.until)}, as the tool asked (${reason})`;
   }
   const next = nextTryWords(pause, times.now, (time) => times.relative(time));
-  return html`${printable(delivery.sink)} is paused ${pausedBy(pause, times)}${next}${due && html`; ${due}`}`;
+  const then = pause.by === 'person' && due && html`; ${due}`;
+  return html`${printable(delivery.sink)} is paused ${pausedBy(pause, times)}${next}${then}`;
 }
 
 /** What follows "paused" in a sentence. */
