@@ -10,7 +10,7 @@ import {
 import type { Outcome } from '../model/outcomes.ts';
 import type { Lookup } from '../rules/plan.ts';
 import type { AttemptResult, EventDetail, GivenUp } from '../store/store.ts';
-import { masker } from '../support/masker.ts';
+import { personalMasker } from '../support/masker.ts';
 import { type Mask, maskTexts } from '../support/secret.ts';
 
 /** The facts of a look-up, kept as its delivery's `progress`; also those of an answer that is not complete. */
@@ -60,9 +60,8 @@ function latest(asked: readonly Delivery[], which: 'all' | 'public'): KeptFacts 
 export function hidingPersonal(lookups: readonly Delivery[]): Mask {
   const values = lookups
     .flatMap(({ progress }) => keptIn(progress) ?? [])
-    .flatMap(({ fields, personal }) => personal.map((field) => fields[field] ?? true))
-    .filter((value) => typeof value !== 'boolean');
-  return masker(values.map(String), { mark: '(personal)', whole: true });
+    .flatMap(({ fields, personal }) => personal.map((field) => fields[field] ?? null));
+  return personalMasker(values, '(personal)');
 }
 
 /**

@@ -1,8 +1,11 @@
+import type { Json } from '../model.ts';
 import { type Mask, withParts } from './secret.ts';
 import { lazily, lowerAscii } from './text.ts';
 
 /** Masking shorter values would hide ordinary words. */
 const shortestSecret = 4;
+/** A name of so many letters is masked, too, where it stands alone. */
+const shortestName = 2;
 /** A secret that is cut off counts from so many characters on: fewer may be the beginning of something else. */
 const shortestCut = 16;
 /** Values that are no secrets: a variable with AUTH or KEY in its name may be a switch. */
@@ -11,11 +14,15 @@ const switches = new Set(['true', 'false', 'null', 'none']);
 /**
  * Makes a function that replaces each of these secrets, and the secret parts of each, by a mark: plain, in upper or lower
  * case, with the escapes of JSON, URLs or HTML, in one line, in base64, split over the lines of a mail, and cut off. `whole`:
- * finds none that is cut off, and none that a further digit makes another number.
+ * finds none that is cut off, and none that a further digit makes another number. `shortest`: the least number of characters;
+ * below four, only words count.
  */
-export function masker(secrets: Iterable<string>, { mark = '***', whole = false } = {}): Mask {
+export function masker(
+  secrets: Iterable<string>,
+  { mark = '***', whole = false, shortest = shortestSecret } = {},
+): Mask {
   const parts = distinct([...secrets].flatMap(withParts));
-  const all = parts.flatMap((secret) => formsOf(secret, whole));
+  const all = parts.flatMap((secret) => formsOf(secret, whole, shortest));
   const forms = [...new Map(all.map((form) => [`${form.anyCase} ${form.text}`, form])).values()];
   if (forms.length === 0) return (text) => text;
   const mayHave = mayHaveOneOf(forms.map(({ head }) => head));
@@ -39,6 +46,14 @@ export function masker(secrets: Iterable<string>, { mark = '***', whole = false 
   };
 }
 
+/** Makes a mask for values that say who a candidate is. Of those, texts and numbers count. */
+export const personalMasker = (values: readonly Json[], mark: string): Mask =>
+  masker(values.filter((value) => typeof value === 'string' || typeof value === 'number').map(String), {
+    mark,
+    whole: true,
+    shortest: shortestName,
+  });
+
 /** `end` is exclusive. */
 type Range = readonly [start: number, end: number];
 
@@ -53,9 +68,11 @@ interface Form {
   readonly head: string;
 }
 
-function formsOf(secret: string, whole: boolean): Form[] {
+function formsOf(secret: string, whole: boolean, shortest: number): Form[] {
   const trimmed = secret.trim();
-  if (trimmed.length < shortestSecret || switches.has(trimmed)) return [];
+  if (trimmed.length < shortest || switches.has(trimmed)) return [];
+  const isShort = trimmed.length < shortestSecret;
+  if (isShort && !/^\p{L}+$/u.test(trimmed)) return [];
   // Most secrets look the same in all of these.
   const written = distinct([
     secret,
@@ -72,7 +89,7 @@ function formsOf(secret: string, whole: boolean): Form[] {
     const read = one.replaceAll('+', ' ');
     return [one, read, read.replace(/\s+/g, ' '), one.replaceAll(' ', '+')];
   });
-  const plain = distinct(spelled).filter(({ length }) => length >= shortestSecret);
+  const plain = distinct(spelled).filter(({ length }) => length >= shortest);
   return [
     ...plain.map((text) => {
       // Short numbers occur inside ids and times, and short words inside other words.
@@ -87,7 +104,7 @@ function formsOf(secret: string, whole: boolean): Form[] {
       const form = anyCase ? lowerAscii(text) : text;
       return { text: form, anyCase, alone, head: mayBeCut ? form.slice(0, shortestCut) : form };
     }),
-    ...base64Forms(trimmed),
+    ...(isShort ? [] : base64Forms(trimmed)),
   ];
 }
 
@@ -111,6 +128,7 @@ const base64Forms = (secret: string): Form[] =>
  */
 function mayHaveOneOf(heads: readonly string[]): (text: string) => boolean {
   const step = Math.min(...heads.map(({ length }) => length)) - 3;
+  if (step < 1) return () => true;
   const bits = new Uint8Array(2 ** 13);
   for (const head of heads) {
     for (let at = 0; at < step; at += 1) {

@@ -108,11 +108,12 @@ export function deciding(): void {
   test('erases what says who a candidate is once it is kept for long enough, and what was told of it', async () => {
     const { eventId } = await store.accept(undecided('ana'));
     const [look] = await claimDue(store, t0, lane);
-    const progress = { state: 'answered', fields: { name: 'Ana Kovač', score: 87 }, personal: ['name'] };
+    const fields = { name: 'Ana Kovač', first: 'Ana', phone: 5550100, score: 87 };
+    const progress = { state: 'answered', fields, personal: ['name', 'first', 'phone'] };
     await store.record([resultOf(look!, delivered, { progress, personalUntil: t0 + minute })]);
     await store.decide(eventId, decider({ decide: () => [planned()] }), t0);
     const [told] = await claimDue(store);
-    const outcome = { ...delivered, receipt: { to: 'Ana Kovač', ts: '1' } };
+    const outcome = { ...delivered, receipt: { to: 'Ana Kovač', quoted: 'Ana 5550100', ts: '1' } };
     await store.record([resultOf(told!, outcome, { message: JSON.stringify({ text: 'Ana Kovač: 87 %' }) })]);
 
     expect(await store.forgetPersonal(t0 + minute - 1)).toBe(0);
@@ -120,7 +121,9 @@ export function deciding(): void {
     expect(await store.forgetPersonal(t0 + minute)).toBe(0);
     expect(await store.event(eventId)).toMatchObject({
       lookups: [{ progress: { state: 'answered', fields: { score: 87 }, personal: [] } }],
-      deliveries: [{ message: null, receipt: { to: '(erased)', ts: '1' }, history: [{}] }],
+      deliveries: [
+        { message: null, receipt: { to: '(erased)', quoted: '(erased) (erased)', ts: '1' }, history: [{}] },
+      ],
     });
     await store.traces(['Ana Kovač'], false);
     expect(await home.content()).not.toContain('Ana Kova');

@@ -1,6 +1,6 @@
 import { type Delivery, type Json, lookupConnector, replayableStates } from '../../model.ts';
 import type { Mentions } from '../../support/candidate-traces.ts';
-import { masker } from '../../support/masker.ts';
+import { personalMasker } from '../../support/masker.ts';
 import { type Mask, maskTexts } from '../../support/secret.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, sql as auditSql } from './audit.ts';
@@ -152,11 +152,8 @@ export function* forgetPersonal(now: number, limit: number): Operation<number> {
     const kept = Object.entries(found.fields).filter(([field]) => !found.personal.includes(field));
     const rest = { ...found, fields: Object.fromEntries(kept), personal: [] };
     yield* run(sql.forgetPersonal, seq, JSON.stringify(rest));
-    const texts = found.personal.flatMap((field) => {
-      const value = found.fields[field];
-      return typeof value === 'string' ? [value] : [];
-    });
-    yield* forgetTold(Math.floor(seq / seqsPerEvent), masker(texts, { mark: '(erased)', whole: true }));
+    const values = found.personal.map((field) => found.fields[field] ?? null);
+    yield* forgetTold(Math.floor(seq / seqsPerEvent), personalMasker(values, '(erased)'));
   }
   return rows.length;
 }

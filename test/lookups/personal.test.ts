@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { hidingPersonal } from '../../src/lookups/kept-facts.ts';
+import type { Delivery, Json } from '../../src/model.ts';
+
+/** Hides these fields of a look-up, all of which are personal. */
+const hiding = (fields: { readonly [field: string]: Json }) =>
+  hidingPersonal([
+    { progress: { state: 'answered', fields, personal: Object.keys(fields) } } as unknown as Delivery,
+  ]);
+
+test.each([
+  ['Ana', 'no such person: {"t":"Ana: 87 %"}', 'no such person: {"t":"(personal): 87 %"}'],
+  ['Li', 'Dear Li, (Li) Link Ali', 'Dear (personal), ((personal)) Link Ali'],
+  ['Žan', String.raw`"\u017dan" and &#381;an`, '"(personal)" and (personal)'],
+])('a name of few letters is hidden where it stands alone: %s', (name, text, hidden) => {
+  expect(hiding({ first: name })(text)).toBe(hidden);
+});
+
+test('a short text that is no name, and a short number, are left as they are', () => {
+  const hide = hiding({ age: 42, grade: 'A', level: 'B2', passed: true });
+  const text = 'A B2 answered 42: true';
+  expect(hide(text)).toBe(text);
+  expect(hiding({ phone: 5550100 })('no 5550100')).toBe('no (personal)');
+});
