@@ -57,7 +57,7 @@ export async function makeCall(
   sink: SinkConfig | undefined,
   permission: Permission,
 ): Promise<readonly DeliveryOutcome[]> {
-  const startedAt = parts.clock.now();
+  const [startedAt, beganAt] = [parts.clock.now(), parts.clock.elapsed()];
   const preparing = all(
     call.map((claimed) =>
       sink
@@ -80,7 +80,8 @@ export async function makeCall(
   if (attempted.length === 0) return nothing;
 
   const endedAt = parts.clock.now();
-  const settled = await recordAll(parts, attempted, { sink, startedAt, endedAt });
+  const tookMs = parts.clock.elapsed() - beganAt;
+  const settled = await recordAll(parts, attempted, { sink, startedAt, endedAt, tookMs });
   for (const one of settled) observe(parts, one);
   return those(attempted, isSent).map(outcomeOf);
 }

@@ -45,6 +45,8 @@ interface CallContext {
   readonly sink: SinkConfig | undefined;
   readonly startedAt: number;
   readonly endedAt: number;
+  /** How long it took by the monotonic clock (ms), as the other one may have been set meanwhile. */
+  readonly tookMs: number;
 }
 
 /**
@@ -114,7 +116,7 @@ const noRetry = { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
 function settledBy(
   parts: RecordParts,
   { claimed, message, thread, ending }: MaskedAttempt,
-  { sink, startedAt, endedAt }: CallContext,
+  { sink, startedAt, endedAt, tookMs }: CallContext,
 ): AttemptRecord {
   const { delivery, claimedAt, row } = claimed;
   const { retry = noRetry, timeoutMs = 0 } = sink ?? {};
@@ -122,8 +124,7 @@ function settledBy(
   const { state, dueAt, uncertain, progress, lastError } = settle(delivery, ending, {
     policy: parts.clockDoubted() ? { ...retry, giveUpAfterMs: Infinity } : retry,
     now: endedAt,
-    // The clock may have been set back during the attempt.
-    quietAt: Math.min(startedAt, endedAt) + timeoutMs,
+    quietAt: endedAt + timeoutMs - tookMs,
     skippedMs: (since) => parts.clockJumps.skippedMs(since) + parts.pausedMs(delivery.sink, since),
     random: parts.random,
     lastTryMs: isLookup && sink ? lastTryMs(sink) : Infinity,

@@ -179,6 +179,22 @@ describe('after an unknown outcome', () => {
     expect(tool.asked[0]!.now).toBeGreaterThanOrEqual(history[0]!.startedAt + 400);
   });
 
+  test('as well where the clock was set ahead during that attempt', async () => {
+    const hourMs = 3_600_000;
+    let aheadMs = 0;
+    const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+    const tool = new ScriptedTool();
+    tool.deliver = () => {
+      aheadMs = hourMs;
+      return unclear;
+    };
+    const on = await bench(configFor(tool, 'timeout: 5s'), { clock });
+    const eventId = await on.accept();
+    await vi.waitFor(() => expect(on.reports).toHaveLength(1), 5000);
+    const { dueAt, history } = await on.delivery(eventId);
+    expect(dueAt - history[0]!.startedAt).toBeGreaterThan(hourMs + 4000);
+  });
+
   test('the first attempt asks nothing', async () => {
     const tool = new ScriptedTool();
     tool.find = () => ({ found: { wrong: true } });
