@@ -55,7 +55,10 @@ const renewEveryMs = 1000;
 const runsForMs = 12_000;
 /** How long before that its holder ends calls under way: that takes a moment, and its clock may be slower. */
 const marginMs = 2000;
-/** After the database was away, leases have run out while their holders live. These can renew them for so long. */
+/**
+ * After the database was away, or its clock was set ahead, leases have run out while their holders live. These can renew them
+ * for so long.
+ */
 const graceMs = 3000;
 /** Longer than a new config takes to reach all replicas, which tell of it with their next renewals. */
 const orphanedAfterMs = 60_000;
@@ -79,6 +82,8 @@ export class LeaseKeeper implements Leases {
   #stopping = false;
   /** From when on it takes leases, on the scale of Clock.elapsed; Infinity while it cannot renew. */
   #takesFrom = -Infinity;
+  /** By how much the database's clock was ahead of Clock.elapsed when it was asked last. */
+  #databaseAheadMs: number | null = null;
   /** Whether the machine was suspended since the last renewal: another replica may hold everything by now. */
   #wasSuspended: () => boolean = () => false;
 
@@ -142,12 +147,14 @@ export class LeaseKeeper implements Leases {
       extra: extra(),
       orphans: [...this.#unknownSince.keys()].filter((name) => this.#isOrphaned(name, askedAt)),
       takes: askedAt >= this.#takesFrom,
+      nowAbout: this.#databaseAheadMs === null ? undefined : askedAt + this.#databaseAheadMs,
       forMs: runsForMs,
       quietMs,
     });
     told(state.now, askedAt);
     this.#wasSuspended = () => wasSuspended(clock, before);
-    if (this.#takesFrom === Infinity) this.#takesFrom = clock.elapsed() + graceMs;
+    this.#databaseAheadMs = state.now - askedAt;
+    if (this.#takesFrom === Infinity || state.wasSetAhead) this.#takesFrom = clock.elapsed() + graceMs;
     for (const [name, epoch] of state.held) this.#keep(name, epoch, askedAt + runsForMs - marginMs);
     for (const name of this.#held.keys()) if (!state.held.has(name)) this.#lose(name);
     for (const name of state.surplus) void this.#giveBack(name);

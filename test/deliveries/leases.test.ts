@@ -310,6 +310,43 @@ describe('a replica', () => {
     expect(b.held).toHaveLength(4);
   });
 
+  test("takes nothing over at once when the database's clock was set ahead: the others have to renew first", async () => {
+    const { replica, open, runOut } = await cluster();
+    const { leases } = await open();
+    let aheadMs = 0;
+    // By the clock of its answers and of what has run out, the database is ahead.
+    const store: LeaseStore = {
+      ...leases!,
+      async renew({ nowAbout, ...asked }) {
+        const about = nowAbout === undefined ? undefined : nowAbout - aheadMs;
+        const state = await leases!.renew({ ...asked, nowAbout: about });
+        return { ...state, now: state.now + aheadMs };
+      },
+    };
+    const a = await replica('a', sinksTo(4));
+    const b = await replica('b', sinksTo(4), { store });
+    await settle(a, b);
+    aheadMs = minuteMs;
+    await runOut('a');
+    await b.renew();
+    await a.renew();
+    expect(shares(a, b)).toEqual([2, 2]);
+    await runOut('a');
+    await b.renew();
+    expect(b.held).toHaveLength(2);
+    b.elapsed += 3000;
+    aheadMs += 3000;
+    await b.renew();
+    expect(b.held).toHaveLength(4);
+  });
+
+  test("takes over from one that died before the database's clock was set back", async () => {
+    const { replica, url } = await cluster();
+    await replica('a', sinksTo(2));
+    for (const table of ['leases', 'copies']) await sql(url, `update ${table} set until = until + 3600000`);
+    expect((await replica('b', sinksTo(2))).held).toHaveLength(2);
+  });
+
   test('holds a lease only when what the one before left is looked after, and tries that again', async () => {
     const { replica } = await cluster();
     let failures = 1;

@@ -22,6 +22,8 @@ export interface LeaseRequest {
   readonly orphans: readonly string[];
   /** Whether the replica takes free leases, or only renews its own. */
   readonly takes: boolean;
+  /** What the database's clock should say by now (ms), as far as the replica knows. */
+  readonly nowAbout?: number | undefined;
   /** How long a lease runs (ms). A replica that gives no sign for so long counts as ended. */
   readonly forMs: number;
   /** How long a tool may work on what was begun with a lease (ms). */
@@ -41,6 +43,8 @@ export interface LeaseState {
   readonly isConfigKept: boolean;
   /** The time by the database's clock (ms). */
   readonly now: number;
+  /** Whether that clock was set ahead, so that leases ran out whose holders live. None was taken then. */
+  readonly wasSetAhead: boolean;
   /** What `settleIn` returned. If it is not null, the database is in another place, and all leases have ended. */
   readonly distrusted: number | null;
 }
@@ -117,8 +121,11 @@ const sql = {
     select id, config_id as "configId", names, case when config_id in (select id from configs) then 1 else 0 end as kept
     from copies order by id`),
   liveReplicas: query<{ readonly id: string }>(`select id from copies where until > ${now} order by id`),
+  /** $1: how long a lease runs. One that runs for longer was renewed before the clock was set back. */
   leases: query<LeaseRow>(`
-    select name, holder, epoch, case when until > ${now} then 1 else 0 end as live from leases order by name`),
+    select name, holder, epoch,
+      case when until > ${now} and (holder = '' or until <= ${now} + 2 * $1) then 1 else 0 end as live
+    from leases order by name`),
   renewAll: `update leases set until = ${now} + $2 where holder = $1`,
   take: query<{ readonly epoch: number }>(`
     insert into leases (name, holder, epoch, until) values ($1, $2, 1, ${now} + $3)
@@ -155,7 +162,7 @@ export const stateSql = {
  * other, so that each sees what the others have.
  */
 export function* renew(asked: LeaseRequest): Operation<LeaseState> {
-  const { replica, configId, names, extra, orphans, takes, forMs, quietMs } = asked;
+  const { replica, configId, names, extra, orphans, takes, nowAbout = Infinity, forMs, quietMs } = asked;
   yield* lock('leases');
   const { place, at, until } = (yield* get(sql.place))!;
   // The clock of the server before may have been ahead of this one.
@@ -170,7 +177,7 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
         );
   // A promoted standby, or a restored store, may lack the last commits. So every lease ends, and can be taken again
   // once the tools are done with what was begun before.
-  const ended = distrusted === null ? [] : yield* all(sql.leases);
+  const ended = distrusted === null ? [] : yield* all(sql.leases, forMs);
   for (const { name } of ended) yield* run(sql.end, name, Math.max(forMs, quietMs?.(name) ?? 0));
   yield* run(sql.forgetEndedReplicas, forMs);
   yield* run(sql.keepReplica, replica, configId, JSON.stringify(names), forMs);
@@ -178,7 +185,7 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
   const replicas = known.map(({ names: own, ...one }) =>
     Object.assign(one, { names: JSON.parse(own) as string[] }),
   );
-  const leases = yield* all(sql.leases);
+  const leases = yield* all(sql.leases, forMs);
   const held = new Map(
     leases.filter(({ holder }) => holder === replica).map(({ name, epoch }) => [name, epoch] as const),
   );
@@ -189,8 +196,9 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
   const shares = share(replicas, holders);
   const unknown = extra.filter((name) => !shares.has(name) && (holders.get(name) ?? replica) === replica);
   const own = names.filter((name) => shares.get(name) === replica);
+  const wasSetAhead = at - nowAbout > aheadBeyondMs;
   for (const name of [...own, ...unknown.filter((one) => orphans.includes(one))]) {
-    if (!takes || holders.has(name)) continue;
+    if (!takes || wasSetAhead || holders.has(name)) continue;
     held.set(name, (yield* get(sql.take, name, replica, forMs))!.epoch);
   }
   const surplus = [...held.keys()].filter((name) => (shares.get(name) ?? replica) !== replica);
@@ -201,9 +209,13 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
     replicas: replicas.map(({ id, configId: config }) => ({ id, configId: config })),
     isConfigKept: replicas.some((one) => one.id === replica && one.kept === 1),
     now: at,
+    wasSetAhead,
     distrusted,
   };
 }
+
+/** Less lets no lease run out, and a renewal may take long. */
+const aheadBeyondMs = 5000;
 
 /** The clocks of replicas, which due times may be by, differ less than this from the database's. */
 const clocksDifferMs = 1000;
