@@ -169,6 +169,8 @@ test('the list and an event speak as people do, and keep ids and receipts for wh
   expect(await sheet.getByText('Receipt:').isVisible()).toBe(false);
   await sheet.getByText('1 attempt').click();
   await sheet.getByText('Receipt:').waitFor();
+  // People ask for it where somebody has deleted a message.
+  await sheet.getByText(/ resend dlv_\w+$/).waitFor();
   expect(await page.getByText('Trace id').isVisible()).toBe(false);
   // Waiting ones and those that were given up stand there, too.
   await page.getByRole('heading', { name: 'Messages' }).waitFor();

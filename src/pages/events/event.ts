@@ -22,6 +22,7 @@ import {
   waitsFor,
 } from '../frame/fragments.ts';
 import { html, type Html, pathWith, safeUrl } from '../../support/html.ts';
+import { program } from '../../support/invocation.ts';
 import { printable, printableLines } from '../../support/text.ts';
 import { type PageRequest, type Page, type Parts, storyFor } from '../page.ts';
 import { attempts } from '../frame/attempts.ts';
@@ -256,7 +257,14 @@ function deliveryCard(
             one.history,
             times,
             html`${receipt.length > 0 && html`<p class="muted small break">Receipt: ${printable(receipt.join(', '))}</p>`}
-            ${id}`,
+            ${id}
+            ${
+              one.state === 'delivered' &&
+              asked.person.role !== 'viewer' &&
+              html`<p class="small break">
+                To send it a second time on purpose: <code>${program} resend ${one.id}</code>
+              </p>`
+            }`,
           )
     }
   </article>`;
