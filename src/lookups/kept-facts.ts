@@ -47,6 +47,14 @@ export function foundBy(lookups: readonly Delivery[], which: 'all' | 'public' = 
 export const hasAbsent = ({ lookups }: { readonly lookups: readonly Delivery[] }): boolean =>
   Object.values(foundBy(lookups)).some(({ state }) => state === 'absent');
 
+/** Whether an API answered, and something of what is asked for was not there or could not be read. */
+export const lacksFacts = ({ lookups }: { readonly lookups: readonly Delivery[] }): boolean =>
+  Object.values(foundBy(lookups)).some(
+    ({ state, reason, fields }) =>
+      state === 'absent' ||
+      (state === 'answered' && (reason !== null || Object.values(fields).includes(null))),
+  );
+
 /** The facts of the last of several tries at a look-up that found something. */
 function latest(asked: readonly Delivery[], which: 'all' | 'public'): KeptFacts {
   const ended = asked.filter((one) => !isOpen(one)).map(({ progress }) => keptIn(progress));

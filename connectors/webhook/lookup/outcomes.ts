@@ -25,7 +25,8 @@ interface Terms extends Wanted {
 export const mostAnswerBytes = 256 * 1024;
 
 /**
- * The outcome of a call. `delivered`: its receipt has the status and the facts. `retry` with `progress`: something is not
+ * The outcome of a call. `delivered`: its receipt has the status, the facts, and in `lacks` the names of the fields that were
+ * not there or not of their type. `retry` with `progress`: something is not
  * there yet; the progress has the facts so far, which count if no better ones come. `rejected`: asking again would not help.
  * No outcome quotes the body, and none is `unknown`, as asking changes nothing.
  */
@@ -86,7 +87,8 @@ function outcomeOfBody({ status, text, isWhole, isTooLong }: Answer, terms: Term
   const { facts, missing } = readAnswer(terms, body, terms.now);
   if (missing.length > 0)
     return notYet(`It has no ${missing.join(' and no ')} yet.`, status, terms, () => facts);
-  return delivered({ status, facts: facts as unknown as Json });
+  const lacks = Object.keys(terms.fields).filter((field) => (facts.fields[field] ?? null) === null);
+  return delivered({ status, ...(lacks.length > 0 && { lacks }), facts: facts as unknown as Json });
 }
 
 function notYet(

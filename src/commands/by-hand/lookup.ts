@@ -1,6 +1,6 @@
 import { lateRules, planLookups } from '../../deliveries/by-hand.ts';
 import type { Plan } from '../../rules/plan.ts';
-import { hasAbsent } from '../../lookups/kept-facts.ts';
+import { lacksFacts } from '../../lookups/kept-facts.ts';
 import { inParts, pageSize, storiesOf } from '../../store/paging.ts';
 import { type EventStory, type Late, type Store } from '../../store/store.ts';
 import { program, shellWord } from '../../support/invocation.ts';
@@ -25,7 +25,7 @@ const declared = {
   unanswered: flag('--unanswered', 'every event that was decided without an answer'),
   absent: flag(
     '--absent',
-    'with --since: every event that a look-up found nothing about, as where its url was wrong',
+    'with --since: every event that a look-up found nothing about, or not every field, as where its url was wrong',
   ),
   since: readOption('--since <duration>', 'of these, only what came within this time, such as 7d', ago),
 };
@@ -115,7 +115,7 @@ async function chosen(
 ): Promise<readonly Pick<EventStory, 'event' | 'decided'>[]> {
   if (absent) {
     const found: EventStory[] = [];
-    for await (const story of storiesOf(store, { since })) if (hasAbsent(story)) found.push(story);
+    for await (const story of storiesOf(store, { since })) if (lacksFacts(story)) found.push(story);
     return found.toReversed();
   }
   if (unanswered) {

@@ -129,20 +129,30 @@ function statusText(found: Status, unfound: readonly string[], timeZone: string,
 const lastCalls = 20;
 const fewestCalls = 5;
 
-/** Warns of look-ups that work but never find anything: the url may be wrong. */
+/** Warns of look-ups that work but never find anything, or a field: the url or an `at` may be wrong, or the API has changed. */
 async function unfoundLines(store: Store, { lookups }: Status): Promise<string[]> {
   const lines: string[] = [];
   for (const { sink, figures } of lookups) {
     if (figures === null) continue;
     const outcomes = (await store.attemptsOfSink(sink, lastCalls)).map(({ outcome }) => outcome);
-    const [last] = outcomes;
-    const isUnfound = outcomes.every((one) => one.outcome === 'retry' && one.reason === 'not_found');
-    if (outcomes.length < fewestCalls || !isUnfound || last?.outcome !== 'retry') continue;
+    const empty = outcomes.flatMap((one) =>
+      one.outcome === 'retry' && one.reason === 'not_found' ? [one.detail] : [],
+    );
+    const lacking = outcomes.flatMap((one) =>
+      one.outcome === 'delivered' ? [[one.receipt['lacks'] ?? []].flat().map(String)] : [],
+    );
+    const many = empty.length + lacking.length;
+    const never = lacking[0]?.filter((field) => lacking.every((others) => others.includes(field)));
+    if (many < fewestCalls || never?.length === 0) continue;
+    const [what, wrong] = never
+      ? [
+          `had ${never.join(' or ')}, or not of the type that the config wants`,
+          'the API has changed, or an `at`',
+        ]
+      : [`found what it asks for: ${empty[0]}`, 'the url'];
     lines.push(
-      printable(
-        `none of the last ${outcomes.length} calls of ${lookupOf(sink)} found what it asks for: ${last.detail}`,
-      ),
-      `  if the url was wrong: once it is right, \`${program} lookup --absent --since 24h --wait\` asks again, and says what to \`${program} apply\``,
+      printable(`none of the last ${many} calls of ${lookupOf(sink)} ${what}`),
+      `  if ${wrong} was wrong: once it is right, \`${program} lookup --absent --since 24h --wait\` asks again, and says what to \`${program} apply\``,
     );
   }
   return lines;
