@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import type { SecureVersion } from 'node:tls';
 import PostalMime from 'postal-mime';
 import type { Email } from 'postal-mime';
 import { SMTPServer } from 'smtp-server';
@@ -29,8 +30,15 @@ export interface SmtpSandboxOptions {
     readonly isValid: (token: string) => boolean;
     readonly like: 'Google' | 'Microsoft';
   };
-  /** Offers STARTTLS, or with `implicit` speaks TLS from the first byte. */
-  readonly tls?: { readonly key: string; readonly cert: string; readonly implicit?: boolean };
+  /** Offers STARTTLS, or with `implicit` speaks TLS from the first byte; with a `maxVersion` as an old server does. */
+  readonly tls?: {
+    readonly key: string;
+    readonly cert: string;
+    readonly implicit?: boolean;
+    readonly minVersion?: SecureVersion;
+    readonly maxVersion?: SecureVersion;
+    readonly ciphers?: string;
+  };
   /** The domains that mail is taken for without a login, as by a server of one's own. Default: all. */
   readonly relaysFor?: readonly string[];
   /** The number of mails a connection may bring, and the reply to the next one. */

@@ -266,6 +266,11 @@ const plainPort = explanation(
   'The mail server does not start with TLS on this port.',
   'Use smtp://, or port 465 with smtps://.',
 );
+const noCommonTls = (code: string): Explanation =>
+  explanation(
+    `The mail server and this machine find no TLS that both know (${code}).`,
+    'Have the server updated to TLS 1.2 or later, or send through another one; it may also want a certificate, which the connector has none of.',
+  );
 const closed = explanation('The mail server closed the connection before the mail went out.', checkHost);
 
 const rateAdvice =
@@ -324,6 +329,7 @@ export function explain(error: SmtpError): Explanation {
   const isWithoutTls = code === 'ETLS' && isPermanent(error);
   const known =
     connectionFaults.get(originalCode) ??
+    (/^ERR_SSL_|^EPROTO$/.test(originalCode) ? noCommonTls(originalCode) : undefined) ??
     (isWithoutTls || !isReply(error) ? connectionFaults.get(code) : undefined);
   if (known !== undefined) return known;
   // Postfix may refuse a client name that is not a full name, or the sender, only later: at a recipient.
@@ -334,5 +340,9 @@ export function explain(error: SmtpError): Explanation {
   const ofReply = isRate(error) ? rateAdvice : ofSender;
   const advice = isLoginFault(error) ? loginAdvice(error) : ofReply;
   if (isReply(error)) return explanation(`The mail server answered: ${replyText(response)}`, advice);
-  return explanation(`The mail server cannot be used: ${replyText(message)}`, advice);
+  // Without a reply it is not known what the server takes.
+  return explanation(
+    `The mail server cannot be used: ${replyText(message)}`,
+    isLoginFault(error) ? advice : checkHost,
+  );
 }

@@ -753,6 +753,20 @@ describe('the connection', () => {
     });
   });
 
+  test.for([false, true])(
+    'says that a server is too old for its TLS (TLS from the start: %s)',
+    async (implicit) => {
+      const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT:@SECLEVEL=0' } as const;
+      await start({ tls: { ...certificate, ...old, implicit } });
+      expect(await (await connect({ requireTls: true })).deliver(request(fields))).toMatchObject({
+        outcome: 'retry',
+        sinkWide: true,
+        detail:
+          'The mail server and this machine find no TLS that both know (ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION). Have the server updated to TLS 1.2 or later, or send through another one; it may also want a certificate, which the connector has none of.',
+      });
+    },
+  );
+
   test('says that smtps meets a server that does not start with TLS', async () => {
     const url = sandbox.url().replace('smtp:', 'smtps:');
     expect(await (await connect({ url })).deliver(request(fields))).toMatchObject({
