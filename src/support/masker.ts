@@ -1,6 +1,6 @@
 import type { Json } from '../model.ts';
 import { type Mask, withParts } from './secret.ts';
-import { lazily, lowerAscii } from './text.ts';
+import { lazily } from './text.ts';
 
 /** Masking shorter values would hide ordinary words. */
 const shortestSecret = 4;
@@ -101,7 +101,7 @@ function formsOf(secret: string, whole: boolean, shortest: number): Form[] {
       const anyCase = text.length >= 16 || (text.length >= 8 && /[^a-z]/i.test(text));
       // An address has its host in front; its secret parts are forms, too.
       const mayBeCut = !whole && text.length > shortestCut && !/^\w+:\/\//.test(text);
-      const form = anyCase ? lowerAscii(text) : text;
+      const form = anyCase ? lowered(text) : text;
       return { text: form, anyCase, alone, head: mayBeCut ? form.slice(0, shortestCut) : form };
     }),
     ...(isShort ? [] : base64Forms(trimmed)),
@@ -153,10 +153,17 @@ const fourAt = (text: string, at: number): number =>
     folded(text, at + 3)) &
   0xffff;
 
-const folded = (text: string, at: number): number => text.charCodeAt(at) | 0x20;
+/** Other letters than those of ASCII count as one. */
+function folded(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  return code < 0x80 ? code | 0x20 : 0x80;
+}
+
+/** Lower case that keeps the length: U+0130, whose lower case is two characters, stays. */
+const lowered = (text: string): string => text.replaceAll(/[^\u0130]+/g, (rest) => rest.toLowerCase());
 
 function findIn(text: string, forms: readonly Form[]): Range[] {
-  const lower = lazily(() => lowerAscii(text));
+  const lower = lazily(() => lowered(text));
   const found: Range[] = [];
   for (const { text: form, anyCase, alone, head } of forms) {
     const within = anyCase ? lower() : text;

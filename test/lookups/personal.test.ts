@@ -16,6 +16,12 @@ test.each([
   expect(hiding({ first: name })(text)).toBe(hidden);
 });
 
+test('a name is hidden in any case, with whatever letters', () => {
+  const hide = hiding({ name: 'Žarko Đurić' });
+  for (const text of ['ŽARKO ĐURIĆ', 'žarko đurić', 'Žarko ĐURIĆ'])
+    expect(hide(`no ${text}, İ`)).toBe('no (personal), İ');
+});
+
 test('a short text that is no name, and a short number, are left as they are', () => {
   const hide = hiding({ age: 42, grade: 'A', level: 'B2', passed: true });
   const text = 'A B2 answered 42: true';
