@@ -17,6 +17,7 @@ import { windowEnd } from '../rules/calendar.ts';
 import type { Action, Verdict } from '../rules/plan.ts';
 import {
   holdsBack,
+  dueWords,
   nextTryWords,
   type Obstacles,
   obstaclesNow,
@@ -229,7 +230,8 @@ export function deliveryText(one: DeliveryStory, obstacles: Obstacles, io: Io): 
   ];
 }
 
-function stateText({ state, dueAt, sink, lane }: Delivery, { pauses, asked }: Obstacles, io: Io): string {
+function stateText(one: Delivery, { pauses, asked }: Obstacles, io: Io): string {
+  const { state, dueAt, sink, lane } = one;
   if (state !== 'pending') return paintState(io, state);
   const pause = pauses.get(sink);
   const now = Date.now();
@@ -237,11 +239,11 @@ function stateText({ state, dueAt, sink, lane }: Delivery, { pauses, asked }: Ob
     const { until, reason } = asked.get(lane)!;
     return `${paintState(io, state)}, waits until ${when(until, io)}, as the tool asked (${printable(reason.replace(/\.$/, ''))})`;
   }
-  if (pause === undefined || !holdsBack(pause, dueAt, now))
-    return `${paintState(io, state)}, due ${when(dueAt, io)}`;
+  const due = `due ${when(dueAt, io)}${dueWords(one, now)}`;
+  if (pause === undefined || !holdsBack(pause, dueAt, now)) return `${paintState(io, state)}, ${due}`;
   const next = nextTryWords(pause, now, (time) => when(time, io)).join('');
-  const due = dueAt > now && pause.by === 'person' ? `; due ${when(dueAt, io)}` : '';
-  return `${paintState(io, state)}, waits: the sink is paused ${pausedText(pause, io)}${next}${due}`;
+  const then = dueAt > now && pause.by === 'person' ? `; ${due}` : '';
+  return `${paintState(io, state)}, waits: the sink is paused ${pausedText(pause, io)}${next}${then}`;
 }
 
 export function attemptText({ number, startedAt, outcome }: Attempt, io: Io): string {

@@ -1,3 +1,4 @@
+import type { Delivery } from '../model.ts';
 import { type AskedToWait, inForce, type PersonPause, type SinkPause, type Store } from '../store/store.ts';
 import { printable } from '../support/text.ts';
 
@@ -43,6 +44,10 @@ export const nextTryWords = <T>(pause: Pause, now: number, at: (time: number) =>
 /** Whether a delivery that is due at `dueAt` waits for the end of a pause, or for the next try of a sink that fails. */
 export const holdsBack = (pause: Pause, dueAt: number, now: number): boolean =>
   dueAt <= now || dueAt < (pause.by === 'person' ? (pause.until ?? Infinity) : pause.probeAt);
+
+/** Why a delivery that was not tried yet is due only later, to follow "due" and the time. */
+export const dueWords = ({ dueAt, group, attempts }: Delivery, now: number): string =>
+  dueAt <= now || attempts > 0 ? '' : group === null ? ', when its hours begin' : ', in a digest';
 
 /** What stands before the time of a paused sink's next try. */
 export const nextTry = '; next try ';

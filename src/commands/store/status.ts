@@ -52,7 +52,9 @@ export const status = command({
       if (options.json) io.out(jsonLine(statusJson(found)));
       else {
         const unfound = await unfoundLines(store, found);
-        io.out(statusText(found, unfound, timeZone, local));
+        const { pending } = await store.vitals(Date.now());
+        const firstDue = new Map(pending.map(({ sink, firstDueAt }) => [sink, firstDueAt]));
+        io.out(statusText(found, { unfound, firstDue }, timeZone, local));
       }
       return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
     }).catch((error: unknown) => {
@@ -66,7 +68,13 @@ export const status = command({
 const unreachable =
   'While the connector cannot use it either, events are refused; once it can, all goes on without a restart.';
 
-function statusText(found: Status, unfound: readonly string[], timeZone: string, io: Io): string {
+interface Beside {
+  readonly unfound: readonly string[];
+  /** When what has waited longest for a sink was due (ms). */
+  readonly firstDue: ReadonlyMap<string, number>;
+}
+
+function statusText(found: Status, { unfound, firstDue }: Beside, timeZone: string, io: Io): string {
   const needs = needsOf(found);
   const isRunning = found.replicas.length > 0;
   const pending = found.sinks.reduce((total, sink) => total + sink.pending, 0);
@@ -85,7 +93,10 @@ function statusText(found: Status, unfound: readonly string[], timeZone: string,
       printable(`${what}; the first at ${when(first, io)}, the last at ${when(last, io)}`),
       `  ${advice} When that is done: ${ignoring}`,
     ]),
-    Sinks: found.sinks.flatMap((sink) => sinkLines(sink, isRunning, io)),
+    Sinks: found.sinks.flatMap((sink) => [
+      ...sinkLines(sink, isRunning, io),
+      ...(isRunning ? lateLines(sink, firstDue.get(sink.sink), io) : []),
+    ]),
     'Look-ups': [
       ...found.lookups.flatMap((lookup) => sinkLines(lookup, isRunning, io)),
       ...unfound,
@@ -201,7 +212,12 @@ function configLines({ replicas, lastReplica, unwritable }: Status, io: Io): str
     return [what, `  events that come now may be lost: ${how}`];
   }
   const shown = (replica: ReplicaState) => replicaLines(replica, io).join('\n  ');
-  const alike = Map.groupBy(replicas, (replica) => `${replica.config.id} ${shown(replica)}`);
+  // Those that were started at another time say the same.
+  const newestFirst = replicas.toSorted((a, b) => b.config.since - a.config.since);
+  const alike = Map.groupBy(
+    newestFirst,
+    ({ config, ...rest }) => `${config.id} ${shown({ ...rest, config: { ...config, since: 0 } })}`,
+  );
   const byOf = (same: readonly ReplicaState[]) =>
     alike.size === 1
       ? `${same.length} replicas, all by this config`
@@ -260,6 +276,17 @@ const askedLines = ({ asked }: SinkStatus, io: Io): string[] =>
     const { who, why } = askedWords(one);
     return `  ${printable(who)} ${when(one.until, io)}, ${printable(why)}`;
   });
+
+const lateMs = 60_000;
+
+/** Says of a sink that works since when what is due waits, and why. */
+function lateLines(one: SinkStatus, firstDueAt: number | undefined, io: Io): string[] {
+  const isLate = firstDueAt !== undefined && Date.now() - firstDueAt > lateMs;
+  if (!isLate || one.pause !== null || one.asked.length > 0 || troubleOf(one) !== null) return [];
+  return [
+    `  the first of them has been due since ${when(firstDueAt, io)}: more comes than its rate lets through, or the tool is slow`,
+  ];
+}
 
 /** Says what helps a sink that sends nothing. */
 function helpLines(one: SinkStatus): string[] {

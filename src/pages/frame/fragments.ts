@@ -4,7 +4,14 @@ import type { Person } from '../../admin/access.ts';
 import { foundBy } from '../../lookups/kept-facts.ts';
 import type { Delivery, DeliveryState, Event, Status } from '../../model.ts';
 import type { Outcome } from '../../model/outcomes.ts';
-import { holdsBack, nextTryWords, type Obstacles, type Pause, pausedWords } from '../../ops/pauses.ts';
+import {
+  dueWords,
+  holdsBack,
+  nextTryWords,
+  type Obstacles,
+  type Pause,
+  pausedWords,
+} from '../../ops/pauses.ts';
 import type { EventStory } from '../../store/store.ts';
 import { valueAt } from '../../support/json.ts';
 import { count, printable } from '../../support/text.ts';
@@ -82,7 +89,7 @@ export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times
   if (delivery.state !== 'pending') return null;
   const { dueAt } = delivery;
   const pause = pauses.get(delivery.sink);
-  const due = dueAt > times.now && html`due ${times.relative(dueAt)}`;
+  const due = dueAt > times.now && html`due ${times.relative(dueAt)}${dueWords(delivery, times.now)}`;
   if (due && !(pause && holdsBack(pause, dueAt, times.now))) return due;
   if (pause === undefined) {
     const wait = asked.get(delivery.lane);

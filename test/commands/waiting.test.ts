@@ -1,0 +1,54 @@
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test, vi } from 'vitest';
+import { openStore } from '../../src/store/open.ts';
+import type { ReplicaState } from '../../src/store/store.ts';
+import { freshSchema } from '../fixtures/postgres.ts';
+import { post, run, telling } from './tools.ts';
+
+test('status says since when a sink that works is behind, and that this is its rate', async () => {
+  const { app, http, folder, command } = await telling({ ats: ', rate: 1/min' });
+  for (const candidateId of ['a', 'b']) await post(app, { candidateId });
+  await vi.waitFor(() => expect(http.calls).toHaveLength(1), 10_000);
+  const late =
+    /working, 1 waiting.*\n +the first of them has been due since 1970-.*: more comes than its rate/;
+  const shown = async () => (await command('status')).out;
+  await vi.waitFor(async () => expect(await shown()).toContain('working, 1 waiting'), 10_000);
+  expect(await shown()).not.toContain('has been due');
+  using store = new DatabaseSync(`${folder}/connector.db`);
+  store.exec("update deliveries set due_at = 1 where state = 'pending'");
+  expect(await shown()).toMatch(late);
+});
+
+test('events, event and the page say that what was not tried yet waits for its digest, or its hours', async () => {
+  const hours = "hours:\n  never: { days: [mon], from: '00:00', to: '00:01' }\n";
+  const rule = (name: string, more: string) =>
+    `  - { name: ${name}, when: {}, then: [{ sink: ats, ${more} }] }\n`;
+  const { app, command } = await telling({
+    rules: `${hours}rules:\n${rule('many', 'digest: { every: 1d }')}${rule('late', 'hours: never')}`,
+  });
+  const { eventId } = await post(app, { candidateId: 'a' });
+  const lists = [command('events', '--state', 'pending'), command('event', eventId)];
+  for (const { out } of await Promise.all(lists)) {
+    expect(out).toMatch(/pending, due \S+ \S+ \S+, in a digest {2}dlv/);
+    expect(out).toMatch(/pending, due \S+ \S+ \S+, when its hours begin {2}dlv/);
+  }
+  const page = await (await fetch(new URL(`/events/${eventId}`, app.adminUrl))).text();
+  expect(page).toMatch(/It waits: due <time[^]*?<\/time>, in a digest\./);
+});
+
+test('status names one config of replicas that were started one after the other', async () => {
+  const url = await freshSchema();
+  const store = await openStore(url, { serve: false });
+  const said = (id: string, since: number): ReplicaState => ({
+    id,
+    saidAt: Date.now(),
+    stopped: false,
+    config: { id: 'same', file: 'a.yaml', since, refused: null, waiting: [] },
+    sinks: [{ name: 'ats', connector: 'webhook' }],
+  });
+  await store.keepReplicaState(said('one', 9_000));
+  await store.keepReplicaState(said('two', 1_000));
+  const { out } = await run(['status', '--store', url]);
+  expect(out).toMatch(/a\.yaml, in force since 1970-01-01 00:00:09 UTC\n +2 replicas, all by this config\n/);
+  await store.close();
+});
