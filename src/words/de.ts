@@ -107,7 +107,7 @@ export const de = {
     other: '{count} Zustellungen an {sink} gingen hinaus, aber nicht wie gewollt. {reason}',
   },
   missedAdvice:
-    'Beheben, was da steht. Wer leer ausging, bitte selbst benachrichtigen, oder allen noch einmal senden: {command} nimmt die IDs der Zustellungen.',
+    'Beheben, was da steht. Wer nichts bekommen hat, bitte selbst benachrichtigen, oder allen noch einmal senden: {command} nimmt die IDs der Zustellungen.',
   heldDetail: {
     one: 'Bei einer Zustellung an {sink} ist ungewiss, ob sie angekommen ist, und nur ein Mensch kann es feststellen. {reason}',
     other:
@@ -151,16 +151,16 @@ export const de = {
   adviceStore:
     'Der Dienst sendet ein Ereignis noch einmal und dann nie wieder: dort nachsehen, wer inzwischen fertig wurde, und im Log die Ursache suchen. Mit einem Export von dort findet {command} sie.',
   adviceAddress:
-    'Ist das der Dienst, gehört seine Adresse in receiver.allowFrom ([published, …]). Ist es ein eigener Proxy, fehlt receiver.trustProxy, und nur was der Dienst kennt, ist mit seiner Id aufzunehmen: Hinter einem Proxy kann jeder stehen.',
+    'Ist das der Dienst, gehört seine Adresse in receiver.allowFrom ([published, …]). Ist es ein eigener Proxy, fehlt receiver.trustProxy, und nur was der Dienst kennt, ist mit seiner ID aufzunehmen: Hinter einem Proxy kann jeder stehen.',
   adviceProxy:
-    '{from} sieht nach einem eigenen Proxy aus, hinter dem jeder stehen kann: zuerst receiver.trustProxy setzen.',
+    '{from} sieht nach einem eigenen Proxy aus, hinter dem jeder stehen kann: zuerst receiver.trustProxy setzen, bei einem Proxy auf 1.',
   adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',
   advicePath:
     'receiver.path mit dem Pfad der „Webhook URL“ im Konto des Dienstes vergleichen; den aufgerufenen Pfad nennt das Log.',
   takeIn:
     'Was davon aufbewahrt ist, listet {list}, und {accept} nimmt es auf; wer dort fehlt, steht im Dienst. {ignore} wirft weg, was nicht aufgenommen wurde.',
   takeInById:
-    'Was davon aufbewahrt ist, listet {list}. Mit dem Dienst vergleichen und nur aufnehmen, was er kennt, mit der Id: {accept}. Wer in der Liste fehlt, steht im Dienst. {ignore} wirft weg, was nicht aufgenommen wurde.',
+    'Was davon aufbewahrt ist, listet {list}. Mit dem Dienst vergleichen und nur aufnehmen, was er kennt, mit der ID: {accept}. Wer in der Liste fehlt, steht im Dienst. {ignore} wirft weg, was nicht aufgenommen wurde.',
   requestsCount: 'Jede Anfrage zählt, auch wenn der Dienst ein Ereignis noch einmal sendet.',
   refusedOnce: 'Es kam vor {time}.',
   refusedOften: 'Das erste kam vor {first}, das letzte vor {last}.',

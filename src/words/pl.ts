@@ -191,7 +191,8 @@ export const pl = {
     'Serwis wysyła zdarzenie jeszcze raz i nigdy więcej: sprawdź tam, kto w tym czasie skończył, a przyczyny szukaj w dzienniku. Z jego eksportem {command} ich znajdzie.',
   adviceAddress:
     'Jeśli to serwis, dodaj jego adres do receiver.allowFrom ([published, …]). Jeśli to twoje proxy, ustaw receiver.trustProxy i przyjmij tylko to, co serwis zna, po id: za proxy może być każdy.',
-  adviceProxy: '{from} wygląda na twoje proxy, za którym może być każdy: najpierw ustaw receiver.trustProxy.',
+  adviceProxy:
+    '{from} wygląda na twoje proxy, za którym może być każdy: najpierw ustaw receiver.trustProxy, na 1 dla jednego proxy.',
   adviceToken: 'Porównaj receiver.token z „Webhook URL” na koncie serwisu.',
   advicePath:
     'Porównaj receiver.path ze ścieżką „Webhook URL” na koncie serwisu; wywołana ścieżka jest w logu.',

@@ -139,6 +139,14 @@ describe.each(codes)('%s', (code) => {
     }
   });
 
+  test('names the keys of the config, and what to set them to, where English does', () => {
+    for (const name of textNames) {
+      const english = JSON.stringify(languages.en[name]);
+      const named = english.match(/receiver\.\w+|waitFor|\bpublished\b|\b\d+\b/g) ?? [];
+      for (const one of named) expect(`${name}: ${JSON.stringify(texts[name])}`).toContain(one);
+    }
+  });
+
   test('has a form for each class of plural that the language has', () => {
     const { pluralCategories } = new Intl.PluralRules(code).resolvedOptions();
     // These have a form `many` for whole millions, which may be left out where it equals `other`.
