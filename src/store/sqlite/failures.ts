@@ -20,7 +20,11 @@ const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
     (path: string) => `${path} cannot be written: the file, its folder or its file system is read-only.`,
   ],
   [diskFailed, (path: string) => `The disk reported an error on ${path}: it may be full, or broken.`],
-  [11, (path: string) => `${path} is damaged. Restore it from a backup.`],
+  [
+    11,
+    (path: string) =>
+      `${path} is damaged. Restore a backup: stop the connector, remove ${path}-wal and ${path}-shm, and put the backup there. If you have just put one there beside these two, they damaged it: do it again without them.`,
+  ],
   [full, diskFull],
   [
     14,

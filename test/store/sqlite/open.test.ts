@@ -300,6 +300,31 @@ test('refuses a backup beside the WAL of the store before, which would damage it
   await (await openSqlite(path, { serve: true })).close();
 });
 
+test('says of a copy that a WAL beside it has damaged to put it there again without that', async () => {
+  const before = join(folder, 'before.db');
+  const store = await openSqlite(before, { serve: true });
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  const db = new Database(before);
+  db.exec('pragma wal_checkpoint(truncate)');
+  copyFileSync(before, path);
+  for (let n = 0; n < 300; n += 1) await store.accept(arrival());
+  db.exec('pragma wal_checkpoint(truncate)');
+  db.close();
+  for (let n = 0; n < 300; n += 1) await store.accept(arrival());
+  copyFileSync(`${before}-wal`, `${path}-wal`);
+  await store.close();
+  const opening = openStore(`sqlite:${path}`, { serve: true }).then(async (opened) => {
+    try {
+      return await opened.events({ limit: 1000 });
+    } finally {
+      await opened.close();
+    }
+  });
+  await expect(opening).rejects.toThrow(
+    `remove ${path}-wal and ${path}-shm, and put the backup there. If you have just put one there beside these two`,
+  );
+});
+
 test('says which folder it cannot make', async () => {
   writeFileSync(path, 'a file');
   expect(await refusal(`sqlite:${path}/below/connector.db`)).toContain(
