@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { scriptOptions } from '../sandbox/script-options.ts';
 import { benchAccept, benchPostgres } from './accept.ts';
 import { benchBacklog } from './backlog.ts';
 import { benchAlertmanager, benchBurst } from './burst.ts';
@@ -12,12 +12,17 @@ import type { BenchResult } from './result.ts';
 import { benchRules } from './rules.ts';
 import { benchStart } from './start.ts';
 
-/**
- * `npm run bench`, or some by name: `npm run bench -- rules start`. `--events 1000000`: the past events of `history` and `pages`. `--store postgres` or
- * `--store sqlite`: `history` of that one alone. `--rounds 1`: fewer rounds of what is measured in turns, to try. `--table`: also the table of docs/performance.md. Exits 1 if a target is missed.
- */
+const usage = `Usage: npm run bench -- [NAME…] [options]
 
-const { values, positionals } = parseArgs({
+  --events N     the past events of \`history\` and \`pages\` (100000)
+  --store NAME   \`history\` of ${historyStores.join(' or ')} alone
+  --rounds N     fewer rounds of what is measured in turns, to try
+  --table        print the table of docs/performance.md, too
+  -h, --help     show this
+
+Ends with 1 if a target is missed.`;
+
+const { values, positionals, refuse, whole } = scriptOptions(usage, {
   allowPositionals: true,
   options: {
     events: { type: 'string', default: '100000' },
@@ -27,13 +32,11 @@ const { values, positionals } = parseArgs({
   },
 });
 
-const events = whole('events', values.events, 20_000_000);
-const rounds = values.rounds === undefined ? undefined : whole('rounds', values.rounds, 100);
+const events = whole('events', values.events, 1, 20_000_000);
+const rounds = values.rounds === undefined ? undefined : whole('rounds', values.rounds, 1, 100);
 const { store } = values;
-if (store !== undefined && !historyStores.some((name) => name === store)) {
-  console.error(`--store ${store}: ${historyStores.join(' or ')} is needed.`);
-  process.exit(2);
-}
+if (store !== undefined && !historyStores.some((name) => name === store))
+  refuse(`--store ${store}: ${historyStores.join(' or ')} is needed.`);
 
 const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
   accept: () => benchAccept(rounds),
@@ -53,12 +56,8 @@ const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
 
 const chosen = positionals.length > 0 ? positionals : Object.keys(benchmarks);
 const unknown = chosen.filter((name) => !Object.hasOwn(benchmarks, name));
-if (unknown.length > 0) {
-  console.error(
-    `There is no benchmark ${unknown.join(', ')}; there are ${Object.keys(benchmarks).join(', ')}.`,
-  );
-  process.exit(2);
-}
+if (unknown.length > 0)
+  refuse(`There is no benchmark ${unknown.join(', ')}; there are ${Object.keys(benchmarks).join(', ')}.`);
 const results: BenchResult[] = [];
 for (const name of chosen) {
   for (const result of (await benchmarks[name]?.()) ?? []) {
@@ -68,13 +67,6 @@ for (const name of chosen) {
   }
 }
 if (values.table) console.log(table(results));
-
-function whole(option: string, given: string, most: number): number {
-  const value = Number(given);
-  if (Number.isInteger(value) && value >= 1 && value <= most) return value;
-  console.error(`--${option} ${given}: a whole number from 1 to ${most} is needed.`);
-  return process.exit(2);
-}
 
 function text({ name, ratio, detail, target, met }: BenchResult): string {
   return `${met ? '✓' : '✗ MISSED'} ${name}: ${ratio.toFixed(2)} (target: ${target})\n    ${detail}`;

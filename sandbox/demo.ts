@@ -4,13 +4,13 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { startApp, type App } from '../src/app.ts';
 import { postEvent } from '../src/commands/config/send.ts';
 import { lookupOf } from '../src/model.ts';
 import { openStore } from '../src/store/open.ts';
 import { showBurst } from './burst.ts';
 import { arrivals, printReceived } from './print-received.ts';
+import { scriptOptions } from './script-options.ts';
 import { TestingService } from './testing-service.ts';
 import { startTools, type Tools } from './tools.ts';
 
@@ -68,46 +68,24 @@ const samples: readonly Sample[] = [
   },
 ];
 
-interface Options {
-  readonly help: boolean;
-  readonly once: boolean;
-  readonly burst: number;
-  readonly outage: number;
-}
-
 async function main(): Promise<void> {
-  let options: Options;
-  try {
-    options = optionsOf(process.argv.slice(2));
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    console.error(`${error.message}\n\n${usage}`);
-    process.exitCode = 2;
-    return;
-  }
-  if (options.help) console.log(usage);
-  else await demo(options);
-}
-
-/** Reads the options. Throws a TypeError, as parseArgs does. */
-function optionsOf(args: string[]): Options {
-  const { values } = parseArgs({
-    args,
+  const { values, refuse, whole } = scriptOptions(usage, {
     options: {
-      help: { type: 'boolean', short: 'h', default: false },
       once: { type: 'boolean', default: false },
       burst: { type: 'string', default: '0' },
       outage: { type: 'string', default: '0' },
     },
   });
-  const whole = (name: 'burst' | 'outage') => {
-    if (!/^\d+$/.test(values[name])) throw new TypeError(`Option '--${name}': expected a whole number`);
-    return Number(values[name]);
-  };
-  const burst = whole('burst');
-  const outage = whole('outage');
-  if (outage > 0 && burst === 0) throw new TypeError("Option '--outage' goes with '--burst'");
-  return { ...values, burst, outage };
+  const burst = whole('burst', values.burst, 0);
+  const outage = whole('outage', values.outage, 0);
+  if (outage > 0 && burst === 0) refuse('--outage goes with --burst.');
+  await demo({ once: values.once, burst, outage });
+}
+
+interface Options {
+  readonly once: boolean;
+  readonly burst: number;
+  readonly outage: number;
 }
 
 async function demo({ once: ends, burst, outage }: Options): Promise<void> {

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { launchBrowser, startShowcase } from '../showcase.ts';
+import { scriptOptions } from '../script-options.ts';
 import { api, click, password, type Shot, type State, states } from './states.ts';
 
-/**
- * `npm run screens -- FOLDER`, or some states by name as in `npm run screens -- FOLDER failing`: every page in its states, on
- * a desktop in light and on a phone in dark (some in all four), each whole, to be looked at. It also prints what axe finds on
- * them, what moved while they loaded and what is too wide, and ends with 1 if there is any.
- */
+const usage = `Usage: npm run screens -- FOLDER [STATE…]
+
+Every page in its states (${states.map(({ name }) => name).join(', ')}), on a desktop in light and on a phone in dark, some in
+all four, each whole, to be looked at. Also prints what axe finds on them, what moved while they loaded and what is too wide,
+and ends with 1 if there is any.`;
 
 const devices = {
   desktop: { viewport: { width: 1280, height: 800 } },
@@ -99,8 +100,10 @@ async function take(browser: Browser, folder: string, state: State): Promise<num
   return faults;
 }
 
-const [folder, ...named] = process.argv.slice(2);
-if (folder === undefined) throw new Error('Say into which folder: npm run screens -- FOLDER [STATE…]');
+const { positionals, refuse } = scriptOptions(usage, { allowPositionals: true });
+const [folder = refuse('Say into which folder.'), ...named] = positionals;
+const unknown = named.filter((name) => !states.some((state) => state.name === name));
+if (unknown.length > 0) refuse(`There is no state ${unknown.join(', ')}.`);
 await mkdir(folder, { recursive: true });
 const browser = await launchBrowser(['--disable-lcd-text']);
 await once(api.listen(0, '127.0.0.1'), 'listening');

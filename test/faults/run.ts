@@ -1,19 +1,30 @@
-import { parseArgs } from 'node:util';
+import { scriptOptions } from '../../sandbox/script-options.ts';
 import { PostgresServer } from '../fixtures/postgres.ts';
 import { runRound, runRoundOfCopies } from './round.ts';
 
-const { values } = parseArgs({
+const usage = `Usage: npm run faults -- [options]
+
+  --rounds N     how many rounds (10)
+  --seed N       the seed of the first one (1)
+  --copies N     so many connectors beside each other; more than one are on PostgreSQL (1)
+  --store NAME   sqlite or postgres (sqlite)
+  -h, --help     show this
+
+Ends with 1 if a round broke the promise.`;
+
+const { values, refuse, whole } = scriptOptions(usage, {
   options: {
     rounds: { type: 'string', default: '10' },
     seed: { type: 'string', default: '1' },
-    /** More than one: on PostgreSQL. */
     copies: { type: 'string', default: '1' },
     store: { type: 'string', default: 'sqlite' },
   },
 });
-const rounds = Number(values.rounds);
-const firstSeed = Number(values.seed);
-const copies = Number(values.copies);
+const rounds = whole('rounds', values.rounds);
+const firstSeed = whole('seed', values.seed);
+const copies = whole('copies', values.copies);
+if (!['sqlite', 'postgres'].includes(values.store))
+  refuse(`--store ${values.store}: sqlite or postgres is needed.`);
 const server = copies > 1 || values.store === 'postgres' ? await PostgresServer.start() : null;
 
 const totals = {

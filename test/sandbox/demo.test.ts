@@ -7,6 +7,14 @@ import { promisify } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
+const files = {
+  demo: 'sandbox/demo.ts',
+  bench: 'bench/run.ts',
+  faults: 'test/faults/run.ts',
+  simulate: 'test/simulation/run.ts',
+  screens: 'sandbox/pictures/screens.ts',
+};
+type Script = keyof typeof files;
 
 test('`npm run demo -- --once` shows what each tool received, and exits 0', async () => {
   const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
@@ -68,26 +76,38 @@ async function runInShell(line: string): Promise<string> {
 }
 
 test.each([
-  ['--once foo', "Unexpected argument 'foo'"],
-  ['--outage 5', "Option '--outage' goes with '--burst'"],
-])('`npm run demo -- %s` is told what the demo takes', async (args, message) => {
-  const { code, out, err } = await demo(args);
+  ['demo', '--once foo', "Unexpected argument 'foo'"],
+  ['demo', '--outage 5', '--outage goes with --burst'],
+  ['demo', '--burst many', '--burst many: a whole number'],
+  ['bench', '--round 1', "Unknown option '--round'"],
+  ['bench', 'rule', 'There is no benchmark rule; there are accept, '],
+  ['faults', '--round 1', "Unknown option '--round'"],
+  ['faults', '--rounds ten', '--rounds ten: a whole number'],
+  ['simulate', '--seed', "Option '--seed <value>' argument missing"],
+  ['simulate', '--store mysql', '--store mysql: sqlite or postgres'],
+  ['screens', '', 'Say into which folder.'],
+  ['screens', 'here faling', 'There is no state faling.'],
+] as const)('`npm run %s -- %s` is told what it takes', async (script, args, message) => {
+  const { code, out, err } = await called(script, args);
   expect({ code, out }).toEqual({ code: 2, out: '' });
   expect(err).toContain(message);
-  expect(err).toMatch(/^Usage: npm run demo -- /m);
+  expect(err).toContain(`\nUsage: npm run ${script} -- `);
   expect(err).not.toMatch(/^ +at /m);
 });
 
-test('`npm run demo -- --help` says what the demo takes', async () => {
-  expect(await demo('--help')).toEqual({
+test.each(Object.keys(files) as Script[])('`npm run %s -- --help` says what it takes', async (script) => {
+  expect(await called(script, '--help')).toEqual({
     code: 0,
-    out: expect.stringMatching(/^Usage: npm run demo -- /),
+    out: expect.stringMatching(new RegExp(`^Usage: npm run ${script} -- `)),
     err: '',
   });
 });
 
-async function demo(args: string) {
-  const child = spawn(process.execPath, [join(root, 'sandbox/demo.ts'), ...args.split(' ')], {
+const demo = (args: string) => called('demo', args);
+
+async function called(script: Script, args: string) {
+  const given = args.split(' ').filter(Boolean);
+  const child = spawn(process.execPath, [join(root, files[script]), ...given], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);

@@ -1,30 +1,37 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
 import { Client } from 'pg';
+import { scriptOptions } from '../../sandbox/script-options.ts';
 import { PostgresServer } from '../fixtures/postgres.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import type { Store } from '../../src/store/store.ts';
 import { simulate } from './simulate.ts';
 
-/**
- * `npm run simulate -- --seeds 5000`: that many runs, on all cores. `--seed N` runs one and prints its steps; so does the first
- * that breaks the promise. `--store postgres`: on a server of its own.
- */
+const usage = `Usage: npm run simulate -- [options]
 
-const { values } = parseArgs({
+  --seeds N      so many runs, on all cores (1000)
+  --seed N       run one, and print its steps; so does the first that breaks the promise
+  --store NAME   sqlite, or postgres: on a server of its own (sqlite)
+  --url URL      a PostgreSQL server that runs already
+  -h, --help     show this
+
+Ends with 1 if the promise is broken.`;
+
+const { values, refuse, whole } = scriptOptions(usage, {
   options: {
     seeds: { type: 'string', default: '1000' },
     seed: { type: 'string' },
+    /** What a child runs: from this seed on, each so many. */
     from: { type: 'string' },
     by: { type: 'string', default: '1' },
     store: { type: 'string', default: 'sqlite' },
-    /** Of a server that runs already. */
     url: { type: 'string' },
   },
 });
-const seeds = Number(values.seeds);
+const seeds = whole('seeds', values.seeds);
+if (!['sqlite', 'postgres'].includes(values.store))
+  refuse(`--store ${values.store}: sqlite or postgres is needed.`);
 /** Since this process began. */
 const elapsedS = () => (performance.now() / 1000).toFixed(1);
 const server =
@@ -35,7 +42,7 @@ const url = values.url ?? server?.url();
 /** That of all seeds of this process: to make one takes longer than most runs do. */
 let shared = null as Awaited<ReturnType<typeof sharedStore>> | null;
 
-if (values.seed !== undefined) process.exitCode = (await run(Number(values.seed), true)) ? 0 : 1;
+if (values.seed !== undefined) process.exitCode = (await run(whole('seed', values.seed), true)) ? 0 : 1;
 else if (values.from !== undefined)
   process.exitCode = (await runShare(Number(values.from), Number(values.by))) ? 0 : 1;
 else process.exitCode = (await runAll()) ? 0 : 1;
