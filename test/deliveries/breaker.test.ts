@@ -160,6 +160,22 @@ test('a pause from before a restart goes on, with its probes', () => {
   expect(breaker.pause).toMatchObject({ since: -1000, probes: 4 });
 });
 
+test('a pause has the last reason that is of its sink, and that of no probe which may fail by its own message', () => {
+  const breaker = new Breaker();
+  const failing = (detail: string) => ({ reason: 'server', detail }) as const;
+  const end = (health: SinkHealth, detail: string, probe = true) =>
+    breaker.ended(health, { ...ended(0, probe), failure: failing(detail) });
+  for (let failure = 0; failure < 5; failure += 1) end('fails', 'it is down', false);
+  expect(breaker.pause?.because).toEqual(failing('it is down'));
+  end('fails perhaps', 'this mailbox is full');
+  expect(breaker.pause).toMatchObject({ probes: 2, because: failing('it is down') });
+  end('fails', 'it wants another login');
+  expect(breaker.pause?.because).toEqual(failing('it wants another login'));
+  const kept = new Breaker({ since: 0, probeAt: 0, probes: 3, because: null });
+  kept.ended('fails perhaps', { ...ended(0, true), failure: failing('this mailbox is full') });
+  expect(kept.pause?.because).toEqual(failing('this mailbox is full'));
+});
+
 test('after an inconclusive probe one other may start at once', () => {
   const breaker = broken();
   const dueAt = breaker.allowsAt(0);

@@ -122,7 +122,9 @@ export class Breaker {
     if (health === 'inconclusive') return null;
     if (this.#pause) {
       // A failure that is no probe began before the pause, and says nothing new.
-      if (health !== 'works' && ended.probe) this.#pause = nextProbe(this.#pause, ended);
+      // One that may fail by its own message is not why the others wait.
+      const failure = health === 'fails' ? ended.failure : (this.#pause.because ?? ended.failure);
+      if (health !== 'works' && ended.probe) this.#pause = nextProbe(this.#pause, { ...ended, failure });
       if (health !== 'works') return null;
       this.#pause = null;
       this.#last.length = 0;
