@@ -7,7 +7,16 @@ import { count, printable } from '../support/text.ts';
 import { changeList } from './changes/done.ts';
 import { changesExplained, type Chosen, choiceForm, doubtOf, tickForm } from './changes/question.ts';
 import { tickBox } from './frame/asking.ts';
-import { candidateName, chip, knownOf, ruleName, statusNames, testName, toolOf } from './frame/fragments.ts';
+import {
+  commandLine,
+  candidateName,
+  chip,
+  knownOf,
+  ruleName,
+  statusNames,
+  testName,
+  toolOf,
+} from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page, Parts } from './page.ts';
 import { refusedCards } from './refused/events.ts';
@@ -87,7 +96,7 @@ async function overview(
       <h2>${missedTitle} <small>in the last 7 days</small></h2>
       <p>
         Put right what it says. Who was left out of a message has to be told by you, or by sending it again to
-        everybody with <code>${program} resend</code> and the id of the delivery.
+        everybody with ${commandLine(`${program} resend`)} and the id of the delivery.
       </p>
       <ul>
         ${missed.map(
@@ -224,8 +233,8 @@ function sinkCard(
             ofNotices > 0 &&
             html`<p>
               ${count(ofNotices, 'message')} about the connector itself ${ofNotices === 1 ? 'was' : 'were'}
-              not delivered, either: <code>${program} events --notices</code> shows what people were to be
-              told. ${[...reasons].map((reason) => html`<br />${printable(reason)}`)}
+              not delivered, either: ${commandLine(`${program} events --notices`)} shows what people were to
+              be told. ${[...reasons].map((reason) => html`<br />${printable(reason)}`)}
             </p>`
           }
           ${

@@ -19,6 +19,7 @@ import {
 } from './frame/charts.ts';
 import { noEvents } from './events/events.ts';
 import {
+  commandLine,
   amount,
   candidateName,
   chip,
@@ -121,7 +122,7 @@ function unansweredNotice(status: Status): Html | false {
 const movedNotice = ({ movedAt }: Status, times: Times): Html | false =>
   movedAt !== null &&
   html`<p class="notice wait">
-    ${movedWords.what} ${times.short(movedAt)}: ${movedWords.after}: <code>${reconcileCommand()}</code>
+    ${movedWords.what} ${times.short(movedAt)}: ${movedWords.after}: ${commandLine(reconcileCommand())}
   </p>`;
 
 /** The notice that nothing needs a person. It says no more than is true. */
@@ -236,7 +237,7 @@ function sinksCard({ sinks }: Status, { labels, counts }: DayCounts, times: Time
   if (sinks.length === 0)
     return html`<section class="card empty">
       <h2>No sinks yet</h2>
-      <p>The config names none, so nobody is told anything. <code>${program} init</code> writes one.</p>
+      <p>The config names none, so nobody is told anything. ${commandLine(`${program} init`)} writes one.</p>
     </section>`;
   const rows = sinks.map((one) => {
     const { arrived, ended } = arrivedOf(counts.filter(({ sink }) => sink === one.sink));

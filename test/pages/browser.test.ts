@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { post } from '../commands/tools.ts';
+import { postEvent } from '../../src/commands/config/send.ts';
+import { meanConfig } from '../../src/support/invocation.ts';
 import { startShowcase } from '../../sandbox/showcase.ts';
 import { barriersOf, logIn, openLoggedIn, openTab } from './browser.ts';
 import { password } from './tools.ts';
@@ -196,4 +198,38 @@ test('charts are drawn in a browser of any locale, and have their numbers as tab
   const sum = (await today.locator('td').allTextContents()).reduce((total, text) => total + Number(text), 0);
   const figure = await page.locator('.figure dd').first().textContent();
   expect(String(figure)).toMatch(new RegExp(`^\\s*${sum}\\D`));
+});
+
+test('commands wrap at their blanks, not after a hyphen, and fit on a phone', async () => {
+  meanConfig('/etc/connector/eu.yaml');
+  onTestFinished(() => meanConfig(null));
+  const body = JSON.stringify({ candidateId: 'Dana', testId: 1, status: 'Passed' });
+  await postEvent({ url: show.app.receiverUrl, body, correlationId: 'cor-passed', timeoutMs: 10_000 });
+  const page = await openLoggedIn(show.app.adminUrl);
+  const commands = new Set<string>();
+  await page.goto(`${show.app.adminUrl}/rejected`);
+  for (const width of [360, 375, 390, 405, 420]) {
+    await page.setViewportSize({ width, height: 800 });
+    const { words, broken, isWide } = await page.evaluate<{
+      words: string[];
+      broken: string[];
+      isWide: boolean;
+    }>(`(() => {
+      const [words, broken] = [[], []];
+      const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+      for (let text; (text = texts.nextNode());)
+        for (const { 0: word, index } of text.data.matchAll(/candidate-connector|--[a-z]+/g)) {
+          const range = document.createRange();
+          range.setStart(text, index);
+          range.setEnd(text, index + word.length);
+          words.push(word);
+          if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) broken.push(word);
+        }
+      const { scrollWidth, clientWidth } = document.documentElement;
+      return { words, broken, isWide: scrollWidth > clientWidth };
+    })()`);
+    for (const word of words) commands.add(word);
+    expect({ width, broken, isWide }).toEqual({ width, broken: [], isWide: false });
+  }
+  expect([...commands]).toEqual(expect.arrayContaining(['candidate-connector', '--config', '--candidate']));
 });

@@ -3,6 +3,9 @@ import { base, serving, workplace } from '../commands/tools.ts';
 
 export const password = 'correct horse battery';
 
+/** What somebody reads of a page. */
+export const wordsOf = (page: string): string => page.replaceAll(/<[^>]*>/g, '');
+
 /** The header of a program that logs in with each request. */
 export const basic = (user = 'ops', given = password) => ({
   authorization: `Basic ${Buffer.from(`${user}:${given}`).toString('base64')}`,

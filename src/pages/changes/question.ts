@@ -3,6 +3,7 @@ import { program } from '../../support/invocation.ts';
 import { type Asking, askingForm, askingPage, type Choice, notUnderstood } from '../frame/asking.ts';
 import type { Form, PageRequest } from '../page.ts';
 import { type Action, actionNames, start } from './run.ts';
+import { commandLine } from '../frame/fragments.ts';
 
 /** The forms that replay or discard deliveries, and their questions. */
 
@@ -50,7 +51,8 @@ export const changesExplained = (asked: PageRequest): Html =>
     : asked.person.role === 'open'
       ? html`<p class="muted small">
           This page only shows, as there is no <code>admin.password</code>. The commands
-          <code>replay</code> and <code>discard</code> do it: <code>${program} status</code> has them ready.
+          <code>replay</code> and <code>discard</code> do it: ${commandLine(`${program} status`)} has them
+          ready.
         </p>`
       : html`<p class="muted small">You can only look here: ask somebody who may replay or discard.</p>`;
 

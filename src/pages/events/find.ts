@@ -3,7 +3,7 @@ import { program } from '../../support/invocation.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { printable } from '../../support/text.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
-import { stateNames } from '../frame/fragments.ts';
+import { commandLine, stateNames } from '../frame/fragments.ts';
 import { refusedNotice, rejectedNoticeAbout } from '../refused/of-candidate.ts';
 import type { Page, PageContent } from '../page.ts';
 
@@ -44,7 +44,7 @@ const ofNotice = (id: string, sink: string, state: DeliveryState): PageContent =
     <p class="break"><span class="id">${id}</span> is no event's. It tells people how the connector is.</p>
     <p>
       It goes to ${printable(sink)}, and is ${stateNames[state]}.
-      <code>${program} events --notices</code> says what is in it.
+      ${commandLine(`${program} events --notices`)} says what is in it.
     </p>
   </section>`,
 });

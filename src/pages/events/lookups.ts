@@ -8,7 +8,7 @@ import { printable } from '../../support/text.ts';
 import type { Form, PageRequest, Parts } from '../page.ts';
 import { type Asking, askingForm, askingPage, type Choice } from '../frame/asking.ts';
 import { attempts } from '../frame/attempts.ts';
-import { chip } from '../frame/fragments.ts';
+import { chip, commandLine } from '../frame/fragments.ts';
 
 /** The look-ups of an event on its page, and the form that makes them again. */
 
@@ -73,7 +73,7 @@ export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts
         unansweredOf(shown) === 'late' &&
         html`<p class="small">
           It was decided before this was answered, and nothing was sent since.
-          <code>${program} apply --rule NAME</code> sends what a rule asks for by now.
+          ${commandLine(`${program} apply --rule NAME`)} sends what a rule asks for by now.
         </p>`
       }
       ${canAsk && askingForm(askingOf(event.id), [again], asked, { isQuiet: true })}

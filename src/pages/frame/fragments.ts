@@ -84,6 +84,21 @@ export const ruleName = (rule: string): string => `rule “${printable(rule)}”
 
 export const badNotice = (text: string): Html => html`<p class="notice bad">${text}</p>`;
 
+/**
+ * A command to be copied, or a part of one. It wraps at its blanks, where a line has room for each of its words: a browser
+ * would also break after each hyphen, in the middle of a flag.
+ */
+export const commandLine = (line: string): Html => {
+  const words = line.split(' ').map((word, at) => html`${at > 0 && ' '}<span>${word}</span>`);
+  return html`<code class="command">${words}</code>`;
+};
+
+/** A text with this command in it. */
+export const withCommand = (text: string, command: string): Html => {
+  const [before, ...parts] = text.split(command);
+  return html`${before}${parts.map((part) => html`${commandLine(command)}${part}`)}`;
+};
+
 /** What a pending delivery waits for; null for one in another state. */
 export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times: Times): Html | null {
   if (delivery.state !== 'pending') return null;

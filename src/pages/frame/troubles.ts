@@ -4,6 +4,7 @@ import {
   inLastHour,
   mayBeTried,
   nameOf,
+  reconcileCommand,
   refusals,
   refusedAt,
   sinkStates,
@@ -18,7 +19,7 @@ import { count, printable } from '../../support/text.ts';
 import { english } from '../../words/wording.ts';
 import { retryButton } from '../changes/sinks.ts';
 import type { PageRequest } from '../page.ts';
-import { chip, pausedBy } from './fragments.ts';
+import { chip, commandLine, pausedBy, withCommand } from './fragments.ts';
 import type { Times } from './times.ts';
 
 /** The state of the connector and its sinks, in the words of the pages. */
@@ -46,7 +47,7 @@ export const troubleItems = (
       html`<li>
         <b>${printable(what)}</b>, ${last - first >= 60_000 && html`first ${asked.times.short(first)}, last`}
         ${asked.times.short(last)}
-        <div class="small muted">${fix}</div>
+        <div class="small muted">${withCommand(fix, reconcileCommand())}</div>
         ${helpLink('/attention')}
       </li>`,
   ),
@@ -62,8 +63,8 @@ export const troubleItems = (
           }
           ${printable(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
           <div class="small muted">
-            ${!refused.isInForce && 'The one before stays in force. '}<code>${program} check</code>
-            shows all that is wrong.
+            ${!refused.isInForce && 'The one before stays in force. '}${commandLine(`${program} check`)} shows
+            all that is wrong.
           </div>
         </li>`
       }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}${
@@ -80,7 +81,7 @@ export const troubleItems = (
           hour</b
         >, while others go out; first ${asked.times.short(firstAt)}: ${printable(reason)}
         <div class="small muted">
-          <code>${program} events --state pending --sink ${sink}</code> lists them.
+          ${commandLine(`${program} events --state pending --sink ${sink}`)} lists them.
         </div>
       </li>`,
   ),
@@ -98,9 +99,8 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
         <b><a href="/sinks/${sink}">${printable(sink)}</a> is still paused</b> ${pausedBy(pause, times)}
         <div class="small muted">
           ${lookupOf(sink) === null ? 'What comes for it waits, and none is lost.' : english.say('eventsWait')}
-          ${asked.person.role === 'full' ? html`Resume it on its page` : html`Resume it: <code>${program} resume ${sink}</code>`},
-          or give it an end:
-          <code>${program} pause ${sink} --for 2d</code>
+          ${asked.person.role === 'full' ? html`Resume it on its page` : html`Resume it: ${commandLine(`${program} resume ${sink}`)}`},
+          or give it an end: ${commandLine(`${program} pause ${sink} --for 2d`)}
         </div>
       </li>`
     );

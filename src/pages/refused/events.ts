@@ -1,11 +1,11 @@
 import { acceptRefused } from '../../intake.ts';
 import { type RefusedEvent, type RefusedEvents, refusalReasons } from '../../model/notices.ts';
-import { cautionOf, type Refusals, refusals } from '../../ops/needs.ts';
+import { cautionOf, reconcileCommand, type Refusals, refusals } from '../../ops/needs.ts';
 import { html, type Html } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count, printable } from '../../support/text.ts';
 import { type Asking, askingForm, askingPage, type Choice, notUnderstood, tickBox } from '../frame/asking.ts';
-import { candidateName, statusNames, testName } from '../frame/fragments.ts';
+import { candidateName, commandLine, statusNames, testName, withCommand } from '../frame/fragments.ts';
 import type { Form, PageRequest, Parts } from '../page.ts';
 
 /** Refused events on the page of what needs a person: what happened, whom they are about, what to do; and the forms for that. */
@@ -85,7 +85,7 @@ function card(
       <section>
         <h3>What to do</h3>
         <ol class="steps">
-          <li><p>${fix}</p></li>
+          <li><p>${withCommand(fix, reconcileCommand())}</p></li>
           ${kept.length > 0 && acceptStep(reason, kept, asked)}
           <li>
             <p>
@@ -125,8 +125,8 @@ function acceptStep(
     ${
       others > 0 &&
       html`<p>
-        There are events from ${count(others, 'more source')}:
-        <code>${program} events --refused</code> lists all.
+        There are events from ${count(others, 'more source')}: ${commandLine(`${program} events --refused`)}
+        lists all.
       </p>`
     }
   </li>`;
@@ -147,7 +147,7 @@ function folded(items: readonly Html[]): Html | null {
         <ul class="plain items">
           ${rest}
         </ul>
-        ${unseen > 0 && html`<p><code>${program} events --refused</code> lists all.</p>`}
+        ${unseen > 0 && html`<p>${commandLine(`${program} events --refused`)} lists all.</p>`}
       </details>`
     }`;
 }

@@ -2,7 +2,7 @@ import { reconcileCommand } from '../../ops/needs.ts';
 import type { KeptRequest } from '../../store/store.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { printable, printableLines } from '../../support/text.ts';
-import { candidateName } from '../frame/fragments.ts';
+import { candidateName, commandLine } from '../frame/fragments.ts';
 import type { Times } from '../frame/times.ts';
 import { namedIn } from '../../ops/not-taken-in.ts';
 import type { Page } from '../page.ts';
@@ -31,8 +31,8 @@ export const rejectedPage: Page = {
               </p>
               <p class="muted">
                 Look in the service for what the candidate did, and show this page to whoever runs the
-                connector. Once that is put right, <code>${reconcileCommand()}</code> lists from an export of
-                the service what never arrived, and the same with <code>--accept</code> takes it in.
+                connector. Once that is put right, ${commandLine(reconcileCommand())} lists from an export of
+                the service what never arrived, and the same with ${commandLine('--accept')} takes it in.
               </p>
               <ul class="plain spaced">
                 ${requests.map((one) => item(one, times))}

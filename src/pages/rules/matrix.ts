@@ -2,7 +2,7 @@ import { statuses } from '../../model.ts';
 import { html, type Html, safeUrl } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count, printable } from '../../support/text.ts';
-import { chip, statusNames } from '../frame/fragments.ts';
+import { chip, commandLine, statusNames } from '../frame/fragments.ts';
 import type { ReadableConfig, RouteFields } from './config-shown.ts';
 
 /** A rule's name, linked to its line in the config. */
@@ -21,7 +21,7 @@ export function matrix(routes: readonly RouteFields[] | null, text: ReadableConf
   if (routes === null)
     return html`<p class="muted">
       That takes long for so many rules and tests. Load this page again in a moment, or ask
-      <code>${program} routes</code>
+      ${commandLine(`${program} routes`)}
     </p>`;
   const byTest = [...Map.groupBy(routes, ({ testId }) => testId).values()];
   const alike = [
@@ -60,8 +60,7 @@ export function matrix(routes: readonly RouteFields[] | null, text: ReadableConf
     ${
       alike.length > mostRows &&
       html`<p class="muted small">
-        ${count(alike.length - mostRows, 'more kind')} of tests:
-        <code>${program} routes</code>
+        ${count(alike.length - mostRows, 'more kind')} of tests: ${commandLine(`${program} routes`)}
       </p>`
     }`;
 }
