@@ -51,7 +51,8 @@ function outcomeOf(failure: Failure, { account }: Subject): Retry | Rejected | U
   }
   const detail = `Google Sheets answered with HTTP status ${status}.${said}`;
   // A proxy may say so after Google has carried the call out.
-  if (status >= 500 || status === 408) return unknown('server', detail);
+  if (status >= 500 || status === 408)
+    return unknown('server', `Google Sheets, or something on the way to it, is out of order. ${detail}`);
   const elsewhere = `${detail} Check apiUrl and any proxy on the way.`;
   if (status < 400) return unknown('not_found', elsewhere);
   const isAccess = status === 401 || status === 403;

@@ -41,7 +41,8 @@ function outcomeOfStatus(status: number, retryAfterMs: number | null): Retry | R
     return retry('rate_limited', 'Slack takes no more messages for the moment.', retryAfterMs);
   const detail = `Slack answered with HTTP status ${status}.`;
   // A proxy says 503, or Envoy 408, also where Slack took the message and its answer was lost.
-  if (status >= 500 || status === 408) return unknown('server', detail);
+  if (status >= 500 || status === 408)
+    return unknown('server', `Slack, or something on the way to it, is out of order. ${detail}`);
   if (status === 425) return sinkWide('server', detail);
   if (status === 413) return rejected('invalid', detail, 'Make the message shorter, then replay.');
   // Slack itself never answers with these: the address is wrong, or a proxy answers instead, with 3xx perhaps afterwards.

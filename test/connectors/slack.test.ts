@@ -374,6 +374,13 @@ describe('an answer that is not from Slack', () => {
     },
   );
 
+  test('503 is said in words for whoever does not know the number, too', async () => {
+    sandbox.faults.once({ kind: 'status', status: 503 });
+    const detail =
+      'Slack, or something on the way to it, is out of order. Slack answered with HTTP status 503.';
+    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', detail });
+  });
+
   test.for([404, 410])('%i says that nothing is at the address', async (status) => {
     sandbox.faults.once({ kind: 'status', status });
     expect(await sink.deliver(requestFor())).toMatchObject({ sinkWide: true, reason: 'not_found' });
