@@ -1,7 +1,7 @@
 import { query } from '../operation.ts';
 import { type OpenOptions, StoreUnavailable } from '../driver.ts';
 import { Database } from './database.ts';
-import { failureKind, isReadOnly, unavailable, unsynced } from './failures.ts';
+import { failureKind, isReadOnly, unavailable, unopened, unsynced } from './failures.ts';
 import { bytesOf, inodeOf, tryTo, refuseOtherWal } from './files.ts';
 import { refuseForeign } from './migrate.ts';
 import { rescue } from './rescue.ts';
@@ -213,7 +213,7 @@ export class Connection {
     try {
       this.#wal = new Wal(`${this.path}-wal`, this.#syncFile);
     } catch (error) {
-      throw unsynced(error, this.path);
+      throw unopened(error, this.path);
     }
     db.exec('pragma synchronous = normal; pragma temp_store = memory');
   }

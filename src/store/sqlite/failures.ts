@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs';
 import { StoreUnavailable } from '../driver.ts';
 import { codeOf, diskFull } from './files.ts';
 
@@ -15,10 +15,7 @@ const full = 13;
 const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
   [3, (path: string) => `The system does not permit access to ${path}.`],
   [7, () => 'There is not enough memory.'],
-  [
-    readOnly,
-    (path: string) => `${path} cannot be written: the file, its folder or its file system is read-only.`,
-  ],
+  [readOnly, cannotWrite],
   [diskFailed, (path: string) => `The disk reported an error on ${path}: it may be full, or broken.`],
   [
     11,
@@ -56,6 +53,27 @@ export function unavailable(error: unknown, path: string): StoreUnavailable {
 export const isFull = (error: unknown): boolean => primaryCode(error) === full;
 
 export const isReadOnly = (error: unknown): boolean => primaryCode(error) === readOnly;
+
+/** Names the one of the store's files that may not be written: SQLite gives the mode of the store to those beside it. */
+function cannotWrite(path: string): string {
+  const file = ['', '-wal', '-shm'].map((suffix) => path + suffix).find(isReadOnlyFile) ?? path;
+  return `${file} cannot be written: the file, its folder or its file system is read-only.`;
+}
+
+function isReadOnlyFile(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return false;
+  } catch {
+    return existsSync(path);
+  }
+}
+
+/** The error for a WAL that cannot be opened. */
+export const unopened = (error: unknown, path: string): StoreUnavailable =>
+  ['EACCES', 'EPERM', 'EROFS'].includes(codeOf(error))
+    ? new StoreUnavailable(cannotWrite(path), { cause: error })
+    : unsynced(error, path);
 
 /** Tries the file beside it: closing one that SQLite has open would drop this process's locks. */
 function isOnReadOnlyDisk(path: string): boolean {
