@@ -347,6 +347,15 @@ describe('a replica', () => {
     expect((await replica('b', sinksTo(2))).held).toHaveLength(2);
   });
 
+  test("takes a turn that one had who died before the database's clock was set back", async () => {
+    const { url, open } = await cluster();
+    const { leases } = await open();
+    const turn = (holder: string) => leases!.takeTurn('consent', holder, 30_000);
+    expect([await turn('a'), await turn('b')]).toEqual([true, false]);
+    await sql(url, 'update leases set until = until + 3600000');
+    expect(await turn('b')).toBe(true);
+  });
+
   test('holds a lease only when what the one before left is looked after, and tries that again', async () => {
     const { replica } = await cluster();
     let failures = 1;
