@@ -296,7 +296,7 @@ const passing: ReadonlySet<string> = new Set(['network', 'rate_limited', 'server
 /** What to try, by the cause. Null where the tool's own words, which are shown above, say it already. */
 function fixFor({ state, cause, reason }: Group): string | null {
   if (state === 'held')
-    return 'Nobody can ask this tool what arrived. Look there: replay what is missing, discard what came.';
+    return 'Look there: replay what is missing, discard what came. Where the reason is a right that is missing, give it first: a replay then asks the tool, and sends only what is missing.';
   if (/\breplay\b/.test(reason)) return null;
   if (ofRule(cause) !== null) return 'When that is put right, in the tool or in the config, replay.';
   if (cause === 'auth') return 'The credentials were refused. Give it new ones, then replay.';

@@ -145,7 +145,10 @@ const missing: PageContent = {
 const unreadable: PageContent = {
   status: 503,
   title: 'The store cannot be used just now',
-  body: html`<p>The log says why. What the service sends is answered separately from this page.</p>
+  body: html`<p>
+      The log says why. <a href="/readyz">Readiness</a> says whether events can be stored: where not, they are
+      refused meanwhile, and the service sends each twice at most.
+    </p>
     <p><a href="">Try again</a></p>`,
 };
 

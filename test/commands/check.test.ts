@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { freshName, freshSchema, sharedPostgres, sql } from '../fixtures/postgres.ts';
 import { SmtpSandbox } from '../../sandbox/smtp.ts';
 import { startTools, type ToolsOptions } from '../../sandbox/tools.ts';
+import { openStore } from '../../src/store/open.ts';
 import { base, run, stack, workplace } from './tools.ts';
 
 const example = join(import.meta.dirname, '../../config.example.yaml');
@@ -375,6 +376,18 @@ describe('check --live of a store in PostgreSQL', () => {
   ])('finds %s', async (_what, changed, words) => {
     const found = await checkStore(changed(await sharedPostgres()));
     expect(found).toEqual({ code: 1, line: expect.stringMatching(words) });
+  });
+
+  test('finds that nothing can be written, as where a full disk made the database read-only', async () => {
+    const url = await freshSchema();
+    await (await openStore(url, { serve: false })).close();
+    const user = freshName();
+    await sql(url, `create role ${user} superuser login password 'x'`);
+    await sql(url, `alter role ${user} set default_transaction_read_only = on`);
+    expect(await checkStore(url.replace(`postgres:${password}`, `${user}:x`))).toEqual({
+      code: 1,
+      line: expect.stringMatching(/✗ connect: PostgreSQL at .* is read-only/),
+    });
   });
 
   test('finds a user without rights', async () => {

@@ -213,7 +213,9 @@ rules:
     // The cause that most deliveries have comes first.
     expect(text).toMatch(/rule “told”, action 1,[^]*rule “few”, action 1,/);
     expect(text).toContain('5 held');
-    expect(text).toContain('Nobody can ask this tool what arrived.');
+    expect(text).toContain(
+      'Look there: replay what is missing, discard what came. Where the reason is a right',
+    );
     expect(text).toContain(
       'Send these 5 messages to crm again, by the config in force? They may have arrived already: where the tool cannot tell, people get them twice.',
     );

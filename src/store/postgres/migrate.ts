@@ -50,11 +50,17 @@ const rights = query<{ readonly schema: string | null; readonly may_create: stri
   select current_schema() as schema,
     coalesce(has_schema_privilege(current_schema(), 'create'), has_database_privilege(current_database(), 'create'))::text as may_create`);
 
-/** Checks whether the store could be opened, and changes nothing. Returns what it found. Throws StoreUnavailable. */
+/** Deletes nothing, and fails where nothing can be written. */
+const writing = query('delete from schema_version where false');
+
+/** Checks whether the store could be opened and written, and changes nothing. Returns what it found. Throws StoreUnavailable. */
 export async function checkSchema(connections: Connections): Promise<string> {
   const { place } = connections;
   const found = await perform(connections, () => look(place));
-  if (found === postgresSteps.length) return `the store is in ${nameOf(place)}`;
+  if (found === postgresSteps.length) {
+    await perform(connections, () => get(writing));
+    return `the store is in ${nameOf(place)}`;
+  }
   const { schema, may_create: mayCreate } = (await perform(connections, () => get(rights)))!;
   if (mayCreate !== 'true') {
     const right = schema === null ? `database ${place.database}` : `schema ${schema}`;
