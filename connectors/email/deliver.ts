@@ -79,7 +79,15 @@ async function deliver(
     // The server asks for the mail's text only after it accepted a recipient.
     if (error.command === 'DATA') policyRefusals.clear();
     const isRepeated = (words: string) => mailRefusals.isRepeated(message.messageId, words);
-    return outcomeOf(error, client.wentOut(message), { aborted: signal.aborted, isProbe, isRepeated });
+    const outcome = outcomeOf(error, client.wentOut(message), {
+      aborted: signal.aborted,
+      isProbe,
+      isRepeated,
+    });
+    if (earlier.accepted.length === 0) return outcome;
+    // Who looks whether the mail has arrived, or finds it dead, has to know of whom that is said.
+    const only = ` This is about ${to.join(', ')}. The server took it for ${earlier.accepted.join(', ')} before.`;
+    return { ...outcome, detail: outcome.detail + only };
   } finally {
     client.forget(message);
   }

@@ -350,6 +350,26 @@ describe('recipients that the server refuses', () => {
       },
     });
   });
+
+  test.for([
+    [{ kind: 'drop', commit: true }, 'unknown'],
+    [{ kind: 'status', status: 550, body: '5.7.1 Looks like spam' }, 'rejected'],
+  ] as const)(
+    'last of all are named where the mail to them fails, with those who have it: %j',
+    async ([fault, outcome]) => {
+      await start({ refuse: { 'ben@example.com': '451 Later' } });
+      const { progress } = (await sink.deliver(request(three))) as { progress: Json };
+      sandbox.refuse = {};
+      sandbox.faults.only = ['DATA'];
+      sandbox.faults.once(fault);
+      expect(await sink.deliver(request(three, progress))).toMatchObject({
+        outcome,
+        detail: expect.stringContaining(
+          ' This is about ben@example.com. The server took it for ana@example.com, cid@example.com before.',
+        ),
+      });
+    },
+  );
 });
 
 describe('recipients that the server refuses by policy', () => {
