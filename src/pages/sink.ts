@@ -217,6 +217,8 @@ function waitingCard(
   { config }: Parts,
 ): Html {
   const more = sink.pending - waiting.length;
+  // Why the sink is paused stands above.
+  const said = sink.pause?.by === 'connector' ? sink.pause.because?.detail : undefined;
   return html`<section class="card">
     <h2>Waiting <small>${counted(sink.pending, 'message')}</small></h2>
     ${
@@ -235,7 +237,7 @@ function waitingCard(
                   : 'A notice'
               }
               <span class="muted small"
-                >${waitsUntil(one, sink, times)}${one.lastError !== null && html`: ${printable(one.lastError)}`}</span
+                >${waitsUntil(one, sink, times)}${one.lastError !== null && one.lastError !== said && html`: ${printable(one.lastError)}`}</span
               >
             </li>`,
         )}

@@ -101,8 +101,9 @@ test('a tool that asked to wait: until when, what waits behind it, and what tryi
   );
   expect(await page('/attention')).toContain(waiting);
   // Where the connector paused the sink, nothing goes out before its next try, though it may be due earlier.
-  store.exec(
-    `insert into pauses (sink, since, probe_at, probes) values ('ats', 1, ${Date.now() + 36e5 * 5}, 1)`,
-  );
+  store.exec(`insert into pauses (sink, since, probe_at, probes, reason, detail)
+    select sink, 1, ${Date.now() + 36e5 * 5}, 1, 'server', last_error from deliveries where last_error is not null`);
   expect(await page('/sinks/ats')).not.toMatch(/>due /);
+  // Why it is paused is said once.
+  expect(await page('/sinks/ats')).not.toContain('waits until the sink works:');
 });
