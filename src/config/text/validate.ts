@@ -86,8 +86,7 @@ function withTypes(raw: Json, value: Json, issues: readonly Issue[]): Json {
     const written = valueAt(raw, path as Path);
     const text = valueAt(value, path as Path);
     if (typeof written !== 'string' || typeof text !== 'string' || !hasReference(written)) continue;
-    if (/^(-?\d+(\.\d+)?|true|false)$/.test(text))
-      result = replaceAt(result, path as Path, parseYaml(text) as Json);
+    if (isBare(text)) result = replaceAt(result, path as Path, parseYaml(text) as Json);
   }
   return result;
 }
@@ -151,7 +150,7 @@ export function unknownKey(key: string, known: readonly string[], path: Path): s
   const place = path.join('/');
   const name = key.includes('.') ? dotted : key;
   const moved = misplacedKeys.find(({ in: where, keys }) => where.test(place) && keys.includes(name));
-  const elsewhere = moved?.belongs ?? spaceMissing(key);
+  const elsewhere = moved?.belongs ?? spaceMissing(key) ?? ofTest(key, known);
   const meant = elsewhere === null ? didYouMeanOneOf(key, known, 'there are no keys here') : `: ${elsewhere}`;
   return `unknown key "${key}"${meant}`;
 }
@@ -170,6 +169,8 @@ function suggestion(issue: Issue, written: Json | undefined): string {
   if (typeof written !== 'string' || issue.message.includes('(write ')) return '';
   if (issue.code === 'invalid_type' && issue.expected === 'object' && spaceMissing(written) !== null)
     return `; ${spaceMissing(written)}`;
+  if (issue.code === 'invalid_type' && ['boolean', 'number'].includes(issue.expected) && isBare(written))
+    return '; leave the quotes out';
   if (issue.code === 'invalid_value') return didYouMean(written, issue.values.map(String));
   if (issue.code === 'custom')
     return didYouMean(written, (issue.params?.['candidates'] as string[] | undefined) ?? []);
@@ -179,6 +180,9 @@ function suggestion(issue: Issue, written: Json | undefined): string {
     .flatMap((inner) => (inner.code === 'invalid_value' ? inner.values.map(String) : []));
   return didYouMean(written, values);
 }
+
+/** Whether YAML reads this text, without quotes, as a number or as true or false. */
+const isBare = (text: string): boolean => /^(-?\d+(\.\d+)?|true|false)$/.test(text);
 
 function show(value: Json | undefined): string {
   if (value === undefined || value === null) return 'nothing';
@@ -191,6 +195,13 @@ function show(value: Json | undefined): string {
 /** The advice for `status:Completed`, which YAML takes for one word; null for other texts. */
 const spaceMissing = (text: string): string | null =>
   /^[a-z][\w.-]*:[^\s/]/i.test(text) ? 'a space is missing after its ":"' : null;
+
+/** The advice for `test_name` or `testName` among conditions, which mean a key of the catalog; null for other keys. */
+function ofTest(key: string, known: readonly string[]): string | null {
+  const [, name] = /^test(?:[_-]|(?=[A-Z]))(\w+)$/.exec(key) ?? [];
+  if (name === undefined || !known.includes('test.<key>') || closest(key, known) !== null) return null;
+  return `a key of the catalog is written with a dot, as test.${name.toLowerCase()}`;
+}
 
 /** Stands for any key such as `test.team` or `candidate.score`. */
 const dotted = '*.*';
@@ -213,6 +224,11 @@ const misplacedKeys = [
     in: /^(alerts|summary)\//,
     keys: ['digest', ...ofDigest],
     belongs: 'alerts are not collected',
+  },
+  {
+    in: /^rules\/\d+$/,
+    keys: ['sink', 'text', 'channel', 'to', 'subject', 'tab', 'row', 'body'],
+    belongs: 'it belongs to an action: write "then:" above it, and "- " before the first key of the action',
   },
   {
     in: /^(rules\/\d+|sinks\/[^/]+)$/,

@@ -54,10 +54,15 @@ function withoutMoved(errors: readonly YAMLParseError[], text: string): YAMLPars
   const isDeeper = ({ code, pos }: YAMLParseError) =>
     code === 'MULTILINE_IMPLICIT_KEY' && isValue(text, pos[0]) && text.slice(...pos).includes('\n');
   const deeper = new Set(errors.filter(isDeeper).map(({ pos }) => pos[0]));
+  // The line below a key without its colon is taken for a part of that key.
+  const keyless = errors.find(({ code, pos }) => code === 'MULTILINE_IMPLICIT_KEY' && !isValue(text, pos[0]));
+  const isBelow = ({ pos }: YAMLParseError) =>
+    keyless !== undefined && text.slice(keyless.pos[0], pos[0]).split('\n').length === 2;
   const isMoved = ({ code, pos }: YAMLParseError) => code === 'BAD_INDENT' || deeper.has(pos[0]);
   const first = errors.find(isMoved);
   return errors
     .filter((error) => !isMoved(error) || error.pos[0] === first?.pos[0])
+    .filter((error) => !isBelow(error))
     .filter(({ code, pos }) => code !== 'BLOCK_AS_IMPLICIT_KEY' || !deeper.has(pos[0]));
 }
 
@@ -89,11 +94,24 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
     message.startsWith('Nested mappings') && /^[ -]*[\w.-]+:[{["']/.test(lineBefore(text, pos[1]));
   if (isGlued || (code === 'MULTILINE_IMPLICIT_KEY' && /^[a-z][\w.-]*:[^\s/]/i.test(text.slice(pos[0]))))
     return { range: pos, message: 'a space is missing after the ":"' };
+  const [line = ''] = text.slice(pos[0]).split('\n');
+  if (line.startsWith('//')) return { range: [pos[0], pos[0] + 2], message: otherComment };
+  if (code === 'MULTILINE_IMPLICIT_KEY') {
+    const wide = line.indexOf('\uFF1A');
+    if (wide >= 0) return { range: [pos[0] + wide, pos[0] + wide + 1], message: wideColon };
+    if (/^\w+\s*$/.test(line)) return { range: [pos[0], pos[0] + line.trimEnd().length], message: noColon };
+  }
   return {
     range: pos,
     message: braceHint(text, pos[0]) ?? (worded ?? other) + (isCommented ? hashHint : ''),
   };
 }
+
+const otherComment = 'a comment begins with #, not with //';
+
+const wideColon = 'this is a full-width colon (U+FF1A); type a plain ":", and a space after it';
+
+const noColon = 'a ":" is missing behind this';
 
 const dashMissing =
   'every entry of this list begins with "- ", a plain hyphen and a space, and here that is missing';
@@ -142,7 +160,10 @@ const wordings: { readonly [code in ErrorCode]?: (at: string) => string } = {
 /** Our words for codes that stand for several faults, by the library's messages. */
 const ambiguous: readonly (readonly [RegExp, string])[] = [
   [/^Nested mappings are not allowed/, 'a second ": " on one line; put text that holds ": " in quotes'],
-  [/^A block sequence may not be used/, 'this list stands where a key is expected'],
+  [
+    /^A block sequence may not be used/,
+    'this list stands where a key is expected; is one missing above it, such as "then:"?',
+  ],
   [/^Alias cannot be an empty string/, 'text that begins with * has to be in quotes'],
   [/^Flow sequence .* end with a \]/, 'a list begun with "[" has no "]" before this line'],
   [/^Flow map .* end with a \}/, 'a map begun with "{" has no "}" before this line'],
