@@ -85,7 +85,7 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: M
     return isPerhapsDone ? perhaps(elsewhere) : elsewhere;
   }
   if (status === 401 || status === 403 || status === 407) {
-    const advice = "Check the sink's secret and headers, and what the other system requires.";
+    const advice = "Check the sink's secret, auth and headers, and what the other system requires.";
     return sinkWide('auth', `${detail} ${advice}`);
   }
   // From a gateway: what is behind it may have taken the request, and only its answer was lost.
