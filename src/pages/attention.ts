@@ -178,10 +178,11 @@ async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest
   ${next && html`<p><a href="${next}">The next ${shownDeliveries}</a></p>`}`;
 }
 
-/** `rule all, action 1` for a cause that names the action whose messages the tool refuses; null for any other cause. */
+/** `rule “all”`, or `rule “all”, action 2`, for a cause that names the action whose messages the tool refuses; null for any other cause. */
 function ofRule(cause: string): string | null {
   const [, rule, action] = / in (.*) (\d+)$/s.exec(cause) ?? [];
-  return rule === undefined ? null : `${ruleName(rule)}, action ${Number(action) + 1}`;
+  if (rule === undefined) return null;
+  return action === '0' ? ruleName(rule) : `${ruleName(rule)}, action ${Number(action) + 1}`;
 }
 
 const queryOf = ({ sink, state, cause }: Group) => ({ sink, state, cause });

@@ -400,7 +400,7 @@ describe('event', () => {
         received TIME UTC, correlation id one, trace id TRACE
         payload {"testId":1234567,"status":"Completed","candidateId":"Dana","extra":{"kept":true}}
         repeated TIME UTC, correlation id two
-      Rules, by the config that was in force
+      Rules, by the config of when it came
         ✓ told: test 1234567 is not 99
       Deliveries
         ats  dead  dlv_1_1  (rule told, action 1)

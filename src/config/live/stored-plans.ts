@@ -42,7 +42,7 @@ export function verdictsOf(
 
 /** What the verdicts are based on, for people: an answer may have come after the event was decided. */
 export const verdictsBy = ({ lookups }: Pick<EventStory, 'lookups'>): string =>
-  `by the config that was in force${lookups.length > 0 ? ' and what is known by now' : ''}`;
+  `by the config of when it came${lookups.length > 0 ? ', and what is known now' : ''}`;
 
 const notDecided: PlanFault = {
   fault: 'It is not decided yet: it waits for its look-ups, or for an earlier event of its candidate.',
