@@ -55,10 +55,7 @@ const renewEveryMs = 1000;
 const runsForMs = 12_000;
 /** How long before that its holder ends calls under way: that takes a moment, and its clock may be slower. */
 const marginMs = 2000;
-/**
- * After the database was away, or its clock was set ahead, leases have run out while their holders live. These can renew them
- * for so long.
- */
+/** After the database was away, or its clock was set, leases seem free while their holders live. These can renew them for so long. */
 const graceMs = 3000;
 /** Longer than a new config takes to reach all replicas, which tell of it with their next renewals. */
 const orphanedAfterMs = 60_000;
@@ -154,7 +151,7 @@ export class LeaseKeeper implements Leases {
     told(state.now, askedAt);
     this.#wasSuspended = () => wasSuspended(clock, before);
     this.#databaseAheadMs = state.now - askedAt;
-    if (this.#takesFrom === Infinity || state.wasSetAhead) this.#takesFrom = clock.elapsed() + graceMs;
+    if (this.#takesFrom === Infinity || state.wasSet) this.#takesFrom = clock.elapsed() + graceMs;
     for (const [name, epoch] of state.held) this.#keep(name, epoch, askedAt + runsForMs - marginMs);
     for (const name of this.#held.keys()) if (!state.held.has(name)) this.#lose(name);
     for (const name of state.surplus) void this.#giveBack(name);

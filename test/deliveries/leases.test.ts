@@ -312,35 +312,45 @@ describe('a replica', () => {
     expect(b.held).toHaveLength(4);
   });
 
-  test("takes nothing over at once when the database's clock was set ahead: the others have to renew first", async () => {
-    const { replica, open, runOut } = await cluster();
-    const { leases } = await open();
-    let aheadMs = 0;
-    // By the clock of its answers and of what has run out, the database is ahead.
-    const store: LeaseStore = {
-      ...leases!,
-      async renew({ nowAbout, ...asked }) {
-        const about = nowAbout === undefined ? undefined : nowAbout - aheadMs;
-        const state = await leases!.renew({ ...asked, nowAbout: about });
-        return { ...state, now: state.now + aheadMs };
-      },
-    };
-    const a = await replica('a', sinksTo(4));
-    const b = await replica('b', sinksTo(4), { store });
-    await settle(a, b);
-    aheadMs = minuteMs;
-    await runOut('a');
-    await b.renew();
-    await a.renew();
-    expect(shares(a, b)).toEqual([2, 2]);
-    await runOut('a');
-    await b.renew();
-    expect(b.held).toHaveLength(2);
-    b.elapsed += 3000;
-    aheadMs += 3000;
-    await b.renew();
-    expect(b.held).toHaveLength(4);
-  });
+  test.each([
+    ['ahead', minuteMs],
+    ['back', -60 * minuteMs],
+  ])(
+    "takes nothing over at once when the database's clock was set %s: the others have to renew first",
+    async (_, byMs) => {
+      const { replica, open, url } = await cluster();
+      const { leases } = await open();
+      let aheadMs = 0;
+      // By the clock of its answers and of what has run out, the database is ahead.
+      const store: LeaseStore = {
+        ...leases!,
+        async renew({ nowAbout, ...asked }) {
+          const about = nowAbout === undefined ? undefined : nowAbout - aheadMs;
+          const state = await leases!.renew({ ...asked, nowAbout: about });
+          return { ...state, now: state.now + aheadMs };
+        },
+      };
+      const a = await replica('a', sinksTo(4));
+      const b = await replica('b', sinksTo(4), { store });
+      await settle(a, b);
+      const set = async () => {
+        for (const [table, id] of Object.entries({ leases: 'holder', copies: 'id' }))
+          await sql(url, `update ${table} set until = until - ${byMs} where ${id} = 'a'`);
+      };
+      aheadMs = byMs;
+      await set();
+      await b.renew();
+      await a.renew();
+      expect(shares(a, b)).toEqual([2, 2]);
+      await set();
+      await b.renew();
+      expect(b.held).toHaveLength(2);
+      b.elapsed += 3000;
+      aheadMs += 3000;
+      await b.renew();
+      expect(b.held).toHaveLength(4);
+    },
+  );
 
   test("takes over from one that died before the database's clock was set back", async () => {
     const { replica, url } = await cluster();

@@ -43,8 +43,8 @@ export interface LeaseState {
   readonly isConfigKept: boolean;
   /** The time by the database's clock (ms). */
   readonly now: number;
-  /** Whether that clock was set ahead, so that leases ran out whose holders live. None was taken then. */
-  readonly wasSetAhead: boolean;
+  /** Whether that clock was set, so that leases seem free whose holders live. None was taken then. */
+  readonly wasSet: boolean;
   /** What `settleIn` returned. If it is not null, the database is in another place, and all leases have ended. */
   readonly distrusted: number | null;
 }
@@ -163,7 +163,7 @@ export const stateSql = {
  * other, so that each sees what the others have.
  */
 export function* renew(asked: LeaseRequest): Operation<LeaseState> {
-  const { replica, configId, names, extra, orphans, takes, nowAbout = Infinity, forMs, quietMs } = asked;
+  const { replica, configId, names, extra, orphans, takes, nowAbout, forMs, quietMs } = asked;
   yield* lock('leases');
   const { place, at, until } = (yield* get(sql.place))!;
   // The clock of the server before may have been ahead of this one.
@@ -197,9 +197,9 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
   const shares = share(replicas, holders);
   const unknown = extra.filter((name) => !shares.has(name) && (holders.get(name) ?? replica) === replica);
   const own = names.filter((name) => shares.get(name) === replica);
-  const wasSetAhead = at - nowAbout > aheadBeyondMs;
+  const wasSet = Math.abs(at - (nowAbout ?? at)) > setBeyondMs;
   for (const name of [...own, ...unknown.filter((one) => orphans.includes(one))]) {
-    if (!takes || wasSetAhead || holders.has(name)) continue;
+    if (!takes || wasSet || holders.has(name)) continue;
     held.set(name, (yield* get(sql.take, name, replica, forMs))!.epoch);
   }
   const surplus = [...held.keys()].filter((name) => (shares.get(name) ?? replica) !== replica);
@@ -210,13 +210,13 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
     replicas: replicas.map(({ id, configId: config }) => ({ id, configId: config })),
     isConfigKept: replicas.some((one) => one.id === replica && one.kept === 1),
     now: at,
-    wasSetAhead,
+    wasSet,
     distrusted,
   };
 }
 
-/** Less lets no lease run out, and a renewal may take long. */
-const aheadBeyondMs = 5000;
+/** Less makes no lease seem free, and a renewal may take long. */
+const setBeyondMs = 5000;
 
 /** The clocks of replicas, which due times may be by, differ less than this from the database's. */
 const clocksDifferMs = 1000;
