@@ -21,29 +21,26 @@ export async function checkSlack(
   places: Places,
   messages: readonly SlackMessage[],
   signal: AbortSignal,
-  rotates: boolean,
 ): Promise<LiveCheck[]> {
   const answer = await call<AuthTest>('auth.test', {}, signal);
   if (!answer.ok) return [failed('token valid', answer.failure, '')];
   const { team, user, response_metadata } = answer.data;
   const scopes = response_metadata?.scopes ?? [];
-  const lines = [
-    passed('token valid', `${user} in ${team}`),
-    ...(rotates ? [rotating] : []),
-    ...checkScopes(scopes, messages),
-  ];
+  const lines = [passed('token valid', `${user} in ${team}`), ...checkScopes(scopes, messages)];
   for (const channel of new Set(messages.map((message) => message.channel))) {
     lines.push(await checkPlace(call, places, channel, scopes, signal));
   }
   return lines;
 }
 
-const rotating: LiveCheck = {
-  ok: false,
-  what: 'token stays valid',
-  detail: 'The app has token rotation, so the token ends after 12 hours.',
-  advice: withoutRotation,
-};
+/** Why a token cannot serve for long, by its form; null for others. */
+export function tokenFault(token: string): string | null {
+  if (/^https?:/i.test(token))
+    return 'this is a URL, and no token: put the bot token of an app (xoxb-…) here; README says how to make one';
+  return token.startsWith('xoxe.')
+    ? `the app has token rotation, so this token ends after 12 hours. ${withoutRotation}`
+    : null;
+}
 
 function checkScopes(scopes: readonly string[], messages: readonly SlackMessage[]): LiveCheck[] {
   const custom = messages.some(({ username, icon_emoji, icon_url }) => username ?? icon_emoji ?? icon_url);

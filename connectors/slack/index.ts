@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineConnector, openProxy, proxyOption, plain, secret } from '../../src/connector.ts';
 import type { Sink } from '../../src/connector.ts';
-import { checkSlack } from './check.ts';
+import { checkSlack, tokenFault } from './check.ts';
 import { Places, webApi } from './client.ts';
 import { describe } from './describe.ts';
 import { defaultFields } from './default-message.ts';
@@ -59,6 +59,10 @@ export const slack = defineConnector({
   thread: threadOf,
   replaces: ({ updateBy }) => updateBy !== undefined,
   compose: (fields, context) => compose(fields, context),
+  fault: async ({ token }) => {
+    const message = tokenFault(token.reveal());
+    return message === null ? null : { option: 'token', message };
+  },
   connect: async ({ token, apiUrl, teamId, proxy: given }): Promise<Sink<SlackMessage>> => {
     const proxy = await openProxy(apiUrl, given);
     const call = webApi(await import('@slack/web-api'), { token, apiUrl, proxy });
@@ -66,8 +70,7 @@ export const slack = defineConnector({
     return {
       deliver: (request) => deliverMessage(call, places, request),
       find: (request) => findMessage(call, places, request),
-      check: (messages, signal) =>
-        checkSlack(call, places, messages, signal, token.reveal().startsWith('xoxe.')),
+      check: (messages, signal) => checkSlack(call, places, messages, signal),
       close: async () => proxy?.dispatcher.destroy(),
     };
   },

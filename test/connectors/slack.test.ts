@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
+import { Secret } from '../../src/support/secret.ts';
 import type { SlackFields, SlackMessage } from '../../connectors/slack/message.ts';
 import { errorMeanings } from '../../connectors/slack/outcomes.ts';
 import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
@@ -808,13 +809,22 @@ describe('a live check', () => {
     expect(sandbox.calls).toEqual(['auth.test']);
   });
 
-  test('finds token rotation, by which the token ends after 12 hours; then its messages wait, and say so', async () => {
+  test.each([
+    ['xoxe.xoxb-1-rotating', 'ends after 12 hours'],
+    ['https://hooks.slack.com/services/T0/B0/X', 'this is a URL, and no token'],
+  ])('refuses the token %s, without calling Slack', async (token, message) => {
+    const options = { token: new Secret(token), apiUrl: sandbox.url, style: 'compact' } as const;
+    expect(await slack.fault!(options)).toEqual({
+      option: 'token',
+      message: expect.stringContaining(message),
+    });
+    expect(await slack.fault!({ ...options, token: new Secret('xoxb-1') })).toBeNull();
+  });
+
+  test('of a token that has ended by rotation, messages wait and say what to do', async () => {
     const token = 'xoxe.xoxb-1-rotating';
     await connected({ token });
     sink = await connect(sandbox.url, token);
-    expect((await check({})).filter(({ ok }) => !ok)).toMatchObject([
-      { what: 'token stays valid', advice: expect.stringContaining('make a new app') },
-    ]);
     refuseWith('token_expired');
     expect(await sink.deliver(requestFor({}))).toMatchObject({
       outcome: 'retry',
