@@ -46,8 +46,13 @@ export const holdsBack = (pause: Pause, dueAt: number, now: number): boolean =>
   dueAt <= now || dueAt < (pause.by === 'person' ? (pause.until ?? Infinity) : pause.probeAt);
 
 /** Why a delivery that was not tried yet is due only later, to follow "due" and the time. */
-export const dueWords = ({ dueAt, group, attempts }: Delivery, now: number): string =>
-  dueAt <= now || attempts > 0 ? '' : group === null ? ', when its hours begin' : ', in a digest';
+export function dueWords({ dueAt, since, group, attempts }: Delivery, now: number): string {
+  if (dueAt <= now || attempts > 0) return '';
+  if (group !== null) return ', in a digest';
+  // It was put off at its time, which may be for either.
+  const orOther = dueAt === since ? '' : ', or it is known whether another message of its key has arrived';
+  return `, when its hours begin${orOther}`;
+}
 
 /** What stands before the time of a paused sink's next try. */
 export const nextTry = '; next try ';

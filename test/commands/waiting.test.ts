@@ -1,9 +1,10 @@
 import { DatabaseSync } from 'node:sqlite';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { startSlack } from '../../sandbox/slack.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { ReplicaState } from '../../src/store/store.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
-import { post, run, telling } from './tools.ts';
+import { base, post, run, serving, telling, workplace } from './tools.ts';
 
 test('status says since when a sink that works is behind, and that this is its rate', async () => {
   const { app, http, folder, command } = await telling({ ats: ', rate: 1/min' });
@@ -34,6 +35,30 @@ test('events, event and the page say that what was not tried yet waits for its d
   }
   const page = await (await fetch(new URL(`/events/${eventId}`, app.adminUrl))).text();
   expect(page).toMatch(/It waits: due <time[^]*?<\/time>, in a digest\./);
+});
+
+test('a message that waits for another one of its key is not said to wait for its hours alone', async () => {
+  const { folder, write } = await workplace();
+  const slack = await startSlack();
+  onTestFinished(() => slack.close());
+  const file = await write(
+    'config.yaml',
+    `${base(folder)}
+sinks: { slack: { connector: slack, token: xoxb-sandbox-token, apiUrl: '${slack.url}', retry: { minDelay: 5m } } }
+rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', updateBy: x, text: hello } ] } ]
+`,
+  );
+  const app = await serving(file);
+  slack.faults.only = ['chat.postMessage'];
+  slack.faults.once({ kind: 'drop', commit: true });
+  await post(app, { candidateId: 'dana', status: 'DidNotTake' });
+  await vi.waitFor(() => expect(slack.calls).not.toHaveLength(0), 10_000);
+  const { eventId } = await post(app, { candidateId: 'dana', status: 'Completed' });
+  const shown = async () => (await run(['event', eventId, '--config', file])).out;
+  await vi.waitFor(async () => expect(await shown()).toMatch(/pending, due .*, when /), 10_000);
+  expect(await shown()).toContain(
+    ', when its hours begin, or it is known whether another message of its key has arrived  dlv',
+  );
 });
 
 test('status names one config of replicas that were started one after the other', async () => {
