@@ -12,6 +12,7 @@ import { isSearch, searched, searchOf } from './events.ts';
 import {
   candidateName,
   chip,
+  commandLine,
   copiedId,
   knownOf,
   ruleName,
@@ -262,7 +263,7 @@ function deliveryCard(
               one.state === 'delivered' &&
               asked.person.role !== 'viewer' &&
               html`<p class="small break">
-                To send it a second time on purpose: <code>${program} resend ${one.id}</code>
+                To send it a second time on purpose: ${commandLine(`${program} resend ${one.id}`)}
               </p>`
             }`,
           )
