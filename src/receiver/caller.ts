@@ -4,7 +4,6 @@ import type { CallerTokens } from '../config/live/caller-tokens.ts';
 import type { ReceiverConfig } from '../config/config.ts';
 import { addressList, listHas } from '../http/addresses.ts';
 import type { Refusal } from '../http/problem.ts';
-import { nothingHere } from '../http/server.ts';
 
 /** Decides who may call, compiled from a config. */
 export interface Gate {
@@ -56,19 +55,18 @@ export function pathOf(url = ''): string {
   return end === -1 ? url : url.slice(0, end);
 }
 
-/** Why a caller may not send events here, or a warning about one that may; null where there is neither. */
-export function judgeRequest(
+/** Why a caller may not send events, or a warning about one that may; null where there is neither. */
+export function judgeCaller(
   req: IncomingMessage,
-  config: ReceiverConfig,
+  gate: Gate,
   caller: Caller,
   tokens: Pick<CallerTokens, 'judge'>,
   now: number,
 ): Refusal | { readonly warning: string } | null {
-  if (pathOf(req.url) !== config.path) return nothingHere;
   if (req.method !== 'POST') {
     return { status: 405, detail: 'Events are sent with POST.', headers: { allow: 'POST' } };
   }
-  if (!gateOf(config).allows(caller.address)) {
+  if (!gate.allows(caller.address)) {
     return { status: 403, detail: 'This address may not send events.' };
   }
   const token = tokens.judge(() => tokensOf(req), now);

@@ -2,13 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CallerTokens } from '../config/live/caller-tokens.ts';
 import type { ReceiverConfig } from '../config/config.ts';
 import { answerProblem, faultLines, hangUp, type Refusal } from '../http/problem.ts';
+import { nothingHere } from '../http/server.ts';
 import type { CandidateEvent, JsonMap } from '../model.ts';
 import type { RefusedEvents } from '../model/notices.ts';
 import { type Acceptance, type RejectedRequest, StoreUnavailable } from '../store/store.ts';
 import { readTraceparent, traceIdOf } from '../support/trace.ts';
 import type { AccessLog, RequestLine, RequestResult } from './access-log.ts';
 import { readBody, readContent } from './body.ts';
-import { type Caller, correlationOf, explainAddress, gateOf, judgeRequest, pathOf } from './caller.ts';
+import { type Caller, correlationOf, explainAddress, gateOf, judgeCaller, pathOf } from './caller.ts';
 
 /** Takes events from the receiver. */
 export interface Inbox {
@@ -16,7 +17,7 @@ export interface Inbox {
   accept(received: ReceivedEvent): Promise<Acceptance>;
   /** Stores a request that was refused for its content, if possible. Must not throw. Nobody waits for it. */
   keepRejected(request: RejectedRequest): void;
-  /** Counts an event that was refused for its sender, and keeps it for a person; or counts one that could not be stored. Must not throw. */
+  /** Counts an event that was refused for its sender or its path, and keeps it for a person; or counts one that could not be stored. Must not throw. */
   keepRefused(reason: RefusedEvents['reason'], address: string, received: ReceivedEvent): void;
 }
 
@@ -67,6 +68,8 @@ interface Head extends Omit<ReceivedEvent, 'event' | 'raw'> {
   readonly caller: Caller;
   /** The caller's address, for the log. */
   readonly address: string;
+  /** Why the caller may not send events, whatever the path is. */
+  readonly ofCaller: Refusal | null;
   /** Why the request is refused, whatever its body is. */
   readonly refusal: Refusal | null;
   /** Something that a person should know of a request that is not refused. */
@@ -76,12 +79,13 @@ interface Head extends Omit<ReceivedEvent, 'event' | 'raw'> {
 /** The time-out for the body of a refused caller: anybody may call. */
 const refusedBodyMs = 5000;
 
-const refusalReasons: Partial<Record<number, RefusedEvents['reason']>> = {
-  401: 'token',
-  403: 'address',
-  404: 'path',
-  503: 'store',
-};
+/** The reasons of refusals whatever the body is, by the status of the answer. */
+const beforeBody = { 401: 'token', 403: 'address', 404: 'path' } as const;
+/** Those of refused requests. */
+export const refusedFor = { ...beforeBody, 405: 'method' } as const;
+export type RefusedFor = (typeof refusedFor)[keyof typeof refusedFor];
+/** Those of refused events. */
+const refusalReasons: Partial<Record<number, RefusedEvents['reason']>> = { ...beforeBody, 503: 'store' };
 
 /** Handles a request: checks caller, size and content, hands the event to the inbox, answers. */
 export function receiving(parts: ReceiveParts): Receive {
@@ -91,15 +95,17 @@ export function receiving(parts: ReceiveParts): Receive {
   function headOf(req: IncomingMessage, config: ReceiverConfig): Head {
     const startedMs = performance.now();
     const receivedAt = parts.now();
-    const caller = gateOf(config).callerOf(req);
+    const gate = gateOf(config);
+    const caller = gate.callerOf(req);
     // A proxy may write anything, of any length, in place of an address.
     const address = caller.address ?? (caller.hops.at(-1) ?? '').slice(0, 60);
     const { id: correlationId, unusable } = correlationOf(req.headers, config.correlationHeader);
     const traceparent = readTraceparent(req.headers['traceparent'] as string | undefined);
-    const judged = judgeRequest(req, config, caller, tokens, receivedAt);
-    const refusal = judged && 'status' in judged ? judged : null;
+    const judged = judgeCaller(req, gate, caller, tokens, receivedAt);
+    const ofCaller = judged && 'status' in judged ? judged : null;
+    const refusal = pathOf(req.url) === config.path ? ofCaller : nothingHere;
     const warning = judged && 'warning' in judged ? judged.warning : unusable;
-    return { startedMs, receivedAt, caller, address, correlationId, traceparent, refusal, warning };
+    return { startedMs, receivedAt, caller, address, correlationId, traceparent, ofCaller, refusal, warning };
   }
 
   /** Reads the body of a refused caller, because people have to know of refused events. */
@@ -133,7 +139,7 @@ export function receiving(parts: ReceiveParts): Receive {
     req: IncomingMessage,
     res: ServerResponse,
     config: ReceiverConfig,
-    { startedMs, receivedAt, caller, address, correlationId, traceparent, warning }: Head,
+    { startedMs, receivedAt, caller, address, correlationId, traceparent, ofCaller, warning }: Head,
     answer: Acceptance | RefusedReply,
   ): void {
     const refused = 'refusal' in answer ? answer : null;
@@ -167,7 +173,8 @@ export function receiving(parts: ReceiveParts): Receive {
         faults: faults ? faultLines(faults) : [detail],
         body: body.subarray(0, rejectedBodyBytes).toString('utf8'),
       });
-    const reason = refusalReasons[status];
+    // Who decides whether to take an event in has to know first that a stranger sent it.
+    const reason = refusalReasons[ofCaller?.status ?? status];
     if (event && reason) inbox.keepRefused(reason, address, event);
   }
 
@@ -214,10 +221,6 @@ function sendRefusal(req: IncomingMessage, res: ServerResponse, { refusal, body 
   if (body !== undefined && !req.complete) hangUp(req, res, refusal);
   else answerProblem(res, refusal);
 }
-
-/** The reason of a refusal, by the status of the answer. */
-export const refusedFor = { 401: 'token', 403: 'address', 404: 'path', 405: 'method' } as const;
-export type RefusedFor = (typeof refusedFor)[keyof typeof refusedFor];
 
 const refusedForOf = ({ refusal: { status } }: RefusedReply): RefusedFor | undefined =>
   (refusedFor as Partial<Record<number, RefusedFor>>)[status];

@@ -254,6 +254,24 @@ describe('an event that is refused', () => {
     ]);
   });
 
+  test('and was sent to another path has the reason that its sender gives, if any', async () => {
+    const receiver = await startReceiver({
+      allowFrom: ['192.0.2.1'],
+      trustProxy: 1,
+      token: [new Secret('s')],
+    });
+    const sent = async (headers: Record<string, string>) =>
+      await fetch(`http://127.0.0.1:${receiver.port}/hok`, {
+        method: 'POST',
+        body: json,
+        headers: { 'content-type': 'application/json', ...headers },
+      });
+    const stranger = { ...good, 'x-forwarded-for': '192.0.2.9' };
+    for (const headers of [good, stranger, { ...good, authorization: 'Bearer no' }])
+      expect((await sent(headers)).status).toBe(404);
+    expect(receiver.inbox.refused.map(([reason]) => reason)).toEqual(['path', 'address', 'token']);
+  });
+
   const good = { 'x-forwarded-for': '192.0.2.1', authorization: 'Bearer s' };
 
   test('keeps nobody else from sending: half of the places are for what refused callers send', async () => {

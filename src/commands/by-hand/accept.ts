@@ -28,7 +28,7 @@ const declared = {
 };
 type Options = ValuesOf<typeof declared>;
 
-/** Takes in events that were refused for who sent them. */
+/** Takes in events that were refused for who sent them, or where to. */
 export const accept = command({
   name: 'accept',
   description:
