@@ -4,7 +4,7 @@ import about from '../../package.json' with { type: 'json' };
 import { ConfigError } from '../config/config.ts';
 import { CannotListen } from '../http/listen.ts';
 import { StoreUnavailable } from '../store/store.ts';
-import { meanConfig, program as thisProgram } from '../support/invocation.ts';
+import { configWithoutName, meanConfig, program as thisProgram } from '../support/invocation.ts';
 import { type Command, configFile } from './command.ts';
 import { CommandError, exit, type Io } from './output.ts';
 
@@ -86,7 +86,7 @@ function add(
   const line = program
     .command(name)
     .description(description)
-    .option(...configOption, io.env['CONNECTOR_CONFIG'] || './config.yaml')
+    .option(...configOption, configWithoutName(io.env))
     .addHelpText('after', ['\nExamples:', ...examples].join(`\n  $ ${thisProgram} `));
   line.options[0]!.defaultValueDescription = '$CONNECTOR_CONFIG, else ./config.yaml';
   for (const option of Object.values(options)) line.addOption(option as commander.Option);
@@ -102,7 +102,7 @@ function add(
     if (named.length > 1) throw new CommandError(`name the config once: ${named.join(', or ')}`, exit.usage);
     const [config = null] = named;
     if (config !== null) line.setOptionValue('config', config);
-    meanConfig(name === 'serve' && config !== null ? resolve(config) : config);
+    meanConfig(name === 'serve' && config !== null ? resolve(config) : config, io.env);
     done(await act(line.opts(), io, given));
   });
 }

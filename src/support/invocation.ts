@@ -16,10 +16,14 @@ const installed = ((called = ''): string => {
  */
 export let program = installed;
 
-/** Has `program` name a config; null: what is found without being named, as by CONNECTOR_CONFIG. */
-export function meanConfig(file: string | null): void {
-  const isDefault = file === null || resolve(file) === resolve('config.yaml');
-  program = isDefault ? installed : `${installed} --config ${shellWord(file)}`;
+/** The config of a command that names none. */
+export const configWithoutName = (env: NodeJS.ProcessEnv): string =>
+  env['CONNECTOR_CONFIG'] || './config.yaml';
+
+/** Has `program` name this config, where a command would find another one without that; null: no config is meant. */
+export function meanConfig(file: string | null, env: NodeJS.ProcessEnv = {}): void {
+  const isFound = file === null || resolve(file) === resolve(configWithoutName(env));
+  program = isFound ? installed : `${installed} --config ${shellWord(file)}`;
 }
 
 /** As a shell takes it for one word. */

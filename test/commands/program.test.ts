@@ -157,6 +157,10 @@ describe('what is advised names the config', () => {
     expect(program).toBe('candidate-connector --config test/nowhere.yaml');
     await saidBy(['events', '--config', 'config.yaml']);
     expect(program).toBe('candidate-connector');
+    await saidBy(['events', '--config', 'config.yaml'], { CONNECTOR_CONFIG: 'test/nowhere.yaml' });
+    expect(program).toBe('candidate-connector --config config.yaml');
+    await saidBy(['events', '--config', 'test/nowhere.yaml'], { CONNECTOR_CONFIG: 'test/nowhere.yaml' });
+    expect(program).toBe('candidate-connector');
   });
 });
 

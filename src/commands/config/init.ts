@@ -61,7 +61,7 @@ export const init = command({
   options: declared,
   async run(given, io) {
     const file = given.out ?? given.config;
-    meanConfig(file);
+    meanConfig(file, io.env);
     // The place of this version's JSON Schema, for editors; the image's build knows it.
     const { CONNECTOR_SCHEMA: schema } = io.env;
     const schemaLine = schema ? `# yaml-language-server: $schema=${schema}\n` : '';
