@@ -69,6 +69,12 @@ export interface SinkCondition {
 export const isDown = ({ state, pause }: SinkCondition): boolean =>
   (state === 'failing' || state === 'paused') && pause?.by !== 'person';
 
+/** What the person has to know who gives a paused sink new credentials; null where it was paused for something else. */
+export const restartHint = (pause: Pause | null): string | null =>
+  pause?.by === 'connector' && pause.because?.reason === 'auth'
+    ? 'A changed environment variable takes a restart of each replica.'
+    : null;
+
 /** Whether something waits for a sink that is down, so that `retry` helps. What was given up has to be replayed instead. */
 export const mayBeTried = (
   one: SinkCondition & { readonly pending: number; readonly sending: number },

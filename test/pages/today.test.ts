@@ -10,7 +10,8 @@ import { startPages, wordsOf } from './tools.ts';
 
 test('a sink whose next try is due is tried now, not again just now', () => {
   const next = (inMs: number) =>
-    nextTry({ sink: 'ats', nextTryAt: t0 + inMs, pending: 1, sending: 0 }, new Times(t0, 'UTC')).text;
+    nextTry({ sink: 'ats', nextTryAt: t0 + inMs, pending: 1, sending: 0, pause: null }, new Times(t0, 'UTC'))
+      .text;
   expect(next(-200)).toMatch(/^It is tried again now; /);
   expect(next(0)).toMatch(/^It is tried again now; /);
   expect(next(5000)).toMatch(/^It is tried again <time[^>]*>in 5 seconds<\/time>; /);

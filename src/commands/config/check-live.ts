@@ -4,7 +4,7 @@ import { failedCheck, type LiveCheck, mayRotate, passed, type RefreshTokens } fr
 import { prepare } from '../../deliveries/prepare.ts';
 import { type Json, noFacts } from '../../model.ts';
 import type { RaisedNotice } from '../../model/notices.ts';
-import { inLastHour, isDown, nextShows, sinkState, sinkStates } from '../../ops/needs.ts';
+import { inLastHour, isDown, nextShows, sinkState, sinkStates, restartHint } from '../../ops/needs.ts';
 import { pausesNow } from '../../ops/pauses.ts';
 import { checkStore, glanceAt, openStore } from '../../store/open.ts';
 import { keptRefreshTokens } from '../../store/refresh-tokens.ts';
@@ -132,7 +132,8 @@ function fares(
   const { pending = 0, sending = 0 } = known?.counts.find(({ sink }) => sink === name)?.states ?? {};
   const advice =
     pending + sending > 0 ? `When that is put right, ${program} retry ${name} tries it.` : nextShows(name);
-  return [{ ok: false, what, detail, advice }];
+  const hint = restartHint(pause);
+  return [{ ok: false, what, detail, advice: hint === null ? advice : `${advice} ${hint}` }];
 }
 
 const mostMessages = 200;

@@ -4,6 +4,7 @@ import {
   isDown,
   isForgotten,
   mayBeTried,
+  restartHint,
   nextShows,
   reconcileCommand,
   putBack,
@@ -293,7 +294,9 @@ function helpLines(one: SinkStatus): string[] {
   const { sink } = one;
   const word = printable(shellWord(sink));
   if (isDown(one)) {
-    if (mayBeTried(one)) return [`  fix that, then: ${program} retry ${word}`];
+    const hint = restartHint(one.pause);
+    if (mayBeTried(one))
+      return [`  fix that, then: ${program} retry ${word}`, ...(hint === null ? [] : [`  ${hint}`])];
     if (one.dead > 0 && lookupOf(sink) === null)
       return [`  fix that, then: ${program} replay --dead --sink ${word}`];
     return [`  fix that. ${nextShows(sink)}`];

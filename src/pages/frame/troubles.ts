@@ -3,6 +3,7 @@ import {
   askedWords,
   inLastHour,
   mayBeTried,
+  restartHint,
   nameOf,
   reconcileCommand,
   refusals,
@@ -124,7 +125,13 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
 
 /** When a sink that the connector paused is tried again. */
 export function nextTry(
-  { sink, nextTryAt, pending, sending }: Pick<SinkStatus, 'sink' | 'nextTryAt' | 'pending' | 'sending'>,
+  {
+    sink,
+    nextTryAt,
+    pending,
+    sending,
+    pause,
+  }: Pick<SinkStatus, 'sink' | 'nextTryAt' | 'pending' | 'sending' | 'pause'>,
   times: Times,
 ): Html {
   const [next, goesOn] =
@@ -132,7 +139,8 @@ export function nextTry(
   if (nextTryAt === null || pending + sending === 0)
     return html`Nothing waits for it: the next ${next} shows whether it works.`;
   const at = nextTryAt > times.now ? times.relative(nextTryAt) : 'now';
-  return html`It is tried again ${at}${pending > 0 ? `; if it works then, what waits ${goesOn}.` : '.'}`;
+  return html`It is tried again ${at}${pending > 0 ? `; if it works then, what waits ${goesOn}.` : '.'}
+  ${restartHint(pause)}`;
 }
 
 /** A line for each place where a tool asked to wait: until when, and why. */
