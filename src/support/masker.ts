@@ -46,13 +46,12 @@ export function masker(
   };
 }
 
-/** Makes a mask for values that say who a candidate is. Of those, texts and numbers count. */
-export const personalMasker = (values: readonly Json[], mark: string): Mask =>
-  masker(values.filter((value) => typeof value === 'string' || typeof value === 'number').map(String), {
-    mark,
-    whole: true,
-    shortest: shortestName,
-  });
+/** Makes a mask for values that say who a candidate is. Of those, texts and numbers count. Some tools write names in capitals. */
+export function personalMasker(values: readonly Json[], mark: string): Mask {
+  const texts = values.filter((value) => typeof value === 'string' || typeof value === 'number').map(String);
+  const spelled = texts.flatMap((text) => [text, text.toUpperCase()]);
+  return masker(spelled, { mark, whole: true, shortest: shortestName });
+}
 
 /** `end` is exclusive. */
 type Range = readonly [start: number, end: number];

@@ -11,8 +11,10 @@ const hiding = (fields: { readonly [field: string]: Json }) =>
 test.each([
   ['Ana', 'no such person: {"t":"Ana: 87 %"}', 'no such person: {"t":"(personal): 87 %"}'],
   ['Li', 'Dear Li, (Li) Link Ali', 'Dear (personal), ((personal)) Link Ali'],
+  ['Žarko', 'no ŽARKO, no ŽARKOV', 'no (personal), no ŽARKOV'],
+  ['Ana', 'ANA will', '(personal) will'],
   ['Žan', String.raw`"\u017dan" and &#381;an`, '"(personal)" and (personal)'],
-])('a name of few letters is hidden where it stands alone: %s', (name, text, hidden) => {
+])('a name of few letters is hidden where it stands alone, also in capitals: %s', (name, text, hidden) => {
   expect(hiding({ first: name })(text)).toBe(hidden);
 });
 
