@@ -5,7 +5,7 @@ import Registry from 'prom-client/lib/registry.js';
 import about from '../../package.json' with { type: 'json' };
 import { deliveryStates, lookupOf } from '../model.ts';
 import type { ReadinessPart } from '../http/health.ts';
-import { isFailing } from '../ops/needs.ts';
+import { isFailing } from '../ops/sink-states.ts';
 import { pausesOfPeople } from '../ops/pauses.ts';
 import { type RequestResult, requestResults } from '../receiver/access-log.ts';
 import { type RefusedFor, refusedFor } from '../receiver/receive.ts';

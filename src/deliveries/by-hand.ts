@@ -5,7 +5,7 @@ import { lookupsOf } from '../lookups/deciding.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
 import { type About, dataOf } from './prepare.ts';
 import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
-import { type FoundSink, isDown, sinkState } from '../ops/needs.ts';
+import { type FoundSink, isDown, sinkState } from '../ops/sink-states.ts';
 import { pausesNow } from '../ops/pauses.ts';
 import { readStatus, running, secretFaultIn, type StatusParts } from '../ops/status/status.ts';
 import { decide } from '../rules/decide.ts';

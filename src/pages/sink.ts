@@ -1,7 +1,7 @@
 import { holdsBack } from '../ops/pauses.ts';
 import { pauseLength } from '../deliveries/by-hand.ts';
 import { type Delivery, lookupOf } from '../model.ts';
-import { askedUntil, mayBeTried, putBack, toolsWish } from '../ops/needs.ts';
+import { askedUntil, mayBeTried, putBack, toolsWish } from '../ops/sink-states.ts';
 import { type SinkStatus, troubleOf } from '../ops/status/status.ts';
 import { inParts } from '../store/paging.ts';
 import type { Reads, SinkAttempt } from '../store/store.ts';

@@ -1,7 +1,8 @@
 import { program } from '../support/invocation.ts';
 import { statuses } from '../model.ts';
 import { stuckStates } from '../model/notices.ts';
-import { isForgotten, putBack, reconcileCommand } from '../ops/needs.ts';
+import { reconcileCommand } from '../ops/refusals.ts';
+import { isForgotten, putBack } from '../ops/sink-states.ts';
 import type { Status } from '../ops/status/status.ts';
 import { causesOf, movedWords, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';

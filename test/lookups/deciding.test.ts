@@ -7,7 +7,7 @@ import { rejected, retry, sinkWide, type AttemptRequest } from '../../src/connec
 import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
 import { foundBy } from '../../src/lookups/kept-facts.ts';
 import { noticesFor } from '../../src/ops/alerts/conditions.ts';
-import { nextShows } from '../../src/ops/needs.ts';
+import { nextShows } from '../../src/ops/sink-states.ts';
 import { createIntake } from '../../src/intake.ts';
 import type { JsonMap } from '../../src/model.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';

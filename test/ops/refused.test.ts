@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { accepting, acceptRefused } from '../../src/intake.ts';
-import { refusals } from '../../src/ops/needs.ts';
+import { refusals } from '../../src/ops/refusals.ts';
 import { RefusedFigures } from '../../src/ops/refused.ts';
 import { openStore } from '../../src/store/open.ts';
 import { basic, password } from '../pages/tools.ts';

@@ -2,7 +2,7 @@ import { program } from '../../support/invocation.ts';
 import type { PlanningConfig } from '../../config/load.ts';
 import { acceptRefused, asReceived } from '../../intake.ts';
 import type { RefusedEvent } from '../../model/notices.ts';
-import { cautionOf } from '../../ops/needs.ts';
+import { cautionOf } from '../../ops/refusals.ts';
 import type { Store } from '../../store/store.ts';
 import { count, printable } from '../../support/text.ts';
 import {

@@ -1,5 +1,5 @@
 import { refusalReasons } from '../../model/notices.ts';
-import { refusals } from '../../ops/needs.ts';
+import { refusals } from '../../ops/refusals.ts';
 import { count, printable } from '../../support/text.ts';
 import { choiceOption, command, flag, note, sourceOption, storeOptions, TypedArgument } from '../command.ts';
 import { CommandError, exit, isAgreed, refusedLine } from '../output.ts';

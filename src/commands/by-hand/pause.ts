@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { pauseLength, pauseSink } from '../../deliveries/by-hand.ts';
 import { lookupOf } from '../../model.ts';
-import { askedUntil, toolsWish } from '../../ops/needs.ts';
+import { askedUntil, toolsWish } from '../../ops/sink-states.ts';
 import type { Store } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';

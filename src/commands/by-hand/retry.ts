@@ -8,7 +8,7 @@ import {
   sinkStates,
   toolsWish,
   worksAlready,
-} from '../../ops/needs.ts';
+} from '../../ops/sink-states.ts';
 import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
 import { command, note, storeOptions, TypedArgument } from '../command.ts';

@@ -1,7 +1,7 @@
 import { program } from '../../support/invocation.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lookupOf, openStates, replayableStates } from '../../model.ts';
-import { askedUntil, keptBack, nameOf, toolsWish } from '../../ops/needs.ts';
+import { askedUntil, keptBack, nameOf, toolsWish } from '../../ops/sink-states.ts';
 import { pausesNow } from '../../ops/pauses.ts';
 import { inParts } from '../../store/paging.ts';
 import type { Store } from '../../store/store.ts';

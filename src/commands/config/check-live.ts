@@ -4,7 +4,7 @@ import { failedCheck, type LiveCheck, mayRotate, passed, type RefreshTokens } fr
 import { prepare } from '../../deliveries/prepare.ts';
 import { type Json, noFacts } from '../../model.ts';
 import type { RaisedNotice } from '../../model/notices.ts';
-import { inLastHour, isDown, nextShows, sinkState, sinkStates, restartHint } from '../../ops/needs.ts';
+import { inLastHour, isDown, nextShows, sinkState, sinkStates, restartHint } from '../../ops/sink-states.ts';
 import { pausesNow } from '../../ops/pauses.ts';
 import { checkStore, glanceAt, openStore } from '../../store/open.ts';
 import { keptRefreshTokens } from '../../store/refresh-tokens.ts';

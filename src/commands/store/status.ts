@@ -1,3 +1,5 @@
+import { refusedAt } from '../../ops/needs.ts';
+import { reconcileCommand, refusals } from '../../ops/refusals.ts';
 import {
   askedWords,
   inLastHour,
@@ -6,13 +8,10 @@ import {
   mayBeTried,
   restartHint,
   nextShows,
-  reconcileCommand,
   putBack,
-  refusals,
-  refusedAt,
   sinkStates,
   stateWord,
-} from '../../ops/needs.ts';
+} from '../../ops/sink-states.ts';
 import { statusJson } from '../../ops/status/json.ts';
 import {
   onlyStore,

@@ -8,7 +8,8 @@ import {
   type StuckState,
 } from '../../model/notices.ts';
 import type { Failure, Reason } from '../../model/outcomes.ts';
-import { liveCheck, nameOf, refusals } from '../needs.ts';
+import { refusals } from '../refusals.ts';
+import { liveCheck, nameOf } from '../sink-states.ts';
 import type { StuckCount } from '../../store/store.ts';
 import { english, type Wording } from '../../words/wording.ts';
 

@@ -20,7 +20,8 @@ import {
 import { endingAlerts, Recoveries, workedAt } from './over.ts';
 import { StuckDeliveries } from './stuck.ts';
 import { UntoldOutages } from './untold.ts';
-import { failingAlone, isFailing, needsOf, onlySecretsFail, type Troubles } from '../needs.ts';
+import { needsOf, type Troubles } from '../needs.ts';
+import { failingAlone, isFailing, onlySecretsFail } from '../sink-states.ts';
 import { pausesOfPeople } from '../pauses.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
 

@@ -1,7 +1,7 @@
 import { lookupOf } from '../../model.ts';
 import type { RefusedEvents } from '../../model/notices.ts';
 import type { ReplicaState, StuckCount } from '../../store/store.ts';
-import { placeOf } from '../needs.ts';
+import { placeOf } from '../sink-states.ts';
 import type { Pause } from '../pauses.ts';
 import { type Status, troubleOf } from './status.ts';
 import { needsOf } from './words.ts';

@@ -1,7 +1,7 @@
 import { isMissed } from '../alerts/conditions.ts';
 import { isOver, workedAt } from '../alerts/over.ts';
 import { sayEveryMs } from '../announcer.ts';
-import { failingAlone, onlySecretsFail, sinkState, type SinkState } from '../needs.ts';
+import { failingAlone, onlySecretsFail, sinkState, type SinkState } from '../sink-states.ts';
 import { pausesNow } from '../pauses.ts';
 import { lookupOf } from '../../model.ts';
 import type { RefusedEvents } from '../../model/notices.ts';

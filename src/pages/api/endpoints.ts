@@ -8,7 +8,7 @@ import { answerProblem, type Refusal } from '../../http/problem.ts';
 import { acceptRefused } from '../../intake.ts';
 import { deliveryStates, replayableStates, statuses } from '../../model.ts';
 import { detailJson, refusedEventFields, storyJson } from '../../ops/printed.ts';
-import { noRetry } from '../../ops/needs.ts';
+import { noRetry } from '../../ops/sink-states.ts';
 import { pauseJson, refusedJson, statusJson } from '../../ops/status/json.ts';
 import { readStatus, refusedOf } from '../../ops/status/status.ts';
 import { pausesNow } from '../../ops/pauses.ts';

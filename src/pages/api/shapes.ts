@@ -10,7 +10,7 @@ import {
 } from '../../model.ts';
 import { alertKinds, refusalReasons, refusedEventSpec, shownOfRefused } from '../../model/notices.ts';
 import { outcomeKinds, reasons } from '../../model/outcomes.ts';
-import { type SinkState, sinkStates } from '../../ops/needs.ts';
+import { type SinkState, sinkStates } from '../../ops/sink-states.ts';
 
 /** The schemas of the API's answers. A test compares them with the answers of a real server. */
 

@@ -1,16 +1,15 @@
 import { lookupOf } from '../../model.ts';
+import { refusedAt } from '../../ops/needs.ts';
+import { reconcileCommand, refusals } from '../../ops/refusals.ts';
 import {
   askedWords,
   inLastHour,
   mayBeTried,
   restartHint,
   nameOf,
-  reconcileCommand,
-  refusals,
-  refusedAt,
   sinkStates,
   stateWord,
-} from '../../ops/needs.ts';
+} from '../../ops/sink-states.ts';
 import { sinceWords } from '../../ops/pauses.ts';
 import { type SinkStatus, type Status, troubleOf } from '../../ops/status/status.ts';
 import { rejectedWords } from '../../ops/status/words.ts';

@@ -1,6 +1,6 @@
 import { acceptRefused } from '../../intake.ts';
 import { type RefusedEvent, type RefusedEvents, refusalReasons } from '../../model/notices.ts';
-import { cautionOf, reconcileCommand, type Refusals, refusals } from '../../ops/needs.ts';
+import { cautionOf, reconcileCommand, type Refusals, refusals } from '../../ops/refusals.ts';
 import { html, type Html } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
 import { count, printable } from '../../support/text.ts';

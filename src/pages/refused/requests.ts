@@ -1,4 +1,4 @@
-import { reconcileCommand } from '../../ops/needs.ts';
+import { reconcileCommand } from '../../ops/refusals.ts';
 import type { KeptRequest } from '../../store/store.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { printable, printableLines } from '../../support/text.ts';
