@@ -128,7 +128,7 @@ interface GroupView extends Group {
 }
 
 async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest): Promise<Html> {
-  const { state, sink, cause } = group;
+  const { state, sink, cause, reason } = group;
   const { after } = asked.query;
   const found = await reads.deliveries({
     states: [state],
@@ -143,7 +143,7 @@ async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest
   );
   const canTick = group.count > 1 && asked.person.role === 'full';
   const isMixed = doubtOf(group.doubtful, group.count) === 'some';
-  const items = shown.map(({ id, rule, attempts, uncertain }, place) => {
+  const items = shown.map(({ id, rule, attempts, uncertain, lastError }, place) => {
     const story = stories[place];
     const event = story?.event;
     const name = story && candidateName(story.event, knownOf(story.lookups, asked.person));
@@ -151,6 +151,7 @@ async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest
       ofRule(cause) === null && ruleName(rule),
       attempts > 1 && count(attempts, 'attempt'),
       isMixed && uncertain && 'may have arrived',
+      lastError !== null && !reason.startsWith(lastError) && ofRule(cause) !== null && printable(lastError),
     ]
       .filter(Boolean)
       .join(', ');

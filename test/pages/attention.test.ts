@@ -50,6 +50,18 @@ describe('what needs a person', () => {
     expect(text).not.toContain('<img src=x');
   });
 
+  test('lists the reason of each where the newest is not that of all', async () => {
+    const { app, file, ats, page } = await withDead(['Robin']);
+    ats.faults.decide = () => ({ kind: 'status', status: 410, body: 'no such job' });
+    await post(app, { candidateId: 'Dana' });
+    await settled(file);
+    const text = await page('/attention');
+    expect(text).toMatch(
+      /answered 410: no such job\. .*That is the newest of 2 reasons: look at the others, too\./,
+    );
+    expect(text).toMatch(/<span class="muted small"\s*>The other system answered 410: status 410/);
+  });
+
   test('is done to those that were ticked, after a question; to none where none was', async () => {
     const { page, submit, ats, delivery, audit } = await withDead(['Dana', 'Robin', 'Kim']);
     const [dana, kim] = [delivery(0), delivery(2)];

@@ -332,8 +332,11 @@ function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
 }
 
 const help = {
-  dead: ({ sink, cause }: StuckCount) =>
-    `fix the cause, then: ${program} replay --dead --sink ${shellWord(sink)} --cause ${shellWord(cause)}`,
+  dead: ({ sink, cause, count: many }: StuckCount) => {
+    const [ofSink, list] = [shellWord(sink), `${program} events --state dead`];
+    const lists = many > 1 ? `; ${list} --sink ${ofSink} lists them` : '';
+    return `fix the cause, then: ${program} replay --dead --sink ${ofSink} --cause ${shellWord(cause)}${lists}`;
+  },
   held: ({ sink }: StuckCount) =>
     `look there, then replay or discard what this lists: ${program} events --state held --sink ${shellWord(sink)}`,
 };

@@ -57,7 +57,7 @@ export interface StuckCount {
   readonly doubtful: number;
   /** When the first of them reached that state (ms). */
   readonly firstAt: number;
-  /** The reason for the latest one, in plain words. */
+  /** The reason for the latest one, in plain words, and that the tool refused others for other reasons. */
   readonly reason: string;
 }
 
@@ -74,10 +74,13 @@ export interface AskedToWait {
   readonly reason: string;
 }
 
-/** `causes`: a select of counts, with `latest`: the seq of the delivery that gives the reason. */
+/**
+ * `causes`: a select of counts, with `latest`: the seq of the delivery that gives the reason, and `reasons`: how many the tool
+ * gave for refusing messages.
+ */
 const stuckOf = (causes: string) =>
-  query<StuckCount>(`
-  select sink, cause, stuck as count, doubtful, first_at as "firstAt",
+  query<StuckCount & { readonly reasons: number }>(`
+  select sink, cause, stuck as count, doubtful, first_at as "firstAt", reasons,
     coalesce((select last_error from deliveries where seq = latest), '') as reason
   from (${causes}) as causes order by sink, cause, latest`);
 
@@ -98,20 +101,23 @@ export const sql = {
   /** What went dead after $1, and what was delivered after $2 but missed somebody. */
   deadSince: stuckOf(`
     select d.sink, ${causeOfDeath} as cause, count(*) as stuck, ${doubtful}, min(d.ended_at) as first_at,
-      max(d.seq) as latest
+      max(d.seq) as latest,
+      count(distinct case when a.outcome ->> 'outcome' = 'rejected' then d.last_error end) as reasons
     from ${lastAttempt} where d.state = 'dead' and d.ended_at > $1 and ${ofEvents} group by d.sink, cause
     union all
     select d.sink, '${missedCause} ' || d.rule || ' ' || d.action as cause, count(*) as stuck, 0 as doubtful,
-      min(d.ended_at) as first_at, max(d.seq) as latest
+      min(d.ended_at) as first_at, max(d.seq) as latest, 1 as reasons
     from deliveries d where d.state = 'delivered' and d.last_error is not null and d.ended_at > $2 and ${ofEvents}
     group by d.sink, d.rule, d.action, d.last_error`),
   /** Held deliveries are few: only sinks with `onUnknown: hold` have them. */
   heldSince: stuckOf(`
-    select d.sink, '' as cause, count(*) as stuck, count(*) as doubtful, min(a.ended_at) as first_at, max(d.seq) as latest
+    select d.sink, '' as cause, count(*) as stuck, count(*) as doubtful, min(a.ended_at) as first_at,
+      max(d.seq) as latest, 0 as reasons
     from ${lastAttempt} where d.state = 'held' and ${rareState} and a.ended_at > $1 and ${ofEvents} group by d.sink`),
   /** Pending deliveries of the sink $1 that are tried since $2 or longer, at least $3 times. */
   failingSince: stuckOf(`
-    select d.sink, '' as cause, count(*) as stuck, ${doubtful}, min(${triedSince}) as first_at, max(d.seq) as latest
+    select d.sink, '' as cause, count(*) as stuck, ${doubtful}, min(${triedSince}) as first_at,
+      max(d.seq) as latest, 0 as reasons
     from deliveries d where ${waits} and d.lane >= '' and d.sink = $1 and ${triedSince} <= $2 and d.attempts >= $3
     group by d.sink`),
   /**
@@ -192,13 +198,13 @@ export function* counts(): Operation<SinkCount[]> {
  * Counts, by sink and cause, the deliveries of events that went dead after `time`, or were delivered after `missedSince` and
  * missed somebody. Has sinks that are in no config any more. The cost depends on how many such deliveries there are.
  */
-export function deadSince(time: number, missedSince = time): Operation<StuckCount[]> {
-  return all(sql.deadSince, time, missedSince);
+export function* deadSince(time: number, missedSince = time): Operation<StuckCount[]> {
+  return (yield* all(sql.deadSince, time, missedSince)).map(worded);
 }
 
 /** Counts the deliveries of events that were held after `time`, by sink. Their cause is empty. */
-export function heldSince(time: number): Operation<StuckCount[]> {
-  return all(sql.heldSince, time);
+export function* heldSince(time: number): Operation<StuckCount[]> {
+  return (yield* all(sql.heldSince, time)).map(worded);
 }
 
 /**
@@ -210,8 +216,19 @@ export function* failingSince(
   time: number,
   attempts: number,
 ): Operation<StuckCount[]> {
-  return (yield* together(sinks.map((sink) => all(sql.failingSince, sink, time, attempts)))).flat();
+  return (yield* together(sinks.map((sink) => all(sql.failingSince, sink, time, attempts))))
+    .flat()
+    .map(worded);
 }
+
+/** Whoever reads one reason replays, or discards, what was refused for another, such as that of another channel. */
+const worded = ({ reasons, ...stuck }: StuckCount & { readonly reasons: number }): StuckCount =>
+  reasons > 1
+    ? {
+        ...stuck,
+        reason: `${stuck.reason} That is the newest of ${reasons} reasons: look at the others, too.`,
+      }
+    : stuck;
 
 /** Lists the lanes that wait because the tool asked for it. The cost depends on their number. */
 export function askedToWait(now: number): Operation<AskedToWait[]> {
