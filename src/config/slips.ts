@@ -255,8 +255,7 @@ export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[
       return isFallback && isCredential ? [warning(writtenAt, standsIn)] : [];
     }
     if (!inUrl && looksLikePath(text)) return [];
-    const isPart = inUrl || writtenAt.length < path.length;
-    const what = isPart ? 'the credential in this URL' : 'this credential';
+    const what = inUrl || text !== value ? 'the credential in this URL' : 'this credential';
     const message = otherReference.test(text)
       ? 'this is taken as it stands here; a variable is written as ${NAME}'
       : `${what} is written in the file; take it from \${NAME} or \${file:/path} instead`;

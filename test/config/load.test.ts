@@ -243,6 +243,10 @@ describe('what parts of a config say of each other', () => {
       '1:43 this credential is written in the file; take it from ${NAME} or ${file:/path} instead',
     ],
     [
+      'receiver: { token: literal-token }',
+      '1:20 this credential is written in the file; take it from ${NAME} or ${file:/path} instead',
+    ],
+    [
       // The second key's variable is set, and the others are no credentials.
       'sinks: { page: { connector: pager, token: "${NONE:-xoxb-not-set}", keys: ["${NONE:-/run/key/file}", "${PAGER_TOKEN:-xoxb-not-set}", "${NONE:-adc}"] } }',
       '1:43 the variable is not set, and the default that is written here stands in for this credential',
