@@ -416,11 +416,20 @@ test('an API that changed its answer is told of, and asked again about all who l
   const changed: string[] = [];
   for (let each = 0; each < 20; each += 1) changed.push((await about(`late-${each}`)).eventId);
   expect(await out('status')).toMatch(
-    /none of the last 20 calls of candidate had name or score, or not of the type .*\n.* lookup --absent --since 24h/,
+    /none of the last 20 answers of candidate had name or score, or not of the type .*\n.* lookup --absent --since 24h/,
   );
   const listed = await out('lookup', '--absent', '--since', '24h', '--dry-run');
   expect(listed.match(/evt_\w+/g)).toEqual(changed);
   api.version = (answer) => answer;
   await about('right');
   expect(await out('status')).not.toMatch(nothing);
+});
+
+test('one answer without a field, after several that were not ready, is not taken for an API that changed', async () => {
+  const { api, about, command } = await asking();
+  api.unscoredFor.set('ben', 6);
+  api.version = ({ name: _, ...rest }) => rest;
+  await about('ben');
+  expect(api.calls.filter((name) => name === 'candidate')).toHaveLength(7);
+  expect((await command('status')).out).not.toContain('none of the last');
 });

@@ -152,17 +152,17 @@ async function unfoundLines(store: Store, { lookups }: Status): Promise<string[]
     const lacking = outcomes.flatMap((one) =>
       one.outcome === 'delivered' ? [[one.receipt['lacks'] ?? []].flat().map(String)] : [],
     );
-    const many = empty.length + lacking.length;
+    const many = lacking.length || empty.length;
     const never = lacking[0]?.filter((field) => lacking.every((others) => others.includes(field)));
     if (many < fewestCalls || never?.length === 0) continue;
     const [what, wrong] = never
       ? [
-          `had ${never.join(' or ')}, or not of the type that the config wants`,
+          `answers of ${lookupOf(sink)} had ${never.join(' or ')}, or not of the type that the config wants`,
           'the API has changed, or an `at`',
         ]
-      : [`found what it asks for: ${empty[0]}`, 'the url'];
+      : [`calls of ${lookupOf(sink)} found what it asks for: ${empty[0]}`, 'the url'];
     lines.push(
-      printable(`none of the last ${many} calls of ${lookupOf(sink)} ${what}`),
+      printable(`none of the last ${many} ${what}`),
       `  if ${wrong} was wrong: once it is right, \`${program} lookup --absent --since 24h --wait\` asks again, and says what to \`${program} apply\``,
     );
   }
