@@ -320,12 +320,14 @@ describe('a replica', () => {
     async (_, byMs) => {
       const { replica, open, url } = await cluster();
       const { leases } = await open();
-      let aheadMs = 0;
-      // By the clock of its answers and of what has run out, the database is ahead.
+      let [aheadMs, askedAt] = [0, 0];
+      // By the clock of its answers and of what has run out, the database is ahead. The replica's clock stands still.
       const store: LeaseStore = {
         ...leases!,
         async renew({ nowAbout, ...asked }) {
-          const about = nowAbout === undefined ? undefined : nowAbout - aheadMs;
+          const passedMs = performance.now() - askedAt;
+          askedAt += passedMs;
+          const about = nowAbout === undefined ? undefined : nowAbout + passedMs - aheadMs;
           const state = await leases!.renew({ ...asked, nowAbout: about });
           return { ...state, now: state.now + aheadMs };
         },
