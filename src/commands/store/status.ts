@@ -66,7 +66,7 @@ export const status = command({
 
 /** Added to the error of a server that cannot be used. */
 const unreachable =
-  'While the connector cannot use it either, events are refused; once it can, all goes on without a restart.';
+  'While the connector cannot use it either, events are refused; once it can, all goes on, without a restart unless store.url has changed.';
 
 interface Beside {
   readonly unfound: readonly string[];
