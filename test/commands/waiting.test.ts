@@ -3,8 +3,17 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { startSlack } from '../../sandbox/slack.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { ReplicaState } from '../../src/store/store.ts';
+import { arrival, configId, planned, t0 } from '../contract/store-fixtures.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
 import { base, post, run, serving, telling, workplace } from './tools.ts';
+
+const said = (id: string, since: number): ReplicaState => ({
+  id,
+  saidAt: Date.now(),
+  stopped: false,
+  config: { id: 'same', file: 'a.yaml', since, refused: null, waiting: [] },
+  sinks: [{ name: 'ats', connector: 'webhook' }],
+});
 
 test('status says since when a sink that works is behind, and that this is its rate', async () => {
   const { app, http, folder, command } = await telling({ ats: ', rate: 1/min' });
@@ -61,16 +70,23 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', upda
   );
 });
 
+test("what is due is late by the store's clock, not by that of the machine where status runs", async () => {
+  const url = await freshSchema();
+  const store = await openStore(url, { serve: false });
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  await store.accept(arrival({}, { deliveries: [planned({ sink: 'ats', dueAt: Date.now() })] }));
+  await store.keepReplicaState(said('one', 1_000));
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  const { out } = await run(['status', '--store', url]);
+  expect(out).toContain('1 waiting');
+  expect(out).not.toContain('has been due since');
+  await store.close();
+});
+
 test('status names one config of replicas that were started one after the other', async () => {
   const url = await freshSchema();
   const store = await openStore(url, { serve: false });
-  const said = (id: string, since: number): ReplicaState => ({
-    id,
-    saidAt: Date.now(),
-    stopped: false,
-    config: { id: 'same', file: 'a.yaml', since, refused: null, waiting: [] },
-    sinks: [{ name: 'ats', connector: 'webhook' }],
-  });
   await store.keepReplicaState(said('one', 9_000));
   await store.keepReplicaState(said('two', 1_000));
   const { out } = await run(['status', '--store', url]);

@@ -39,6 +39,8 @@ import { command, flag, storeOptions } from '../command.ts';
 import { exit, type Io, paint, pausedText, when } from '../output.ts';
 import { configTimeZone, storeUrl, withStore } from '../with-store.ts';
 
+const lateMs = 60_000;
+
 export const status = command({
   name: 'status',
   description: 'show whether everything is all right; exits 4 where a person is needed',
@@ -48,13 +50,15 @@ export const status = command({
     const url = options.store ?? (await storeUrl(options, io));
     return withStore({ ...options, store: url }, io, async (store, local) => {
       const timeZone = (await configTimeZone(store, io)) ?? 'UTC';
-      const found = await readStatus(onlyStore(store), await store.now(), timeZone);
+      const now = await store.now();
+      const found = await readStatus(onlyStore(store), now, timeZone);
       if (options.json) io.out(jsonLine(statusJson(found)));
       else {
         const unfound = await unfoundLines(store, found);
-        const { pending } = await store.vitals(Date.now());
-        const firstDue = new Map(pending.map(({ sink, firstDueAt }) => [sink, firstDueAt]));
-        io.out(statusText(found, { unfound, firstDue }, timeZone, local));
+        const { pending } = await store.vitals(now);
+        const late = pending.filter(({ firstDueAt }) => now - firstDueAt > lateMs);
+        const lateSince = new Map(late.map(({ sink, firstDueAt }) => [sink, firstDueAt]));
+        io.out(statusText(found, { unfound, lateSince }, timeZone, local));
       }
       return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
     }).catch((error: unknown) => {
@@ -70,11 +74,11 @@ const unreachable =
 
 interface Beside {
   readonly unfound: readonly string[];
-  /** When what has waited longest for a sink was due (ms). */
-  readonly firstDue: ReadonlyMap<string, number>;
+  /** When what has waited longest for a sink was due (ms), for sinks that are late. */
+  readonly lateSince: ReadonlyMap<string, number>;
 }
 
-function statusText(found: Status, { unfound, firstDue }: Beside, timeZone: string, io: Io): string {
+function statusText(found: Status, { unfound, lateSince }: Beside, timeZone: string, io: Io): string {
   const needs = needsOf(found);
   const isRunning = found.replicas.length > 0;
   const pending = found.sinks.reduce((total, sink) => total + sink.pending, 0);
@@ -95,7 +99,7 @@ function statusText(found: Status, { unfound, firstDue }: Beside, timeZone: stri
     ]),
     Sinks: found.sinks.flatMap((sink) => [
       ...sinkLines(sink, isRunning, io),
-      ...(isRunning ? lateLines(sink, firstDue.get(sink.sink), io) : []),
+      ...(isRunning ? lateLines(sink, lateSince.get(sink.sink), io) : []),
     ]),
     'Look-ups': [
       ...found.lookups.flatMap((lookup) => sinkLines(lookup, isRunning, io)),
@@ -277,14 +281,11 @@ const askedLines = ({ asked }: SinkStatus, io: Io): string[] =>
     return `  ${printable(who)} ${when(one.until, io)}, ${printable(why)}`;
   });
 
-const lateMs = 60_000;
-
 /** Says of a sink that works since when what is due waits, and why. */
-function lateLines(one: SinkStatus, firstDueAt: number | undefined, io: Io): string[] {
-  const isLate = firstDueAt !== undefined && Date.now() - firstDueAt > lateMs;
-  if (!isLate || one.pause !== null || one.asked.length > 0 || troubleOf(one) !== null) return [];
+function lateLines(one: SinkStatus, since: number | undefined, io: Io): string[] {
+  if (since === undefined || one.pause !== null || one.asked.length > 0 || troubleOf(one) !== null) return [];
   return [
-    `  the first of them has been due since ${when(firstDueAt, io)}: more comes than its rate lets through, or the tool is slow`,
+    `  the first of them has been due since ${when(since, io)}: more comes than its rate lets through, or the tool is slow`,
   ];
 }
 
