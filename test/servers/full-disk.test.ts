@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
@@ -27,12 +27,22 @@ afterAll(async () => {
   rmdirSync(disk);
 });
 
-/** Takes all that is left of the disk, until the returned function gives it back. */
+/**
+ * Takes all that is left of the disk, until the returned function gives it back. It writes until the system refuses:
+ * PostgreSQL is at work meanwhile, so what was free a moment ago says little.
+ */
 function fill(): () => void {
-  const ballast = join(disk, 'ballast');
-  const { bavail, bsize } = statfsSync(disk);
-  writeFileSync(ballast, Buffer.alloc(bavail * bsize));
-  return () => rmSync(ballast);
+  const path = join(disk, 'ballast');
+  const free = () => rmSync(path, { force: true });
+  onTestFinished(free);
+  const ballast = openSync(path, 'w');
+  const piece = Buffer.alloc(1024 * 1024);
+  const write = () => {
+    for (;;) writeSync(ballast, piece);
+  };
+  expect(write).toThrow(expect.objectContaining({ code: 'ENOSPC' }));
+  closeSync(ballast);
+  return free;
 }
 
 /** Its log needs new files then, without which it crashes. */
