@@ -1,6 +1,7 @@
 import type { PlannedDelivery } from '../model.ts';
 import type { Outcome } from '../model/outcomes.ts';
 import { ClockJumps, leastSetMs, type Moment } from '../support/clock.ts';
+import { Looks } from '../support/looks.ts';
 import type { LaneHead, Lease, SinkPause } from '../store/store.ts';
 import { Asking } from './limits/asking.ts';
 import { StoredPauses, type SinkChange } from './limits/breaker.ts';
@@ -54,8 +55,7 @@ export class Worker {
   readonly #asking: Asking;
   readonly #calls: Calls;
   readonly #dueLanes: DueLanes;
-  #running: Promise<void> | null = null;
-  #runAgain = false;
+  readonly #looks: Looks;
   /** All sinks with pending deliveries, in the config or not. */
   sinksWithDeliveries: ReadonlySet<string> = new Set();
   /** The sinks with deliveries that are due now or soon. */
@@ -65,7 +65,6 @@ export class Worker {
   readonly #hopeful = new Set<string>();
   #started = false;
   #stopping = false;
-  #cancelAlarm: () => void = () => {};
   /** By how much Clock.now was ahead of Clock.elapsed at the last look (ms). */
   #offsetMs = -Infinity;
 
@@ -75,6 +74,7 @@ export class Worker {
     this.#leases = parts.leases ?? soleReplica;
     this.#traffic = new Traffic(parts.random);
     this.#dueLanes = new DueLanes(parts.store, parts.clock);
+    this.#looks = new Looks(parts.clock, async () => (await this.#claimDue()) - parts.clock.elapsed());
     this.#storedPauses = new StoredPauses(parts);
     this.#byPeople = new PersonPauses(parts);
     const deadlines = new Deadlines(parts.clock, this.#aborted.signal);
@@ -109,7 +109,7 @@ export class Worker {
       dueLanes: this.#dueLanes,
       strays: this.#strays,
       holding: (sink) => this.#holding(sink),
-      isLooking: () => this.#running !== null,
+      isLooking: () => this.#looks.isUnderWay,
       wake: (stored) => this.wake(stored),
     });
   }
@@ -197,19 +197,13 @@ export class Worker {
   wake(stored: readonly PlannedDelivery[] = []): void {
     this.#dueLanes.expect(stored);
     // The start would rescue deliveries that were claimed before it.
-    if (!this.#started || this.#stopping) return;
-    this.#runAgain = true;
-    this.#running ??= this.#run().finally(() => {
-      this.#running = null;
-      if (this.#runAgain) this.wake();
-    });
+    if (this.#started) this.#looks.wake();
   }
 
   /** Stops claiming, waits up to `graceMs` for the attempts under way, then aborts them and records the outcomes. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
-    this.#cancelAlarm();
-    await this.#running;
+    await this.#looks.stop();
     const cancel = this.#parts.clock.after(graceMs, () => this.#aborted.abort());
     await this.#traffic.idle();
     cancel();
@@ -223,18 +217,6 @@ export class Worker {
       this.#traffic.restore(sink, pause);
       if (config().sinks.has(sink)) this.#parts.sinkChanged(sink, 'paused', undefined);
     }
-  }
-
-  async #run(): Promise<void> {
-    let wakeAt = 0;
-    while (this.#runAgain && !this.#stopping) {
-      this.#runAgain = false;
-      wakeAt = await this.#claimDue();
-    }
-    this.#cancelAlarm();
-    if (this.#stopping) return;
-    const { clock } = this.#parts;
-    this.#cancelAlarm = clock.after(Math.max(0, wakeAt - clock.elapsed()), () => this.wake());
   }
 
   /** Starts the calls that are due and permitted. Returns when to look again, on the scale of Clock.elapsed. */

@@ -13,6 +13,7 @@ import { decide } from '../rules/decide.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { Decided, DueEvent, Lookups, Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
+import { Looks } from '../support/looks.ts';
 import { foundBy, givenUp } from './kept-facts.ts';
 
 /** The look-ups to make before an event is decided. Undefined if the plan has none: then no event waits. */
@@ -70,54 +71,39 @@ const longestMs = 60_000;
  */
 export class Deciding {
   readonly #parts: DecidingParts;
-  #running: Promise<void> | null = null;
-  #runAgain = false;
-  #stopped = false;
-  #mayWait = true;
-  #cancelAlarm: () => void = () => {};
+  readonly #looks: Looks;
+  /** Whether an event waited at the last look. */
+  #waited = true;
 
   constructor(parts: DecidingParts) {
     this.#parts = parts;
+    this.#looks = new Looks(parts.clock, () => this.#look());
   }
 
   /** Whether an event may be waiting, also by an earlier config. A later one of its candidate must not overtake it. */
   get mayWait(): boolean {
-    return this.#mayWait;
+    return this.#waited || this.#looks.isUnderWay;
   }
 
   /** Looks for events to decide. Cheap, and safe to call at any time. */
   wake(): void {
-    if (this.#stopped) return;
-    this.#mayWait = true;
-    this.#runAgain = true;
-    this.#running ??= this.#run().finally(() => {
-      this.#running = null;
-      if (this.#runAgain) this.wake();
-    });
+    this.#looks.wake();
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancelAlarm();
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#looks.stop();
   }
 
-  async #run(): Promise<void> {
-    const { clock, failed } = this.#parts;
-    let waitMs: number | null = pollMs;
-    while (this.#runAgain && !this.#stopped) {
-      this.#runAgain = false;
-      try {
-        waitMs = await this.#decideDue();
-      } catch (error) {
-        failed(error);
-        waitMs = pollMs;
-      }
+  async #look(): Promise<number | null> {
+    try {
+      const waitMs = await this.#decideDue();
+      this.#waited = waitMs !== null;
+      return waitMs;
+    } catch (error) {
+      this.#parts.failed(error);
+      this.#waited = true;
+      return pollMs;
     }
-    this.#cancelAlarm();
-    this.#mayWait = waitMs !== null;
-    if (this.#stopped || waitMs === null) return;
-    this.#cancelAlarm = clock.after(waitMs, () => this.wake());
   }
 
   /** Decides what is due. Returns how long to wait before the next look (ms); null if no event waits. */
