@@ -78,6 +78,8 @@ export async function startSlack(options: SlackOptions = {}) {
     remove: (ts: string) => workspace.remove(ts),
     /** Locks a message: the workspace's settings let nobody edit it any more. */
     lock: (ts: string) => workspace.locked.add(ts),
+    /** The addresses of images that Slack cannot load. */
+    unloadable: workspace.unloadable,
   };
 }
 

@@ -1,9 +1,10 @@
 import { delivered, retry, withoutEffect } from '../../src/connector.ts';
 import type { AttemptRequest } from '../../src/connector.ts';
 import type { Outcome, Receipt } from '../../src/model/outcomes.ts';
-import type { Call, Places } from './client.ts';
+import type { Answer, Call, Places } from './client.ts';
+import { withoutImages } from './message.ts';
 import type { SlackMessage } from './message.ts';
-import { outcomeOf } from './outcomes.ts';
+import { isAboutAnImage, outcomeOf } from './outcomes.ts';
 
 /** The place of a message. `channel` is an id; only an answer in a thread has `thread_ts`. */
 export interface Post {
@@ -38,7 +39,7 @@ export async function deliverMessage(
   places: Places,
   request: AttemptRequest<SlackMessage>,
 ): Promise<Outcome> {
-  const { message, threadOf, overtaken, signal } = request;
+  const { message, threadOf, overtaken } = request;
   if (message.updateBy === undefined || !threadOf) return postMessage(call, places, request);
   const { channel, text, blocks = [], updates } = message;
   const former = postOf(threadOf);
@@ -49,23 +50,41 @@ export async function deliverMessage(
       ? postMessage(call, places, request)
       : delivered(receiptOf(edited), 'The message tells of a later event already, so it stays.');
   // An edit does no harm a second time. The metadata stays that of the delivery which posted the message.
-  const answer = await call('chat.update', { ...edited, text, blocks }, signal);
-  if (answer.ok) return isTold ? postMessage(call, places, request) : delivered(receiptOf(edited));
+  const { answer, note } = await send(call, 'chat.update', { ...edited, text, blocks }, request);
+  if (answer.ok) return isTold ? postMessage(call, places, request) : delivered(receiptOf(edited), note);
   const { failure } = answer;
   if (failure.kind !== 'refused' || !ofEditing.has(failure.error)) return outcomeOf(failure, channel);
   places.forget(channel);
   const posted = await postMessage(call, places, { ...request, threadOf: null });
+  const isNew = 'The message to edit was gone, or could not be edited, so this is a new one.';
   return posted.outcome === 'delivered'
-    ? delivered(posted.receipt, 'The message to edit was gone, or could not be edited, so this is a new one.')
+    ? delivered(posted.receipt, [isNew, posted.note ?? ''].join(' ').trim())
     : posted;
+}
+
+/** Makes a call with a message's blocks: without images, where it is not the first attempt and Slack cannot load one. */
+async function send(
+  call: Call,
+  method: 'chat.postMessage' | 'chat.update',
+  args: { readonly blocks?: SlackMessage['blocks']; readonly [name: string]: unknown },
+  { attempt, signal }: AttemptRequest<SlackMessage>,
+): Promise<{ readonly answer: Answer<Posted>; readonly note?: string }> {
+  const answer = await call<Posted>(method, args, signal);
+  if (answer.ok || attempt === 1 || !isAboutAnImage(answer.failure)) return { answer };
+  const rest = { ...args, blocks: withoutImages(args.blocks ?? []) ?? [] };
+  return {
+    answer: await call<Posted>(method, rest, signal),
+    note: 'Slack could not load an image of the message, so it went without images.',
+  };
 }
 
 /** Posts with one call of `chat.postMessage`. */
 async function postMessage(
   call: Call,
   places: Places,
-  { message, threadOf, now, signal }: AttemptRequest<SlackMessage>,
+  request: AttemptRequest<SlackMessage>,
 ): Promise<Outcome> {
+  const { message, threadOf, now, signal } = request;
   const { threadBy: _, updateBy: __, updates: ___, channel: name, ...rest } = message;
   const address = await places.address(name, now, signal);
   if (!address.ok) {
@@ -75,11 +94,8 @@ async function postMessage(
     return concernsOthers ? outcome : retry(outcome.reason, outcome.detail);
   }
   const thread = threadOf && { thread_ts: rootOf(postOf(threadOf)) };
-  const answer = await call<Posted>(
-    'chat.postMessage',
-    { ...rest, channel: address.data, ...thread },
-    signal,
-  );
+  const args = { ...rest, channel: address.data, ...thread };
+  const { answer, note } = await send(call, 'chat.postMessage', args, request);
   if (!answer.ok) {
     if (answer.failure.kind === 'refused') places.forget(name);
     return outcomeOf(answer.failure, name);
@@ -91,9 +107,11 @@ async function postMessage(
   if (thread && posted && posted.thread_ts === undefined)
     return delivered(
       { channel, ts },
-      'The message that began the thread is gone, so Slack put this one into the channel.',
+      ['The message that began the thread is gone, so Slack put this one into the channel.', note ?? '']
+        .join(' ')
+        .trim(),
     );
-  return delivered(receiptOf({ channel, ts, ...thread }));
+  return delivered(receiptOf({ channel, ts, ...thread }), note);
 }
 
 /** The receipt of a post. */

@@ -303,6 +303,14 @@ function withoutEmpty(tree: Json): Json | undefined {
   return lost && !('fields' in kept) ? undefined : kept;
 }
 
+/** Blocks without the images that have an address, and without what is nothing then; undefined if nothing is left. */
+export function withoutImages(blocks: readonly Block[]): readonly Block[] | undefined {
+  const withoutAddresses = mapLeaves(blocks, (leaf, path) =>
+    path().at(-1) === 'image_url' ? '' : (leaf as Json),
+  );
+  return withoutEmpty(withoutAddresses) as readonly Block[] | undefined;
+}
+
 /** The words of blocks as one line of mrkdwn, for notifications and screen readers. */
 function wordsOf(blocks: readonly Block[]): string {
   const words: string[] = [];

@@ -14,7 +14,8 @@ export function outcomeOf(failure: Failure, channel: string): Retry | Rejected |
   if (failure.kind !== 'refused') return unansweredOutcome(failure, slack);
   const { error, data } = failure;
   const isNobody = error === 'channel_not_found' && isPerson(channel);
-  const { means, reason, what, advice } = isNobody ? nobody : (errorMeanings.get(error) ?? otherError);
+  const known = isNobody ? nobody : isAboutAnImage(failure) ? imageNotLoaded : errorMeanings.get(error);
+  const { means, reason, what, advice } = known ?? otherError;
   const { needed, provided, response_metadata } = data;
   const scopes = needed ? [`needed: ${needed}`, `granted: ${provided ?? ''}`] : [];
   const said = [...scopes, ...(response_metadata?.messages ?? [])];
@@ -106,6 +107,24 @@ const threadGone: ErrorMeaning = {
   what: 'the message that this one should answer in {channel} takes no more answers',
   advice: 'Change or remove threadBy, then replay.',
 };
+
+const imageNotLoaded: ErrorMeaning = {
+  means: 'again',
+  reason: 'server',
+  what: 'it could not load an image of the message',
+  advice: 'Nothing to do: it will be tried again, and go without images where that does not help.',
+};
+
+/**
+ * Whether Slack, which loads the images of a message before it takes it, could not: because of who has the image, or for no reason
+ * to be seen (slackapi/python-slack-sdk#1782).
+ */
+export const isAboutAnImage = (failure: Failure): boolean =>
+  failure.kind === 'refused' &&
+  failure.error === 'invalid_blocks' &&
+  (failure.data.response_metadata?.messages ?? []).some((words) =>
+    words.includes('downloading image failed'),
+  );
 
 const nobody: ErrorMeaning = {
   means: 'never',

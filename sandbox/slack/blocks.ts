@@ -34,6 +34,19 @@ export function checkBlocks(blocks: readonly unknown[]): void {
   if (total > maxTotal) throw new SlackRefusal('msg_blocks_too_long');
 }
 
+/**
+ * Refuses a message with an image that Slack cannot load, which happens now and then with good ones, too. Its words are quoted
+ * in https://github.com/slackapi/python-slack-sdk/issues/1782.
+ */
+export function checkImages(tree: unknown, unloadable: ReadonlySet<string>, pointer = '/blocks'): void {
+  if (typeof tree !== 'object' || tree === null) return;
+  for (const [key, value] of Object.entries(tree)) {
+    if (key === 'image_url' && unloadable.has(String(value)))
+      refuse('downloading image failed', `${pointer}/${key}`);
+    checkImages(value, unloadable, `${pointer}/${key}`);
+  }
+}
+
 type Block = { readonly [key: string]: unknown };
 
 const sizeOf = ({ type }: Block): number => sizeOfBlock[String(type)] ?? sizeOfOtherBlock;

@@ -1,4 +1,4 @@
-import { checkBlocks } from './blocks.ts';
+import { checkBlocks, checkImages } from './blocks.ts';
 import { page } from './paging.ts';
 import { SlackRefusal } from './refusal.ts';
 import type { Channel, PostedMessage, Workspace } from './workspace.ts';
@@ -191,6 +191,7 @@ function messageOf(
   const metadata = nested(args['metadata'], 'invalid_metadata_format') as PostedMessage['metadata'];
   if (text.trim() === '' && !blocks?.length) throw new SlackRefusal('no_text');
   if (blocks) checkBlocks(blocks);
+  checkImages(blocks, workspace.unloadable);
   if (metadata && !(metadata.event_type && metadata.event_payload)) {
     throw new SlackRefusal('invalid_metadata_format');
   }

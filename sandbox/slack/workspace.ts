@@ -87,6 +87,8 @@ export class Workspace {
   readonly messages: PostedMessage[] = [];
   /** Messages that the workspace's settings let nobody edit any more. */
   readonly locked = new Set<string>();
+  /** The addresses of images that Slack cannot load. */
+  readonly unloadable = new Set<string>();
   readonly #rate: PostRate | null;
   readonly #spent = new Map<string, { tokens: number; at: number }>();
   #lastTs = 0;

@@ -199,6 +199,50 @@ describe('a delivery', () => {
     type: 'section',
     text: { type: 'mrkdwn', text: 'x'.repeat(length) },
   });
+
+  describe('with an image that Slack cannot load', () => {
+    const url = 'https://charts.example.com/4711.png';
+    const image = { type: 'image', image_url: url, alt_text: 'Chart' };
+    const blocks = [{ ...section(10), accessory: image }, { type: 'context', elements: [image] }, image];
+    beforeEach(() => sandbox.unloadable.add(url));
+
+    test('is tried again, and then has it', async () => {
+      const request = requestFor({ blocks });
+      expect(await sink.deliver(request)).toMatchObject({
+        outcome: 'retry',
+        reason: 'server',
+        detail: expect.stringContaining('could not load an image'),
+      });
+      sandbox.unloadable.clear();
+      await posted({ ...request, attempt: 2 });
+      expect(sandbox.messages.map((message) => message.blocks)).toEqual([blocks]);
+    });
+
+    test('goes without images where Slack still cannot, and says so', async () => {
+      const outcome = await sink.deliver(requestFor({ blocks }, { attempt: 2 }));
+      expect(outcome).toMatchObject({
+        outcome: 'delivered',
+        note: expect.stringContaining('without images'),
+      });
+      expect(sandbox.messages.map((message) => message.blocks)).toEqual([[section(10)]]);
+    });
+
+    test('has its text where it was all image', async () => {
+      await posted(requestFor({ text: 'Chart of 4711', blocks: [image] }, { attempt: 2 }));
+      expect(sandbox.messages).toMatchObject([{ text: 'Chart of 4711' }]);
+    });
+
+    test('is edited without it', async () => {
+      const first = await posted(requestFor({ updateBy: 'k' }));
+      const edit = requestFor({ updateBy: 'k', blocks }, { threadOf: first, attempt: 2 });
+      expect(await sink.deliver(edit)).toMatchObject({
+        receipt: first,
+        note: expect.stringContaining('image'),
+      });
+      expect(sandbox.messages.map((message) => message.blocks)).toEqual([[section(10)]]);
+    });
+  });
+
   const header = { type: 'header', text: { type: 'plain_text', text: 'x'.repeat(150) } };
   test.for<[string, SlackFields['blocks']]>([
     ['one block', [{ type: 'markdown', text: 'x'.repeat(12_000) }]],
