@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { connectors } from '../connectors/index.ts';
+import { parseConfig } from '../src/config/load.ts';
 import { formatProblem } from '../src/config/text/problems.ts';
 import { runScenarios } from '../src/scenarios/run.ts';
 import { load, problems } from './config/tools.ts';
@@ -200,6 +202,25 @@ describe('a scenario over time', () => {
     ],
   ])('has %s', async (_, events, expected) => {
     expect(await timedMessages(scenario(events, ...expected))).toEqual([]);
+  });
+
+  test('has each message at its time, where others of its sink go before', async () => {
+    const both = `
+timezone: Europe/Zagreb
+hours: { office: { from: "08:00", to: "18:00" } }
+sinks: { mail: { connector: email, url: smtp://smtp.example.com, from: hiring@example.com } }
+rules:
+  - { name: each, when: {}, then: [ { sink: mail, to: ana@example.com, hours: office } ] }
+  - { name: daily, when: {}, then: [ { sink: mail, to: all@example.com, digest: { at: "17:00" } } ] }
+scenarios:
+`;
+    const expected = [
+      '{ at: "Mon 08:00", sink: mail, to: ana@example.com }',
+      '{ at: "Mon 17:00", sink: mail }',
+    ];
+    const text = both + scenario('Mon 07:00 Completed a', ...expected);
+    const config = parseConfig(text, 'config.yaml', { env: {}, connectors });
+    expect((await runScenarios(config)).problems).toEqual([]);
   });
 
   test('is told where it comes out otherwise: at the key, with what would be sent', async () => {

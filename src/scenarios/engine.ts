@@ -79,6 +79,8 @@ export async function play(
     observe(report) {
       if (report.delivery.connector === lookupConnector) deciding.wake();
       else tools.observe(report);
+      // It polls too seldom to find what is due next in the lane by itself.
+      worker.wake();
     },
     sinkChanged: () => {},
     pulledIn: () => {},
