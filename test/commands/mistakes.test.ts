@@ -100,6 +100,10 @@ const mistakes = {
   'a dash that is missing before a further rule':
     'rules:\n  - name: a\n    when: {}\n    then: []\n    name: b\n    when: {}\n    then: []\n',
   'a dash of a word processor': 'rules:\n  - name: a\n    when: {}\n    then: []\n  \u2013 name: b\n',
+  'a channel without quotes in brackets, before a further rule':
+    'rules:\n  - name: a\n    when: {}\n    then: [{ sink: slack, channel: #hiring, text: t }]\n  - name: b\n    when: {}\n    then: []\n',
+  'a brace that is not closed, before a further rule':
+    'rules:\n  - name: a\n    when: { status: Completed\n  - name: b\n    when: {}\n    then: []\n',
   'no space after the dash of an entry': 'rules:\n  - name: a\n    when: {}\n    then: []\n  -name: b\n',
   'no space after the dashes of a list': rule(
     '{}',

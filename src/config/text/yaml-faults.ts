@@ -83,11 +83,13 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
   const other = ambiguous.find(([known]) => known.test(message))?.[1] ?? message.replace(/(?<=\w): .*/s, '');
   // A comment in the place of a value on the line before may hide the closing bracket.
   const lastLine = text.slice(0, pos[0]).trimEnd().split('\n').at(-1) ?? '';
-  const isCommented = /^Flow .* end with a/.test(message) && /[:,[]\s+#[^\s#]/.test(lastLine);
+  const isOpen = /^Flow .* end with a/.test(message);
+  const isCommented = isOpen && /[:,[]\s+#[^\s#]/.test(lastLine);
   if (code === 'MISSING_CHAR' && message.startsWith('Missing closing'))
     return { range: openingQuote(text, pos[0]) ?? pos, message: other };
   if (code === 'MULTILINE_IMPLICIT_KEY' && isValue(text, pos[0])) return { range: pos, message: deeperBelow };
-  if (code === 'BAD_INDENT' && isDashMissing(text, pos[0])) return { range: pos, message: dashMissing };
+  if (code === 'BAD_INDENT' && !isOpen && isDashMissing(text, pos[0]))
+    return { range: pos, message: dashMissing };
   if (code === 'UNEXPECTED_TOKEN' && text[pos[0] - 1] === "'" && /^\w/.test(text.slice(pos[0])))
     return { range: [pos[0] - 1, pos[0]], message: endingQuote };
   const isGlued =
