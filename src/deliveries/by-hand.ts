@@ -4,7 +4,13 @@ import { duration } from '../config/text/units.ts';
 import { lookupsOf } from '../lookups/deciding.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
 import { type About, dataOf } from './prepare.ts';
-import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
+import {
+  type Delivery,
+  type DeliveryState,
+  discardableStates,
+  type PlannedDelivery,
+  replayableStates,
+} from '../model.ts';
 import { type FoundSink, isDown, sinkState } from '../ops/sink-states.ts';
 import { pausesNow } from '../ops/pauses.ts';
 import { readStatus, running, secretFaultIn, type StatusParts } from '../ops/status/status.ts';
@@ -258,8 +264,8 @@ export const isUnsent = ({ state, attempts, uncertain }: Delivery): boolean =>
 
 /**
  * Plans the deliveries of a rule for an event that came before it, as if the event came now, with hours and digests. Null if
- * the rule asks for nothing, or the event has deliveries of it; with `discarded`, other than those that are unsent. A fault
- * if that cannot be told.
+ * the rule asks for nothing, or the event has deliveries of it. With `discarded`, where some of these are unsent, only what
+ * none of the others has done or may do, in whatever order today's rule has its actions. A fault if that cannot be told.
  */
 export function planLate(
   plan: Plan,
@@ -269,9 +275,12 @@ export function planLate(
   discarded = false,
 ): Late | Unplanned | null {
   const had = deliveries.filter((one) => one.rule === rule);
-  if (!had.every((one) => discarded && isUnsent(one))) return null;
+  if (had.length > 0 && !(discarded && had.some(isUnsent))) return null;
   if (!decided) return { fault: 'it is not decided yet, as it waits for its look-ups' };
-  const asked = decide(plan, event, foundBy(lookups), now).filter((one) => one.rule === rule);
+  const sent = had.filter((one) => !isUnsent(one));
+  const isLeft = ({ sink, action, lane }: PlannedDelivery) =>
+    !sent.some((one) => one.sink === sink && (one.action === action || one.lane === lane));
+  const asked = decide(plan, event, foundBy(lookups), now).filter((one) => one.rule === rule && isLeft(one));
   if (asked.length === 0) return null;
   const unusable = allActions(plan).find((one) => one.rule === rule && one.unusable !== undefined)?.unusable;
   return unusable === undefined

@@ -36,6 +36,50 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, path: ${path}, body: { who
   expect(told.toSorted()).toEqual(['{"who":"Dana"}', '{"who":"Robin"}']);
 });
 
+test('of a rule with several actions, only what was discarded is told again: the row that was written is not repeated', async () => {
+  const { folder, write } = await workplace();
+  const [chat, ats] = [await endpoint(), await endpoint()];
+  const config = (path: string) => `${base(folder)}
+sinks:
+  chat: { connector: webhook, url: '${chat.url}', allowPrivate: true }
+  ats: { connector: webhook, url: '${ats.url}', allowPrivate: true }
+rules:
+  - name: told
+    when: {}
+    then:
+      - { sink: chat, path: ${path}, body: { who: '{{ event.candidateId }}' } }
+      - { sink: ats }
+`;
+  const file = await write('config.yaml', config('/wrong'));
+  const command = (...argv: string[]) => run([...argv, '--config', file]);
+  const app = await serving(file);
+  await post(app, { candidateId: 'Delivered' });
+  await settled(file);
+  await command('pause', 'chat');
+  for (const candidateId of ['Dana', 'Robin']) await post(app, { candidateId });
+  await expect.poll(() => ats.calls.length, { timeout: 30_000 }).toBe(3);
+  await command('discard', '--pending', '--rule', 'told');
+  await writeFile(file, config('/right'));
+  expect((await command('apply', '--rule', 'told', '--dry-run')).out).toContain(
+    '3 of them have deliveries of this rule already and are left out\n  2 of these were discarded unsent: with --discarded they are told, too\n',
+  );
+
+  const apply = () => command('apply', '--rule', 'told', '--discarded', '--yes');
+  expect((await apply()).out).toContain(
+    'Rule told asks for 2 deliveries, for 2 of 3 events\n  1 of them have deliveries of this rule already and are left out\n  2 of them are told only what was discarded: the rest of the rule is done, or may be\n  2 to chat\n',
+  );
+  await command('resume', 'chat');
+  await settled(file);
+  expect((await apply()).out).toContain('Rule told asks for 0 deliveries, for 0 of 3 events');
+  const told = chat.calls.map(({ path, body }) => `${path.split('/').at(-1)} ${body}`);
+  expect(told.toSorted()).toEqual([
+    'right {"who":"Dana"}',
+    'right {"who":"Robin"}',
+    'wrong {"who":"Delivered"}',
+  ]);
+  expect(ats.calls).toHaveLength(3);
+});
+
 test('what commands print of a stored event has its time by the clock of the config', async () => {
   const { folder, write } = await workplace();
   const config = (rule: string) => `${base(folder)}timezone: Asia/Tokyo

@@ -36,7 +36,7 @@ const declared = {
   ...byHandOptions,
   rule: required(textOption('--rule <name>', "a rule of today's config")),
   since: readOption('--since <duration>', 'only to events that came within this time, such as 7d', ago),
-  discarded: flag('--discarded', 'also to events whose messages of this rule were discarded unsent'),
+  discarded: flag('--discarded', 'also what was discarded of this rule before it was sent'),
   yes: flag('--yes', 'do not ask'),
 };
 type ApplyOptions = ValuesOf<typeof declared>;
@@ -89,8 +89,10 @@ async function look(store: Store, plan: Plan, { rule, since, discarded }: ApplyO
     looked: 0,
     /** Events that are left out, as they have deliveries of the rule. */
     had: 0,
-    /** Those of them whose deliveries of the rule are all unsent. */
+    /** Those of them for which it would ask something with `discarded`. */
     unsent: 0,
+    /** Events for which it asks only a part of what the rule says: the rest is done, or may be. */
+    partly: 0,
     undecided: 0,
     /** Events for which it asks nothing, and might have if a look-up had answered. */
     unanswered: 0,
@@ -115,14 +117,14 @@ async function look(store: Store, plan: Plan, { rule, since, discarded }: ApplyO
       continue;
     }
     const ofRule = story.deliveries.filter((one) => one.rule === rule);
-    const isDiscarded = ofRule.length > 0 && ofRule.every(isUnsent);
-    const has = ofRule.length > 0 && !(discarded && isDiscarded);
-    if (has) asked.had += 1;
-    if (has && isDiscarded) asked.unsent += 1;
     const late = planLate(plan, story, rule, now, discarded);
+    const has = ofRule.length > 0 && !late && !(discarded && ofRule.every(isUnsent));
+    if (has) asked.had += 1;
+    if (has && !discarded && planLate(plan, story, rule, now, true)) asked.unsent += 1;
     if (late && 'fault' in late) add(asked.faults, late.fault);
     else if (late) {
       asked.events.push(story.event.id);
+      if (!ofRule.every(isUnsent)) asked.partly += 1;
       asked.sample ??= { story, late };
       for (const { sink } of late.deliveries) {
         add(asked.bySink, sink);
@@ -139,12 +141,16 @@ async function look(store: Store, plan: Plan, { rule, since, discarded }: ApplyO
 }
 
 function summary(asked: RuleSurvey, many: string, plan: Plan, { rule }: ApplyOptions, io: Io): string {
-  const { looked, had, unsent, undecided, unanswered, absent, events, bySink, twice, sample } = asked;
+  const { looked, had, unsent, partly, undecided, unanswered, absent, events, bySink, twice, sample } = asked;
   const head = `Rule ${printable(rule)} asks for ${many}, for ${events.length} of ${count(looked, 'event')}`;
   const lines = [paint(io, 'bold', head)];
   if (had > 0) lines.push(`  ${had} of them have deliveries of this rule already and are left out`);
   if (unsent > 0)
     lines.push(`  ${unsent} of these were discarded unsent: with --discarded they are told, too`);
+  if (partly > 0)
+    lines.push(
+      `  ${partly} of them are told only what was discarded: the rest of the rule is done, or may be`,
+    );
   if (undecided > 0)
     lines.push(
       `  ${undecided} of them ${undecided === 1 ? 'is' : 'are'} not decided yet, and left out: run this again when their look-ups have ended`,
