@@ -152,6 +152,17 @@ const mistakes = {
   'a recipient without an address': mail("'dana@example.com, robin'"),
   'a comma in an address': mail("'robin@example,com'"),
   'a recipient of a list without an address': mail("['{{ test.owner }}', robin]"),
+  'a status that no event has, in a template': says(
+    '{% if event.status == "Cancelled" %}c{% elsif event.status != "completed" %}d{% else %}e{% endif %}',
+  ),
+  'the same of the events of a digest': posts(
+    'digest: { every: 1h }, text: \'{% for one in events %}{% if one.status == "Passed" %}x{% endif %}y{% endfor %}\'',
+  ),
+  'a test id in quotes, in a template': says('{% if event.testId == "7" %}a{% else %}b{% endif %}'),
+  'a date format of another language': says('on {{ now | date: "DD.MM.YYYY" }}'),
+  'comparisons and dates that are right': says(
+    '{% if event.status == "Canceled" or event.testId == 7 %}{{ now | date: "%d.%m.%Y" }}{% else %}b{% endif %}',
+  ),
   'a template in one brace': says('candidate { event.candidateId } is done'),
   'a number sign in a text without quotes': posting(
     "        channel: '#a'\n        text: Candidate #4711 is done\n",
