@@ -1,6 +1,6 @@
 import { statuses } from '../model.ts';
 import { factNames } from './fields.ts';
-import type { Cell, KnownValue, Plan } from './plan.ts';
+import type { Action, Cell, KnownValue, Plan, ReachableRule } from './plan.ts';
 
 /** The cells of a plan: each test of the catalog, each that a condition names, and any other test, with each status. */
 export interface Cells {
@@ -41,4 +41,17 @@ export function reachedIn(plan: Plan, cell: Cell) {
   const possible = plan.rules.possible(cell);
   const end = possible.findIndex(({ final, rest }) => final && rest === null);
   return { possible, reached: end === -1 ? possible : possible.slice(0, end + 1), end };
+}
+
+/**
+ * The actions that can follow from events whose rules these are, with the place of the rule among them: Infinity for the actions
+ * of `unmatched`, which follow unless one of the rules always applies.
+ */
+export function actionsOf(
+  { then, unmatched }: Plan,
+  reached: readonly ReachableRule[],
+): { readonly action: Action; readonly at: number }[] {
+  const ofRules = reached.flatMap(({ rule }, at) => (then[rule] ?? []).map((action) => ({ action, at })));
+  if (reached.some(({ rest }) => rest === null)) return ofRules;
+  return [...ofRules, ...unmatched.map((action) => ({ action, at: Infinity }))];
 }

@@ -313,6 +313,28 @@ describe('check --live', () => {
     expect(slack.messages).toEqual([]);
   });
 
+  test('asks for the places that events of a rule can go to, and for no others', async () => {
+    const channels = ['hiring-didnottake', 'hiring-canceled'];
+    const { env, slack } = await tools({ slack: { channels } });
+    const { folder, write } = await workplace();
+    const file = await write(
+      'config.yaml',
+      `${base(folder)}
+unmatched: silent
+sinks: { slack: { connector: slack, token: '\${SLACK_BOT_TOKEN}', apiUrl: '${slack.url}' } }
+rules:
+  - name: not-taken
+    when: { status: [DidNotTake, Canceled] }
+    then: [ { sink: slack, channel: '#hiring-{{ event.status | downcase }}' } ]
+`,
+    );
+    const { code, out } = await run(['check', '--live', '--config', file], env);
+    expect(out).toMatch(/✓ .*#hiring-didnottake/);
+    expect(out).toMatch(/✓ .*#hiring-canceled/);
+    expect(out).not.toContain('✗');
+    expect(code).toBe(0);
+  });
+
   test('finds a tab that is too short for its header', async () => {
     const { env, sheets } = await tools(allChannels);
     const { folder, write } = await workplace();

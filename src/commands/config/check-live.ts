@@ -1,7 +1,14 @@
 import type { Config, SinkConfig } from '../../config/config.ts';
 import type { LookupSink } from '../../config/lookups/lookup-sinks.ts';
-import { failedCheck, type LiveCheck, mayRotate, passed, type RefreshTokens } from '../../connector.ts';
-import { prepare } from '../../deliveries/prepare.ts';
+import {
+  type Audience,
+  failedCheck,
+  type LiveCheck,
+  mayRotate,
+  passed,
+  type RefreshTokens,
+} from '../../connector.ts';
+import { type About, prepare } from '../../deliveries/prepare.ts';
 import { type Json, noFacts } from '../../model.ts';
 import type { RaisedNotice } from '../../model/notices.ts';
 import { inLastHour, isDown, nextShows, sinkState, sinkStates, restartHint } from '../../ops/sink-states.ts';
@@ -10,7 +17,8 @@ import { checkStore, glanceAt, openStore } from '../../store/open.ts';
 import { keptRefreshTokens } from '../../store/refresh-tokens.ts';
 import { type Reads, StoreUnavailable } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
-import type { Plan } from '../../rules/plan.ts';
+import { actionsOf, cellsOf, reachedIn } from '../../rules/cells.ts';
+import type { Action, Plan } from '../../rules/plan.ts';
 import { sampleEvent, templateData } from '../../templates/data.ts';
 import { isServed } from '../with-store.ts';
 
@@ -137,34 +145,36 @@ function fares(
 }
 
 const mostMessages = 200;
-const notInCatalog = 0;
 
 /**
- * What the rules could send to a sink: each of its actions for each test of the catalog, without repeats. For asking
- * a tool whether it would take them; `now` is when the sample events come.
+ * What the rules could send to a sink: a message of each action to each place, for asking a tool whether it would take them.
+ * `now` is when the sample events come.
  */
 function sampleMessages({ plan, sinks }: Config, sinkName: string, now: number): Json[] {
   const sink = sinks.get(sinkName);
   if (!sink) return [];
-  const ofEvents = [...plan.then.flat(), ...plan.unmatched].flatMap((action) =>
-    [...plan.testIds, notInCatalog].map((testId) => ({
-      action,
-      about: { events: [sampleEvent({ testId }, now)], notice: null },
-    })),
-  );
+  const messages = new Map<string, Json>();
+  const add = (action: Action, about: About, place: Audience | null): void => {
+    const key = JSON.stringify([action.rule, action.action, place]);
+    if (messages.size >= mostMessages || messages.has(key)) return;
+    const prepared = prepare(action, about, 'dlv_sample', plan, sink, now);
+    if ('message' in prepared) messages.set(key, prepared.message);
+  };
+  const { cells, others } = cellsOf(plan);
+  for (const cell of cells) {
+    const event = sampleEvent({ testId: cell.testId ?? others[0]!, status: cell.status }, now);
+    for (const { action } of actionsOf(plan, reachedIn(plan, cell).reached)) {
+      if (action.sink !== sinkName) continue;
+      const place = action.audience(templateData(event, cell.test, noFacts, action.rule, now));
+      add(action, { events: [event], notice: null }, place);
+    }
+  }
   const told = [...plan.alerts, ...(plan.summary ? [{ ...plan.summary, kind: 'summary' as const }] : [])];
   const words = { detail: 'Something is wrong.', advice: 'Look at it.', recovered: false };
   const common = { id: 'ntc_sample', raisedAt: now, sink: null, count: 1, since: now, ...words };
-  const ofAlerts = told.flatMap(({ kind, actions }) => {
+  for (const { kind, actions } of told) {
     const notice: RaisedNotice = Object.assign({ alert: kind, cause: kind }, common);
-    return actions.map((action) => ({ action, about: { events: [], notice } }));
-  });
-  const messages = new Map<string, Json>();
-  for (const { action, about } of [...ofEvents, ...ofAlerts]) {
-    if (action.sink !== sinkName) continue;
-    if (messages.size >= mostMessages) break;
-    const prepared = prepare(action, about, 'dlv_sample', plan, sink, now);
-    if ('message' in prepared) messages.set(JSON.stringify(prepared.message), prepared.message);
+    for (const action of actions) if (action.sink === sinkName) add(action, { events: [], notice }, null);
   }
   return [...messages.values()];
 }

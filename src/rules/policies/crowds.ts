@@ -1,5 +1,6 @@
 import type { Place } from '../../connector.ts';
 import type { Audiences } from '../audiences.ts';
+import { actionsOf } from '../cells.ts';
 import type { Action, Cell, Plan, ReachableRule, Rest, Truth } from '../plan.ts';
 import { isAmong, placesOf, type Policy } from './policy.ts';
 
@@ -46,14 +47,11 @@ export class Crowds {
 
   constructor(plan: Plan, cell: Cell, reached: readonly ReachableRule[], audiences: Audiences) {
     this.#reached = reached;
-    const of = (actions: readonly Action[], at: number): Message[] =>
-      actions.map((action) => {
-        const { audience, isSure } = audiences.of(action, cell);
-        return { action, at, places: isSure ? placesOf(audience) : null };
-      });
-    const ofRules = reached.flatMap(({ rule }, at) => of(plan.then[rule] ?? [], at));
-    const ifNone = reached.some(({ rest }) => rest === null) ? [] : of(plan.unmatched, Infinity);
-    this.#bySink = Map.groupBy([...ofRules, ...ifNone], ({ action }) => action.sink);
+    const messages = actionsOf(plan, reached).map(({ action, at }): Message => {
+      const { audience, isSure } = audiences.of(action, cell);
+      return { action, at, places: isSure ? placesOf(audience) : null };
+    });
+    this.#bySink = Map.groupBy(messages, ({ action }) => action.sink);
   }
 
   /** The crowds to look at for a policy: messages that could break it together, or that could keep it. */
