@@ -4,6 +4,7 @@ import {
   masker,
   maskTexts,
   partsOfUrl,
+  passed,
   statedDelayMs,
   tokenCheck,
 } from '../../src/connector.ts';
@@ -21,7 +22,7 @@ import {
   setHeader,
   uncompressed,
 } from './client.ts';
-import type { Endpoint, HttpOptions } from './http-options.ts';
+import { type Endpoint, endOf, type HttpOptions } from './http-options.ts';
 import { PrivateAddressError } from './public-addresses.ts';
 
 interface CallerOptions extends HttpOptions {
@@ -42,6 +43,8 @@ export class Caller {
   readonly headers: Headers;
   readonly #tokens: AccessTokens | undefined;
   readonly #tokenRoute: Route | undefined;
+  /** When the certificate of the options ends (ms); null where there is none. */
+  readonly #certificateEndsAt: number | null;
   /** The options have a `traceparent` of their own. */
   readonly #isTraced: boolean;
   readonly #maskOwn: (text: string) => string;
@@ -54,6 +57,7 @@ export class Caller {
   ) {
     const { url, auth = {}, headers: given = {} } = options;
     this.route = new Route(url.origin, options);
+    this.#certificateEndsAt = options.cert === undefined ? null : endOf(options.cert);
     const login = auth.basic ?? url.login;
     const password = login?.password.reveal() ?? '';
     const own = Object.entries(given).map(([name, value]) => [name.toLowerCase(), utf8(value.reveal())]);
@@ -85,11 +89,22 @@ export class Caller {
 
   readonly mask = (text: string): string => this.#maskOwn(this.#tokens ? this.#tokens.mask(text) : text);
 
-  /** The outcome with access tokens masked. Others mask only the secrets of the config. */
-  masked<Told extends Outcome>(outcome: Told): Told {
+  /**
+   * The outcome as it is told. Access tokens are masked; others mask only the secrets of the config. Servers say of a
+   * certificate that has ended no more than 400, or break off: so that is added.
+   */
+  told(outcome: Outcome, now: number): Outcome {
+    const endsAt = this.#certificateEndsAt ?? Infinity;
+    const told =
+      outcome.outcome === 'delivered' || now < endsAt
+        ? outcome
+        : {
+            ...outcome,
+            detail: `${outcome.detail} The certificate in cert ended ${dayOf(endsAt)}. ${renew}`,
+          };
     return this.#tokens
-      ? (maskTexts(outcome as unknown as Json, this.#tokens.mask) as unknown as Told)
-      : outcome;
+      ? (maskTexts(told as unknown as Json, this.#tokens.mask) as unknown as Outcome)
+      : told;
   }
 
   /** Makes one call, or says why there is no access token for it. */
@@ -120,8 +135,18 @@ export class Caller {
     return this.#tokens !== undefined;
   }
 
-  async checkToken(signal: AbortSignal): Promise<LiveCheck[]> {
-    return this.#tokens ? [tokenCheck(await this.#tokens.get(signal))] : [];
+  /** Checks the certificate and the access token by which calls say who makes them. */
+  async checkLogin(signal: AbortSignal, now = Date.now()): Promise<LiveCheck[]> {
+    const endsAt = this.#certificateEndsAt;
+    const what = 'certificate';
+    return [
+      ...(endsAt === null
+        ? []
+        : now < endsAt
+          ? [passed(what, `it ends ${dayOf(endsAt)}.`)]
+          : [{ ok: false, what, detail: `it ended ${dayOf(endsAt)}.`, advice: renew }]),
+      ...(this.#tokens ? [tokenCheck(await this.#tokens.get(signal))] : []),
+    ];
   }
 
   /** Closes all connections. To be called when no attempt is under way. */
@@ -129,6 +154,9 @@ export class Caller {
     for (const each of [this.route, this.#tokenRoute]) await each?.dispatcher.destroy();
   }
 }
+
+const renew = 'Ask whoever runs the other system for a new one, and put it into cert and key.';
+const dayOf = (time: number): string => `on ${new Date(time).toISOString().slice(0, 10)}`;
 
 /** For calls whose body counts: no time-out of its own, until the signal ends the call. */
 export const waitForBody = { bodyTimeout: 0 };

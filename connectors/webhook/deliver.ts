@@ -34,14 +34,14 @@ export function connectWebhook(options: WebhookOptions, refreshTokens?: RefreshT
   async function deliver(request: AttemptRequest<Call>): Promise<Outcome> {
     const result = await caller.call(callOf(request), request.signal);
     if ('outcome' in result) return result.outcome;
-    return caller.masked(outcomeOf(result, terms, request, caller.mask));
+    return caller.told(outcomeOf(result, terms, request, caller.mask), request.now);
   }
 
   return {
     deliver,
     check: async (_messages, signal) => [
       await checkReceiver({ url, route, headers: caller.headers }, signal),
-      ...(await caller.checkToken(signal)),
+      ...(await caller.checkLogin(signal)),
     ],
     close: () => caller.close(),
   };

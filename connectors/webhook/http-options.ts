@@ -125,6 +125,9 @@ export const withRules = <Schema extends z.ZodType<Given>>(schema: Schema): Sche
 /** The options of a connection, besides its url. */
 export type HttpOptions = z.output<z.ZodObject<typeof httpOptions>>;
 
+/** When the certificate in a PEM text ends (ms): the first, which is the sink's own. */
+export const endOf = (cert: string): number => readCertificates(cert)?.[0]?.validToDate.getTime() ?? Infinity;
+
 /** The certificates in a PEM text; null where one is invalid, or where `key` does not belong to the first. */
 function readCertificates(text: string, key?: Secret): X509Certificate[] | null {
   const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];

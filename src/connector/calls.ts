@@ -94,6 +94,12 @@ const connectErrors: { readonly [code: string]: string } = {
 /** These can also end an open connection. The system call shows which it was. */
 const alsoWhileOpen = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']);
 
+/** What a certificate lacks that the tool shows; others have only their code. */
+const untrusted: { readonly [code: string]: string } = {
+  CERT_HAS_EXPIRED: ', as its certificate has expired',
+  CERT_NOT_YET_VALID: ', as its certificate is not valid yet; is the clock right?',
+};
+
 /** TLS errors of the handshake. Others may come after a request was sent. */
 const handshakeFailed =
   /CERT|SELF_SIGNED|UNABLE_TO_|^ERR_TLS_|^ERR_SSL_(WRONG_VERSION|UNSUPPORTED_PROTOCOL|.*(HANDSHAKE_FAILURE|PROTOCOL_VERSION))/;
@@ -116,7 +122,7 @@ export function fetchFailure(error: unknown, proxy?: string | null): FetchFailur
     const words = certificateRefused.test(code)
       ? 'it wants a certificate, or another one: check cert and key'
       : handshakeFailed.test(code)
-        ? 'no trusted TLS connection'
+        ? `no trusted TLS connection${untrusted[code] ?? ''}`
         : connectErrors[code];
     if (words !== undefined && !isOpen) return { sent: false, words: `${words} (${code})${through}` };
   }

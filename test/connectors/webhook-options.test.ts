@@ -486,6 +486,35 @@ describe('certificates', () => {
     },
   );
 
+  test('that has ended is named, whatever the other side makes of it', async () => {
+    const mine = selfSigned(new Date('2026-01-31T12:00:00Z'));
+    const own = { cert: mine.cert, key: mine.key };
+    // As nginx answers.
+    const { url } = await receiver(() => ({ status: 400, body: 'The SSL certificate error' }));
+    const sink = await connected({ url, ...own });
+    const ended = 'The certificate in cert ended on 2026-01-31.';
+    const at = (time: string) => sink.deliver(request({}, { now: Date.parse(time) }));
+    expect(await at('2026-02-01T00:00:00Z')).toMatchObject({ detail: expect.stringContaining(ended) });
+    expect(await at('2026-01-30T00:00:00Z')).toMatchObject({ detail: expect.not.stringContaining(ended) });
+    expect((await sink.check([], new AbortController().signal)).at(-1)).toMatchObject({
+      ok: false,
+      what: 'certificate',
+      detail: 'it ended on 2026-01-31.',
+    });
+    const valid = selfSigned();
+    const other = await connected({ url, cert: valid.cert, key: valid.key });
+    expect((await other.check([], new AbortController().signal)).at(-1)).toMatchObject({ ok: true });
+  });
+
+  test('of the other side that has expired is told in words', async () => {
+    const expired = selfSigned(new Date(Date.now() - 86_400_000));
+    const { port } = await serve(answerOk, (listener) => createTlsServer(expired, listener));
+    const sink = await connected({ url: `https://localhost:${port}`, ca: expired.cert });
+    expect(await sink.deliver(request())).toMatchObject({
+      detail: expect.stringContaining('as its certificate has expired (CERT_HAS_EXPIRED)'),
+    });
+  });
+
   test('of authorities that the process trusts are still trusted beside a `ca`', async () => {
     const pair = selfSigned();
     const { port } = await serve(answerOk, (listener) => createTlsServer(pair, listener));

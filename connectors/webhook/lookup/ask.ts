@@ -29,17 +29,17 @@ export function connectLookup(options: LookupOptions, refreshTokens?: RefreshTok
     if (isLoggedOut && !signal.aborted) result = await caller.call(request, signal);
     if ('outcome' in result) return result.outcome;
     const { proxy } = caller.route;
-    return caller.masked(outcomeOf(result, { ...options, proxy, now, aborted: signal.aborted }));
+    return caller.told(outcomeOf(result, { ...options, proxy, now, aborted: signal.aborted }), now);
   }
 
   return {
     deliver: ({ message, now, signal, traceparent }) =>
       ask(message.path, now, signal, { traceparent: traceparent() }),
     async check(questions, signal) {
-      const token = await caller.checkToken(signal);
-      if (token.some(({ ok }) => !ok)) return token;
+      const login = await caller.checkLogin(signal);
+      if (login.some(({ ok }) => !ok)) return login;
       const asked = questions.map(async ({ path }) => checkOf(await ask(path, Date.now(), signal), options));
-      return [...token, ...(await Promise.all(asked))];
+      return [...login, ...(await Promise.all(asked))];
     },
     close: () => caller.close(),
   };
