@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { PostgresServer } from '../test/fixtures/postgres.ts';
 import { burst, type Burst } from './burst.ts';
 import { dataFolder } from './data-folder.ts';
-import { median, type BenchResult } from './result.ts';
+import { type BenchResult, historyStores, median } from './result.ts';
 
 const eventsPerRound = 10_000;
 const targetRatio = 0.8;
@@ -26,8 +26,6 @@ export async function benchHistory({ events, store, rounds = 5 }: History): Prom
   }
   return results;
 }
-
-export const historyStores = ['sqlite', 'postgres'] as const;
 
 interface History {
   readonly events: number;

@@ -8,6 +8,9 @@ export interface BenchResult {
   readonly met: boolean;
 }
 
+/** The stores that `history` measures. */
+export const historyStores = ['sqlite', 'postgres'] as const;
+
 type Judged = Pick<BenchResult, 'ratio' | 'target' | 'met'>;
 
 /** `is`: the limit itself, where the ratio is that to a fixed one. */

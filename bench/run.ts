@@ -1,16 +1,5 @@
 import { scriptOptions } from '../sandbox/script-options.ts';
-import { benchAccept, benchPostgres } from './accept.ts';
-import { benchBacklog } from './backlog.ts';
-import { benchAlertmanager, benchBurst } from './burst.ts';
-import { benchCheck } from './check.ts';
-import { benchClaim } from './claim.ts';
-import { benchCopies } from './copies.ts';
-import { benchHistory, historyStores } from './history.ts';
-import { benchLatency } from './latency.ts';
-import { benchPages } from './pages.ts';
-import type { BenchResult } from './result.ts';
-import { benchRules } from './rules.ts';
-import { benchStart } from './start.ts';
+import { type BenchResult, historyStores } from './result.ts';
 
 const usage = `Usage: npm run bench -- [NAME…] [options]
 
@@ -38,20 +27,21 @@ const { store } = values;
 if (store !== undefined && !historyStores.some((name) => name === store))
   refuse(`--store ${store}: ${historyStores.join(' or ')} is needed.`);
 
+/** Each is loaded when it runs: who mistypes an option need not wait for them. */
 const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
-  accept: () => benchAccept(rounds),
-  postgres: () => benchPostgres(rounds),
-  copies: () => benchCopies(rounds),
-  burst: () => benchBurst(rounds),
-  alertmanager: () => benchAlertmanager(rounds),
-  latency: () => benchLatency(rounds),
-  backlog: () => benchBacklog(rounds),
-  history: () => benchHistory({ events, store, rounds }),
-  pages: () => benchPages({ events }),
-  claim: benchClaim,
-  rules: benchRules,
-  check: () => benchCheck(rounds),
-  start: () => benchStart(rounds),
+  accept: async () => (await import('./accept.ts')).benchAccept(rounds),
+  postgres: async () => (await import('./accept.ts')).benchPostgres(rounds),
+  copies: async () => (await import('./copies.ts')).benchCopies(rounds),
+  burst: async () => (await import('./burst.ts')).benchBurst(rounds),
+  alertmanager: async () => (await import('./burst.ts')).benchAlertmanager(rounds),
+  latency: async () => (await import('./latency.ts')).benchLatency(rounds),
+  backlog: async () => (await import('./backlog.ts')).benchBacklog(rounds),
+  history: async () => (await import('./history.ts')).benchHistory({ events, store, rounds }),
+  pages: async () => (await import('./pages.ts')).benchPages({ events }),
+  claim: async () => (await import('./claim.ts')).benchClaim(),
+  rules: async () => (await import('./rules.ts')).benchRules(),
+  check: async () => (await import('./check.ts')).benchCheck(rounds),
+  start: async () => (await import('./start.ts')).benchStart(rounds),
 };
 
 const chosen = positionals.length > 0 ? positionals : Object.keys(benchmarks);

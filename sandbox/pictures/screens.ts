@@ -1,9 +1,7 @@
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
-import { launchBrowser, startShowcase } from '../showcase.ts';
 import { scriptOptions } from '../script-options.ts';
 import { api, click, password, type Shot, type State, states } from './states.ts';
 
@@ -30,6 +28,7 @@ const watchShifts = `
     .observe({ type: 'layout-shift', buffered: true });`;
 
 async function faultsOf(page: Page): Promise<string[]> {
+  const { default: axe } = await import('axe-core');
   await page.evaluate(axe.source);
   return page.evaluate<string[]>(`axe.run(document, { iframes: false, resultTypes: ['violations'] }).then(
     ({ violations }) => [
@@ -105,6 +104,8 @@ const [folder = refuse('Say into which folder.'), ...named] = positionals;
 const unknown = named.filter((name) => !states.some((state) => state.name === name));
 if (unknown.length > 0) refuse(`There is no state ${unknown.join(', ')}.`);
 await mkdir(folder, { recursive: true });
+// Loaded here, so that who mistypes an argument need not wait.
+const { launchBrowser, startShowcase } = await import('../showcase.ts');
 const browser = await launchBrowser(['--disable-lcd-text']);
 await once(api.listen(0, '127.0.0.1'), 'listening');
 let faults = 0;

@@ -1,6 +1,4 @@
 import { scriptOptions } from '../../sandbox/script-options.ts';
-import { PostgresServer } from '../fixtures/postgres.ts';
-import { runRound, runRoundOfCopies } from './round.ts';
 
 const usage = `Usage: npm run faults -- [options]
 
@@ -25,6 +23,9 @@ const firstSeed = whole('seed', values.seed);
 const copies = whole('copies', values.copies);
 if (!['sqlite', 'postgres'].includes(values.store))
   refuse(`--store ${values.store}: sqlite or postgres is needed.`);
+// Loaded here, so that who mistypes an option need not wait.
+const { PostgresServer } = await import('../fixtures/postgres.ts');
+const { runRound, runRoundOfCopies } = await import('./round.ts');
 const server = copies > 1 || values.store === 'postgres' ? await PostgresServer.start() : null;
 
 const totals = {

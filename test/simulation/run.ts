@@ -1,12 +1,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
-import { Client } from 'pg';
 import { scriptOptions } from '../../sandbox/script-options.ts';
-import { PostgresServer } from '../fixtures/postgres.ts';
-import { openPostgres } from '../../src/store/postgres.ts';
 import type { Store } from '../../src/store/store.ts';
-import { simulate } from './simulate.ts';
 
 const usage = `Usage: npm run simulate -- [options]
 
@@ -32,6 +28,9 @@ const { values, refuse, whole } = scriptOptions(usage, {
 const seeds = whole('seeds', values.seeds);
 if (!['sqlite', 'postgres'].includes(values.store))
   refuse(`--store ${values.store}: sqlite or postgres is needed.`);
+// Loaded here, so that who mistypes an option need not wait.
+const { PostgresServer } = await import('../fixtures/postgres.ts');
+const { simulate } = await import('./simulate.ts');
 /** Since this process began. */
 const elapsedS = () => (performance.now() / 1000).toFixed(1);
 const server =
@@ -89,6 +88,10 @@ async function run(seed: number, show: boolean): Promise<boolean> {
 }
 
 async function sharedStore(to: string, schema: string) {
+  const [{ Client }, { openPostgres }] = await Promise.all([
+    import('pg'),
+    import('../../src/store/postgres.ts'),
+  ]);
   // The tables stay small, and nobody's commit is worth waiting for in a world whose clock stands still.
   const store = await openPostgres(`${to}?schema=${schema}`, { limits: { keeps: 'all', mayWaitMs: 0 } });
   const client = new Client({ connectionString: to });
