@@ -174,6 +174,25 @@ rules: [{ name: low, when: { candidate.score: low }, then: [], silent: true }]
   expect(Math.min(...boxes.slice(0, -2).map((box) => box!.width))).toBeGreaterThan(100);
 });
 
+test('the list shows every delivery of an event, however many there are', async () => {
+  const sinks = ['mailing-list', 'hiring-managers', 'applicant-tracking', 'people-operations', 'archive'];
+  const { app } = await startPages(
+    `sinks:\n${sinks.map((name) => `  ${name}: { connector: webhook, url: https://x.example.com }\n`).join('')}
+rules: [{ name: all, when: {}, then: [${sinks.map((sink) => `{ sink: ${sink}, digest: { every: 7d } }`).join(', ')}] }]
+`,
+  );
+  await post(app, { candidateId: guid });
+  const page = await openLoggedIn(app.adminUrl);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.goto(`${app.adminUrl}/events`);
+  const cell = (await page.locator('.told').first().boundingBox())!;
+  const chips = await page.locator('.told .chip').all();
+  const ends = await Promise.all(chips.map(async (one) => (await one.boundingBox())!));
+  expect(ends).toHaveLength(5);
+  expect(Math.max(...ends.map(({ x, width }) => x + width))).toBeLessThan(cell.x + cell.width);
+  expect(Math.max(...ends.map(({ y, height }) => y + height))).toBeLessThan(cell.y + cell.height);
+});
+
 test('where nothing can hover, as on a phone, the list says when an event came, and not how long ago', async () => {
   const { app } = await startPages();
   await post(app, { candidateId: 'Dana' });
