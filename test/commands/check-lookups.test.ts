@@ -63,3 +63,23 @@ test('check makes the look-ups for a candidate, and says which fields it found b
   await api.close();
   expect((await check('--live')).out).toMatch(/live checks? failed\.\nNo look-up was made: /);
 });
+
+test('messages of rules for good and for bad results are tried', async () => {
+  const { folder, write } = await workplace();
+  const rule = (name: string, score: string) =>
+    `  - { name: ${name}, when: { candidate.score: ${score} }, then: [ { sink: mail, to: hr@example.com, subject: '{{ test.lead }}' } ] }`;
+  const file = await write(
+    'config.yaml',
+    `${base(folder)}unmatched: silent
+catalog: { 1: { name: Backend, lead: Dana }, 2: { name: Design } }
+lookups: { candidate: { url: 'https://api.example.com/{{ event.candidateId }}', fields: { score: { at: /score, type: number } } } }
+sinks: { mail: { connector: email, url: 'smtps://smtp.example.com', from: hr@example.com } }
+rules:
+${rule('strong', '{ gte: 80 }')}
+${rule('weak', '{ lt: 50 }')}
+`,
+  );
+  const { out } = await run(['check', '--config', file]);
+  const lines = out.match(/config\.yaml:\d+:\d+(?=.*for test 2.*prints nothing)/g);
+  expect(lines).toHaveLength(2);
+});

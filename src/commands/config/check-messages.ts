@@ -62,13 +62,18 @@ export function tryMessages(
   return { warnings: warningsOf(inOrder, config), tried, of: samples.length };
 }
 
-/** Every action with each sample event that its rule takes: of every test and status, with all optional values and with none. */
+/**
+ * Every action with each sample event that its rule takes: of every test and status, with no optional value, and with all, where
+ * rules may tell apart what look-ups find.
+ */
 function samplesOf(plan: Plan, now: number): Sample[] {
   const samples: Sample[] = [];
-  const all = { candidateNumericalId: 4711, correlationId: 'sample', facts: sampleFacts(plan) };
+  const whole = { candidateNumericalId: 4711, correlationId: 'sample' };
+  const found = plan.lookups.size === 0 ? [noFacts] : sampleValues.map((values) => sampleFacts(plan, values));
+  const kinds = [{ more: {}, facts: noFacts }, ...found.map((facts) => ({ more: whole, facts }))];
   for (const testId of [notInCatalog, ...plan.testIds])
     for (const status of statuses)
-      for (const { facts, ...more } of [{ facts: noFacts }, all]) {
+      for (const { more, facts } of kinds) {
         const event = { ...sampleEvent({ testId, status, ...more }, now), ...more };
         const matched = plan.rules.match(subjectOf(plan, event, facts));
         const lists =
@@ -78,29 +83,29 @@ function samplesOf(plan: Plan, now: number): Sample[] {
   return samples;
 }
 
-/** Sample facts by type. The text could be a mail address. */
-const sampleValues: { readonly [type in FactField['type']]: string | number | boolean } = {
+type SampleValues = { readonly [type in FactField['type']]: string | number | boolean };
+
+/** Values of facts by type, for rules of good and of bad results. The text could be a mail address. */
+const good: SampleValues = {
   text: 'sample@example.com',
   number: 100,
   boolean: true,
   time: '2026-01-31T10:00:00.000Z',
   url: 'https://example.com/',
 };
+const sampleValues: readonly SampleValues[] = [good, { ...good, number: 0, boolean: false }];
 
-const sampleFacts = ({ lookups }: Plan): Facts =>
+const sampleFacts = ({ lookups }: Plan, values: SampleValues): Facts =>
   Object.fromEntries(
-    Array.from(lookups, ([name, { fields }]) => {
-      const values = Array.from(fields, ([key, { type }]) => [key, sampleValues[type]]);
-      return [
-        name,
-        {
-          state: 'answered',
-          at: 0,
-          reason: null,
-          fields: Object.fromEntries(values) as LookupFacts['fields'],
-        },
-      ];
-    }),
+    Array.from(lookups, ([name, { fields }]): [string, LookupFacts] => [
+      name,
+      {
+        state: 'answered',
+        at: 0,
+        reason: null,
+        fields: Object.fromEntries(Array.from(fields, ([key, { type }]) => [key, values[type]])),
+      },
+    ]),
   );
 
 /** Groups samples whose messages differ only in words of the config. */
