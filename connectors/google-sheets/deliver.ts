@@ -136,6 +136,9 @@ async function readBack(sheet: Spreadsheet, all: readonly Plan[], signal: AbortS
 
 const requestsOf = (rows: readonly WrittenRow[]) => rows.flatMap(({ requests }) => requests);
 
+const overwritten =
+  'Its place was read in the tab that has the name now: what it wrote over is not known, and may be lost. The version history of the sheet has it.';
+
 /** So many repairs are tried, as people may go on editing. Then the delivery only tells what is wrong. */
 const maxRepairs = 5;
 
@@ -150,6 +153,9 @@ async function settle(
   const { sheetId } = plan.tab;
   let before: Before | null = plan.before && { seen: plan.before, meant: plan.before };
   let tried: readonly Fix[] = [];
+  let isReadAnew = false;
+  // What was read before the write is of another tab, which has the name now.
+  let isOfAnother = false;
   for (let repairs = 0; ; repairs += 1) {
     const width = Math.max(...rows.map(({ header }) => header?.length ?? 0));
     const read = view
@@ -158,9 +164,23 @@ async function settle(
     if (!read.ok) return readBackLater(sheet, read.failure, requestsOf(rows));
     if (read.data === null) return rows.flatMap((row) => resultsOf(sheet, plan, row, null));
     const { tab, grid } = read.data;
+    if (!isOfAnother && isRenamed(plan.tab, tab) && sheet.tabs.has(plan.tab.title.toLowerCase())) {
+      isOfAnother = true;
+      before = null;
+      rows = rows.map((row) => {
+        return row.before ? { ...row, before: [], notes: [...row.notes, overwritten] } : row;
+      });
+    }
     const compared = landings(rows, before, grid);
+    const isAbsent = compared.some(({ row }) => row === null);
     // What is not there may be merged with others: where they are is read before the next rows.
-    if (compared.some(({ row, absent }) => row === null || absent.length > 0)) sheet.tabs.clear();
+    if (isAbsent || compared.some(({ absent }) => absent.length > 0)) sheet.tabs.clear();
+    // A tab is read by its name, and written to by its id. The name may be another one's by now.
+    if (isAbsent && !isReadAnew) {
+      isReadAnew = true;
+      view = null;
+      continue;
+    }
     rows = rows.map((row, index) => {
       return { ...row, notes: [...new Set([...row.notes, ...notesOf(compared[index]!)])] };
     });
@@ -196,6 +216,9 @@ async function settle(
   }
 }
 
+const isRenamed = (before: Pick<Tab, 'title'>, now: Tab): boolean =>
+  before.title.toLowerCase() !== now.title.toLowerCase();
+
 /** The results of a row's deliveries. `landing`: null where the tab is gone. */
 function resultsOf(
   sheet: Spreadsheet,
@@ -221,13 +244,14 @@ function resultsOf(
     ],
   ];
   return requests.map((request) => {
-    const isRenamed = request.message.tab.toLowerCase() !== tab.title.toLowerCase();
+    const hasMoved = isRenamed({ title: request.message.tab }, tab);
     const renamed = `The tab was renamed to ${tab.title} while the row was written.`;
     const all = [
       ...notes,
-      ...[...said, [isRenamed, renamed] as const].flatMap(([is, text]) => (is ? [text] : [])),
+      ...[...said, [hasMoved, renamed] as const].flatMap(([is, text]) => (is ? [text] : [])),
     ];
-    return [request, delivered(grid.receiptOf(sheet, tab, row), all.join(' ') || undefined)];
+    const outcome = delivered(grid.receiptOf(sheet, tab, row), all.join(' ') || undefined);
+    return [request, hasMoved ? { ...outcome, missed: true } : outcome];
   });
 }
 

@@ -106,6 +106,45 @@ describe('a row that is added', () => {
     expect(sandbox.cells('Old results')[5]).toMatchObject(['d', '', 'new', '', expect.any(String)]);
   });
 
+  describe('where somebody has just given the name of its tab to another one', () => {
+    const archive = (cells: readonly (readonly (string | number | boolean)[])[]) => {
+      sandbox.document.tab('Results')!.title = 'Results 2025';
+      given('Results', cells);
+    };
+
+    test('says in which tab it stands, and the next one stands in the new tab', async () => {
+      await inUse();
+      archive([people[0]]);
+      const request = add('d');
+      const outcome = await sink.deliver(request);
+      expect(outcome).toMatchObject({
+        outcome: 'delivered',
+        receipt: { range: expect.stringContaining("'Results 2025'!") },
+        note: expect.stringContaining('renamed to Results 2025'),
+        missed: true,
+      });
+      expect(noteOf(await sink.deliver(add('e')))).toBe('');
+      const names = (tab: string) => sandbox.rows(tab).map(({ Candidate }) => Candidate);
+      expect(names('Results')).toEqual(['e']);
+      expect(new Set(names('Results 2025'))).toEqual(new Set(['a', 'b', 'c', 'd', 'first']));
+    });
+
+    test('puts no value of the one into the other, and says what may be lost', async () => {
+      await inUse();
+      const [header, a, b, c] = people;
+      archive([header, c, b, a]);
+      const outcome = await sink.deliver(update('c', 'new'));
+      expect(noteOf(outcome)).toMatch(/may be lost.*renamed to Results 2025/);
+      expect(sandbox.cells('Results')).toEqual([header, c, b, a]);
+      expect(sandbox.rows('Results 2025').map(({ Notes }) => Notes)).toEqual([
+        'about a',
+        'about b',
+        'about c',
+        '',
+      ]);
+    });
+  });
+
   test('goes below the table and not below boxes that are filled down in advance, and moves them', async () => {
     const empty = Array.from({ length: 900 }, () => ['', false, '']);
     given('Results', [['Candidate', 'Checked', 'Delivery'], ['a', true, 'dlv_a_1'], ...empty]);
