@@ -64,7 +64,11 @@ function outcomeOf(failure: Failure, { account }: Subject): Retry | Rejected | U
     const advice = accessAdvice.get(error.reason || String(status)) ?? ofProject;
     return sinkWide('auth', `${detail} ${advice.replace('{account}', () => account)}`);
   }
-  if (status === 404) return sinkWide('not_found', `${detail} Check spreadsheetId in the sink.`);
+  if (status === 404)
+    return sinkWide(
+      'not_found',
+      `${detail} Check spreadsheetId in the sink, or whether it was deleted for good.`,
+    );
   // A conflict is with somebody else's edit.
   if (status === 409) return sinkWide('server', detail, retryAfterMs);
   // Google itself answers with no other status, but where a call is too large.

@@ -776,6 +776,12 @@ describe('a refusal by Google', () => {
       'invalid',
       'Delete old rows',
     ],
+    [
+      404,
+      { status: 'NOT_FOUND', message: 'Requested entity was not found.' },
+      'not_found',
+      'deleted for good',
+    ],
     [409, { status: 'ABORTED' }, 'server', '409'],
   ] as const)(
     'with %i and %j holds the deliveries of the sink back',
