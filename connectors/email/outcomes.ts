@@ -249,6 +249,9 @@ function loginAdvice(error: SmtpError): string {
     return 'It cannot check logins just now; mails wait until it can.';
   if (error.command === tokenCommand)
     return 'The server did not take the access token: check auth.user and scope, and let the application send for that mailbox.';
+  // Gmail's words (support.google.com/a/answer/3726730), and those of others that have app passwords.
+  if (/\bapp(lication)?-specific password|\busername and password not accepted/i.test(wordsOf(error)))
+    return "Check the user and password in the sink's url. Google takes an app password there, and not the one of the account: with 2-Step Verification on, make one at https://myaccount.google.com/apppasswords, or use auth.oauth2.";
   if (/\b5\.7\.(30|9|139)\b|basic auth|authentication is disabled/i.test(wordsOf(error)))
     return 'The server takes no password here: use auth.oauth2.';
   const checkLogin = "Check the user and password in the sink's url.";

@@ -232,6 +232,19 @@ describe('a password', () => {
   });
 });
 
+// "Gmail SMTP errors and codes", as above. A mailbox of Google's takes no password of the account.
+test.for([
+  [534, '5.7.9 Application-specific password required.'],
+  [535, '5.7.8 Username and Password not accepted. For more information, go to'],
+] as const)('a password refused by %d %s has to be an app password', async ([status, body]) => {
+  const sandbox = await start({ login: { user: 'u', password: 'right' } });
+  sandbox.faults.only = ['AUTH'];
+  sandbox.faults.once({ kind: 'status', status, body });
+  const detail = expect.stringMatching(/an app password.*myaccount\.google\.com\/apppasswords/);
+  const sink = await connected({ url: sandbox.url() });
+  expect(await sink.deliver(request(fields))).toMatchObject({ reason: 'auth', sinkWide: true, detail });
+});
+
 describe('the login', () => {
   const oauth2 = { tokenUrl: 'https://login.example.com/token', clientId: 'app' };
 
