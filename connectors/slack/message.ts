@@ -132,7 +132,8 @@ export function compose(
   if (channel === '') return refuse('channel', channelAdvice);
 
   const notes = new Set<string>();
-  const written = given.blocks?.map(withFilledCells);
+  const addressed = given.blocks && withAddresses(given.blocks, ({ length }) => length <= maxAddressLength);
+  const written = addressed?.map(withFilledCells);
   const full = written && (withoutEmpty(written) as readonly Block[] | undefined);
   const firstTable = full?.findIndex(isTable);
   const filled = full?.filter((block, index) => !isTable(block) || index === firstTable);
@@ -153,6 +154,8 @@ export function compose(
   if (text !== shown || isShorter) notes.add('The message was too long for Slack and was shortened.');
   if (filled?.length !== full?.length)
     notes.add('Slack takes one table in a message: the others were left out.');
+  if (!isDeepStrictEqual(addressed, given.blocks))
+    notes.add('Slack takes no address of more than 3,000 characters.');
   if (!isDeepStrictEqual(full, written)) notes.add('Blocks without a text or an address were left out.');
   const isImage = /^https?:\/\//.test(icon);
   // A hash, as the key may have a secret in it.
@@ -282,6 +285,7 @@ const textTypes = new Set<Json | undefined>(['plain_text', 'mrkdwn', 'text', 'ma
 const neededKeys = ['text', 'elements', 'options'];
 /** Of buttons, links and images. */
 const addressKeys = ['url', 'image_url'];
+const maxAddressLength = 3000;
 
 const isBlank = (value: Json | undefined): boolean => typeof value === 'string' && value.trim() === '';
 
@@ -303,13 +307,16 @@ function withoutEmpty(tree: Json): Json | undefined {
   return lost && !('fields' in kept) ? undefined : kept;
 }
 
+/** Blocks in which other addresses than these are empty. */
+const withAddresses = (blocks: readonly Block[], isTaken: (address: string, key: string) => boolean) =>
+  mapLeaves(blocks, (leaf, path) => {
+    const key = String(path().at(-1));
+    return addressKeys.includes(key) && !isTaken(String(leaf), key) ? '' : (leaf as Json);
+  }) as readonly Block[];
+
 /** Blocks without the images that have an address, and without what is nothing then; undefined if nothing is left. */
-export function withoutImages(blocks: readonly Block[]): readonly Block[] | undefined {
-  const withoutAddresses = mapLeaves(blocks, (leaf, path) =>
-    path().at(-1) === 'image_url' ? '' : (leaf as Json),
-  );
-  return withoutEmpty(withoutAddresses) as readonly Block[] | undefined;
-}
+export const withoutImages = (blocks: readonly Block[]): readonly Block[] | undefined =>
+  withoutEmpty(withAddresses(blocks, (_, key) => key !== 'image_url')) as readonly Block[] | undefined;
 
 /** The words of blocks as one line of mrkdwn, for notifications and screen readers. */
 function wordsOf(blocks: readonly Block[]): string {

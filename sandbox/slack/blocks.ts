@@ -13,6 +13,7 @@ const maxTotal = 13_297;
 const sizeOfBlock: { readonly [type: string]: number } = { divider: 125, header: 125 };
 const sizeOfOtherBlock = 74;
 const maxMarkdown = 12_000;
+const maxAddress = 3000;
 /** https://docs.slack.dev/reference/block-kit/blocks/table-block: "only one table per message", else invalid_attachments (only_one_table_allowed). */
 const tables = new Set<unknown>(['table', 'data_table']);
 /** The limit of all cells of a message together; a cell of `raw_text` may not be empty, a space will do (https://github.com/vercel/chat/pull/373). */
@@ -93,9 +94,13 @@ function checkTexts(tree: unknown, pointer: string, within: readonly string[]): 
     total += text.length;
   }
   if (type === 'button' && text === undefined) refuse('missing required field: text', pointer);
-  // https://github.com/Netflix/dispatch/pull/4099
-  for (const key of ['url', 'image_url'])
-    if ((tree as Block)[key] === '') refuse('must be more than 0 characters', `${pointer}/${key}`);
+  // https://github.com/Netflix/dispatch/pull/4099, https://github.com/lightdash/lightdash/issues/18214
+  for (const key of ['url', 'image_url']) {
+    const address = (tree as Block)[key];
+    if (address === '') refuse('must be more than 0 characters', `${pointer}/${key}`);
+    if (typeof address === 'string' && address.length > maxAddress)
+      refuse(`must be less than ${maxAddress + 1} characters`, `${pointer}/${key}`);
+  }
   for (const [key, value] of Object.entries(tree)) {
     const inside = [...within, key, ...(typeof type === 'string' ? [type] : [])];
     total += checkTexts(value, `${pointer}/${key}`, inside);

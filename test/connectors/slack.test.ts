@@ -31,18 +31,20 @@ async function connected(options: SlackOptions = {}): Promise<void> {
 const connect = (apiUrl: string, token: string): Promise<Sink<SlackMessage>> =>
   slack.connect(slack.options.parse({ token, apiUrl }));
 
+const composeWith = (fields: Partial<SlackFields>, deliveryId = 'd') =>
+  slack.compose(
+    slack.action.parse({ channel: '#hiring', text: 'Hello', ...fields }),
+    { deliveryId } as DeliveryContext,
+    slack.options.parse({ token: 'unused' }),
+  );
+
 let count = 0;
 function requestFor(
   fields: Partial<SlackFields> = {},
   over: Partial<AttemptRequest<SlackMessage>> = {},
 ): AttemptRequest<SlackMessage> {
   const deliveryId = over.deliveryId ?? `d-${(count += 1)}`;
-  const composed = slack.compose(
-    slack.action.parse({ channel: '#hiring', text: 'Hello', ...fields }),
-    { deliveryId } as DeliveryContext,
-    slack.options.parse({ token: 'unused' }),
-  );
-  return attemptAt(composed, { deliveryId, firstAttemptAt: Date.now(), ...over });
+  return attemptAt(composeWith(fields, deliveryId), { deliveryId, firstAttemptAt: Date.now(), ...over });
 }
 
 async function posted(request: AttemptRequest<SlackMessage>): Promise<Receipt> {
@@ -191,6 +193,17 @@ describe('a delivery', () => {
     const button = { type: 'button', text: { type: 'plain_text', text: 'Open' }, url: '' };
     const image = { type: 'image', image_url: '', alt_text: 'Logo' };
     const blocks = [section(10), { type: 'actions', elements: [button] }, image];
+    await posted(requestFor({ blocks }));
+    expect(sandbox.messages[0]?.blocks).toEqual([section(10)]);
+  });
+
+  test('has no button and no image with an address that is too long for Slack, and says so', async () => {
+    const url = `https://reports.example.com/${'x'.repeat(3000)}`;
+    const button = { type: 'button', text: { type: 'plain_text', text: 'Open' }, url };
+    const image = { type: 'image', image_url: url, alt_text: 'Logo' };
+    const blocks = [section(10), { type: 'actions', elements: [button] }, image];
+    const composed = composeWith({ blocks });
+    expect(composed).toMatchObject({ note: expect.stringMatching(/3,000 characters.*left out/) });
     await posted(requestFor({ blocks }));
     expect(sandbox.messages[0]?.blocks).toEqual([section(10)]);
   });
