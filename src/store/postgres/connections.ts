@@ -6,7 +6,7 @@ import { postgresSteps } from '../schema/steps.ts';
 import type { Statement } from '../operation.ts';
 import { StoreUnavailable } from '../driver.ts';
 import { optionsFault, parseHostUrl, urlsOfHosts } from '../../support/store-url.ts';
-import { explained, failureKind, type StoreAddress, readOnlyCode } from './failures.ts';
+import { explained, failureKind, type StoreAddress, readOnlyCode, weightOf } from './failures.ts';
 import { type Keeping, send } from './pipeline.ts';
 
 export interface ConnectionLimits {
@@ -145,8 +145,7 @@ export class Connections {
       try {
         return await run();
       } catch (error) {
-        // The first reason stays: that the other servers are standbys explains nothing.
-        if (reason === undefined || !isReadOnly(error)) reason = error;
+        if (reason === undefined || weightOf(error) > weightOf(reason)) reason = error;
         const kind = failureKind(error);
         const isElsewhere = this.#ofServer.has(error as object);
         if (isElsewhere && tries < this.#servers.length) continue;

@@ -90,6 +90,15 @@ const byMessage: readonly (readonly [RegExp, string])[] = [
   [/^Connection terminated|not queryable/, 'The connection to {server} was closed.'],
 ];
 
+const unanswered = new Set([
+  'ECONNREFUSED',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
 const lost = /^(?:57P0[1-5]|08(?!P01)...|25P03|ECONNREFUSED|ECONNRESET|EPIPE)$/;
 const lostMessage = /^Connection terminated(?! due)|not queryable|no answer in time/;
 
@@ -102,6 +111,13 @@ export function failureKind(error: unknown): FailureKind {
   if (againCodes.has(code) || code === notKept) return 'again';
   if (lost.test(code) || lostMessage.test(message)) return 'lost';
   return explain(code, message) ? 'unavailable' : 'fault';
+}
+
+/** How much a failure explains beside those of other servers: one that answered says more than one that is off. */
+export function weightOf(error: unknown): number {
+  const { code, message } = partsOf(error);
+  if (code === readOnlyCode) return 0;
+  return unanswered.has(code) || explain(code, message) === noAnswer ? 1 : 2;
 }
 
 /** The failure in plain words, as a StoreUnavailable. A fault is returned as it is. */

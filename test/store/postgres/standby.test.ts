@@ -4,6 +4,7 @@ import { withoutPassword } from '../../../src/support/store-url.ts';
 import { checkPostgres, openPostgres } from '../../../src/store/postgres.ts';
 import { secretsOfUrl } from '../../../src/support/secret.ts';
 import { base, endpoint, run, serving, workplace } from '../../commands/tools.ts';
+import { freePort } from '../../faults/connector-process.ts';
 import { Sender } from '../../faults/sender.ts';
 import {
   arrival,
@@ -82,6 +83,23 @@ test('what is wrong is said of all of them, and nothing shows the password', asy
     `postgres://postgres:***@127.0.0.1:${standby.port},127.0.0.1:${primary.port}/postgres`,
   );
   expect(secretsOfUrl(url)).toContain('correct horse');
+});
+
+test('what a server answers is said rather than that another one is off, wherever it stands in the URL', async () => {
+  const off = await freePort();
+  for (const hosts of [
+    [off, primary.port],
+    [primary.port, off],
+  ]) {
+    const [first, second] = hosts.map((port) => `127.0.0.1:${port}`);
+    const url = primary
+      .url('postgres', 'postgres', 'wrong')
+      .replace(/127\.0\.0\.1:\d+/, `${first},${second}`);
+    const refused = checkPostgres(url).catch((error: Error) => error.message);
+    expect(await refused).toContain(
+      `PostgreSQL at ${first} or ${second} refused the password of the user postgres.`,
+    );
+  }
 });
 
 test('when the primary dies and the standby is promoted, nothing accepted is lost and nothing is restarted', async () => {
