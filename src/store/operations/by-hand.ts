@@ -116,6 +116,18 @@ export function discard(
   });
 }
 
+/** Finds deliveries and takes the locks of their lanes, also of those that a replay has moved them to meanwhile. */
+function* findLocked(items: readonly { readonly deliveryId: string }[]): Operation<(FoundRow | undefined)[]> {
+  const locked = new Set<string>();
+  for (;;) {
+    const found = yield* together(items.map(({ deliveryId }) => find(deliveryId)));
+    const lanes = new Set(found.flatMap((row) => row?.lane ?? [])).difference(locked);
+    if (lanes.size === 0) return found;
+    for (const lane of lanes) yield* lock(`lane ${lane}`);
+    for (const lane of lanes) locked.add(lane);
+  }
+}
+
 /**
  * Changes each delivery that is in one of the states `from`, and writes one audit line. Takes the locks of claims, so that
  * no replica begins these deliveries meanwhile. Claims wait for it, so it takes few round trips.
@@ -128,11 +140,10 @@ function* changeAll<Item extends { readonly deliveryId: string }>(
   by: By,
   make: (item: Item, found: FoundRow) => Operation<void>,
 ): Operation<ManualResult[]> {
-  const findAll = () => together(items.map(({ deliveryId }) => find(deliveryId)));
-  const lanes = new Set((yield* findAll()).flatMap((found) => found?.lane ?? []));
-  for (const lane of lanes) yield* lock(`lane ${lane}`);
   // Look-ups cannot be changed: the event of a discarded one would never be decided.
-  const found = (yield* findAll()).map((row) => (row && lookupOf(row.sink) !== null ? undefined : row));
+  const found = (yield* findLocked(items)).map((row) =>
+    row && lookupOf(row.sink) !== null ? undefined : row,
+  );
   /** By the carrier's seq, so that a digest is changed once. */
   const changed = new Map<number, FoundRow>();
   const changes: Operation<void>[] = [];

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { discard, replay } from '../../../src/store/operations/by-hand.ts';
 import { rescue, sql as carrying } from '../../../src/store/operations/carrying-out.ts';
 import { claim as claimOf, sql as claiming } from '../../../src/store/operations/claiming.ts';
@@ -100,6 +100,27 @@ describe('what several do at the same time on PostgreSQL', () => {
     expect(begun + discarded.filter(({ done }) => done).length).toBe(20);
     expect(await counted()).toEqual(await there());
     expect((await there()).map(({ state }) => state)).not.toContain('sending');
+  });
+
+  test('a delivery that a replay has moved to another lane meanwhile is discarded there or begun, never both', async () => {
+    const [id = ''] = await carriedOut(one, [rejected]);
+    const lane = 'slack #renamed';
+    let claimed: Promise<Claim[]> = Promise.resolve([]);
+    await between.query('begin');
+    const [results] = await inLockstep([discard(new Tallies(), [id], t0, person)], async (statements) => {
+      if (statements.some(({ values }) => values.includes('["lane slack #hiring"]')))
+        await one.replay([{ deliveryId: id, configId, planned: planned({ lane }) }], t0, person);
+      const writes = statements.some(({ sql: text }) => text.includes("state = 'discarded'"));
+      if (writes) {
+        claimed = claimDue(other, t0, lane);
+        await Promise.race([claimed, vi.waitUntil(async () => (await waiting()) === 1, 10_000)]);
+      }
+      return send(between, statements, 10_000);
+    });
+    await between.query('commit');
+    expect(results).toEqual([{ deliveryId: id, done: true }]);
+    expect(await claimed).toEqual([]);
+    expect(await there()).toEqual([{ state: 'discarded', n: 1 }]);
   });
 
   test('a digest has its carrier, though as many as it may have came before it between its two statements', async () => {
