@@ -2,7 +2,8 @@
 -- Texts are compared by their bytes, as there. JSON that statements look into has a type of its own. An index that claims
 -- go by ends with seq, as SQLite's do by themselves: many deliveries may be due at the same time, and all of them would be
 -- read and sorted for each claim. Without checks: PostgreSQL prepares all of a table's for each statement, which took
--- three quarters of storing a delivery, and the same operations pass them on SQLite.
+-- three quarters of storing a delivery, and the same operations pass them on SQLite. An index of all events or deliveries is
+-- made `if not exists`: people may make it before, as docs/deploy.md says, while replicas of the version before run.
 
 -- step 1
 create table configs (
@@ -277,8 +278,8 @@ alter table deliveries add column personal_until bigint;
 create index deliveries_personal on deliveries (personal_until) where personal_until is not null;
 
 -- step 16
-create index events_correlation on events ((seq / 256), correlation_id);
-create index duplicates_correlation on duplicates ((seq / 256), correlation_id);
+create index if not exists events_correlation on events ((seq / 256), correlation_id);
+create index if not exists duplicates_correlation on duplicates ((seq / 256), correlation_id);
 
 -- step 17
 alter table home add column backed_up_at bigint;
@@ -318,15 +319,15 @@ create table person_pauses (
 alter table audit add column sink text collate "C";
 
 -- step 22
-create index deliveries_uncertain on deliveries (lane, seq) where uncertain = 1 and state = 'pending';
+create index if not exists deliveries_uncertain on deliveries (lane, seq) where uncertain = 1 and state = 'pending';
 
 -- step 23
-create index events_candidate on events ((seq / 256), candidate_id, candidate_numerical_id);
+create index if not exists events_candidate on events ((seq / 256), candidate_id, candidate_numerical_id);
 
 -- step 24
 -- Candidates by their number: in events_candidate, PostgreSQL reads all entries for them, which takes ten times as long.
-create index events_number on events ((seq / 256), candidate_numerical_id) where candidate_numerical_id is not null;
+create index if not exists events_number on events ((seq / 256), candidate_numerical_id) where candidate_numerical_id is not null;
 
 -- step 25
-create index deliveries_unanswered on deliveries (seq)
+create index if not exists deliveries_unanswered on deliveries (seq)
   where state = 'discarded' and connector = 'lookup' and progress like '%"state":"unknown"%';

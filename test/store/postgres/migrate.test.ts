@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { once } from 'node:events';
@@ -98,6 +100,23 @@ describe('the schema on PostgreSQL', () => {
       await create(earlier);
       expect(await names(earlier)).toEqual(whole);
     }
+  });
+
+  test('of 0.2.0 may have its large indexes before, by the statements of docs/deploy.md, while it is served', async () => {
+    const indexes = async (at: string) => {
+      const found = await sql(at, `select indexdef from pg_indexes where schemaname = current_schema() order by 1`);
+      return found.map(({ indexdef }) => String(indexdef).replaceAll(new URL(at).searchParams.get('schema')!, 'it'));
+    };
+    await createAtStep(10, url);
+    const without = (await indexes(url)).length;
+    const page = readFileSync(join(import.meta.dirname, '../../../docs/deploy.md'), 'utf8');
+    const statements = page.match(/^create index concurrently [^;]+;/gm) ?? [];
+    for (const statement of statements) await sql(url, statement);
+    expect(await indexes(url)).toHaveLength(without + 6);
+    await create();
+    const fresh = await freshSchema();
+    await create(fresh);
+    expect(await indexes(url)).toEqual(await indexes(fresh));
   });
 
   test('is created once, however many start at the same time', async () => {
