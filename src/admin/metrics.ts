@@ -152,7 +152,11 @@ export function createMetrics(
     'How long the event or notice has been there that a delivery to the sink has been pending for longest; 0 if none is.',
     'sink',
   );
-  const ready = gauge('ready', '1 if the store can be written, and if a config is in force; else 0.', 'part');
+  const ready = gauge(
+    'ready',
+    '1 if the store can be written and read, and if a config is in force; else 0.',
+    'part',
+  );
   const dropped = counter('log_lines_dropped_total', 'Log lines dropped because stdout was blocked.');
   gauge(
     'build_info',

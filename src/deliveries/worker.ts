@@ -39,6 +39,8 @@ export interface PausedSink extends Pick<SinkPause, 'sink' | 'since' | 'because'
 /** How often to look into the store: another process may replay a delivery. */
 const defaultPollMs = 1000;
 const pollsBetweenStrays = 5;
+/** Beyond the restart of a database. */
+const failingMs = 10_000;
 /** Longer than the backoff of most retries. */
 const soonMs = 10 * 60_000;
 
@@ -65,6 +67,8 @@ export class Worker {
   readonly #hopeful = new Set<string>();
   #started = false;
   #stopping = false;
+  /** Why the last look at what is due failed, and since when each has, on the scale of Clock.elapsed. */
+  #failing: { readonly since: number; readonly error: unknown } | null = null;
   /** By how much Clock.now was ahead of Clock.elapsed at the last look (ms). */
   #offsetMs = -Infinity;
 
@@ -124,6 +128,12 @@ export class Worker {
       because,
       hasWork: this.#sinksWithWork.has(sink),
     }));
+  }
+
+  /** Why what is due cannot be read or claimed, once that has lasted; null if it can. */
+  get fault(): unknown {
+    const lastedMs = this.#parts.clock.elapsed() - (this.#failing?.since ?? Infinity);
+    return lastedMs >= failingMs ? this.#failing?.error : null;
   }
 
   /**
@@ -242,8 +252,10 @@ export class Worker {
       const claims = this.#dueLanes.inTurn(due).map((head) => this.#claimLane(head, moment));
       const lookAgainAt = await Promise.all(claims);
       const nextDueAt = Math.min(...heads.map(({ dueAt }) => (dueAt > now ? dueAt : Infinity)));
+      this.#failing = null;
       return Math.min(elapsed + pollMs, elapsed + (nextDueAt - now), ...lookAgainAt);
     } catch (error) {
+      this.#failing = { since: this.#failing?.since ?? elapsed, error };
       this.#parts.storeFailed(error);
       return elapsed + storeRetryMs;
     }

@@ -50,7 +50,11 @@ export function watchReadiness(readiness: Readiness, { clock, log }: { clock: Cl
   };
 }
 
-export async function storeReadiness(store: Pick<Store, 'probe'>): Promise<ReadinessPart> {
+/** `unread`: why what waits cannot be read, although the store may be written; null if it can. */
+export async function storeReadiness(
+  store: Pick<Store, 'probe'>,
+  unread: () => unknown,
+): Promise<ReadinessPart> {
   try {
     await Promise.race([
       store.probe(),
@@ -58,10 +62,16 @@ export async function storeReadiness(store: Pick<Store, 'probe'>): Promise<Readi
         throw new StoreUnavailable(`It could not be written within ${longestMs / 1000} s.`);
       }),
     ]);
-    return { part: 'store', ok: true };
+    const fault = unread();
+    if (fault === null) return { part: 'store', ok: true };
+    // Still serving: what comes is kept.
+    return {
+      ...notOk(fault),
+      serves: true,
+      detail: 'Events are stored, but what waits cannot be sent just now; the log says why.',
+    };
   } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
-    const down = { part: 'store', ok: false, cause };
+    const down = notOk(error);
     // Still serving: an event that may find room is better than one sent to where nobody is.
     if (error instanceof NoRoom)
       return {
@@ -72,3 +82,9 @@ export async function storeReadiness(store: Pick<Store, 'probe'>): Promise<Readi
     return { ...down, detail: 'It cannot be written just now; the log says why.' };
   }
 }
+
+const notOk = (error: unknown) => ({
+  part: 'store',
+  ok: false,
+  cause: error instanceof Error ? error.message : String(error),
+});

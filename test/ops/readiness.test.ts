@@ -1,9 +1,22 @@
 import { execFileSync } from 'node:child_process';
-import { watch } from 'node:fs';
+import { closeSync, openSync, watch, writeSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { endpoint, loud, nothing, post, run, serve, settled, workplace } from '../commands/tools.ts';
+import {
+  base,
+  endpoint,
+  loud,
+  nothing,
+  post,
+  run,
+  serve,
+  serving,
+  settled,
+  tellAll,
+  workplace,
+} from '../commands/tools.ts';
 
 test('a disk that takes nothing is told within 15 s with no event coming, and so is its end', async () => {
   const { folder, write } = await workplace();
@@ -65,3 +78,58 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, digest: { every: 2s, max: 
   expect(tool.calls).not.toEqual([]);
   expect(made).toEqual([]);
 });
+
+test('a store that takes events, and of which what waits cannot be read, is told, and served all the same', async () => {
+  const { folder, write } = await workplace();
+  const tool = await endpoint();
+  const config = (
+    url: string,
+    log = loud(folder),
+  ) => `${log}sinks: { ats: { connector: webhook, url: "${url}", allowPrivate: true, retry: { minDelay: 1s } } }
+${tellAll}`;
+  const file = await write('config.yaml', config('http://127.0.0.1:1', base(folder)));
+  const before = await serving(file);
+  for (let n = 0; n < 100; n += 1) await post(before, { candidateId: `candidate-${n}` });
+  await before.stop();
+  damage(join(folder, 'connector.db'), 'deliveries');
+
+  await write('config.yaml', config(tool.url));
+  const { app, lines } = await serve(file);
+  await vi.waitFor(() => expect(lines().map(({ msg }) => msg)).toContain('not ready'), 30_000);
+  expect(lines().find(({ msg }) => msg === 'not ready')).toMatchObject({
+    part: 'store',
+    cause: expect.stringMatching(/connector\.db is damaged\. Stop the connector, move it with/),
+  });
+  const admin = lines().find(({ msg }) => msg === 'ready')!['admin'] as string;
+  const ready = await fetch(`${admin}/readyz`);
+  expect([ready.status, await ready.json()]).toEqual([
+    200,
+    {
+      status: 'ready',
+      parts: [
+        {
+          part: 'store',
+          ok: false,
+          detail: 'Events are stored, but what waits cannot be sent just now; the log says why.',
+        },
+        { part: 'config', ok: true },
+      ],
+    },
+  ]);
+  expect(await (await fetch(`${admin}/metrics`)).text()).toContain(
+    'candidate_connector_ready{part="store"} 0',
+  );
+  expect((await post(app, { candidateId: 'later' })).status).toBe(202);
+});
+
+/** Overwrites a page in the middle of a table, as a broken disk does. */
+function damage(path: string, table: string): void {
+  using db = new DatabaseSync(path, { readOnly: true });
+  const pages = db
+    .prepare(`select pageno from dbstat where name = ? and pagetype = 'leaf' order by path`)
+    .all(table);
+  const page = Number(pages[Math.floor(pages.length / 2)]!['pageno']);
+  const fd = openSync(path, 'r+');
+  writeSync(fd, Buffer.alloc(4096, 0xff), 0, 4096, (page - 1) * 4096);
+  closeSync(fd);
+}

@@ -20,7 +20,7 @@ const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
   [
     11,
     (path: string) =>
-      `${path} is damaged. Restore a backup: stop the connector, remove ${path}-wal and ${path}-shm, and put the backup there. If you have just put one there beside these two, they damaged it: do it again without them.`,
+      `${path} is damaged. Stop the connector, move it with ${path}-wal and ${path}-shm to another folder, as the rest of it can still be read there, and put a backup in its place. If you have just put one there beside these two, they damaged it: do it again without them.`,
   ],
   [full, diskFull],
   [

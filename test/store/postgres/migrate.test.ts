@@ -104,8 +104,13 @@ describe('the schema on PostgreSQL', () => {
 
   test('of 0.2.0 may have its large indexes before, by the statements of docs/deploy.md, while it is served', async () => {
     const indexes = async (at: string) => {
-      const found = await sql(at, `select indexdef from pg_indexes where schemaname = current_schema() order by 1`);
-      return found.map(({ indexdef }) => String(indexdef).replaceAll(new URL(at).searchParams.get('schema')!, 'it'));
+      const found = await sql(
+        at,
+        `select indexdef from pg_indexes where schemaname = current_schema() order by 1`,
+      );
+      return found.map(({ indexdef }) =>
+        String(indexdef).replaceAll(new URL(at).searchParams.get('schema')!, 'it'),
+      );
     };
     await createAtStep(10, url);
     const without = (await indexes(url)).length;

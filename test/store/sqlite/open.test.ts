@@ -321,7 +321,7 @@ test('says of a copy that a WAL beside it has damaged to put it there again with
     }
   });
   await expect(opening).rejects.toThrow(
-    `remove ${path}-wal and ${path}-shm, and put the backup there. If you have just put one there beside these two`,
+    `move it with ${path}-wal and ${path}-shm to another folder, as the rest of it can still be read there, and put a backup in its place. If you have just put one there beside these two`,
   );
 });
 
