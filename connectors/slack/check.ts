@@ -33,10 +33,19 @@ export async function checkSlack(
   return lines;
 }
 
+/** What else the pages of an app show, or people write, in place of its bot token. */
+const noToken: readonly (readonly [form: RegExp, what: string])[] = [
+  [/^https?:/i, 'this is a URL, and no token'],
+  [/^bearer\s/i, 'this begins with "Bearer", which is no part of a token'],
+  [/^xapp-/, 'this is the token of an app itself, which may post nothing'],
+  [/^[0-9a-f]{32}$/, 'this is a secret of the app, and no token'],
+];
+
 /** Why a token cannot serve for long, by its form; null for others. */
 export function tokenFault(token: string): string | null {
-  if (/^https?:/i.test(token))
-    return 'this is a URL, and no token: put the bot token of an app (xoxb-…) here; README says how to make one';
+  const [, what] = noToken.find(([form]) => form.test(token)) ?? [];
+  if (what !== undefined)
+    return `${what}: put the bot token of an app (xoxb-…) here; README says how to make one`;
   return token.startsWith('xoxe.')
     ? `the app has token rotation, so this token ends after 12 hours. ${withoutRotation}`
     : null;

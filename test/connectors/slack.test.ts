@@ -869,6 +869,9 @@ describe('a live check', () => {
   test.each([
     ['xoxe.xoxb-1-rotating', 'ends after 12 hours'],
     ['https://hooks.slack.com/services/T0/B0/X', 'this is a URL, and no token'],
+    ['Bearer xoxb-1', 'no part of a token'],
+    ['xapp-1-A0-1-abc', 'may post nothing'],
+    ['8f742231b10e8888abcd99e0e0e85a5b', 'no token: put the bot token'],
   ])('refuses the token %s, without calling Slack', async (token, message) => {
     const options = { token: new Secret(token), apiUrl: sandbox.url, style: 'compact' } as const;
     expect(await slack.fault!(options)).toEqual({
