@@ -75,7 +75,7 @@ async function overview(
   const { times } = asked;
   const { missed } = status;
   const changes = await reads.audit({ limit: shownChanges });
-  const isEmpty = needsOf(status).length + missed.length + status.rejectedToday === 0;
+  const isEmpty = needsOf(status).length + missed.length + status.rejectedThisWeek === 0;
   return html`${
     isEmpty
       ? html`<section class="card empty">

@@ -78,7 +78,7 @@ export const todayPage: Page = {
 function needs(status: Status, asked: PageRequest, candidates: Candidates): Html | false {
   const { times } = asked;
   // Before the first event nothing shows that it works.
-  const isQuiet = status.rejectedToday === 0 && status.lastEventAt !== null;
+  const isQuiet = status.rejectedThisWeek === 0 && status.lastEventAt !== null;
   if (needsOf(status).length === 0) return isQuiet && allRight(status);
   const lost = status.stuckNotices.length;
   return html`<section class="notice bad">

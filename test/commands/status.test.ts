@@ -120,18 +120,22 @@ describe('status', () => {
     });
   });
 
-  test('says how many requests today were not valid events', async () => {
+  test('says how many requests of the last week were not valid events', async () => {
     const { app, command, json } = await startServing();
     await post(app, { candidateId: '' });
     await vi.waitFor(async () => expect(await json()).toMatchObject({ receiver: { rejectedToday: 1 } }));
     const { code, out } = await command('status');
     expect(code).toBe(0);
     expect(out).toContain(
-      '1 request today was not a valid event: `candidate-connector events --rejected` says why',
+      '1 request of the last 7 days was not a valid event: `candidate-connector events --rejected` says why',
     );
-    expect(await (await fetch(app.adminUrl)).text()).toContain('1 request today was not a valid event');
+    expect(await (await fetch(app.adminUrl)).text()).toContain(
+      '1 request of the last 7 days was not a valid event',
+    );
     // At most 1000 are kept.
-    expect(rejectedWords({ rejectedToday: 1000 })).toBe('1000 requests or more today were not valid events');
+    expect(rejectedWords({ rejectedThisWeek: 1000 })).toBe(
+      '1000 requests or more of the last 7 days were not valid events',
+    );
   });
 
   test('answers on the admin port with the same, for those with the password', async () => {

@@ -59,9 +59,10 @@ export function housekeeping(): void {
   });
 
   test('knows what came today, and since when the oldest delivery waits', async () => {
-    expect(await store.waiting(t0)).toEqual({
+    expect(await store.waiting(t0, t0 - 1)).toEqual({
       eventsToday: 0,
       rejectedToday: 0,
+      rejectedThisWeek: 0,
       undecided: 0,
       oldestPendingAt: null,
     });
@@ -73,9 +74,10 @@ export function housekeeping(): void {
         { receivedAt, address: '192.0.2.1', correlationId: null, status: 422, faults: [], body: '' },
         9,
       );
-    expect(await store.waiting(t0)).toEqual({
+    expect(await store.waiting(t0, t0 - 1)).toEqual({
       eventsToday: 3,
       rejectedToday: 1,
+      rejectedThisWeek: 2,
       undecided: 0,
       oldestPendingAt: t0,
     });
@@ -87,7 +89,7 @@ export function housekeeping(): void {
       deliveries: [planned()],
       quietMs: day,
     });
-    expect(await store.waiting(t0 + 1)).toMatchObject({ eventsToday: 2, oldestPendingAt: t0 - 3 });
+    expect(await store.waiting(t0 + 1, t0)).toMatchObject({ eventsToday: 2, oldestPendingAt: t0 - 3 });
   });
 
   test('prunes old events whose deliveries are all over, with all that belongs to them', async () => {

@@ -158,7 +158,7 @@ test('nothing is called all right beside what was refused or waits', async () =>
     ['/attention', 'Nothing needs you'],
   ] as const) {
     const text = await page(path);
-    expect(text).toContain('<b>1 request today was not a valid event</b>');
+    expect(text).toContain('<b>1 request of the last 7 days was not a valid event</b>');
     expect(text).not.toContain(right);
     expect(text).toContain('<a href="/rejected">');
   }

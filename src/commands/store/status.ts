@@ -89,7 +89,7 @@ function statusText(found: Status, { unfound, lateSince }: Beside, timeZone: str
       found.lastEventAt === null
         ? `no event yet; \`${program} send\` sends one`
         : `last event ${when(found.lastEventAt, io)}, ${count(found.eventsToday, 'event')} today (${timeZone})`,
-      ...(found.rejectedToday > 0
+      ...(found.rejectedThisWeek > 0
         ? [`${rejectedWords(found)}: \`${program} events --rejected\` says why`]
         : []),
     ],

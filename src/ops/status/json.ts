@@ -24,6 +24,7 @@ export function statusJson(status: Status) {
       lastEventAt: iso(status.lastEventAt),
       eventsToday: status.eventsToday,
       rejectedToday: status.rejectedToday,
+      rejectedThisWeek: status.rejectedThisWeek,
     },
     storeProblem: status.unwritable,
     storeMovedAt: iso(status.movedAt),

@@ -20,7 +20,7 @@ import {
 const aliveForMs = 3 * sayEveryMs;
 const dayMs = 86_400_000;
 const shownNotices = 5;
-/** Deliveries that missed somebody are shown so long: no command makes up for them. */
+/** Deliveries that missed somebody, and what else no command makes up for, are shown so long. */
 const missedForMs = 7 * dayMs;
 /** Events are counted up to here. */
 const mostUnanswered = 1000;
@@ -89,7 +89,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     /** The replica that served the store last; null while one serves it. */
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt,
-    ...(await store.waiting(today.epochMilliseconds)),
+    ...(await store.waiting(today.epochMilliseconds, now - missedForMs)),
     ...own,
     /** Events of the last week that lack an answer of a look-up; see EventSearch.unanswered. */
     unanswered: await unansweredSince(store, own.lookups.length > 0, now - missedForMs),

@@ -32,9 +32,9 @@ function needsIn(status: Status): Need[] {
   });
 }
 
-/** How many requests of today were not valid events: the service may have changed what it sends. */
-export const rejectedWords = ({ rejectedToday: many }: Pick<Status, 'rejectedToday'>): string =>
-  `${count(many, 'request')}${many < keptRejected ? '' : ' or more'} today ${many === 1 ? 'was not a valid event' : 'were not valid events'}`;
+/** How many requests of the last week were not valid events: the service may have changed what it sends. */
+export const rejectedWords = ({ rejectedThisWeek: many }: Pick<Status, 'rejectedThisWeek'>): string =>
+  `${count(many, 'request')}${many < keptRejected ? '' : ' or more'} of the last 7 days ${many === 1 ? 'was not a valid event' : 'were not valid events'}`;
 
 /** The title over what was delivered of late with a fault, such as a recipient that was left out or a column that was made anew. */
 export const missedTitle = 'Delivered, but not as meant';

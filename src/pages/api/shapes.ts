@@ -159,6 +159,7 @@ export const status = z.object({
     lastEventAt: time.nullable(),
     eventsToday: count,
     rejectedToday: count.describe('At most 1000: no more are kept.'),
+    rejectedThisWeek: count.describe('Of the last 7 days; at most 1000.'),
   }),
   storeProblem: z.string().nullable().describe('Why the store cannot be written.'),
   storeMovedAt: time

@@ -175,9 +175,9 @@ export function sinkRate({ figures }: SinkStatus, times: Times): Html | null {
   return html`${worked}${worked && tried && ', '}${tried}`;
 }
 
-/** The notice of today's requests that were not valid events. */
+/** The notice of the last week's requests that were not valid events. */
 export const rejectedNotice = (status: Status): Html | false =>
-  status.rejectedToday > 0 &&
+  status.rejectedThisWeek > 0 &&
   html`<p class="notice wait">
     <b>${rejectedWords(status)}</b>, and nobody was told of it. <a href="/rejected">See what was wrong</a>
   </p>`;

@@ -262,10 +262,14 @@ export function* lastEventAt(until = Number.MAX_SAFE_INTEGER): Operation<number 
 }
 
 /** What a page shows of today and of what waits. `today`: when the day began (ms). */
-export function* waiting(today: number): Operation<{
+export function* waiting(
+  today: number,
+  weekAgo: number,
+): Operation<{
   readonly eventsToday: number;
   /** Requests that were refused for their content. */
   readonly rejectedToday: number;
+  readonly rejectedThisWeek: number;
   /** When the oldest event or notice with a pending delivery came (ms). */
   readonly oldestPendingAt: number | null;
   /** Events that wait for look-ups. */
@@ -274,6 +278,7 @@ export function* waiting(today: number): Operation<{
   return {
     eventsToday: (yield* get(sql.eventsSince, today))?.n ?? 0,
     rejectedToday: (yield* get(sql.rejectedSince, today))?.n ?? 0,
+    rejectedThisWeek: (yield* get(sql.rejectedSince, weekAgo))?.n ?? 0,
     oldestPendingAt: (yield* get(sql.oldestPending))?.at ?? null,
     undecided: (yield* get(sql.undecided))?.n ?? 0,
   };
