@@ -18,7 +18,7 @@ rules:
       - { sink: copy, text: hello }
   - name: broken
     when: { status: Canceled }
-    then: [ { sink: page, text: "{{ event.raw.a.b | date: 'x' }}{{ 1 | divided_by: 0 }}" } ]
+    then: [ { sink: page, text: "{{ event.raw.a.b | date: '%Y' }}{{ 1 | divided_by: 0 }}" } ]
 scenarios:
 `;
 
@@ -131,7 +131,7 @@ rules:
     then: [ { sink: copy, text: "{{ event.candidateId }} at {{ event.receivedAt | date: '%H:%M' }}" } ]
   - name: broken
     when: { status: Canceled }
-    then: [ { sink: page, text: "{{ event.raw.a.b | date: 'x' }}{{ 1 | divided_by: 0 }}" } ]
+    then: [ { sink: page, text: "{{ event.raw.a.b | date: '%Y' }}{{ 1 | divided_by: 0 }}" } ]
 scenarios:
 `;
 const timedLines = timed.split('\n').length - 1;
