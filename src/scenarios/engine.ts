@@ -19,8 +19,8 @@ import type { Outcome } from '../model/outcomes.ts';
 import { openSqlite } from '../store/sqlite.ts';
 import type { Store } from '../store/store.ts';
 import { eventIds } from '../support/ids.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
 import { sampleEvent, type TemplateData } from '../templates/data.ts';
+import { VirtualClock } from './virtual-clock.ts';
 
 /** A message that a tool would have got. */
 export interface SentMessage extends ActionRef {

@@ -3,7 +3,7 @@ import type { Config } from '../../src/config/config.ts';
 import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
 import { Worker } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';
-import { VirtualClock } from '../../src/support/virtual-clock.ts';
+import { VirtualClock } from '../../src/scenarios/virtual-clock.ts';
 import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
 import { type CandidateEvent, lookupConnector, lookupOf } from '../../src/model.ts';
 import { createIntake } from '../../src/intake.ts';

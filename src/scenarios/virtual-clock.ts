@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../support/clock.ts';
 
 interface Alarm {
   readonly at: number;
