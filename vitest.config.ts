@@ -53,6 +53,7 @@ export default defineConfig({
     isolate: false,
     // Node loads them as it does at `npm start`: Vite would put a look-up in place of each use of an import.
     experimental: { viteModuleRunner: false },
+    execArgv: ['--import', join(import.meta.dirname, 'test/fixtures/threads.ts')],
     restoreMocks: true,
     include: [isOfServers ? `${servers}/*.test.ts` : 'test/**/*.test.ts'],
     exclude: isOfServers ? [] : [servers],
