@@ -100,6 +100,9 @@ const untrusted: { readonly [code: string]: string } = {
   CERT_NOT_YET_VALID: ', as its certificate is not valid yet; is the clock right?',
 };
 
+/** Their system calls, which show it where the code is another one, such as a firewall's EACCES. */
+const connecting = new Set<unknown>(['connect', 'getaddrinfo']);
+
 /** TLS errors of the handshake. Others may come after a request was sent. */
 const handshakeFailed =
   /CERT|SELF_SIGNED|UNABLE_TO_|^ERR_TLS_|^ERR_SSL_(WRONG_VERSION|UNSUPPORTED_PROTOCOL|.*(HANDSHAKE_FAILURE|PROTOCOL_VERSION))/;
@@ -123,20 +126,32 @@ export function fetchFailure(error: unknown, proxy?: string | null): FetchFailur
       ? 'it wants a certificate, or another one: check cert and key'
       : handshakeFailed.test(code)
         ? `no trusted TLS connection${untrusted[code] ?? ''}`
-        : connectErrors[code];
+        : (connectErrors[code] ??
+          (code !== '' && connecting.has(cause.syscall) ? 'connecting failed' : undefined));
     if (words !== undefined && !isOpen) return { sent: false, words: `${words} (${code})${through}` };
   }
   if (causes.some(({ code }) => code === noTunnel))
     return { sent: false, words: `the proxy ${proxy} opened no connection to it` };
   const code = causes.map(codeOf).find((found) => found !== null);
   const why = code === undefined ? '' : ` (${code})`;
-  return { sent: true, words: `the connection broke off${why}${through}` };
+  const what = causes.some(isUnreadable)
+    ? 'what it answered could not be read as HTTP'
+    : 'the connection broke off';
+  return { sent: true, words: `${what}${why}${through}` };
 }
+
+/** What undici throws for an answer that it cannot read. It takes no 100 (Continue) that nobody asked for, either. */
+const isUnreadable = ({ name, code, message }: ErrorLike): boolean =>
+  name === 'HTTPParserError' ||
+  code === 'UND_ERR_HEADERS_OVERFLOW' ||
+  code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' ||
+  (code === 'UND_ERR_SOCKET' && message === 'bad response');
 
 /** What undici says where a tunnel is not opened. */
 const proxyRefusal = /^Proxy response \((\d{3})\)/;
 
 interface ErrorLike {
+  readonly name?: unknown;
   readonly code?: unknown;
   readonly message?: unknown;
   readonly syscall?: unknown;

@@ -71,6 +71,34 @@ test.for([
   expect(fetchFailure(new TypeError('fetch failed', { cause }))).toMatchObject({ sent });
 });
 
+test.for<[string, string]>([
+  ['no HTTP', 'SSH-2.0-OpenSSH_9.2\r\n'],
+  ['line breaks of another kind', 'HTTP/1.1 200 OK\nContent-Length: 0\n\n'],
+  ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 1\r\n\r\n'],
+  ['too many headers', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`],
+  [
+    'a 100 that nobody asked for',
+    'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
+  ],
+])('an answer with %s is told from a connection that broke off', async ([, answer]) => {
+  const port = await listening((socket) => socket.end(answer));
+  expect(await failureOf(`http://127.0.0.1:${port}/`)).toMatchObject({
+    sent: true,
+    words: expect.stringContaining('could not be read as HTTP'),
+  });
+});
+
+test.for([
+  ['EACCES', 'connect'],
+  ['EAI_FAIL', 'getaddrinfo'],
+])('a connection that fails with %s certainly sent nothing', ([code, syscall]) => {
+  const cause = Object.assign(new Error('no'), { code, syscall });
+  expect(fetchFailure(new TypeError('fetch failed', { cause }))).toEqual({
+    sent: false,
+    words: `connecting failed (${code})`,
+  });
+});
+
 test.for([null, 'text', 42, new Error('secret'), { cause: { code: 'secret value' } }])(
   'an error of no known kind (%j) may have carried the request, and is not quoted',
   (error) => {
