@@ -74,10 +74,20 @@ export const inBlocks: Medium = {
     return stretches.join('');
   },
   slips(text, path, { blocks }) {
-    const object = path.slice(0, -1).reduce<unknown>((inner, step) => Object(inner)[step], blocks);
-    return path.at(-1) === 'text' && Object(object).type === 'mrkdwn' ? mrkdwnSlips(text) : [];
+    const at = (steps: Path) => Object(steps.reduce<unknown>((inner, step) => Object(inner)[step], blocks));
+    const [object, around] = [at(path.slice(0, -1)), at(path.slice(0, -2))];
+    const whole = (message: string): Slip[] => [{ index: 0, length: text.length, message }];
+    if (path.at(-1) === 'image_url' && object.alt_text === undefined)
+      return whole('Slack refuses an image without alt_text, which says what is to be seen on it');
+    if (path.at(-1) !== 'text' || object.type !== 'mrkdwn') return [];
+    return path.at(-2) === 'text' && plainTexts.has(around.type)
+      ? whole(`Slack refuses this type of text in a ${around.type}: it has to be plain_text`)
+      : mrkdwnSlips(text);
   },
 };
+
+/** What has a text without markup: https://docs.slack.dev/reference/block-kit/blocks */
+const plainTexts = new Set<unknown>(['header', 'button']);
 
 function isMarkup(path: Path): boolean {
   return path.at(-1) === 'text' && !isLiteral(path);

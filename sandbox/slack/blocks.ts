@@ -94,6 +94,11 @@ function checkTexts(tree: unknown, pointer: string, within: readonly string[]): 
     total += text.length;
   }
   if (type === 'button' && text === undefined) refuse('missing required field: text', pointer);
+  // https://docs.slack.dev/reference/block-kit/blocks/image-block, header-block, and block-elements/button-element.
+  if (type === 'image' && (tree as Block)['alt_text'] === undefined)
+    refuse('missing required field: alt_text', pointer);
+  if ((type === 'header' || type === 'button') && (text as Block)?.['type'] !== 'plain_text')
+    refuse('must provide a plain_text object', `${pointer}/text`);
   // https://github.com/Netflix/dispatch/pull/4099, https://github.com/lightdash/lightdash/issues/18214
   for (const key of ['url', 'image_url']) {
     const address = (tree as Block)[key];

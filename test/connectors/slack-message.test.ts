@@ -2,6 +2,7 @@ import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { failure } from '../config/tools.ts';
 import { describe, expect, test } from 'vitest';
+import { inBlocks as medium } from '../../connectors/slack/escape.ts';
 import { slack } from '../../connectors/slack/index.ts';
 import { shorten, type SlackFields, type SlackMessage } from '../../connectors/slack/message.ts';
 import type { DeliveryContext, NoticeData, Subject } from '../../src/connector.ts';
@@ -420,4 +421,19 @@ describe('an action with updateBy', () => {
       problems.map(({ line, column, message: said }) => `${line}:${column} ${said}`).join('\n'),
     ).toContain(expected);
   });
+});
+
+test.for<[object, (string | number)[], RegExp]>([
+  [{ type: 'image', image_url: 'https://a.example/x.png' }, ['image_url'], /alt_text/],
+  [{ type: 'header', text: { type: 'mrkdwn', text: 'Hi' } }, ['text', 'text'], /plain_text/],
+  [
+    { type: 'actions', elements: [{ type: 'button', text: { type: 'mrkdwn', text: 'Hi' } }] },
+    ['elements', 0, 'text', 'text'],
+    /plain_text/,
+  ],
+])('check warns of what Slack refuses in %j', ([block, path, words]) => {
+  const text = String(path.reduce<unknown>((inner, step) => Object(inner)[step], block));
+  const slips = medium.slips!(text, [0, ...path], { blocks: [block] } as never);
+  expect(slips).toMatchObject([{ message: expect.stringMatching(words) }]);
+  expect(() => checkBlocks([block])).toThrow(/invalid_blocks/);
 });
