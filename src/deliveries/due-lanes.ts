@@ -3,7 +3,7 @@ import type { Clock } from '../support/clock.ts';
 
 /** A look at everything that takes no longer is made each time. */
 const cheapMs = 20;
-/** After a longer one, the looks for so many times its duration go only through the known lanes. */
+/** After two longer ones, the looks for so many times the shorter one's duration go only through the known lanes. */
 const pauses = 20;
 const longestPauseMs = 30_000;
 /** A delivery that is stored longer than this after its due time is found only by a look at everything. */
@@ -24,6 +24,8 @@ export class DueLanes {
   #known = new Map<string, LaneHead>();
   /** When to look at everything again, on the scale of Clock.elapsed. */
   #allAt = -Infinity;
+  /** How long the last look at everything took (ms). A long one may be chance, as at a start or on a busy machine. */
+  #lastTookMs = 0;
   /** Counts `forget`. A look that began before one may not have seen the change. */
   #forgotten = 0;
 
@@ -45,10 +47,16 @@ export class DueLanes {
         this.#known.set(head.lane, head.dueAt < until ? head : { ...head, dueAt: until, seq: 0 });
       return heads;
     } finally {
-      const tookMs = this.#clock.elapsed() - elapsed;
-      if (all && tookMs > cheapMs && forgotten === this.#forgotten)
-        this.#allAt = this.#clock.elapsed() + Math.min(pauses * tookMs, longestPauseMs);
+      if (all) this.#pause(this.#clock.elapsed() - elapsed, forgotten === this.#forgotten);
     }
+  }
+
+  /** Puts off the next look at everything, where such looks take long. */
+  #pause(tookMs: number, sawAll: boolean): void {
+    const usualMs = Math.min(tookMs, this.#lastTookMs);
+    this.#lastTookMs = tookMs;
+    if (usualMs > cheapMs && sawAll)
+      this.#allAt = this.#clock.elapsed() + Math.min(pauses * usualMs, longestPauseMs);
   }
 
   /** Notes lanes in which deliveries were stored just now, so that also a look at the known lanes finds them. */
