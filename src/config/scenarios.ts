@@ -132,13 +132,16 @@ export function readScenarios(
   if (raw !== undefined && !Array.isArray(raw))
     reading.report(error(['scenarios'], 'expected a list of scenarios'));
   for (const fault of unknownNames(config, sinks)) reading.report(fault);
+  const scenarios = entries(raw);
+  // To build the schema takes longer than to check most configs.
+  if (scenarios.length === 0) return [];
   // Faults have been reported before.
   const quiet = { ...reading, report: () => {} };
   const lookups = readLookups(source.lookups, quiet);
   const schema = schemaWith((own) => z.strictObject({ ...givenShape(lookups), ...own }));
   const zone = { schema: messageSchemas.timezone, raw: timezone as string, path: ['timezone'] };
   const timeZone = validate(zone, quiet) ?? 'UTC';
-  return entries(raw).flatMap(([index, written]): Scenario[] => {
+  return scenarios.flatMap(([index, written]): Scenario[] => {
     const path = ['scenarios', index];
     const read = validate({ schema, raw: written, path }, reading);
     if (!read) return [];

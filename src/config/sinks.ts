@@ -51,12 +51,14 @@ export const commonSinkKeys = {
     ),
 };
 
-/** The schema of a connector's sinks: the common keys and its own options. */
-export function sinkSchema(connector: AnyConnector) {
-  const own = connector.options as z.ZodObject;
-  const naming = { connector: z.literal(connector.name).describe('The kind of tool.') };
-  return own.safeExtend({ ...naming, ...commonSinkKeys }).strict();
-}
+const schemas = new WeakMap<AnyConnector, z.ZodObject>();
+
+/** The schema of a connector's sinks: the common keys and its own options. It is built once for each connector. */
+export const sinkSchema = (connector: AnyConnector): z.ZodObject =>
+  schemas.getOrInsertComputed(connector, ({ name, options }) => {
+    const naming = { connector: z.literal(name).describe('The kind of tool.') };
+    return (options as z.ZodObject).safeExtend({ ...naming, ...commonSinkKeys }).strict();
+  });
 
 export const sinkName = z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, {
   error: 'expected a name of at most 64 letters, digits, "-", "_" and "."',
