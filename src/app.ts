@@ -58,8 +58,8 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   const trusted = await judgeTheClock(stored, starting);
   const working = await prepareDeliveries(trusted);
   const listening = await openThePorts(working, handedOver, starting);
-  const { announcer, rescued } = await beginDeliveries(listening, starting);
-  await watchOverIt(listening, announcer, starting);
+  const rescued = await beginDeliveries(listening, starting);
+  await watchOverIt(listening, starting);
   const { log, metrics, receiver, adminUrl, config } = listening;
   log.info({ receiver: addressOf(receiver), admin: adminUrl, ...summaryOf(config()), rescued }, 'ready');
   setTimeout(metrics.measureNode, measuredAfterMs).unref();

@@ -16,7 +16,7 @@ import type { Trusted, Undo } from './config-and-store.ts';
 export const attemptsGraceMs = 5000;
 
 export async function prepareDeliveries(trusted: Trusted) {
-  const { store, refused, config, plan, clock, clockDoubted, log, metrics, replicas } = trusted;
+  const { store, refused, config, plan, clock, clockDoubted, live, log, metrics, replicas } = trusted;
   const refreshTokens = keptRefreshTokens(store, config().store.secretKey, (message, error) =>
     log.error({ err: error }, message),
   );
@@ -68,14 +68,6 @@ export async function prepareDeliveries(trusted: Trusted) {
   const intake = { store, refused, config, worker, undecided, mayWait, log, nextId };
   const accept = accepting(intake);
   const inbox = createIntake(intake, accept);
-  return { ...trusted, sinks, worker, deciding, whole, wake, accept, inbox };
-}
-export type Working = Awaited<ReturnType<typeof prepareDeliveries>>;
-
-/** Starts the worker, and the announcer that says in the store that this replica serves it. */
-export async function beginDeliveries(working: Working, undo: Undo) {
-  const { store, live, log, metrics, clock, replicas, sinks, worker, deciding, whole, seenAt } = working;
-  const { config } = working;
   const announcer = createAnnouncer({
     store,
     clock,
@@ -85,6 +77,14 @@ export async function beginDeliveries(working: Working, undo: Undo) {
     secretFaults: () => sinks.secretFaults(),
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
   });
+  return { ...trusted, sinks, worker, deciding, whole, wake, accept, inbox, announcer };
+}
+export type Working = Awaited<ReturnType<typeof prepareDeliveries>>;
+
+/** Starts the worker, and begins to say in the store that this replica serves it. */
+export async function beginDeliveries(working: Working, undo: Undo) {
+  const { store, announcer, log, metrics, replicas, sinks, worker, deciding, whole, seenAt } = working;
+  const { config } = working;
   undo.defer(() => announcer.stop());
   undo.adopt(sinks, (it) => it.close());
   undo.defer(async () => {
@@ -96,5 +96,5 @@ export async function beginDeliveries(working: Working, undo: Undo) {
   const rescued = await worker.start(seenAt);
   deciding.wake();
   await announcer.say();
-  return { announcer, rescued };
+  return rescued;
 }

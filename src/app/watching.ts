@@ -6,7 +6,6 @@ import { checkSecrets } from '../deliveries/connected-sinks.ts';
 import { Deadlines } from '../deliveries/limits/deadlines.ts';
 import { watchAlerts } from '../ops/alerts/watch.ts';
 import { alertsLease } from '../ops/replicas.ts';
-import type { Announcer } from '../ops/announcer.ts';
 import { noticeIds } from '../support/ids.ts';
 import type { Undo } from './config-and-store.ts';
 import type { Working } from './deliveries.ts';
@@ -14,8 +13,8 @@ import type { Working } from './deliveries.ts';
 const reloadThread = new URL('../config/live/reload-worker.ts', import.meta.url);
 
 /** Reloads the config when its file changes, and tells people when the connector needs them. */
-export async function watchOverIt(working: Working, announcer: Announcer, undo: Undo) {
-  const { file, env, read, text, live, config, adopt } = working;
+export async function watchOverIt(working: Working, undo: Undo) {
+  const { file, env, read, text, live, config, adopt, announcer } = working;
   const { store, log, metrics, clock, replicas, sinks, worker, whole, wake } = working;
   const closing = new AbortController();
   undo.defer(() => closing.abort());

@@ -1,6 +1,6 @@
 import type { LiveConfig } from '../config/live/live-config.ts';
 import { tooShort } from '../config/settings.ts';
-import type { Store } from '../store/store.ts';
+import type { ReplicaState, Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Pause } from './pauses.ts';
 
@@ -28,35 +28,40 @@ export function createAnnouncer({ store, clock, live, id, movedAt, secretFaults,
   let cancel = () => {};
   let isStopped = false;
 
-  async function keep(stopped: boolean): Promise<boolean> {
+  /** The state of this replica now. */
+  function state(stopped = false): ReplicaState {
     const { file, plan, sinks, lookups, admin } = live.config;
     const { refused, waiting, loadedAt: since } = live;
-    try {
-      await store.keepReplicaState({
-        id,
-        saidAt: clock.now(),
-        stopped,
-        movedAt: movedAt(),
-        config: {
-          id: plan.id,
-          file,
-          since,
-          refused: refused && {
-            since: refused.since,
-            lastAt: refused.lastAt,
-            problem: refused.problem,
-            others: refused.others,
-            isInForce: refused.isInForce,
-          },
-          waiting,
-          closed: tooShort(admin)?.message ?? null,
+    return {
+      id,
+      saidAt: clock.now(),
+      stopped,
+      movedAt: movedAt(),
+      config: {
+        id: plan.id,
+        file,
+        since,
+        refused: refused && {
+          since: refused.since,
+          lastAt: refused.lastAt,
+          problem: refused.problem,
+          others: refused.others,
+          isInForce: refused.isInForce,
         },
-        sinks: [...sinks.values(), ...lookups.values()].map(({ name, connector }) => ({
-          name,
-          connector: connector.name,
-        })),
-        secretFaults: secretFaults(),
-      });
+        waiting,
+        closed: tooShort(admin)?.message ?? null,
+      },
+      sinks: [...sinks.values(), ...lookups.values()].map(({ name, connector }) => ({
+        name,
+        connector: connector.name,
+      })),
+      secretFaults: secretFaults(),
+    };
+  }
+
+  async function keep(stopped: boolean): Promise<boolean> {
+    try {
+      await store.keepReplicaState(state(stopped));
       return true;
     } catch (error) {
       failed(error);
@@ -79,5 +84,5 @@ export function createAnnouncer({ store, clock, live, id, movedAt, secretFaults,
     if (await last) await keep(true);
   }
 
-  return { say, stop };
+  return { state, say, stop };
 }

@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { LoadOptions } from '../config/load.ts';
 import type { FindPlan } from '../config/live/stored-plans.ts';
 import { fieldsOf, type Person, personOf } from '../admin/access.ts';
+import type { Announcer } from '../ops/announcer.ts';
 import type { RefusedFigures } from '../ops/refused.ts';
 import type { Status } from '../ops/status/status.ts';
 import type { Accept } from '../intake.ts';
@@ -22,6 +23,7 @@ export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
   readonly reads: Reads;
   /** Refused events that are not in the store yet. */
   readonly refused: RefusedFigures;
+  readonly announcer: Pick<Announcer, 'state'>;
   /** The clock that all replicas share. */
   readonly clock: Pick<Clock, 'now'>;
   readonly config: () => Config;

@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import about from '../../package.json' with { type: 'json' };
 import { chartFigure, countsOfDays } from '../../src/pages/frame/charts.ts';
@@ -188,4 +189,19 @@ test('requests that were not valid events are listed with what was wrong and wha
   const rest = await page(older);
   expect(rest).toMatch(/R2&quot;[^]*R1&quot;/);
   expect(rest).not.toContain('rel="next"');
+});
+
+test('sinks stay on the pages while this process cannot say in the store that it runs', async () => {
+  const ats = await endpoint();
+  const sinks = `sinks: { ats: { connector: webhook, url: "${ats.url}", allowPrivate: true } }\n`;
+  const { folder, login, page } = await startPages(`${sinks}rules: []\nunmatched: silent\n`);
+  await login();
+  // So it is half a minute after the disk is full.
+  const db = new DatabaseSync(`${folder}/connector.db`);
+  db.exec(`update copy_states set state = json_set(state, '$.saidAt', 0)`);
+  db.close();
+  const today = await page('/');
+  expect(today).not.toContain('A person is needed');
+  expect(today).toContain('href="/sinks/ats"');
+  expect(await page('/sinks/ats')).toContain('<h1>ats</h1>');
 });

@@ -1,6 +1,6 @@
 import { isMissed } from '../alerts/conditions.ts';
 import { isOver, workedAt } from '../alerts/over.ts';
-import { sayEveryMs } from '../announcer.ts';
+import { type Announcer, sayEveryMs } from '../announcer.ts';
 import { failingAlone, onlySecretsFail, sinkState, type SinkState } from '../sink-states.ts';
 import { pausesNow } from '../pauses.ts';
 import { lookupOf } from '../../model.ts';
@@ -37,20 +37,29 @@ export interface StatusParts {
   readonly store: Pick<Store, 'probe' | 'now'>;
   /** Refused events that are not in the store yet. */
   readonly refused: { readonly unwritten: readonly RefusedEvents[] };
+  /** Of the replica that this process is: its sign of life is not in the store where that cannot be written. */
+  readonly announcer: Pick<Announcer, 'state'> | null;
 }
 
 /** The sources for a process that serves nothing, such as a command. */
-export const onlyStore = (store: Store): StatusParts => ({ reads: store, store, refused: { unwritten: [] } });
+export const onlyStore = (store: Store): StatusParts => ({
+  reads: store,
+  store,
+  refused: { unwritten: [] },
+  announcer: null,
+});
 
 /** Reads the status. `now` in ms; `timeZone`: the config's, in which today begins. */
 export async function readStatus(parts: StatusParts, now: number, timeZone: string) {
   const { reads: store } = parts;
-  const all = await store.replicaStates();
+  const own = parts.announcer?.state();
+  const others = (await store.replicaStates()).filter(({ id }) => id !== own?.id);
+  const all = own === undefined ? others : [own, ...others];
   const replicas = running(all, now);
   const counts = await store.counts();
   const stuck = await store.deadSince(-1, now - missedForMs);
-  const own = await readSinks(store, replicas, counts, now);
-  const busy = own.sinks.filter(({ state, pending }) => state === 'working' && pending > 0);
+  const called = await readSinks(store, replicas, counts, now);
+  const busy = called.sinks.filter(({ state, pending }) => state === 'working' && pending > 0);
   const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).startOfDay();
   const unwritable = await parts.store.probe().then(
     () => null,
@@ -62,12 +71,12 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
   const refused = await refusedOf(parts);
   const held = counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [];
   const lastEventAt = (await store.lastEventAt(now)) ?? (await store.lastEventAt());
-  const called = [...own.sinks, ...own.lookups];
-  const down = called.filter(({ pause, state }) => pause !== null || state === 'failing');
+  const both = [...called.sinks, ...called.lookups];
+  const down = both.filter(({ pause, state }) => pause !== null || state === 'failing');
   const present = {
     now,
     down: new Set(down.map(({ sink }) => sink)),
-    workedAt: workedAt(called.flatMap(({ figures }) => figures ?? [])),
+    workedAt: workedAt(both.flatMap(({ figures }) => figures ?? [])),
     refused: replicas.find(({ config }) => config.refused !== null) ?? null,
     dead: stuck,
     held,
@@ -90,9 +99,9 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt,
     ...(await store.waiting(today.epochMilliseconds, now - missedForMs)),
-    ...own,
+    ...called,
     /** Events of the last week that lack an answer of a look-up; see EventSearch.unanswered. */
-    unanswered: await unansweredSince(store, own.lookups.length > 0, now - missedForMs),
+    unanswered: await unansweredSince(store, called.lookups.length > 0, now - missedForMs),
     /** Deliveries that go on failing in sinks that work. */
     failing: await failingAlone(
       store,
