@@ -4,7 +4,7 @@ import type { LiveCheck } from '../../src/connector.ts';
 import { bare, domainOf } from './addresses.ts';
 import type { MailOptions, SmtpError, SmtpSettings, TokenLogin } from './client.ts';
 import type { Mail } from './message.ts';
-import { explain, isLoginFault, replyText } from './outcomes.ts';
+import { explain, isLoginFault, isRelayRefused, replyText } from './outcomes.ts';
 
 interface CheckedSink extends MailOptions {
   readonly settings: SmtpSettings;
@@ -84,7 +84,7 @@ function checkOf(what: string, error: SmtpError): LiveCheck {
   const { response = '', responseCode = 0 } = error;
   if (!isRefusal(error)) return { ok: true, what, detail: 'The mail server would take it.' };
   const said = replyText(response);
-  if (responseCode >= 400 && responseCode < 500)
+  if (responseCode >= 400 && responseCode < 500 && !isRelayRefused(error))
     return { ok: true, what, detail: `The mail server cannot tell just now: ${said}` };
   return { ok: false, what, ...explain(error) };
 }

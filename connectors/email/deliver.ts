@@ -13,6 +13,7 @@ import {
   isLoginFault,
   isPermanent,
   isRate,
+  isRelayRefused,
   outcomeOf,
   replyText,
   retryFor,
@@ -132,7 +133,7 @@ class Refusals {
 
 /** Whether a refusal may be the sink's fault: by policy, for want of a login, or without a word on the recipient. */
 const mayBeTheSinks = (error: SmtpError): boolean =>
-  isAboutTheSender(error) || (isPermanent(error) && !isAboutTheRecipient(error));
+  isAboutTheSender(error) || isRelayRefused(error) || (isPermanent(error) && !isAboutTheRecipient(error));
 
 const isCertainlyTheSinks = (error: SmtpError): boolean => isLoginFault(error) || isAboutTheSender(error);
 

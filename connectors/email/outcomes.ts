@@ -97,15 +97,14 @@ export function retryFor(error: SmtpError): typeof retry {
   return isAboutTheSystem(error) ? perhapsSinkWide : retry;
 }
 
-/** The replies by which a server asks for a login or refuses the one given (RFC 4954). */
-const loginReplies = new Set([454, 530, 534, 535, 538]);
+/** The replies by which a server asks for a login or refuses the one given (RFC 4954). Its 454 is one at a login only. */
+const loginReplies = new Set([530, 534, 535, 538]);
 
 export const isLoginFault = (error: SmtpError): boolean => {
   const { code, command, responseCode = 0, response = '' } = error;
   // Amazon SES says 454 of too many mails, too, and Google of too many logins.
   if (responseCode < 500 && isRate(error)) return false;
   if (code === 'EAUTH') return true;
-  // To STARTTLS, 454 says that there is no TLS just now (RFC 3207).
   return command !== 'STARTTLS' && (loginReplies.has(responseCode) || /^550[ -]5\.7\.30\b/.test(response));
 };
 
@@ -153,9 +152,16 @@ const isAboutTheAddress = (error: SmtpError): boolean =>
  * or the words name the recipient; else it is the sender's.
  */
 const isBlocked = (error: SmtpError): boolean =>
-  /^7\.(2(?!8$)\d{1,2}|[5-7]\d{1,2})$/.test(enhancedCode(error)) ||
+  (/^7\.(2(?!8$)\d{1,2}|[5-7]\d{1,2})$/.test(enhancedCode(error)) && !isRelayRefused(error)) ||
   (enhancedCode(error) === '2.2' && error.command !== 'RCPT TO' && !isFullAtTheRecipient(error)) ||
   /OutboundSpam|\b(client host|helo command|sender address) \[.*\] blocked using/i.test(wordsOf(error));
+
+/**
+ * Whether this sender may not send to the recipient's domain. Postfix defers that by default with 454, and Exchange's codes are
+ * 5.7.54 and 5.7.64.
+ */
+export const isRelayRefused = (error: SmtpError): boolean =>
+  error.command === 'RCPT TO' && /^(7|$)/.test(enhancedCode(error)) && /\brelay/i.test(wordsOf(error));
 
 /** Whether the mailbox that is full is the recipient's, in the words of Gmail and Dovecot. */
 const isFullAtTheRecipient = (error: SmtpError): boolean =>

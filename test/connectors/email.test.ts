@@ -437,6 +437,20 @@ describe('recipients that the server refuses by policy', () => {
     expect(await sink.deliver(request(fields))).toMatchObject({ outcome });
   });
 
+  // Postfix defers by default (defer_unauth_destination); the second and third are Exchange's.
+  test.for([
+    '454 4.7.1 <ana@elsewhere.example>: Relay access denied',
+    '550 5.7.54 SMTP; Unable to relay recipient in non-accepted domain',
+    '550 5.7.64 TenantAttribution; Relay Access Denied',
+  ])('that another domain gets no mail from here are not the sink’s for one alone: %s', async (reply) => {
+    const addresses = ['ana@elsewhere.example', 'ben@elsewhere.example'] as const;
+    await start({ refuse: { [addresses[0]]: reply, [addresses[1]]: reply } });
+    const first = await sink.deliver(to(addresses[0]));
+    const detail = expect.stringContaining("may want a login in the sink's url, or lets it send to some");
+    expect({ sinkWide: false, ...first }).toMatchObject({ outcome: 'retry', sinkWide: false, detail });
+    expect(await sink.deliver(to(addresses[1]))).toMatchObject({ outcome: 'retry', sinkWide: true, detail });
+  });
+
   test.for([
     '550 5.1.8 Access denied, bad outbound sender',
     '450 4.1.8 <hiring@example.com>: Sender address rejected: Domain not found',
@@ -612,6 +626,8 @@ describe('what the server says', () => {
     ['RCPT', 451, '4.4.3 Name server failure', forNow('perhaps')],
     ['DATA', 451, '4.3.0 Queue file write error', forNow('perhaps')],
     ['DATA', 451, '4.7.1 Try again later', forNow(false)],
+    // Of no login, which is through by then.
+    ['DATA', 454, 'Temporary service failure', { ...forNow(false), reason: 'server' }],
     ['MAIL', 452, '4.3.1 Insufficient system storage', forNow(true)],
   ] as const)('at %s, %d %s, concerns the sink or the mail', async ([call, code, said, expected]) => {
     if (call === 'AUTH') await start({ login: { user: 'u', password: 'right' } });
@@ -855,6 +871,12 @@ describe('the live check', () => {
     [
       'a relay that refuses without a login',
       () => start({ relaysFor: ['example.com'] }),
+      'takes mail for ana@elsewhere.example',
+      'login',
+    ],
+    [
+      'a relay that defers without a login, as Postfix does by default',
+      () => start({ refuse: { 'ana@elsewhere.example': '454 4.7.1 Relay access denied' } }),
       'takes mail for ana@elsewhere.example',
       'login',
     ],
