@@ -32,6 +32,11 @@ export class Strays {
   readonly #inHand = new Set<string>();
   readonly #unrecorded = new Set<string>();
   #suspects: ReadonlySet<string> = new Set();
+  /**
+   * The sinks with deliveries that are `sending`, and not by this process: perhaps by another replica, or by one that has
+   * ended.
+   */
+  sinks: ReadonlySet<string> = new Set();
   #lookAt = -Infinity;
 
   constructor(parts: StraysParts) {
@@ -61,6 +66,7 @@ export class Strays {
     const strays = sending.filter(({ id, carrier }) => !isKnown(carrier ?? id));
     const sinks = strays.filter((one) => this.#suspects.has(keyOf(one))).map(({ sink }) => sink);
     this.#suspects = new Set(strays.map(keyOf));
+    this.sinks = new Set(strays.map(({ sink }) => sink));
     for (const sink of new Set(sinks)) {
       const holding = serving(sink);
       if (holding !== null) void this.clearUp(sink, holding.lease);

@@ -58,7 +58,7 @@ export class Worker {
   readonly #calls: Calls;
   readonly #dueLanes: DueLanes;
   readonly #looks: Looks;
-  /** All sinks with pending deliveries, in the config or not. */
+  /** All sinks with deliveries that are pending, or that somebody else is or was sending, in the config or not. */
   sinksWithDeliveries: ReadonlySet<string> = new Set();
   /** The sinks with deliveries that are due now or soon. */
   #sinksWithWork: ReadonlySet<string> = new Set();
@@ -242,7 +242,7 @@ export class Worker {
       await this.#strays.look(elapsed);
       await this.#takeWishes(moment);
       const heads = await this.#dueLanes.look();
-      this.sinksWithDeliveries = new Set(heads.map(({ sink }) => sink));
+      this.sinksWithDeliveries = new Set([...heads.map(({ sink }) => sink), ...this.#strays.sinks]);
       this.#sinksWithWork = new Set(
         heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink),
       );

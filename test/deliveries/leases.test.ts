@@ -576,6 +576,21 @@ describe('a worker', () => {
     await reached(on, eventId, 'dead');
   });
 
+  test('tells also of what was being sent to a sink that left the config: nobody else would look for it', async () => {
+    const on = await working(new ScriptedTool());
+    const holding = on.leases.lease;
+    on.leases.lease = undefined;
+    const eventId = await on.accept();
+    await claimDue(on.real, Date.now(), 'tool');
+    const { plan, ...rest } = configFor(new ScriptedTool());
+    await on.adopt({ ...rest, plan, sinks: new Map() });
+    await on.looked();
+    await vi.waitFor(() => expect(on.worker.sinksWithDeliveries).toContain('tool'), 10_000);
+    Object.assign(on.leases, { lease: holding, orphaned: true });
+    await reached(on, eventId, 'dead');
+    await vi.waitFor(() => expect(on.worker.sinksWithDeliveries).not.toContain('tool'), 20_000);
+  });
+
   test('takes over one sink: rescues what is its, and restores its pause', async () => {
     const scripted = new ScriptedTool();
     const on = await working(scripted);
