@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { storable } from '../support/text.ts';
-import { liveReplicas } from './operations/leases.ts';
+import { settleIn } from './operations/housekeeping.ts';
+import { liveReplicas, settleHere } from './operations/leases.ts';
 import { all, get, lock, query, run, together, type Operation, type Value } from './operation.ts';
 import { places } from './rows.ts';
 import { type Driver, StoreUnavailable } from './driver.ts';
@@ -85,6 +86,7 @@ export interface MovedTable {
 export async function move(source: Side, target: Side, progress: MoveProgress): Promise<MovedTable[]> {
   await source.driver.read(refuseUnfinished);
   for (const side of [source, target]) await refuseServed(side);
+  await settle(source.driver);
   const begunAt = await target.driver.write(() => begin(source.name, target.name));
   for (const table of tables) {
     const of = await count(table, source);
@@ -137,6 +139,14 @@ async function refuseServed({ name, driver }: Side): Promise<void> {
   throw new StoreUnavailable(
     `${name} is being served (${replicas.join(', ')}). Stop every replica first; one that was killed counts for some seconds more.`,
   );
+}
+
+/** What is moved is in its right place afterwards, so a restored store would not be noticed any more. */
+async function settle({ home, shared, write }: Driver): Promise<void> {
+  if (shared) await write(() => settleHere(0));
+  if (home === null) return;
+  await write(() => settleIn(home, Date.now()));
+  await home.kept();
 }
 
 /**

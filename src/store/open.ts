@@ -63,8 +63,6 @@ export async function moveStore(from: string, to: string, progress: MoveProgress
   const open = async (url: string, mustExist: boolean) =>
     stores.adopt(await openDriver(url, { serve: true, mustExist }, countingMs), (it) => it.close());
   const sourceDriver = await open(from, true);
-  // What is moved is in its right place afterwards, so a restored copy would not be noticed any more.
-  await storeOn(sourceDriver).settleIn(Date.now());
   const targetDriver = await open(to, false);
   return await move({ name: source, driver: sourceDriver }, { name: target, driver: targetDriver }, progress);
 }

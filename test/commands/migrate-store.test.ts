@@ -311,6 +311,20 @@ describe('migrate-store', () => {
     expect(await move(schema, file('new'))).toMatchObject({ code: 0 });
   });
 
+  test('of a restored PostgreSQL asks before what was due is sent, as the restore is not seen any more afterwards', async () => {
+    const { file, schema } = await places();
+    await fill(schema);
+    const source = await open(schema);
+    const asked = { replica: 'a', configId, names: [], extra: [], orphans: [], takes: true, forMs: 60_000 };
+    await source.leases!.renew(asked);
+    await source.leases!.leave('a');
+    await sql(schema, `update home set place = 'of the server before'`);
+    expect(await move(schema, file('new'))).toMatchObject({ code: 0 });
+    const target = await open(file('new'));
+    const waiting = await target.deliveries({ states: ['pending'] });
+    expect(new Set(waiting.map(({ uncertain }) => uncertain))).toEqual(new Set([true]));
+  });
+
   test('refuses a target that has anything, and leaves it as it is', async () => {
     const { path, file, schema } = await places();
     for (const url of [file('old'), file('full'), schema]) await fill(url);

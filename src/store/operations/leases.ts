@@ -165,17 +165,7 @@ export const stateSql = {
 export function* renew(asked: LeaseRequest): Operation<LeaseState> {
   const { replica, configId, names, extra, orphans, takes, nowAbout, forMs, quietMs } = asked;
   yield* lock('leases');
-  const { place, at, until } = (yield* get(sql.place))!;
-  // The clock of the server before may have been ahead of this one.
-  const lastAt = Math.max(at, (until ?? 0) - forMs + signEveryMs);
-  const distrusted =
-    place === null
-      ? null
-      : yield* settleIn(
-          { isAt: (kept) => kept === place, next: () => place },
-          lastAt + clocksDifferMs,
-          distrustedAtOnce,
-        );
+  const { at, distrusted } = yield* settleHere(forMs, distrustedAtOnce);
   // A promoted standby, or a restored store, may lack the last commits. So every lease ends, and can be taken again
   // once the tools are done with what was begun before.
   const ended = distrusted === null ? [] : yield* all(sql.leases, forMs);
@@ -213,6 +203,22 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
     wasSet,
     distrusted,
   };
+}
+
+/**
+ * Does what `settleIn` does, by the place of the database. Returns what that returns, null also where the server cannot tell
+ * its place; and the time by its clock. `forMs`: how long a sign of life counts.
+ */
+export function* settleHere(
+  forMs: number,
+  most?: number,
+): Operation<Pick<LeaseState, 'distrusted'> & { readonly at: number }> {
+  const { place, at, until } = (yield* get(sql.place))!;
+  if (place === null) return { at, distrusted: null };
+  // The clock of the server before may have been ahead of this one.
+  const lastAt = Math.max(at, (until ?? 0) - forMs + signEveryMs);
+  const home = { isAt: (kept: string) => kept === place, next: () => place };
+  return { at, distrusted: yield* settleIn(home, lastAt + clocksDifferMs, most) };
 }
 
 /** Less makes no lease seem free, and a renewal may take long. */
