@@ -41,6 +41,7 @@ test('passes where every test ran and passed, and fails else; adds up several re
       'run',
       name,
       '--globals',
+      '--pool=threads',
       '--root',
       folder,
       '--reporter=json',
