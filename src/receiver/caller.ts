@@ -55,6 +55,15 @@ export function pathOf(url = ''): string {
   return end === -1 ? url : url.slice(0, end);
 }
 
+const notPosted = { status: 405, headers: { allow: 'POST' } };
+
+/** The refusal of what was an event until it was redirected: it comes as a GET without its body. */
+export const redirected: Refusal = {
+  ...notPosted,
+  detail:
+    'This was an event, and a redirect on the way took it out: a redirected POST comes as a GET without its body. Enter the final address as webhook URL in the service: https, the right host and path, no slash too many.',
+};
+
 /** Why a caller may not send events, or a warning about one that may; null where there is neither. */
 export function judgeCaller(
   req: IncomingMessage,
@@ -64,7 +73,7 @@ export function judgeCaller(
   now: number,
 ): Refusal | { readonly warning: string } | null {
   if (req.method !== 'POST') {
-    return { status: 405, detail: 'Events are sent with POST.', headers: { allow: 'POST' } };
+    return { ...notPosted, detail: 'Events are sent with POST.' };
   }
   if (!gate.allows(caller.address)) {
     return { status: 403, detail: 'This address may not send events.' };

@@ -9,7 +9,15 @@ import { type Acceptance, type RejectedRequest, StoreUnavailable } from '../stor
 import { readTraceparent, traceIdOf } from '../support/trace.ts';
 import type { AccessLog, RequestLine, RequestResult } from './access-log.ts';
 import { readBody, readContent } from './body.ts';
-import { type Caller, correlationOf, explainAddress, gateOf, judgeCaller, pathOf } from './caller.ts';
+import {
+  type Caller,
+  correlationOf,
+  explainAddress,
+  gateOf,
+  judgeCaller,
+  pathOf,
+  redirected,
+} from './caller.ts';
 
 /** Takes events from the receiver. */
 export interface Inbox {
@@ -101,7 +109,9 @@ export function receiving(parts: ReceiveParts): Receive {
     const address = caller.address ?? (caller.hops.at(-1) ?? '').slice(0, 60);
     const { id: correlationId, unusable } = correlationOf(req.headers, config.correlationHeader);
     const traceparent = readTraceparent(req.headers['traceparent'] as string | undefined);
-    const judged = judgeCaller(req, gate, caller, tokens, receivedAt);
+    // Nobody but the service sends such an id.
+    const isRedirected = req.method === 'GET' && correlationId !== null && gate.allows(caller.address);
+    const judged = isRedirected ? redirected : judgeCaller(req, gate, caller, tokens, receivedAt);
     const ofCaller = judged && 'status' in judged ? judged : null;
     const refusal = pathOf(req.url) === config.path ? ofCaller : nothingHere;
     const warning = judged && 'warning' in judged ? judged.warning : unusable;
@@ -116,6 +126,7 @@ export function receiving(parts: ReceiveParts): Receive {
     refusal: Refusal,
     head: Head,
   ): Promise<RefusedReply> {
+    if (refusal === redirected) return { refusal, body: Buffer.alloc(0) };
     const mayBeEvent = req.method === 'POST' && refusalReasons[refusal.status] !== undefined;
     if (!mayBeEvent || placesForRefused === 0) return { refusal };
     placesForRefused -= 1;
@@ -205,7 +216,7 @@ const receivedBy = (
   { event, raw }: Pick<ReceivedEvent, 'event' | 'raw'>,
 ): ReceivedEvent => ({ event, raw, correlationId, traceparent, receivedAt });
 
-const keptStatuses = new Set([400, 413, 415, 422]);
+const keptStatuses = new Set([400, 405, 413, 415, 422]);
 /** More than is stored: a secret must not be cut in two before it is masked. */
 const rejectedBodyBytes = 4_096;
 

@@ -169,6 +169,26 @@ describe('what is refused for its sender, method or path', () => {
     expect((await fetch(receiver.url, { method: 'HEAD' })).status).toBe(405);
   });
 
+  test('a GET with a correlation id is told: it was an event, which a redirect took out of it', async () => {
+    const receiver = await startReceiver();
+    const get = (headers: Record<string, string> = {}) => fetch(receiver.url, { headers });
+    await get();
+    expect(receiver.inbox.rejected).toEqual([]);
+    expect((await get({ 'x-service-correlationid': 'lost' })).status).toBe(405);
+    expect(receiver.inbox.rejected).toEqual([
+      expect.objectContaining({
+        status: 405,
+        correlationId: 'lost',
+        faults: [expect.stringContaining('redirect')],
+        body: '',
+      }),
+    ]);
+    // From elsewhere it is a scan.
+    receiver.reload({ allowFrom: ['192.0.2.1'] });
+    await get({ 'x-service-correlationid': 'scan' });
+    expect(receiver.inbox.rejected).toHaveLength(1);
+  });
+
   test.each(['/', '/webhooks', `${path}/`, `${path}/x`, path.toUpperCase(), `/${path}`, '/..%2f', '/%ff'])(
     'another path, %s: 404',
     async (other) => {
