@@ -216,6 +216,21 @@ ${rules.includes('unmatched') ? '' : 'unmatched: silent'}
   expect(found.map(([, , column, message]) => `${column} ${message}`)).toEqual(expected);
 });
 
+test('check warns of names in the catalog by which Slack finds no channel', async () => {
+  const { folder, write } = await workplace();
+  const text = `${base(folder)}
+sinks: { slack: { connector: slack, token: '\${TOKEN}' } }
+catalog: { 1: { channel: '#Hiring Team' }, 2: { channel: '@dana' }, 3: { channel: '#hiring' } }
+rules: [ { name: a, when: {}, then: [ { sink: slack, channel: "{{ test.channel | default: '#a, #b' }}" } ] } ]
+`;
+  const { out } = await run(['check', '--config', await write('config.yaml', text)], token);
+  expect([...out.matchAll(/:\d+: warning: (.*)$/gm)].map(([, message]) => message)).toEqual([
+    'for a test that is not in the catalog: one action posts to one place: write an action for each',
+    'for test 1: names of channels have no capitals and no spaces; did you mean "#hiring-team"?',
+    'for test 2: Slack finds nobody by such a name: write the id of the person (U…) or the email address',
+  ]);
+});
+
 describe('check for a program', () => {
   const text = `sinks: { slack: { connector: slack, token: '\${TOKEN}' } }
 rules: [ { name: 'a, b: 100%', when: {}, then: [] } ]

@@ -2,7 +2,7 @@ import type { CheckedConfig, Config, Problem } from '../../config/config.ts';
 import { pathOf } from '../../config/plan-source.ts';
 import type { FactField } from '../../connector.ts';
 import { prepare } from '../../deliveries/prepare.ts';
-import { type Event, type Facts, type LookupFacts, noFacts, statuses } from '../../model.ts';
+import { type Event, type Facts, type JsonMap, type LookupFacts, noFacts, statuses } from '../../model.ts';
 import { subjectOf } from '../../rules/decide.ts';
 import { type Action, type Plan } from '../../rules/plan.ts';
 import { strings, valueAt } from '../../support/json.ts';
@@ -132,25 +132,33 @@ function kindsOf(samples: readonly Sample[], { plan, planSource }: Config): Samp
 const hollow =
   'a {{ … }} prints nothing; say what to print then, as in {{ test.name | default: event.testId }}, or {{ … | default: "" }} for nothing';
 
-function failuresOf(sample: Sample, { plan, planSource, sinks }: Config, now: number): Failure[] {
+function failuresOf(sample: Sample, { plan, planSource, sinks, mask }: Config, now: number): Failure[] {
   const { action, event, facts } = sample;
   const sink = sinks.get(action.sink);
   if (!sink) return [];
+  let fields: JsonMap = {};
   let hollowKeys: readonly string[] = [];
   const render: Action['render'] = (data) => {
     const rendered = action.render(data);
-    if ('fields' in rendered) hollowKeys = rendered.hollow ?? [];
+    if ('fields' in rendered) ({ fields, hollow: hollowKeys = [] } = rendered);
     return rendered;
   };
   const about = { events: [event], facts: new Map([[event.id, facts]]), notice: null };
   const prepared = prepare({ ...action, render }, about, 'dlv_sample', plan, sink, now);
   const failures: Failure[] = [];
+  const path = pathOf(plan.rules.names, action);
   if ('message' in prepared) {
     if (prepared.note !== undefined) failures.push({ sample, key: null, why: prepared.note });
+    // Names of places that come from the catalog. Slips in what is written here are told of where it is read.
+    for (const key of sink.connector.placeKeys ?? []) {
+      const name = fields[key];
+      if (typeof name !== 'string' || name === valueAt(planSource, [...path, key])) continue;
+      for (const { message } of sink.connector.templates[key]?.slips?.(name, [], fields) ?? [])
+        failures.push({ sample, key, why: mask(message) });
+    }
   } else if (prepared.outcome !== 'delivered') failures.push({ sample, key: null, why: prepared.detail });
   if (event.candidateNumericalId === null) return failures;
   // A gap in what people read first.
-  const path = pathOf(plan.rules.names, action);
   for (const key of ['subject', 'text'])
     if (hollowKeys.includes(key) && valueAt(planSource, [...path, key]) !== undefined)
       failures.push({ sample, key, why: hollow });
