@@ -118,13 +118,13 @@ const inMemory: RefreshTokens = {
   keep: async (consent, token) => void renewed.set(consent, token),
 };
 
-/** Servers whose refresh tokens stay as they are, or go on working beside newer ones. */
-const keepingServers = new Set(['oauth2.googleapis.com', 'login.microsoftonline.com']);
+/** A server whose refresh tokens stay. Microsoft takes one for 90 days, and gives a newer one with each answer. */
+const keepingServer = 'oauth2.googleapis.com';
 
-/** Whether a sink with these options has a refresh token that its server may take only once. */
+/** Whether a sink with these options has a refresh token that its server may take only once, or only for a while. */
 export function mayRotate(options: { readonly auth?: { readonly oauth2?: OAuth2Options } }): boolean {
   const { refreshToken, tokenUrl } = options.auth?.oauth2 ?? {};
-  return refreshToken !== undefined && !keepingServers.has(URL.parse(tokenUrl ?? '')?.hostname ?? '');
+  return refreshToken !== undefined && URL.parse(tokenUrl ?? '')?.hostname !== keepingServer;
 }
 
 export interface Token {

@@ -311,6 +311,8 @@ rules: []
     ['https://ats.example/token', '', 1],
     ['https://ats.example/token', `store: { secretKey: ${Buffer.alloc(32).toString('base64')} }`, 0],
     ['https://oauth2.googleapis.com/token', '', 0],
+    // Takes the one before for 90 days from when it was given.
+    ['https://login.microsoftonline.com/tenant/oauth2/v2.0/token', '', 1],
   ])('warns of a refresh token that a restart may lose: %s %s', (tokenUrl, more, count) => {
     const auth = `oauth2: { tokenUrl: "${tokenUrl}", clientId: a, refreshToken: "\${PAGER_TOKEN}" }`;
     const sinks = `sinks: { ats: { connector: webhook, url: "https://ats.example", auth: { ${auth} } } }`;
