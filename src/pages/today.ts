@@ -47,7 +47,8 @@ export const todayPage: Page = {
     const isNew = status.lastEventAt === null;
     return {
       title: 'Today',
-      body: html`<div class="stack">
+      beside: html`<p class="live" role="status"></p>`,
+      body: html`<div class="stack" id="today" data-refresh="5000">
         ${needs(status, asked, candidates)} ${pausedLines(status, times)} ${rejectedNotice(status)}
         ${unansweredNotice(status)} ${movedNotice(status, times)}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, days, times)}

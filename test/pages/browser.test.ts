@@ -158,6 +158,22 @@ test('an event is seen as it arrives, and what became of it', async () => {
   await page.getByText('Not live just now.').waitFor();
 });
 
+test('Today follows what happens while it is open, and says when it does not', async () => {
+  const { app } = show;
+  const page = await openLoggedIn(app.adminUrl);
+  await page.locator('.live[data-is=live]').waitFor();
+  const figure = page.locator('.figure', { hasText: 'Events today' }).locator('dd');
+  const before = Number.parseInt((await figure.textContent())!, 10);
+  const table = page.locator('details', { hasText: 'As a table' }).first();
+  await table.locator('summary').click();
+  await post(app, { candidateId: 'candidate-today', status: 'Canceled' });
+  await figure.filter({ hasText: new RegExp(`^${before + 1}the last came`) }).waitFor();
+  // What somebody has opened stays open.
+  expect(await table.getAttribute('open')).toBe('');
+  await page.context().clearCookies();
+  await page.getByText('Not live just now.').waitFor();
+});
+
 test('the list and an event speak as people do, and keep ids and receipts for whoever opens them', async () => {
   const { app } = show;
   const page = await openLoggedIn(`${app.adminUrl}/events?state=dead&sink=slack`);

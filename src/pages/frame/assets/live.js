@@ -22,7 +22,13 @@ async function refresh(part) {
 async function load(id) {
   const answer = await fetch(location.href, { headers: { accept: 'text/html' } }).catch(() => null);
   const text = await answer?.text().catch(() => '');
-  return new DOMParser().parseFromString(text ?? '', 'text/html').getElementById(id);
+  const page = new DOMParser().parseFromString(text ?? '', 'text/html');
+  const part = page.getElementById(id);
+  // The menu and the tab say how much needs a person.
+  const needs = 'nav [href="/attention"]';
+  if (part) document.title = page.title;
+  if (part) renew(document.querySelector(needs), page.querySelector(needs));
+  return part;
 }
 
 /** Whether somebody reads a part: has the pointer over it, the focus in it, or has scrolled into it. */
@@ -89,7 +95,11 @@ function renew(old, fresh) {
     if (children.some((child, at) => child !== old.children[at]) || children.length !== old.children.length)
       old.replaceChildren(...children);
     return old;
-  } else if (old.isConnected) old.replaceWith(fresh);
+  } else if (old.isConnected) {
+    const opened = old.querySelectorAll('details');
+    for (const [at, one] of fresh.querySelectorAll('details').entries()) one.open = opened[at]?.open ?? false;
+    old.replaceWith(fresh);
+  }
   return plain(old) === plain(fresh) ? old : fresh;
 }
 
