@@ -186,10 +186,12 @@ export function createMetrics(
     for (const name of misnamed) registry.removeSingleMetric(name);
   }
 
+  // Each clears its figures only once it has the new ones: another scrape may print all of them meanwhile.
+
   async function readVitals(): Promise<void> {
+    const vitals = await store.vitals(now()).catch(() => null);
     for (const one of Object.values(vital)) one.remove();
     for (const one of [sinkOverdue, sinkOldestPending]) one.reset();
-    const vitals = await store.vitals(now()).catch(() => null);
     if (vitals === null) return;
     const sinceS = (at: number | null) => (at === null ? 0 : Math.max(0, now() - at) / 1_000);
     if (vitals.lastEventAt !== null) vital.lastEvent.set(vitals.lastEventAt / 1_000);
@@ -208,9 +210,10 @@ export function createMetrics(
 
   /** Both gauges come from one read, so that their sums can be compared. A difference means a lost delivery. */
   async function readDeliveries(): Promise<void> {
+    const counts = await store.counts().catch(() => []);
     planned.reset();
     deliveries.reset();
-    for (const { sink, planned: count, states } of await store.counts().catch(() => [])) {
+    for (const { sink, planned: count, states } of counts) {
       if (lookupOf(sink) !== null) continue;
       planned.set({ sink }, count);
       for (const state of deliveryStates) deliveries.set({ sink, state }, states[state]);
@@ -218,28 +221,28 @@ export function createMetrics(
   }
 
   async function readEvents(): Promise<void> {
-    events.reset();
     const counted = await store.eventCounts().catch(() => null);
+    events.reset();
     for (const [state, count] of Object.entries(counted ?? {})) events.set({ state }, count);
   }
 
   async function readFailing(): Promise<void> {
-    failing.reset();
     const figures = await store.sinkFigures(now()).catch(() => null);
+    failing.reset();
     const down = new Set(figures?.filter(isFailing).map(({ sink }) => sink));
     if (figures !== null) for (const sink of known) failing.set({ sink }, down.has(sink) ? 1 : 0);
   }
 
   async function readPaused(): Promise<void> {
-    paused.reset();
     const all = await store.pauses().catch(() => null);
+    paused.reset();
     const down = new Set(all?.map(({ sink }) => sink));
     if (all !== null) for (const sink of known) paused.set({ sink }, down.has(sink) ? 1 : 0);
   }
 
   async function readPausedByPeople(): Promise<void> {
-    for (const one of [pausedByPerson, pauseForgotten]) one.reset();
     const all = await store.personPauses().catch(() => null);
+    for (const one of [pausedByPerson, pauseForgotten]) one.reset();
     if (all === null) return;
     const pauses = pausesOfPeople(all, now());
     for (const sink of known) {

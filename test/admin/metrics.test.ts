@@ -132,6 +132,43 @@ test('deliveries are what the store has at the scrape, so that their sums can be
   expect(await samplesOf(metrics)).not.toHaveProperty(['deliveries{sink="slack",state="pending"}']);
 });
 
+test('of two scrapes at the same moment, as of a pair of Prometheus servers, each has all figures', async () => {
+  const states = { pending: 1, sending: 0, delivered: 5, dead: 2, held: 0, discarded: 0 };
+  const mayEnd = Promise.withResolvers<void>();
+  const mayGoOn = Promise.withResolvers<void>();
+  /** What the first scrape reads last, and all that the second one reads, after the end of the first. */
+  let [vitalsWait, othersWait] = [mayEnd.promise, Promise.resolve()];
+  const figures = measuredStore();
+  const metrics = createMetrics({
+    ...figures,
+    counts: () => othersWait.then(() => [{ sink: 'slack', planned: 8, states }]),
+    eventCounts: () => othersWait.then(figures.eventCounts),
+    sinkFigures: (now) => othersWait.then(() => figures.sinkFigures(now)),
+    pauses: () => othersWait.then(figures.pauses),
+    personPauses: () => othersWait.then(figures.personPauses),
+    vitals: (now) => vitalsWait.then(() => figures.vitals(now)),
+  });
+  metrics.sinksKnown(['slack']);
+  const first = samplesOf(metrics);
+  await new Promise(setImmediate);
+  [vitalsWait, othersWait] = [mayGoOn.promise, mayGoOn.promise];
+  const second = samplesOf(metrics);
+  mayEnd.resolve();
+  const all = {
+    'deliveries{sink="slack",state="dead"}': 2,
+    'deliveries_planned{sink="slack"}': 8,
+    'events{state="decided"}': 0,
+    'sink_failing{sink="slack"}': 0,
+    'sink_overdue_seconds{sink="slack"}': 0,
+    'sink_paused{sink="slack"}': 0,
+    'sink_paused_by_person{sink="slack"}': 0,
+    store_bytes: 0,
+  };
+  expect(await first).toMatchObject(all);
+  mayGoOn.resolve();
+  expect(await second).toMatchObject(all);
+});
+
 const ofStore = /^(deliveries|last_event|oldest|overdue|store_bytes)/;
 const down = () => Promise.reject(new Error('down'));
 
