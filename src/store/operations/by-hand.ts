@@ -9,7 +9,7 @@ import {
 import { parseDeliveryId } from '../../support/ids.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, note } from './audit.ts';
-import { apply as applyChange, change, find, type FoundRow } from './deliveries.ts';
+import { apply as applyChange, change, find, type FoundRow, withLanesLocked } from './deliveries.ts';
 import { all, get, lock, query, run, together, type Operation } from '../operation.ts';
 import { deliveryIdAt, isLookup, of, places, planned as ofPlan, seqsPerEvent } from '../rows.ts';
 
@@ -116,18 +116,6 @@ export function discard(
   });
 }
 
-/** Finds deliveries and takes the locks of their lanes, also of those that a replay has moved them to meanwhile. */
-function* findLocked(items: readonly { readonly deliveryId: string }[]): Operation<(FoundRow | undefined)[]> {
-  const locked = new Set<string>();
-  for (;;) {
-    const found = yield* together(items.map(({ deliveryId }) => find(deliveryId)));
-    const lanes = new Set(found.flatMap((row) => row?.lane ?? [])).difference(locked);
-    if (lanes.size === 0) return found;
-    for (const lane of lanes) yield* lock(`lane ${lane}`);
-    for (const lane of lanes) locked.add(lane);
-  }
-}
-
 /**
  * Changes each delivery that is in one of the states `from`, and writes one audit line. Takes the locks of claims, so that
  * no replica begins these deliveries meanwhile. Claims wait for it, so it takes few round trips.
@@ -141,7 +129,8 @@ function* changeAll<Item extends { readonly deliveryId: string }>(
   make: (item: Item, found: FoundRow) => Operation<void>,
 ): Operation<ManualResult[]> {
   // Look-ups cannot be changed: the event of a discarded one would never be decided.
-  const found = (yield* findLocked(items)).map((row) =>
+  const findAll = () => together(items.map(({ deliveryId }) => find(deliveryId)));
+  const found = (yield* withLanesLocked(findAll)).map((row) =>
     row && lookupOf(row.sink) !== null ? undefined : row,
   );
   /** By the carrier's seq, so that a digest is changed once. */

@@ -1,7 +1,7 @@
 import { parseDeliveryId } from '../../support/ids.ts';
 import type { DeliveryState, PlannedDelivery } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
-import { get, insertInto, insertRow, query, run, type Operation, type Value } from '../operation.ts';
+import { get, insertInto, insertRow, lock, query, run, type Operation, type Value } from '../operation.ts';
 import { planned, seqById, seqsPerEvent } from '../rows.ts';
 
 /** What a change needs to know about a delivery. */
@@ -86,6 +86,23 @@ export const seqOfNew = (seq: number, index: number): number => seq * seqsPerEve
 export function* find(deliveryId: string): Operation<FoundRow | undefined> {
   const id = parseDeliveryId(deliveryId);
   return id ? yield* get(sql.findDelivery, id.eventId, id.noticeId, id.n) : undefined;
+}
+
+/**
+ * Reads deliveries and takes the locks of their lanes, also of those that a replay has moved them to meanwhile, so that none
+ * is begun.
+ */
+export function* withLanesLocked<Found extends Pick<FoundRow, 'lane'> | undefined>(
+  read: () => Operation<readonly Found[]>,
+): Operation<readonly Found[]> {
+  const locked = new Set<string>();
+  for (;;) {
+    const found = yield* read();
+    const lanes = new Set(found.flatMap((row) => row?.lane ?? [])).difference(locked);
+    if (lanes.size === 0) return found;
+    for (const lane of lanes) yield* lock(`lane ${lane}`);
+    for (const lane of lanes) locked.add(lane);
+  }
 }
 
 /** Changes a delivery, or all deliveries of its digest. Returns how many. */

@@ -5,7 +5,7 @@ import { type Mask, maskTexts } from '../../support/secret.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, sql as auditSql } from './audit.ts';
 import { leaveUndecided } from './deciding.ts';
-import type { FoundRow } from './deliveries.ts';
+import { type FoundRow, withLanesLocked } from './deliveries.ts';
 import { eraseEvent } from './housekeeping.ts';
 import { all, get, lock, query, run, type Operation, type Value } from '../operation.ts';
 import { sql as reading } from './reading.ts';
@@ -103,9 +103,7 @@ export function* forget(
   if (unexpected) return { done: false, unexpected: unexpected.id, underWay: [] };
   const underWay: string[] = [];
   for (const { seq } of events) {
-    const lanes = new Set((yield* all(sql.deliveriesOf, seq)).map(({ lane }) => lane));
-    for (const lane of lanes) yield* lock(`lane ${lane}`);
-    for (const one of yield* all(sql.deliveriesOf, seq)) {
+    for (const one of yield* withLanesLocked(() => all(sql.deliveriesOf, seq))) {
       // A look-up leaves nothing in a tool, and an answer that comes later is not kept.
       if (one.connector === lookupConnector) continue;
       const isShared =

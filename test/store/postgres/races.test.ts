@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { discard, replay } from '../../../src/store/operations/by-hand.ts';
 import { rescue, sql as carrying } from '../../../src/store/operations/carrying-out.ts';
 import { claim as claimOf, sql as claiming } from '../../../src/store/operations/claiming.ts';
+import { forget } from '../../../src/store/operations/forgetting.ts';
 import { settleIn } from '../../../src/store/operations/housekeeping.ts';
 import { sql as receiving } from '../../../src/store/operations/receiving.ts';
 import { candidatesBy } from '../../../src/store/operations/searching.ts';
@@ -12,6 +13,7 @@ import type { Operation } from '../../../src/store/operation.ts';
 import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
 import { Tallies } from '../../../src/store/tallies.ts';
+import { mentionsOf } from '../../../src/support/candidate-traces.ts';
 import { openPostgres } from '../../../src/store/postgres.ts';
 import type { Arrival, Claim, EventStory, Store } from '../../../src/store/store.ts';
 import {
@@ -121,6 +123,29 @@ describe('what several do at the same time on PostgreSQL', () => {
     expect(results).toEqual([{ deliveryId: id, done: true }]);
     expect(await claimed).toEqual([]);
     expect(await there()).toEqual([{ state: 'discarded', n: 1 }]);
+  });
+
+  test('nor is one begun there whose candidate is being erased', async () => {
+    const [id = ''] = await carriedOut(one, [rejected]);
+    const lane = 'slack #renamed';
+    const [story] = await one.events({});
+    const { candidateId, id: eventId } = story!.event;
+    const asked = { candidateId, eventIds: [eventId], mentions: mentionsOf(candidateId) };
+    let claimed: Promise<Claim[]> = Promise.resolve([]);
+    await between.query('begin');
+    const [result] = await inLockstep([forget(new Tallies(), asked, t0, person)], async (statements) => {
+      if (statements.some(({ values }) => values.includes('["lane slack #hiring"]')))
+        await one.replay([{ deliveryId: id, configId, planned: planned({ lane }) }], t0, person);
+      if (statements.some(({ sql: text }) => text.includes('delete from deliveries'))) {
+        claimed = claimDue(other, t0, lane);
+        await Promise.race([claimed, vi.waitUntil(async () => (await waiting()) === 1, 10_000)]);
+      }
+      return send(between, statements, 10_000);
+    });
+    await between.query('commit');
+    expect(result).toMatchObject({ done: true, events: 1 });
+    expect(await claimed).toEqual([]);
+    expect(await there()).toEqual([]);
   });
 
   test('a digest has its carrier, though as many as it may have came before it between its two statements', async () => {
