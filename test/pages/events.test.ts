@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { expect, test, vi } from 'vitest';
-import { post } from '../commands/tools.ts';
+import { endpoint, post, settled, tellAll } from '../commands/tools.ts';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, notice, planned, t0 } from '../contract/store-fixtures.ts';
 import { openLoggedIn } from './browser.ts';
-import { startPages } from './tools.ts';
+import { startPages, wordsOf } from './tools.ts';
 
 const guid = '6f1c2d3e4a5b4c6d8e7f0a1b2c3d4e5f';
 
@@ -89,6 +89,18 @@ test("the box finds a delivery at its event, and says of a notice's what it is",
   const second = `dlv_${id.slice(4)}_2`;
   expect((await send(`/find?q=${second}`)).headers.get('location')).toBe(`/events/${id}#${second}`);
   expect(await page(`/find?q=dlv_${told.id.slice(4)}_1`)).toMatch(/It goes to ops, and is\s+waiting\./);
+});
+
+test('the page of an event says when each message arrived, without a click', async () => {
+  const http = await endpoint();
+  const { app, file, login, page } = await startPages(
+    `timezone: UTC\nsinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true } }\n${tellAll}`,
+  );
+  await login();
+  const { eventId } = await post(app, { candidateId: 'Dana' });
+  await settled(file);
+  const heading = /<h3>.*?<\/h3>/s.exec(await page(`/events/${eventId}`))![0];
+  expect(wordsOf(heading)).toMatch(/\d{1,2} \w{3}, \d\d:\d\d:\d\d\s+delivered/);
 });
 
 test('an event leads to those beside it in the list somebody came from', async () => {

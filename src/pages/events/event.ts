@@ -204,6 +204,7 @@ function deliveryCard(
   const waits = waitsFor(one, obstacles, times);
   const inDigest = one.carrier !== null && one.carrier !== one.id;
   const carrier = deliveries.find(({ id }) => id === one.carrier);
+  const arrived = one.history.findLast(({ outcome }) => outcome.outcome === 'delivered');
 
   const link = one.receipt && parts.connectors.get(one.connector)?.describe?.link?.(one.receipt);
   const receipt = Object.entries(one.receipt ?? {}).map(
@@ -225,7 +226,9 @@ function deliveryCard(
       <span class="muted"
         >${[toolOf(one.sink, one.connector), ruleName(one.rule)].filter(Boolean).join(', ')}</span
       >
-      <span class="state">${stateChip(one.state)}</span>
+      <span class="state"
+        >${arrived !== undefined && html`<span class="muted">${times.exact(arrived.endedAt)}</span> `}${stateChip(one.state)}</span
+      >
     </h3>
     ${waits && html`<p class="muted small">It waits: ${waits}.</p>`}
     ${
