@@ -105,11 +105,13 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
 }
 
 /** What a question names of a sink. */
-type Waiting = Pick<SinkStatus, 'sink' | 'pending' | 'asked'>;
+type Waiting = Pick<SinkStatus, 'sink' | 'pending' | 'asked' | 'pause'>;
+
+const isPausedByPerson = ({ pause: paused }: Pick<SinkStatus, 'pause'>) => paused?.by === 'person';
 
 const actions = {
   retry: {
-    button: 'Try now',
+    button: () => 'Try now',
     question: ({ sink, asked }: Waiting, times: Times) => {
       const until = askedUntil(asked);
       const wish = until === null ? '' : ` But ${toolsWish(times.whole(until))}.`;
@@ -117,11 +119,14 @@ const actions = {
     },
   },
   pause: {
-    button: 'Pause',
-    question: ({ sink }: Waiting) => `Pause ${sink}? What comes for it waits, and nothing is lost.`,
+    button: (one: Waiting) => (isPausedByPerson(one) ? 'Change the pause' : 'Pause'),
+    question: (one: Waiting) =>
+      isPausedByPerson(one)
+        ? `Keep ${one.sink} paused, counted from now? What waits for it goes on waiting, and nothing is lost.`
+        : `Pause ${one.sink}? What comes for it waits, and nothing is lost.`,
   },
   resume: {
-    button: 'Resume',
+    button: () => 'Resume',
     question: ({ sink, pending }: Waiting) =>
       `Let ${sink} go on? ${pending === 0 ? 'Nothing waits for it.' : `${waitForIt(pending)}: what is due is sent now.`}`,
   },
@@ -133,6 +138,7 @@ const lengths = [
   ['30m', '30 minutes'],
   ['8h', '8 hours'],
   ['1d', 'a day'],
+  ['3d', '3 days'],
   ['7d', 'a week'],
   ['', 'until somebody resumes it'],
 ] as const;
@@ -151,14 +157,17 @@ const askingOf = (sink: string, action: Action): Asking => ({
 
 const choiceOf = (one: Waiting, action: Action, times: Times): Choice => ({
   action,
-  button: actions[action].button,
+  button: actions[action].button(one),
   question: actions[action].question(one, times),
 });
 
 function buttons(one: SinkStatus, asked: PageRequest): Html {
   const { sink } = one;
-  const offered: readonly Action[] =
-    one.pause?.by === 'person' ? ['resume'] : mayBeTried(one) ? ['retry', 'pause'] : ['pause'];
+  const offered: readonly Action[] = isPausedByPerson(one)
+    ? ['resume', 'pause']
+    : mayBeTried(one)
+      ? ['retry', 'pause']
+      : ['pause'];
   return html`<div class="actions">
     ${offered.map((action) =>
       askingForm(askingOf(sink, action), [choiceOf(one, action, asked.times)], asked, {
@@ -183,7 +192,7 @@ function formOf(
       if (action !== 'resume' && !parts.config().sinks.has(sink)) return null;
       if (sent.form['confirmed'] !== 'yes') {
         const found = (await sent.status()).sinks.find((one) => one.sink === sink);
-        const choice = choiceOf(found ?? { sink, pending: 0, asked: [] }, action, sent.times);
+        const choice = choiceOf(found ?? { sink, pending: 0, asked: [], pause: null }, action, sent.times);
         return askingPage(askingOf(sink, action), choice, pathOf(sink), sent);
       }
       await carryOut(sent, parts, sink);

@@ -23,7 +23,13 @@ test('a sink is paused on its page, and what comes for it waits there until some
   await page.getByText('paused', { exact: true }).waitFor();
   await page.getByText(/Paused by ana \(since .*, until .*\): “it is being moved”/).waitFor();
   const { eventId } = await post(app, { candidateId: 'Dana', candidateNumericalId: 20970 });
-  await page.reload();
+  const end = await page.getByText('Paused by ana').innerText();
+  await page.getByRole('button', { name: 'Change the pause' }).click();
+  await dialog.getByText('Keep ats paused, counted from now?').waitFor();
+  await dialog.getByLabel('For how long').selectOption('3 days');
+  await dialog.getByRole('button', { name: 'Change the pause' }).click();
+  await page.getByText(/Paused by ana .*: “it is being moved”/).waitFor();
+  await expect.poll(() => page.getByText('Paused by ana').innerText()).not.toBe(end);
   await page.getByRole('link', { name: '20970' }).waitFor();
   await page.getByText(/Completed, Test 1234567,\s+\S+\s+waits until the pause ends/).waitFor();
   expect(await barriersOf(page)).toEqual([]);
