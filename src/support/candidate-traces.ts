@@ -88,16 +88,21 @@ const inGroups = (number: number, sign: string): string =>
   String(number).replaceAll(/\B(?=(?:\d{3})+$)/g, sign);
 
 const beforeId = new RegExp(
-  String.raw`^(?:${candidateWord}\s+)?#?(?=\d[\d.,'\u2019\s]*$|[0-9a-f-]{6,}\u2026?$)`,
+  String.raw`^(?:${candidateWord}\s+)?#?(?=\d[\d.,'\u2019\s]*$|[0-9a-f-]{6,}(?:\u2026|\.{3})?$)`,
   'iu',
 );
 
+const inAddress =
+  /^https?:\/\/\S*?(?<![\da-f])([\da-f]{32}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})(?![\da-f])/i;
+
 /**
  * A candidate's id or number as it is stored: a GUID as 32 hex digits, and without what our messages write around it:
- * "Candidate", in any of their languages, or "#" before it, and "…" after the beginning of an id.
+ * "Candidate", in any of their languages, or "#" before it, and "…" after the beginning of an id. Of the address of a page, the
+ * GUID in it.
  */
 export function candidateIdIn(text: string): string {
-  const written = text.trim().replace(beforeId, '').replace(/…$/u, '');
+  const given = text.trim();
+  const written = inAddress.exec(given)?.[1] ?? given.replace(beforeId, '').replace(/(?:…|\.{3})$/u, '');
   const digits = written.replaceAll(/[{}()-]/g, '');
   return /^[0-9a-f]{32}$/i.test(digits) || /^[0-9a-f]{8}-[0-9a-f-]{0,27}$/i.test(written)
     ? digits.toLowerCase()

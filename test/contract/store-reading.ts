@@ -234,7 +234,11 @@ export function reading(): void {
         'twice-1',
         'twice-2',
       ]);
-    expect(await meant('Candidate 6f1c2d3e…')).toEqual([guid]);
+    for (const text of ['Candidate 6f1c2d3e…', 'Candidate 6f1c2d3e...', '6f1c2d3e...'])
+      expect(await meant(text)).toEqual([guid]);
+    // The address of the candidate's page, as the links of messages have it.
+    for (const id of [guid, '6F1C2D3E-4A5B-4C6D-8E7F-0A1B2C3D4E5F'])
+      expect(await meant(`https://tests.example.com/candidates/${id}/result?tab=1`)).toEqual([guid]);
     expect(await meant('candidate 5')).toEqual(['candidate 5']);
     // Too short, and no pattern of the database.
     for (const nobody of ['twice', 'twice_1', '20971.0', '2,0971', '20,971.123', ''])
