@@ -62,7 +62,8 @@ export const reasonOf = (error: NodeJS.ErrnoException): 'timeout' | 'network' =>
 function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: Mask): Outcome {
   const { success = {}, dead = [] } = terms;
   const { status, headers } = answer;
-  const isSuccess = success.status?.includes(status) ?? (status >= 200 && status < 300);
+  const isLogin = pointsToLogin(answer);
+  const isSuccess = !isLogin && (success.status?.includes(status) ?? (status >= 200 && status < 300));
   if (isSuccess && success.body === undefined) return deliveredBy(answer);
   const { now, signal } = request;
   const quote = quoteOf(answer, (text) => mask(request.mask(text)));
@@ -73,6 +74,11 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: M
     return perhaps(retry('invalid', `${detail} success.status of the sink does not name it.`));
   if (status < 400) {
     const host = URL.parse(firstOf(headers['location']) ?? '')?.host;
+    if (isLogin)
+      return sinkWide(
+        'auth',
+        `The other system answered ${status} and points to a login${host ? ` at ${host}` : ''}. Check the sink's auth and headers, and who may call there: a web app of Google Apps Script needs access for Anyone.`,
+      );
     const isPerhapsDone = status === 302 || status === 303;
     const taken = isPerhapsDone
       ? `Where it has taken the call by then, as Google Apps Script does, say success: { status: [${status}] } in the sink; else put`
@@ -99,6 +105,13 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: M
     status === 408 || (status >= 500 && !nothingDone.has(status) && !(status === 503 && statedMs !== null));
   const again = retryFor(status, detail, statedMs);
   return mayFollowTheWork ? perhaps(again) : again;
+}
+
+/** Whether an answer sends the caller to a login, as who guards a system does before that has the call. */
+export function pointsToLogin({ status, headers }: Answer): boolean {
+  if (status < 300 || status >= 400) return false;
+  const { host = '', pathname = '' } = URL.parse(firstOf(headers['location']) ?? '', 'http://there') ?? {};
+  return /(^|[/._-])(service)?(log|sign)[-_]?in([/._-]|$)/i.test(host + pathname);
 }
 
 const perhaps = (outcome: Retry): Retry => ({ ...outcome, perhapsDone: true });

@@ -167,6 +167,11 @@ describe('an answer', () => {
       { outcome: 'retry', sinkWide: 'perhaps' },
     ],
     [
+      '302 to a login',
+      answering({}, 302, { location: '/login?next=there' }),
+      { outcome: 'retry', reason: 'auth', sinkWide: true, detail: expect.stringContaining('a login') },
+    ],
+    [
       'one that breaks off',
       (_, response) =>
         response.writeHead(200, { 'content-length': '9' }).write('{', () => response.destroy()),

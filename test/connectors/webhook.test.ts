@@ -293,6 +293,29 @@ describe('answers', () => {
   });
 
   test.for([
+    ['https://accounts.google.com/ServiceLogin?continue=there', 'accounts.google.com'],
+    ['https://login.microsoftonline.com/tenant/oauth2/authorize', 'login.microsoftonline.com'],
+    ['https://team.cloudflareaccess.com/cdn-cgi/access/login/there', 'team.cloudflareaccess.com'],
+    ['/users/sign_in', 'a login'],
+  ] as const)('of 302 to a login are no success, and nothing was done: %s', async ([location, words]) => {
+    const sink = await connect({ success: { status: [302] } });
+    sandbox.faults.once({ kind: 'status', status: 302, headers: { location } });
+    const outcome = await sink.deliver(request());
+    const detail = expect.stringContaining(words);
+    expect(outcome).toMatchObject({ outcome: 'retry', reason: 'auth', sinkWide: true, detail });
+    expect(outcome).not.toHaveProperty('perhapsDone');
+  });
+
+  test.for(['/signing/42', 'https://blogin.example/done', '/done?next=/login'])(
+    'of 302 that only look like one to a login are a success: %s',
+    async (location) => {
+      const sink = await connect({ success: { status: [302] } });
+      sandbox.faults.once({ kind: 'status', status: 302, headers: { location } });
+      expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
+    },
+  );
+
+  test.for([
     ['120', 120_000],
     ['Sun, 01 Mar 2026 09:31:30 GMT', 90_000],
     ['Sun, 01 Mar 2026 09:00:00 GMT', 0],

@@ -10,7 +10,7 @@ import {
 import type { Json, LookupFacts } from '../../../src/model.ts';
 import type { Outcome, Retry } from '../../../src/model/outcomes.ts';
 import type { Answer, Exchange } from '../client.ts';
-import { notPublic, reasonOf } from '../outcomes.ts';
+import { notPublic, pointsToLogin, reasonOf } from '../outcomes.ts';
 import { PrivateAddressError } from '../public-addresses.ts';
 import { nothingFound, readAnswer, type Wanted } from './answer.ts';
 
@@ -49,13 +49,17 @@ function outcomeOfAnswer(answer: Answer, terms: Terms): Outcome {
   if (status === 410)
     return delivered({ status, facts: nothingFound(terms, said, terms.now) as unknown as Json });
   const statedMs = statedDelayMs([answer.headers['retry-after']].flat()[0], terms.now);
-  if (status < 400)
+  const isLogin = pointsToLogin(answer);
+  if (status < 400 && !isLogin)
     return perhapsSinkWide(
       'not_found',
       `${said} Redirects are not followed. Put the final address into the look-up's url.`,
     );
-  if (status === 401 || status === 403 || status === 407)
-    return sinkWide('auth', `${said} Check the look-up's auth and headers, and what its login may see.`);
+  if (isLogin || status === 401 || status === 403 || status === 407)
+    return sinkWide(
+      'auth',
+      `${said}${isLogin ? ' It points to a login.' : ''} Check the look-up's auth and headers, and what its login may see.`,
+    );
   if (status === 429) return sinkWide('rate_limited', `${said} Set the look-up's rate.`, statedMs);
   if (ofThisOne.has(status))
     return rejected('invalid', said, "Check the look-up's url with what the API expects.");
