@@ -115,3 +115,17 @@ test('from elsewhere, the header of the proxy means nothing', async () => {
   expect((await discard(headers)).status).toBe(401);
   expect((await discard({ ...headers, ...basic('dana', password) })).status).toBe(200);
 });
+
+test('who only looks at refused events is told how they are taken in', async () => {
+  const { app, page, login } = await startPages(undefined, {}, true, `viewer: ${viewer}`);
+  const body = JSON.stringify({ candidateId: 'Dana', testId: 1, status: 'Completed' });
+  const headers = { 'content-type': 'application/json' };
+  await fetch(`${app.receiverUrl}/other`, { method: 'POST', headers, body });
+  const way = 'You can only look here: the commands <code>accept</code> and <code>ignore</code>';
+  await login(viewer);
+  expect(await page('/attention')).toContain(way);
+  await login(password);
+  const shown = await page('/attention');
+  expect(shown).toContain('Accept 1 event');
+  expect(shown).not.toContain(way);
+});

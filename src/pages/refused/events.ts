@@ -84,6 +84,13 @@ function card(
       }
       <section>
         <h3>What to do</h3>
+        ${
+          asked.person.role !== 'full' &&
+          html`<p class="muted small">
+            You can only look here: the commands <code>accept</code> and <code>ignore</code> take events in
+            and put them away. ${commandLine(`${program} events --refused`)} lists them.
+          </p>`
+        }
         <ol class="steps">
           <li><p>${withCommand(fix, reconcileCommand())}</p></li>
           ${kept.length > 0 && acceptStep(reason, kept, asked)}
