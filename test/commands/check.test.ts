@@ -165,6 +165,12 @@ test.each<[string, string, string, readonly string[]]>([
     ],
   ],
   [
+    'once, where an address is a slip of another one',
+    "{ 111: { owner: 'dana@example,com' } }",
+    `rules: [ { name: a, when: { testId: 111 }, then: [ ${toOwner} ] } ]`,
+    ['52 for test 111: Left out, as they are no email addresses: "com".'],
+  ],
+  [
     'for some of its events only',
     '{ 1: {}, 2: {} }',
     `rules: [ { name: a, when: { testId: 1, candidateNumericalId: { gt: 0 } }, then: [ { sink: mail, to: "${toSome}", subject: s, text: t } ] } ]`,

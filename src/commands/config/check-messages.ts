@@ -147,16 +147,17 @@ function failuresOf(sample: Sample, { plan, planSource, sinks, mask }: Config, n
   const prepared = prepare({ ...action, render }, about, 'dlv_sample', plan, sink, now);
   const failures: Failure[] = [];
   const path = pathOf(plan.rules.names, action);
-  if ('message' in prepared) {
-    if (prepared.note !== undefined) failures.push({ sample, key: null, why: prepared.note });
-    // Names of places that come from the catalog. Slips in what is written here are told of where it is read.
+  if (!('message' in prepared)) {
+    if (prepared.outcome !== 'delivered') failures.push({ sample, key: null, why: prepared.detail });
+  } else if (prepared.note !== undefined) failures.push({ sample, key: null, why: prepared.note });
+  // Names of places that come from the catalog. Slips in what is written here are told of where it is read.
+  else
     for (const key of sink.connector.placeKeys ?? []) {
       const name = fields[key];
       if (typeof name !== 'string' || name === valueAt(planSource, [...path, key])) continue;
       for (const { message } of sink.connector.templates[key]?.slips?.(name, [], fields) ?? [])
         failures.push({ sample, key, why: mask(message) });
     }
-  } else if (prepared.outcome !== 'delivered') failures.push({ sample, key: null, why: prepared.detail });
   if (event.candidateNumericalId === null) return failures;
   // A gap in what people read first.
   for (const key of ['subject', 'text'])
