@@ -244,7 +244,7 @@ function besideTags(value: string): string[] {
 export const writtenSecrets = (source: Json | null): string[] =>
   isMap(source ?? undefined) ? literalSecrets({}, source as PlanSource).map(({ value }) => value) : [];
 
-/** Finds credentials in a text: the whole of it by its key, or values in a body that is JSON or a form. */
+/** Finds credentials in a text: the whole of it by its key, or values in a body that is JSON, XML or a form. */
 function inText(text: string, path: Path): string[] {
   const name = String(path.findLast((key) => typeof key === 'string'));
   const isNamed = path.at(-2) === 'headers' || namesSecret(name);
@@ -252,11 +252,19 @@ function inText(text: string, path: Path): string[] {
   if (placeOf(path).isSecret && isNamed && (isCredentialKey(name) || looksRandom(text)))
     return [text.replace(/^(?:bearer|basic|token|bot|apikey)\s+/i, '')];
   if (path.at(-1) !== 'body') return [];
-  const named = /([\w-]{1,100})["']?\s{0,9}[:=]\s{0,9}["']?([^"'&\s,{}]{1,2000})/g;
-  return Array.from(text.matchAll(named), ([, key = '', value = '']) =>
+  const inForm = Array.from(text.matchAll(named), ([, key = '', value = '']) =>
     namesSecret(key) && looksRandom(value) ? [value] : [],
-  ).flat();
+  );
+  const inTree = Array.from(text.matchAll(whole), ([, key, value, element = '', inner = '']) =>
+    isCredentialKey(key ?? element) ? [value ?? inner.trim()] : [],
+  );
+  return [...new Set([...inForm, ...inTree].flat())];
 }
+
+const named = /([\w-]{1,100})["']?\s{0,9}(?:[:=]|(?:\s[^<>]{0,100})?>)\s{0,9}["']?([^"'&\s,{}<>]{1,2000})/g;
+/** A text in JSON or in XML. Its name tells enough there: it need not look random. */
+const whole =
+  /"([\w-]{1,100})"\s{0,9}:\s{0,9}"([^"\\]{1,2000})"|<([\w:.-]{1,100})(?:\s[^<>]{0,100})?>([^<>]{1,2000})</g;
 
 /** Finds credentials in a URL: all random parts of a hook's, else passwords and parameters that are named like one. */
 function inAddress(text: string, isPath: boolean): string[] {

@@ -104,6 +104,8 @@ describe('a credential is hidden in the lines of a config', () => {
     'rules: [ { note: "see (https://hooks.example.com/services/T1/hunter2Winter)" } ]',
     'rules: [ { then: [ { body: "token=hunter2&x=1" } ] } ]',
     `rules: [ { then: [ { body: '{"routing_key": "hunter2"}' } ] } ]`,
+    'rules: [ { then: [ { body: "<a><password>hunter2</password></a>" } ] } ]',
+    'rules: [ { then: [ { body: "<token type=\'a\'>hunter2</token>" } ] } ]',
     'rules: [ { then: [ { body: "{\\"routing_key\\": \\"hunter2\\"}" } ] } ]',
   ])('wherever it is known by its look, or by a key above it: %s', (text) => {
     expect(shown(text)).not.toContain('hunter2');

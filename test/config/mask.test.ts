@@ -259,6 +259,12 @@ sinks:
       'headers: { Content-Type: application/x-www-form-urlencoded }, body: "a=b&token=0a1b2c3d4e5f6a7b"',
       '0a1b2c3d4e5f6a7b',
     ],
+    [`body: '{ "auth": { "password": "hunter two" } }'`, 'hunter two'],
+    ['headers: { Content-Type: text/xml }, body: "<a><password>hunter-two</password></a>"', 'hunter-two'],
+    [
+      `headers: { Content-Type: text/xml }, body: "<s:apiKey type='a'>aB3dE5fG7hJ9</s:apiKey>"`,
+      'aB3dE5fG7hJ9',
+    ],
     ['path: "/candidates?api_key=xyz-literal"', 'xyz-literal'],
     ['path: /hooks/T024BE7LD1/in', 'T024BE7LD1'],
     ['path: /bot7123456789:AAHdqTcvCH1vGWJxfSeo/sendMessage', 'bot7123456789:AAHdqTcvCH1vGWJxfSeo'],

@@ -222,7 +222,7 @@ export const isCredentialKey = (name: string): boolean => credentialKey.test(nam
 
 /** A credential's key with its value. Bounded, because a line may be a whole JSON file, which must not be scanned repeatedly. */
 const underCredentialKey = new RegExp(
-  String.raw`(${credentialWords}\w{0,99}[\\"']{0,2}\s*(?:[:=\uff1a](?!=)[|>&*!?%@]?\s*\\?|\s(?=["'])))("[^"]*"?|'[^']*'?|\[[^\]]*\]?|(?:\$\{[^}]*\}?|[^\s,{}[\]"'])+)`,
+  String.raw`(${credentialWords}\w{0,99}[\\"']{0,2}(?:\s*(?:[:=\uff1a](?!=)[|>&*!?%@]?\s*\\?|\s(?=["']))|(?:\s[^<>]{0,99})?>))("[^"]*"?|'[^']*'?|\[[^\]]*\]?|(?:\$\{[^}]*\}?|[^\s,{}[\]"'])+)`,
   'i',
 );
 
