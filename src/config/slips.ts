@@ -288,11 +288,13 @@ export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[
     if (!writtenAt) return [];
     const text = valueAt(config, writtenAt) as string;
     if (hasReference(text)) {
-      const isFallback = partsOf(text).some(
-        (part) => part.kind === 'reference' && part.reference.fallback === value,
-      );
-      // A path is no credential, and neither are short words, such as `adc`.
-      const isCredential = value.length >= 8 && !looksLikePath(value);
+      const isFallback = partsOf(text).some((part) => {
+        const fallback = part.kind === 'reference' ? part.reference.fallback : null;
+        // Or a whole address with the credential in it.
+        return fallback === value || (fallback?.includes('://') && fallback.includes(value));
+      });
+      // A path is no credential, and neither is `adc`.
+      const isCredential = value.length > 3 && !looksLikePath(value);
       return isFallback && isCredential ? [warning(writtenAt, standsIn)] : [];
     }
     if (!inUrl && looksLikePath(text)) return [];

@@ -252,6 +252,14 @@ describe('what parts of a config say of each other', () => {
       '1:43 the variable is not set, and the default that is written here stands in for this credential',
     ],
     [
+      'sinks: { page: { connector: pager, token: "${NONE:-TODO}" } }',
+      '1:43 the variable is not set, and the default that is written here stands in for this credential',
+    ],
+    [
+      'sinks: { page: { connector: pager, token: "${PAGER_TOKEN}", url: "${NONE:-https://u:password@h/}" } }',
+      '1:66 the variable is not set, and the default that is written here stands in for this credential',
+    ],
+    [
       'sinks: { page: { connector: pager, token: "${PAGER_TOKEN}", url: "https://u:pass1@h/" } }',
       '1:66 the credential in this URL is written in the file; take it from ${NAME} or ${file:/path} instead',
     ],
