@@ -214,16 +214,20 @@ function domainSlips(config: JsonMap): Fault[] {
   });
 }
 
-/** Finds credentials that are written into actions and URLs, where no schema marks them. */
+/** Finds credentials that are written into actions, the catalog and URLs, where no schema marks them. */
 export function literalSecrets(config: JsonMap, source: PlanSource): FoundSecret[] {
   const addresses = ['sinks', 'lookups']
     .flatMap((section) => strings(config[section] ?? null, [section]))
     .filter(({ path }) => path.at(-1) === 'url');
+  const ofTests = strings(config['catalog'] ?? null, ['catalog']);
   const texts = actionsOf(source).flatMap(({ action, path }) => strings(action, path));
-  return [...addresses, ...texts].flatMap(({ text, path }) => {
+  return [...addresses, ...ofTests, ...texts].flatMap(({ text, path }) => {
     if (hasReference(text)) return [];
-    const ofUrl = inAddress(text, path.at(-1) === 'path');
+    const inCatalog = path[0] === 'catalog';
+    const ofUrl = inAddress(text, inCatalog || path.at(-1) === 'path');
     const inUrl = ofUrl.length > 0;
+    // Other keys, such as `key`, are what people make of them.
+    if (!inUrl && inCatalog && !isCredentialKey(String(path.at(-1)))) return [];
     return (inUrl ? ofUrl : inText(text, path)).flatMap(besideTags).map((value) => ({ path, value, inUrl }));
   });
 }

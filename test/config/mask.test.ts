@@ -287,6 +287,18 @@ rules: [ { name: a, when: {}, then: [ { sink: ats${keys} } ] } ]`;
     expect(literal[0]?.excerpt).not.toContain(value);
   });
 
+  test.each([
+    ['apiToken: two words', 'two words'],
+    ['hook: /services/T024BE7LD1/aBcDeFgHiJkL12', 'aBcDeFgHiJkL12'],
+    ['hook: "https://h.example/hooks/aBcDeFgHiJkL12"', 'aBcDeFgHiJkL12'],
+  ])('and warns of what is written into the catalog: %s', (entry, value) => {
+    const given = load(`catalog: { 1: { ${entry}, channel: '#hiring' } }`);
+    expect(given.mask(`x ${value} y #hiring`)).toBe('x *** y #hiring');
+    expect(given.warnings.map(({ message }) => message)).toEqual([
+      expect.stringContaining('is written in the file'),
+    ]);
+  });
+
   test('what is written into any header of an action and looks like a credential', () => {
     const text = `sinks: { ats: { connector: webhook, url: "https://h.example" } }
 rules: [ { name: a, when: {}, then: [ { sink: ats, headers: { X-Tenant: aB3dE5fG7hJ9, X-From: hiring } } ] } ]`;
