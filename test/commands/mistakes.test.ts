@@ -262,7 +262,7 @@ test.each(
       '{{ test.name | default: event.testId }} {{ test.owner | default: "" }}',
     ),
 
-    'a channel by the name of a test': channel("'#Team {{ test.name }}'"),
+    'a channel by the id of a test': channel("'#team-{{ test.id }}'"),
     'a channel with other letters': channel("'#größe-1'"),
     'a channel by its id': channel('C0123ABCD'),
     'a person by the address': channel('Dana@example.com'),

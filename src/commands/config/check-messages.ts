@@ -179,7 +179,12 @@ function warningsOf(all: readonly Failure[], config: CheckedConfig): Problem[] {
       );
       const words = tests.map((id) => (known.has(id) ? `test ${id}` : 'a test that is not in the catalog'));
       const message = `for ${firstListed(words, mostTests)}: ${why}`;
-      return warningAt(config, key === null ? path : [...path, key], message);
-    }).slice(0, mostReasons);
+      const warning = warningAt(config, key === null ? path : [...path, key], message);
+      // A slip that stands in the action itself.
+      const isKnown = config.warnings.some((one) => one.line === warning.line && one.message === why);
+      return isKnown ? [] : [warning];
+    })
+      .flat()
+      .slice(0, mostReasons);
   });
 }
