@@ -32,6 +32,12 @@ const commonActionKeys = {
   digest: digestSchema.optional().describe('One message for all events of a time.'),
 };
 
+/** A list of actions, which are checked one by one by their connectors' schemas. */
+export const uncheckedActions = z.array(z.unknown(), {
+  error: ({ input }) =>
+    isMap(input as Json) ? 'expected a list of actions: put "- " before each' : undefined,
+});
+
 /** The keys that every action of an alert has. Notices are not collected. */
 const { digest: _digest, ...alertActionKeys } = commonActionKeys;
 

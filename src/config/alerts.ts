@@ -3,7 +3,7 @@ import { isMap, type Json } from '../model.ts';
 import { alertKinds, type AlertKind } from '../model/notices.ts';
 import { type Alert, alertRule, type Plan, type Summary, summaryRule } from '../rules/plan.ts';
 import { valueAt } from '../support/json.ts';
-import { type ActionReading, readActions } from './actions.ts';
+import { type ActionReading, readActions, uncheckedActions } from './actions.ts';
 import { timeOfWeek, toWeek } from './hours.ts';
 import { alertActions, type PlanSource, ruleActions, sinkOf } from './plan-source.ts';
 import type { Settings } from './settings.ts';
@@ -61,8 +61,7 @@ export function alertsSchema(then: z.ZodType) {
 export const summarySchema = (then: z.ZodType) =>
   z.strictObject({ at: timeOfWeek.describe('When it goes, every week, by the clock of `timezone`.'), then });
 
-/** Actions are checked one by one by their connectors' schemas. */
-const unchecked = z.array(z.unknown()).min(1);
+const unchecked = uncheckedActions.min(1);
 const uncheckedAlerts = alertsSchema(unchecked);
 const uncheckedSummary = summarySchema(unchecked);
 

@@ -19,11 +19,17 @@ export const testIdKey = z
 const json: z.ZodType = z.json();
 
 export const catalogEntry = z
-  .object({
-    name: z.string().min(1).optional().describe('What you call the test.'),
-    owner: z.string().min(1).optional().describe('Whose test it is; an email address, for instance.'),
-    channel: z.string().min(1).optional().describe('Where its news goes; a channel, for instance.'),
-  } satisfies { readonly [key in Exclude<(typeof testKeys)[number], 'id'>]: z.ZodType })
+  .object(
+    {
+      name: z.string().min(1).optional().describe('What you call the test.'),
+      owner: z.string().min(1).optional().describe('Whose test it is; an email address, for instance.'),
+      channel: z.string().min(1).optional().describe('Where its news goes; a channel, for instance.'),
+    } satisfies { readonly [key in Exclude<(typeof testKeys)[number], 'id'>]: z.ZodType },
+    {
+      error: ({ input }) =>
+        typeof input === 'string' ? `expected a map: write { name: ${input} }` : undefined,
+    },
+  )
   .catchall(json);
 
 /** Reads the catalog. `keys`: those of any entry, and the fields of the look-up `test`. */

@@ -3,7 +3,7 @@ import { isMap, type Json } from '../model.ts';
 import { factsKnownTo, type When } from '../rules/conditions.ts';
 import { type Action, unmatchedRule } from '../rules/plan.ts';
 import { whenSchema, whenSchemaWith } from '../rules/when.ts';
-import { type ActionReading, readActions } from './actions.ts';
+import { type ActionReading, readActions, uncheckedActions } from './actions.ts';
 import { lookupsOfWhen } from './lookups/uses.ts';
 import { entries } from './plan-source.ts';
 import { error } from './text/problems.ts';
@@ -37,10 +37,7 @@ export const silentWord = 'silent';
 /** A rule without its actions, which are checked one by one by their connectors' schemas. */
 const ruleSchema = z.strictObject({
   ...ruleShape,
-  then: z.array(z.unknown(), {
-    error: ({ input }) =>
-      isMap(input as Json) ? 'expected a list of actions: put "- " before each' : undefined,
-  }),
+  then: uncheckedActions,
 });
 
 interface CompiledRule extends Omit<z.output<typeof ruleSchema>, 'when' | 'then'> {

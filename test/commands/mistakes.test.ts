@@ -45,6 +45,8 @@ const lacks = (connector: string, value: string) =>
   `sinks:\n  it:\n    connector: ${connector}\n    ${value}\nrules: []\n`;
 
 const mistakes = {
+  'the name of a test in place of its entry': `catalog: { 7: Backend Engineer }\n${posts('text: t')}`,
+  'actions of an alert without dashes': `${posts('text: t')}alerts: { dead: { then: { sink: slack, channel: '#ops' } } }\n`,
   'an unclosed quote before a template': posting(
     `        channel: "{{ test.channel | default: '#hiring' }}\n        text: x\n`,
   ),
