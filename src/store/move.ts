@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { storable } from '../support/text.ts';
-import { settleIn } from './operations/housekeeping.ts';
+import { leaveHome, settleIn } from './operations/housekeeping.ts';
 import { liveReplicas, settleHere } from './operations/leases.ts';
 import { all, get, lock, query, run, together, type Operation, type Value } from './operation.ts';
 import { places } from './rows.ts';
@@ -111,6 +111,8 @@ export async function move(source: Side, target: Side, progress: MoveProgress): 
     moved.push({ table: table.name, rows });
   }
   await refuseServed(source);
+  // People may go back to it once the target has sent what waits.
+  await source.driver.write(leaveHome);
   try {
     await target.driver.write(() => unmark(target, begunAt));
   } catch (error) {

@@ -325,6 +325,25 @@ describe('migrate-store', () => {
     expect(new Set(waiting.map(({ uncertain }) => uncertain))).toEqual(new Set([true]));
   });
 
+  test('has the old store ask before what was due is sent, where people go back to it', async () => {
+    const { file, schema } = await places();
+    await fill(file('old'));
+    const before = await open(file('old'), true);
+    expect(await before.settleIn(t0)).toBeNull();
+    await before.close();
+    expect(await move(file('old'), schema)).toMatchObject({ code: 0 });
+    const old = await open(file('old'), true);
+    expect(await old.settleIn(t0 + 3 * day)).toBeGreaterThan(0);
+    const waiting = await old.deliveries({ states: ['pending'] });
+    expect(new Set(waiting.map(({ uncertain }) => uncertain))).toEqual(new Set([true]));
+    await old.close();
+
+    expect(await move(schema, file('new'))).toMatchObject({ code: 0 });
+    const there = await open(schema);
+    const asked = { replica: 'a', configId, names: [], extra: [], orphans: [], takes: true, forMs: 60_000 };
+    expect(await there.leases!.renew(asked)).toMatchObject({ distrusted: expect.any(Number) });
+  });
+
   test('refuses a target that has anything, and leaves it as it is', async () => {
     const { path, file, schema } = await places();
     for (const url of [file('old'), file('full'), schema]) await fill(url);

@@ -304,7 +304,7 @@ export function* keepHome(next: () => string): Operation<void> {
   yield* run(sql.keepHome, next());
 }
 
-/** Marks a copy of the store, so that wherever it is served, it counts as moved. */
+/** Marks a store as a copy, so that wherever it is served, it counts as moved. */
 export function* leaveHome(): Operation<void> {
   yield* run(sql.keepHome, 'a copy');
 }
