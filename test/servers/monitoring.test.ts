@@ -54,8 +54,9 @@ interface Firing {
 
 const ofCopy = { job: 'candidate-connector', instance: 'a' };
 
-const delays = (waited: string, all: string, inTime: string): Labels => ({
-  [c('delivery_delay_seconds_bucket', `sink="slack", waited="${waited}", le="60"`)]: inTime,
+/** `le`: as the connector writes it, and Prometheus 2 keeps it; Prometheus 3 makes "60.0" of it. */
+const delays = (waited: string, all: string, inTime: string, le = '60'): Labels => ({
+  [c('delivery_delay_seconds_bucket', `sink="slack", waited="${waited}", le="${le}"`)]: inTime,
   [c('delivery_delay_seconds_count', `sink="slack", waited="${waited}"`)]: all,
 });
 
@@ -348,6 +349,19 @@ const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing
   },
   {
     series: delays('no', '0+10x60', '0+9x60'),
+    quietAt: 14,
+    firesAt: 20,
+    firing: [{ alert: 'ConnectorTellsLateSlowly', labels: ofCopy }],
+  },
+  {
+    // Of Prometheus 3.
+    series: delays('no', '0+10x30', '0+5x30', '60.0'),
+    quietAt: 2,
+    firesAt: 5,
+    firing: [{ alert: 'ConnectorTellsLateFast', labels: ofCopy }],
+  },
+  {
+    series: delays('no', '0+10x60', '0+9x60', '60.0'),
     quietAt: 14,
     firesAt: 20,
     firing: [{ alert: 'ConnectorTellsLateSlowly', labels: ofCopy }],
