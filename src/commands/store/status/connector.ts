@@ -1,0 +1,80 @@
+import { refusedAt } from '../../../ops/needs.ts';
+import { reconcileCommand } from '../../../ops/refusals.ts';
+import type { Status } from '../../../ops/status/status.ts';
+import { movedWords } from '../../../ops/status/words.ts';
+import type { ReplicaState } from '../../../store/store.ts';
+import { program } from '../../../support/invocation.ts';
+import { count, printable } from '../../../support/text.ts';
+import { type Io, paint, when } from '../../output.ts';
+
+/** Says why the store cannot be written, and what to do; a connector that does not run has to be started. */
+export function storeLines({ unwritable, replicas, movedAt }: Status, io: Io): string[] {
+  if (unwritable === null)
+    return movedAt === null
+      ? []
+      : [`${movedWords.what} ${when(movedAt, io)}: ${movedWords.after}: ${reconcileCommand()}`];
+  const then =
+    replicas.length > 0
+      ? 'events are refused meanwhile; once it can be written, all goes on without a restart'
+      : 'put that right, on a full disk by making room; then start the connector, but for one that runs: it goes on by itself';
+  return [printable(unwritable), `  ${then}`];
+}
+
+export function configLines({ replicas, lastReplica, unwritable }: Status, io: Io): string[] {
+  if (replicas.length === 0) {
+    if (lastReplica === null)
+      return [`No connector has served this store yet. \`${program} serve\` starts one.`];
+    const at = when(lastReplica.saidAt, io);
+    const seen = `The last sign of life was at ${at}: it was killed, stands still,`;
+    const what = lastReplica.stopped
+      ? `No connector serves this store. The last one was stopped at ${at}.`
+      : unwritable === null
+        ? `No connector is known to serve this store. ${seen} or runs and cannot write it, as on a disk that keeps its last room for root.`
+        : `No connector is known to serve this store. ${seen} or could note neither its stop nor that it runs.`;
+    const how =
+      unwritable === null
+        ? `${lastReplica.stopped ? '' : 'unless it runs, '}start it; the end of its log, or \`${program} check\`, says what keeps it from that`
+        : 'the store has to be put right first, as below';
+    return [what, `  events that come now may be lost: ${how}`];
+  }
+  const shown = (replica: ReplicaState) => replicaLines(replica, io).join('\n  ');
+  // Those that were started at another time say the same.
+  const newestFirst = replicas.toSorted((a, b) => b.config.since - a.config.since);
+  const alike = Map.groupBy(
+    newestFirst,
+    ({ config, ...rest }) => `${config.id} ${shown({ ...rest, config: { ...config, since: 0 } })}`,
+  );
+  const byOf = (same: readonly ReplicaState[]) =>
+    alike.size === 1
+      ? `${same.length} replicas, all by this config`
+      : `by ${same.map(({ id }) => printable(id)).join(' and ')}`;
+  const differ = new Set(replicas.map(({ config }) => config.id)).size > 1;
+  return replicas.length === 1
+    ? replicas.map(shown)
+    : [
+        ...alike.values().flatMap((same) => [shown(same[0]!), byOf(same)]),
+        ...(differ
+          ? ['These configs differ, and each event goes by that of the replica that takes it.']
+          : []),
+      ];
+}
+
+function replicaLines(
+  { config: { file, since, refused, waiting, closed = null } }: ReplicaState,
+  io: Io,
+): string[] {
+  const lines = [`${printable(file)}, in force since ${when(since, io)}`];
+  if (refused !== null) {
+    const more = refused.others === 0 ? '' : ` (and ${count(refused.others, 'more problem')})`;
+    const what = refused.isInForce
+      ? 'it breaks a policy'
+      : `the file as it is now was refused at ${when(refusedAt(refused), io)}`;
+    lines.push(
+      `${what}: ${printable(refused.problem)}${more}`,
+      `correct it; ${program} check shows all that is wrong`,
+    );
+  }
+  if (waiting.length > 0) lines.push(`changed, and in force at the next start: ${waiting.join(', ')}`);
+  if (closed !== null) lines.push(paint(io, 'red', `the admin port lets nobody in: ${closed}`));
+  return lines;
+}

@@ -1,0 +1,93 @@
+import { lookupOf } from '../../../model.ts';
+import { nextTry, sinceWords } from '../../../ops/pauses.ts';
+import {
+  askedWords,
+  inLastHour,
+  isDown,
+  isForgotten,
+  mayBeTried,
+  nextShows,
+  putBack,
+  restartHint,
+  sinkStates,
+  stateWord,
+} from '../../../ops/sink-states.ts';
+import { type SinkStatus, troubleOf } from '../../../ops/status/status.ts';
+import { program, shellWord } from '../../../support/invocation.ts';
+import { printable } from '../../../support/text.ts';
+import { type Io, paint, pausedText, when } from '../../output.ts';
+
+/** A sink's state, last success, figures of the last hour, and what helps. */
+export function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[] {
+  const { sink, connector, pending, figures } = one;
+  const lastSuccessAt = figures?.lastSuccessAt ?? null;
+  const parts = [
+    stateOf(one, isRunning, io),
+    ...(pending > 0 ? [`${pending} waiting`] : []),
+    ...(lastSuccessAt === null ? [] : [`last success ${when(lastSuccessAt, io)}`]),
+    ...(figures === null ? [] : inLastHour(figures)),
+  ];
+  const name = lookupOf(sink) ?? (connector === null ? sink : `${sink} (${connector})`);
+  const line = `${printable(name)}  ${parts.join(', ')}`;
+  if (!isRunning) return [line];
+  if (connector === null) return one.pending + one.sending > 0 ? [line, `  ${putBack}`] : [line];
+  return [line, ...askedLines(one, io), ...helpLines(one)];
+}
+
+/** Says until when, and why, messages wait that the tool does not take yet. */
+const askedLines = ({ asked }: SinkStatus, io: Io): string[] =>
+  asked.map((one) => {
+    const { who, why } = askedWords(one);
+    return `  ${printable(who)} ${when(one.until, io)}, ${printable(why)}`;
+  });
+
+/** Says of a sink that works since when what is due waits, and why. */
+export function lateLines(one: SinkStatus, since: number | undefined, io: Io): string[] {
+  if (since === undefined || one.pause !== null || one.asked.length > 0 || troubleOf(one) !== null) return [];
+  return [
+    `  the first of them has been due since ${when(since, io)}: more comes than its rate lets through, or the tool is slow`,
+  ];
+}
+
+/** Says what helps a sink that sends nothing. */
+function helpLines(one: SinkStatus): string[] {
+  const { sink } = one;
+  const word = printable(shellWord(sink));
+  if (isDown(one)) {
+    const hint = restartHint(one.pause);
+    if (mayBeTried(one))
+      return [`  fix that, then: ${program} retry ${word}`, ...(hint === null ? [] : [`  ${hint}`])];
+    if (one.dead > 0 && lookupOf(sink) === null)
+      return [`  fix that, then: ${program} replay --dead --sink ${word}`];
+    return [`  fix that. ${nextShows(sink)}`];
+  }
+  if (one.pause === null) return [];
+  const until = isForgotten(one) ? `; to give the pause an end: ${program} pause ${word} --for 2d` : '';
+  return [`  to let it go on: ${program} resume ${word}${until}`];
+}
+
+function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
+  const { connector, state, figures, pause, nextTryAt, pending, sending } = one;
+  const byPerson = pause?.by === 'person' && `paused ${pausedText(pause, io)}`;
+  if (byPerson && (!isRunning || connector === null))
+    return isRunning
+      ? `not in the config any more, so that what waits is given up when the pause ends; ${byPerson}`
+      : `not served; ${byPerson}`;
+  if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since, io)}`;
+  if (connector === null) return 'not in the config any more';
+  if (byPerson) return paint(io, isForgotten(one) ? 'red' : 'yellow', byPerson);
+  const trouble = troubleOf(one);
+  const word = one.secretFault ? 'its changed secrets do not work' : stateWord(state, figures);
+  const because = trouble === null ? figures?.because : trouble.because;
+  const why = because ? `: ${printable(because.detail).replace(/\.$/, '')}` : '';
+  if (trouble === null)
+    return word === sinkStates[state]
+      ? state === 'working'
+        ? paint(io, 'green', word)
+        : word
+      : `${word}${why}`;
+  const since = `${paint(io, 'red', word)} ${sinceWords(trouble.since, (time) => when(time, io)).join('')}${why}`;
+  if (pause === null) return since;
+  const isNext = nextTryAt === null || pending + sending === 0;
+  return `${since}${nextTry}${isNext ? 'with the next message' : when(nextTryAt, io)}`;
+}
