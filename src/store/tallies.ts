@@ -1,4 +1,4 @@
-import type { DeliveryState } from '../model.ts';
+import { type DeliveryState, lookupOf } from '../model.ts';
 import type { Failure, Outcome } from '../model/outcomes.ts';
 
 /** A count of a sink's deliveries: those in a state, or `planned`, all that were planned. The two can be compared. */
@@ -53,7 +53,10 @@ export class Tallies {
     this.#inHour(at, sink, state, upTo, count);
   }
 
-  /** Counts an attempt that called the sink. A rejection is a failed attempt, but no failure of the sink. */
+  /**
+   * Counts an attempt that called the sink. A rejection is a failed attempt, but no failure of the sink: it needs a person as a
+   * dead delivery. That of a look-up does not, so it is one.
+   */
   tried(sink: string, at: number, outcome: Outcome): void {
     const tried = this.#tried.getOrInsertComputed(sink, newFigures);
     tried.attempts += 1;
@@ -66,7 +69,7 @@ export class Tallies {
       // In one call, a success says more than a failure.
       if (at <= (tried.succeededAt ?? -Infinity)) return;
       tried.because = { reason: outcome.reason, detail: outcome.detail };
-      if (outcome.outcome === 'rejected') return;
+      if (outcome.outcome === 'rejected' && lookupOf(sink) === null) return;
       tried.failures += 1;
       tried.firstFailedAt ??= at;
       tried.lastFailedAt = at;

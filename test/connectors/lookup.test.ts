@@ -133,9 +133,9 @@ describe('an answer', () => {
     [
       'no JSON',
       answering('<html>'),
-      { outcome: 'rejected', detail: expect.stringContaining('with no JSON') },
+      { outcome: 'retry', sinkWide: 'perhaps', detail: expect.stringContaining('with no JSON') },
     ],
-    ['nothing', answering('', 204), { outcome: 'rejected', detail: expect.stringContaining('with no JSON') }],
+    ['nothing', answering('', 204), { outcome: 'retry', detail: expect.stringContaining('with no JSON') }],
     [
       'too much',
       answering(big),

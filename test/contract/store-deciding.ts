@@ -52,6 +52,16 @@ export function deciding(): void {
     expect([await due(), await store.eventCounts()]).toEqual([[], { decided: 1, undecided: 0 }]);
   });
 
+  test('counts a look-up that was rejected as a failure, since nobody is told of it otherwise', async () => {
+    for (const candidateId of ['ana', 'ben']) {
+      await store.accept(undecided(candidateId));
+      const [claimed] = await claimDue(store, t0, lane);
+      const state = { state: 'discarded', dueAt: null, progress: { state: 'unknown' } } as const;
+      await store.record([resultOf(claimed!, rejected, state)]);
+    }
+    expect(await store.sinkFigures(t0)).toMatchObject([{ sink: lane, failures: 2 }]);
+  });
+
   test('decides the events of one candidate in the order they came, and nobody else waits', async () => {
     const ids: string[] = [];
     for (const sinks of [[lane], [], [lane]]) ids.push((await store.accept(undecided('ana', sinks))).eventId);

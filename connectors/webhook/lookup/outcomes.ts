@@ -86,7 +86,11 @@ function outcomeOfBody({ status, text, isWhole, isTooLong }: Answer, terms: Term
   try {
     body = JSON.parse(text) as Json;
   } catch {
-    return unusable('but with no JSON');
+    // A page of something before the API, perhaps: of a login, or that it is being repaired.
+    return perhapsSinkWide(
+      'invalid',
+      `The API answered ${status}, but with no JSON. Check the look-up's url and auth.`,
+    );
   }
   const { facts, missing } = readAnswer(terms, body, terms.now);
   if (missing.length > 0)
