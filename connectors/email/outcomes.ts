@@ -249,18 +249,26 @@ interface Explanation {
 
 const explanation = (detail: string, advice: string): Explanation => ({ detail, advice });
 
+const checkLogin = "Check the user and password in the sink's url.";
+
 /** The fix to try for a login; the words of Microsoft and Google where they take no password any more. */
 function loginAdvice(error: SmtpError): string {
+  const words = wordsOf(error);
+  // What Microsoft says of a tenant or mailbox for which SMTP is off, also to an access token.
+  if (/SmtpClientAuthentication is disabled/i.test(words))
+    return 'Let the mailbox use Authenticated SMTP: in the Microsoft 365 admin center under Active users, Mail, Manage email apps. It takes no access tokens without that, either.';
   if (isReply(error) && !isPermanent(error))
-    return 'It cannot check logins just now; mails wait until it can.';
+    return `It may be that it cannot check logins just now; mails wait until it can. If that goes on: ${checkLogin}`;
   if (error.command === tokenCommand)
     return 'The server did not take the access token: check auth.user and scope, and let the application send for that mailbox.';
+  if (/\bunauthori[sz]ed IP\b/i.test(words))
+    return "The server takes no login from this machine: have this machine's address allowed there.";
   // Gmail's words (support.google.com/a/answer/3726730), and those of others that have app passwords.
-  if (/\bapp(lication)?-specific password|\busername and password not accepted/i.test(wordsOf(error)))
+  if (/\bapp(lication)?-specific password|\busername and password not accepted/i.test(words))
     return "Check the user and password in the sink's url. Google takes an app password there, and not the one of the account: with 2-Step Verification on, make one at https://myaccount.google.com/apppasswords, or use auth.oauth2.";
-  if (/\b5\.7\.(30|9|139)\b|basic auth|authentication is disabled/i.test(wordsOf(error)))
+  // Microsoft's 5.7.139 may be about the password, too.
+  if (/\b5\.7\.(30|9)\b|basic auth|authentication is disabled/i.test(words))
     return 'The server takes no password here: use auth.oauth2.';
-  const checkLogin = "Check the user and password in the sink's url.";
   return /^535[ -]5\.7\./.test(error.response ?? '')
     ? `${checkLogin} Microsoft 365 and Google may want auth.oauth2 instead.`
     : checkLogin;

@@ -91,6 +91,17 @@ describe('access tokens', () => {
     expect(endpoint.asked).toHaveLength(2);
   });
 
+  // simonrob/email-oauth2-proxy#193, thunderbird/thunderbird-android#7597: Microsoft says so of passwords and of tokens.
+  test.for(['a password', 'a token'])('and %s need Authenticated SMTP at Microsoft', async (by) => {
+    const { sandbox, sink } = await withTokens(() => true);
+    const login = by === 'a token' ? sink : await connected({ url: sandbox.url(user, 'a-password') });
+    sandbox.faults.only = ['AUTH'];
+    const body = '5.7.139 Authentication unsuccessful, SmtpClientAuthentication is disabled for the Tenant.';
+    sandbox.faults.once({ kind: 'status', status: 535, body });
+    const detail = expect.stringMatching(/Authenticated SMTP.*access tokens/);
+    expect(await login.deliver(request(fields))).toMatchObject({ reason: 'auth', sinkWide: true, detail });
+  });
+
   test('are shown by no reply of the server', async () => {
     const { sandbox, sink } = await withTokens(() => true);
     sandbox.faults.only = ['MAIL'];
@@ -217,7 +228,6 @@ describe('a password', () => {
 
   // learn.microsoft.com, "Authenticated SMTP submission"; knowledge.workspace.google.com, "Gmail SMTP errors and codes".
   test.for([
-    [535, '5.7.139 Authentication unsuccessful, SmtpClientAuthentication is disabled for the Tenant.'],
     [535, '5.7.139 Authentication unsuccessful, basic authentication is disabled.'],
     [534, '5.7.9 Application-specific password required.'],
     [535, '5.7.8 Username and Password not accepted.'],
@@ -230,6 +240,24 @@ describe('a password', () => {
     const sink = await connected({ url: sandbox.url() });
     expect(await sink.deliver(request(fields))).toMatchObject({ reason: 'auth', sinkWide: true, detail });
   });
+});
+
+// Microsoft says the first of a wrong password, and where it takes none; Brevo the second of a machine it does not know; go-smtp the third.
+test.for([
+  [
+    535,
+    '5.7.139 Authentication unsuccessful, the user credentials were incorrect.',
+    /Check the user and password.*auth\.oauth2/,
+  ],
+  [525, '5.7.1 Unauthorized IP address', /no login from this machine/],
+  [454, '4.7.0 no such user', /Check the user and password/],
+] as const)('a password refused by %d %s has the right advice', async ([status, body, words]) => {
+  const sandbox = await start({ login: { user: 'u', password: 'right' } });
+  sandbox.faults.only = ['AUTH'];
+  sandbox.faults.once({ kind: 'status', status, body });
+  const sink = await connected({ url: sandbox.url() });
+  const detail = expect.stringMatching(words);
+  expect(await sink.deliver(request(fields))).toMatchObject({ reason: 'auth', sinkWide: true, detail });
 });
 
 // "Gmail SMTP errors and codes", as above. A mailbox of Google's takes no password of the account.
