@@ -629,6 +629,7 @@ describe('what the server says', () => {
     // Of no login, which is through by then.
     ['DATA', 454, 'Temporary service failure', { ...forNow(false), reason: 'server' }],
     ['MAIL', 452, '4.3.1 Insufficient system storage', forNow(true)],
+    ['MAIL', 452, '4.4.5 Insufficient disk space; try again later', { ...forNow(true), reason: 'server' }],
   ] as const)('at %s, %d %s, concerns the sink or the mail', async ([call, code, said, expected]) => {
     if (call === 'AUTH') await start({ login: { user: 'u', password: 'right' } });
     expect({ sinkWide: false, ...(await answering(call, code, said)) }).toMatchObject(expected);
