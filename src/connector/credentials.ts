@@ -369,6 +369,9 @@ const advice: { readonly [error: string]: string } = {
     'Check with the server which grants it has; without refreshToken it is client credentials.',
 };
 
+/** The codes of a server that cannot answer just now (RFC 6749, 4.1.2.1). */
+const passing: ReadonlySet<unknown> = new Set(['server_error', 'temporarily_unavailable']);
+
 /** `grantAdvice`: what to do where the server does not take the login or the refresh token. */
 function refusedOutcome(
   { status, retryAfterMs, text }: TokenAnswer,
@@ -382,15 +385,16 @@ function refusedOutcome(
       `${endpoint} answered ${status}; redirects are not followed. Put the final address into tokenUrl.`,
     );
   const { error, error_description: description } = jsonMap(text);
+  const reason = status === 429 ? 'rate_limited' : status >= 500 || passing.has(error) ? 'server' : 'auth';
   if (typeof error === 'string') {
     const words =
       typeof description === 'string' ? ` (${description.replace(/\s+/g, ' ').slice(0, 200)})` : '';
     const known = Object.hasOwn(advice, error) ? advice[error]! : '';
     const hint = error === 'invalid_grant' ? grantAdvice : known;
-    return sinkWide('auth', `${endpoint} refused: ${error.slice(0, 60)}${words}. ${hint}`.trimEnd());
+    const detail = `${endpoint} refused: ${error.slice(0, 60)}${words}. ${hint}`.trimEnd();
+    return sinkWide(reason, detail, retryAfterMs);
   }
-  if (status === 429 || status >= 500)
-    return sinkWide('server', `${endpoint} answered ${status}.`, retryAfterMs);
+  if (reason !== 'auth') return sinkWide(reason, `${endpoint} answered ${status}.`, retryAfterMs);
   const what = isSuccess(status) ? 'answered without a token' : `answered ${status}`;
   return sinkWide('auth', `${endpoint} ${what}. Check tokenUrl.`);
 }

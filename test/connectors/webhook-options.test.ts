@@ -306,6 +306,36 @@ describe('access tokens', () => {
     expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
   });
 
+  // Microsoft's at an outage has a body like a refusal's. RFC 6749 knows these codes with a 302 only; servers use any status.
+  test.for([
+    [
+      { status: 503, body: { error: 'temporarily_unavailable' }, headers: { 'retry-after': '7' } },
+      'server',
+      7000,
+    ],
+    [{ status: 500, body: { error: 'unknown_error' } }, 'server', undefined],
+    [{ status: 400, body: { error: 'server_error' } }, 'server', undefined],
+    [
+      { status: 429, body: { error: 'too_many_requests' }, headers: { 'retry-after': '7' } },
+      'rate_limited',
+      7000,
+    ],
+  ] as const)(
+    'that cannot be given just now are no refused login: %j',
+    async ([answer, reason, retryAfterMs]) => {
+      const endpoint = await receiver(() => answer);
+      const sink = await connected({ url: (await receiver(ok)).url, ...oauth2(endpoint.url) });
+      const detail = expect.stringContaining(answer.body.error);
+      expect({ retryAfterMs: undefined, ...(await sink.deliver(request())) }).toMatchObject({
+        outcome: 'retry',
+        reason,
+        sinkWide: true,
+        retryAfterMs,
+        detail,
+      });
+    },
+  );
+
   test.for([
     [
       { status: 401, body: { error: 'invalid_client', error_description: 'expired' } },
