@@ -110,7 +110,10 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: M
 /** Whether an answer sends the caller to a login, as who guards a system does before that has the call. */
 export function pointsToLogin({ status, headers }: Answer): boolean {
   if (status < 300 || status >= 400) return false;
-  const { host = '', pathname = '' } = URL.parse(firstOf(headers['location']) ?? '', 'http://there') ?? {};
+  const to = URL.parse(firstOf(headers['location']) ?? '', 'http://there');
+  const { host = '', pathname = '', searchParams = new URLSearchParams() } = to ?? {};
+  // By OpenID Connect or SAML, at an address of any name.
+  if (searchParams.has('response_type') || searchParams.has('SAMLRequest')) return true;
   return /(^|[/._-])(service)?(log|sign)[-_]?in([/._-]|$)/i.test(host + pathname);
 }
 

@@ -297,6 +297,11 @@ describe('answers', () => {
     ['https://login.microsoftonline.com/tenant/oauth2/authorize', 'login.microsoftonline.com'],
     ['https://team.cloudflareaccess.com/cdn-cgi/access/login/there', 'team.cloudflareaccess.com'],
     ['/users/sign_in', 'a login'],
+    [
+      'https://id.example.com/realms/a/protocol/openid-connect/auth?client_id=b&response_type=code',
+      'id.example.com',
+    ],
+    ['https://idp.example.com/profile/SAML2/Redirect/SSO?SAMLRequest=a', 'idp.example.com'],
   ] as const)('of 302 to a login are no success, and nothing was done: %s', async ([location, words]) => {
     const sink = await connect({ success: { status: [302] } });
     sandbox.faults.once({ kind: 'status', status: 302, headers: { location } });
