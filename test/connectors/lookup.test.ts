@@ -123,7 +123,10 @@ describe('an answer', () => {
     expect(missing).toMatchObject({ outcome: 'retry', reason: 'not_found' });
     expect(missing).not.toHaveProperty('sinkWide');
     expect(factsOf(missing)).toMatchObject({ state: 'absent', fields: { name: null, score: null } });
-    expect(factsOf(await outcomeOf(answering({}, 410)))).toMatchObject({ state: 'absent' });
+    const gone = await outcomeOf(answering({}, 410));
+    expect(factsOf(gone)).toMatchObject({ state: 'absent' });
+    // So `status` tells where that is said of all, as by an API that was shut down.
+    expect(gone).toMatchObject({ receipt: { status: 410, lacks: Object.keys(fields) } });
   });
 
   const big = `"${'x'.repeat(256 * 1024)}"`;

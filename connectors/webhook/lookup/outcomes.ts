@@ -46,8 +46,10 @@ function outcomeOfAnswer(answer: Answer, terms: Terms): Outcome {
   const said = `The API answered ${status}.`;
   if (status === 404)
     return notYet('It has nothing about this yet, or the url is wrong.', status, terms, nothingFound);
-  if (status === 410)
-    return delivered({ status, facts: nothingFound(terms, said, terms.now) as unknown as Json });
+  if (status === 410) {
+    const facts = nothingFound(terms, said, terms.now) as unknown as Json;
+    return delivered({ status, lacks: Object.keys(terms.fields), facts });
+  }
   const statedMs = statedDelayMs([answer.headers['retry-after']].flat()[0], terms.now);
   const isLogin = pointsToLogin(answer);
   if (status < 400 && !isLogin)
