@@ -148,7 +148,8 @@ class AlertWatch {
     const figures = await store.sinkFigures(now);
     const lastSuccessOf = (sink: string) => figures.find((one) => one.sink === sink)?.lastSuccessAt ?? null;
     const byPeople = pausesOfPeople(await store.personPauses(), now);
-    const paused = (await allPaused()).filter(({ sink }) => !byPeople.has(sink));
+    // Nobody ends the pause of a sink that left the config.
+    const paused = (await allPaused()).filter(({ sink }) => sinks.has(sink) && !byPeople.has(sink));
     const isPaused = new Set([...byPeople.keys(), ...paused.map(({ sink }) => sink)]);
     const failing = figures
       .filter((one) => isFailing(one) && sinks.has(one.sink) && !isPaused.has(one.sink))
