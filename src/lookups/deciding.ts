@@ -98,7 +98,8 @@ export class Deciding {
     try {
       const waitMs = await this.#decideDue();
       this.#waited = waitMs !== null;
-      return waitMs;
+      // Another replica, whose config has look-ups, may leave an event and end.
+      return waitMs ?? (this.#parts.store.leases === null ? null : longestMs);
     } catch (error) {
       this.#parts.failed(error);
       this.#waited = true;

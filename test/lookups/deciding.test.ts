@@ -11,7 +11,10 @@ import { nextShows } from '../../src/ops/sink-states.ts';
 import { createIntake } from '../../src/intake.ts';
 import type { JsonMap } from '../../src/model.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
+import { openPostgres } from '../../src/store/postgres.ts';
 import { systemClock } from '../../src/support/clock.ts';
+import { configId, t0, undecided } from '../contract/store-fixtures.ts';
+import { freshSchema } from '../fixtures/postgres.ts';
 import { bench, ScriptedTool, skipping } from '../deliveries/scripted.ts';
 
 type Question = AttemptRequest<{ readonly path: string }>;
@@ -335,6 +338,34 @@ describe('an event with a look-up', () => {
     expect((await store.event(later))!.decided).toBe(false);
     answer.resolve(answered({ name: 'Ana', score: 1 }));
     expect((await told(3)).toSorted()).toEqual(['Ana 1', "by today's", "by today's"]);
+  });
+
+  test('is decided by a replica whose config has no look-ups, where the one that took it has ended', async () => {
+    const config = parseConfig(
+      `sinks: { tool: { connector: scripted } }
+rules: [ { name: all, when: {}, then: [ { sink: tool, text: x } ] } ]`,
+      'config.yaml',
+      { env: {}, connectors: new Map([['scripted', new ScriptedTool().connector]]) },
+    );
+    const store = await openPostgres(await freshSchema());
+    onTestFinished(() => store.close());
+    for (const id of [configId, config.plan.id])
+      await store.saveConfig({ id, source: config.planSource, savedAt: t0 });
+    const decider = new Deciding({
+      store,
+      clock: { ...systemClock, after: (ms, run) => systemClock.after(ms / 1000, run) },
+      config: () => config,
+      plan: async () => ({ fault: 'It cannot be used.' }),
+      wake: () => {},
+      failed: (error) => {
+        throw error;
+      },
+    });
+    onTestFinished(() => decider.stop());
+    decider.wake();
+    await vi.waitUntil(() => !decider.mayWait);
+    const { eventId } = await store.accept(undecided('ana'));
+    await vi.waitFor(async () => expect(await store.event(eventId)).toMatchObject({ decided: true }));
   });
 });
 
