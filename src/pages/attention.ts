@@ -1,8 +1,9 @@
 import { program } from '../support/invocation.ts';
-import type { SinkStatus, Status, StuckNotice } from '../ops/status/status.ts';
+import type { Delivery } from '../model.ts';
+import { missedForMs, type SinkStatus, type Status, type StuckNotice } from '../ops/status/status.ts';
 import { causesOf, missedTitle, needsOf } from '../ops/status/words.ts';
 import { inParts } from '../store/paging.ts';
-import type { Reads, StuckCount } from '../store/store.ts';
+import type { EventDetail, StuckCount } from '../store/store.ts';
 import { count, printable } from '../support/text.ts';
 import { changeList } from './changes/done.ts';
 import { changesExplained, type Chosen, choiceForm, doubtOf, tickForm } from './changes/question.ts';
@@ -32,7 +33,6 @@ export const attentionPage: Page = {
   path: '/attention',
   menu: 'Needs a person',
   async show(asked, all) {
-    const { reads } = all;
     const status = await asked.status();
     const { sink, state, cause } = asked.query;
     const stuckIn = (of: Group['state']) => status[of].map((one): Group => Object.assign({ state: of }, one));
@@ -54,7 +54,7 @@ export const attentionPage: Page = {
     const cards = isLeft ? stuck.map((one) => sinkCard(one, status.stuckNotices, groups, parts, asked)) : [];
     const body =
       sink === undefined
-        ? await overview(status, [...(await refusedCards(all, asked)), ...cards], reads, asked)
+        ? await overview(status, [...(await refusedCards(all, asked)), ...cards], all, asked)
         : html`<p><a href="/attention">All that needs a person</a></p>
             ${cards.length > 0 ? cards : html`<p class="card">Nothing of this is left.</p>`}`;
     const causes = causesOf(status);
@@ -69,12 +69,12 @@ export const attentionPage: Page = {
 async function overview(
   status: Status,
   cards: readonly Html[],
-  reads: Reads,
+  all: Parts,
   asked: PageRequest,
 ): Promise<Html> {
   const { times } = asked;
   const { missed } = status;
-  const changes = await reads.audit({ limit: shownChanges });
+  const changes = await all.reads.audit({ limit: shownChanges });
   const isEmpty = needsOf(status).length + missed.length + status.rejectedThisWeek === 0;
   return html`${
     isEmpty
@@ -89,26 +89,7 @@ async function overview(
           ${troubleItems(status, asked, true)}
         </ul>`
   }
-  ${rejectedNotice(status)} ${cards}
-  ${
-    missed.length > 0 &&
-    html`<section class="card">
-      <h2>${missedTitle} <small>in the last 7 days</small></h2>
-      <p>
-        Put right what it says. Who was left out of a message has to be told by you, or by sending it again to
-        everybody with ${commandLine(`${program} resend`)} and the id of the delivery.
-      </p>
-      <ul>
-        ${missed.map(
-          (one) =>
-            html`<li class="break">
-              ${count(one.count, 'delivery')} to ${one.sink} since ${times.short(one.firstAt)}:
-              ${printable(one.reason)}
-            </li>`,
-        )}
-      </ul>
-    </section>`
-  }
+  ${rejectedNotice(status)} ${cards} ${missed.length > 0 && (await missedCard(missed, all, asked))}
   ${
     changes.length > 0 &&
     html`<section class="card">
@@ -116,6 +97,65 @@ async function overview(
       ${changeList(changes, times, true)}
     </section>`
   }`;
+}
+
+/** What was delivered, though not as meant, by cause, and whom it is about. */
+async function missedCard(missed: readonly StuckCount[], all: Parts, asked: PageRequest): Promise<Html> {
+  const found = await all.reads.missed(asked.now - missedForMs, shownDeliveries);
+  const stories = await storiesOf(found, all);
+  const isOf =
+    ({ sink, reason, cause }: StuckCount) =>
+    (one: Delivery) =>
+      one.sink === sink && one.lastError === reason && cause.endsWith(` ${one.rule} ${one.action}`);
+  const listed = (one: Delivery) =>
+    html`<li class="break">
+      ${subjectOf(stories.get(one), all, asked)} <span class="muted small id">${one.id}</span>
+    </li>`;
+  const items = missed.map((cause) => {
+    const shown = found.filter(isOf(cause));
+    return html`<li>
+      <p class="break">
+        ${count(cause.count, 'delivery')} to ${cause.sink} since ${asked.times.short(cause.firstAt)}:
+        ${printable(cause.reason)}
+      </p>
+      <details>
+        <summary>Which ones</summary>
+        <ul class="plain items">
+          ${shown.map(listed)}
+        </ul>
+        ${shown.length < cause.count && html`<p>Older ones: ${commandLine(`${program} events --sink ${cause.sink}`)}</p>`}
+      </details>
+    </li>`;
+  });
+  return html`<section class="card">
+    <h2>${missedTitle} <small>in the last 7 days</small></h2>
+    <p>
+      Put right what it says. Who was left out of a message has to be told by you, or by sending it again to
+      everybody with ${commandLine(`${program} resend`)} and the id of the delivery.
+    </p>
+    <ul>
+      ${items}
+    </ul>
+  </section>`;
+}
+
+async function storiesOf(found: readonly Delivery[], { reads }: Parts) {
+  const stories = await inParts(found, async ({ eventId }) =>
+    eventId === null ? null : reads.event(eventId),
+  );
+  return new Map(found.map((one, place) => [one, stories[place] ?? null]));
+}
+
+/** Whom a delivery is about. */
+function subjectOf(
+  story: EventDetail | null | undefined,
+  { config }: Parts,
+  asked: PageRequest,
+): Html | false {
+  if (!story) return false;
+  const { event, lookups } = story;
+  return html`<a href="/events/${event.id}">${candidateName(event, knownOf(lookups, asked.person))}</a>
+    ${statusNames[event.status]}, ${testName(config(), event.testId)}, ${asked.times.short(event.receivedAt)}`;
 }
 
 interface Group extends StuckCount {
@@ -127,10 +167,10 @@ interface GroupView extends Group {
   readonly list: Html | null;
 }
 
-async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest): Promise<Html> {
+async function listOf(all: Parts, group: Group, asked: PageRequest): Promise<Html> {
   const { state, sink, cause, reason } = group;
   const { after } = asked.query;
-  const found = await reads.deliveries({
+  const found = await all.reads.deliveries({
     states: [state],
     sink,
     limit: shownDeliveries + 1,
@@ -138,14 +178,12 @@ async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest
     ...(after !== undefined && { after }),
   });
   const shown = found.slice(0, shownDeliveries);
-  const stories = await inParts(shown, async ({ eventId }) =>
-    eventId === null ? null : reads.event(eventId),
-  );
+  const stories = await storiesOf(shown, all);
   const canTick = group.count > 1 && asked.person.role === 'full';
   const isMixed = doubtOf(group.doubtful, group.count) === 'some';
-  const items = shown.map(({ id, rule, attempts, uncertain, lastError }, place) => {
-    const story = stories[place];
-    const event = story?.event;
+  const items = shown.map((one) => {
+    const { id, rule, attempts, uncertain, lastError } = one;
+    const story = stories.get(one);
     const name = story && candidateName(story.event, knownOf(story.lookups, asked.person));
     const more = [
       ofRule(cause) === null && ruleName(rule),
@@ -158,12 +196,7 @@ async function listOf({ reads, config }: Parts, group: Group, asked: PageRequest
     return html`<li>
       ${canTick && tickBox(id, name ? `Candidate ${name}` : id)}
       <p class="break">
-        ${
-          event
-            ? html`<a href="/events/${event.id}">${name}</a> ${statusNames[event.status]},
-                ${testName(config(), event.testId)}, ${asked.times.short(event.receivedAt)}`
-            : html`<span class="id">${id}</span>`
-        }
+        ${subjectOf(story, all, asked) || html`<span class="id">${id}</span>`}
         ${more && html`<br /><span class="muted small">${more}</span>`}
       </p>
     </li>`;

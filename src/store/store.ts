@@ -81,6 +81,7 @@ export const reads = {
   daily: counting.daily,
   deadSince: counting.deadSince,
   deliveries: reading.deliveries,
+  missed: reading.missed,
   stuckNotices: reading.stuckNotices,
   delivery: reading.delivery,
   dueEvents: deciding.dueEvents,

@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { SmtpSandbox } from '../../sandbox/smtp.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { endpoint, jsonLines, logging, loud, post, run, settled, workplace } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from './browser.ts';
@@ -397,6 +398,23 @@ describe('the API', () => {
       { note: 'it works now' },
     ]);
   });
+});
+
+test('what did not reach everybody says whom it is about, and who was left out stands in sight on the page of its event', async () => {
+  const smtp = await new SmtpSandbox({ refuse: { 'legal@example.com': '550 5.1.1 No such user' } }).start();
+  onTestFinished(() => smtp.close());
+  const { app, file, login, page } = await startPages(`
+sinks: { mail: { connector: email, url: '${smtp.url()}', from: connector@example.com } }
+rules: [ { name: told, when: {}, then: [ { sink: mail, to: [dana@example.com, legal@example.com] } ] } ]
+`);
+  const { eventId } = await post(app, { candidateId: 'Robin' });
+  await settled(file);
+  await login();
+  const needs = await page('/attention');
+  expect(needs).toMatch(new RegExp(`href="/events/${eventId}">Robin</a>\\s+Completed,\\s+Test 1234567`));
+  expect(needs).toContain(`dlv_${eventId.slice(4)}_1`);
+  const [beforeAttempts] = (await page(`/events/${eventId}`)).split('<details');
+  expect(beforeAttempts).toContain('The mail server refuses legal@example.com');
 });
 
 describe('in a browser', () => {

@@ -21,7 +21,7 @@ const aliveForMs = 3 * sayEveryMs;
 const dayMs = 86_400_000;
 const shownNotices = 5;
 /** Deliveries that missed somebody, and what else no command makes up for, are shown so long. */
-const missedForMs = 7 * dayMs;
+export const missedForMs = 7 * dayMs;
 /** Events are counted up to here. */
 const mostUnanswered = 1000;
 

@@ -232,9 +232,10 @@ function deliveryCard(
     </h3>
     ${waits && html`<p class="muted small">It waits: ${waits}.</p>`}
     ${
-      one.state !== 'delivered' &&
       one.lastError !== null &&
-      html`<p class="notice ${one.state === 'pending' ? 'wait' : 'bad'}">${printable(one.lastError)}</p>`
+      html`<p class="notice ${['pending', 'delivered'].includes(one.state) ? 'wait' : 'bad'}">
+        ${printable(one.lastError)}
+      </p>`
     }
     ${
       replayableStates.includes(one.state) &&

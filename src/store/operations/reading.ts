@@ -217,6 +217,10 @@ export const sql = {
   select ${ofDelivery.columns}, ${ofNotice.columns} from ${deliveriesTable}
   where d.state in (${stuckStates.map((state) => `'${state}'`).join(', ')}) and ${rareState}
     and d.seq >= ${firstNoticeSeq * seqsPerEvent} order by d.seq`),
+  missedSince: query<RowOf<Delivery>>(`
+  select ${ofDelivery.columns} from ${deliveriesTable}
+  where d.state = 'delivered' and d.last_error is not null and d.ended_at > $1 and ${ofEvents}
+  order by d.ended_at desc, d.seq desc limit $2`),
   deliveryById: query<RowOf<Delivery>>(`
   select ${ofDelivery.columns} from ${deliveriesTable} where d.seq = ${seqById}`),
 };
@@ -314,6 +318,11 @@ export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
     .toSorted((a, b) => a.seq - b.seq)
     .slice(0, limit)
     .map(ofDelivery.read);
+}
+
+/** Lists deliveries of events that were delivered after a time (ms), though not as meant, newest first; see Delivered.missed. */
+export function* missed(since: number, limit: number): Operation<Delivery[]> {
+  return (yield* all(sql.missedSince, since, limit)).map(ofDelivery.read);
 }
 
 /** Lists the dead and held deliveries of notices, oldest first. They are few: a cause is told at most once an hour. */
