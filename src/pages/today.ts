@@ -34,7 +34,15 @@ import {
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page } from './page.ts';
 import { duration, type Times } from './frame/times.ts';
-import { askedNotes, helpLink, rejectedNotice, sinkChip, sinkRate, troubleItems } from './frame/troubles.ts';
+import {
+  askedNotes,
+  differNotice,
+  helpLink,
+  rejectedNotice,
+  sinkChip,
+  sinkRate,
+  troubleItems,
+} from './frame/troubles.ts';
 
 /** What needs a person comes first; then how the last two weeks went. */
 export const todayPage: Page = {
@@ -49,8 +57,8 @@ export const todayPage: Page = {
       title: 'Today',
       beside: html`<p class="live" role="status"></p>`,
       body: html`<div class="stack" id="today" data-refresh="5000">
-        ${needs(status, asked, candidates)} ${pausedLines(status, times)} ${rejectedNotice(status)}
-        ${unansweredNotice(status)} ${movedNotice(status, times)}
+        ${needs(status, asked, candidates)} ${differNotice(status)} ${pausedLines(status, times)}
+        ${rejectedNotice(status)} ${unansweredNotice(status)} ${movedNotice(status, times)}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, days, times)}
         ${!isNew && charts(days)} ${sinksCard(status, days, times)}
         ${

@@ -26,6 +26,9 @@ export function meanConfig(file: string | null, env: NodeJS.ProcessEnv = {}): vo
   program = isFound ? installed : `${installed} --config ${shellWord(file)}`;
 }
 
+/** How `check` is called on the machine of a replica, whose config may not be that of this process. */
+export const checkOf = (file: string): string => `${installed} check --config ${shellWord(file)}`;
+
 /** As a shell takes it for one word. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -35,7 +35,7 @@ interface Sending {
 }
 
 /** Requests as a browser makes them: for pages, with a cookie, following no redirect. */
-function asBrowser({ adminUrl }: App) {
+export function asBrowser({ adminUrl }: App) {
   let cookie = '';
   const send = async (path: string, { form, headers, ...rest }: Sending = {}) => {
     const response = await fetch(adminUrl + path, {

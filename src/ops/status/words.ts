@@ -39,6 +39,12 @@ export const rejectedWords = ({ rejectedThisWeek: many }: Pick<Status, 'rejected
 /** The title over what was delivered of late with a fault, such as a recipient that was left out or a column that was made anew. */
 export const missedTitle = 'Delivered, but not as meant';
 
+/** What is said where the replicas run different configs. */
+export const differWords = 'each event goes by that of the replica that takes it';
+
+export const configsDiffer = ({ replicas }: Pick<Status, 'replicas'>): boolean =>
+  new Set(replicas.map(({ config }) => config.id)).size > 1;
+
 /** How many events of the last week were decided without an answer of a look-up; empty where none was. */
 export function unansweredWords({ unanswered: { count: many, isAll } }: Pick<Status, 'unanswered'>): string {
   const events = isAll ? count(many, 'event') : `more than ${many} events`;

@@ -12,9 +12,9 @@ import {
 } from '../../ops/sink-states.ts';
 import { sinceWords } from '../../ops/pauses.ts';
 import { type SinkStatus, type Status, troubleOf } from '../../ops/status/status.ts';
-import { rejectedWords } from '../../ops/status/words.ts';
+import { configsDiffer, differWords, rejectedWords } from '../../ops/status/words.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
-import { program } from '../../support/invocation.ts';
+import { checkOf, program } from '../../support/invocation.ts';
 import { count, printable } from '../../support/text.ts';
 import { english } from '../../words/wording.ts';
 import { retryButton } from '../changes/sinks.ts';
@@ -51,23 +51,10 @@ export const troubleItems = (
         ${helpLink('/attention')}
       </li>`,
   ),
+  ...refusedConfigs(status, asked),
   ...status.replicas.map(
-    ({ config: { refused, waiting, closed } }) =>
-      html`${
-        refused &&
-        html`<li>
-          ${
-            refused.isInForce
-              ? html`<b>The config in force breaks a policy</b>:`
-              : html`<b>The changed config was refused</b> ${asked.times.short(refusedAt(refused))}:`
-          }
-          ${printable(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
-          <div class="small muted">
-            ${!refused.isInForce && 'The one before stays in force. '}${commandLine(`${program} check`)} shows
-            all that is wrong.
-          </div>
-        </li>`
-      }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}${
+    ({ config: { waiting, closed } }) =>
+      html`${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}${
         typeof closed === 'string' &&
         html`<li><b>The admin port of a replica lets nobody in</b>: ${printable(closed)}</li>`
       }`,
@@ -86,6 +73,43 @@ export const troubleItems = (
       </li>`,
   ),
 ];
+
+/** What is wrong with the files of the replicas. Where not all have it, it is said which ones. */
+function refusedConfigs({ replicas }: Status, { times }: PageRequest): Html[] {
+  const alike = Map.groupBy(
+    replicas.filter(({ config }) => config.refused !== null),
+    ({ config: { file, refused } }) => `${file} ${refused!.isInForce} ${refused!.problem}`,
+  );
+  return [...alike.values()].map((same) => {
+    const { file, refused } = same[0]!.config;
+    const { isInForce, problem, others } = refused!;
+    const isOfAll = same.length === replicas.length;
+    const by = !isOfAll && ` by ${printable(namesOf(same))}`;
+    return html`<li>
+      ${
+        isInForce
+          ? html`<b>The config in force breaks a policy</b>${by}:`
+          : html`<b>The changed config was refused</b> ${times.short(refusedAt(refused!))}${by}:`
+      }
+      ${printable(problem)}${others > 0 && ` (and ${count(others, 'more problem')})`}
+      <div class="small muted">
+        ${!isInForce && 'The one before stays in force. '}${isOfAll ? commandLine(`${program} check`) : html`${commandLine(checkOf(file))} there`}
+        shows all that is wrong.
+      </div>
+    </li>`;
+  });
+}
+
+const namesOf = (replicas: Status['replicas']): string => replicas.map(({ id }) => id).join(' and ');
+
+/** The notice that not all replicas decide by the same config. During a change of all files it stands for a moment. */
+export const differNotice = ({ replicas }: Status): Html | false =>
+  configsDiffer({ replicas }) &&
+  html`<p class="notice wait break">
+    <b>The replicas run different configs</b>:
+    ${[...Map.groupBy(replicas, ({ config }) => `${config.id} ${config.file}`).values()].map((same) => printable(`${same[0]!.config.file} by ${namesOf(same)}`)).join(', ')}.
+    Until all have the same, ${differWords}.
+  </p>`;
 
 function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html | false | null {
   const { times } = asked;

@@ -1,5 +1,6 @@
 import type { Trial } from '../../config/live/trials.ts';
 import { html, type Html } from '../../support/html.ts';
+import { differNotice } from '../frame/troubles.ts';
 import { count, printable } from '../../support/text.ts';
 import { badNotice } from '../frame/fragments.ts';
 import type { Form, Page, PageContent, PageRequest, Parts } from '../page.ts';
@@ -57,10 +58,13 @@ const textOf = (form: { readonly [name: string]: string | undefined }): string =
 async function rules(asked: PageRequest, parts: Parts, tried: Tried | null): Promise<PageContent> {
   const config = parts.config();
   const text = await readable(parts.configText(), config);
+  // The rest needs no store.
+  const status = await asked.status().catch(() => null);
   return {
     title: 'Rules',
     ...(tried && { status: tried.status }),
     body: html`<div class="stack">
+      ${status && differNotice(status)}
       <section class="card">
         <h2>Who hears of what</h2>
         ${matrix(await routesSoon(config), text)}

@@ -1,9 +1,9 @@
 import { refusedAt } from '../../../ops/needs.ts';
 import { reconcileCommand } from '../../../ops/refusals.ts';
 import type { Status } from '../../../ops/status/status.ts';
-import { movedWords } from '../../../ops/status/words.ts';
+import { configsDiffer, differWords, movedWords } from '../../../ops/status/words.ts';
 import type { ReplicaState } from '../../../store/store.ts';
-import { program } from '../../../support/invocation.ts';
+import { checkOf, program } from '../../../support/invocation.ts';
 import { count, printable } from '../../../support/text.ts';
 import { type Io, paint, when } from '../../output.ts';
 
@@ -37,7 +37,8 @@ export function configLines({ replicas, lastReplica, unwritable }: Status, io: I
         : 'the store has to be put right first, as below';
     return [what, `  events that come now may be lost: ${how}`];
   }
-  const shown = (replica: ReplicaState) => replicaLines(replica, io).join('\n  ');
+  const check = (file: string) => (replicas.length > 1 ? `there, ${checkOf(file)}` : `${program} check`);
+  const shown = (replica: ReplicaState) => replicaLines(replica, check, io).join('\n  ');
   // Those that were started at another time say the same.
   const newestFirst = replicas.toSorted((a, b) => b.config.since - a.config.since);
   const alike = Map.groupBy(
@@ -48,19 +49,17 @@ export function configLines({ replicas, lastReplica, unwritable }: Status, io: I
     alike.size === 1
       ? `${same.length} replicas, all by this config`
       : `by ${same.map(({ id }) => printable(id)).join(' and ')}`;
-  const differ = new Set(replicas.map(({ config }) => config.id)).size > 1;
   return replicas.length === 1
     ? replicas.map(shown)
     : [
         ...alike.values().flatMap((same) => [shown(same[0]!), byOf(same)]),
-        ...(differ
-          ? ['These configs differ, and each event goes by that of the replica that takes it.']
-          : []),
+        ...(configsDiffer({ replicas }) ? [`These configs differ, and ${differWords}.`] : []),
       ];
 }
 
 function replicaLines(
   { config: { file, since, refused, waiting, closed = null } }: ReplicaState,
+  check: (file: string) => string,
   io: Io,
 ): string[] {
   const lines = [`${printable(file)}, in force since ${when(since, io)}`];
@@ -71,7 +70,7 @@ function replicaLines(
       : `the file as it is now was refused at ${when(refusedAt(refused), io)}`;
     lines.push(
       `${what}: ${printable(refused.problem)}${more}`,
-      `correct it; ${program} check shows all that is wrong`,
+      `correct it; ${check(file)} shows all that is wrong`,
     );
   }
   if (waiting.length > 0) lines.push(`changed, and in force at the next start: ${waiting.join(', ')}`);

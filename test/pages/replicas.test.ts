@@ -1,0 +1,38 @@
+import { writeFile } from 'node:fs/promises';
+import { expect, test, vi } from 'vitest';
+import { base, serving, workplace } from '../commands/tools.ts';
+import { freshSchema } from '../fixtures/postgres.ts';
+import { asBrowser, wordsOf } from './tools.ts';
+
+const rules = (name: string) =>
+  `sinks: { ats: { connector: webhook, url: 'https://ats.example.com' } }\nrules: [ { name: ${name}, when: {}, then: [ { sink: ats } ] } ]\n`;
+const patience = { timeout: 20_000, interval: 200 };
+
+test('the pages of each replica say that their configs differ, and which one refused its file', async () => {
+  const { folder, write } = await workplace();
+  const onPostgres = base(folder).replace(/sqlite:[^"]+/, await freshSchema());
+  const files = [
+    await write('one.yaml', onPostgres + rules('told')),
+    await write('two.yaml', onPostgres + rules('others')),
+  ];
+  const pages: ReturnType<typeof asBrowser>[] = [];
+  for (const file of files) pages.push(asBrowser(await serving(file)));
+  const reads = (path: string, check: (words: string) => void) =>
+    Promise.all(
+      pages.map(({ page }) =>
+        vi.waitFor(async () => check(wordsOf(await page(path)).replaceAll(/\s+/g, ' ')), patience),
+      ),
+    );
+  for (const path of ['/', '/rules'])
+    await reads(path, (words) =>
+      expect(words).toMatch(/The replicas run different configs: \S+\.yaml by \S+ \d+ \w+, \S+\.yaml by /),
+    );
+
+  await writeFile(files[1]!, `${onPostgres}rules: [\n`);
+  const byOne =
+    /The changed config was refused \d\d:\d\d by \S+ \d+ \w+: .*two\.yaml:.*check --config \S+two\.yaml there shows all that is wrong/;
+  for (const path of ['/', '/attention']) await reads(path, (words) => expect(words).toMatch(byOne));
+
+  await writeFile(files[1]!, onPostgres + rules('told'));
+  await reads('/', (words) => expect(words).not.toMatch(/different configs|was refused/));
+}, 90_000);
