@@ -15,12 +15,16 @@ export const describe: Description<unknown> = {
   },
   unit: 'call',
   preview(message) {
-    const { body = message } = message;
+    const { body } = message;
+    const where = `${textAt(message, 'method') || 'POST'} ${textAt(message, 'path')}`.trim();
+    // What a backtest compares is an action's keys, and the usual body is none of them.
+    if (body === undefined)
+      return { where, body: html`<p>The usual body: what came, as data, with its type and time.</p>` };
     const text = typeof body === 'string' ? body : JSON.stringify(body, null, 2);
     const type = contentTypeOf(Object(message['headers']) as Record<string, string>);
     const bytes = Buffer.byteLength(typeof body === 'string' ? body : JSON.stringify(body));
     return {
-      where: `${textAt(message, 'method') || 'POST'} ${textAt(message, 'path')}`.trim(),
+      where,
       folded: `${isJson(type) ? 'JSON' : type} of ${bytes} bytes`,
       body: html`<pre tabindex="0">${printableLines(text)}</pre>`,
     };

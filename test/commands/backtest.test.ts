@@ -241,6 +241,17 @@ describe('backtest --html', () => {
       });
   });
 
+  test('shows no keys of an action as the body of a call: the usual body is none of them', async () => {
+    const { folder, backtest } = await stored();
+    const file = join(folder, 'page.html');
+    const called = (path: string) =>
+      `sinks: { ats: { connector: webhook, url: 'https://ats.example.com' } }\nrules: [ { name: called, when: {}, then: [ { sink: ats, path: ${path} } ] } ]\n`;
+    await backtest(called('/new'), '--html', file);
+    const page = await readFile(file, 'utf8');
+    expect(page).toMatch(/POST \/new<\/div>\s*<p>The usual body: /);
+    expect(page).not.toContain('{}');
+  });
+
   test('names the test of an example, and tells its time by the clock of the config', async () => {
     const { folder, backtest } = await stored();
     const file = join(folder, 'page.html');
