@@ -60,21 +60,24 @@ export class Caller {
     this.#certificateEndsAt = options.cert === undefined ? null : endOf(options.cert);
     const login = auth.basic ?? url.login;
     const password = login?.password.reveal() ?? '';
+    // People copy the word along with the token.
+    const bearer = auth.bearer?.reveal().replace(/^bearer +/i, '');
     const own = Object.entries(given).map(([name, value]) => [name.toLowerCase(), utf8(value.reveal())]);
     this.headers = headersOf(
       uncompressed,
       { 'user-agent': 'candidate-connector' },
       base,
       login ? { authorization: `Basic ${base64(`${login.user}:${password}`)}` } : {},
-      auth.bearer ? { authorization: `Bearer ${auth.bearer.reveal()}` } : {},
+      bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
       Object.fromEntries(own) as NamedHeaders,
     );
     this.#isTraced = own.some(([name]) => name === 'traceparent');
     // A receiver may quote in its answer what it was sent, with its own address, which is often a secret in itself.
-    const hidden = [...Object.values(given), ...secrets, ...(auth.bearer ? [auth.bearer] : [])];
+    const hidden = [...Object.values(given), ...secrets];
     this.#maskOwn = masker([
       base64(`${login?.user}:${password}`),
       password,
+      bearer ?? '',
       ...hidden.map((each) => each.reveal()),
       url.path,
       ...url.query.slice(1).split(/[&=]/),

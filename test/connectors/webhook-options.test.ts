@@ -197,6 +197,7 @@ describe('authorization', () => {
   test.for([
     [{ basic: { user: 'ann', password: 's3cret' } }, `Basic ${Buffer.from('ann:s3cret').toString('base64')}`],
     [{ bearer: 'tok-1' }, 'Bearer tok-1'],
+    [{ bearer: 'Bearer tok-1' }, 'Bearer tok-1'],
   ] as const)('by %j', async ([auth, expected]) => {
     const { url, taken } = await receiver(ok);
     await (await connected({ url, auth })).deliver(request());
