@@ -38,7 +38,8 @@ export function* findSlips(
     if (slip !== null) yield warning(path, `"${text}" ${slip}`);
   }
   yield* oddKeys(config, []);
-  for (const action of actionsOf(source)) yield* ofMessages(action, sinks);
+  const variables = [...namedVariables, ...(isMap(config['lookups']) ? Object.keys(config['lookups']) : [])];
+  for (const action of actionsOf(source)) yield* ofMessages(action, sinks, new Set(variables));
   yield* domainSlips(config);
 }
 
@@ -96,27 +97,46 @@ export const cutTexts = (
     .map(({ path }) => warning(path, `the text ends here${hashHint}`));
 
 /** Slips in the templates of an action: braces, comparisons, dates, and what the connector knows of its own texts. */
-function* ofMessages(one: WrittenAction, sinks: Parameters<typeof findSlips>[2]): Generator<Fault> {
+function* ofMessages(
+  one: WrittenAction,
+  sinks: Parameters<typeof findSlips>[2],
+  variables: ReadonlySet<string>,
+): Generator<Fault> {
   const { action, path: base } = one;
   for (const [key, medium] of Object.entries(mediaOf(one, sinks) ?? {}))
     for (const { text, path } of strings((action as JsonMap)[key] ?? null)) {
       const full = [...base, key, ...path];
-      for (const { 0: found, 1: inner, index } of text.matchAll(singleBrace)) {
-        const message = `one brace is only text: write {{ ${inner} }}`;
+      const slips = medium?.slips?.(withSlots(text), path, action as JsonMap) ?? [];
+      const bare = withoutBraces(text, variables, medium?.data === true);
+      if (bare !== null) {
+        const severity = slips.some(({ isError }) => isError) ? error : warning;
+        yield severity(full, `without braces this is only text: write {{ ${bare} }}`);
+        continue;
+      }
+      for (const { 0: found, 1: inner = '', index } of text.matchAll(singleBrace)) {
+        const variable = eventFields.has(inner) ? `event.${inner}` : inner;
+        const message = `one brace is only text: write {{ ${variable} }}`;
         yield { ...warning(full, message), inside: { index, length: found.length } };
       }
       for (const { index, length, message } of inTags(text))
         yield { ...warning(full, message), inside: { index, length } };
-      for (const { index, length, message, isError } of medium?.slips?.(
-        withSlots(text),
-        path,
-        action as JsonMap,
-      ) ?? [])
+      for (const { index, length, message, isError } of slips)
         yield { ...(isError ? error : warning)(full, message), inside: { index, length } };
     }
 }
 
-const singleBrace = /(?<![{$])\{\s*((?:event|events|test|rule|notice|links)\.[\w.]+[^{}]*?)\s*\}(?!\})/g;
+const namedVariables = ['event', 'events', 'test', 'rule', 'notice', 'links'];
+const eventFields = new Set(['candidateId', 'candidateNumericalId', 'testId']);
+
+/** The variable whose name a text is, such as `event.candidateId`; null where it is another text. `isData`: it may be a word of another program. */
+function withoutBraces(text: string, variables: ReadonlySet<string>, isData: boolean): string | null {
+  const [, name = '', rest] = /^\s*\$?([A-Za-z]\w*)((?:\.\w+)*)\s*$/.exec(text) ?? [];
+  if (rest !== '') return rest !== undefined && variables.has(name) ? `${name}${rest}` : null;
+  return !isData && eventFields.has(name) ? `event.${name}` : null;
+}
+
+const singleBrace =
+  /(?<![{$])\{\s*((?:event|events|test|rule|notice|links)\.[\w.]+[^{}]*?|candidateId|candidateNumericalId|testId)\s*\}(?!\})/g;
 
 const loopOverEvents = /\bfor\s+(\w+)\s+in\s+events\b/g;
 const comparison =

@@ -45,6 +45,13 @@ const lacks = (connector: string, value: string) =>
   `sinks:\n  it:\n    connector: ${connector}\n    ${value}\nrules: []\n`;
 
 const mistakes = {
+  'a variable without braces': posts('text: event.candidateId, threadBy: testId'),
+  'a variable without braces, by which later messages take the place of earlier ones': posts(
+    'updateBy: event.candidateId',
+  ),
+  'the same as a recipient': mail('test.owner'),
+  'the name of a field in one brace': says('{candidateId} is done'),
+  'a variable with the sign of a shell, as a channel': rule('{}', '{ sink: slack, channel: $test.channel }'),
   'the name of a test in place of its entry': `catalog: { 7: Backend Engineer }\n${posts('text: t')}`,
   'actions of an alert without dashes': `${posts('text: t')}alerts: { dead: { then: { sink: slack, channel: '#ops' } } }\n`,
   'an unclosed quote before a template': posting(
