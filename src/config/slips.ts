@@ -40,6 +40,7 @@ export function* findSlips(
   yield* oddKeys(config, []);
   const variables = [...namedVariables, ...(isMap(config['lookups']) ? Object.keys(config['lookups']) : [])];
   for (const action of actionsOf(source)) yield* ofMessages(action, sinks, new Set(variables));
+  yield* starsOf(config['policies']);
   yield* domainSlips(config);
 }
 
@@ -134,6 +135,12 @@ function withoutBraces(text: string, variables: ReadonlySet<string>, isData: boo
   if (rest !== '') return rest !== undefined && variables.has(name) ? `${name}${rest}` : null;
   return !isData && eventFields.has(name) ? `event.${name}` : null;
 }
+
+/** Warns of recipients of policies with a star, which names nobody: a policy about it holds whatever the rules do. */
+const starsOf = (policies: Json | undefined): Fault[] =>
+  strings(policies ?? null, ['policies'])
+    .filter(({ text, path }) => path.length === 4 && path[3] === 'to' && text.includes('*'))
+    .map(({ path }) => warning(path, 'a policy is about one address: the * stands for no other characters'));
 
 const singleBrace =
   /(?<![{$])\{\s*((?:event|events|test|rule|notice|links)\.[\w.]+[^{}]*?|candidateId|candidateNumericalId|testId)\s*\}(?!\})/g;
