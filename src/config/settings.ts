@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { secret } from '../connector.ts';
-import { addressesIn, isLoopback, parseRange, publishedAddresses, sameHost } from '../http/addresses.ts';
+import {
+  addressesIn,
+  addressList,
+  isLoopback,
+  listHas,
+  parseRange,
+  publishedAddresses,
+  sameHost,
+} from '../http/addresses.ts';
 import { isPostgres, optionsFault, parseHostUrl, urlsOfHosts } from '../support/store-url.ts';
 import type { JsonMap } from '../model.ts';
 import { error, type Fault, warning } from './text/problems.ts';
@@ -287,7 +295,12 @@ export function readSettings(config: JsonMap, reading: Reading): Partial<Setting
 }
 
 function contradictions({ receiver, admin, store, idempotency }: Partial<Settings>): Fault[] {
-  const faults: Fault[] = admin ? faultsOfAdmin(admin) : [];
+  const faults: Fault[] = [
+    ...(admin ? faultsOfAdmin(admin) : []),
+    ...(receiver && trustsSenders(receiver.trustProxy)
+      ? [warning(['receiver', 'trustProxy'], sendersTrusted)]
+      : []),
+  ];
   if (
     receiver &&
     admin &&
@@ -303,6 +316,15 @@ function contradictions({ receiver, admin, store, idempotency }: Partial<Setting
     faults.push(error(['store', 'retention'], message));
   }
   return faults;
+}
+
+const sendersTrusted =
+  "the testing service's own addresses are among these proxies, so whoever calls from one of them, or through a proxy, may write any sender into X-Forwarded-For; name the proxies alone";
+
+function trustsSenders(trusted: Settings['receiver']['trustProxy']): boolean {
+  if (typeof trusted === 'number') return false;
+  const proxies = addressList(trusted);
+  return publishedAddresses.some((address) => listHas(proxies, address));
 }
 
 const mostProxies = 256;
