@@ -46,10 +46,19 @@ export function masker(
   };
 }
 
+/** A text of more words is no name, and its words are those of any text. */
+const mostWordsOfName = 5;
+
+/** A text, and where it may be a name, its parts: a message may print the first name alone. Not `van`, `de` and the like. */
+function partsOfName(text: string): string[] {
+  const words = text.split(/[\s,]+/).filter((word) => /^(?:[\p{Lu}\p{Lo}]|\p{L}{4})/u.test(word));
+  return words.length > mostWordsOfName ? [text] : [text, ...words];
+}
+
 /** Makes a mask for values that say who a candidate is. Of those, texts and numbers count. Some tools write names in capitals. */
 export function personalMasker(values: readonly Json[], mark: string): Mask {
   const texts = values.filter((value) => typeof value === 'string' || typeof value === 'number').map(String);
-  const spelled = texts.flatMap((text) => [text, text.toUpperCase()]);
+  const spelled = texts.flatMap(partsOfName).flatMap((text) => [text, text.toUpperCase()]);
   return masker(spelled, { mark, whole: true, shortest: shortestName });
 }
 

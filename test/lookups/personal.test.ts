@@ -24,6 +24,13 @@ test('a name is hidden in any case, with whatever letters', () => {
     expect(hide(`no ${text}, İ`)).toBe('no (personal), İ');
 });
 
+test('a part of a name is hidden, too: a message may print the first name alone', () => {
+  const hide = hiding({ name: 'Ana Marija van Kovač', note: 'what somebody wrote about it at some time' });
+  expect(hide('cannot send "Hi Ana!" to KOVAČ, Ana: somebody in van 7')).toBe(
+    'cannot send "Hi (personal)!" to (personal), (personal): somebody in van 7',
+  );
+});
+
 test('a short text that is no name, and a short number, are left as they are', () => {
   const hide = hiding({ age: 42, grade: 'A', level: 'B2', passed: true });
   const text = 'A B2 answered 42: true';
