@@ -108,8 +108,10 @@ async function missedCard(missed: readonly StuckCount[], all: Parts, asked: Page
     (one: Delivery) =>
       one.sink === sink && one.lastError === reason && cause.endsWith(` ${one.rule} ${one.action}`);
   const listed = (one: Delivery) =>
-    html`<li class="break">
-      ${subjectOf(stories.get(one), all, asked)} <span class="muted small id">${one.id}</span>
+    html`<li>
+      <p class="break">
+        ${subjectOf(stories.get(one), all, asked)}<br /><span class="muted small id">${one.id}</span>
+      </p>
     </li>`;
   const items = missed.map((cause) => {
     const shown = found.filter(isOf(cause));
