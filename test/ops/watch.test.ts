@@ -938,3 +938,25 @@ test('an outage of a look-up that nobody was told of is told when it is over, if
     recovered: false,
   });
 });
+
+test('a look-up that fails without a pause is told, too, once events were decided without it', async () => {
+  const watch = await watching({});
+  const sinks = new Map([...config.sinks, [lookupLane, config.sinks.get('tool')!]]);
+  const watchFor = { lookups: new Map([['candidate', { waitForMs: 2 * minute }]]) };
+  watch.adopt({ ...config, sinks, plan: { ...config.plan, ...watchFor } } as unknown as typeof config);
+  const { store, configId } = watch;
+  for (let now = start; now < start + 6 * minute; now += minute) {
+    await store.accept({ ...undecided(`candidate-${now}`, [lookupLane], now), configId });
+    const [claimed] = await store.claim({ lane: lookupLane, now, limit: 1 });
+    const inVain = { state: 'discarded', dueAt: null, progress: { state: 'unknown' } } as const;
+    await store.record([resultOf(claimed!, rejected, inVain)]);
+    for (const { event: one } of await store.dueEvents(now + day, 9))
+      await store.decide(one.id, decider({ configId, decide: () => [] }), now);
+    await watch.look(now);
+  }
+  await watch.look(start + 10 * minute);
+  const told = (await watch.notices()).filter(({ sink }) => sink === lookupLane);
+  expect(told).toMatchObject([
+    { alert: 'paused', recovered: false, detail: expect.stringContaining('look-up') },
+  ]);
+});

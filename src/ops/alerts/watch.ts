@@ -178,7 +178,8 @@ class AlertWatch {
       const { count, dead } = countOf(sink);
       // Their retries may be hours away, so whatever waits counts, or was given up.
       const givenUp = count > 0 ? 0 : dead;
-      if (count + givenUp > 0) toTell.push({ sink, since, because, failures, lastSuccessAt, count, givenUp });
+      if (count + givenUp === 0 && (await this.#untold.unanswered(sink, since, plan.lookups)) === 0) continue;
+      toTell.push({ sink, since, because, failures, lastSuccessAt, count, givenUp });
     }
     for (const { sink, since, who, isForgotten } of byPeople.values()) {
       const { count } = countOf(sink);
