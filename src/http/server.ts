@@ -15,6 +15,8 @@ export interface HttpServerOptions {
   readonly stillMs?: number;
   /** How long an idle connection may stay open once the server retires. */
   readonly patienceMs?: number;
+  /** Called for what came from an address and is no request that can be read, such as TLS. */
+  readonly unreadable?: (address: string, refusal: Refusal) => void;
 }
 
 /** Unfinished answers of one connection. A client that pipelines more does not mean to read them. */
@@ -60,7 +62,7 @@ export class HttpServer extends http.Server {
     this.#log = options.log;
     this.#patienceMs = patienceMs;
     this.#connections = new Connections(places);
-    this.#addListeners();
+    this.#addListeners(options);
   }
 
   /**
@@ -114,7 +116,7 @@ export class HttpServer extends http.Server {
     while (!allHadTime()) await delay(sweepEveryMs);
   }
 
-  #addListeners(): void {
+  #addListeners({ unreadable }: Pick<HttpServerOptions, 'unreadable'>): void {
     this.on('listening', () => {
       const address = this.address();
       this.#isUnix = address === null || typeof address === 'string';
@@ -139,7 +141,13 @@ export class HttpServer extends http.Server {
     this.on('checkContinue', serve);
     // Any other expectation may be ignored (RFC 9110, 10.1.1), and an event is worth more than a 417.
     this.on('checkExpectation', serve);
-    this.on('clientError', (error, socket) => this.#refuse(socket, refusalFor(error)));
+    this.on('clientError', (error: ClientError, socket) => {
+      const refusal = refusalFor(error);
+      // A client that leaves in the middle of a request is told of with that.
+      if (/^HPE_(?!INVALID_EOF_STATE)/.test(error.code ?? ''))
+        unreadable?.((socket as Socket).remoteAddress ?? '', refusal);
+      this.#refuse(socket, refusal);
+    });
     // Node leaves CONNECT without any answer.
     this.on('connect', (_req, socket) => this.#refuse(socket, nothingHere));
   }
@@ -206,7 +214,20 @@ export function errorHandler(answer: ReturnType<typeof afterBug>): ErrorRequestH
   return (error, _req, res, _next) => answer(error, res);
 }
 
-function refusalFor({ code }: NodeJS.ErrnoException): Refusal {
+interface ClientError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
+}
+
+/** The first bytes of a TLS connection. */
+const isTls = (bytes: Buffer | undefined): boolean => bytes?.[0] === 0x16 && bytes[1] === 3;
+
+function refusalFor({ code, rawPacket }: ClientError): Refusal {
+  if (isTls(rawPacket))
+    return {
+      status: 400,
+      detail:
+        'This is TLS, and the port speaks plain HTTP. Let a proxy in front of it end TLS, and call this port by http://.',
+    };
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return { status: 408, detail: 'The request did not arrive in time.' };

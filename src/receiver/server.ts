@@ -4,6 +4,7 @@ import { placesOf } from '../http/connections.ts';
 import { health, type Readiness } from '../http/health.ts';
 import { afterBug, HttpServer, type HttpServerOptions } from '../http/server.ts';
 import type { CallerTokens } from '../config/live/caller-tokens.ts';
+import type { Refusal } from '../http/problem.ts';
 import { AccessLog } from './access-log.ts';
 import { type Inbox, receiving, type RequestMetrics } from './receive.ts';
 import { gateOf, pathOf } from './caller.ts';
@@ -24,6 +25,7 @@ export interface ReceiverOptions extends HttpServerOptions {
   readonly mostConnections?: number;
 }
 
+const tellEveryMs = 60_000;
 /** The default number of connections: far more than the service and its proxies need. */
 const defaultMostConnections = 512;
 
@@ -33,10 +35,11 @@ export function createReceiver(options: ReceiverOptions): HttpServer {
   const { timeoutMs: bodyTimeoutMs = 10_000, mostConnections = defaultMostConnections } = options;
   const most = placesOf(mostConnections, 3 / 4);
   const mostRefused = Math.floor(most / 2);
+  const accessLog = new AccessLog(log, now);
   const receive = receiving({
     tokens,
     inbox,
-    accessLog: new AccessLog(log, now),
+    accessLog,
     metrics,
     now,
     retryAfterS,
@@ -48,7 +51,26 @@ export function createReceiver(options: ReceiverOptions): HttpServer {
   const failed = afterBug(log, { status: 503, detail: 'Internal error. Send the event again.', headers });
   const answersHealth = health(options.readiness);
   const isWelcome = (address: string) => gateOf(config()).knows(address);
-  return new HttpServer(options, { most, isWelcome }, (req, res) => {
+  let toldAt = -Infinity;
+  /** Nobody would hear of an event of the service, or through a proxy, that comes so. A scanner's is none. */
+  function unreadable(address: string, { status, detail }: Refusal): void {
+    if (!isWelcome(address)) return;
+    metrics.requests('invalid', 0);
+    const receivedAt = now();
+    if (Math.abs(receivedAt - toldAt) < tellEveryMs) return;
+    toldAt = receivedAt;
+    const known = { correlationId: null, status, address };
+    accessLog.write({
+      ...known,
+      outcome: 'invalid',
+      eventId: null,
+      traceId: null,
+      durationMs: 0,
+      warning: detail,
+    });
+    inbox.keepRejected({ ...known, receivedAt, faults: [detail], body: '' });
+  }
+  return new HttpServer({ ...options, unreadable }, { most, isWelcome }, (req, res) => {
     const current = config();
     if (pathOf(req.url) === current.path || !answersHealth(req, res))
       receive(req, res, current).catch((error: unknown) => failed(error, res));

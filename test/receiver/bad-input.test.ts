@@ -150,3 +150,32 @@ describe('any input is answered as documented, and the next event is accepted', 
     );
   });
 });
+
+test.each([
+  ['TLS', Buffer.from('16030100c8010000c40303', 'hex'), 400, /^This is TLS, and the port speaks plain HTTP/],
+  ['headers that are too large', head(path, { 'x-a': 'a'.repeat(40_000) }), 431, /headers are too large/],
+  [
+    'what a load balancer puts before a request',
+    `PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n`,
+    400,
+    /not an HTTP request/,
+  ],
+])('%s from the service is kept for people, once a minute', async (_what, bytes, status, detail) => {
+  const receiver = await startReceiver({ allowFrom: ['127.0.0.1'] });
+  for (const from of ['127.0.0.2', '127.0.0.1', '127.0.0.1']) {
+    const wire = await Wire.open(receiver.port, from);
+    expect((await wire.send(bytes).answer())?.status).toBe(status);
+  }
+  expect(receiver.inbox.rejected).toEqual([
+    {
+      receivedAt: expect.any(Number),
+      address: '127.0.0.1',
+      correlationId: null,
+      status,
+      faults: [expect.stringMatching(detail)],
+      body: '',
+    },
+  ]);
+  expect(receiver.lines).toMatchObject([{ level: 'warn', status, warning: expect.stringMatching(detail) }]);
+  expect(receiver.counted).toEqual(['invalid', 'invalid']);
+});
