@@ -328,6 +328,13 @@ function trustsSenders(trusted: Settings['receiver']['trustProxy']): boolean {
 }
 
 const mostProxies = 256;
+/** Headers that do not say that somebody logged in. The credentials of some would be shown as a name. */
+const sentByAnybody = new Set(
+  [
+    'authorization cookie host user-agent referer origin accept via forwarded',
+    'x-forwarded-for x-forwarded-host x-forwarded-proto x-real-ip x-request-id',
+  ].flatMap((names) => names.split(' ')),
+);
 
 function faultsOfAdmin(admin: Settings['admin']): Fault[] {
   const faults: Fault[] = [];
@@ -341,6 +348,13 @@ function faultsOfAdmin(admin: Settings['admin']): Fault[] {
     if (values[index] !== undefined && same !== key)
       faults.push(error(['admin', key], `admin.${key} is the same as admin.${same}; the two need to differ`));
   }
+  if (sentByAnybody.has(admin.proxy?.header.toLowerCase() ?? ''))
+    faults.push(
+      warning(
+        ['admin', 'proxy', 'header'],
+        'browsers and proxies send this header for everybody, so whoever comes through the proxy is let in; take the one that names who logged in, as X-Forwarded-User',
+      ),
+    );
   const from = admin.proxy?.from ?? [];
   if (from.reduce((sum, range) => sum + addressesIn(range), 0) > mostProxies)
     faults.push(
