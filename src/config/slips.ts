@@ -30,6 +30,13 @@ export function* findSlips(
         path,
         'this ends with a line break, which counts as a part of it; write |- in place of |',
       );
+    const isPointer = path[0] === 'lookups' && path[2] === 'fields' && path.at(-1) === 'at';
+    const pointed = text.replaceAll(/\[(\d+)\]/g, '/$1').replace(/(?<=.)\/$/, '');
+    if (isPointer && text.startsWith('/') && pointed !== text)
+      yield warning(
+        path,
+        `between the names stands a / alone, and none at the end; did you mean ${pointed}?`,
+      );
     const isZone = path.at(-1) === 'timezone';
     // Elsewhere, as in what a message sends, a key `timezone` is somebody else's.
     const isInDigest = path.at(-2) === 'digest' && path.at(-4) === 'then';
