@@ -118,11 +118,18 @@ describe('an answer', () => {
     expect(factsOf(outcome)).toMatchObject({ state: 'answered', fields: { name: 'Ana', score: null } });
   });
 
-  test('404 is asked again, and says that there is none; 410 says so for ever', async () => {
-    const missing = await outcomeOf(answering({}, 404));
+  test.for<[string, RequestListener]>([
+    ['404', answering({}, 404)],
+    ['204', answering('', 204)],
+    ['200 with nothing', answering('')],
+  ])('%s is asked again, and says that there is none', async ([, listener]) => {
+    const missing = await outcomeOf(listener);
     expect(missing).toMatchObject({ outcome: 'retry', reason: 'not_found' });
     expect(missing).not.toHaveProperty('sinkWide');
     expect(factsOf(missing)).toMatchObject({ state: 'absent', fields: { name: null, score: null } });
+  });
+
+  test('410 says for ever that there is none', async () => {
     const gone = await outcomeOf(answering({}, 410));
     expect(factsOf(gone)).toMatchObject({ state: 'absent' });
     // So `status` tells where that is said of all, as by an API that was shut down.
@@ -138,7 +145,6 @@ describe('an answer', () => {
       answering('<html>'),
       { outcome: 'retry', sinkWide: 'perhaps', detail: expect.stringContaining('with no JSON') },
     ],
-    ['nothing', answering('', 204), { outcome: 'retry', detail: expect.stringContaining('with no JSON') }],
     [
       'too much',
       answering(big),

@@ -44,8 +44,7 @@ function outcomeOfAnswer(answer: Answer, terms: Terms): Outcome {
   const { status } = answer;
   if (status >= 200 && status < 300) return outcomeOfBody(answer, terms);
   const said = `The API answered ${status}.`;
-  if (status === 404)
-    return notYet('It has nothing about this yet, or the url is wrong.', status, terms, nothingFound);
+  if (status === 404) return nothingYet(status, terms);
   if (status === 410) {
     const facts = nothingFound(terms, said, terms.now) as unknown as Json;
     return delivered({ status, lacks: Object.keys(terms.fields), facts });
@@ -84,6 +83,8 @@ function outcomeOfBody({ status, text, isWhole, isTooLong }: Answer, terms: Term
       terms.aborted ? 'timeout' : 'network',
       'The answer of the API broke off, or came too late.',
     );
+  // 204, or what a framework makes of null.
+  if (text.trim() === '') return nothingYet(status, terms);
   let body: Json;
   try {
     body = JSON.parse(text) as Json;
@@ -100,6 +101,9 @@ function outcomeOfBody({ status, text, isWhole, isTooLong }: Answer, terms: Term
   const lacks = Object.keys(terms.fields).filter((field) => (facts.fields[field] ?? null) === null);
   return delivered({ status, ...(lacks.length > 0 && { lacks }), facts: facts as unknown as Json });
 }
+
+const nothingYet = (status: number, terms: Terms): Retry =>
+  notYet('It has nothing about this yet, or the url is wrong.', status, terms, nothingFound);
 
 function notYet(
   what: string,
