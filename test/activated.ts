@@ -4,9 +4,10 @@ import { linkSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { type AddressInfo, createServer, type ListenOptions } from 'node:net';
 import { createInterface } from 'node:readline';
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { theProgram } from './fixtures/program.ts';
 import { base, workplace } from './commands/tools.ts';
+import { eventually } from './fixtures/eventually.ts';
 
 export const rules = 'sinks: {}\nrules: []\n';
 
@@ -38,7 +39,7 @@ export async function activated(at: ListenOptions, callers = 'any', path = '/hoo
   const lines: string[] = [];
   createInterface({ input: child.stdout! }).on('line', (line) => lines.push(line));
   const times = (what: string) => lines.filter((line) => line.includes(what)).length;
-  const ready = (starts: number) => vi.waitFor(() => expect(times('"ready"')).toBe(starts), 30_000);
+  const ready = (starts: number) => eventually(() => expect(times('"ready"')).toBe(starts));
   await ready(1);
   return {
     file,
@@ -85,7 +86,7 @@ export async function answersOver(restart: () => Promise<unknown>, to: object): 
   });
   for (let done = 0; done < restarts; done += 1) {
     const before = answers.length;
-    await vi.waitFor(() => expect(answers.length).toBeGreaterThan(before + 50), 30_000);
+    await eventually(() => expect(answers.length).toBeGreaterThan(before + 50));
     await restart();
   }
   load.abort();

@@ -9,6 +9,7 @@ import { startApp } from '../src/app.ts';
 import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './commands/tools.ts';
 import { slowDown } from './contract/store-fixtures.ts';
 import { startTools, type Tools } from '../sandbox/tools.ts';
+import { eventually } from './fixtures/eventually.ts';
 
 /** The specification's sample request. */
 const sample = {
@@ -134,7 +135,7 @@ describe('nothing is lost', () => {
     const candidates = Array.from({ length: 5 }, (__, index) => `candidate-${index}`);
     const answers = await Promise.all(candidates.map((candidateId) => post(app, { candidateId })));
     expect(answers.map(({ status }) => status)).toEqual(candidates.map(() => 202));
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const events = jsonLines<Story>(await run(['events', '--json', '--config', file], env));
       const tried = events.flatMap(({ deliveries }) => deliveries).filter(({ attempts }) => attempts > 0);
       expect(new Set(tried.map(({ sink }) => sink)).size).toBe(4);
@@ -231,10 +232,10 @@ test('a sink that hangs holds up no other', async () => {
   tools.http.faults.decide = () => ({ kind: 'hang', commit: false });
   const app = await serving(file, env);
   const posted = [await post(app, sample), await post(app, { ...sample, status: 'Canceled' })];
-  await vi.waitFor(() => {
+  await eventually(() => {
     const { slack, sheet, mail } = expected(posted.map(({ eventId }) => eventId));
     expect(everything(tools)).toMatchObject({ slack, sheet, mail, ats: [] });
-  }, 10_000);
+  });
   const stories = jsonLines<Story>(await run(['events', '--json', '--config', file], env));
   const states = stories.flatMap(({ deliveries }) => deliveries.filter(({ sink }) => sink === 'ats'));
   expect(states.map(({ state }) => state)).toEqual(['sending', 'sending']);

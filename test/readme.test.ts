@@ -5,10 +5,11 @@ import { access, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { run, workplace } from './commands/tools.ts';
 import { startSlack } from '../sandbox/slack.ts';
+import { eventually } from './fixtures/eventually.ts';
 
 const root = join(import.meta.dirname, '..');
 const readme = await readFile(join(root, 'README.md'), 'utf8');
@@ -117,7 +118,7 @@ test('from zero to the first Slack message, step by step, with no other scopes t
     channelName: 'hiring',
     text: ':checkered_flag: Test 1234567: candidate 4711 completed the test',
   };
-  await vi.waitFor(() => expect(slack.messages).toMatchObject([said]), 20_000);
+  await eventually(() => expect(slack.messages).toMatchObject([said]));
 });
 
 test('a terminal that was told no token needs one to check, and can have it of a file', async () => {

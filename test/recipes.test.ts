@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { parseDocument } from 'yaml';
 import { connectors } from '../connectors/index.ts';
 import { startSlack } from '../sandbox/slack.ts';
@@ -13,6 +13,7 @@ import type { Json } from '../src/model.ts';
 import type { RaisedNotice } from '../src/model/notices.ts';
 import { serve } from './connectors/raw-server.ts';
 import { attemptAt, eventWith } from './fixtures/event.ts';
+import { eventually } from './fixtures/eventually.ts';
 
 const docs = await readFile(join(import.meta.dirname, '../docs/recipes.md'), 'utf8');
 
@@ -216,7 +217,7 @@ test('names and scores are asked for and told as their recipe says', async () =>
   expect(await run(['check', '--candidate', 'ana', file], env)).toMatchObject({ code: 0, err: '' });
   const app = await serving(file, env);
   await post(app, { candidateId: 'ana' });
-  await vi.waitFor(() => expect(slack.messages).toHaveLength(2), { timeout: 20_000 });
+  await eventually(() => expect(slack.messages).toHaveLength(2));
   expect(slack.messages.map(({ text: said }) => said).toSorted()).toEqual([
     "*Eva O'Neill: 94 %* in Backend Engineer, TypeScript",
     expect.stringContaining("Eva O'Neill completed Backend Engineer, TypeScript: 94%"),

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { copyFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { takeHandedOver } from '../src/http/listen.ts';
 import { activated, answersOver, heldAt, post, rules } from './activated.ts';
 import { startApp } from '../src/app.ts';
@@ -22,6 +22,7 @@ import {
 } from './commands/tools.ts';
 import { SmtpSandbox } from '../sandbox/smtp.ts';
 import { arrival, configId } from './contract/store-fixtures.ts';
+import { eventually } from './fixtures/eventually.ts';
 
 describe('a socket that is handed over', () => {
   test(
@@ -154,7 +155,7 @@ rules: [ { name: told, when: {}, then: [ { sink: mail, to: [b@example.com] } ] }
     const app = await startApp(file, {});
     for (const candidateId of candidates) await postEvent(app, { candidateId });
     const before = refusals;
-    await vi.waitFor(() => expect(refusals).toBeGreaterThan(before + 10), 20_000);
+    await eventually(() => expect(refusals).toBeGreaterThan(before + 10));
     await app.stop();
     // The first one could be about that mail alone.
     expect(await states()).toEqual(['dead', ...others]);

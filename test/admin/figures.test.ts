@@ -1,7 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { post, telling } from '../commands/tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const rules = `rules:
   - { name: at-once, when: {}, then: [ { sink: ats } ] }
@@ -24,7 +25,7 @@ test('the metrics say what was refused for what, what had to wait, what waits fo
   expect(await value('requests_total{result="refused"}')).toBe(3);
   await done();
   const waited = (word: string) => value(`delivery_delay_seconds_count{sink="ats",waited="${word}"}`);
-  await vi.waitFor(async () => expect([await waited('no'), await waited('yes')]).toEqual([1, 1]));
+  await eventually(async () => expect([await waited('no'), await waited('yes')]).toEqual([1, 1]));
   expect(await value('sink_overdue_seconds{sink="ats"}')).toBe(0);
 
   expect(await value('last_backup_age_seconds')).toBe(null);
@@ -36,5 +37,5 @@ test('the metrics say what was refused for what, what had to wait, what waits fo
     file,
     (await readFile(file, 'utf8')).replace('admin: { port: 0 }', 'admin: { port: 8099 }'),
   );
-  await vi.waitFor(async () => expect(await value('config_waits_for_restart')).toBe(1), 20_000);
+  await eventually(async () => expect(await value('config_waits_for_restart')).toBe(1));
 });

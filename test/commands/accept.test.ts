@@ -1,7 +1,8 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startSlack } from '../../sandbox/slack.ts';
 import { basic, password } from '../pages/tools.ts';
 import { base, endpoint, jsonLines, run, serving, workplace } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const allowed = '198.51.100.1';
 /** An address of the service that is not in its published list. */
@@ -67,7 +68,7 @@ test('what came from the address of a proxy leads to trustProxy, and is not offe
   const proxy = '10.0.3.7';
   await post(proxy, { candidateId: 'dana' });
   await post(proxy, { candidateId: 'robin' });
-  await vi.waitFor(() => expect(ops.calls).toHaveLength(1), 20_000);
+  await eventually(() => expect(ops.calls).toHaveLength(1));
   const { advice } = JSON.parse(ops.calls[0]!.body).data;
   const { out } = await command('status');
   for (const said of [advice, out]) {
@@ -90,7 +91,7 @@ test('an event that was sent to another path is told of, kept, and taken in by h
   expect(await post(allowed, { candidateId: 'dana' }, 'c-1', { path: '/elsewhere' })).toMatchObject({
     status: 404,
   });
-  await vi.waitFor(() => expect(ops.calls).toHaveLength(1), 20_000);
+  await eventually(() => expect(ops.calls).toHaveLength(1));
   expect(JSON.parse(ops.calls[0]!.body).data).toMatchObject({
     detail: expect.stringContaining('the URL had another path than receiver.path'),
     advice: expect.stringContaining('Compare receiver.path with the path of the Webhook URL'),
@@ -104,7 +105,7 @@ test('an event that was sent to another path is told of, kept, and taken in by h
     items: [{ reason: 'path', from: allowed, candidateId: 'dana' }],
   });
   expect((await command('accept', '--from', allowed, '--yes')).code).toBe(0);
-  await vi.waitFor(() => expect(told()).toEqual(['dana']), 20_000);
+  await eventually(() => expect(told()).toEqual(['dana']));
   expect((await command('status')).code).toBe(0);
 });
 
@@ -120,7 +121,7 @@ test('who looks for a candidate hears of what came and was not taken in', async 
   const rejected =
     '1 request about this candidate was not a valid event, and nobody was told: `candidate-connector events --rejected` says what was wrong.\n';
   for (const asked of ['20970', 'dana-from-zagreb', 'dana-f'])
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { out } = await command('events', '--candidate', asked);
       expect(out).toMatch(/^No events of candidate /);
       expect(out).toContain(refused + rejected);
@@ -152,7 +153,7 @@ test('what a new address of the service sends is refused, told of, taken in by h
   });
   expect(await items()).toEqual([one]);
   expect((await command('status')).out).toContain(`2 events from ${unheardOf} were refused`);
-  await vi.waitFor(() => expect(ops.calls).toHaveLength(1), 20_000);
+  await eventually(() => expect(ops.calls).toHaveLength(1));
   expect(JSON.parse(ops.calls[0]!.body).data).toMatchObject({
     alert: 'refused',
     from: unheardOf,
@@ -161,7 +162,7 @@ test('what a new address of the service sends is refused, told of, taken in by h
     advice: expect.stringContaining(`candidate-connector accept --from ${unheardOf};`),
   });
   const lastNotice = /Last notices\n.*2 events from .*, the last .* ago\.\n$/;
-  await vi.waitFor(async () => expect((await command('status')).out).toMatch(lastNotice), 10_000);
+  await eventually(async () => expect((await command('status')).out).toMatch(lastNotice));
 
   expect((await command('accept', '--from', unheardOf, '--dry-run')).out).toMatch(
     /rej_.*Completed  test 7  candidate 20970  dana  from 203\.0\.113\.9, refused for the address 2×\nRules ask for 1 to slack\.\nNothing was taken in/,
@@ -170,7 +171,7 @@ test('what a new address of the service sends is refused, told of, taken in by h
   expect(told()).toEqual([]);
   const taking = await command('accept', one.id, '--yes', '--note', 'their list is longer now');
   expect(taking).toMatchObject({ code: 0, out: expect.stringContaining('Taken in: 1 event.\n') });
-  await vi.waitFor(() => expect(told()).toEqual(['dana']), 10_000);
+  await eventually(() => expect(told()).toEqual(['dana']));
 
   expect(await command('accept', one.id, '--yes')).toMatchObject({
     code: 1,
@@ -238,7 +239,7 @@ test('the API takes in and puts away, and a viewer may do neither', async () => 
   expect((await api(`${dana}/accept`, {})).status).toBe(404);
   expect((await api(`${robin}/ignore`, { note: 'a test of ours' })).status).toBe(200);
   expect((await api(`${robin}/ignore`, {})).status).toBe(404);
-  await vi.waitFor(() => expect(told()).toEqual(['dana']), 10_000);
+  await eventually(() => expect(told()).toEqual(['dana']));
   expect(await api('/refused')).toMatchObject({ totals: [], items: [] });
   expect((await command('events', '--audit')).out).toMatch(
     /ignore, by ops from the API.*a test of ours\n.*accept/,
@@ -322,7 +323,7 @@ test('the page lists what is kept by sender, asks first, takes in and puts away;
   expect((await api('/refused')).items).toHaveLength(4);
   await submit({ ...all, from: '2001:db8:1:2::/64', until: '1' });
   expect((await submit(all)).status).toBe(303);
-  await vi.waitFor(() => expect(told()).toHaveLength(2), 10_000);
+  await eventually(() => expect(told()).toHaveLength(2));
   const { items } = await api('/refused');
   expect(items.map(({ from }: any) => from)).toEqual(['2001:db8:1:2::/64', '<script>alert(1)</script>']);
   const ticked = new URLSearchParams({ action: 'ignore', confirmed: 'yes' });

@@ -6,6 +6,7 @@ import { openStore } from '../../src/store/open.ts';
 import type { StuckCount } from '../../src/store/store.ts';
 import { notice, planned } from '../contract/store-fixtures.ts';
 import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const gone = { kind: 'status', status: 410 } as const;
 const down = { kind: 'status', status: 503 } as const;
@@ -141,7 +142,7 @@ alerts: { dead: { after: 1d, then: [ { sink: ops } ] }, silence: { then: [ { sin
       const deliveries = [planned({ rule, sink: 'ops', connector: 'webhook', lane: 'ops' })];
       await store.raise({ notice: raised, configId, deliveries, quietMs: 1 });
       const id = `dlv_${raised.id.slice(4)}_1`;
-      await vi.waitFor(async () => expect((await store.delivery(id))?.state).toBe('dead'), 10_000);
+      await eventually(async () => expect((await store.delivery(id))?.state).toBe('dead'));
       return id;
     };
     const still = await raise(notice({ cause: `dead ats: ${cause}`, sink: 'ats', raisedAt }));
@@ -175,7 +176,7 @@ alerts: { dead: { after: 1d, then: [ { sink: ops } ] }, silence: { then: [ { sin
     });
     expect(await command(...all)).toEqual({ code: 0, out: `${still} goes out again\n${leftOut}`, err: '' });
     const delivered = async (id: string) => expect((await store.delivery(id))?.state).toBe('delivered');
-    await vi.waitFor(() => delivered(still), 10_000);
+    await eventually(() => delivered(still));
     expect(ops.calls).toHaveLength(1);
     expect(JSON.parse(ops.calls[0]!.body)).toMatchObject({
       data: {
@@ -184,7 +185,7 @@ alerts: { dead: { after: 1d, then: [ { sink: ops } ] }, silence: { then: [ { sin
       },
     });
     expect(await command('replay', over[0]!)).toMatchObject({ code: 0 });
-    await vi.waitFor(() => delivered(over[0]!), 10_000);
+    await eventually(() => delivered(over[0]!));
     expect(await command('discard', '--over')).toMatchObject({ code: 0, out: `${over[1]} is discarded\n` });
     expect((await command('discard', '--over')).out).toBe(
       'There are no dead or held notices of what is over.\n',
@@ -223,7 +224,7 @@ describe('while the file is broken, and the connector goes on with the config be
       expect(err).toContain("is `store` in the log's line `ready`, as in --store sqlite:./data/connector.db");
     }
     expect(await command('replay', delivery(0), ...store)).toMatchObject({ code: 0 });
-    await vi.waitFor(() => expect(ats.calls).toHaveLength(1), { timeout: 30_000 });
+    await eventually(() => expect(ats.calls).toHaveLength(1));
     expect(await command('replay', '--dead', '--sink', 'crm', ...store)).toMatchObject({
       code: 0,
       out: expect.stringContaining(`${delivery(1, 2)} goes out again`),

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text as wholeText } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { printer } from '../../src/commands/output.ts';
 import { run as runProgram } from '../../src/commands/program.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -25,6 +25,7 @@ import {
   telling,
   workplace,
 } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const startServing = () => telling({ rules: tellAll.replace('when: {}', 'when: { testId: { not: 99 } }') });
 
@@ -188,7 +189,7 @@ rules:
     onTestFinished(() => void child.kill('SIGKILL'));
     let out = '';
     child.stdout.on('data', (data: Buffer) => (out += String(data)));
-    const printed = (text: RegExp) => vi.waitFor(() => expect(out).toMatch(text), { timeout: 20_000 });
+    const printed = (text: RegExp) => eventually(() => expect(out).toMatch(text));
     await printed(/candidate Before\n[^]*ats {2}delivered/);
     http.faults.once(gone);
     const { eventId } = await post(app, { candidateId: 'After' });
@@ -364,7 +365,7 @@ rules:
     const { app, command } = await startServing();
     expect((await post(app, { candidateId: 'Dana', status: 'InProgress' }, 'refused')).status).toBe(422);
     // The request is kept after the answer.
-    const { out } = await vi.waitFor(async () => {
+    const { out } = await eventually(async () => {
       const listed = await command('events', '--rejected');
       expect(listed.out).not.toContain('No requests that were not valid events');
       return listed;
@@ -543,7 +544,7 @@ describe('a list that is longer than its reader takes', () => {
       color: false,
     };
     const ended = runProgram(argv.filter(Boolean), io).finally(() => reader.end());
-    await vi.waitFor(() => expect(reader.writableNeedDrain).toBe(true), { timeout: 10_000 });
+    await eventually(() => expect(reader.writableNeedDrain).toBe(true));
     const printed = await wholeText(reader);
     expect(printed.trim().split('\n')).toHaveLength(count);
     expect(mostHeld).toBeLessThan(printed.length / 5);

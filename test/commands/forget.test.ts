@@ -1,10 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, claimDue, configId, planned, resultOf, t0 } from '../contract/store-fixtures.ts';
 import { base, endpoint, jsonLines, nothing, post, run, serving, settled, workplace } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const guid = '0123456789abcdef0123456789abcdef';
 const dashed = '01234567-89AB-CDEF-0123-456789ABCDEF';
@@ -45,11 +46,11 @@ test('erases a candidate beside a connector that serves, and names what the tool
   await post(app, { candidateId: 'Robin' });
   await post(app, { candidateId: dashed, testId: 'none' });
 
-  const looked = await vi.waitFor(async () => {
+  const looked = await eventually(async () => {
     const ran = await command('forget', dashed, '--dry-run');
     expect(ran.out).toContain(`  ats: the call with the webhook-id dlv_${eventId.slice(4)}_1\n`);
     return ran;
-  }, 30_000);
+  });
   expect(looked.code).toBe(0);
   expect(looked.out).toContain(`The store has 1 event of candidate ${guid}, with 2 deliveries:`);
   expect(looked.out).toContain('Nothing was erased');
@@ -152,7 +153,7 @@ test('waits for what is being sent, and says that it may have arrived', async ()
   const { app, ats, command, files } = await startServing('1s');
   ats.faults.decide = () => ({ kind: 'hang', commit: true });
   const { eventId } = await post(app, { candidateId: 'Dana' });
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect((await command('events', '--state', 'sending')).out).toContain(eventId),
   );
   const { code, out } = await command('forget', 'Dana', '--yes');

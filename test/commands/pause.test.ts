@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { freshSchema, sql } from '../fixtures/postgres.ts';
 import {
   base,
@@ -16,6 +16,7 @@ import {
   telling,
   workplace,
 } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const longer = { timeout: 40_000, interval: 50 };
 
@@ -105,9 +106,9 @@ describe('a sink that a person pauses', () => {
     const { app, http, command, deliveries, sink } = await startPausing();
     http.faults.decide = () => ({ kind: 'slow', ms: 2000 });
     const { eventId } = await post(app, { candidateId: 'Dana' });
-    await vi.waitFor(() => expect(http.calls).toHaveLength(1), longer);
+    await eventually(() => expect(http.calls).toHaveLength(1), longer);
     await command('pause', 'ats');
-    await vi.waitFor(
+    await eventually(
       async () => expect(await deliveries(eventId)).toMatchObject([{ state: 'delivered' }]),
       longer,
     );
@@ -132,7 +133,7 @@ describe('a sink that a person pauses', () => {
     const { app, http, command, sink } = await startPausing();
     http.faults.decide = () => ({ kind: 'status', status: 401 });
     for (const candidateId of ['Dana', 'Robin', 'Kim', 'Eve', 'Sam']) await post(app, { candidateId });
-    await vi.waitFor(async () => expect(await sink()).toMatchObject({ by: 'connector' }), longer);
+    await eventually(async () => expect(await sink()).toMatchObject({ by: 'connector' }), longer);
     await command('pause', 'ats');
     const { code, out } = await command('resume', 'ats');
     expect({ code, out }).toEqual({
@@ -148,9 +149,9 @@ describe('a sink that a person pauses', () => {
     http.faults.decide = () => ({ kind: 'status', status: 422 });
     const { eventId } = await post(app, { candidateId: 'Dana' });
     const attempts = async () => (await deliveries(eventId))[0].attempts;
-    await vi.waitFor(async () => expect(await attempts()).toBeGreaterThan(0), longer);
+    await eventually(async () => expect(await attempts()).toBeGreaterThan(0), longer);
     await command('pause', 'ats');
-    await vi.waitFor(
+    await eventually(
       async () => expect(await deliveries(eventId)).toMatchObject([{ state: 'pending' }]),
       longer,
     );
@@ -161,10 +162,10 @@ describe('a sink that a person pauses', () => {
     store.exec(`update deliveries set since = since - ${ago}, first_attempt_at = first_attempt_at - ${ago};
       update person_pauses set since = since - ${ago - 60_000}`);
     await command('resume', 'ats');
-    await vi.waitFor(async () => expect(await attempts()).toBeGreaterThan(before + 1), longer);
+    await eventually(async () => expect(await attempts()).toBeGreaterThan(before + 1), longer);
     expect(await deliveries(eventId)).toMatchObject([{ state: expect.stringMatching(/pending|sending/) }]);
     store.exec('delete from person_pauses');
-    await vi.waitFor(
+    await eventually(
       async () => expect(await deliveries(eventId)).toMatchObject([{ state: 'dead' }]),
       longer,
     );
@@ -264,19 +265,19 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, digest: { every: 24h } } ]
     const replicas = [await serve(file), await serve(file)];
     const command = (...argv: string[]) => run([...argv, '--config', file]);
     const taken = ({ lines }: (typeof replicas)[number]) => lines().some(({ lease }) => lease === 'sink ats');
-    await vi.waitFor(() => expect(replicas.some(taken)).toBe(true), longer);
+    await eventually(() => expect(replicas.some(taken)).toBe(true), longer);
     const [holder, other] = taken(replicas[0]!) ? replicas : replicas.toReversed();
     expect((await command('pause', 'ats')).code).toBe(0);
     for (const { app } of [holder!, other!])
       expect((await post(app, { candidateId: app.receiverUrl })).status).toBe(202);
     await holder!.connector.kill();
     await sql(url, 'update leases set until = 0');
-    await vi.waitFor(() => expect(taken(other!)).toBe(true), longer);
+    await eventually(() => expect(taken(other!)).toBe(true), longer);
     expect((await post(other!.app, { candidateId: 'Eve' })).status).toBe(202);
     expect(JSON.parse((await command('status', '--json')).out)).toMatchObject({ sinks: [{ by: 'person' }] });
     expect(http.calls).toEqual([]);
     await command('resume', 'ats');
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { sinks } = JSON.parse((await command('status', '--json')).out);
       expect(sinks).toMatchObject([{ state: 'working', pending: 0 }]);
     }, longer);

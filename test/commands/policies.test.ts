@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { jsonLines, logging, loud, run, workplace } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const config = `sinks:
   slack: { connector: slack, token: '\${SLACK}' }
@@ -148,10 +149,10 @@ policies: [ { never: { sink: ats, channel: '#hiring', when: {} } } ]\n`;
   const { app, lines } = await logging(file);
   const breaks = 'this does not hold: ats #hiring hears of { status: ';
   const warned = () => lines().filter(({ msg }) => msg.startsWith('the config in force breaks a policy'));
-  await vi.waitFor(() => expect(warned()).toHaveLength(1), 20_000);
+  await eventually(() => expect(warned()).toHaveLength(1));
   expect(warned()[0]).toMatchObject({ file, line: 8, msg: expect.stringContaining(breaks) });
   const status = () => run(['status', '--config', file]);
-  await vi.waitFor(async () => expect((await status()).code).toBe(4), 20_000);
+  await eventually(async () => expect((await status()).code).toBe(4));
   const { out } = await status();
   expect(out).toMatch(/^A person is needed: the config in force breaks a policy\.\n/);
   expect(out).toContain(`it breaks a policy: ${file}:8:13: ${breaks}`);
@@ -167,15 +168,15 @@ policies: [ { never: { sink: ats, channel: '#hiring', when: {} } } ]\n`;
   expect(await read('/metrics')).toMatch(/config_reload_failed 1$/m);
   await writeFile(token, 'xoxb-2');
   const reloaded = () => lines().filter(({ msg }) => msg === 'config reloaded');
-  await vi.waitFor(() => expect(reloaded()).toMatchObject([{ changedFiles: [token] }]), 20_000);
+  await eventually(() => expect(reloaded()).toMatchObject([{ changedFiles: [token] }]));
   expect((await status()).out).toContain(breaks);
   expect(await read('/metrics')).toMatch(/config_reload_failed 1$/m);
   // The same config with another comment is still in force.
   await writeFile(file, `${text('#hiring')}# \n`);
   const refused = () => lines().filter(({ msg }) => msg.startsWith('config not reloaded'));
-  await vi.waitFor(() => expect(refused()).toHaveLength(1), 20_000);
+  await eventually(() => expect(refused()).toHaveLength(1));
   expect((await status()).out).toMatch(/^A person is needed: .*the config in force breaks a policy/);
   await writeFile(file, text('#other'));
-  await vi.waitFor(async () => expect((await status()).out).not.toContain('breaks a policy'), 20_000);
+  await eventually(async () => expect((await status()).out).not.toContain('breaks a policy'));
   expect(warned()).toHaveLength(1);
 });

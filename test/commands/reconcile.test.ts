@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   endpoint,
   jsonLines,
@@ -13,6 +13,7 @@ import {
   telling,
   workplace,
 } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const columns = ['--candidate', 'Id', '--test', 'Test', '--status', 'State'];
 const mine = [...columns, '--at', 'When'];
@@ -77,7 +78,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, body: { who: '{{ event.can
     out: expect.stringContaining('none is missing'),
   });
   const told = () => http.calls.map(({ body }) => (JSON.parse(body) as { who: string }).who);
-  await vi.waitFor(() => expect(new Set(told()).size).toBe(520), { timeout: 60_000, interval: 50 });
+  await eventually(() => expect(new Set(told()).size).toBe(520), { timeout: 60_000, interval: 50 });
   expect(told()).toHaveLength(520);
 });
 

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { head, Wire } from '../receiver/wire.ts';
 import {
   endpoint,
@@ -13,6 +13,7 @@ import {
   settled,
   workplace,
 } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 describe('the log', () => {
   const config = (folder: string, url: string, more = '') => `${loud(folder)}
@@ -29,9 +30,9 @@ ${more}`;
     const { app, lines, connector } = await serve(file, env);
     const logged = (msg: string) => lines().filter((line) => line.msg === msg);
     const { eventId } = await post(app, { candidateId: 'Dana', note: 'private matters' }, 'cor-1');
-    await vi.waitFor(() => expect(logged('attempt')).toHaveLength(1), { timeout: 30_000 });
+    await eventually(() => expect(logged('attempt')).toHaveLength(1));
     const robin = await post(app, { candidateId: 'Robin' }, env.ATS_SECRET);
-    await vi.waitFor(() => expect(logged('attempt')).toHaveLength(2), { timeout: 30_000 });
+    await eventually(() => expect(logged('attempt')).toHaveLength(2));
     const line = { level: 'info', time: expect.stringMatching(/Z$/), durationMs: expect.any(Number) };
     expect(logged('request')).toMatchObject([
       { ...line, eventId, correlationId: 'cor-1', outcome: 'accepted', status: 202 },
@@ -60,7 +61,7 @@ ${more}`;
     const more =
       "unmatched: [ { sink: atz, path: '${TOKEN}' } ]\ncatalog: { 1: { owner: a }, 2: { ownr: b } }";
     await writeFile(file, config(folder, http.url, more));
-    await vi.waitFor(() => expect(lines().at(-1)?.msg).toContain('config not reloaded'), { timeout: 15_000 });
+    await eventually(() => expect(lines().at(-1)?.msg).toContain('config not reloaded'));
     const { level, err } = lines().at(-1)!;
     expect({ level, err }).toEqual({
       level: 'error',
@@ -71,7 +72,7 @@ ${more}`;
       },
     });
     await writeFile(file, config(folder, http.url, 'unmatched: [ { sink: ats } ]'));
-    await vi.waitFor(() => expect(lines().at(-1)?.msg).toBe('config reloaded'), { timeout: 15_000 });
+    await eventually(() => expect(lines().at(-1)?.msg).toBe('config reloaded'));
     await connector.stop();
     for (const hidden of ['private matters', ...Object.values(env)])
       expect(connector.lines.join('\n')).not.toContain(hidden);
@@ -101,7 +102,7 @@ rules:
       traceparent: given.header.toUpperCase(),
     });
     await post(app, { candidateId: 'Robin' }, 'cor-2');
-    await vi.waitFor(() => expect(http.calls.map(({ path }) => path)).toContain('/hooks/digest'), 30_000);
+    await eventually(() => expect(http.calls.map(({ path }) => path)).toContain('/hooks/digest'));
     await settled(file);
     await app.stop();
     const [first, second] = jsonLines<{ id: string; traceId: string }>(
@@ -147,7 +148,7 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     await post(app, { candidateId: 'Dana' });
     const notTold = () =>
       lines().find(({ level, msg }) => level === 'error' && msg.includes('alert could not be delivered'));
-    await vi.waitFor(() => expect(notTold()).toBeDefined(), { timeout: 18_000, interval: 100 });
+    await eventually(() => expect(notTold()).toBeDefined(), { timeout: 18_000, interval: 100 });
     type Notice = { id: string; deliveries: { id: string }[] };
     const [notice] = jsonLines<Notice>(await run(['events', '--notices', '--json', '--config', file]));
     expect(notTold()).toMatchObject({
@@ -162,7 +163,7 @@ alerts: { dead: { then: [ { sink: ops } ] } }
       deliveries: [{ sink: 'ops', state: 'dead' }],
     });
     await run(['replay', notice?.deliveries[0]?.id ?? '', '--config', file]);
-    await vi.waitFor(() => expect(ops.calls).toHaveLength(1), { timeout: 15_000 });
+    await eventually(() => expect(ops.calls).toHaveLength(1));
     expect(JSON.parse(ops.calls[0]?.body ?? '')).toMatchObject({
       type: 'connector.alert',
       data: { alert: 'dead', sink: 'ats', count: 1 },
@@ -175,7 +176,7 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     const file = await write('config.yaml', `${loud(folder)}catalog: { file: tests.csv }\n${nothing}`);
     const { lines, out } = await logging(file);
     await write('tests.csv', 'test,name\nx,One\n');
-    await vi.waitFor(() => expect(out()).toContain('config not reloaded'), 15_000);
+    await eventually(() => expect(out()).toContain('config not reloaded'));
     expect(lines().at(-1)?.['err']).toMatchObject({ problems: [{ file: table, line: 2, column: 1 }] });
   });
 
@@ -187,7 +188,7 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     const file = await write('config.yaml', text);
     const { lines, out } = await logging(file, { PIN: '4711' });
     await writeFile(file, `${'\n'.repeat(4710)}nonsense: 1\n${text}`);
-    await vi.waitFor(() => expect(out()).toContain('config not reloaded'), 15_000);
+    await eventually(() => expect(out()).toContain('config not reloaded'));
     expect(lines().at(-1)?.['err']).toMatchObject({ problems: [{ line: '***', column: 1 }] });
   });
 
@@ -200,7 +201,7 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     const sent = head('/hook', { 'content-length': 2, 'x-forwarded-for': 'a\u009B2J\u00AD' });
     wire.send(Buffer.from(`${sent}{}`, 'latin1'));
     await wire.answer();
-    await vi.waitFor(() => expect(out()).toContain('2J'), 15_000);
+    await eventually(() => expect(out()).toContain('2J'));
     expect(out()).toContain(format === 'json' ? '"a\\u009b2J\\u00ad"' : 'a\\u{9b}2J\\u{ad}');
     expect(out()).not.toMatch(/[^\P{Cc}\n]|\p{Default_Ignorable_Code_Point}/u);
   });

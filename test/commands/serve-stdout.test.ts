@@ -4,11 +4,12 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { stripVTControlCharacters } from 'node:util';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { post as postTo } from '../activated.ts';
 import { freePort } from '../faults/connector-process.ts';
 import { theProgram } from '../fixtures/program.ts';
 import { type Line, loud, nothing, post, serve, workplace } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 describe('a stdout', () => {
   const config = (folder: string) => loud(folder) + nothing;
@@ -21,7 +22,6 @@ describe('a stdout', () => {
     const metrics = await (await fetch(`${admin}/metrics`)).text();
     return Number(/^candidate_connector_log_lines_dropped_total (\d+)$/m.exec(metrics)?.[1]);
   };
-  const patient = { timeout: 30_000 };
   const adminOf = (lines: readonly Line[]) => String(lines.find(({ msg }) => msg === 'ready')?.['admin']);
 
   /** Sends requests until lines are dropped. */
@@ -29,7 +29,7 @@ describe('a stdout', () => {
     const { port } = new URL(receiverUrl);
     const correlation = { 'x-service-correlationid': 'x'.repeat(200) };
     const agent = new Agent({ keepAlive: true, maxSockets: 10 });
-    await vi.waitFor(
+    await eventually(
       async () => {
         const posts = Array.from({ length: 200 }, () => postTo({ port, agent }, correlation));
         await Promise.all(posts);
@@ -45,7 +45,7 @@ describe('a stdout', () => {
     const { connector, app, lines } = await serve(await write('config.yaml', config(folder)));
     connector.closeStdout();
     await accepts(app, 50);
-    await vi.waitFor(async () => expect(await dropped(adminOf(lines()))).toBeGreaterThan(0), patient);
+    await eventually(async () => expect(await dropped(adminOf(lines()))).toBeGreaterThan(0));
     expect(await connector.stop()).toBe(0);
   });
 
@@ -60,16 +60,14 @@ describe('a stdout', () => {
       await fill(app, admin);
       await accepts(app, 5);
       connector.readStdout();
-      await vi.waitFor(
-        () =>
-          expect(lines()).toContainEqual(
-            expect.objectContaining({
-              level: 'warn',
-              dropped: expect.any(Number),
-              msg: expect.stringContaining('stdout'),
-            }),
-          ),
-        patient,
+      await eventually(() =>
+        expect(lines()).toContainEqual(
+          expect.objectContaining({
+            level: 'warn',
+            dropped: expect.any(Number),
+            msg: expect.stringContaining('stdout'),
+          }),
+        ),
       );
       expect(await connector.stop()).toBe(0);
     },
@@ -97,9 +95,9 @@ describe('a stdout', () => {
     onTestFinished(() => void child.kill('SIGKILL'));
     closeSync(full);
     const admin = `http://127.0.0.1:${adminPort}`;
-    await vi.waitFor(() => fetch(`${admin}/healthz`), patient);
+    await eventually(() => fetch(`${admin}/healthz`));
     await accepts({ receiverUrl: `http://127.0.0.1:${port}/hook` }, 20);
-    await vi.waitFor(async () => expect(await dropped(admin)).toBeGreaterThan(0), patient);
+    await eventually(async () => expect(await dropped(admin)).toBeGreaterThan(0));
     const ended = once(child, 'exit');
     child.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);
@@ -118,7 +116,7 @@ describe('a stdout', () => {
     onTestFinished(() => void terminal.kill('SIGKILL'));
     let shown = '';
     terminal.stdout.on('data', (data: Buffer) => (shown += data.toString()));
-    await vi.waitFor(() => expect(shown).toMatch(/ready[^\n]*\n/), patient);
+    await eventually(() => expect(shown).toMatch(/ready[^\n]*\n/));
     const pid = Number(readFileSync(`${folder}/pid`, 'utf8'));
     onTestFinished(() => void (isThere(pid) && process.kill(pid, 'SIGKILL')));
     const [, receiver = '', admin = ''] =
@@ -134,7 +132,7 @@ describe('a stdout', () => {
     const started = await onTerminal(folder, await write('config.yaml', config(folder)), env);
     const { terminal, ready, pid, shown } = started;
     await accepts({ receiverUrl: `${ready.receiver}/hook` }, 1);
-    await vi.waitFor(() => expect(shown()).toMatch(/request[^\n]*\n/), patient);
+    await eventually(() => expect(shown()).toMatch(/request[^\n]*\n/));
     const lines = stripVTControlCharacters(shown()).trimEnd().split(/\r?\n/);
     expect(lines).toEqual([
       expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z INFO ready receiver=http:/),
@@ -145,9 +143,9 @@ describe('a stdout', () => {
     terminal.kill('SIGKILL');
     await once(terminal, 'exit');
     await accepts({ receiverUrl: `${ready.receiver}/hook` }, 50);
-    await vi.waitFor(async () => expect(await dropped(ready.admin)).toBeGreaterThan(0), patient);
+    await eventually(async () => expect(await dropped(ready.admin)).toBeGreaterThan(0));
     process.kill(pid, 'SIGTERM');
-    await vi.waitFor(() => expect(isThere(pid)).toBe(false), patient);
+    await eventually(() => expect(isThere(pid)).toBe(false));
   });
 });
 

@@ -5,12 +5,13 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
 import { freshDatabase, sql } from '../fixtures/postgres.ts';
 import { theProgram } from '../fixtures/program.ts';
 import { base, jsonLines, logging, loud, nothing, post, run, serve, stack, workplace } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 /** Runs the program as a process of its own until it ends. */
 async function program(argv: readonly string[]) {
@@ -158,15 +159,13 @@ test('says what it refused also where PostgreSQL takes too long to be told, when
   const { app, connector, lines } = await serve(await write('config.yaml', config));
   const holding = sql(url, 'begin; lock table refused in access exclusive mode; select pg_sleep(600)');
   const locks = (granted: boolean) =>
-    vi.waitFor(
-      async () =>
-        expect(
-          await sql(
-            url,
-            `select 1 from pg_locks where relation = 'refused'::regclass and granted = ${granted}`,
-          ),
-        ).toHaveLength(1),
-      { timeout: 20_000 },
+    eventually(async () =>
+      expect(
+        await sql(
+          url,
+          `select 1 from pg_locks where relation = 'refused'::regclass and granted = ${granted}`,
+        ),
+      ).toHaveLength(1),
     );
   await locks(true);
   expect(await post(app, { candidateId: 'Dana' })).toMatchObject({ status: 401 });
@@ -202,7 +201,7 @@ test('with few open files, connections that do nothing keep nobody out', async (
   });
   expect((await fetch(`${admin}/metrics`)).status).toBe(200);
   await writeFile(file, `${loud(folder)}${nothing}unmatched: []\n`);
-  await vi.waitFor(() => expect(connector.lines.join()).toContain('config reloaded'), { timeout: 15_000 });
+  await eventually(() => expect(connector.lines.join()).toContain('config reloaded'));
 });
 
 describe('a reload', () => {
@@ -230,9 +229,8 @@ rules: []
       reload: async (host: string, secrets: { password?: string; token?: string }) => {
         await writeFile(file, guarded(folder, host, secrets));
         reloads += 1;
-        await vi.waitFor(
-          () => expect(lines().filter(({ msg }) => msg === 'config reloaded')).toHaveLength(reloads),
-          { timeout: 15_000 },
+        await eventually(() =>
+          expect(lines().filter(({ msg }) => msg === 'config reloaded')).toHaveLength(reloads),
         );
         const waiting = lines().filter(({ msg }) => msg.includes('wait for a restart'));
         return waiting.at(-1)?.['keys'];
@@ -279,9 +277,8 @@ rules: []
     ] as const)
       expect(await receiver(`${token}-token`)).toBe(status);
     // Answers are cached for a second.
-    await vi.waitFor(
-      async () => expect((await readiness()).parts).toContainEqual({ part: 'config', ok: true }),
-      5_000,
+    await eventually(async () =>
+      expect((await readiness()).parts).toContainEqual({ part: 'config', ok: true }),
     );
     await fetch(new URL('/first-token/first-word', app.receiverUrl));
     await app.stop();

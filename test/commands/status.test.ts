@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { statusJson } from '../../src/ops/status/json.ts';
 import { onlyStore, readStatus } from '../../src/ops/status/status.ts';
 import { needsOf, rejectedWords } from '../../src/ops/status/words.ts';
@@ -21,6 +21,7 @@ import { freshSchema } from '../fixtures/postgres.ts';
 import { basic } from '../pages/tools.ts';
 import { theProgram } from '../fixtures/program.ts';
 import { jsonLines, loud, nothing, post, run, serve, settled, telling, workplace } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC';
 const isoTime = expect.stringMatching(/^20\d\d-.*Z$/);
@@ -123,7 +124,7 @@ describe('status', () => {
   test('says how many requests of the last week were not valid events', async () => {
     const { app, command, json } = await startServing();
     await post(app, { candidateId: '' });
-    await vi.waitFor(async () => expect(await json()).toMatchObject({ receiver: { rejectedToday: 1 } }));
+    await eventually(async () => expect(await json()).toMatchObject({ receiver: { rejectedToday: 1 } }));
     const { code, out } = await command('status');
     expect(code).toBe(0);
     expect(out).toContain(
@@ -170,7 +171,7 @@ describe('status', () => {
     const { app, file, http, command, json } = await startServing();
     http.faults.decide = () => ({ kind: 'status', status: 401 });
     for (let n = 0; n < 8; n += 1) await post(app, { candidateId: `c${n}` });
-    await vi.waitFor(async () => expect((await json()).sinks[0]).toMatchObject({ paused: true }), 20_000);
+    await eventually(async () => expect((await json()).sinks[0]).toMatchObject({ paused: true }));
     const { code, out } = await command('status');
     expect(code).toBe(4);
     expect(out).toMatch(/^A person is needed: ats is paused\.\n/);
@@ -212,7 +213,7 @@ describe('status', () => {
     await settled(file);
     http.faults.decide = () => ({ kind: 'rate-limit', retryAfterS: 3600 });
     await post(app, { candidateId: 'a' });
-    await vi.waitFor(async () => expect((await json()).sinks[0].askedToWait).toHaveLength(1), 20_000);
+    await eventually(async () => expect((await json()).sinks[0].askedToWait).toHaveLength(1));
     // Only the refused message is held back for so long, so the next one is tried and refused, too.
     const [asked] = (await json()).sinks[0].askedToWait;
     expect(asked).toEqual({
@@ -224,7 +225,7 @@ describe('status', () => {
     });
     await post(app, { candidateId: 'b' });
     const until = asked.until.replace('T', ' ').replace(/\..*/, '') + ' UTC';
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect((await command('status')).out).toMatch(
         new RegExp(
           `ats \\(webhook\\)  .*2 waiting.*\n +1 message waits until ${until}, as the tool asked: The other system answered 429.*; 1 more is due behind it\n`,
@@ -285,13 +286,10 @@ describe('status', () => {
     const after = before.replaceAll(/\bats\b/g, 'other');
     const [, block = ''] = /sinks: \{ (ats: \{.*?\} \}), mail/.exec(before) ?? [];
     const isGone = (wanted: boolean) =>
-      vi.waitFor(
-        async () => {
-          const { sinks } = await json();
-          expect(sinks.find(({ sink }: { sink: string }) => sink === 'ats').connector === null).toBe(wanted);
-        },
-        { timeout: 20_000 },
-      );
+      eventually(async () => {
+        const { sinks } = await json();
+        expect(sinks.find(({ sink }: { sink: string }) => sink === 'ats').connector === null).toBe(wanted);
+      });
     await write('config.yaml', after);
     await isGone(true);
     const advice = 'Put the sink back under this name, beside the new one where it was renamed';
@@ -311,7 +309,7 @@ describe('status', () => {
     const { folder, app, http, command, json } = await startServing();
     http.faults.decide = () => ({ kind: 'status', status: 401 });
     for (let n = 0; n < 8; n += 1) await post(app, { candidateId: `c${n}` });
-    await vi.waitFor(async () => expect((await json()).sinks[0]).toMatchObject({ paused: true }), 20_000);
+    await eventually(async () => expect((await json()).sinks[0]).toMatchObject({ paused: true }));
     using store = new DatabaseSync(`${folder}/connector.db`);
     const dueAt = Date.UTC(2100, 0, 1);
     store.exec(`update pauses set probe_at = 1; update deliveries set due_at = ${dueAt}`);
@@ -346,21 +344,21 @@ describe('status', () => {
     http.faults.clear();
     expect((await command('retry', 'ats')).out).toContain('ats is paused, and nothing waits for it.');
     const probeAt = () => store.prepare('select probe_at from pauses').get()?.['probe_at'];
-    await vi.waitFor(() => expect(probeAt()).not.toBe(1), 20_000);
+    await eventually(() => expect(probeAt()).not.toBe(1));
     expect((await command('status')).code).toBe(4);
     expect((await command('check', '--live')).out).toMatch(/✓ url answers.*\n.*✗ messages go out/);
     await post(app, { candidateId: 'next' });
-    await vi.waitFor(async () => expect((await json()).sinks[0]).toMatchObject({ state: 'working' }), 20_000);
+    await eventually(async () => expect((await json()).sinks[0]).toMatchObject({ state: 'working' }));
   });
 
   test('says that a sink is failing after five attempts over a minute, however few its messages, until one works', async () => {
     const { app, folder, http, file, command, json } = await startServing('{ port: 0 }', '10ms');
     http.faults.decide = () => ({ kind: 'status', status: 422 });
     await post(app, { candidateId: 'a' });
-    await vi.waitFor(async () => expect((await json()).sinks[0].failures).toBeGreaterThan(4), 20_000);
+    await eventually(async () => expect((await json()).sinks[0].failures).toBeGreaterThan(4));
     expect((await json()).sinks[0]).toMatchObject({ state: 'working' });
     // A message that is being sent does not count as waiting.
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await command('status')).toMatchObject({
         code: 0,
         out: expect.stringMatching(/ats \(webhook\)  working, perhaps failing: .*422.*, 1 waiting/),
@@ -491,7 +489,7 @@ describe('status', () => {
     const { file, command, json } = await startServing();
     const good = await readFile(file, 'utf8');
     await writeFile(file, good.replace('sink: ats', 'sink: nobody'));
-    await vi.waitFor(async () => expect((await json()).config.refused).not.toBeNull(), 20_000);
+    await eventually(async () => expect((await json()).config.refused).not.toBeNull());
     const { code, out } = await command('status');
     expect(code).toBe(4);
     expect(out).toMatch(/^A person is needed: the changed config was refused\.\n/);
@@ -503,12 +501,12 @@ describe('status', () => {
     const before = Date.now();
     await writeFile(file, good.replace('sink: ats', 'sink: nobody-else'));
     const refused = new RegExp(`refused at (${time}): .*nobody-else`);
-    await vi.waitFor(async () => expect((await command('status')).out).toMatch(refused), 20_000);
+    await eventually(async () => expect((await command('status')).out).toMatch(refused));
     const [, last = ''] = refused.exec((await command('status')).out) ?? [];
     expect(Date.parse(last)).toBeGreaterThanOrEqual(before - 1000);
     expect(Date.parse((await json()).config.refused.since)).toBeLessThan(before);
     await writeFile(file, good.replace('port: 0 }', 'port: 1 }'));
-    await vi.waitFor(async () => expect((await json()).config.refused).toBeNull(), 20_000);
+    await eventually(async () => expect((await json()).config.refused).toBeNull());
     expect((await command('status')).out).toContain('changed, and in force at the next start: admin.port\n');
   });
 
@@ -610,8 +608,8 @@ describe('status', () => {
   test('says which events were refused, why and from where, until somebody puts that away', async () => {
     const { app, file, command, json } = await startServing();
     await writeFile(file, (await readFile(file, 'utf8')).replace('allowFrom: any', 'allowFrom: [192.0.2.1]'));
-    await vi.waitFor(async () => expect((await post(app, { candidateId: 'a' })).status).toBe(403), 20_000);
-    await vi.waitFor(async () => expect((await json()).refused).toHaveLength(1), 20_000);
+    await eventually(async () => expect((await post(app, { candidateId: 'a' })).status).toBe(403));
+    await eventually(async () => expect((await json()).refused).toHaveLength(1));
     const [refused] = (await json()).refused;
     expect(refused).toMatchObject({ reason: 'address', from: '127.0.0.1', first: isoTime, last: isoTime });
     const { code, out } = await command('status');

@@ -9,6 +9,7 @@ import { run as runProgram } from '../../src/commands/program.ts';
 import { meanConfig } from '../../src/support/invocation.ts';
 import { type ConnectorOptions, ConnectorProcess } from '../faults/connector-process.ts';
 import { HttpSandbox } from '../../sandbox/http.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 export interface Ran {
   readonly code: number;
@@ -116,7 +117,7 @@ export async function logging(file: string, env: Env = {}) {
   const stdout = vi.spyOn(process.stdout, 'write').mockImplementation(print);
   onTestFinished(() => stdout.mockRestore());
   const app = await serving(file, env);
-  await vi.waitFor(() => expect(out).toMatch(/\bready\b.*\n/));
+  await eventually(() => expect(out).toMatch(/\bready\b.*\n/));
   return { app, out: () => out, lines: () => parsedLines(out.split('\n').slice(0, -1)) };
 }
 
@@ -150,7 +151,7 @@ export async function settled(file: string, states = /^(delivered|dead|held|disc
   using store = new DatabaseSync(path, { readOnly: true });
   // Deliveries of notices have numbers from 2^52 on.
   const found = store.prepare('select distinct state from deliveries where seq < 1 << 52');
-  await vi.waitFor(
+  await eventually(
     () => {
       for (const { state } of found.all()) expect(state).toMatch(states);
     },

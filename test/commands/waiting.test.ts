@@ -6,6 +6,7 @@ import type { ReplicaState } from '../../src/store/store.ts';
 import { arrival, configId, planned, t0 } from '../contract/store-fixtures.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
 import { base, post, run, serving, telling, workplace } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const said = (id: string, since: number): ReplicaState => ({
   id,
@@ -18,11 +19,11 @@ const said = (id: string, since: number): ReplicaState => ({
 test('status says since when a sink that works is behind, and that this is its rate', async () => {
   const { app, http, folder, command } = await telling({ ats: ', rate: 1/min' });
   for (const candidateId of ['a', 'b']) await post(app, { candidateId });
-  await vi.waitFor(() => expect(http.calls).toHaveLength(1), 10_000);
+  await eventually(() => expect(http.calls).toHaveLength(1));
   const late =
     /working, 1 waiting.*\n +the first of them has been due since 1970-.*: more comes than its rate/;
   const shown = async () => (await command('status')).out;
-  await vi.waitFor(async () => expect(await shown()).toContain('working, 1 waiting'), 10_000);
+  await eventually(async () => expect(await shown()).toContain('working, 1 waiting'));
   expect(await shown()).not.toContain('has been due');
   using store = new DatabaseSync(`${folder}/connector.db`);
   store.exec("update deliveries set due_at = 1 where state = 'pending'");
@@ -61,10 +62,10 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', upda
   slack.faults.only = ['chat.postMessage'];
   slack.faults.once({ kind: 'drop', commit: true });
   await post(app, { candidateId: 'dana', status: 'DidNotTake' });
-  await vi.waitFor(() => expect(slack.calls).not.toHaveLength(0), 10_000);
+  await eventually(() => expect(slack.calls).not.toHaveLength(0));
   const { eventId } = await post(app, { candidateId: 'dana', status: 'Completed' });
   const shown = async () => (await run(['event', eventId, '--config', file])).out;
-  await vi.waitFor(async () => expect(await shown()).toMatch(/pending, due .*, when /), 10_000);
+  await eventually(async () => expect(await shown()).toMatch(/pending, due .*, when /));
   expect(await shown()).toContain(
     ', when its hours begin, or it is known whether another message of its key has arrived  dlv',
   );

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { catalogName } from '../../src/config/catalog.ts';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -9,6 +9,7 @@ import { markOf, reloadConfig, watchConfig } from '../../src/config/live/reload.
 import { readText } from '../../src/config/text/files.ts';
 import { connectors } from '../../connectors/index.ts';
 import { failure, load } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const withTable = (
   table: string,
@@ -144,13 +145,12 @@ test('a changed table is loaded, a broken one is told with its place while the o
   onTestFinished(() => watching.close());
   const name = () => config.plan.test(1)['name'];
   await writeFile(table, 'test,name\n1,Uno\n');
-  await vi.waitFor(() => expect(name()).toBe('Uno'), { timeout: 30_000 });
+  await eventually(() => expect(name()).toBe('Uno'));
   await writeFile(table, 'test,name\nx,Due\n');
-  await vi.waitFor(
-    () => expect(failed).toEqual([expect.stringContaining(`${table}:2:1: error: expected a test id`)]),
-    { timeout: 30_000 },
+  await eventually(() =>
+    expect(failed).toEqual([expect.stringContaining(`${table}:2:1: error: expected a test id`)]),
   );
   expect(name()).toBe('Uno');
   await writeFile(table, 'test,name\n1,Due\n');
-  await vi.waitFor(() => expect(name()).toBe('Due'), { timeout: 30_000 });
+  await eventually(() => expect(name()).toBe('Due'));
 });

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startSlack } from '../../sandbox/slack.ts';
 import { startApp } from '../../src/app.ts';
 import { base, jsonLines, logging, loud, nothing, post, run, workplace } from '../commands/tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 test('a rotated secret is taken over where Kubernetes swaps its folder; one that the tool refuses is told at once, and with since when by each attempt and by status', async () => {
   const slack = await startSlack({ token: 'xoxb-first-of-them' });
@@ -34,17 +35,15 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
   const before = Date.now();
   await rotate('xoxb-wrong-one-of-them');
   const refused = () => saying('the changed secrets of a sink do not work');
-  await vi.waitFor(() => expect(refused()).toHaveLength(1), 15_000);
+  await eventually(() => expect(refused()).toHaveLength(1));
   expect(refused()[0]).toMatchObject({
     sink: 'slack',
     detail: expect.stringMatching(/^The check "token valid" failed: .*invalid_auth/),
   });
   expect(saying('config reloaded')).toMatchObject([{ changedFiles: [join(secrets, 'token')] }]);
   const sinkText = async () => (await run(['status', '--config', file])).out;
-  await vi.waitFor(
-    async () =>
-      expect(await sinkText()).toMatch(/^A person is needed: the changed secrets of slack do not work\.\n/),
-    15_000,
+  await eventually(async () =>
+    expect(await sinkText()).toMatch(/^A person is needed: the changed secrets of slack do not work\.\n/),
   );
   expect(await sinkText()).toMatch(/slack \(slack\) +its changed secrets do not work \(since .*invalid_auth/);
   expect(await run(['retry', 'slack', '--config', file])).toMatchObject({
@@ -54,9 +53,8 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
     ),
   });
   await post(app, { candidateId: 'Ben' });
-  await vi.waitFor(
-    () => expect(saying('sink paused: it fails for all deliveries; it is probed')).toHaveLength(1),
-    15_000,
+  await eventually(() =>
+    expect(saying('sink paused: it fails for all deliveries; it is probed')).toHaveLength(1),
   );
   const since = /Its secrets were changed at (20\S+ \S+ \+0[12]:00), and it has been refused since\./;
   const changedAt = Date.parse(since.exec(String(attempts('retry')[0]?.['detail']))?.[1] ?? '');
@@ -69,7 +67,7 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
   ]);
 
   await rotate('xoxb-first-of-them');
-  await vi.waitFor(() => expect(attempts('delivered')).toHaveLength(1), 20_000);
+  await eventually(() => expect(attempts('delivered')).toHaveLength(1));
   await app.stop();
   expect(refused()).toHaveLength(1);
   expect(out()).not.toContain('of-them');
@@ -90,9 +88,9 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
   const { app, lines } = await logging(file);
   for (const candidateId of ['Ana', 'Ben', 'Chloé', 'Dario', 'Eva']) await post(app, { candidateId });
   const paused = () => lines().filter(({ msg }) => msg?.startsWith('sink paused'));
-  await vi.waitFor(() => expect(paused()).toHaveLength(1), 15_000);
+  await eventually(() => expect(paused()).toHaveLength(1));
   await write('token', 'xoxb-right');
-  await vi.waitFor(() => expect(slack.messages).toHaveLength(5), 15_000);
+  await eventually(() => expect(slack.messages).toHaveLength(5));
   await app.stop();
 });
 

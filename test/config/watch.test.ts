@@ -9,6 +9,7 @@ import { readText } from '../../src/config/text/files.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { markOf, watchConfig, type WatchOptions } from '../../src/config/live/reload.ts';
 import { around, env, pagers } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 let folder: string;
 let file: string;
@@ -47,14 +48,14 @@ async function watch(options: Partial<WatchOptions<Config>> = {}): Promise<void>
 test('a change of the file is loaded', async () => {
   await watch();
   await writeFile(file, withPort(2));
-  await vi.waitFor(() => expect(loaded).toEqual([2]));
+  await eventually(() => expect(loaded).toEqual([2]));
 });
 
 test('a file that is put in its place is loaded, as editors save', async () => {
   await watch();
   await writeFile(`${file}.new`, withPort(3));
   await rename(`${file}.new`, file);
-  await vi.waitFor(() => expect(loaded).toEqual([3]));
+  await eventually(() => expect(loaded).toEqual([3]));
 });
 
 test('a folder that is swapped behind links is noticed, as Kubernetes mounts a ConfigMap', async () => {
@@ -68,7 +69,7 @@ test('a folder that is swapped behind links is noticed, as Kubernetes mounts a C
   await watch();
   await symlink('v2', join(folder, '..next'));
   await rename(join(folder, '..next'), join(folder, '..data'));
-  await vi.waitFor(() => expect(loaded).toEqual([2]));
+  await eventually(() => expect(loaded).toEqual([2]));
 });
 
 test('a secret whose folder is swapped behind links is noticed, as Kubernetes mounts it, and one that cannot be read yet', async () => {
@@ -93,12 +94,12 @@ test('a secret whose folder is swapped behind links is noticed, as Kubernetes mo
     await rename(join(secrets, '..next'), join(secrets, '..data'));
   };
   await swap('v2');
-  await vi.waitFor(() => expect(failed).toEqual([expect.stringContaining('token cannot be read')]));
+  await eventually(() => expect(failed).toEqual([expect.stringContaining('token cannot be read')]));
   expect(config.admin.title).toBe('first');
   await swap('v3');
-  await vi.waitFor(() => expect(config.admin.title).toBe('third'));
+  await eventually(() => expect(config.admin.title).toBe('third'));
   await swap('v1');
-  await vi.waitFor(() => expect(config.admin.title).toBe('first'));
+  await eventually(() => expect(config.admin.title).toBe('first'));
   expect(failed).toHaveLength(1);
 });
 
@@ -110,39 +111,39 @@ test('polling finds a change that no file event reports', async () => {
   await symlink(join(elsewhere, 'real.yaml'), file);
   await watch({ pollMs: 50 });
   await writeFile(join(elsewhere, 'real.yaml'), withPort(4));
-  await vi.waitFor(() => expect(loaded).toEqual([4]), { timeout: 30_000 });
+  await eventually(() => expect(loaded).toEqual([4]));
 });
 
 test('a broken config is reported, and the next good one is loaded', async () => {
   await watch();
   await writeFile(file, withPort('many'));
-  await vi.waitFor(() => expect(failed).toHaveLength(1));
+  await eventually(() => expect(failed).toHaveLength(1));
   expect(failed[0]).toContain('config.yaml:1:19: error: expected a whole number, got "many"');
   await writeFile(file, withPort(1));
-  await vi.waitFor(() => expect(loaded).toEqual([1]));
+  await eventually(() => expect(loaded).toEqual([1]));
 });
 
 test('a missing file is reported', async () => {
   await watch();
   await unlink(file);
-  await vi.waitFor(() => expect(failed[0]).toContain('there is no such file'));
+  await eventually(() => expect(failed[0]).toContain('there is no such file'));
 });
 
 test('SIGHUP loads the file though it did not change', async () => {
   await writeFile(file, withPort(5));
   await watch();
   process.kill(process.pid, 'SIGHUP');
-  await vi.waitFor(() => expect(loaded).toEqual([5]));
+  await eventually(() => expect(loaded).toEqual([5]));
 });
 
 test('other files of the folder load nothing', async () => {
   await watch();
   await writeFile(join(folder, 'data.db'), 'x');
   await writeFile(file, withPort(6));
-  await vi.waitFor(() => expect(loaded).toEqual([6]));
+  await eventually(() => expect(loaded).toEqual([6]));
   await writeFile(join(folder, 'data.db'), 'y');
   process.kill(process.pid, 'SIGHUP');
-  await vi.waitFor(() => expect(loaded).toEqual([6, 6]));
+  await eventually(() => expect(loaded).toEqual([6, 6]));
 });
 
 test('an error in onLoaded is reported, and watching goes on', async () => {
@@ -153,16 +154,16 @@ test('an error in onLoaded is reported, and watching goes on', async () => {
     },
   });
   await writeFile(file, withPort(2));
-  await vi.waitFor(() => expect(failed).toEqual(['the store is full']));
+  await eventually(() => expect(failed).toEqual(['the store is full']));
   await writeFile(file, withPort(3));
-  await vi.waitFor(() => expect(loaded).toEqual([3]));
+  await eventually(() => expect(loaded).toEqual([3]));
 });
 
 test('after close, nothing is loaded any more', async () => {
   await watch();
   const listeners = process.listenerCount('SIGHUP');
   await writeFile(file, withPort(2));
-  await vi.waitFor(() => expect(loaded).toEqual([2]));
+  await eventually(() => expect(loaded).toEqual([2]));
   watching?.close();
   expect(process.listenerCount('SIGHUP')).toBe(listeners - 1);
 });
@@ -171,7 +172,7 @@ test('a change between the first reading and the watching is loaded', async () =
   const inForce = markOf(await readText(file));
   await writeFile(file, withPort(7));
   await watch({ inForce });
-  await vi.waitFor(() => expect(loaded).toEqual([7]));
+  await eventually(() => expect(loaded).toEqual([7]));
 });
 
 describe('a failure that may pass is retried, and reported once', () => {
@@ -187,11 +188,11 @@ describe('a failure that may pass is retried, and reported once', () => {
       },
     });
     await writeFile(file, withSecret());
-    await vi.waitFor(() => expect(tries.length).toBeGreaterThan(2));
+    await eventually(() => expect(tries.length).toBeGreaterThan(2));
     expect(failed).toEqual([expect.stringContaining('there is no such file')]);
     await writeFile(join(folder, 'elsewhere'), 'the-token');
     await rename(join(folder, 'elsewhere'), join(folder, 'token'));
-    await vi.waitFor(() => expect(loaded).toEqual([8]));
+    await eventually(() => expect(loaded).toEqual([8]));
     expect(failed).toHaveLength(1);
   });
 
@@ -205,7 +206,7 @@ describe('a failure that may pass is retried, and reported once', () => {
       },
     });
     await writeFile(file, withPort(9));
-    await vi.waitFor(() => expect(loaded).toEqual([9]));
+    await eventually(() => expect(loaded).toEqual([9]));
     expect(failed).toEqual(['the store is full']);
   });
 
@@ -215,9 +216,9 @@ describe('a failure that may pass is retried, and reported once', () => {
     );
     await watch({ retryMs: 1, load });
     await writeFile(file, withPort('many'));
-    await vi.waitFor(() => expect(failed).toHaveLength(1));
+    await eventually(() => expect(failed).toHaveLength(1));
     process.kill(process.pid, 'SIGHUP');
-    await vi.waitFor(() => expect(failed).toHaveLength(2));
+    await eventually(() => expect(failed).toHaveLength(2));
     expect(load).toHaveBeenCalledTimes(2);
   });
 });
@@ -233,10 +234,10 @@ describe('what could block or fill the process is not read', () => {
     await watch();
     make(`${file}.new`);
     await rename(`${file}.new`, file);
-    await vi.waitFor(() => expect(failed).toEqual([expect.stringContaining('not a regular file')]));
+    await eventually(() => expect(failed).toEqual([expect.stringContaining('not a regular file')]));
     await writeFile(`${file}.new`, withPort(2));
     await rename(`${file}.new`, file);
-    await vi.waitFor(() => expect(loaded).toEqual([2]));
+    await eventually(() => expect(loaded).toEqual([2]));
   });
 
   test.each([
@@ -247,7 +248,7 @@ describe('what could block or fill the process is not read', () => {
     await watch({ retryMs: 5 });
     make(join(folder, 'token'));
     await writeFile(file, around(`receiver: { port: 8, token: '\${file:${join(folder, 'token')}}' }`));
-    await vi.waitFor(() => expect(failed).toEqual([expect.stringContaining(says)]));
+    await eventually(() => expect(failed).toEqual([expect.stringContaining(says)]));
   });
 
   test('a file without end, by a command that may read pipes', async () => {

@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { SmtpSandbox } from '../../sandbox/smtp.ts';
 import { parseConfig } from '../../src/config/load.ts';
@@ -10,6 +10,7 @@ import { parseTable } from '../../src/support/csv.ts';
 import { base, jsonLines, run, serving, settled, workplace } from '../commands/tools.ts';
 import { failure } from '../config/tools.ts';
 import { eventWith } from '../fixtures/event.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const configText = (folder: string, url: string, more: string) => `${base(folder)}
 timezone: Europe/Zagreb
@@ -52,7 +53,7 @@ test('a digest brings its list of 500 as a table without formulas: the same to w
   const [eventId = ''] = await came(file, ids, at.getTime());
 
   const first = await serving(file);
-  await vi.waitFor(() => expect(smtp.mails).toHaveLength(1), 20_000);
+  await eventually(() => expect(smtp.mails).toHaveLength(1));
   await first.stop();
   smtp.refuse = {};
   await writeFile(file, configText(folder, smtp.url(), daily('Other').replace('attach: csv, ', '')));

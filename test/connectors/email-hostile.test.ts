@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { email } from '../../connectors/email/index.ts';
 import { selfSigned } from '../../sandbox/certificate.ts';
 import { fields, from, request } from './email-fixtures.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 /** Replies by command, each without its end of line; `null` keeps silent. */
 type Replies = { readonly [command: string]: string | null };
@@ -95,13 +96,13 @@ describe.for(['', '250-PIPELINING\r\n'])('with %j', (extensions) => {
       const sink = await connect(port);
       const controller = new AbortController();
       const outcome = sink.deliver(request(fields, null, { signal: controller.signal }));
-      await vi.waitFor(() => expect(open.size).toBe(1));
+      await eventually(() => expect(open.size).toBe(1));
       setTimeout(() => controller.abort(), 100);
       expect(await outcome).toMatchObject({
         outcome: stage === '.' ? 'unknown' : 'retry',
         reason: 'timeout',
       });
-      await vi.waitFor(() => expect(open.size).toBe(0), { timeout: 3000 });
+      await eventually(() => expect(open.size).toBe(0));
     },
   );
 });
@@ -129,7 +130,7 @@ describe('a reply that has no end', () => {
       stage === '.' ? { outcome: 'unknown' } : { outcome: 'retry', sinkWide: true },
     );
     expect(JSON.stringify(outcome).length).toBeLessThan(1000);
-    await vi.waitFor(() => expect(open.size).toBe(0), { timeout: 3000 });
+    await eventually(() => expect(open.size).toBe(0));
     expect(written).toBeLessThan(10_000_000);
   });
 });

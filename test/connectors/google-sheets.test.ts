@@ -25,6 +25,7 @@ import {
   withSheets,
   written,
 } from './google-sheets-fixtures.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 withSheets();
 
@@ -881,7 +882,7 @@ describe('signing in', () => {
     expect(response.destroyed).toBe(false);
     await sink.close();
     // Its own time-out is longer than this waits.
-    await vi.waitFor(() => expect(response.destroyed).toBe(true));
+    await eventually(() => expect(response.destroyed).toBe(true));
   });
 
   test('uses the credentials as text, as keys in the config, or from a file', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { type Clock, systemClock } from '../../src/support/clock.ts';
@@ -7,6 +7,7 @@ import type { Ending } from '../../src/deliveries/settle.ts';
 import { HttpSandbox } from '../../sandbox/http.ts';
 import { startTools, type Tools } from '../../sandbox/tools.ts';
 import { bench } from './scripted.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 /** A clock that only `to` moves. */
 class HandClock implements Clock {
@@ -250,7 +251,7 @@ rules: [ { name: all, when: {}, then: [ { sink: tool, ${action} } ] } ]`;
       const clock = { ...systemClock, [known]: () => systemClock[known]() + stoodMs };
       const on = await bench(parseConfig(text, 'config.yaml', { env, connectors }), { clock });
       await on.accept();
-      await vi.waitFor(() => expect(on.reports.at(-1)?.state).toBe('delivered'), 20_000);
+      await eventually(() => expect(on.reports.at(-1)?.state).toBe('delivered'));
       expect(on.reports[0]!.state).toBe('pending');
       expect(received(tools)).toHaveLength(1);
     },

@@ -10,6 +10,7 @@ import { arrival, claimDue, configId, day, idsOf, planned, prune, t0 } from '../
 
 import { freshSchema, sql } from '../fixtures/postgres.ts';
 import { bench, configFor, ScriptedTool } from './scripted.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const minuteMs = 60_000;
 
@@ -168,7 +169,7 @@ describe('replicas', () => {
     expect(a.held).toHaveLength(1);
     expect(b.held).toHaveLength(0);
     busy.resolve();
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await settle(a, b);
       expect(shares(a, b)).toEqual([1, 1]);
     });
@@ -387,7 +388,7 @@ describe('a replica', () => {
     expect(a.failures).toHaveLength(1);
     expect(a.held).toEqual([]);
     looked.resolve();
-    await vi.waitFor(() => expect(a.held).toEqual(['one']));
+    await eventually(() => expect(a.held).toEqual(['one']));
   });
 
   test('does not give back what it got again in the meantime', async () => {
@@ -404,7 +405,7 @@ describe('a replica', () => {
     await a.renew();
     expect(a.held).toHaveLength(2);
     busy.resolve();
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await a.renew();
       expect(a.held).toHaveLength(2);
     });
@@ -482,7 +483,7 @@ async function working(
     /** It has claimed all that it wants. */
     looked: async () => {
       const before = looks;
-      await vi.waitFor(() => expect(looks).toBeGreaterThan(before + 2), 20_000);
+      await eventually(() => expect(looks).toBeGreaterThan(before + 2));
     },
     /** From now on it never rests. */
     beBusy: () => {
@@ -502,7 +503,7 @@ const reached = async (
   id: string,
   state: string,
 ) =>
-  vi.waitFor(async () => expect(await on.delivery(id)).toMatchObject({ state }), {
+  eventually(async () => expect(await on.delivery(id)).toMatchObject({ state }), {
     timeout: 20_000,
     interval: 10,
   });
@@ -522,7 +523,7 @@ describe('a worker', () => {
     const scripted = new ScriptedTool();
     const on = await working(scripted);
     expect(await on.delivery(await on.receive('before'))).toMatchObject({ attempts: 1 });
-    await vi.waitFor(() => expect(on.reports).toHaveLength(1), 20_000);
+    await eventually(() => expect(on.reports).toHaveLength(1));
     await on.takeOver();
     const eventId = await on.receive('after');
     await on.looked();
@@ -540,7 +541,7 @@ describe('a worker', () => {
       },
     }));
     const eventId = await on.accept();
-    await vi.waitFor(() => expect(on.reports).toHaveLength(1), 20_000);
+    await eventually(() => expect(on.reports).toHaveLength(1));
     expect(scripted.sent).toEqual([]);
     on.leases.until = Infinity;
     await reached(on, eventId, 'delivered');
@@ -557,7 +558,7 @@ describe('a worker', () => {
       return { outcome: 'unknown', reason: 'timeout', detail: 'No answer.' };
     };
     const eventId = await on.accept();
-    await vi.waitFor(() => expect(on.reports).toHaveLength(1), 20_000);
+    await eventually(() => expect(on.reports).toHaveLength(1));
     expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', attempts: 1, uncertain: true });
   });
 
@@ -585,10 +586,10 @@ describe('a worker', () => {
     const { plan, ...rest } = configFor(new ScriptedTool());
     await on.adopt({ ...rest, plan, sinks: new Map() });
     await on.looked();
-    await vi.waitFor(() => expect(on.worker.sinksWithDeliveries).toContain('tool'), 10_000);
+    await eventually(() => expect(on.worker.sinksWithDeliveries).toContain('tool'));
     Object.assign(on.leases, { lease: holding, orphaned: true });
     await reached(on, eventId, 'dead');
-    await vi.waitFor(() => expect(on.worker.sinksWithDeliveries).not.toContain('tool'), 20_000);
+    await eventually(() => expect(on.worker.sinksWithDeliveries).not.toContain('tool'));
   });
 
   test('takes over one sink: rescues what is its, and restores its pause', async () => {
@@ -642,7 +643,7 @@ describe('a worker', () => {
     scripted.deliver = () => answer.promise;
     const on = await working(scripted, 'timeout: 60s');
     const eventId = await on.accept();
-    await vi.waitFor(() => expect(scripted.sent).toHaveLength(1), 20_000);
+    await eventually(() => expect(scripted.sent).toHaveLength(1));
     on.leases.lease = undefined;
     const lease = await on.takeOver();
     const taken = on.worker.takeOver('tool', lease);
@@ -703,7 +704,7 @@ describe('a worker', () => {
     scripted.deliver = () => answer.promise;
     const on = await working(scripted, 'concurrency: 10, timeout: 60s');
     await Promise.all(Array.from({ length: 6 }, (_, n) => on.accept(`candidate-${n}`)));
-    await vi.waitFor(() => expect(scripted.sent).toHaveLength(6), 20_000);
+    await eventually(() => expect(scripted.sent).toHaveLength(6));
     on.leases.lease = undefined;
     on.beBusy();
     await on.looked();
@@ -719,7 +720,7 @@ describe('a worker', () => {
     scripted.deliver = () => ({ outcome: 'retry', reason: 'server', detail: 'Down.', sinkWide: true });
     const on = await working(scripted, 'concurrency: 10');
     await Promise.all(Array.from({ length: 6 }, (_, n) => on.accept(`candidate-${n}`)));
-    await vi.waitFor(async () => expect(await on.real.pauses()).toMatchObject([{ sink: 'tool' }]), 20_000);
+    await eventually(async () => expect(await on.real.pauses()).toMatchObject([{ sink: 'tool' }]));
     on.leases.lease = undefined;
     await on.worker.idle('tool');
     on.worker.forget('tool');

@@ -1,18 +1,19 @@
 import { promiseHooks, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Outcome } from '../../src/model/outcomes.ts';
 import { storeRetryMs } from '../../src/deliveries/record.ts';
 import type { WorkerParts } from '../../src/deliveries/worker.ts';
 import { type Clock, systemClock } from '../../src/support/clock.ts';
 import { StoreUnavailable, type Store } from '../../src/store/store.ts';
 import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 // What the commit that stores an event begins, where its sink is idle. The others are claimed; see worker.test.ts.
 
 const inTime = { timeout: 10_000, interval: 5 };
 const reaches = (on: Bench, eventId: string, state: string, within = inTime) =>
-  vi.waitFor(async () => expect(await on.delivery(eventId)).toMatchObject({ state }), within);
+  eventually(async () => expect(await on.delivery(eventId)).toMatchObject({ state }), within);
 
 /** Alarms without delay ring at once. */
 const hasty: Clock = {
@@ -147,7 +148,7 @@ test('a rate is kept however many events come at once, and the rest waits', asyn
   tool.pace = perHour(5);
   const on = await idle(tool, 'concurrency: 100');
   const ids = await Promise.all(Array.from({ length: 20 }, (_, n) => on.receive(`candidate-${n}`)));
-  await vi.waitFor(() => expect(on.reports).toHaveLength(5), inTime);
+  await eventually(() => expect(on.reports).toHaveLength(5), inTime);
   const deliveries = await Promise.all(ids.map((id) => on.delivery(id)));
   expect(deliveries.filter(({ state }) => state === 'delivered')).toHaveLength(5);
   expect(deliveries.filter(({ state, attempts }) => state === 'pending' && attempts === 0)).toHaveLength(15);
@@ -166,7 +167,7 @@ test('no more calls are under way than the sink allows, and the rest follows', a
   };
   const on = await idle(tool, 'concurrency: 3');
   await Promise.all(Array.from({ length: 20 }, (_, n) => on.receive(`candidate-${n}`)));
-  await vi.waitFor(() => expect(on.reports).toHaveLength(20), inTime);
+  await eventually(() => expect(on.reports).toHaveLength(20), inTime);
   expect(most).toBe(3);
 });
 
@@ -178,16 +179,16 @@ test('in an ordered lane nothing overtakes what nobody has looked for yet', asyn
   tool.deliver = async (request) => answers.promise.then(() => deliver(request));
   const on = await idle(tool);
   await on.receive('first');
-  await vi.waitFor(() => expect(tool.sent).toHaveLength(1), inTime);
+  await eventually(() => expect(tool.sent).toHaveLength(1), inTime);
   const looks = Promise.withResolvers<void>();
   const lanes = on.store.lanes.bind(on.store);
   on.store.lanes = async (from) => looks.promise.then(() => lanes(from));
   await on.receive('second');
   answers.resolve();
-  await vi.waitFor(() => expect(on.reports).toHaveLength(1), inTime);
+  await eventually(() => expect(on.reports).toHaveLength(1), inTime);
   await on.receive('third');
   looks.resolve();
-  await vi.waitFor(() => expect(on.reports).toHaveLength(3), inTime);
+  await eventually(() => expect(on.reports).toHaveLength(3), inTime);
   expect(tool.sent.map(({ message }) => message.text)).toEqual(['first', 'second', 'third']);
 });
 
@@ -200,10 +201,10 @@ test('to a sink that was paused meanwhile goes what was begun, and nothing after
   const begun = on.receive('begun');
   await stored;
   for (let n = 0; n < 5; n += 1) await on.receive(`candidate-${n}`);
-  await vi.waitFor(() => expect(on.changes).toEqual(['tool paused']), inTime);
+  await eventually(() => expect(on.changes).toEqual(['tool paused']), inTime);
   answer();
   const eventId = await begun;
-  await vi.waitFor(() => expect(on.reports).toHaveLength(6), inTime);
+  await eventually(() => expect(on.reports).toHaveLength(6), inTime);
   expect(await on.delivery(eventId)).toMatchObject({ attempts: 1 });
   expect(await on.delivery(await on.receive('later'))).toMatchObject({ state: 'pending', attempts: 0 });
 });

@@ -1,7 +1,7 @@
 import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { decide } from '../../src/rules/decide.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -9,6 +9,7 @@ import type { Store } from '../../src/store/store.ts';
 import { eventWith } from '../fixtures/event.ts';
 import { bench, configFor, ScriptedTool } from './scripted.ts';
 import { noFacts } from '../../src/model.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const hour = 3_600_000;
 
@@ -56,7 +57,7 @@ test('a restored store asks from when it was due on, also after an attempt at wh
   const put = { deliveryId: delivery.id, attempt: 1, claimedAt, until: claimedAt };
   await store.defer([put], receivedAt);
   await bench(config, { store, pollMs: 20 });
-  await vi.waitFor(() => allDelivered(store), 5000);
+  await eventually(() => allDelivered(store));
   expect(tool.asked.map(({ firstAttemptAt }) => firstAttemptAt)).toEqual([receivedAt, receivedAt]);
 });
 
@@ -69,7 +70,7 @@ test('an event that came after a restore is in no digest that may have been sent
   const store = await restored(config, ['ann', 'bea'], receivedAt);
   await accept(store, config, 'cleo', receivedAt);
   await bench(config, { store, pollMs: 20 });
-  await vi.waitFor(() => allDelivered(store), 5000);
+  await eventually(() => allDelivered(store));
   expect(tool.asked.map(({ message }) => message.text)).toEqual(['ann bea ']);
   expect(tool.sent.map(({ message }) => message.text)).toEqual(['cleo ']);
 });

@@ -1,6 +1,7 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startSlack } from '../../sandbox/slack.ts';
 import { base, post, serving, settled, workplace } from '../commands/tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 test.each([
   ['updateBy', 'one message tells of both', ['Completed'], 0],
@@ -31,7 +32,7 @@ rules:
     slack.faults.once({ kind: 'status', status: 425 }, { kind: 'drop', commit: true });
     for (const [count, status] of ['DidNotTake', 'Completed'].entries()) {
       await post(app, { candidateId: 'dana', status });
-      await vi.waitFor(() => expect(slack.calls.length).toBeGreaterThan(count), 10_000);
+      await eventually(() => expect(slack.calls.length).toBeGreaterThan(count));
     }
     await settled(file);
     expect(slack.messages.map(({ text }) => text)).toEqual(texts);

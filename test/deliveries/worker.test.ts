@@ -6,6 +6,7 @@ import { masker } from '../../src/support/masker.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
 import { person } from '../contract/store-fixtures.ts';
 import { bench, configFor, ScriptedTool, type Bench, skipping } from './scripted.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const failed: Outcome = { outcome: 'retry', reason: 'server', detail: 'Down.' };
 const unclear: Outcome = { outcome: 'unknown', reason: 'timeout', detail: 'No answer.' };
@@ -13,7 +14,7 @@ const unclear: Outcome = { outcome: 'unknown', reason: 'timeout', detail: 'No an
 /** The worker knows it, too: a reader sees an outcome a moment before it is known to be on disk. */
 async function reaches(on: Bench, eventId: string, state: string): Promise<void> {
   const inTime = { timeout: 30_000, interval: 5 };
-  await vi.waitFor(async () => expect(await on.delivery(eventId)).toMatchObject({ state }), inTime);
+  await eventually(async () => expect(await on.delivery(eventId)).toMatchObject({ state }), inTime);
   await on.store.probe();
 }
 
@@ -172,7 +173,7 @@ describe('after an unknown outcome', () => {
     tool.find = () => ({ found: null });
     const on = await bench(configFor(tool, 'timeout: 400ms'));
     const eventId = await on.accept();
-    await vi.waitFor(() => expect(on.reports).toHaveLength(1), 5000);
+    await eventually(() => expect(on.reports).toHaveLength(1));
     const { dueAt, history } = await on.delivery(eventId);
     expect(dueAt).toBeGreaterThanOrEqual(history[0]!.startedAt + 400);
     await reaches(on, eventId, 'delivered');
@@ -190,7 +191,7 @@ describe('after an unknown outcome', () => {
     };
     const on = await bench(configFor(tool, 'timeout: 5s'), { clock });
     const eventId = await on.accept();
-    await vi.waitFor(() => expect(on.reports).toHaveLength(1), 5000);
+    await eventually(() => expect(on.reports).toHaveLength(1));
     const { dueAt, history } = await on.delivery(eventId);
     expect(dueAt - history[0]!.startedAt).toBeGreaterThan(hourMs + 4000);
   });
@@ -260,7 +261,7 @@ describe('after an unknown outcome', () => {
       const tool = answering(outcome, outcome);
       const { on, eventId } = await ended(tool, 'held', 'onUnknown: hold');
       await replay(on, eventId);
-      await vi.waitFor(() => expect(tool.sent).toHaveLength(2));
+      await eventually(() => expect(tool.sent).toHaveLength(2));
       await reaches(on, eventId, 'held');
       expect(tool.sent).toHaveLength(2);
     },
@@ -396,14 +397,14 @@ test('no more attempts are in flight than the sink allows', async () => {
   tool.deliver = async () => {
     underWay += 1;
     most = Math.max(most, underWay);
-    await vi.waitFor(() => expect(most).toBeGreaterThanOrEqual(3), 30_000);
+    await eventually(() => expect(most).toBeGreaterThanOrEqual(3));
     await new Promise((resolve) => setTimeout(resolve, 5));
     underWay -= 1;
     return { outcome: 'delivered', receipt: {} };
   };
   const on = await bench(configFor(tool, 'concurrency: 3'));
   const ids = await Promise.all(Array.from({ length: 20 }, (_, index) => on.accept(`c${index}`)));
-  await vi.waitFor(() => expect(on.reports).toHaveLength(ids.length), { timeout: 30_000 });
+  await eventually(() => expect(on.reports).toHaveLength(ids.length));
   expect(most).toBe(3);
 });
 
@@ -424,7 +425,7 @@ test('deliveries of a sink that left the config are dead, with what to do', asyn
 describe('a sink is paused', () => {
   const down: Outcome = { outcome: 'retry', reason: 'network', detail: 'Refused.', sinkWide: true };
   const paused = (on: Bench) =>
-    vi.waitFor(() => expect(on.changes).toContain('tool paused'), { timeout: 30_000, interval: 5 });
+    eventually(() => expect(on.changes).toContain('tool paused'), { timeout: 30_000, interval: 5 });
 
   test('when it cannot even be connected, and resumes when it can', async () => {
     const tool = new ScriptedTool();
@@ -445,13 +446,12 @@ describe('a sink is paused', () => {
     for (const candidate of five) {
       await reaches(on, await on.accept(candidate), 'held');
     }
-    await vi.waitFor(() => expect(on.changes).toEqual(['tool paused']));
-    await vi.waitFor(async () => expect(await on.worker.pauses()).toMatchObject([{ hasWork: false }]));
+    await eventually(() => expect(on.changes).toEqual(['tool paused']));
+    await eventually(async () => expect(await on.worker.pauses()).toMatchObject([{ hasWork: false }]));
     tool.deliver = untilAborted;
     await on.accept('fay');
-    await vi.waitFor(
-      async () => expect(await on.worker.pauses()).toMatchObject([{ sink: 'tool', hasWork: true }]),
-      5000,
+    await eventually(async () =>
+      expect(await on.worker.pauses()).toMatchObject([{ sink: 'tool', hasWork: true }]),
     );
   });
 
@@ -477,7 +477,7 @@ describe('a sink is paused', () => {
       const { deliver } = tool;
       tool.deliver = () => down;
       const because = { reason: 'timeout', detail: 'The check "token" failed: revoked Make one.' };
-      await vi.waitFor(() => expect(asked).toBe(3));
+      await eventually(() => expect(asked).toBe(3));
       for (let look = 0; look < 3; look += 1) {
         on.worker.wake();
         await on.worker.idle('tool');
@@ -485,13 +485,13 @@ describe('a sink is paused', () => {
       expect(await on.store.pauses()).toMatchObject([{ because }]);
       expect([asked, tool.sent.length, await failures(on), on.changes]).toEqual([3, 5, 5, ['tool paused']]);
       await on.store.askRetry('tool', Date.now(), person);
-      await vi.waitFor(() => expect(asked).toBe(4));
+      await eventually(() => expect(asked).toBe(4));
       const eventId = await on.accept('fay');
-      await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThan(6));
+      await eventually(() => expect(tool.sent.length).toBeGreaterThan(6));
       expect(on.changes).toEqual(['tool paused']);
       tool.deliver = deliver;
       await reaches(on, eventId, 'delivered');
-      await vi.waitFor(() => expect(on.changes).toEqual(['tool paused', 'tool resumed']));
+      await eventually(() => expect(on.changes).toEqual(['tool paused', 'tool resumed']));
       expect(await failures(on)).toBe(0);
     });
   });
@@ -530,7 +530,7 @@ describe('a sink is paused', () => {
     await paused(on);
     setBackMs = 3_600_000;
     // It is told before it is stored.
-    await vi.waitFor(async () => expect(await on.worker.pauses()).toMatchObject([{ sink: 'tool' }]));
+    await eventually(async () => expect(await on.worker.pauses()).toMatchObject([{ sink: 'tool' }]));
     expect((await on.worker.pauses())[0]?.since).toBeLessThanOrEqual(clock.now());
     await reaches(on, await on.accept('late'), 'delivered');
     await reaches(on, await on.accept('later'), 'delivered');
@@ -544,9 +544,8 @@ describe('a sink is paused', () => {
     tool.deliver = (request) => (tool.sent.length % 17 > 11 ? down : deliver(request));
     const on = await bench(configFor(tool));
     for (let candidate = 1; candidate <= 100; candidate += 1) await on.accept(`candidate-${candidate}`);
-    await vi.waitFor(
-      async () => expect(await on.store.counts()).toMatchObject([{ states: { delivered: 100 } }]),
-      { timeout: 10_000 },
+    await eventually(async () =>
+      expect(await on.store.counts()).toMatchObject([{ states: { delivered: 100 } }]),
     );
     expect(tool.sent.length).toBeGreaterThan(130);
     expect(on.changes).toEqual([]);
@@ -561,10 +560,10 @@ describe('a sink is paused', () => {
     for (let candidate = 1; candidate <= 30; candidate += 1) await on.accept(`candidate-${candidate}`);
     await paused(on);
     const before = tool.batches.length;
-    await vi.waitFor(() => expect(tool.batches.length).toBeGreaterThan(before + 3));
+    await eventually(() => expect(tool.batches.length).toBeGreaterThan(before + 3));
     expect(new Set(tool.batches.slice(before))).toEqual(new Set([1]));
     works = true;
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await on.store.counts()).toMatchObject([{ states: { delivered: 30 } }]),
     );
   });
@@ -590,7 +589,7 @@ describe('a sink is paused', () => {
       await restarted.start();
       const eventId = await on.accept('fay');
       restarted.wake();
-      await vi.waitFor(async () =>
+      await eventually(async () =>
         expect(await restarted.pauses()).toEqual([
           {
             sink: 'tool',
@@ -606,7 +605,7 @@ describe('a sink is paused', () => {
       restarted.wake();
       await reaches(on, eventId, 'delivered');
       expect(on.changes.at(-1)).toBe('tool resumed');
-      await vi.waitFor(async () => expect(await on.store.pauses()).toEqual([]));
+      await eventually(async () => expect(await on.store.pauses()).toEqual([]));
     });
 
     test('and keeps why the last probe failed', async () => {
@@ -620,7 +619,7 @@ describe('a sink is paused', () => {
       skip(120_000);
       on.worker.wake();
       const because = { reason: 'auth', detail: refused.detail };
-      await vi.waitFor(async () => expect(await on.store.pauses()).toMatchObject([{ because }]));
+      await eventually(async () => expect(await on.store.pauses()).toMatchObject([{ because }]));
       expect(await on.worker.pauses()).toMatchObject([{ because }]);
     });
 
@@ -638,7 +637,7 @@ describe('a sink is paused', () => {
       });
       await on.worker.start();
       const eventId = await on.accept();
-      await vi.waitFor(async () => expect(await on.worker.pauses()).toHaveLength(1));
+      await eventually(async () => expect(await on.worker.pauses()).toHaveLength(1));
       expect((await on.worker.pauses())[0]?.since).toBeLessThanOrEqual(clock.now());
       skip(300_000);
       on.worker.wake();
@@ -649,7 +648,7 @@ describe('a sink is paused', () => {
       const on = await bench(configFor(new ScriptedTool()));
       await on.store.keepPause({ sink: 'gone', since: 1, probeAt: 2, probes: 1, because: null });
       await on.worker.start();
-      await vi.waitFor(async () => expect(await on.store.pauses()).toEqual([]));
+      await eventually(async () => expect(await on.store.pauses()).toEqual([]));
       expect(on.changes).toEqual([]);
     });
 
@@ -658,7 +657,7 @@ describe('a sink is paused', () => {
       tool.deliver = untilAborted;
       const on = await bench(seldom(tool, 'timeout: 1m, concurrency: 8'));
       for (const candidate of five) await on.accept(candidate);
-      await vi.waitFor(() => expect(tool.sent).toHaveLength(5));
+      await eventually(() => expect(tool.sent).toHaveLength(5));
       await on.worker.stop(0);
       expect(on.reports.map(({ outcome }) => outcome.outcome)).toEqual(Array(5).fill('unknown'));
       expect(await on.store.pauses()).toEqual([]);
@@ -672,7 +671,7 @@ test.each(['server', 'rate_limited'] as const)(
     const tool = answering({ ...failed, reason, retryAfterMs: 3_600_000 });
     const on = await bench(configFor(tool), { pollMs: 10 });
     const eventId = await on.accept();
-    await vi.waitFor(() => expect(on.reports).toHaveLength(1));
+    await eventually(() => expect(on.reports).toHaveLength(1));
     await on.store.askRetry('tool', Date.now(), person);
     await reaches(on, eventId, 'delivered');
     expect(await on.store.retriesAsked()).toEqual([]);
@@ -693,11 +692,11 @@ describe('a clock that is ahead', () => {
     const { set, clock } = ahead();
     const on = await bench(configFor(answering(down)), { clock });
     const eventId = await on.accept();
-    await vi.waitFor(async () => expect(await on.delivery(eventId)).toMatchObject({ lastError: 'Down.' }));
+    await eventually(async () => expect(await on.delivery(eventId)).toMatchObject({ lastError: 'Down.' }));
     return { on, eventId, set };
   }
   const waitsFor = async (on: Bench, eventId: string) =>
-    vi.waitFor(async () => {
+    eventually(async () => {
       const { dueAt } = await on.delivery(eventId);
       expect(dueAt).toBeLessThan(Date.now() + 700_000);
     });
@@ -709,7 +708,7 @@ describe('a clock that is ahead', () => {
     await waitsFor(on, eventId);
     // It is told after it is stored.
     const told = [expect.stringMatching(/^1 pulled in by 345[56]\d{7}$/)];
-    await vi.waitFor(() => expect(on.changes).toEqual(told));
+    await eventually(() => expect(on.changes).toEqual(told));
   });
 
   test('puts off nothing for longer when it is set right before a restart', async () => {
@@ -719,7 +718,7 @@ describe('a clock that is ahead', () => {
     set.byMs = 0;
     await on.restart().start(seenAt);
     await waitsFor(on, eventId);
-    await vi.waitFor(() => expect(on.changes).toHaveLength(1));
+    await eventually(() => expect(on.changes).toHaveLength(1));
   });
 
   test('gives up nothing while it is doubted', async () => {
@@ -730,12 +729,12 @@ describe('a clock that is ahead', () => {
     tool.deliver = () => failed;
     const on = await bench(configFor(tool), { clock, clockDoubted: () => doubted, pollMs: 5 });
     const eventId = await on.accept();
-    await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThan(0));
+    await eventually(() => expect(tool.sent.length).toBeGreaterThan(0));
     await on.worker.stop(0);
     set.byMs = aheadMs;
     await on.restart().start(clock.now());
     const before = tool.sent.length;
-    await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThan(before + 1));
+    await eventually(() => expect(tool.sent.length).toBeGreaterThan(before + 1));
     expect(await on.delivery(eventId)).not.toMatchObject({ state: 'dead' });
     doubted = false;
     await reaches(on, eventId, 'dead');
@@ -859,7 +858,7 @@ describe('outside of its hours', () => {
     };
     const on = await bench(configFor(tool, '', inOffice, office), { clock });
     const eventId = await on.accept();
-    await vi.waitFor(async () => expect(await on.delivery(eventId)).toMatchObject({ dueAt: morning }), 5000);
+    await eventually(async () => expect(await on.delivery(eventId)).toMatchObject({ dueAt: morning }));
     expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', attempts: 1, lastError: 'Down.' });
     expect(tool.sent).toHaveLength(1);
     tool.deliver = deliver;
@@ -874,15 +873,15 @@ describe('outside of its hours', () => {
     const tool = new ScriptedTool();
     const on = await bench(configFor(tool, 'rate: 50/s', inOffice, office), { clock });
     const ids = await Promise.all(five.map((who) => on.accept(who)));
-    await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThan(0), 5000);
+    await eventually(() => expect(tool.sent.length).toBeGreaterThan(0));
     set(evening + 120_000);
     await on.adopt(configFor(tool, 'rate: 50/s'));
     await reaches(on, await on.accept('late'), 'delivered');
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const all = await Promise.all(ids.map((id) => on.delivery(id)));
       const waiting = all.filter(({ state }) => state !== 'delivered');
       expect(waiting.map(({ dueAt }) => dueAt)).toEqual(waiting.map(() => morning));
-    }, 5000);
+    });
     expect(tool.sent.length).toBeLessThan(ids.length + 1);
   });
 
@@ -910,7 +909,7 @@ test('no lane of a sink starves, however many lanes there are', async () => {
   const on = await bench(configFor(tool, 'concurrency: 2', 'text: x, place: "{{ event.candidateId }}"'));
   const places = ['a', 'b', 'c', 'd', 'e', 'f'];
   await Promise.all(places.flatMap((place) => Array.from({ length: 6 }, () => on.accept(place))));
-  await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThanOrEqual(18), 5000);
+  await eventually(() => expect(tool.sent.length).toBeGreaterThanOrEqual(18));
   const counts = Map.groupBy(on.reports.slice(0, 18), ({ delivery }) => delivery.lane);
   expect(counts.size).toBe(places.length);
   for (const [, reports] of counts) expect(reports.length).toBeLessThanOrEqual(4);
@@ -921,7 +920,7 @@ test('a rate is reached even if each call takes long', async () => {
   tool.deliver = untilAborted;
   const on = await bench(configFor(tool, 'rate: 20/s, concurrency: 10, timeout: 10s'), { pollMs: 60_000 });
   for (let event = 0; event < 8; event += 1) await on.accept(`candidate-${event}`);
-  await vi.waitFor(() => expect(tool.sent).toHaveLength(8), { timeout: 30_000, interval: 5 });
+  await eventually(() => expect(tool.sent).toHaveLength(8), { timeout: 30_000, interval: 5 });
 });
 
 test('what is stored for a new lane is sent at once, also after looks at all lanes that took long', async () => {
@@ -936,7 +935,7 @@ test('what is stored for a new lane is sent at once, also after looks at all lan
   });
   for (const [done, candidate] of ['first', 'second', 'third'].entries()) {
     await on.accept(candidate);
-    await vi.waitFor(() => expect(tool.sent).toHaveLength(done + 1), { timeout: 30_000, interval: 5 });
+    await eventually(() => expect(tool.sent).toHaveLength(done + 1), { timeout: 30_000, interval: 5 });
   }
   expect(all.mock.calls.filter(([from]) => from === undefined)).toHaveLength(2);
 });
@@ -950,7 +949,7 @@ test('a rate beyond what the store takes claims for is reached, with several del
     return claim(query);
   });
   for (let event = 0; event < 60; event += 1) await on.accept(`candidate-${event}`);
-  await vi.waitFor(() => expect(tool.sent).toHaveLength(60), { timeout: 10_000, interval: 5 });
+  await eventually(() => expect(tool.sent).toHaveLength(60), { timeout: 10_000, interval: 5 });
   expect(claims.mock.calls.length).toBeLessThan(30);
   // From where the look found work on.
   for (const [query] of claims.mock.calls) expect(query.from).toMatchObject({ lane: query.lane });
@@ -1077,7 +1076,7 @@ describe('a bug around an attempt loses details, but no outcome', () => {
     };
     const eventId = await on.accept();
     await reaches(on, eventId, 'sending');
-    await vi.waitFor(() => expect(looks).toBeGreaterThan(4));
+    await eventually(() => expect(looks).toBeGreaterThan(4));
     expect(await on.delivery(eventId)).toMatchObject({ state: 'sending', attempts: 1 });
     expect(tool.sent).toHaveLength(1);
   });
@@ -1112,7 +1111,7 @@ test('a delivery is carried out by its own config, even after a reload', async (
   };
   const on = await bench(configFor(tool, '', 'text: "old words"'));
   const eventId = await on.accept();
-  await vi.waitFor(() => expect(tool.sent).toHaveLength(1));
+  await eventually(() => expect(tool.sent).toHaveLength(1));
   await on.adopt(configFor(tool, '', 'text: "new words"'));
   firstAnswer.resolve(failed);
   await reaches(on, eventId, 'delivered');
@@ -1125,13 +1124,13 @@ test('the connection of a config that was replaced closes once no attempt uses i
   tool.deliver = () => answer.promise;
   const on = await bench(configFor(tool));
   await on.accept('before');
-  await vi.waitFor(() => expect(tool.sent).toHaveLength(1));
+  await eventually(() => expect(tool.sent).toHaveLength(1));
   await on.adopt(configFor(tool));
   await on.accept('after');
-  await vi.waitFor(() => expect(tool.sent).toHaveLength(2));
+  await eventually(() => expect(tool.sent).toHaveLength(2));
   expect(tool.closed).toBe(0);
   answer.resolve({ outcome: 'delivered', receipt: {} });
-  await vi.waitFor(() => expect(tool.closed).toBe(1));
+  await eventually(() => expect(tool.closed).toBe(1));
 });
 
 describe('what is stored', () => {
@@ -1174,7 +1173,7 @@ describe('what is stored', () => {
       return { outcome: 'delivered', receipt: { echo: 's3cret' } };
     };
     const id = await on.accept();
-    await vi.waitFor(() => expect(on.reports).toHaveLength(1));
+    await eventually(() => expect(on.reports).toHaveLength(1));
     expect(await on.delivery(id)).toMatchObject({
       message: { text: '*** for all' },
       receipt: { echo: '***' },
@@ -1231,7 +1230,7 @@ describe('a clean stop', () => {
     tool.deliver = () => answer.promise;
     const on = await bench(configFor(tool));
     const eventId = await on.accept();
-    await vi.waitFor(() => expect(tool.sent).toHaveLength(1));
+    await eventually(() => expect(tool.sent).toHaveLength(1));
     const stopped = on.worker.stop(5000);
     answer.resolve({ outcome: 'delivered', receipt: {} });
     await stopped;
@@ -1243,7 +1242,7 @@ describe('a clean stop', () => {
     tool.deliver = untilAborted;
     const on = await bench(configFor(tool));
     const eventId = await on.accept();
-    await vi.waitFor(() => expect(tool.sent).toHaveLength(1));
+    await eventually(() => expect(tool.sent).toHaveLength(1));
     await on.worker.stop(10);
     expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', uncertain: true });
   });

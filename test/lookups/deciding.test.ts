@@ -16,6 +16,7 @@ import { systemClock } from '../../src/support/clock.ts';
 import { configId, t0, undecided } from '../contract/store-fixtures.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
 import { bench, ScriptedTool, skipping } from '../deliveries/scripted.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 type Question = AttemptRequest<{ readonly path: string }>;
 type Ask = (question: Question) => Outcome | Promise<Outcome>;
@@ -104,7 +105,7 @@ async function deciding(
     ).eventId;
   };
   const told = async (count: number) => {
-    await vi.waitFor(() => expect(tool.sent).toHaveLength(count));
+    await eventually(() => expect(tool.sent).toHaveLength(count));
     return tool.sent.map(({ message }) => message.text);
   };
   const factsAbout = async (id: string) => foundBy((await store.event(id))!.lookups);
@@ -162,7 +163,7 @@ describe('an event with a look-up', () => {
     );
     await accept('ana');
     expect(await told(1)).toEqual(['Ana 5']);
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await store.sinkFigures(Date.now())).toContainEqual(
         expect.objectContaining({
           sink: 'lookup:candidate',
@@ -184,7 +185,7 @@ describe('an event with a look-up', () => {
     const id = await accept('ana');
     const asked = async () => (await store.event(id))!.lookups[0]!;
     for (const attempts of [1, 2, 3]) {
-      await vi.waitFor(async () => expect(await asked()).toMatchObject({ state: 'pending', attempts }));
+      await eventually(async () => expect(await asked()).toMatchObject({ state: 'pending', attempts }));
       if (attempts === 3) break;
       skip(22 * 60_000);
       wake();
@@ -227,14 +228,14 @@ describe('an event with a look-up', () => {
     const id = await accept('ana');
     aheadMs = 600_000;
     const before = looks;
-    await vi.waitFor(() => {
+    await eventually(() => {
       wake();
       expect(looks).toBeGreaterThan(before + 3);
     });
     expect((await store.event(id))!.decided).toBe(false);
     aheadMs = 0;
     wake();
-    await vi.waitFor(() => expect(looks).toBeGreaterThan(before + 4));
+    await eventually(() => expect(looks).toBeGreaterThan(before + 4));
     expect([(await store.event(id))!.decided, givenUp]).toEqual([false, []]);
   });
 
@@ -276,7 +277,7 @@ describe('an event with a look-up', () => {
     };
     await accept('ana');
     afterMs(60_000);
-    await vi.waitFor(() => expect(calls).toBe(1));
+    await eventually(() => expect(calls).toBe(1));
     afterMs(60_000);
     expect(await told(1)).toEqual([' ']);
     isDown = false;
@@ -365,7 +366,7 @@ rules: [ { name: all, when: {}, then: [ { sink: tool, text: x } ] } ]`,
     decider.wake();
     await vi.waitUntil(() => !decider.mayWait);
     const { eventId } = await store.accept(undecided('ana'));
-    await vi.waitFor(async () => expect(await store.event(eventId)).toMatchObject({ decided: true }));
+    await eventually(async () => expect(await store.event(eventId)).toMatchObject({ decided: true }));
   });
 });
 

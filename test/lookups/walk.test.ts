@@ -1,10 +1,11 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { SmtpSandbox } from '../../sandbox/smtp.ts';
 import { TestingService } from '../../sandbox/testing-service.ts';
 import type { Facts } from '../../src/model.ts';
 import { post, telling } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from '../pages/browser.ts';
 import { basic, password as full } from '../pages/tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 interface Told {
   readonly decided: boolean;
@@ -46,7 +47,7 @@ rules:
   const about = async (candidateId: string, testId = 1234567) => {
     const before = http.calls.length;
     const { eventId } = await post(app, { candidateId, testId });
-    await vi.waitFor(() => expect(http.calls.length).toBe(before + 1), { timeout: 10_000 });
+    await eventually(() => expect(http.calls.length).toBe(before + 1));
     const { out } = await command('event', eventId, '--json');
     return { eventId, text: told().at(-1), ...(JSON.parse(out) as Told) };
   };
@@ -103,7 +104,7 @@ test('an event is told of with what the API says of its candidate: also when tha
   const titleOf = async (id: string) =>
     /<h1[^>]*>([^<]+)/.exec(await (await fetch(`${app.adminUrl}/events/${id}`)).text())?.[1];
   expect(await titleOf(ana.eventId)).toContain(', 94%');
-  await vi.waitFor(async () => expect((await command('event', canceled)).out).toContain('score 94'));
+  await eventually(async () => expect((await command('event', canceled)).out).toContain('score 94'));
   expect(await titleOf(canceled)).not.toContain('94');
   const listed = await (await fetch(`${app.adminUrl}/events?candidate=ana`)).text();
   expect(listed.match(/class="score">94%/g)).toHaveLength(1);
@@ -150,7 +151,7 @@ test('an event is told of without facts when waitFor is over, and it says why th
     deliveries: [],
     rules: null,
   });
-  await vi.waitFor(() => expect(told()).toHaveLength(5), { timeout: 5000 });
+  await eventually(() => expect(told()).toHaveLength(5));
   expect(JSON.parse((await command('event', eventId, '--json')).out)).toMatchObject({
     decided: true,
     facts: { candidate: { state: 'unknown', reason: expect.stringContaining('cannot be reached') } },
@@ -220,7 +221,7 @@ test('what was looked up can be asked for again: that sends nothing, and a resen
     'is a look-up and no message',
   );
   expect((await command('resend', `${eventId.replace('evt', 'dlv')}_2`)).code).toBe(0);
-  await vi.waitFor(() => expect(told()).toHaveLength(2), { timeout: 10_000 });
+  await eventually(() => expect(told()).toHaveLength(2));
   expect(told()[1]).toBe("none of Eva O'Neill");
 });
 
@@ -272,7 +273,7 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
   expect([await metric('sink_paused'), await metric('sink_failing')]).toEqual(['0', '0']);
   const { eventId } = await post(app, { candidateId: 'ana' });
   for (const candidateId of ['ben', 'cy', 'dan', 'eve', 'fay']) await post(app, { candidateId });
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { code, out } = await command('status', '--json');
     expect([code, JSON.parse(out)]).toMatchObject([
       4,
@@ -289,7 +290,7 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
         ],
       },
     ]);
-  }, 10_000);
+  });
   const waiting = (await command('status')).out.split('Waiting\n')[1];
   expect(waiting).toBe('  6 events to be decided, when look-ups have ended\n');
   expect((await command('event', eventId)).out).toContain('none: it is not decided yet');
@@ -322,7 +323,7 @@ test('an API that is down pauses its look-up: status and page say so, and a pers
   // Before it is up again: it would be found to work by itself.
   expect((await command('retry', 'lookup:candidate')).code).toBe(0);
   await api.start();
-  await vi.waitFor(() => expect(told()).toHaveLength(6), { timeout: 10_000 });
+  await eventually(() => expect(told()).toHaveLength(6));
   expect(told()).not.toContain('unknown');
 });
 

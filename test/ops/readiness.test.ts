@@ -3,7 +3,7 @@ import { closeSync, openSync, watch, writeSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import {
   base,
   endpoint,
@@ -17,6 +17,7 @@ import {
   tellAll,
   workplace,
 } from '../commands/tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 test('a disk that takes nothing is told within 15 s with no event coming, and so is its end', async () => {
   const { folder, write } = await workplace();
@@ -34,7 +35,7 @@ test('a disk that takes nothing is told within 15 s with no event coming, and so
 
   // Room for no more than the index of the WAL.
   limit('32768');
-  await vi.waitFor(() => expect(saying('not ready')).toHaveLength(1), 15_000);
+  await eventually(() => expect(saying('not ready')).toHaveLength(1));
   expect(saying('not ready')).toEqual([
     expect.objectContaining({
       level: 'error',
@@ -51,7 +52,7 @@ test('a disk that takes nothing is told within 15 s with no event coming, and so
   );
 
   limit('unlimited');
-  await vi.waitFor(() => expect(saying('ready again')).toHaveLength(1), 15_000);
+  await eventually(() => expect(saying('ready again')).toHaveLength(1));
   expect(saying('ready again')[0]).toMatchObject({ part: 'store', lastedSeconds: expect.any(Number) });
   expect(saying('not ready')).toHaveLength(1);
   expect(await shown()).toContain('candidate_connector_ready{part="store"} 1');
@@ -95,7 +96,7 @@ ${tellAll}`;
 
   await write('config.yaml', config(tool.url));
   const { app, lines } = await serve(file);
-  await vi.waitFor(() => expect(lines().map(({ msg }) => msg)).toContain('not ready'), 30_000);
+  await eventually(() => expect(lines().map(({ msg }) => msg)).toContain('not ready'));
   expect(lines().find(({ msg }) => msg === 'not ready')).toMatchObject({
     part: 'store',
     cause: expect.stringMatching(/connector\.db is damaged\. Stop the connector, move it with/),

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { accepting, acceptRefused } from '../../src/intake.ts';
@@ -8,6 +8,7 @@ import { RefusedFigures } from '../../src/ops/refused.ts';
 import { openStore } from '../../src/store/open.ts';
 import { basic, password } from '../pages/tools.ts';
 import { base, endpoint, loud, nothing, post, run, serve, workplace } from '../commands/tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 test('what was not stored is looked for by a command that can be called so', () => {
   const [told] = refusals([{ reason: 'store', from: '203.0.113.7', count: 1, first: 0, last: 0 }]);
@@ -80,8 +81,8 @@ alerts: { refused: { then: [ { sink: ops } ] } }
   expect(await page('/metrics')).toContain('candidate_connector_ready{part="config"} 1');
 
   limit('unlimited');
-  await vi.waitFor(async () => expect(await status()).toBe(4), 20_000);
-  await vi.waitFor(() => expect(ops.calls).toHaveLength(1), 30_000);
+  await eventually(async () => expect(await status()).toBe(4));
+  await eventually(() => expect(ops.calls).toHaveLength(1));
   expect(JSON.parse(ops.calls[0]!.body)).toMatchObject({
     type: 'connector.alert',
     data: { alert: 'refused', from: '127.0.0.1', count: 3, since: total.first },

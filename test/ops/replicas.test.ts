@@ -10,6 +10,7 @@ import type { LeaseStore } from '../../src/store/store.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import type { HttpSandbox } from '../../sandbox/http.ts';
 import { startTools } from '../../sandbox/tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const longer = 50_000;
 
@@ -60,7 +61,7 @@ async function started(
       return { status: response.status, body: await response.json() };
     },
     logs: (text: string, times: number) =>
-      vi.waitFor(
+      eventually(
         () =>
           expect(replica.lines.filter((line) => line.includes(text)).length).toBeGreaterThanOrEqual(times),
         longer,
@@ -79,7 +80,7 @@ test('replicas that run different configs say so, until they run the same; one i
     detail: 'Not all replicas run the same config; the log names them.',
   };
   for (const replica of [first, second]) {
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect((await replica.readiness()).body).toMatchObject({
         status: 'ready',
         parts: expect.arrayContaining([different]),
@@ -89,7 +90,7 @@ test('replicas that run different configs say so, until they run the same; one i
   }
   await second.adopt(twoWebhooks(tool, '10m'));
   for (const replica of [first, second]) {
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect((await replica.readiness()).body).toMatchObject({
         parts: expect.not.arrayContaining([different]),
       });
@@ -99,7 +100,7 @@ test('replicas that run different configs say so, until they run the same; one i
 
   await second.logs('"msg":"taken', 2);
   const stopped = first.replica.stop();
-  await vi.waitFor(async () => expect((await first.readiness()).status).toBe(503), longer);
+  await eventually(async () => expect((await first.readiness()).status).toBe(503), longer);
   expect((await first.readiness()).body).toMatchObject({
     parts: expect.arrayContaining([
       { part: 'copy', ok: false, detail: 'It is stopping. Other replicas go on.' },
@@ -107,7 +108,7 @@ test('replicas that run different configs say so, until they run the same; one i
   });
   await second.logs('"msg":"taken', 4);
   expect(await first.post()).toBe(202);
-  await vi.waitFor(() => expect(tool.calls).toHaveLength(2), longer);
+  await eventually(() => expect(tool.calls).toHaveLength(2), longer);
   expect((await second.readiness()).status).toBe(200);
   expect(await stopped).toBe(0);
   // It is alone from then on, and waits for nobody.
@@ -125,7 +126,7 @@ test.each(['SQLite', 'PostgreSQL'])(
     );
     tool.faults.decide = () => ({ kind: 'hang', commit: true });
     expect(await post()).toBe(202);
-    await vi.waitFor(() => expect(tool.calls).toHaveLength(2), longer);
+    await eventually(() => expect(tool.calls).toHaveLength(2), longer);
     const logged = replica.logs('"msg":"stopping"');
     const stopped = replica.stop();
     await logged;
@@ -140,7 +141,7 @@ test('a replica whose config a standby lacks stores it again, and accepts events
   const url = await freshSchema();
   const { post } = await started(url, 'sinks: {}\nrules: []\n');
   await sql(url, 'delete from configs');
-  await vi.waitFor(async () => expect(await post()).toBe(202), longer);
+  await eventually(async () => expect(await post()).toBe(202), longer);
 });
 
 test("a replica whose clock is ahead goes by PostgreSQL's before the first event can come, as do its pages, metrics and commands", async () => {
@@ -153,7 +154,7 @@ test("a replica whose clock is ahead goes by PostgreSQL's before the first event
 
   expect(await one.post()).toBe(202);
   const delivered = () => sql(url, `select 1 from deliveries where state = 'delivered'`);
-  await vi.waitFor(async () => expect(await delivered()).toHaveLength(2), longer);
+  await eventually(async () => expect(await delivered()).toHaveLength(2), longer);
   const [{ id }] = (await sql(url, 'select id from events')) as [{ id: string }];
   const { now } = Date;
   vi.spyOn(Date, 'now').mockImplementation(() => now() + aheadMs);
@@ -173,7 +174,7 @@ test("a replica whose clock is ahead goes by PostgreSQL's before the first event
   expect(await run(['apply', '--rule', 'late', '--since', '1d', '--yes', '--config', later])).toMatchObject({
     code: 0,
   });
-  await vi.waitFor(async () => expect(await delivered()).toHaveLength(4), longer);
+  await eventually(async () => expect(await delivered()).toHaveLength(4), longer);
   await sql(url, `insert into refused values ('store', 'a', 1, 1, 1)`);
   expect(await run(['ignore', '--all', ...of])).toMatchObject({ code: 0 });
   const [{ candidate_id }] = (await sql(url, 'select candidate_id from events')) as [Record<string, string>];
@@ -187,7 +188,7 @@ test("a replica whose clock is ahead goes by PostgreSQL's before the first event
   tool.faults.decide = () => ({ kind: 'rate-limit', retryAfterS: 600 });
   expect(await one.post()).toBe(202);
   const ageS = async () => Number((await one.metric('oldest_pending_age_seconds'))![0]);
-  await vi.waitFor(async () => expect(await ageS()).toBeGreaterThan(0), longer);
+  await eventually(async () => expect(await ageS()).toBeGreaterThan(0), longer);
   expect(await ageS()).toBeLessThan(60);
   expect(await one.status()).toMatchObject({ running: true, needs: [] });
 }, 60_000);
@@ -238,7 +239,7 @@ test('a replica that is killed with everything under way is followed by another 
     };
   }
   expect(await first.post()).toBe(202);
-  await vi.waitFor(() => expect(reached.size).toBe(4), longer);
+  await eventually(() => expect(reached.size).toBe(4), longer);
   const longestLease = `select max(until) - (extract(epoch from clock_timestamp()) * 1000)::bigint as ms from leases`;
   expect(Number((await sql(url, longestLease))[0]!['ms'])).toBeLessThanOrEqual(12_000);
   await first.replica.kill();
@@ -249,7 +250,7 @@ test('a replica that is killed with everything under way is followed by another 
   expect(await second.post()).toBe(202);
   const deliveries = (then: string) =>
     sql(url, `select sink, state, uncertain, last_error from deliveries d where ${then}`);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     expect(await deliveries(`state = 'delivered' and rule = 'all'`)).toHaveLength(3);
     expect(await deliveries(`state = 'dead'`)).toHaveLength(1);
   }, longer);
@@ -263,7 +264,7 @@ test('a replica that is killed with everything under way is followed by another 
     expect(Number(ms)).toBeGreaterThanOrEqual(timeoutsMs[sink as keyof typeof timeoutsMs]);
   // Its alerts and its retention are done as well.
   await second.logs('"lease":"retention"', 1);
-  await vi.waitFor(
+  await eventually(
     () => expect(tools.smtp.mails.map(({ envelope }) => envelope.to)).toContainEqual(['ops@example.com']),
     longer,
   );

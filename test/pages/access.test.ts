@@ -1,9 +1,10 @@
 import { request } from 'node:http';
 import { writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { endpoint, post, run, settled } from '../commands/tools.ts';
 import { basic, password, startPages, wordsOf } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 /** fetch sets Host itself. */
 function statusFor(url: string, host: string, headers: Record<string, string> = {}): Promise<number> {
@@ -81,7 +82,7 @@ describe('with a password', () => {
     await login();
     expect((await send('/')).status).toBe(200);
     await writeFile(file, text.replace(password, 'another one altogether'));
-    await vi.waitFor(async () => expect((await send('/')).status).toBe(303), 20_000);
+    await eventually(async () => expect((await send('/')).status).toBe(303));
   });
 
   test('what changes something needs the token of its page, and must not come from another site', async () => {

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/support/clock.ts';
 import { endpoint, jsonLines, logging, loud, post, run, settled, workplace } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from './browser.ts';
 import { basic, password, startPages } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const hostile = '<img src=x onerror=alert(1)> "\'& =1+1 \u202E';
 
@@ -74,7 +75,7 @@ describe('what needs a person', () => {
       expect(question).toContain(`<input type="hidden" name="id" value="${id}" />`);
     expect((await submit(form)).status).toBe(400);
     const place = (await submit(ticked)).headers.get('location') ?? '';
-    await vi.waitFor(async () => expect(await page(place)).toContain('2 delivered'), 10_000);
+    await eventually(async () => expect(await page(place)).toContain('2 delivered'));
     expect(ats.calls.map(({ deliveryId }) => deliveryId).toSorted()).toEqual([dana, kim]);
     expect(await audit()).toMatchObject([{ action: 'replay', deliveries: [dana, kim] }]);
   });
@@ -95,7 +96,7 @@ describe('what needs a person', () => {
     const sent = await submit({ ...group, action: 'replay', note: hostile });
     const place = sent.headers.get('location') ?? '';
     expect([sent.status, place]).toEqual([303, expect.stringMatching(/^\/attention\/changes\//)]);
-    await vi.waitFor(async () => expect(await page(place)).toContain('2 delivered'), 10_000);
+    await eventually(async () => expect(await page(place)).toContain('2 delivered'));
     expect(await page(place)).toContain('2 messages replayed');
     expect(await page(place)).not.toContain('data-refresh');
     expect(ats.calls).toHaveLength(2);
@@ -130,7 +131,7 @@ describe('what needs a person', () => {
     await post(app, { candidateId: 'Dana' });
     const told = async () =>
       expect(await page('/')).toMatch(/One message about the connector itself<\/b>\s+was/);
-    await vi.waitFor(told, 20_000);
+    await eventually(told);
     expect(await page('/')).toMatch(/<b>One message to ats<\/b\s*>/);
     expect(await page('/attention')).toMatch(/1 message about the connector itself was\s+not delivered/);
     expect(await page('/attention')).not.toContain('of what is over');
@@ -153,7 +154,7 @@ describe('what needs a person', () => {
     ats.faults.decide = () => ({ kind: 'status', status: 410 });
     const sent = await submit({ ...group, count: '1', action: 'replay' });
     const place = sent.headers.get('location') ?? '';
-    await vi.waitFor(async () => expect(await page(place)).toContain('1 given up'), 10_000);
+    await eventually(async () => expect(await page(place)).toContain('1 given up'));
     expect(await page(place)).toContain('The other system answered 410');
   });
 
@@ -177,7 +178,7 @@ describe('what needs a person', () => {
     });
     expect(await answer.text()).toContain('It stopped because of a bug in the connector. See the log.');
     const logged = () => lines().find(({ msg }) => msg === 'a change by hand failed');
-    await vi.waitFor(() => expect(logged()).toBeDefined(), 10_000);
+    await eventually(() => expect(logged()).toBeDefined());
     expect(logged()).toMatchObject({
       level: 'error',
       action: 'replay',
@@ -217,7 +218,7 @@ rules:
     for (const candidateId of ['a', 'b', 'c', 'd', 'e']) await post(app, { candidateId });
     await settled(file, /^(dead|held|pending)$/);
     await login();
-    await vi.waitFor(async () => expect(await page('/attention')).toContain('down is paused'), 10_000);
+    await eventually(async () => expect(await page('/attention')).toContain('down is paused'));
     const text = await page('/attention');
     // Nobody has paused it.
     const why = /as it fails \(since <time[^(]*: The other system answered 401/;
@@ -235,13 +236,13 @@ rules:
     expect(text).toMatch(/<b>Replay<\/b> sends a message again[^]*<b>Discard<\/b> ends it for good/);
     expect(text).toContain('All to ats');
     // Each paused sink, and each cause: the same figure on each page.
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const listed = (await page('/attention')).match(/\d+ (given up|held)<\/span>|is paused<\/b/g)!.length;
       for (const path of ['/', '/events', '/attention', '/sinks/ats'])
         expect(await page(path)).toMatch(
           RegExp(`<title>\\(${listed}\\) .*<span class="badge">${listed}</span>`, 's'),
         );
-    }, 10_000);
+    });
     const narrowed = await page('/attention?sink=crm');
     expect(narrowed).toContain('5 held');
     expect(narrowed).not.toContain('All to ats');
@@ -256,10 +257,7 @@ rules:
       csrf: await csrf(),
     };
     await send('/attention/change', { form });
-    await vi.waitFor(
-      () => expect(ats.calls.map((call) => call.path)).toEqual(Array(5).fill('/hooks/x')),
-      10_000,
-    );
+    await eventually(() => expect(ats.calls.map((call) => call.path)).toEqual(Array(5).fill('/hooks/x')));
     expect(await page('/attention')).toContain('rule “told”, since');
     const held = { action: 'discard', states: 'held', sink: 'crm', confirmed: 'yes', csrf: await csrf() };
     await send('/attention/change', { form: held });
@@ -269,7 +267,7 @@ rules:
       400,
     );
     await send('/attention/retry', { form: { sink: 'down', csrf: await csrf() } });
-    await vi.waitFor(async () => expect(await page('/attention')).not.toContain('down is paused'), 10_000);
+    await eventually(async () => expect(await page('/attention')).not.toContain('down is paused'));
     await settled(file, /^(delivered|dead|discarded)$/);
   });
 
@@ -311,7 +309,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, method: PUT
     ats.faults.clear();
     const form = { ...group, action: 'replay', confirmed: 'yes', csrf: await csrf() };
     const place = (await send('/attention/change', { form })).headers.get('location') ?? '';
-    await vi.waitFor(async () => expect(await page(place)).toContain('210 delivered'), 30_000);
+    await eventually(async () => expect(await page(place)).toContain('210 delivered'));
     expect(new Set(ats.calls.map(({ deliveryId }) => deliveryId)).size).toBe(210);
     expect(ats.calls).toHaveLength(210);
   });
@@ -425,15 +423,15 @@ describe('in a browser', () => {
 
     // The config is fixed; before, a mistake is made.
     await writeFile(file, text.replace('rules: [', 'rules: [ {'));
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await page.reload();
       expect(await page.getByText('The changed config was refused').count()).toBe(1);
-    }, 20_000);
+    });
     await writeFile(file, text.replace('"one"', '"two"'));
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await page.reload();
       expect(await page.getByText('The changed config was refused').count()).toBe(0);
-    }, 20_000);
+    });
 
     await page.getByRole('button', { name: 'Replay' }).first().click();
     await page.getByRole('dialog').getByText('Send this message to ats again').waitFor();

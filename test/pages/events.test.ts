@@ -1,10 +1,11 @@
 import { writeFile } from 'node:fs/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoint, post, settled, tellAll } from '../commands/tools.ts';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, notice, planned, t0 } from '../contract/store-fixtures.ts';
 import { openLoggedIn } from './browser.ts';
 import { startPages, wordsOf } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const guid = '6f1c2d3e4a5b4c6d8e7f0a1b2c3d4e5f';
 
@@ -33,7 +34,7 @@ test('who looks for a candidate hears of what was refused about it, and of reque
   const about = { candidateId: guid, candidateNumericalId: 4711 };
   await post(app, { candidateId: 'other' });
   const answers = (status: number) =>
-    vi.waitFor(async () => expect((await post(app, { candidateId: 'other' })).status).toBe(status), 10_000);
+    eventually(async () => expect((await post(app, { candidateId: 'other' })).status).toBe(status));
   await post(app, { ...about, status: 'Passed' });
   const rejected = await page('/find?q=4711');
   expect(rejected).toMatch(/1 request about this candidate\s+was not a valid event<\/b/);

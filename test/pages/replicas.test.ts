@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { base, serving, workplace } from '../commands/tools.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
 import { asBrowser, wordsOf } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const rules = (name: string) =>
   `sinks: { ats: { connector: webhook, url: 'https://ats.example.com' } }\nrules: [ { name: ${name}, when: {}, then: [ { sink: ats } ] } ]\n`;
@@ -20,7 +21,7 @@ test('the pages of each replica say that their configs differ, and which one ref
   const reads = (path: string, check: (words: string) => void) =>
     Promise.all(
       pages.map(({ page }) =>
-        vi.waitFor(async () => check(wordsOf(await page(path)).replaceAll(/\s+/g, ' ')), patience),
+        eventually(async () => check(wordsOf(await page(path)).replaceAll(/\s+/g, ' ')), patience),
       ),
     );
   for (const path of ['/', '/rules'])

@@ -1,12 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { readable } from '../../src/pages/rules/config-shown.ts';
 import { load } from '../config/tools.ts';
 import { endpoint, jsonLines, post, run, settled } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from './browser.ts';
 import { basic, password, startPages } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const hostile = '<img src=x onerror=alert(1)> "\'& =1+1';
 
@@ -89,9 +90,9 @@ describe('the page', () => {
 
     // What came into force later.
     await writeFile(file, text.replace('name: told', 'name: told-anew'));
-    await vi.waitFor(async () => expect(await page('/rules')).toContain('told-anew'), 20_000);
+    await eventually(async () => expect(await page('/rules')).toContain('told-anew'));
     await writeFile(file, text.replace('name: told', 'nme: refused'));
-    await vi.waitFor(async () => expect(await page('/')).toContain('refused'), 20_000);
+    await eventually(async () => expect(await page('/')).toContain('refused'));
     expect(await page('/rules')).toContain('told-anew');
   });
 
@@ -196,7 +197,7 @@ unmatched: silent
       file,
       written.replaceAll('literal-secret', 'rotated-secret').replace('name: quiet', 'name: rotated'),
     );
-    await vi.waitFor(async () => expect(await page('/rules')).toContain('rotated'), 20_000);
+    await eventually(async () => expect(await page('/rules')).toContain('rotated'));
     const rotated = await tryConfig(textIn(await page('/rules')).replace('name: told', '$&-anew'));
     expect(rotated.text).toContain('1 would be delivered differently');
     for (const { text } of [same, other, moved, rotated]) expect(text).not.toMatch(/-secret-|first-line/);
@@ -257,9 +258,9 @@ test('a config that is being tried is given up when the connector stops: the nex
     (_, n) => `  - { name: r${n}, when: {}, then: [ { sink: ats, body: '${n} ${body}' } ] }\n`,
   );
   const trial = tryConfig(`${rules('https://ats.example')}${more.join('')}`).catch(() => null);
-  await vi.waitFor(() => expect(running.size).toBeGreaterThan(0), 10_000);
+  await eventually(() => expect(running.size).toBeGreaterThan(0));
   await app.stop();
-  await vi.waitFor(() => expect(running.size).toBe(0), 5000);
+  await eventually(() => expect(running.size).toBe(0));
   await trial;
 });
 

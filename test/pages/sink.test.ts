@@ -1,8 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoint, post, settled, tellAll } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from './browser.ts';
 import { startPages } from './tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const sinkOf = (url: string) =>
   `sinks: { ats: { connector: webhook, url: '${url}', allowPrivate: true } }\n${tellAll}`;
@@ -96,7 +97,7 @@ test('a tool that asked to wait: until when, what waits behind it, and what tryi
   http.faults.decide = () => ({ kind: 'rate-limit', retryAfterS: 3600 });
   const waiting = 'as the tool asked: The other system answered 429';
   await post(app, { candidateId: 'Dana' });
-  await vi.waitFor(async () => expect(await page('/sinks/ats')).toContain(waiting), 20_000);
+  await eventually(async () => expect(await page('/sinks/ats')).toContain(waiting));
   await post(app, { candidateId: 'Ana' });
   expect(await page('/sinks/ats')).toMatch(/Ana<.*due, and waits behind what the tool put off/s);
   expect(await page('/sinks/ats')).not.toContain('Try now');

@@ -4,7 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { eventually } from '../fixtures/eventually.ts';
 
 const root = join(import.meta.dirname, '../..');
 const files = {
@@ -47,15 +48,13 @@ test('the demo stays up until Ctrl-C, shows what arrives, and names commands tha
   const ended = once(child, 'exit');
   let out = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
-  await vi.waitFor(() => expect(out).toContain('Ctrl-C'), { timeout: 60_000 });
+  await eventually(() => expect(out).toContain('Ctrl-C'), 60_000);
   const { groups: named } =
     /(?<send>npx .* send .*)\n.*\n +(?<events>.* events .*)\nThe operations page, with the password (?<password>\S+)\n +(?<page>\S+)\nMetrics, .*:\n +(?<metrics>\S+)/.exec(
       out,
     ) ?? {};
   await runInShell(`${named?.['send']} --test 2345678`);
-  await vi.waitFor(() => expect(out).toMatch(/^Slack has one more message\n {2}#hiring-design$/m), {
-    timeout: 60_000,
-  });
+  await eventually(() => expect(out).toMatch(/^Slack has one more message\n {2}#hiring-design$/m), 60_000);
   expect(await runInShell(named?.['events'] ?? '')).toContain('DidNotTake  test 2345678');
   const authorization = `Basic ${Buffer.from(`me:${named?.['password']}`).toString('base64')}`;
   const page = await fetch(named?.['page'] ?? '', { headers: { accept: 'text/html', authorization } });

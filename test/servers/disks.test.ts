@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { loud, nothing, post, run, serve, workplace } from '../commands/tools.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 /** A container may have none of the devices, though the system has them. */
 function makeLoopDevices(): void {
@@ -31,7 +32,7 @@ async function onDisk() {
   const readyz = async () => (await fetch(new URL('/readyz', app.receiverUrl))).status;
   /** What everybody is told, with no event coming. */
   const expectTold = async (part: string) => {
-    await vi.waitFor(() => expect(saying('not ready')).toHaveLength(1), 15_000);
+    await eventually(() => expect(saying('not ready')).toHaveLength(1));
     const cause = expect.stringContaining(part);
     expect(saying('not ready')).toMatchObject([{ level: 'error', part: 'store', cause }]);
     const { code, out } = await run(['status', '--config', file]);
@@ -70,5 +71,5 @@ test('a full disk is told while the WAL has room for events that come, which are
   expect(await readyz()).toBe(200);
   expect((await post(app, { candidateId: 'Ben' })).status).toBe(202);
   rmSync(ballast);
-  await vi.waitFor(() => expect(saying('ready again')).toHaveLength(1), 15_000);
+  await eventually(() => expect(saying('ready again')).toHaveLength(1));
 });

@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { base, endpoint, serving, workplace } from '../commands/tools.ts';
 import { Sender } from '../faults/sender.ts';
 import { freshName, PostgresServer, sql } from '../fixtures/postgres.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 let disk: string;
 let server: PostgresServer;
@@ -77,14 +78,14 @@ rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
     onTestFinished(() => sender.stop());
     const accepts = async () => {
       const before = sender.accepted.length;
-      await vi.waitFor(() => expect(sender.accepted.length).toBeGreaterThan(before + 20), 60_000);
+      await eventually(() => expect(sender.accepted.length).toBeGreaterThan(before + 20), 60_000);
     };
     await accepts();
 
     const free = fill();
     await after();
     const headers = { 'content-type': 'application/json' };
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const answer = await fetch(app.receiverUrl, { method: 'POST', headers, body: body() });
       expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5']);
     }, 120_000);
@@ -98,7 +99,7 @@ rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
     const stored = new Set(rows.map((row) => `${String(row['candidate_id'])} ${String(row['test_id'])}`));
     expect(sender.accepted.filter((id) => !stored.has(id))).toEqual([]);
     const left = `select count(*)::int as n from deliveries where state <> 'delivered'`;
-    await vi.waitFor(async () => expect(await sql(url, left)).toEqual([{ n: 0 }]), 120_000);
+    await eventually(async () => expect(await sql(url, left)).toEqual([{ n: 0 }]), 120_000);
     expect(new Set(tool.calls.map(({ deliveryId }) => deliveryId)).size).toBe(stored.size);
   },
   400_000,

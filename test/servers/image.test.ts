@@ -3,13 +3,14 @@ import { once } from 'node:events';
 import { chmod, chown, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { startTools } from '../../sandbox/tools.ts';
 import { exampleChannels, exampleEnv, useAllTools } from '../fixtures/example.ts';
 import { read, root } from '../container/dockerfile.ts';
 import { freePort } from '../faults/connector-process.ts';
 import { librariesIn, remove, unpackDebian } from './mail-servers.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 /**
  * The image of a release, made by the script that the workflow calls: on a base of Debian's packages and the Node that
@@ -68,7 +69,7 @@ beforeAll(async () => {
   // It starts itself again without this environment.
   await bash(`patchelf --force-rpath --set-rpath "$LD_LIBRARY_PATH" ${bin}/buildah`);
   server = start(`exec docker-registry serve ${containers}/registry.yml`);
-  await vi.waitFor(() => fetch(`http://${registry}/v2/`), { timeout: 30_000 });
+  await eventually(() => fetch(`http://${registry}/v2/`));
   await bash(
     `mmdebstrap --variant=essential --include=libstdc++6,libatomic1,ca-certificates bookworm ${folder}/base.tar
      base=$(buildah from scratch)

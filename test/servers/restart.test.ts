@@ -5,13 +5,14 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { activated, answersOver, post, rules } from '../activated.ts';
 import { base, endpoint, jsonLines, run, workplace } from '../commands/tools.ts';
 import { ConnectorProcess, freePort } from '../faults/connector-process.ts';
 import { freshSchema, PostgresServer, sql } from '../fixtures/postgres.ts';
 import type { HttpSandbox } from '../../sandbox/http.ts';
 import { librariesIn, remove, unpackDebian } from './mail-servers.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/deploy.md'), 'utf8');
@@ -60,9 +61,8 @@ async function proxy(
     await ended;
     rmSync(folder, { recursive: true });
   });
-  await vi.waitFor(
-    async () => expect(await post({ host: '127.0.0.1', port, path: '/webhooks/candidates' })).toBe(202),
-    20_000,
+  await eventually(async () =>
+    expect(await post({ host: '127.0.0.1', port, path: '/webhooks/candidates' })).toBe(202),
   );
   return port;
 }
@@ -210,7 +210,7 @@ async function threeReplicas(url: string) {
 /** Each accepted event was delivered, and there are no others. */
 async function allDelivered(url: string, tool: HttpSandbox, events: number): Promise<void> {
   const left = `select count(*)::int as n from deliveries where state <> 'delivered'`;
-  await vi.waitFor(async () => expect(await sql(url, left)).toEqual([{ n: 0 }]), 120_000);
+  await eventually(async () => expect(await sql(url, left)).toEqual([{ n: 0 }]), 120_000);
   expect(await sql(url, 'select count(*)::int as n from events')).toEqual([{ n: events }]);
   expect(new Set(tool.calls.map(({ deliveryId }) => deliveryId)).size).toBe(events);
 }
@@ -256,9 +256,9 @@ describe('three replicas on PostgreSQL behind HAProxy', () => {
       process.kill(-child.pid!, 'SIGKILL');
       await ended;
     });
-    await vi.waitFor(async () => expect(await post({ ...hook, port })).toBe(202), 60_000);
+    await eventually(async () => expect(await post({ ...hook, port })).toBe(202), 60_000);
     const holder = `select holder from leases where name = 'sink ats' and (select count(*) from copies) = 3`;
-    await vi.waitFor(async () => expect(await sql(url, holder)).toHaveLength(1), 60_000);
+    await eventually(async () => expect(await sql(url, holder)).toHaveLength(1), 60_000);
     const [first] = await sql(url, holder);
     const steps = [() => process.kill(Number(String(first!['holder']).split(' ')[1]), 'SIGKILL')];
     const answers = await answersOver(async () => steps.shift()?.(), { ...hook, port });
@@ -275,13 +275,13 @@ describe('three replicas on PostgreSQL behind HAProxy', () => {
     const body = JSON.stringify({ candidateId: 'one', testId: 1, status: 'Completed' });
     const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
     // First a replica says so, and once HAProxy knows that none is ready, it does.
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const answer = await fetch(url, request);
       expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5']);
       expect(await answer.json()).toMatchObject({ status: 503, detail: 'No replica is ready.' });
     }, 60_000);
     await server.start();
-    await vi.waitFor(async () => expect((await fetch(url, request)).status).toBe(202), 60_000);
+    await eventually(async () => expect((await fetch(url, request)).status).toBe(202), 60_000);
   }, 240_000);
 });
 
@@ -311,7 +311,7 @@ describe('the units for systemd', () => {
     const child = spawn(program, argv, { env, stdio: 'ignore' });
     const ended = once(child, 'exit');
     onTestFinished(() => void child.kill('SIGKILL'));
-    await vi.waitFor(async () => expect(await post({ host: '127.0.0.1', port })).toBe(202), 20_000);
+    await eventually(async () => expect(await post({ host: '127.0.0.1', port })).toBe(202));
     child.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);
   });

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { webhook } from '../../connectors/webhook/index.ts';
 import type { RefreshTokens } from '../../src/connector.ts';
 import { keptRefreshTokens } from '../../src/store/refresh-tokens.ts';
@@ -14,6 +14,7 @@ import { serve } from '../connectors/raw-server.ts';
 import { attemptAt } from '../fixtures/event.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
 import { HttpSandbox } from '../../sandbox/http.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const secretKey = () => new Secret(randomBytes(32).toString('base64'));
 
@@ -181,6 +182,6 @@ test('a token that could not be stored is used all the same, and stored as soon 
   expect(await tokens.newest('consent')).toBe('newer');
   isFull = false;
   const stored = () => keptRefreshTokens(store, key, () => {})!.newest('consent');
-  await vi.waitFor(async () => expect(await stored()).toBe('newer'), 5000);
+  await eventually(async () => expect(await stored()).toBe('newer'));
   expect(failures).toHaveLength(1);
 });

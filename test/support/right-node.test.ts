@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { eventually } from '../fixtures/eventually.ts';
 
 const root = join(import.meta.dirname, '../..');
 const olderNode = `--import=data:text/javascript,${encodeURIComponent(
@@ -72,11 +73,11 @@ describe("npm's scripts", () => {
     const first = await ran(args, root, env);
     expect(first.stdout + first.stderr).toContain('candidate-connector explain');
     // Others compile at the same time, and one of two writes of the same is lost.
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { stdout, stderr } = await ran(args, root, env);
       expect((stdout + stderr).match(/src\/commands\/\S+ was accepted/g)?.length).toBeGreaterThan(3);
       expect(stdout + stderr).not.toMatch(/src\/\S+ was not/);
-    }, 20_000);
+    });
   });
 
   test('end with the shell in between, which passes no signal on', async () => {

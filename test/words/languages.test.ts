@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
@@ -21,6 +21,7 @@ import { linesOf } from '../../sandbox/slack/preview.ts';
 import { base, post, run, serving, workplace } from '../commands/tools.ts';
 import { failure } from '../config/tools.ts';
 import { eventWith } from '../fixtures/event.ts';
+import { eventually } from '../fixtures/eventually.ts';
 
 const codes = Object.keys(languages) as (keyof typeof languages)[];
 const counts = [0, 1, 2, 3, 5, 11, 12, 21, 22, 25, 100, 1000, 1_000_000, 1.5];
@@ -229,19 +230,16 @@ alerts: { dead: { then: [ { sink: ops, channel: "#ops" } ] } }`,
   await post(app, { candidateId: 'ben', testId: 8, status: 'Canceled' });
   const said = (channel: string) =>
     slack.messages.filter(({ channelName }) => channelName === channel).map((one) => linesOf(one));
-  await vi.waitFor(
-    () => {
-      expect(said('hiring').join('\n')).toMatch(/hat den Test abgeschlossen/);
-      expect(said('hiring').join('\n')).toMatch(/Test abgesagt/);
-      expect(said('hiring').join('\n')).toMatch(/Eingegangen: .*Nächster Schritt: /);
-      expect(said('ops')).toEqual([
-        expect.stringMatching(
-          /1 Zustellung an slack aufgegeben\nEine Zustellung an slack musste aufgegeben werden\. .*\nNächster Schritt: Die Ursache beheben.* replay --dead --sink slack .*\nSeit /,
-        ),
-      ]);
-    },
-    { timeout: 30_000 },
-  );
+  await eventually(() => {
+    expect(said('hiring').join('\n')).toMatch(/hat den Test abgeschlossen/);
+    expect(said('hiring').join('\n')).toMatch(/Test abgesagt/);
+    expect(said('hiring').join('\n')).toMatch(/Eingegangen: .*Nächster Schritt: /);
+    expect(said('ops')).toEqual([
+      expect.stringMatching(
+        /1 Zustellung an slack aufgegeben\nEine Zustellung an slack musste aufgegeben werden\. .*\nNächster Schritt: Die Ursache beheben.* replay --dead --sink slack .*\nSeit /,
+      ),
+    ]);
+  });
   expect((await run(['status', '--config', file], env)).out).toContain('1 dead');
 });
 

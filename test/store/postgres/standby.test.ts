@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { withoutPassword } from '../../../src/support/store-url.ts';
 import { checkPostgres, openPostgres } from '../../../src/store/postgres.ts';
 import { secretsOfUrl } from '../../../src/support/secret.ts';
@@ -21,6 +21,7 @@ import {
 } from '../../contract/store-fixtures.ts';
 import type { Acceptance, Lease, LeaseState, Store } from '../../../src/store/store.ts';
 import { freshName, PostgresServer, sql } from '../../fixtures/postgres.ts';
+import { eventually } from '../../fixtures/eventually.ts';
 
 let primary: PostgresServer;
 let standby: PostgresServer;
@@ -113,12 +114,12 @@ rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
   const sender = new Sender(() => app.receiverUrl, 20);
   const sending = sender.run((n) => ({ candidateId: `candidate-${n}`, testId: 1 }));
   onTestFinished(() => sender.stop());
-  await vi.waitFor(() => expect(sender.accepted.length).toBeGreaterThan(20), 80_000);
+  await eventually(() => expect(sender.accepted.length).toBeGreaterThan(20), 80_000);
 
   await primary.crash();
   const before = sender.accepted.length;
   await sql(standby.url(), 'select pg_promote()');
-  await vi.waitFor(() => expect(sender.accepted.length).toBeGreaterThan(before + 20), 80_000);
+  await eventually(() => expect(sender.accepted.length).toBeGreaterThan(before + 20), 80_000);
   sender.stop();
   await sending;
 
@@ -128,11 +129,11 @@ rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
   expect(sender.accepted.filter((one) => !whole.has(one))).toEqual([]);
   expect(new Set(stored).size).toBe(stored.length);
   const arrived = () => new Set(tool.calls.map(({ body }) => (JSON.parse(body) as Body).data.candidateId));
-  await vi.waitFor(() => expect(stored.filter((id) => !arrived().has(id))).toEqual([]), 150_000);
+  await eventually(() => expect(stored.filter((id) => !arrived().has(id))).toEqual([]), 150_000);
   // Nobody can tell whether the standby had all.
   const told = 'PostgreSQL was promoted, restored or moved at';
   const status = async () => (await run(['status', '--config', join(folder, 'config.yaml')])).out;
-  await vi.waitFor(async () => expect(await status()).toContain(told), { timeout: 30_000, interval: 1000 });
+  await eventually(async () => expect(await status()).toContain(told), { timeout: 30_000, interval: 1000 });
   expect(await (await fetch(`${app.adminUrl}/`)).text()).toContain(told);
 }, 300_000);
 
@@ -173,7 +174,7 @@ test('after a failover that lost commits, what may have been sent by then is ask
   const [soon, late] = [await store.accept(undecided('ana')), await store.accept(undecided('ben'))];
   const decide = ({ eventId }: Acceptance, dueAt: number) =>
     store.decide(eventId, decider({ decide: () => [planned({ dueAt })] }), t0 + day);
-  await vi.waitFor(async () => expect(await sql(second.url(), 'select 1 from undecided')).toHaveLength(2));
+  await eventually(async () => expect(await sql(second.url(), 'select 1 from undecided')).toHaveLength(2));
   await second.stop();
   for (const one of [soon, late]) expect(await decide(one, t0)).toBe('decided');
   await store.record((await claim(lease)).map((claimed) => resultOf(claimed, delivered)));

@@ -3,11 +3,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { type ReadLimits, ThreadReads } from '../../../src/store/sqlite/reads.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
 import { arrival, configId, slowDown, t0 } from '../../contract/store-fixtures.ts';
+import { eventually } from '../../fixtures/eventually.ts';
 
 /** A store that a process serves, and the thread that reads it beside. */
 async function startReads(limits: Partial<ReadLimits> = {}) {
@@ -39,7 +40,7 @@ test('a thread of its own tells the same as the store, and what was just written
 test('the thread ends when nobody looks, and comes back', async () => {
   const { reads, thread } = await startReads({ idleMs: 1 });
   await reads.counts();
-  await vi.waitFor(() => expect(thread.isRunning).toBe(false));
+  await eventually(() => expect(thread.isRunning).toBe(false));
   expect(await reads.counts()).toEqual([]);
 });
 
