@@ -110,7 +110,7 @@ export const isLoginFault = (error: SmtpError): boolean => {
 
 /** The words for an exceeded rate, for which SMTP has no code. Microsoft's code is 432. */
 const rateWords =
-  /too (many(?! recipients)|much mail|fast|quickly)|rate.?limit|throttl|slow down|\b(send|sending|sender|submission|daily|hourly|monthly|message)( e-?mail)? ?(rate|limit|quota)|credits exceeded|\bper (minute|hour|day)|\b([45]\.(1\.90|7\.28)|5\.4\.5)\b|^432[ -](?!4\.7)/i;
+  /too (many(?! recipients)|much mail|fast|quickly)|rate.?limit|throttl|slow down|\b(send|sending|sender|submission|daily|hourly|monthly|message|relay)( e-?mail)? ?(rate|limit|quota)|credits exceeded|\bper (minute|hour|day)|\b([45]\.(1\.90|7\.28)|5\.4\.5)\b|^432[ -](?!4\.7)/i;
 
 export const isRate = (error: SmtpError): boolean => rateWords.test(wordsOf(error)) && !isBlocked(error);
 

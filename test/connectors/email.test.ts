@@ -616,6 +616,8 @@ describe('what the server says', () => {
     ['DATA', 552, 'Sender rate overlimit', rate],
     ['RCPT', 454, 'Throttling failure: Daily message quota exceeded.', rate],
     ['DATA', 550, '5.4.5 Daily user sending limit exceeded', rate],
+    ['DATA', 550, '5.7.1 Daily SMTP relay limit exceeded for customer', rate],
+    ['DATA', 450, '4.2.1 Peak SMTP relay limit exceeded for customer', rate],
     ['MAIL', 450, 'Mail send limit exceeded', rate],
     ['MAIL', 450, '4.7.1 Error: too much mail from 192.0.2.1', rate],
     ['DATA', 550, '5.4.6 Hourly email limit exceeded', rate],
