@@ -1,6 +1,6 @@
 import { lookupOf } from '../model.ts';
 import type { AskedToWait, Reads, SinkFigures, StuckCount } from '../store/store.ts';
-import { program } from '../support/invocation.ts';
+import { program, takesRestart } from '../support/invocation.ts';
 import { count } from '../support/text.ts';
 import { english } from '../words/wording.ts';
 import type { Pause } from './pauses.ts';
@@ -69,7 +69,7 @@ export const isDown = ({ state, pause }: SinkCondition): boolean =>
 /** What the person has to know who gives a paused sink new credentials; null where it was paused for something else. */
 export const restartHint = (pause: Pause | null): string | null =>
   pause?.by === 'connector' && pause.because?.reason === 'auth'
-    ? 'A changed environment variable takes a restart of each replica.'
+    ? `A changed environment variable ${takesRestart}`
     : null;
 
 /** Whether something waits for a sink that is down, so that `retry` helps. What was given up has to be replayed instead. */

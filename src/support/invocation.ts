@@ -33,3 +33,7 @@ export const checkOf = (file: string): string => `${installed} check --config ${
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
+
+/** What a changed variable or password takes, which the process reads when it starts. */
+export const takesRestart =
+  'takes a restart of each replica. Make a container anew: one that is restarted keeps the old variables.';

@@ -315,14 +315,14 @@ describe('status', () => {
     store.exec(`update pauses set probe_at = 1; update deliveries set due_at = ${dueAt}`);
     expect((await json()).sinks[0]).toMatchObject({ nextProbeAt: new Date(dueAt).toISOString(), pending: 8 });
     expect((await command('status')).out).toMatch(
-      /; next try 2100-01-01.*, 8 waiting.*\n +fix that, then: candidate-connector retry ats\n +A changed environment variable takes a restart of each replica\.\n/,
+      /; next try 2100-01-01.*, 8 waiting.*\n +fix that, then: candidate-connector retry ats\n +A changed environment variable takes a restart of each replica\. Make a container anew: one that is restarted keeps the old variables\.\n/,
     );
     expect((await command('check', '--live')).out).toMatch(
-      /✗ messages go out: .* When that is put right, candidate-connector retry ats tries it\. A changed environment variable takes a restart of each replica\./,
+      /✗ messages go out: .* When that is put right, candidate-connector retry ats tries it\. A changed environment variable takes a restart of each replica\. Make a container anew: one that is restarted keeps the old variables\./,
     );
     const page = async () => (await fetch(new URL('/attention', app.adminUrl))).text();
     expect(await page()).toMatch(
-      /It is tried again <time[^>]*>in [\d,]+ days<[^.]*; if it works then, what waits goes out\.\s+A changed environment variable takes a restart of each replica\./,
+      /It is tried again <time[^>]*>in [\d,]+ days<[^.]*; if it works then, what waits goes out\.\s+A changed environment variable takes a restart of each replica\. Make a container anew: one that is restarted keeps the old variables\./,
     );
     const { out: list } = await command('events');
     await command('discard', ...(list.match(/dlv_\w+/g) ?? []));

@@ -61,8 +61,8 @@ describe('a reload', () => {
     const { problems } = (await refusal(text)) as ConfigError;
     const messages = problems.map(({ message }) => message);
     expect(messages.filter((message) => message.includes('environment'))).toEqual([
-      'the environment variable API_URL was not set when the connector started; set it there and restart, or write ${API_URL:-} if it may be unset',
-      'the environment variable TOKE was not set when the connector started; did you mean "TOKEN"? Otherwise set it there and restart, or write ${TOKE:-} if it may be unset',
+      'the environment variable API_URL was not set when the connector started; set it there and restart (make a container anew), or write ${API_URL:-} if it may be unset',
+      'the environment variable TOKE was not set when the connector started; did you mean "TOKEN"? Otherwise set it there and restart (make a container anew), or write ${TOKE:-} if it may be unset',
     ]);
   });
 

@@ -170,7 +170,7 @@ export class Values {
     const orElse = `or write \${${name}:-} if it may be ${may}`;
     // The variable may be set in a shell, where `check` finds nothing wrong.
     const missing = this.#isRunning
-      ? `was ${state} when the connector started${meant ? `${meant} Otherwise` : ';'} set it there and restart, ${orElse}`
+      ? `was ${state} when the connector started${meant ? `${meant} Otherwise` : ';'} set it there and restart (make a container anew), ${orElse}`
       : `is ${state}${meant || `; set it, as in \`export ${name}=…\`, ${orElse}`}`;
     return { missing: `the environment variable ${name} ${missing}` };
   }

@@ -1,4 +1,5 @@
 import { DatabaseError } from 'pg';
+import { takesRestart } from '../../support/invocation.ts';
 import { StoreUnavailable } from '../driver.ts';
 
 /**
@@ -33,8 +34,7 @@ const damaged = 'The database {database} is damaged: {message}. Restore a backup
 
 /** Messages by the codes of the server, the system and TLS. */
 const explanations: Readonly<Record<string, string>> = {
-  '28P01':
-    '{server} refused the password of the user {user}. A changed password takes a restart of each replica.',
+  '28P01': `{server} refused the password of the user {user}. A changed password ${takesRestart}`,
   '28000': '{server} does not admit the user {user} to the database {database}: {message}.',
   '3D000': 'There is no database {database} on {server}. Create it first.',
   '3F000': 'The schema {schema} is missing in the database {database}.',

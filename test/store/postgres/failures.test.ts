@@ -50,7 +50,7 @@ describe('a clear sentence says', () => {
 
   test('that the password is wrong', async () => {
     expect(await refusal(as('postgres'))).toBe(
-      `PostgreSQL at ${server} refused the password of the user postgres. A changed password takes a restart of each replica.`,
+      `PostgreSQL at ${server} refused the password of the user postgres. A changed password takes a restart of each replica. Make a container anew: one that is restarted keeps the old variables.`,
     );
   });
 

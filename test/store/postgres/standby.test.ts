@@ -74,7 +74,7 @@ test('what is wrong is said of all of them, and nothing shows the password', asy
   const hosts = `127.0.0.1:${standby.port} or 127.0.0.1:${primary.port}`;
   const refused = (wrong: string) => checkPostgres(wrong).catch((error: Error) => error.message);
   expect(await refused(url.replace('correct', 'wrong'))).toBe(
-    `PostgreSQL at ${hosts} refused the password of the user postgres. A changed password takes a restart of each replica.`,
+    `PostgreSQL at ${hosts} refused the password of the user postgres. A changed password takes a restart of each replica. Make a container anew: one that is restarted keeps the old variables.`,
   );
   expect(await refused(urlOf(standby, standby))).toMatch(/ is read-only, perhaps a standby\./);
   expect(await refused(`${url}?target_session_attrs=any`)).toBe(
