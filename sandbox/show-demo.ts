@@ -82,7 +82,9 @@ export async function demo({ once: ends, burst, outage }: Options): Promise<void
   try {
     console.log(`The connector listens at ${app.receiverUrl}, with the rules of config.example.yaml.`);
     console.log('It asks the testing service for names and scores, which is slow about one of them.');
-    console.log(`Digests go every ${digestEvery} here, and not every hour.\n`);
+    console.log(`Digests go every ${digestEvery} here, and not every hour.`);
+    // At once, so that one can follow an outage on it.
+    console.log(`The operations page, with the password ${password}\n  ${app.adminUrl}/\n`);
     service.unscoredFor.set(completed.candidateId, 1);
     await show(app, tools, storeUrl);
     if (burst > 0) await showBurst(app, tools, storeUrl, burst, outage);

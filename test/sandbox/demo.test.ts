@@ -24,6 +24,8 @@ test('`npm run demo -- --once` shows what each tool received, and exits 0', asyn
   expect(scripts.demo).toBe('node src/support/npm/run.js sandbox/demo.ts');
   const { code, out } = await demo('--once');
   expect(code).toBe(0);
+  // First, so that what happens can be followed there.
+  expect(out).toMatch(/^The operations page, with the password \S+\n {2}http:\S+\n\n▸ /m);
   const answers = [...out.matchAll(/^ {2}(\d{3}) \{/gm)].map(([, status]) => Number(status));
   expect(answers).toEqual([202, 202, 202, 202, 200, 200, 422]);
   expect(out).toMatch(
