@@ -156,12 +156,15 @@ const isBlocked = (error: SmtpError): boolean =>
   (enhancedCode(error) === '2.2' && error.command !== 'RCPT TO' && !isFullAtTheRecipient(error)) ||
   /OutboundSpam|\b(client host|helo command|sender address) \[.*\] blocked using/i.test(wordsOf(error));
 
+/** The word, unless it is part of an address or of a host's name. */
+const relaying = /(?<![\w.@-])relay(?:ing)?\b(?![.@-]\w)/i;
+
 /**
  * Whether this sender may not send to the recipient's domain. Postfix defers that by default with 454, and Exchange's codes are
  * 5.7.54 and 5.7.64.
  */
 export const isRelayRefused = (error: SmtpError): boolean =>
-  error.command === 'RCPT TO' && /^(7|$)/.test(enhancedCode(error)) && /\brelay/i.test(wordsOf(error));
+  error.command === 'RCPT TO' && /^(7|$)/.test(enhancedCode(error)) && relaying.test(wordsOf(error));
 
 /** Whether the mailbox that is full is the recipient's, in the words of Gmail and Dovecot. */
 const isFullAtTheRecipient = (error: SmtpError): boolean =>

@@ -451,6 +451,16 @@ describe('recipients that the server refuses by policy', () => {
     expect(await sink.deliver(to(addresses[1]))).toMatchObject({ outcome: 'retry', sinkWide: true, detail });
   });
 
+  test('whose address or host is named after a relay get no advice about relays', async () => {
+    const address = 'ana@relay.example.com';
+    await start({ refuse: { [address]: `450 4.7.1 <${address}>: Recipient address rejected: Greylisted` } });
+    const outcome = await sink.deliver(to(address));
+    expect(outcome).toMatchObject({
+      outcome: 'retry',
+      detail: expect.not.stringContaining('may want a login'),
+    });
+  });
+
   test.for([
     '550 5.1.8 Access denied, bad outbound sender',
     '450 4.1.8 <hiring@example.com>: Sender address rejected: Domain not found',
