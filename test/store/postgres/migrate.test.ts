@@ -103,25 +103,27 @@ describe('the schema on PostgreSQL', () => {
   });
 
   test('of 0.2.0 may have its large indexes before, by the statements of docs/deploy.md, while it is served', async () => {
-    const indexes = async (at: string) => {
+    const indexes = async (of: string) => {
       const found = await sql(
-        at,
+        of,
         `select indexdef from pg_indexes where schemaname = current_schema() order by 1`,
       );
       return found.map(({ indexdef }) =>
-        String(indexdef).replaceAll(new URL(at).searchParams.get('schema')!, 'it'),
+        String(indexdef).replaceAll(new URL(of).searchParams.get('schema')!, 'it'),
       );
     };
-    await createAtStep(10, url);
-    const without = (await indexes(url)).length;
+    // Its own database: such a statement waits for each open transaction of the database, also for those of other tests.
+    const at = `${await freshDatabase()}?schema=${freshName()}`;
+    await createAtStep(10, at);
+    const without = (await indexes(at)).length;
     const page = readFileSync(join(import.meta.dirname, '../../../docs/deploy.md'), 'utf8');
     const statements = page.match(/^create index concurrently [^;]+;/gm) ?? [];
-    for (const statement of statements) await sql(url, statement);
-    expect(await indexes(url)).toHaveLength(without + 6);
-    await create();
+    for (const statement of statements) await sql(at, statement);
+    expect(await indexes(at)).toHaveLength(without + 6);
+    await create(at);
     const fresh = await freshSchema();
     await create(fresh);
-    expect(await indexes(url)).toEqual(await indexes(fresh));
+    expect(await indexes(at)).toEqual(await indexes(fresh));
   });
 
   test('is created once, however many start at the same time', async () => {
