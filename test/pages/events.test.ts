@@ -36,8 +36,12 @@ test('who looks for a candidate hears of what was refused about it, and of reque
   const answers = (status: number) =>
     eventually(async () => expect((await post(app, { candidateId: 'other' })).status).toBe(status));
   await post(app, { ...about, status: 'Passed' });
-  const rejected = await page('/find?q=4711');
-  expect(rejected).toMatch(/1 request about this candidate\s+was not a valid event<\/b/);
+  // No answer waits for it to be kept.
+  const rejected = await eventually(async () => {
+    const found = await page('/find?q=4711');
+    expect(found).toMatch(/1 request about this candidate\s+was not a valid event<\/b/);
+    return found;
+  });
   expect(rejected).toMatch(/<a href="\/rejected">/);
   expect(rejected).not.toMatch(/Nothing found|refused/);
   expect(await page('/rejected')).toContain('>candidate 4711, answered 422');
