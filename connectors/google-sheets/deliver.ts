@@ -196,7 +196,7 @@ async function settle(
     const anew = addition({ tab, grid }, deleted);
     const changes = fixes.flatMap(({ row, column, value, format }) => [
       writeCells(sheetId, row, column, [value]),
-      ...formatCell(sheetId, row, column, format),
+      ...formatCell(tab, row, column, format),
     ]);
     changes.push(...anew.writes.map(({ request }) => request));
     const fixed = await batchUpdate(sheet, changes, signal);

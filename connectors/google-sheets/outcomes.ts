@@ -127,8 +127,12 @@ function ofInvalid(detail: string, { status, message }: ApiError, account: strin
     );
   if (missingTab.test(message))
     return retry('not_found', `${detail} The tab was renamed or deleted meanwhile.`);
-  // The API's words where a row, a column or a tab is gone.
-  if (/No grid with id|grid size|grid limits|beyond the last requested/.test(message))
+  // The API's words where a row, a column or a tab is gone, or people made a table of it just now.
+  if (
+    /No grid with id|grid size|grid limits|beyond the last requested|number format.*typed column/.test(
+      message,
+    )
+  )
     return retry('not_found', `${detail} Somebody changed the sheet meanwhile.`);
   if (/limit of \d+ cells/i.test(message))
     return sinkWide('invalid', `${detail} Delete old rows, or put a new spreadsheetId into the sink.`);

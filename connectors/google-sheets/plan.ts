@@ -198,7 +198,7 @@ export function addition(
 }
 
 /** The writes of the cells that messages name, and of no others, wherever the header has them. */
-function writesOf({ sheetId }: Tab, { header }: Grid, rows: readonly WrittenRow[]): Write[] {
+function writesOf(tab: Tab, { header }: Grid, rows: readonly WrittenRow[]): Write[] {
   return rows.flatMap((written) => {
     const { at, row, requests, before } = written;
     const changes: Request[] = [];
@@ -206,11 +206,10 @@ function writesOf({ sheetId }: Tab, { header }: Grid, rows: readonly WrittenRow[
       const from = column;
       while (column < header.length && isNamed(row, header, column)) column += 1;
       const values = header.slice(from, column).map((name) => row[name]!);
-      if (values.length > 0) changes.push(writeCells(sheetId, at, from, values));
+      if (values.length > 0) changes.push(writeCells(tab.sheetId, at, from, values));
     }
     for (const [column, name] of header.entries())
-      if (isNamed(row, header, column))
-        changes.push(...formatCell(sheetId, at, column, formatOf(written, name)));
+      if (isNamed(row, header, column)) changes.push(...formatCell(tab, at, column, formatOf(written, name)));
     return changes.map((request) => ({ request, requests, isNew: before === null }));
   });
 }

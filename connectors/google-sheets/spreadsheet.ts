@@ -35,6 +35,8 @@ export interface Tab {
   readonly merges: readonly Box[];
   /** The tables (menu Format, "Convert to table") that have this header. */
   readonly tables: readonly (Box & { readonly id: string; readonly hasFooter: boolean })[];
+  /** The columns that have a type in a table. It decides their format, and Google takes no other. */
+  readonly typed: readonly number[];
   /** The number of columns of its header; null while that is not known. */
   width: number | null;
   /** The column of the deliveries' ids, and the last row with one. */
@@ -255,7 +257,8 @@ export async function describe(sheet: Spreadsheet, signal: AbortSignal): Promise
   const { call, spreadsheetId, headerRow, tabs: remembered } = sheet;
   const ofTab = 'properties(sheetId,title,gridProperties.rowCount)';
   const ofRange = 'protectedRanges(range,requestingUserCanEdit,warningOnly)';
-  const ofTable = 'tables(tableId,range,rowsProperties.footerColorStyle)';
+  const ofTable =
+    'tables(tableId,range,rowsProperties.footerColorStyle,columnProperties(columnIndex,columnType))';
   const fields = `properties(title,timeZone),sheets(${ofTab},${ofRange},merges,${ofTable})`;
   const answer = await call<sheets_v4.Schema$Spreadsheet>(
     'read',
@@ -282,8 +285,14 @@ export async function describe(sheet: Spreadsheet, signal: AbortSignal): Promise
         ? [{ id, ...box, hasFooter }]
         : [];
     });
+    const typed = (one.tables ?? []).flatMap(({ range = {}, columnProperties = [] }) =>
+      columnProperties
+        .filter(({ columnType: type }) => type && type !== 'COLUMN_TYPE_UNSPECIFIED')
+        .map(({ columnIndex }) => boxOf(range).left + (columnIndex ?? 0)),
+    );
     const rowCount = gridProperties?.rowCount ?? null;
-    return [{ ...(before.get(sheetId) ?? unread), sheetId, title, headerRow, rowCount, merges, tables }];
+    const known = before.get(sheetId) ?? unread;
+    return [{ ...known, sheetId, title, headerRow, rowCount, merges, tables, typed }];
   });
   sheet.timeZone = knownZone(properties?.timeZone);
   sheet.describedAt = performance.now();
@@ -369,19 +378,22 @@ function cellData(value: Cell): sheets_v4.Schema$CellData {
 
 /** The requests that format a cell. A field that is named in `fields` and has no value is cleared. */
 export function formatCell(
-  sheetId: number,
+  { sheetId, typed }: Pick<Tab, 'sheetId' | 'typed'>,
   rowIndex: number,
   columnIndex: number,
   format: Format | undefined,
 ): Request[] {
   if (format === undefined) return [];
-  const [number, link] = ['userEnteredFormat.numberFormat', 'userEnteredFormat.textFormat.link'];
-  const [userEnteredFormat, fields] =
+  const number = typed.includes(columnIndex) ? [] : ['userEnteredFormat.numberFormat'];
+  const link = ['userEnteredFormat.textFormat.link'];
+  const [userEnteredFormat, named] =
     format === 'plain'
-      ? [{}, `${number},${link}`]
+      ? [{}, [...number, ...link]]
       : format === 'date'
         ? [{ numberFormat: { type: 'DATE_TIME' } }, number]
         : [format.uri === null ? {} : { textFormat: { link: { uri: format.uri } } }, link];
+  if (named.length === 0) return [];
+  const fields = named.join(',');
   const start = { sheetId, rowIndex, columnIndex };
   return [{ updateCells: { start, rows: [{ values: [{ userEnteredFormat }] }], fields } }];
 }

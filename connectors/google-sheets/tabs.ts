@@ -103,7 +103,7 @@ async function findTabs(
     const [rowCount, columnCount] = [1000, Math.max(26, names.length)];
     const gridProperties = { columnCount, rowCount, frozenRowCount: headerRow + 1 };
     const [width, deliveryColumn] = [names.length, names.indexOf(deliveryHeader)];
-    const place = { sheetId, title, rowCount, headerRow, merges: [], tables: [] };
+    const place = { sheetId, title, rowCount, headerRow, merges: [], tables: [], typed: [] };
     return {
       tab: { ...place, width, deliveryColumn, lastRow: headerRow },
       requests: [

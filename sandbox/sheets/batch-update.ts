@@ -96,6 +96,7 @@ function carryOut(document: Document, request: Request): Reply {
     const tab = document.tabById(start.sheetId);
     const values = rows.map(({ values: cells = [] }) => cells);
     document.demandUnprotected(tab, boxOf(top, left, values));
+    if (fieldsOf(fields).has(numberFormat)) tab.demandNoTypes(boxOf(top, left, values));
     updateCells(tab, { top, left, values }, fieldsOf(fields));
     return {};
   }

@@ -21,6 +21,8 @@ export interface Table {
   /** The rows of the table, with its header and footer. */
   readonly box: Box;
   readonly hasFooter: boolean;
+  /** The columns of the tab that have a type, as `DATE`, which people set in the header's menu. */
+  readonly types?: { readonly [column: number]: string };
 }
 
 /** The range of values that are written from a cell on. */
@@ -248,6 +250,18 @@ export class Grid {
     if (!values.every((row, index) => row.length === 0 || isFree(at + index)))
       throw invalid('The sandbox does not know what becomes of rows behind a free one.');
     this.update(at, left, values);
+  }
+
+  /**
+   * The type of a table's column decides its number format. The words are those that many repositories on GitHub quote, as
+   * "You can't set the number format of cells in a typed column".
+   */
+  demandNoTypes(cells: Box): void {
+    const isTyped = ({ box, types = {} }: Table) =>
+      overlap(box, cells, 0) &&
+      Object.keys(types).some((column) => cells.left <= Number(column) && Number(column) <= cells.right);
+    if (this.tables.some(isTyped))
+      throw invalid("You can't set the number format of cells in a typed column.");
   }
 
   lastRowWithData(): number {

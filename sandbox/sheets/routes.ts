@@ -46,9 +46,14 @@ function describe({ id, title, timeZone, tabs, protections }: Document, { url }:
       // Lists that are empty are left out, too.
       ...(isWanted('tables') &&
         tables.length > 0 && {
-          tables: tables.map(({ id: tableId, box, hasFooter }) => ({
+          tables: tables.map(({ id: tableId, box, hasFooter, types = {} }) => ({
             tableId,
             range: gridRange(sheetId, box),
+            // https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/sheets#TableColumnProperties
+            columnProperties: Array.from({ length: box.right - box.left + 1 }, (_, columnIndex) => {
+              const columnType = types[box.left + columnIndex];
+              return { ...(columnIndex > 0 && { columnIndex }), ...(columnType && { columnType }) };
+            }),
             rowsProperties: hasFooter ? { footerColorStyle: {} } : {},
           })),
         }),

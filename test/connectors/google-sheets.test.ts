@@ -348,6 +348,27 @@ describe('a table that people made of the rows', () => {
     expect(tab.at(7, 3)).toBe('below');
   });
 
+  test('decides the format of its columns that have a type', async () => {
+    const as = { When: 'date', Since: 'date' } as const;
+    const row = (Candidate: string) =>
+      requestFor({ row: { Candidate, When: '2026-03-01T12:00:00Z', Since: '2026-03-01' }, as });
+    await written(row('1'));
+    const tab = sandbox.document.tab('Results')!;
+    const box = { top: 0, left: 0, right: 2, bottom: 1 };
+    tab.tables = [{ id: 't1', box, hasFooter: false, types: { 1: 'DATE' } }];
+    // The sheet was read a moment ago, when there was no table.
+    const request = row('2');
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry' });
+    for (const one of [request, row('3')]) await written({ ...one, attempt: 2 });
+    expect(sandbox.rows('Results').map((each) => each['When'])).toEqual([46082.5, 46082.5, 46082.5]);
+    expect(tab.formatAt(3, 2).numberFormat).toEqual({ type: 'DATE_TIME' });
+    // One that is updated stands in the table already.
+    await written(
+      requestFor({ key: 'Candidate', row: { Candidate: '2', When: '2026-03-02' }, as: { When: 'date' } }),
+    );
+    expect(sandbox.rows('Results')[1]).toMatchObject({ Candidate: '2', When: 46083 });
+  });
+
   test('keeps its footer below them', async () => {
     const tab = given('Results', [...cells, ['Sum', '1']]);
     tab.tables = [{ id: 't1', box: { ...box, bottom: 2 }, hasFooter: true }];
