@@ -188,7 +188,11 @@ const misdirected: Refusal = {
   detail:
     'Without a password, this port is only for this machine: call it localhost, without a proxy, or set admin.password.',
 };
-const fromElsewhere: Refusal = { status: 403, detail: 'This request comes from another site.' };
+const fromElsewhere: Refusal = {
+  status: 403,
+  detail:
+    'This request comes from another site; or a proxy in front changes the header Host, and has to pass on the one that it gets.',
+};
 const onlyReads: Refusal = {
   status: 403,
   detail:
@@ -240,10 +244,10 @@ function hostname(req: Request): string {
 const cameThroughProxy = ({ headers }: Request): boolean =>
   ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'].some((name) => name in headers);
 
-/** Browsers say where a form comes from; programs need not. */
+/** Browsers say where a form comes from; programs need not. Only over https and to this machine do they say whether it is this site. */
 function isFromElsewhere(req: Request): boolean {
-  const { origin, 'sec-fetch-site': site = 'none' } = req.headers;
-  if (site !== 'none' && site !== 'same-origin') return true;
+  const { origin, 'sec-fetch-site': site } = req.headers;
+  if (site !== undefined) return site !== 'none' && site !== 'same-origin';
   return origin !== undefined && URL.parse(origin)?.host !== hostOf(req).replace(/:(80|443)$/, '');
 }
 

@@ -102,6 +102,15 @@ describe('with a password', () => {
     expect((await send('/logout', { form: { csrf: token }, headers: ours })).status).toBe(303);
   });
 
+  test('a proxy may change the header Host where the browser says itself that the form is of this site; else the answer says so', async () => {
+    const { send } = await startPages();
+    const logIn = (site: object) =>
+      send('/login', { form: { password }, headers: { origin: 'https://connector.example.com', ...site } });
+    expect((await logIn({ 'sec-fetch-site': 'same-origin' })).status).toBe(303);
+    const refused = await logIn({});
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('header Host')]);
+  });
+
   test('a program has it in each request, and needs no token; but no other site may use it', async () => {
     const { app, send } = await startPages();
     expect((await send('/events', { headers: basic('grafana') })).status).toBe(200);
