@@ -6,7 +6,7 @@ import { isForgotten, putBack } from '../ops/sink-states.ts';
 import type { Status } from '../ops/status/status.ts';
 import { causesOf, movedWords, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
-import { count, printable } from '../support/text.ts';
+import { count, printable, printableInLine } from '../support/text.ts';
 import {
   arrivedChart,
   arrivedOf,
@@ -71,7 +71,7 @@ export const todayPage: Page = {
                   ({ notice: { raisedAt, detail, recovered }, deliveries }) =>
                     html`<li>
                       <span class="muted small">${times.short(raisedAt)}</span>
-                      ${recovered && chip('good', 'over')} ${printable(detail)}
+                      ${recovered && chip('good', 'over')} ${printableInLine(detail)}
                       <strong>${unheardWords({ deliveries })}</strong>
                     </li>`,
                 )}

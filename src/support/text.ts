@@ -92,6 +92,9 @@ export const printable = (text: string): string => text.replaceAll(invisibleOrCo
 /** Shows invisible characters as `printable` does, and keeps line breaks. */
 export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
 
+/** As `printable`, with the lines of a text behind one another. */
+export const printableInLine = (text: string): string => text.split('\n').map(printable).join('; ');
+
 /** Shows invisible characters of a message that people read; scripts and emoji stay whole. */
 export const visible = (text: string): string =>
   text.replaceAll(invisibleInMessage, (run) => Array.from(run, shown).join(''));

@@ -5,8 +5,8 @@ import { chartFigure, countsOfDays } from '../../src/pages/frame/charts.ts';
 import { Times } from '../../src/pages/frame/times.ts';
 import { nextTry } from '../../src/pages/frame/troubles.ts';
 import { openStore } from '../../src/store/open.ts';
-import { arrival, configId, t0 } from '../contract/store-fixtures.ts';
-import { endpoint, post, settled, tellAll, workplace } from '../commands/tools.ts';
+import { arrival, configId, notice, t0 } from '../contract/store-fixtures.ts';
+import { endpoint, post, run, settled, tellAll, workplace } from '../commands/tools.ts';
 import { eventually } from '../fixtures/eventually.ts';
 import { startPages, wordsOf } from './tools.ts';
 
@@ -46,6 +46,20 @@ test('the days are those of the config, also where the clocks change', async () 
     [2, 6],
     [3, 4],
   ]);
+});
+
+test('a notice of several lines, such as a summary, is read in one, on the page and by the commands', async () => {
+  const { file, folder, login, page } = await startPages();
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false, mustExist: true });
+  const told = notice({ raisedAt: Date.now(), detail: '8 events: 8 completed\nTest 1: 8 completed\n\u001b' });
+  const { id: configInForce } = (await store.latestConfig())!;
+  await store.raise({ notice: told, configId: configInForce, deliveries: [], quietMs: 0 });
+  await store.close();
+  await login();
+  const read = [await page('/')];
+  for (const command of [['status'], ['events', '--notices'], ['event', told.id]])
+    read.push((await run([...command, '--config', file])).out);
+  for (const text of read) expect(text).toContain('8 events: 8 completed; Test 1: 8 completed; \\u{1b}');
 });
 
 test('times are written as in messages, where those are English', () => {

@@ -2,7 +2,7 @@ import { verdictsBy, verdictsOf } from '../../config/live/stored-plans.ts';
 import { detailJson, noticeJson, storyJson } from '../../ops/printed.ts';
 import { type Change, type EventDetail, type Store, unansweredOf } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
-import { jsonLine, printable } from '../../support/text.ts';
+import { jsonLine, printable, printableInLine } from '../../support/text.ts';
 import { traceIdOf } from '../../support/trace.ts';
 import { command, flag, storeOptions, TypedArgument } from '../command.ts';
 import {
@@ -92,7 +92,7 @@ async function aboutNotice(id: string, changes: readonly Change[], store: Store,
   const head = [
     `${paint(io, 'bold', notice.id)}  ${printable(notice.cause)}`,
     `  raised ${when(notice.raisedAt, io)}, since ${when(notice.since, io)}`,
-    `  ${printable(notice.detail)}`,
+    `  ${printableInLine(notice.detail)}`,
     `  ${printable(notice.advice)}`,
   ];
   return { json: noticeJson(found, changes), head, deliveries, none: 'nobody was to be told' };

@@ -3,7 +3,7 @@ import type { RefusedEvent } from '../../model/notices.ts';
 import { changeFields, noticeStoryJson, refusedEventFields } from '../../ops/printed.ts';
 import { pageByPage } from '../../store/paging.ts';
 import type { Change, KeptRequest, NoticeStory, Store } from '../../store/store.ts';
-import { jsonLine, printable } from '../../support/text.ts';
+import { jsonLine, printable, printableInLine } from '../../support/text.ts';
 import { changeLine, deliveryLine, type Io, noticeHead, obstaclesOf, refusedLine, when } from '../output.ts';
 
 /** What `events` lists besides events, and how a list is printed. */
@@ -70,7 +70,7 @@ export async function noticeList(store: Store, options: ListOptions): Promise<Li
     text: ({ notice, deliveries }, io) =>
       [
         noticeHead(notice, io),
-        `    ${printable(notice.detail)}`,
+        `    ${printableInLine(notice.detail)}`,
         `    ${notice.id}`,
         ...deliveries.map((one) => deliveryLine(one, obstacles, io)),
       ].join('\n'),

@@ -5,7 +5,7 @@ import { missedTitle, needsOf, rejectedWords, unheardWords } from '../../ops/sta
 import { StoreUnavailable } from '../../store/store.ts';
 import { program, shellWord } from '../../support/invocation.ts';
 import { isPostgres } from '../../support/store-url.ts';
-import { count, jsonLine, printable } from '../../support/text.ts';
+import { count, jsonLine, printable, printableInLine } from '../../support/text.ts';
 import { command, flag, storeOptions } from '../command.ts';
 import { exit, type Io, paint, when } from '../output.ts';
 import { configTimeZone, storeUrl, withStore } from '../with-store.ts';
@@ -102,7 +102,7 @@ function statusText(found: Status, { unfound, lateSince }: Beside, timeZone: str
     'Last notices': found.notices.map((story) => {
       const { raisedAt, recovered, detail } = story.notice;
       const unheard = unheardWords(story);
-      const words = printable(`${recovered ? 'over: ' : ''}${detail}`);
+      const words = `${recovered ? 'over: ' : ''}${printableInLine(detail)}`;
       return `${when(raisedAt, io)}  ${words}${unheard && ` ${paint(io, 'red', unheard)}`}`;
     }),
   };
