@@ -87,6 +87,7 @@ const wordings: readonly Wording[] = [
       text.startsWith('||') ? 'expected `or` instead of `||`' : 'expected a filter after `|`',
     back: 1,
   },
+  { pattern: /^unexpected "if\b/, words: () => 'expected `elsif` instead of `else if`' },
   { pattern: tooManyCalls, words: () => tooDeep },
   { pattern: /^invalid value expression/, words: () => 'expected a value' },
   { pattern: /^illegal tag/, words: (_, text) => `expected \`{% for entry in list %}\`, got \`${text}\`` },

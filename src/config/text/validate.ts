@@ -207,10 +207,15 @@ function ofTest(key: string, known: readonly string[]): string | null {
 const dotted = '*.*';
 const ofDigest = ['every', 'at', 'by', 'max'];
 
+const ofConditions = /(^|\/)when(\/|$)/;
+
 /** Keys at places where they do not belong, and where they do, as the end of a sentence. */
 const misplacedKeys = [
+  { in: ofConditions, keys: ['and', '&&'], belongs: 'write "all" for conditions that must all hold' },
+  { in: ofConditions, keys: ['or', '||'], belongs: 'write "any" for conditions of which one must hold' },
+  { in: ofConditions, keys: ['min', 'max'], belongs: 'write gte for at least, lte for at most' },
   {
-    in: /^rules\/\d+\/when(\/|$)/,
+    in: ofConditions,
     keys: ['test'],
     belongs:
       'name the test by its id, as testId: 1234567, or by a key of its catalog entry, as test.name: Backend',
