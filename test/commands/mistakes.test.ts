@@ -55,6 +55,7 @@ const mistakes = {
   'a star in the address of a policy': `${mail('a@example.com')}policies: [{ never: { sink: mail, to: '*@rival.example', when: {} } }]\n`,
   'places in an answer with brackets, and with a slash at the end': `${posts("text: '{{ api.score | default: 0 }} {{ api.name | default: 0 }}'")}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { score: { at: '/results[0]/score' }, name: { at: /name/ } } } }\n`,
   'a place in an answer with dots, and no second fault of what uses it': `${rule('{ api.score: { gte: 80 } }')}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { score: { at: result.score, type: number } } } }\n`,
+  'how long personal fields are kept, of which there are none': `${posts("text: '{{ api.name | default: 0 }}'")}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', keep: 30d, fields: { name: { at: /name } } } }\n`,
   'a header that names nobody who logged in': `${posts('text: t')}admin: { proxy: { from: [10.0.3.7], header: X-Forwarded-For } }\n`,
   'the whole internet as proxies': `${posts('text: t')}receiver: { trustProxy: [0.0.0.0/0] }\n`,
   'the name of a test in place of its entry': `catalog: { 7: Backend Engineer }\n${posts('text: t')}`,

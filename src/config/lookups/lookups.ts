@@ -8,7 +8,7 @@ import { whenSchema } from '../../rules/when.ts';
 import { valueAt } from '../../support/json.ts';
 import { didYouMeanOneOf } from '../../support/text.ts';
 import type { lookupPlanKeys } from '../plan-source.ts';
-import { error } from '../text/problems.ts';
+import { error, warning } from '../text/problems.ts';
 import { duration } from '../text/units.ts';
 import { namedIn, type Reading, validate } from '../text/validate.ts';
 
@@ -64,6 +64,13 @@ export function readLookups(raw: Json | undefined, reading: Reading): Map<string
       const instead = didYouMeanOneOf(field, Object.keys(fields), 'name some under "fields"');
       reading.report(error([...path, 'until', index], `there is no field "${field}"${instead}`));
     }
+    if (keep !== null && Object.values(fields).every(({ personal }) => !personal))
+      reading.report(
+        warning(
+          [...path, 'keep'],
+          'no field is personal, so nothing is erased then; write personal: true into those that are',
+        ),
+      );
     const condition = compileWhen(when ?? {}, noLookups);
     lookups.set(name, {
       name,
