@@ -111,6 +111,17 @@ describe('a credential is hidden in the lines of a config', () => {
     expect(shown(text)).not.toContain('hunter2');
   });
 
+  test('but not the column that is the key of an action, and no word for what is not known', () => {
+    const action = '{ sink: sheet, key: Id, body: { key: hunter2 } }';
+    const text = [
+      'catalog: { 1: { key: hunter2 } }',
+      `rules: [{ when: { candidate.passed: [unknown, absent] }, then: [${action}] }]`,
+      `unmatched: [${action}]`,
+      `scenarios: [{ expect: [${action}] }]`,
+    ].join('\n');
+    expect(shown(text)).toBe(text.replaceAll('hunter2', '*******'));
+  });
+
   test.each([
     'auth: "Basic hunter2-Winter"',
     "headers: 'Authorization: Bearer hunter2-Winter-hunter2'",

@@ -40,12 +40,14 @@ sinks:
     headers: { X-Custom: "first-line-\\
       second-line" } }
   slack: { connector: slack, token: xoxb-literal-secret-3 }
+  sheet: { connector: google-sheets, spreadsheetId: a-sheet, credentials: adc }
 rules:
   - name: told
     when: { status: Completed }
     then:
       - { sink: ats, headers: { X-Api-Key: literal-secret-2 }, body: { who: '{{ event.candidateId }}', apiKey: literal-secret-4 } }
   - { name: quiet, when: { not: { status: Completed } }, then: [ { sink: slack, channel: '#hiring', digest: { every: '\${EVERY:-1h}' } } ] }
+  - { name: row, when: { status: Canceled }, then: [ { sink: sheet, tab: All, key: Id, row: { Id: '{{ event.candidateId }}' } } ] }
 `;
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
@@ -184,6 +186,7 @@ unmatched: silent
     await settled(file);
     const begun = textIn(await page('/rules'));
     expect(begun).toContain('X-Api-Key: ••hidden•• }');
+    expect(begun).toContain('key: Id');
     const same = await tryConfig(begun.replace('connector.db"', '$&, secretKey: ••hidden••'));
     expect(same.text).toContain('This config is good');
     expect(same.text).toContain('1 event compared: everything would be delivered as it was decided');

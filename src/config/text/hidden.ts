@@ -20,6 +20,8 @@ export interface WrittenScalar {
 interface Context {
   /** Under a `row`, whose keys are names of columns and say nothing about secrets. */
   readonly inRow: boolean;
+  /** In an action, whose own `key` is a column. */
+  readonly isAction: boolean;
   readonly isHeaders: boolean;
   readonly isSecret: boolean;
   readonly isAdmin: boolean;
@@ -34,6 +36,7 @@ export const placeOf = (path: Path): Context =>
 
 const top: Context = {
   inRow: false,
+  isAction: false,
   isHeaders: false,
   isSecret: false,
   isAdmin: false,
@@ -44,20 +47,24 @@ const top: Context = {
 /** The top keys with templates. Elsewhere, such as in a sink's options, braces mean nothing. */
 const haveTemplates: ReadonlySet<string> = new Set(['rules', 'unmatched', 'alerts', 'summary', 'links']);
 
+/** The keys with actions, and with what is expected of them. */
+const haveActions: ReadonlySet<string> = new Set(['then', 'unmatched', 'expect']);
+
 /** The place of the value under a key. Entries of a list have the place of the list. */
-function under({ inRow, isHeaders, isAdmin, inSecret, isTemplate }: Context, key: string): Context {
+function under({ inRow, isAction, isHeaders, isAdmin, inSecret, isTemplate }: Context, key: string): Context {
   const isRow = inRow || key === 'row';
   // The keys under `auth` say themselves what is secret.
   const isWithin = inSecret || (isCredentialKey(key) && !/auth/i.test(key));
   return {
     inRow: isRow,
+    isAction: haveActions.has(key),
     isHeaders: key === 'headers',
     // A name and a password as one text, where `basic` wants a map.
     isSecret:
       !isRow &&
       (isHeaders ||
         isWithin ||
-        namesSecret(key) ||
+        (namesSecret(key) && !(isAction && key === 'key')) ||
         key === 'basic' ||
         isSlip(key) ||
         (isAdmin && (key === 'viewer' || key === 'metrics'))),
@@ -151,8 +158,8 @@ const address = /^(?:https?|s\wtps?|postgres(?:ql)?):/i;
 const knownToken =
   /-----BEGIN |\b(?:xox[abeprs]-|xapp-|gh[oprsu]_|github_pat_|glpat-|AKIA|AIza|ya29\.|sk_live_)[\w.-]{8}|\bBearer [\w.~+/-]{16}/;
 
-/** Never a credential, whatever its key: a switch, or a short number as in `passMark: 60`. */
-const plainValue = /^(?:true|false|null|\d{0,3})$/;
+/** Never a credential, whatever its key: a switch, a word as in `candidate.passed: unknown`, or a short number as in `passMark: 60`. */
+const plainValue = /^(?:true|false|null|unknown|absent|\d{0,3})$/;
 
 /** Stars in place of a scalar's text. The head of a block and quotes stay. */
 function starred(raw: string, { isTemplate }: WrittenScalar): string {
