@@ -15,6 +15,7 @@ import {
   candidateName,
   chip,
   counted,
+  dueShown,
   knownOf,
   outcomeNames,
   pausedBy,
@@ -257,9 +258,9 @@ function waitingCard(
 }
 
 /** What a pending delivery waits for, in a few words: the page says more of the pause above. */
-function waitsUntil({ dueAt, lane }: Delivery, { pause: paused, asked }: SinkStatus, times: Times): Html {
-  if (dueAt > times.now && !(paused && holdsBack(paused, dueAt, times.now)))
-    return html`due ${times.relative(dueAt)}`;
+function waitsUntil(delivery: Delivery, { pause: paused, asked }: SinkStatus, times: Times): Html {
+  const { dueAt, lane } = delivery;
+  if (dueAt > times.now && !(paused && holdsBack(paused, dueAt, times.now))) return dueShown(delivery, times);
   if (paused === null && asked.some((one) => one.lane === lane))
     return html`due, and waits behind what the tool put off`;
   if (paused === null) return html`due now`;

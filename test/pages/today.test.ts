@@ -74,6 +74,22 @@ test('times are written as in messages, where those are English', () => {
   ]);
 });
 
+test('a day is never named that it is not, and what is due later than in an hour has its time', () => {
+  // A Saturday. A message with office hours is due on Monday at 8, in less than two days.
+  const times = new Times(Date.parse('2026-11-28T08:30:00Z'), 'Europe/Zagreb');
+  const text = (shown: { text: string }) => shown.text.replaceAll(/<[^>]*>/g, '');
+  const due = (at: string) => text(times.ahead(Date.parse(at)));
+  expect([due('2026-11-30T07:00Z'), due('2026-11-28T17:00Z'), due('2026-11-28T08:52Z')]).toEqual([
+    '30 Nov, 08:00',
+    '18:00',
+    'in 22 minutes',
+  ]);
+  const relative = (at: string) => text(times.relative(Date.parse(at)));
+  expect(relative('2026-11-26T10:00Z')).toBe('1 day ago');
+  expect(relative('2026-11-28T08:30:00.400Z')).toBe('in 1 second');
+  expect(relative('2026-11-28T08:29:59.600Z')).toBe('just now');
+});
+
 test('a time zone from outside counts on the pages and by the API, too', async () => {
   // Twelve hours ahead of UTC.
   const env = { ZONE: 'Etc/GMT-12' };

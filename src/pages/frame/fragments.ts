@@ -99,12 +99,16 @@ export const withCommand = (text: string, command: string): Html => {
   return html`${before}${parts.map((part) => html`${commandLine(command)}${part}`)}`;
 };
 
+/** When a delivery is due that is not yet, and why only then. */
+export const dueShown = (delivery: Delivery, times: Times): Html =>
+  html`due ${times.ahead(delivery.dueAt)}${dueWords(delivery, times.now)}`;
+
 /** What a pending delivery waits for; null for one in another state. */
 export function waitsFor(delivery: Delivery, { pauses, asked }: Obstacles, times: Times): Html | null {
   if (delivery.state !== 'pending') return null;
   const { dueAt } = delivery;
   const pause = pauses.get(delivery.sink);
-  const due = dueAt > times.now && html`due ${times.relative(dueAt)}${dueWords(delivery, times.now)}`;
+  const due = dueAt > times.now && dueShown(delivery, times);
   if (due && !(pause && holdsBack(pause, dueAt, times.now))) return due;
   if (pause === undefined) {
     const wait = asked.get(delivery.lane);

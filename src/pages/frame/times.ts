@@ -40,7 +40,12 @@ export class Times {
     const ms = time - this.now;
     const [unitMs, unit] = units.find(([least]) => Math.abs(ms) >= least) ?? [secondMs, 'second'];
     if (ms <= 0 && ms > -secondMs) return this.#tagged(time, 'just now');
-    return this.#tagged(time, relativeFormat.format(Math.trunc(ms / unitMs), unit));
+    return this.#tagged(time, relativeFormat.format(Math.trunc(ms / unitMs) || 1, unit));
+  }
+
+  /** A time to come: `in 20 minutes`, but from an hour on when that is: `17:00`, `30 Nov, 08:00`. */
+  ahead(time: number): Html {
+    return time - this.now < hourMs ? this.relative(time) : this.short(time);
   }
 
   /** `3 min ago`; `2 Nov` for a time of a month ago or more. Where nothing can hover, styles show `short` instead. */
@@ -127,7 +132,8 @@ const shortUnits = [
   [minuteMs, 'min'],
   [secondMs, 's'],
 ] as const;
-const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+/** With numbers only: "tomorrow" would also be said of 47 hours, which may be the day after. */
+const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
 
 /** `240 ms`, `3.2 s`, `5 min`, `2 h`, `3 d`. */
 export function duration(ms: number): string {
