@@ -86,7 +86,7 @@ class IndexedRules implements RuleSet {
     let ended: string | null = null;
     return this.#rules.map(({ name, when, final, test }) => {
       if (ended !== null) {
-        const because = `not reached: rule \`${ended}\` before it is final and matched`;
+        const because = `not reached: the rule "${ended}" before it applies and is final`;
         return { rule: name, matched: false, because };
       }
       const matched = test.holds(subject) === true;

@@ -80,6 +80,6 @@ it('says of a rule after a final one that it was not reached', () => {
   expect(set.explain(some).map(({ because }) => because)).toEqual([
     'not matched: status is Completed, the rule wants Canceled',
     'status is Completed',
-    'not reached: rule `first` before it is final and matched',
+    'not reached: the rule "first" before it applies and is final',
   ]);
 });
