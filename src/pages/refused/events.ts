@@ -70,7 +70,7 @@ function card(
       ${
         list !== null &&
         html`<section>
-          <h3>Whom they are about</h3>
+          <h3>Whom ${many === 1 ? 'it is' : 'they are'} about</h3>
           ${list}
           ${
             reason !== 'store' &&
