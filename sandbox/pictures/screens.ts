@@ -86,8 +86,15 @@ async function take(browser: Browser, folder: string, state: State): Promise<num
         // Before the picture is taken, which moves what is on the page. Without scripts, axe cannot run.
         const found = as === 'somebody without scripts' ? [] : await faultsOf(shown);
         if (moved > 0) found.push(`moved while it loaded by ${moved}`);
-        const fullPage = (await shown.locator('dialog[open]').count()) === 0;
-        await writeFile(join(folder, file), await shown.screenshot({ fullPage }));
+        // In a window as high as the page: a picture of more than the window has no phone's styles, as for what cannot hover.
+        const { viewport } = devices[device];
+        const isWhole = (await shown.locator('dialog[open]').count()) === 0;
+        const height = isWhole
+          ? await shown.evaluate<number>('document.documentElement.scrollHeight')
+          : viewport.height;
+        await shown.setViewportSize({ ...viewport, height });
+        await writeFile(join(folder, file), await shown.screenshot());
+        await shown.setViewportSize(viewport);
         faults += found.length;
         console.log([file, ...found].join('\n    '));
       }
