@@ -354,8 +354,8 @@ describe('a table that people made of the rows', () => {
       requestFor({ row: { Candidate, When: '2026-03-01T12:00:00Z', Since: '2026-03-01' }, as });
     await written(row('1'));
     const tab = sandbox.document.tab('Results')!;
-    const box = { top: 0, left: 0, right: 2, bottom: 1 };
-    tab.tables = [{ id: 't1', box, hasFooter: false, types: { 1: 'DATE' } }];
+    const whole = { top: 0, left: 0, right: 2, bottom: 1 };
+    tab.tables = [{ id: 't1', box: whole, hasFooter: false, types: { 1: 'DATE' } }];
     // The sheet was read a moment ago, when there was no table.
     const request = row('2');
     expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry' });
