@@ -1,5 +1,6 @@
 import { ConnectedSinks } from '../deliveries/connected-sinks.ts';
 import { observeAttempts } from '../deliveries/call.ts';
+import { leaseOfSink } from '../deliveries/leases.ts';
 import { Worker } from '../deliveries/worker.ts';
 import { accepting, createIntake } from '../intake.ts';
 import { Deciding, withLookupSinks } from '../lookups/deciding.ts';
@@ -75,6 +76,7 @@ export async function prepareDeliveries(trusted: Trusted) {
     id: replicas.id,
     movedAt: () => replicas.movedAt,
     secretFaults: () => sinks.secretFaults(),
+    mine: (sink) => replicas.holding(leaseOfSink(sink)) !== null,
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
   });
   return { ...trusted, sinks, worker, deciding, whole, wake, accept, inbox, announcer };

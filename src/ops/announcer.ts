@@ -16,13 +16,16 @@ interface AnnouncerParts {
   readonly movedAt: () => number | null;
   /** The sinks whose changed secrets do not work. */
   readonly secretFaults: () => readonly (Pick<Pause, 'sink' | 'since'> & { readonly detail: string })[];
+  /** Whether this replica makes the calls to a sink. */
+  readonly mine: (sink: string) => boolean;
   readonly failed: (error: unknown) => void;
 }
 
 export type Announcer = ReturnType<typeof createAnnouncer>;
 
 /** Stores every few seconds that this replica serves the store, and with which config. */
-export function createAnnouncer({ store, clock, live, id, movedAt, secretFaults, failed }: AnnouncerParts) {
+export function createAnnouncer(parts: AnnouncerParts) {
+  const { store, clock, live, id, movedAt, secretFaults, mine, failed } = parts;
   /** Whether the state could be stored the last time. */
   let last = Promise.resolve(false);
   let cancel = () => {};
@@ -54,6 +57,7 @@ export function createAnnouncer({ store, clock, live, id, movedAt, secretFaults,
       sinks: [...sinks.values(), ...lookups.values()].map(({ name, connector }) => ({
         name,
         connector: connector.name,
+        mine: mine(name),
       })),
       secretFaults: secretFaults(),
     };

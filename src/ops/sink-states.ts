@@ -72,6 +72,14 @@ export const restartHint = (pause: Pause | null): string | null =>
     ? `A changed environment variable ${takesRestart}`
     : null;
 
+/** What helps where a tool cannot be reached from the machine of one replica only; nothing where no other one runs. */
+export const elsewhere = (calledBy: string | null): string[] =>
+  calledBy === null
+    ? []
+    : [
+        `Replica ${calledBy} makes its calls. Where others can reach the tool, stop that one: another takes over.`,
+      ];
+
 /** Whether something waits for a sink that is down, so that `retry` helps. What was given up has to be replayed instead. */
 export const mayBeTried = (
   one: SinkCondition & { readonly pending: number; readonly sending: number },

@@ -25,7 +25,7 @@ import {
   waitForIt,
 } from './frame/fragments.ts';
 import { duration, type Times } from './frame/times.ts';
-import { askedNotes, nextTry, sinkChip, sinkRate } from './frame/troubles.ts';
+import { askedNotes, elsewhereNote, nextTry, sinkChip, sinkRate } from './frame/troubles.ts';
 import type { Form, FormRequest, Page, PageRequest, Parts } from './page.ts';
 
 /** The page of one sink: its state, what the tool answered lately, what waits for it; and the forms to try, pause and resume it. */
@@ -87,9 +87,10 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
     ${
       trouble &&
       html`<p class="break">
-        ${paused ? html`Paused ${pausedBy(paused, times)}` : html`Since ${times.short(trouble.since)}`}${trouble.because && html`: ${printable(trouble.because.detail)}`}
-        ${paused && html`<br />${nextTry(one, times)}`}
-      </p>`
+          ${paused ? html`Paused ${pausedBy(paused, times)}` : html`Since ${times.short(trouble.since)}`}${trouble.because && html`: ${printable(trouble.because.detail)}`}
+          ${paused && html`<br />${nextTry(one, times)}`}
+        </p>
+        ${elsewhereNote(one)}`
     }
     ${connector === null && one.pending + one.sending > 0 && html`<p>${putBack}</p>`}
     ${

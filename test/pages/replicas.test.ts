@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { base, serving, workplace } from '../commands/tools.ts';
+import { base, post, run, serving, workplace } from '../commands/tools.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
 import { asBrowser, wordsOf } from './tools.ts';
 import { eventually } from '../fixtures/eventually.ts';
@@ -36,4 +36,36 @@ test('the pages of each replica say that their configs differ, and which one ref
 
   await writeFile(files[1]!, onPostgres + rules('told'));
   await reads('/', (words) => expect(words).not.toMatch(/different configs|was refused/));
+}, 90_000);
+
+test('where a sink is down it is said which replica calls it, as the others may reach the tool', async () => {
+  const { folder, write } = await workplace();
+  const onPostgres = base(folder).replace(/sqlite:[^"]+/, await freshSchema());
+  const file = await write(
+    'config.yaml',
+    onPostgres +
+      rules('told')
+        .replace('https://ats.example.com', 'http://127.0.0.1:1')
+        .replace("' }", "', allowPrivate: true }"),
+  );
+  const one = await serving(file);
+  const other = await serving(file);
+  for (let n = 1; n < 20; n += 1) await post(one, { candidateId: `candidate-${n}` });
+  const words =
+    /Replica \S+ \d+ \w+ makes its calls\. Where others can reach the tool, stop that one: another takes over\./;
+  await eventually(
+    async () => expect((await run(['status', '--config', file])).out).toMatch(words),
+    patience,
+  );
+  for (const { page } of [one, other].map(asBrowser))
+    for (const path of ['/', '/attention', '/sinks/ats'])
+      await eventually(
+        async () => expect(wordsOf(await page(path)).replaceAll(/\s+/g, ' ')).toMatch(words),
+        patience,
+      );
+  await other.stop();
+  await eventually(
+    async () => expect((await run(['status', '--config', file])).out).not.toMatch(/makes its calls/),
+    patience,
+  );
 }, 90_000);

@@ -40,6 +40,7 @@ export function statusJson(status: Status) {
         state,
         sending: _,
         secretFault: __,
+        calledBy: ___,
         ...counts
       } = one;
       const trouble = troubleOf(one);

@@ -178,6 +178,12 @@ async function readSinks(
         connector: known.get(sink) ?? null,
         state,
         secretFault: secretFaultIn(replicas, sink, state, figures),
+        /** Of several replicas the one that makes its calls. */
+        calledBy:
+          replicas.length > 1
+            ? (replicas.find(({ sinks }) => sinks.some(({ name, mine }) => name === sink && mine))?.id ??
+              null)
+            : null,
         pause,
         /** When a sink that the connector paused is tried again (ms); null if that takes the next message. */
         nextTryAt: pause?.by === 'connector' ? tryAt(pause, sending > 0 ? [now] : dueAt, now) : null,

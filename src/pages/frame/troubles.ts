@@ -3,6 +3,7 @@ import { refusedAt } from '../../ops/needs.ts';
 import { reconcileCommand, refusals } from '../../ops/refusals.ts';
 import {
   askedWords,
+  elsewhere,
   inLastHour,
   mayBeTried,
   restartHint,
@@ -140,7 +141,7 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
     >
     ${pause && !one.secretFault ? pausedBy(pause, times) : sinceWords(trouble.since, (time) => times.short(time))}${trouble.because && `: ${printable(trouble.because.detail)}`}
     <div class="small muted">${next}</div>
-    ${askedNotes(one, times)}
+    ${elsewhereNote(one)} ${askedNotes(one, times)}
     ${replay && html`<div class="small">When that is put right, replay what was given up.</div>`}
     ${isHere ? mayBeTried(one) && retryButton(sink, asked) : helpLink('/attention')}
   </li>`;
@@ -174,6 +175,10 @@ export const askedNotes = ({ asked }: SinkStatus, times: Times): Html[] =>
       ${printable(who)} ${times.short(one.until)}, ${printable(why)}.
     </div>`;
   });
+
+/** What helps where a tool cannot be reached by one of several replicas. */
+export const elsewhereNote = ({ calledBy }: SinkStatus): Html[] =>
+  elsewhere(calledBy).map((line) => html`<div class="small muted">${printable(line)}</div>`);
 
 export const helpLink = (path: string, query: Readonly<Record<string, string>> = {}): Html =>
   html`<div class="small"><a href="${pathWith(path, query)}">See what helps</a></div>`;

@@ -76,7 +76,8 @@ export interface ReplicaState {
   };
   /** When this replica saw that the database was promoted, restored or moved (ms), so that commits may be missing. */
   readonly movedAt?: number | null;
-  readonly sinks: readonly { readonly name: string; readonly connector: string }[];
+  /** `mine`: whether this replica made the calls to it when it said so. */
+  readonly sinks: readonly { readonly name: string; readonly connector: string; readonly mine?: boolean }[];
   /** The sinks whose new secrets do not work. */
   readonly secretFaults?: readonly {
     readonly sink: string;

@@ -2,6 +2,7 @@ import { lookupOf } from '../../../model.ts';
 import { nextTry, sinceWords } from '../../../ops/pauses.ts';
 import {
   askedWords,
+  elsewhere,
   inLastHour,
   isDown,
   isForgotten,
@@ -31,7 +32,8 @@ export function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[]
   const line = `${printable(name)}  ${parts.join(', ')}`;
   if (!isRunning) return [line];
   if (connector === null) return one.pending + one.sending > 0 ? [line, `  ${putBack}`] : [line];
-  return [line, ...askedLines(one, io), ...helpLines(one)];
+  const other = isDown(one) ? elsewhere(one.calledBy).map((words) => `  ${printable(words)}`) : [];
+  return [line, ...askedLines(one, io), ...helpLines(one), ...other];
 }
 
 /** Says until when, and why, messages wait that the tool does not take yet. */
