@@ -123,6 +123,9 @@ export const temporaryReason = (error: SmtpError): Reason => (isRate(error) ? 'r
 const enhancedCode = ({ response = '' }: SmtpError): string =>
   /^\d{3}[ -](?:.*\(#)?[245]\.([1-9]\d{0,2}\.\d{1,3})\b/.exec(response)?.[1] ?? '';
 
+/** The word, unless it is part of an address or of a host's name. A reply of several lines has `550-` before each. */
+const relaying = /(?<![\w.@]|[a-z]-)relay(?:ing|ed)?\b(?![.@-]\w)/i;
+
 /**
  * Whether a reply is about policy (x.7.x in RFC 3463): who may send from where, to whom, without a login. Servers without
  * such codes say it in words.
@@ -130,8 +133,12 @@ const enhancedCode = ({ response = '' }: SmtpError): string =>
 function isPolicy(error: SmtpError): boolean {
   const code = enhancedCode(error);
   if (code !== '') return code.startsWith('7.');
-  return /\brelay|denied|not (permitted|allowed|authori[sz]ed)|polic(y|ies)|blocked|block ?list|blacklist|authenticat/i.test(
-    wordsOf(error),
+  const words = wordsOf(error);
+  return (
+    relaying.test(words) ||
+    /denied|not (permitted|allowed|authori[sz]ed)|polic(y|ies)|blocked|block ?list|blacklist|authenticat/i.test(
+      words,
+    )
   );
 }
 
@@ -155,9 +162,6 @@ const isBlocked = (error: SmtpError): boolean =>
   (/^7\.(2(?!8$)\d{1,2}|[5-7]\d{1,2})$/.test(enhancedCode(error)) && !isRelayRefused(error)) ||
   (enhancedCode(error) === '2.2' && error.command !== 'RCPT TO' && !isFullAtTheRecipient(error)) ||
   /OutboundSpam|\b(client host|helo command|sender address) \[.*\] blocked using/i.test(wordsOf(error));
-
-/** The word, unless it is part of an address or of a host's name. */
-const relaying = /(?<![\w.@-])relay(?:ing)?\b(?![.@-]\w)/i;
 
 /**
  * Whether this sender may not send to the recipient's domain. Postfix defers that by default with 454, and Exchange's codes are

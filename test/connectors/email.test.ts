@@ -428,6 +428,8 @@ describe('recipients that the server refuses by policy', () => {
     ['550 5.1.90 You have reached your daily limit for message recipients', 'retry'],
     ['556 5.1.10 Recipient domain takes no mail', 'rejected'],
     ['550 No such user', 'rejected'],
+    ['550 smtp-relay.example.com: <dana@relay.example.com> no such user', 'rejected'],
+    ['550 This mail cannot be relayed', 'retry'],
     ['553 Mailbox name invalid', 'rejected'],
     ['554 Transaction failed', 'retry'],
     ['554 5.0.0 Service unavailable', 'retry'],
