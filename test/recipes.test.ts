@@ -8,6 +8,8 @@ import { startSlack } from '../sandbox/slack.ts';
 import { TestingService } from '../sandbox/testing-service.ts';
 import { base, post, run, serving, workplace } from './commands/tools.ts';
 import { parseConfig } from '../src/config/load.ts';
+import { editableText } from '../src/config/text/editable.ts';
+import { Source } from '../src/config/text/problems.ts';
 import { prepare } from '../src/deliveries/prepare.ts';
 import type { Json } from '../src/model.ts';
 import type { RaisedNotice } from '../src/model/notices.ts';
@@ -199,6 +201,10 @@ const tools: { readonly [title: string]: Tool } = {
 test('each recipe is tried', () => {
   const tried = [...Object.keys(tools), names];
   expect([...recipes.keys()].toSorted()).toEqual(tried.toSorted());
+});
+
+test.each([...recipes].filter(([, yaml]) => yaml !== ''))('%s can be edited on the page', (_, yaml) => {
+  expect(editableText(new Source(yaml), (part) => part)).not.toBeNull();
 });
 
 test('names and scores are asked for and told as their recipe says', async () => {

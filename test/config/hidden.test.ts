@@ -122,6 +122,20 @@ describe('a credential is hidden in the lines of a config', () => {
     expect(shown(text)).toBe(text.replaceAll('hunter2', '*******'));
   });
 
+  test('but not what names a login that several share, so that such a config can be edited', () => {
+    const text = [
+      'one: { auth: &login { username: "${U}", password: "${P}" } }',
+      'two: { auth: *login }',
+      'three:\n  token: &shared ${T}',
+      'four:\n  token: *shared',
+    ].join('\n');
+    expect(shown(text)).toBe(text);
+    expect(editableText(new Source(text), (part) => part)?.text).toBe(text);
+    // Without the other of the two it may be a password.
+    expect(shown('password: &hunter2 hunter2')).not.toContain('hunter2');
+    expect(shown('{ password: *hunter2, x: { auth: &login {} } }')).not.toMatch(/hunter2|login/);
+  });
+
   test.each([
     'auth: "Basic hunter2-Winter"',
     "headers: 'Authorization: Bearer hunter2-Winter-hunter2'",

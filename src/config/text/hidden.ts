@@ -185,13 +185,19 @@ const fallback = /(?<=^\$\{\w+:-)[^}]+/;
 
 /** Hides what looks like a credential in lines. A comment that may hold one is hidden as a whole, with those right below it. */
 export function hideInLines(lines: readonly string[]): string[] {
+  const marks = new Set(lines.flatMap((line) => line.match(anchorOrAlias) ?? []));
+  const isShared = (value: string): boolean => marks.has(value) && marks.has(other(value));
   let isHidden = false;
   return lines.map((line) => {
     const isComment = /^\s*#/.test(line);
     isHidden = isComment && (isHidden || mayHoldCredential(line));
-    return isHidden ? line.replace(/(?<=^[\s#]*)[^\s#].*/, stars) : hideCredentials(line);
+    return isHidden ? line.replace(/(?<=^[\s#]*)[^\s#].*/, stars) : hideCredentials(line, isShared);
   });
 }
+
+/** What names a value that several places share, as `&login` and `*login`. Without the other of the two it may be a password. */
+const anchorOrAlias = /(?<=[\s:[{,])[&*][\w-]+(?![^\s,\]}])/g;
+const other = (mark: string): string => (mark.startsWith('&') ? '*' : '&') + mark.slice(1);
 
 const mayHoldCredential = (comment: string): boolean =>
   /-----BEGIN|(?<![\w.-])keys?["']?\s*:(?=\s|$)/i.test(comment) ||
@@ -199,12 +205,14 @@ const mayHoldCredential = (comment: string): boolean =>
   comment.split(/[\s"']+/).some((part) => part.length >= longWord && looksRandom(part));
 
 /** Hides credentials in a line. */
-const hideCredentials = (line: string): string =>
+const hideCredentials = (line: string, isShared = (_value: string): boolean => false): string =>
   line
     .replace(/(?<=\s)#.*/, (comment) =>
       underCredentialKey.test(line) || mayHoldCredential(comment) ? stars(comment) : comment,
     )
-    .replaceAll(new RegExp(underCredentialKey, 'gi'), hide)
+    .replaceAll(new RegExp(underCredentialKey, 'gi'), (all: string, before: string, value: string) =>
+      isShared(/[&*]?$/.exec(before)![0] + value) ? all : hide(all, before, value),
+    )
     .replaceAll(/\$\{(\w{1,100}):-[^}]{1,2000}/g, (part, name: string) =>
       namesSecret(name) ? stars(part) : part,
     )
