@@ -16,7 +16,7 @@ export type AlertKind = (typeof alertKinds)[number];
 export const stuckStates = ['dead', 'held'] as const satisfies readonly (AlertKind & DeliveryState)[];
 export type StuckState = (typeof stuckStates)[number];
 
-/** The beginning of the cause of messages that did not reach everybody; their rule and action follow. */
+/** The beginning of the cause of what went out, but not as meant (Delivered.missed); rule and action follow. */
 export const missedCause = 'missed in';
 
 /** Why a valid event was not taken in, though it is kept: its sender's address or token, or the path of the URL it was sent to. */

@@ -132,8 +132,9 @@ async function missedCard(missed: readonly StuckCount[], all: Parts, asked: Page
   return html`<section class="card">
     <h2>${missedTitle} <small>in the last 7 days</small></h2>
     <p>
-      Put right what it says. Who was left out of a message has to be told by you, or by sending it again to
-      everybody with ${commandLine(`${program} resend`)} and the id of the delivery.
+      Put right what it says. Where somebody was left out of a message, tell them yourself, or send it to
+      everybody again with ${commandLine(`${program} resend`)} and the id of the delivery. Do not send a row
+      again: it would be there twice.
     </p>
     <ul>
       ${items}

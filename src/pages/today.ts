@@ -138,11 +138,11 @@ const movedNotice = ({ movedAt }: Status, times: Times): Html | false =>
 /** The notice that nothing needs a person. It says no more than is true. */
 function allRight({ sinks, missed }: Status): Html {
   const isPaused = sinks.some(({ pause }) => pause?.by === 'person');
-  const leftOut = missed.reduce((sum, one) => sum + one.count, 0);
-  const isQuiet = sinks.length > 0 && !isPaused && leftOut === 0;
-  return html`<p class="notice ${leftOut > 0 ? 'wait' : 'good'}">
+  const notAsMeant = missed.reduce((sum, one) => sum + one.count, 0);
+  const isQuiet = sinks.length > 0 && !isPaused && notAsMeant === 0;
+  return html`<p class="notice ${notAsMeant > 0 ? 'wait' : 'good'}">
     <b>Nothing needs a person.</b> ${isQuiet && 'Events are delivered by the rules.'}
-    ${leftOut > 0 && html`${counted(leftOut, 'message')} did not reach everybody: <a href="/attention">who was left out</a>.`}
+    ${notAsMeant > 0 && html`${counted(notAsMeant, 'delivery')} went out, but not as meant: <a href="/attention">see which</a>.`}
   </p>`;
 }
 

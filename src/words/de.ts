@@ -107,7 +107,7 @@ export const de = {
     other: '{count} Zustellungen an {sink} gingen hinaus, aber nicht wie gewollt. {reason}',
   },
   missedAdvice:
-    'Beheben, was da steht. Wer nichts bekommen hat, bitte selbst benachrichtigen, oder allen noch einmal senden: {command} nimmt die IDs der Zustellungen.',
+    'Beheben, was da steht. Wer ausgelassen wurde, ist selbst zu benachrichtigen, oder die Nachricht geht noch einmal an alle: {command} nimmt die IDs der Zustellungen. Eine Zeile bitte nicht noch einmal senden: Sie stünde zweimal da.',
   heldDetail: {
     one: 'Bei einer Zustellung an {sink} ist ungewiss, ob sie angekommen ist, und nur ein Mensch kann es feststellen. {reason}',
     other:

@@ -117,7 +117,7 @@ export const en = {
     other: '{count} deliveries to {sink} went out, but not as meant. {reason}',
   },
   missedAdvice:
-    'Put right what it says. Tell those who were left out yourself, or send it again to all of them: {command} takes the ids of the deliveries.',
+    'Put right what it says. Where somebody was left out, tell them yourself, or send the message to everybody again: {command} takes the ids of the deliveries. Do not send a row again: it would be there twice.',
   heldDetail: {
     one: 'A delivery to {sink} may have arrived or not, and only a person can tell. {reason}',
     other: '{count} deliveries to {sink} may have arrived or not, and only a person can tell. {reason}',

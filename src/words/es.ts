@@ -106,7 +106,7 @@ export const es = {
     other: '{count} entregas a {sink} salieron, pero no como debían. {reason}',
   },
   missedAdvice:
-    'Corrige lo que se indica. Avisa tú a quienes quedaron fuera, o envíalo de nuevo a todas las personas: {command} recibe los ID de las entregas.',
+    'Corrige lo que se indica. Si alguien quedó fuera, avísale tú, o envía el mensaje de nuevo a todas las personas: {command} recibe los ID de las entregas. No envíes de nuevo una fila: aparecería dos veces.',
   heldDetail: {
     one: 'Una entrega a {sink} puede haber llegado o no, y solo una persona puede saberlo. {reason}',
     other: '{count} entregas a {sink} pueden haber llegado o no, y solo una persona puede saberlo. {reason}',

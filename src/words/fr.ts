@@ -109,7 +109,7 @@ export const fr = {
     other: '{count} envois vers {sink} sont partis, mais pas comme prévu. {reason}',
   },
   missedAdvice:
-    'Corrigez ce qui est indiqué. Prévenez vous-même les personnes oubliées, ou renvoyez le message à toutes : {command} prend les identifiants des envois.',
+    'Corrigez ce qui est indiqué. Si quelqu’un a été oublié, prévenez cette personne vous-même, ou renvoyez le message à tous : {command} prend les identifiants des envois. Ne renvoyez pas une ligne : elle y serait deux fois.',
   heldDetail: {
     one: 'Un envoi vers {sink} est peut-être arrivé, peut-être pas, et seule une personne peut le dire. {reason}',
     other:

@@ -121,7 +121,7 @@ export const hr = {
     other: '{count} isporuka za {sink} otišlo je, ali ne kako je trebalo. {reason}',
   },
   missedAdvice:
-    'Ispravite navedeno. Izostavljene osobe obavijestite sami, ili svima pošaljite ponovno: {command} prima ID-ove isporuka.',
+    'Ispravite navedeno. Ako je netko izostavljen, obavijestite ga sami, ili poruku svima pošaljite ponovno: {command} prima ID-ove isporuka. Redak ne šaljite ponovno: bio bi upisan dvaput.',
   heldDetail: {
     one: 'Za {count} isporuku za {sink} ne zna se je li stigla, i samo čovjek to može utvrditi. {reason}',
     few: 'Za {count} isporuke za {sink} ne zna se jesu li stigle, i samo čovjek to može utvrditi. {reason}',

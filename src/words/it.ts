@@ -109,7 +109,7 @@ export const it = {
     other: '{count} consegne a {sink} sono partite, ma non come previsto. {reason}',
   },
   missedAdvice:
-    'Correggi quanto indicato. Avvisa di persona chi è rimasto escluso, oppure invia di nuovo a tutti: {command} accetta gli ID delle consegne.',
+    'Correggi quanto indicato. Se qualcuno è rimasto escluso, avvisalo di persona, oppure invia di nuovo il messaggio a tutti: {command} accetta gli ID delle consegne. Non inviare di nuovo una riga: comparirebbe due volte.',
   heldDetail: {
     one: 'Una consegna a {sink} potrebbe essere arrivata o no, e solo una persona può saperlo. {reason}',
     other:

@@ -109,7 +109,7 @@ export const nl = {
     other: '{count} leveringen aan {sink} gingen uit, maar niet zoals bedoeld. {reason}',
   },
   missedAdvice:
-    'Herstel wat er staat. Breng zelf op de hoogte wie is overgeslagen, of stuur het iedereen opnieuw: {command} neemt de id’s van de leveringen.',
+    'Herstel wat er staat. Is er iemand overgeslagen, breng die dan zelf op de hoogte, of stuur het bericht iedereen opnieuw: {command} neemt de id’s van de leveringen. Stuur een rij niet opnieuw: dan staat die er twee keer.',
   heldDetail: {
     one: 'Van een levering aan {sink} is onzeker of ze is aangekomen, en alleen een mens kan dat nagaan. {reason}',
     other:

@@ -139,7 +139,7 @@ export const pl = {
     other: '{count} wysyłki do {sink} doszło nie tak, jak powinno. {reason}',
   },
   missedAdvice:
-    'Popraw to, co podano. Pominięte osoby powiadom bezpośrednio albo wyślij ponownie do wszystkich: {command} przyjmuje identyfikatory wysyłek.',
+    'Popraw to, co podano. Jeśli kogoś pominięto, powiadom tę osobę bezpośrednio albo wyślij wiadomość ponownie do wszystkich: {command} przyjmuje identyfikatory wysyłek. Wiersza nie wysyłaj ponownie: byłby wpisany dwa razy.',
   heldDetail: {
     one: 'Nie wiadomo, czy doszła {count} wysyłka do {sink}, i tylko człowiek może to sprawdzić. {reason}',
     few: 'Nie wiadomo, czy doszły {count} wysyłki do {sink}, i tylko człowiek może to sprawdzić. {reason}',

@@ -107,7 +107,7 @@ export const pt = {
     other: '{count} entregas para {sink} saíram, mas não como deviam. {reason}',
   },
   missedAdvice:
-    'Corrija o que está indicado. Avise diretamente quem ficou de fora, ou envie novamente para todas as pessoas: {command} recebe os IDs das entregas.',
+    'Corrija o que está indicado. Se alguém ficou de fora, avise essa pessoa diretamente, ou envie a mensagem novamente para todas as pessoas: {command} recebe os IDs das entregas. Não envie uma linha novamente: ficaria lá duas vezes.',
   heldDetail: {
     one: '{count} entrega para {sink} pode ter chegado ou não, e só uma pessoa pode saber. {reason}',
     other: '{count} entregas para {sink} podem ter chegado ou não, e só uma pessoa pode saber. {reason}',

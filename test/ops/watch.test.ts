@@ -570,7 +570,9 @@ describe('a dead delivery', () => {
         cause: 'dead tool: missed in completed 0',
         count: 2,
         detail: '2 deliveries to tool went out, but not as meant. Left out: "robin". The tab was made anew.',
-        advice: expect.stringMatching(/Tell those who were left out .* candidate-connector resend takes/),
+        advice: expect.stringMatching(
+          /Where somebody was left out, .* candidate-connector resend takes .* Do not send a row again/,
+        ),
       },
     ]);
   });

@@ -398,7 +398,7 @@ describe('the API', () => {
   });
 });
 
-test('what did not reach everybody says whom it is about, and who was left out stands in sight on the page of its event', async () => {
+test('what went out, but not as meant, says whom it is about, and who was left out stands in sight on the page of its event', async () => {
   const smtp = await new SmtpSandbox({ refuse: { 'legal@example.com': '550 5.1.1 No such user' } }).start();
   onTestFinished(() => smtp.close());
   const { app, file, login, page } = await startPages(`
@@ -413,6 +413,11 @@ rules: [ { name: told, when: {}, then: [ { sink: mail, to: [dana@example.com, le
   expect(needs).toContain(`dlv_${eventId.slice(4)}_1`);
   const [beforeAttempts] = (await page(`/events/${eventId}`)).split('<details');
   expect(beforeAttempts).toContain('The mail server refuses legal@example.com');
+  // A row in a tab that was made anew counts, too, and leaves nobody out.
+  expect(await page('/')).toContain(
+    '1 delivery went out, but not as meant: <a href="/attention">see which</a>.',
+  );
+  expect(needs).toMatch(/Where somebody was left out of a message, [^.]*\. Do not send a row\s+again/);
 });
 
 describe('in a browser', () => {
