@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { ChangeKind } from '../../src/model.ts';
+import { changeList } from '../../src/pages/changes/done.ts';
+import type { Times } from '../../src/pages/frame/times.ts';
 import { html, pathWith, safeUrl } from '../../src/support/html.ts';
 
 const hostile = `<script>alert(1)</script>"'&`;
@@ -51,4 +54,28 @@ describe('what stands in a page', () => {
   test('may be an attribute of ours, or none', () => {
     expect(html`<input ${html`checked`} ${false} />`.text).toBe('<input checked  />');
   });
+});
+
+test('what people changed is said of messages, or of events where nobody says what its deliveries are', () => {
+  const times = { exact: () => '26 Nov, 23:11:25' } as unknown as Times;
+  const said = (action: ChangeKind, ...deliveries: string[]) => {
+    const change = {
+      id: 1,
+      at: 0,
+      who: 'Dana',
+      from: 'the page',
+      action,
+      note: null,
+      sink: null,
+      deliveries,
+    };
+    return changeList([change], times, true)
+      .text.replaceAll(/<[^>]*>|\s+/g, ' ')
+      .replaceAll(/ +/g, ' ');
+  };
+  expect(said('replay', 'dlv_a_0', 'dlv_a_1')).toContain('replay of 2 messages by Dana');
+  // The deliveries of an event that came as it is taken in: with look-ups, these.
+  expect(said('accept', 'dlv_a_0', 'dlv_a_1')).toMatch(/accept of 1 event by Dana .* Its event/);
+  expect(said('lookup', 'dlv_a_5', 'dlv_b_5')).toMatch(/lookup of 2 events by Dana .* One of their events/);
+  expect(said('pause')).toContain('pause by Dana');
 });

@@ -101,6 +101,19 @@ function refusedConfigs({ replicas }: Status, { times }: PageRequest): Html[] {
   });
 }
 
+/** The notice that a changed file is not what is in force. */
+export function refusedNotice(status: Status, asked: PageRequest): Html | false {
+  const items = refusedConfigs(status, asked);
+  return (
+    items.length > 0 &&
+    html`<section class="notice bad">
+      <ul class="plain spaced">
+        ${items}
+      </ul>
+    </section>`
+  );
+}
+
 const namesOf = (replicas: Status['replicas']): string => replicas.map(({ id }) => id).join(' and ');
 
 /** The notice that not all replicas decide by the same config. During a change of all files it stands for a moment. */
