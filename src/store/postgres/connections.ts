@@ -6,7 +6,14 @@ import { postgresSteps } from '../schema/steps.ts';
 import type { Statement } from '../operation.ts';
 import { StoreUnavailable } from '../driver.ts';
 import { optionsFault, parseHostUrl, urlsOfHosts } from '../../support/store-url.ts';
-import { explained, failureKind, type StoreAddress, readOnlyCode, weightOf } from './failures.ts';
+import {
+  explained,
+  failureKind,
+  ofConnecting,
+  readOnlyCode,
+  type StoreAddress,
+  weightOf,
+} from './failures.ts';
 import { type Keeping, send } from './pipeline.ts';
 
 export interface ConnectionLimits {
@@ -185,7 +192,7 @@ export class Connections {
     const place = this.#current;
     const client = await this.#servers[place]![kind].connect().catch((error: unknown) => {
       this.#leave(place, error);
-      throw error;
+      throw ofConnecting(error);
     });
     try {
       const result = await run(client);

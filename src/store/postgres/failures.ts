@@ -30,6 +30,7 @@ const untrusted =
   "The certificate of {server} is not from a known authority. Name the authority's file in store.url: ?sslmode=verify-full&sslrootcert=/path/ca.pem.";
 const noAnswer = '{server} did not answer in time.';
 const notListening = 'No PostgreSQL listens at {address}.';
+const ended = '{address} refused or ended the connection: {message}.';
 const damaged = 'The database {database} is damaged: {message}. Restore a backup.';
 
 /** Messages by the codes of the server, the system and TLS. */
@@ -104,40 +105,51 @@ const lostMessage = /^Connection terminated(?! due)|not queryable|no answer in t
 
 export function failureKind(error: unknown): FailureKind {
   if (error instanceof StoreUnavailable) return 'unavailable';
-  const { code, message } = partsOf(error);
+  const parts = partsOf(error);
+  const { code, message } = parts;
   const table = error instanceof DatabaseError ? error.table : undefined;
   // Another replica deleted the event of a duplicate after it was found. The next try makes a new event.
   if (code === '23503' && ['duplicates', 'correlations'].includes(table ?? '')) return 'again';
   if (againCodes.has(code) || code === notKept) return 'again';
   if (lost.test(code) || lostMessage.test(message)) return 'lost';
-  return explain(code, message) ? 'unavailable' : 'fault';
+  const sentence = explain(parts);
+  if (sentence === undefined) return 'fault';
+  return sentence === ended ? 'lost' : 'unavailable';
+}
+
+/**
+ * A failure to connect, as one that ends the connection. A pooler says it with any severity, and with the code of a bug of
+ * the server: no statement of ours is at fault.
+ */
+export function ofConnecting(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? Object.assign(error, { severity: 'FATAL' }) : error;
 }
 
 /** How much a failure explains beside those of other servers: one that answered says more than one that is off. */
 export function weightOf(error: unknown): number {
-  const { code, message } = partsOf(error);
-  if (code === readOnlyCode) return 0;
-  return unanswered.has(code) || explain(code, message) === noAnswer ? 1 : 2;
+  const parts = partsOf(error);
+  if (parts.code === readOnlyCode) return 0;
+  return unanswered.has(parts.code) || explain(parts) === noAnswer ? 1 : 2;
 }
 
 /** The failure in plain words, as a StoreUnavailable. A fault is returned as it is. */
 export function explained(error: unknown, place: StoreAddress): unknown {
   if (error instanceof StoreUnavailable) return error;
-  const { code, message } = partsOf(error);
-  const sentence = explain(code, message);
+  const parts = partsOf(error);
+  const sentence = explain(parts);
   if (sentence === undefined) return error;
   const names: Readonly<Record<string, string>> = {
     ...place,
     server: `PostgreSQL at ${place.server}`,
     address: place.server,
     schema: place.schema ?? 'of this store',
-    message: message.replace(/\.$/, ''),
+    message: parts.message.replace(/\.$/, ''),
   };
   const text = sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name]!);
   return new StoreUnavailable(text, { cause: error });
 }
 
-function explain(code: string, message: string): string | undefined {
+function explain({ code, message, isFatal }: Parts): string | undefined {
   // PgBouncer refuses with this code. A statement with too few values, which is a bug, has it, too.
   if (code === '08P01' && !message.startsWith('bind message'))
     return '{address} refused the connection: {message}.';
@@ -145,10 +157,19 @@ function explain(code: string, message: string): string | undefined {
     return '{server} does not admit the user {user} to the database {database} without TLS. Add ?sslmode=verify-full to store.url.';
   if (againCodes.has(code)) return explanations['55P03'];
   const ofLost = lost.test(code) ? connectionBroke : undefined;
-  return explanations[code] ?? ofLost ?? byMessage.find(([pattern]) => pattern.test(message))?.[1];
+  const byWords = byMessage.find(([pattern]) => pattern.test(message))?.[1];
+  return explanations[code] ?? ofLost ?? byWords ?? (isFatal ? ended : undefined);
 }
 
-function partsOf(error: unknown): { code: string; message: string } {
-  if (!(error instanceof Error)) return { code: '', message: '' };
-  return { code: 'code' in error ? String(error.code) : '', message: error.message };
+interface Parts {
+  readonly code: string;
+  readonly message: string;
+  /** The other side ended the connection, which it does for no fault of a statement. */
+  readonly isFatal: boolean;
+}
+
+function partsOf(error: unknown): Parts {
+  if (!(error instanceof Error)) return { code: '', message: '', isFatal: false };
+  const { message, code = '', severity } = error as Error & { code?: unknown; severity?: unknown };
+  return { code: String(code), message, isFatal: severity === 'FATAL' || severity === 'PANIC' };
 }

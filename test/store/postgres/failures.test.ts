@@ -235,6 +235,21 @@ describe('a clear sentence says', () => {
       );
     });
 
+    // Supabase's pooler says FATAL, the proxy of Neon ERROR, and both give every refusal the code of a bug of the server.
+    test.each(['FATAL', 'ERROR'])(
+      'that a pooler refuses for a reason of its own, with %s',
+      async (severity) => {
+        const fields = [`S${severity}`, 'CXX000', 'M(EMAXCONN) max client connections reached', '', ''];
+        const body = Buffer.from(fields.join('\0'));
+        const head = Buffer.from('E....');
+        head.writeInt32BE(body.length + 4, 1);
+        answer = (socket) => socket.end(Buffer.concat([head, body]));
+        expect(await refusal(there())).toBe(
+          `127.0.0.1:${port()} refused or ended the connection: (EMAXCONN) max client connections reached.`,
+        );
+      },
+    );
+
     test('that the host is unknown', async () => {
       expect(await refusal('postgres://a@nowhere.invalid/b')).toMatch(
         /^The host of nowhere\.invalid:5432 (was not found|cannot be looked up for now)\.$/,
@@ -268,6 +283,14 @@ describe('a clear sentence says', () => {
     expect(failureKind(error)).toBe(kind);
     const place = { server: 'db:5432', user: 'u', database: 'd', schema: null };
     expect((explained(error, place) as Error).message).toMatch(sentence);
+  });
+
+  test('a session that is ended for a reason that nobody knows is lost, and was no bug', () => {
+    const error = new DatabaseError('unable to check out a connection', 0, 'error');
+    Object.assign(error, { code: 'XX000', severity: 'ERROR' });
+    expect(failureKind(error)).toBe('fault');
+    error.severity = 'FATAL';
+    expect(failureKind(error)).toBe('lost');
   });
 
   test('of a statement that is wrong nothing: it is a bug', async () => {
