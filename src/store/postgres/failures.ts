@@ -45,7 +45,8 @@ const explanations: Readonly<Record<string, string>> = {
   '53100': 'The disk of {server} is full.',
   '53200': '{server} has not enough memory: {message}.',
   '53300': '{server} takes no more connections of the user {user}. Raise its limit, or close others.',
-  [readOnlyCode]: '{server} is read-only, perhaps a standby. The store needs the primary server.',
+  [readOnlyCode]:
+    '{server} is read-only: a standby, or a primary that was made so, as services do where its disk is nearly full. The store needs a primary that can be written.',
   '25P03': '{server} ended a transaction because this process stood still in it.',
   '55P03':
     'Rows of the database {database} stay locked: by another process, or by a commit that waits for a synchronous standby.',

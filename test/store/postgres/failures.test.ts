@@ -89,7 +89,7 @@ describe('a clear sentence says', () => {
     const reader = await user('superuser');
     await sql(url, `alter role ${reader} set default_transaction_read_only = on`);
     expect(await refusal(as(reader))).toBe(
-      `PostgreSQL at ${server} is read-only, perhaps a standby. The store needs the primary server.`,
+      `PostgreSQL at ${server} is read-only: a standby, or a primary that was made so, as services do where its disk is nearly full. The store needs a primary that can be written.`,
     );
   });
 

@@ -76,7 +76,7 @@ test('what is wrong is said of all of them, and nothing shows the password', asy
   expect(await refused(url.replace('correct', 'wrong'))).toBe(
     `PostgreSQL at ${hosts} refused the password of the user postgres. A changed password takes a restart of each replica. Make a container anew: one that is restarted keeps the old variables.`,
   );
-  expect(await refused(urlOf(standby, standby))).toMatch(/ is read-only, perhaps a standby\./);
+  expect(await refused(urlOf(standby, standby))).toMatch(/ is read-only: a standby, /);
   expect(await refused(`${url}?target_session_attrs=any`)).toBe(
     'store.url: target_session_attrs=any is not supported: the store needs the server that can be written.',
   );
