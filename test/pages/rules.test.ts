@@ -143,6 +143,12 @@ unmatched: silent
     const broken = await tryConfig(text.replace('name: told', `nme: told${hostile}`));
     expect(broken.status).toBe(200);
     expect(broken.text).toContain('this config would be refused');
+    const withLookup = `lookups: { one: { url: '\${API}/{{ event.testId }}', fields: { name: { at: /n } } } }
+sinks: { ats: { connector: webhook, url: '\${ATS}' } }
+rules: [ { name: told, when: { one.name: absent }, then: [ { sink: ats } ] } ]
+unmatched: silent
+`;
+    expect((await tryConfig(withLookup)).text).toContain('1 rule, 1 sink, 1 look-up.');
     expect(broken.text).toMatch(/line 17, column 5<\/a\s*>: unknown key/);
     expect(broken.text).not.toContain('<img src=x');
 

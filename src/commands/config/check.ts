@@ -163,7 +163,7 @@ export function verdict(config: CheckedConfig, warnings: number): string {
   const parts = [
     count(config.plan.then.length, 'rule'),
     count(config.sinks.size, 'sink'),
-    ...(config.lookups.size > 0 ? [count(config.lookups.size, 'look-up')] : []),
+    ...(config.plan.lookups.size > 0 ? [count(config.plan.lookups.size, 'look-up')] : []),
     ...(config.policies.length > 0 ? [count(config.policies.length, 'policy')] : []),
     ...(config.scenarios.length > 0 ? [`${count(config.scenarios.length, 'scenario')} as expected`] : []),
   ];
