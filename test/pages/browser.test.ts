@@ -156,6 +156,9 @@ test('an event is seen as it arrives, and what became of it', async () => {
   await page.goto(`${app.adminUrl}/events`);
   await page.context().clearCookies();
   await page.getByText('Not live just now.').waitFor();
+  await page.setViewportSize({ width: 360, height: 700 });
+  const isCut = `(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)(document.querySelector('.live'))`;
+  expect(await page.evaluate<boolean>(isCut)).toBe(false);
 });
 
 test('Today follows what happens while it is open, and says when it does not', async () => {
