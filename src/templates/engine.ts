@@ -282,7 +282,8 @@ function lengthOf(value: unknown): number {
 
 function createEngine(options: { outputEscape?: typeof print }): Liquid {
   // With `templates`, tags that name files do not read the disk. These tags are disabled, too.
-  const basics = { templates: {}, ownPropertyOnly: true, lenientIf: true };
+  // Without `locale`, LiquidJS asks the system at each start, which loads ICU. Our own dates do not use it.
+  const basics = { templates: {}, ownPropertyOnly: true, lenientIf: true, locale: 'en' };
   const liquid = new Liquid({ ...basics, ...options });
   liquid.registerTag('capture', MarkupCapture);
   for (const name of disabledTags.keys()) delete liquid.tags[name];
