@@ -70,9 +70,13 @@ test('the demo stays up until Ctrl-C, shows what arrives, and names commands tha
   expect({ code, err }).toEqual({ code: 0, err: '' });
 });
 
-/** With the environment of a terminal that knows no credentials. */
+/**
+ * With the environment of a terminal that knows no credentials. That `npx node` is the project's Node is tried with the README's
+ * lines: npx itself takes longer than what it runs.
+ */
 async function runInShell(line: string): Promise<string> {
-  const { stdout } = await promisify(exec)(line, { cwd: root });
+  expect(line).toMatch(/^npx node /);
+  const { stdout } = await promisify(exec)(line.replace('npx node', `'${process.execPath}'`), { cwd: root });
   return stdout;
 }
 
@@ -96,10 +100,11 @@ test.each([
   expect(err).not.toMatch(/^ +at /m);
 });
 
-test.each(Object.keys(files) as Script[])('`npm run %s -- --help` says what it takes', async (script) => {
-  expect(await called(script, '--help')).toEqual({
+// All read their options by one function.
+test('`npm run simulate -- --help` says what it takes', async () => {
+  expect(await called('simulate', '--help')).toEqual({
     code: 0,
-    out: expect.stringMatching(new RegExp(`^Usage: npm run ${script} -- `)),
+    out: expect.stringMatching(/^Usage: npm run simulate -- /),
     err: '',
   });
 });
