@@ -292,8 +292,16 @@ test('in a browser an event and a config are tried, in light on a desktop and in
   await page.getByRole('heading', { name: 'Would be sent' }).waitFor();
   expect(await barriersOf(page)).toEqual([]);
 
+  // A check under way ends when the form is sent: it would be refused until the config is tried.
+  await page.route('**/rules/check', () => {});
+  const [asked, ended] = [page.waitForRequest('**/rules/check'), page.waitForEvent('requestfailed')];
+  await page.route('**/rules/try', async (route) => {
+    await ended;
+    await route.continue();
+  });
   const editor = page.getByLabel('A whole config');
   await editor.fill(text.replace('status: Completed', 'status: Complete'));
+  await asked;
   await page.setViewportSize({ width: 390, height: 700 });
   await page.getByRole('button', { name: 'Check it' }).click();
   // What came of it is in sight, also on a phone, where the editor alone fills the screen.

@@ -118,21 +118,23 @@ function checker(form, area, shown) {
   const says = form.querySelector('[role=status]');
   const result = form.nextElementSibling;
   let waiting;
-  let isAsking = false;
+  let asking = null;
   const soon = () => {
     clearTimeout(waiting);
     waiting = setTimeout(ask, pauseMs);
   };
   async function ask() {
-    if (isAsking) return;
-    isAsking = true;
+    if (asking) return;
+    asking = new AbortController();
+    const { signal } = asking;
     result.ariaBusy = 'true';
     const text = area.value;
     const body = new URLSearchParams(new FormData(form));
-    const answer = await fetch(form.dataset.check, { method: 'POST', body }).catch(() => null);
+    const answer = await fetch(form.dataset.check, { method: 'POST', body, signal }).catch(() => null);
     const html = (await answer?.text().catch(() => '')) ?? '';
     const found = new DOMParser().parseFromString(html, 'text/html').getElementById('checked');
-    isAsking = false;
+    asking = null;
+    if (signal.aborted) return;
     if (area.value !== text || answer?.status === 503) return soon();
     result.ariaBusy = 'false';
     if (found) document.getElementById('checked').replaceWith(found);
@@ -142,7 +144,10 @@ function checker(form, area, shown) {
     shown(said.querySelectorAll('[data-line]'));
   }
   // A form that is sent is checked by the page that follows.
-  form.addEventListener('submit', () => clearTimeout(waiting));
+  form.addEventListener('submit', () => {
+    clearTimeout(waiting);
+    asking?.abort();
+  });
   return soon;
 }
 
