@@ -337,7 +337,6 @@ function fixFor({ state, cause, reason }: Group): string | null {
     return 'Look there: replay what is missing, discard what came. Where the reason is a right that is missing, give it first: a replay then asks the tool, and sends only what is missing.';
   if (/\breplay\b/.test(reason)) return null;
   if (ofRule(cause) !== null) return 'When that is put right, in the tool or in the config, replay.';
-  if (cause === 'auth') return 'The credentials were refused. Give it new ones, then replay.';
   if (passing.has(cause)) return 'The tool did not work. When it does again (check --live asks it), replay.';
   return 'Put right what it says, in the tool or in the config, then replay.';
 }

@@ -212,7 +212,8 @@ export function sinkChip(one: SinkStatus): Html {
 export function sinkRate({ figures }: SinkStatus, times: Times): Html | null {
   if (figures === null) return null;
   const { lastSuccessAt } = figures;
-  const worked = lastSuccessAt !== null && html`last success ${times.relative(lastSuccessAt)}`;
+  const worked =
+    lastSuccessAt !== null && html`last success ${times.relative(Math.min(lastSuccessAt, times.now))}`;
   const tried = inLastHour(figures).join('');
   return html`${worked}${worked && tried && ', '}${tried}`;
 }
