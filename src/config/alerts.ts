@@ -35,7 +35,7 @@ const alerts: { readonly [kind in AlertKind]: AlertKeys } = {
   },
   refused: {
     description:
-      'Events were refused: the store could not take them, or for the address, the token or the path.',
+      'Events were refused: the store could not take them, or for the address, the token, the path or what they say.',
     after: duration().prefault('0s').describe('How long to wait for more such events.'),
   },
   silence: {

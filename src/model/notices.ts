@@ -25,9 +25,11 @@ const keptReasons = ['address', 'token', 'path'] as const;
 /** Why a valid event was not taken in. `store`: it could not be written. */
 export const refusalReasons = ['store', ...keptReasons] as const;
 
-/** Events that were refused for one reason, from one source. */
-export interface RefusedEvents {
-  readonly reason: (typeof refusalReasons)[number];
+type RefusalReason = (typeof refusalReasons)[number];
+
+/** What was not taken in for one reason, from one source. `content`: what came was not a valid event. */
+export interface NotTakenIn<Reason = RefusalReason | 'content'> {
+  readonly reason: Reason;
   /** The sender's address, or the network of an IPv6 one. */
   readonly from: string;
   readonly count: number;
@@ -35,6 +37,9 @@ export interface RefusedEvents {
   readonly first: number;
   readonly last: number;
 }
+
+/** Valid events that were refused. */
+export type RefusedEvents = NotTakenIn<RefusalReason>;
 
 /**
  * The fields of a valid event that was refused for who sent it, or where to, and is kept until a person takes it in or puts it away.

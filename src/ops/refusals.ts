@@ -1,12 +1,12 @@
 import { isIP } from 'node:net';
 import { isInternal } from '../http/addresses.ts';
-import type { RefusedEvents } from '../model/notices.ts';
+import type { NotTakenIn } from '../model/notices.ts';
 import { program } from '../support/invocation.ts';
 import { count } from '../support/text.ts';
 import { english } from '../words/wording.ts';
 
-/** The events that were refused for one reason, in words. */
-export interface Refusals extends RefusedEvents {
+/** What was not taken in for one reason, in words. */
+export interface Refusals<Reason> extends NotTakenIn<Reason> {
   readonly words: string;
   /** Why, as the end of a sentence. */
   readonly why: string;
@@ -16,7 +16,7 @@ export interface Refusals extends RefusedEvents {
   readonly fix: string;
   /** The fix, and what to do about the events that are kept. */
   readonly advice: string;
-  /** The command that puts the events away. */
+  /** The command with which that ends: it puts the events away, or finds those that nobody could read. */
   readonly command: string;
 }
 
@@ -25,7 +25,8 @@ const refusalTexts = {
   address: { short: 'refused for the address', why: 'whyAddress', advice: 'adviceAddress' },
   token: { short: 'refused for the token', why: 'whyToken', advice: 'adviceToken' },
   path: { short: 'sent to another path', why: 'whyPath', advice: 'advicePath' },
-} as const satisfies { readonly [reason in RefusedEvents['reason']]: object };
+  content: { short: 'not valid', why: 'whyContent', advice: 'adviceContent' },
+} as const satisfies { readonly [reason in NotTakenIn['reason']]: object };
 
 const namedSources = 3;
 /** The command that lists what never arrived, with placeholders for what has to be given. */
@@ -39,7 +40,10 @@ export const cautionOf = (from: string): string | null =>
     : null;
 
 /** One for each reason. */
-export function refusals(all: readonly RefusedEvents[], wording = english): Refusals[] {
+export function refusals<Reason extends NotTakenIn['reason']>(
+  all: readonly NotTakenIn<Reason>[],
+  wording = english,
+): Refusals<Reason>[] {
   return Array.from(
     Map.groupBy(all, ({ reason }) => reason),
     ([reason, alike]) => {
@@ -50,14 +54,15 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
       const total = alike.reduce((sum, one) => sum + one.count, 0);
       const { short, why: whyText, advice } = refusalTexts[reason];
       const why = wording.say(whyText);
-      const proxies = reason === 'store' ? [] : sources.filter(isInternal);
+      const isKept = reason !== 'store' && reason !== 'content';
+      const proxies = isKept ? sources.filter(isInternal) : [];
       const fix = [
         ...(proxies.length > 0
           ? [wording.say('adviceProxy', { from: proxies.slice(0, namedSources).join(', ') })]
           : []),
         ...(proxies.length > 0 && reason === 'address' && proxies.length === sources.length
           ? []
-          : [wording.say(advice, { command: reconcileCommand() })]),
+          : [wording.say(advice, { command: reconcileCommand(), list: `${program} events --rejected` })]),
       ].join(' ');
       // The service sends nothing a third time.
       const takeIn = wording.say(proxies.length > 0 ? 'takeInById' : 'takeIn', {
@@ -77,10 +82,10 @@ export function refusals(all: readonly RefusedEvents[], wording = english): Refu
         fix,
         advice: [
           fix,
-          ...(reason === 'store' ? [] : [takeIn]),
+          ...(isKept ? [takeIn] : []),
           ...(total === 1 ? [] : [wording.say('requestsCount')]),
         ].join(' '),
-        command: `${program} ignore --reason ${reason}`,
+        command: reason === 'content' ? reconcileCommand() : `${program} ignore --reason ${reason}`,
       };
     },
   );

@@ -110,6 +110,7 @@ export const reads = {
   refusedEvents: refusedEvents.refusedEvents,
   personPauses: sinks.personPauses,
   rejectedRequests: receiving.rejectedRequests,
+  rejectedSince: counting.rejectedSince,
   retriesAsked: sinks.retriesAsked,
   search,
   signOfLife: housekeeping.signOfLife,

@@ -148,6 +148,7 @@ export const de = {
   whyAddress: 'Die Konfiguration erlaubt von dort keine Ereignisse',
   whyToken: 'Der Token fehlte oder war falsch',
   whyPath: 'Die URL hatte einen anderen Pfad als receiver.path',
+  whyContent: 'Was kam, war kein gültiges Ereignis',
   adviceStore:
     'Der Dienst sendet ein Ereignis noch einmal und dann nie wieder: dort nachsehen, wer inzwischen fertig wurde, und im Log die Ursache suchen. Mit einem Export von dort findet {command} sie.',
   adviceAddress:
@@ -157,6 +158,8 @@ export const de = {
   adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',
   advicePath:
     'receiver.path mit dem Pfad der „Webhook URL“ im Konto des Dienstes vergleichen; den aufgerufenen Pfad nennt das Log.',
+  adviceContent:
+    '{list} sagt, was daran falsch war. Vielleicht hat der Dienst geändert, was er sendet: dann dort im Konto berichtigen, oder den Connector aktualisieren. Wer fehlt, findet sich mit einem Export des Dienstes.',
   takeIn:
     'Was davon aufbewahrt ist, listet {list}, und {accept} nimmt es auf; wer dort fehlt, steht im Dienst. {ignore} wirft weg, was nicht aufgenommen wurde.',
   takeInById:

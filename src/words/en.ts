@@ -154,6 +154,7 @@ export const en = {
   whyAddress: 'the config allows no events from there',
   whyToken: 'the token was missing or wrong',
   whyPath: 'the URL had another path than receiver.path',
+  whyContent: 'what came was not a valid event',
   adviceStore:
     'The service sends an event once more, and never again: look there for who finished meanwhile, and in the log for the cause. With an export of it, {command} finds them.',
   adviceAddress:
@@ -163,6 +164,8 @@ export const en = {
   adviceToken: "Compare receiver.token with the Webhook URL in the service's account.",
   advicePath:
     "Compare receiver.path with the path of the Webhook URL in the service's account; the log has the path that was called.",
+  adviceContent:
+    '{list} says what was wrong with it. Perhaps the service has changed what it sends: then correct that in its account, or update the connector. Who is missing is found with an export of the service.',
   takeIn:
     'What is kept of it is listed by {list}, and taken in by {accept}; look in the service for who is not there. {ignore} throws away what was not taken in.',
   takeInById:

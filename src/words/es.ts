@@ -145,6 +145,7 @@ export const es = {
   whyAddress: 'la configuración no admite eventos desde ahí',
   whyToken: 'el token faltaba o era incorrecto',
   whyPath: 'la URL tenía otra ruta que receiver.path',
+  whyContent: 'lo que llegó no era un evento válido',
   adviceStore:
     'El servicio envía un evento una vez más y nunca otra: mira allí quién ha terminado entretanto, y busca la causa en el registro. Con una exportación de allí, {command} los encuentra.',
   adviceAddress:
@@ -154,6 +155,8 @@ export const es = {
   adviceToken: 'Compara receiver.token con la «Webhook URL» de la cuenta del servicio.',
   advicePath:
     'Compara receiver.path con la ruta de la «Webhook URL» de la cuenta del servicio; el registro tiene la ruta llamada.',
+  adviceContent:
+    '{list} dice qué tenía de incorrecto. Quizá el servicio ha cambiado lo que envía: corrígelo entonces en su cuenta, o actualiza el conector. Quién falta se encuentra con una exportación del servicio.',
   takeIn:
     'Lo que se conserva de ello se ve con {list} y se incorpora con {accept}; mira en el servicio quién falta ahí. {ignore} borra lo que no se haya incorporado.',
   takeInById:

@@ -149,6 +149,7 @@ export const fr = {
   whyAddress: 'la configuration n’admet pas d’événements venant de là',
   whyToken: 'le jeton manquait ou était faux',
   whyPath: 'l’URL avait un autre chemin que receiver.path',
+  whyContent: 'ce qui est arrivé n’était pas un événement valide',
   adviceStore:
     'Le service renvoie un événement une seule fois, puis plus jamais : regardez-y qui a fini entre-temps, et cherchez la cause dans le journal. Avec un export de celui-ci, {command} les trouve.',
   adviceAddress:
@@ -158,6 +159,8 @@ export const fr = {
   adviceToken: 'Comparez receiver.token avec la « Webhook URL » du compte du service.',
   advicePath:
     'Comparez receiver.path avec le chemin de la « Webhook URL » du compte du service ; le journal indique le chemin appelé.',
+  adviceContent:
+    '{list} dit ce qui n’allait pas. Le service a peut-être changé ce qu’il envoie : corrigez-le alors dans son compte, ou mettez le connecteur à jour. Qui manque se trouve avec un export du service.',
   takeIn:
     'Ce qui en est conservé est listé par {list} et repris par {accept} ; cherchez dans le service qui n’y figure pas. {ignore} efface ce qui n’a pas été repris.',
   takeInById:

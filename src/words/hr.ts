@@ -165,6 +165,7 @@ export const hr = {
   whyAddress: 'konfiguracija odande ne dopušta događaje',
   whyToken: 'token nedostaje ili je pogrešan',
   whyPath: 'URL je imao drugu putanju nego receiver.path',
+  whyContent: 'ono što je stiglo nije valjan događaj',
   adviceStore:
     'Servis događaj šalje još jednom i više nikad: ondje pogledajte tko je u međuvremenu završio, a uzrok potražite u logu. S njegovim izvozom {command} ih pronalazi.',
   adviceAddress:
@@ -174,6 +175,8 @@ export const hr = {
   adviceToken: 'Usporedite receiver.token s „Webhook URL” na računu servisa.',
   advicePath:
     'Usporedite receiver.path s putanjom u „Webhook URL” na računu servisa; pozvana putanja piše u logu.',
+  adviceContent:
+    '{list} navodi što nije bilo u redu. Možda je servis promijenio ono što šalje: tada to ispravite na njegovu računu ili ažurirajte konektor. Tko nedostaje, nalazi se pomoću izvoza iz servisa.',
   takeIn:
     'Što je od toga sačuvano navodi {list}, a preuzima {accept}; u servisu pogledajte tko ondje nedostaje. {ignore} briše ono što nije preuzeto.',
   takeInById:

@@ -148,6 +148,7 @@ export const it = {
   whyAddress: 'la configurazione non ammette eventi da lì',
   whyToken: 'il token mancava o era sbagliato',
   whyPath: 'l’URL aveva un percorso diverso da receiver.path',
+  whyContent: 'ciò che è arrivato non era un evento valido',
   adviceStore:
     'Il servizio invia un evento ancora una volta e poi mai più: guarda lì chi ha finito nel frattempo, e cerca la causa nel log. Con una sua esportazione, {command} li trova.',
   adviceAddress:
@@ -157,6 +158,8 @@ export const it = {
   adviceToken: 'Confronta receiver.token con la «Webhook URL» dell’account del servizio.',
   advicePath:
     'Confronta receiver.path con il percorso della «Webhook URL» dell’account del servizio; il percorso chiamato è nel log.',
+  adviceContent:
+    '{list} dice che cosa non andava. Forse il servizio ha cambiato ciò che invia: correggilo allora nel suo account, oppure aggiorna il connettore. Chi manca si trova con un’esportazione del servizio.',
   takeIn:
     'Ciò che ne è conservato è elencato da {list} e viene accolto con {accept}; guarda nel servizio chi manca. {ignore} elimina ciò che non è stato accolto.',
   takeInById:

@@ -149,6 +149,7 @@ export const nl = {
   whyAddress: 'de configuratie staat vandaar geen gebeurtenissen toe',
   whyToken: 'het token ontbrak of was onjuist',
   whyPath: 'de URL had een ander pad dan receiver.path',
+  whyContent: 'wat er kwam was geen geldige gebeurtenis',
   adviceStore:
     'De dienst stuurt een gebeurtenis nog één keer en daarna nooit meer: kijk daar wie intussen klaar is, en zoek de oorzaak in het logboek. Met een export ervan vindt {command} ze.',
   adviceAddress:
@@ -158,6 +159,8 @@ export const nl = {
   adviceToken: 'Vergelijk receiver.token met de ‘Webhook URL’ in het account van de dienst.',
   advicePath:
     'Vergelijk receiver.path met het pad van de ‘Webhook URL’ in het account van de dienst; het aangeroepen pad staat in het log.',
+  adviceContent:
+    '{list} zegt wat eraan mankeerde. Misschien heeft de dienst veranderd wat hij stuurt: zet dat dan recht in het account ervan, of werk de connector bij. Wie ontbreekt, vind je met een export van de dienst.',
   takeIn:
     'Wat ervan is bewaard, toont {list}, en {accept} neemt het op; kijk in de dienst wie er ontbreekt. {ignore} gooit weg wat niet is opgenomen.',
   takeInById:

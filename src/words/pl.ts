@@ -187,6 +187,7 @@ export const pl = {
   whyAddress: 'konfiguracja nie dopuszcza zdarzeń spod tego adresu',
   whyToken: 'brak tokenu lub token jest błędny',
   whyPath: 'adres URL miał inną ścieżkę niż receiver.path',
+  whyContent: 'to, co przyszło, nie było prawidłowym zdarzeniem',
   adviceStore:
     'Serwis wysyła zdarzenie jeszcze raz i nigdy więcej: sprawdź tam, kto w tym czasie skończył, a przyczyny szukaj w dzienniku. Z jego eksportem {command} ich znajdzie.',
   adviceAddress:
@@ -196,6 +197,8 @@ export const pl = {
   adviceToken: 'Porównaj receiver.token z „Webhook URL” na koncie serwisu.',
   advicePath:
     'Porównaj receiver.path ze ścieżką „Webhook URL” na koncie serwisu; wywołana ścieżka jest w logu.',
+  adviceContent:
+    '{list} mówi, co było nie tak. Być może serwis zmienił to, co wysyła: popraw to wtedy na jego koncie albo zaktualizuj konektor. Kogo brakuje, można ustalić z eksportem z serwisu.',
   takeIn:
     'Co z tego zachowano, wymienia {list}, a przyjmuje {accept}; sprawdź w serwisie, kogo tam brakuje. {ignore} usuwa to, czego nie przyjęto.',
   takeInById:

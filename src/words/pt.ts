@@ -144,6 +144,7 @@ export const pt = {
   whyAddress: 'a configuração não permite eventos vindos de lá',
   whyToken: 'o token faltava ou estava errado',
   whyPath: 'a URL tinha outro caminho que não receiver.path',
+  whyContent: 'o que chegou não era um evento válido',
   adviceStore:
     'O serviço envia um evento mais uma vez e nunca mais: veja lá quem terminou nesse meio-tempo, e procure a causa no log. Com uma exportação dele, {command} encontra-os.',
   adviceAddress:
@@ -153,6 +154,8 @@ export const pt = {
   adviceToken: 'Compare receiver.token com a “Webhook URL” na conta do serviço.',
   advicePath:
     'Compare receiver.path com o caminho da “Webhook URL” na conta do serviço; o caminho chamado está no log.',
+  adviceContent:
+    '{list} diz o que estava errado. Talvez o serviço tenha mudado o que envia: corrija isso na conta dele, ou atualize o conector. Quem falta encontra-se com uma exportação do serviço.',
   takeIn:
     'O que foi guardado aparece com {list} e é aceito com {accept}; veja no serviço quem está faltando. {ignore} apaga o que não foi aceito.',
   takeInById:

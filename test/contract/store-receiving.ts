@@ -395,6 +395,21 @@ export function receiving(): void {
     expect(await store.rejectedRequests({ after: first!.seq })).toEqual(others);
   });
 
+  test('counts the rejected requests by source, without those that lack a correlation id', async () => {
+    const from = (n: number, address: string) => store.keepRejected({ ...rejectedRequest(n), address }, 9);
+    await from(2, 'a');
+    await from(3, 'a');
+    await from(4, 'b');
+    await from(6, 'b');
+    await from(8, 'b');
+    const content = { reason: 'content', last: t0 + 8 } as const;
+    expect(await store.rejectedSince(t0 + 2)).toEqual([
+      { ...content, from: 'b', count: 3, first: t0 + 4 },
+      { ...content, from: 'a', count: 1, first: t0 + 2, last: t0 + 2 },
+    ]);
+    expect(await store.rejectedSince(t0 + 5)).toEqual([{ ...content, from: 'b', count: 2, first: t0 + 6 }]);
+  });
+
   test('finds the rejected requests that may be about a candidate', async () => {
     const bodies = [
       '{"candidateId":"ab%\\"C-1"}',

@@ -24,6 +24,7 @@ const cases: readonly [Partial<RaisedNotice>, stillSo: Partial<Present>][] = [
   [{ alert: 'dead', cause: 'dead slack: server' }, { dead: [stuck] }],
   [{ alert: 'held', cause: 'held slack' }, { held: [{ ...stuck, cause: '' }] }],
   [{ alert: 'refused', cause: 'refused address' }, { refusedEvents: [refused] }],
+  [{ alert: 'refused', cause: 'refused content' }, { refusedEvents: [{ ...refused, reason: 'content' }] }],
   [{ alert: 'silence', sink: null }, { lastEventAt: t0 - minute }],
 ];
 

@@ -764,6 +764,44 @@ test('refused events are told with how many, from where and since when: hourly w
   expect((await watch.notices()).slice(3)).toMatchObject([{ count: 12 }, { from: 'h', count: 2 }]);
 });
 
+test('requests that were not valid events are told of hourly while there are more, and anew after a week without any', async () => {
+  const watch = await watching();
+  const come = (at: number, correlationId: string | null = 'c') =>
+    watch.store.keepRejected(
+      { receivedAt: start + at, address: '13.74.0.1', correlationId, status: 422, faults: ['x'], body: '{}' },
+      1000,
+    );
+  // Somebody tries it out by hand.
+  await come(0, null);
+  await watch.look(minute);
+  expect(await watch.notices()).toEqual([]);
+  await come(minute);
+  await watch.look(10_000);
+  await come(2 * minute);
+  await watch.look(minute);
+  expect(await watch.notices()).toMatchObject([
+    {
+      cause: 'refused content',
+      sink: null,
+      from: '13.74.0.1',
+      count: 1,
+      since: start + minute,
+      detail: '1 event from 13.74.0.1 was refused: what came was not a valid event. It came 10 seconds ago.',
+      advice: expect.stringMatching(
+        /^candidate-connector events --rejected says .* When that is done: candidate-connector reconcile /,
+      ),
+    },
+  ]);
+  await watch.look(hour, hour);
+  expect((await watch.notices()).slice(1)).toMatchObject([{ count: 2, since: start + minute }]);
+  await watch.look(8 * day);
+  await come(8 * day);
+  await watch.look(minute);
+  expect((await watch.notices()).filter(({ alert }) => alert === 'refused').slice(2)).toMatchObject([
+    { count: 1, since: start + 8 * day },
+  ]);
+});
+
 describe('silence', () => {
   test('is counted from the newest event, and reported once until there is another', async () => {
     const watch = await watching();

@@ -3,8 +3,8 @@ import { lookupOf } from '../../model.ts';
 import {
   type AlertKind,
   missedCause,
+  type NotTakenIn,
   type Notice,
-  type RefusedEvents,
   type StuckState,
 } from '../../model/notices.ts';
 import type { Failure, Reason } from '../../model/outcomes.ts';
@@ -42,8 +42,8 @@ export interface Situation {
   readonly held: readonly StuckCount[];
   /** Null if the config's file is in force as it is. */
   readonly refused: RefusedConfig | null;
-  /** Refused events that may need a notice; see `newlyRefused`. */
-  readonly refusedEvents: readonly RefusedEvents[];
+  /** What was not taken in and may need a notice; see `newlyRefused`. */
+  readonly refusedEvents: readonly NotTakenIn[];
   /** When the newest event came; without any, when the connector started (ms). */
   readonly lastEventAt: number;
 }
@@ -238,14 +238,14 @@ function downFor({ sink, since, failures, lastSuccessAt }: Down, now: number, wo
     : wording.say('flappingDetail', { sink, time, last: inWords(now - lastSuccessAt, wording) });
 }
 
-export const refusedCause = (reason: RefusedEvents['reason']): string => `refused ${reason}`;
+export const refusedCause = (reason: NotTakenIn['reason']): string => `refused ${reason}`;
 
-/** All refused events of those reasons for which some were refused since the last notice. */
+/** All that was not taken in for those reasons for which there is more since the last notice. */
 export function newlyRefused(
-  all: readonly RefusedEvents[],
+  all: readonly NotTakenIn[],
   notified: ReadonlyMap<string, number>,
-): RefusedEvents[] {
-  const isNew = ({ reason, last }: RefusedEvents) => last > (notified.get(refusedCause(reason)) ?? -Infinity);
+): NotTakenIn[] {
+  const isNew = ({ reason, last }: NotTakenIn) => last > (notified.get(refusedCause(reason)) ?? -Infinity);
   const reasons = new Set(all.filter(isNew).map(({ reason }) => reason));
   return all.filter(({ reason }) => reasons.has(reason));
 }

@@ -1,5 +1,5 @@
 import { lookupOf } from '../../model.ts';
-import type { AlertKind, Notice, RaisedNotice, RefusedEvents, StuckState } from '../../model/notices.ts';
+import type { AlertKind, Notice, NotTakenIn, RaisedNotice, StuckState } from '../../model/notices.ts';
 import type { SinkFigures, StuckCount } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { english, type Wording } from '../../words/wording.ts';
@@ -80,11 +80,12 @@ export interface Present extends Troubled {
   readonly now: number;
   readonly dead: readonly StuckCount[];
   readonly held: readonly StuckCount[];
-  readonly refusedEvents: readonly RefusedEvents[];
+  readonly refusedEvents: readonly NotTakenIn[];
   readonly lastEventAt: number;
 }
 
-const weekMs = 7 * 86_400_000;
+/** Requests that were not valid events are told of for so long, and a summary covers as much. */
+export const weekMs = 7 * 86_400_000;
 
 type IsOver = (notice: RaisedNotice, present: Present) => boolean;
 

@@ -3,7 +3,13 @@ import type { Config } from '../../config/config.ts';
 import { tooShort } from '../../config/settings.ts';
 import { noticeIds } from '../../support/ids.ts';
 import type { PlannedDelivery } from '../../model.ts';
-import { type AlertKind, type Notice, type RaisedNotice, stuckStates } from '../../model/notices.ts';
+import {
+  type AlertKind,
+  type Notice,
+  type NotTakenIn,
+  type RaisedNotice,
+  stuckStates,
+} from '../../model/notices.ts';
 import type { Failure } from '../../model/outcomes.ts';
 import type { Action, Summary } from '../../rules/plan.ts';
 import { planNotice } from '../../rules/decide.ts';
@@ -17,7 +23,7 @@ import {
   type RefusedConfig,
   type Situation,
 } from './conditions.ts';
-import { endingAlerts, Recoveries, workedAt } from './over.ts';
+import { endingAlerts, Recoveries, weekMs, workedAt } from './over.ts';
 import { StuckDeliveries } from './stuck.ts';
 import { UntoldOutages } from './untold.ts';
 import { needsOf, type Troubles } from '../needs.ts';
@@ -203,9 +209,14 @@ class AlertWatch {
       dead: isWanted('dead') ? await this.#dead.look(now, notified) : [],
       held: isWanted('held') ? await this.#held.look(now, notified) : [],
       refused: refused(),
-      refusedEvents: isWanted('refused') ? newlyRefused(await store.refused(), notified) : [],
+      refusedEvents: isWanted('refused') ? newlyRefused(await this.#notTakenIn(now), notified) : [],
       lastEventAt: (await store.lastEventAt(now)) ?? this.#startedAt,
     };
+  }
+
+  async #notTakenIn(now: number): Promise<NotTakenIn[]> {
+    const { store } = this.#parts;
+    return [...(await store.refused()), ...(await store.rejectedSince(now - weekMs))];
   }
 
   async #tellTroubles(situation: Situation, { notified, told }: Memory): Promise<void> {

@@ -80,7 +80,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     refused: replicas.find(({ config }) => config.refused !== null) ?? null,
     dead: stuck,
     held,
-    refusedEvents: refused,
+    refusedEvents: [...refused, ...(await store.rejectedSince(now - missedForMs))],
     lastEventAt: lastEventAt ?? 0,
   };
   return {

@@ -222,5 +222,5 @@ export function sinkRate({ figures }: SinkStatus, times: Times): Html | null {
 export const rejectedNotice = (status: Status): Html | false =>
   status.rejectedThisWeek > 0 &&
   html`<p class="notice wait">
-    <b>${rejectedWords(status)}</b>, and nobody was told of it. <a href="/rejected">See what was wrong</a>
+    <b>${rejectedWords(status)}</b>, so no message went out. <a href="/rejected">See what was wrong</a>
   </p>`;

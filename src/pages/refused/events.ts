@@ -53,7 +53,7 @@ export async function refusedCards(parts: Parts, asked: PageRequest): Promise<Ht
 }
 
 function card(
-  { reason, words, from, why, fix, first, last, count: many }: Refusals,
+  { reason, words, from, why, fix, first, last, count: many }: Refusals<RefusedEvents['reason']>,
   kept: readonly RefusedEvent[],
   list: Html | null,
   asked: PageRequest,

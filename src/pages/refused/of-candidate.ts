@@ -43,6 +43,6 @@ export async function rejectedNoticeAbout(text: string, { reads }: Parts): Promi
     <b
       >${count(many, 'request')} about this candidate
       ${many === 1 ? 'was not a valid event' : 'were not valid events'}</b
-    >, and nobody was told of it. <a href="/rejected">See what was wrong</a>
+    >, so no message went out. <a href="/rejected">See what was wrong</a>
   </p>`;
 }

@@ -1,5 +1,5 @@
 import { deliveryStates, type DeliveryState, type Status } from '../../model.ts';
-import { missedCause } from '../../model/notices.ts';
+import { missedCause, type NotTakenIn } from '../../model/notices.ts';
 import type { CountedState } from '../tallies.ts';
 import { all, get, query, together, type Operation } from '../operation.ts';
 import {
@@ -156,6 +156,10 @@ export const sql = {
   rejectedSince: query<{ readonly n: number }>(
     `select count(*) as n from rejected_requests where received_at >= $1`,
   ),
+  rejectedBySource: query<NotTakenIn>(`
+  select 'content' as reason, r.address as "from", count(*) as count, min(r.received_at) as first, max(r.received_at) as last
+  from rejected_requests r where r.received_at >= $1 and r.correlation_id is not null
+  group by r.address order by count(*) desc, r.address`),
   /** For each sink, when its first delivery is due, and when its oldest waiting event and notice came. */
   pendingBySink: query<{
     readonly sink: string;
@@ -259,6 +263,14 @@ export function daily(from: number, to: number): Operation<DayCount[]> {
  */
 export function* lastEventAt(until = Number.MAX_SAFE_INTEGER): Operation<number | null> {
   return (yield* get(sql.newestReceipt, until))?.at ?? null;
+}
+
+/**
+ * How many requests were not valid events since a time (ms), by source. Those without a correlation id are left out: the
+ * service always sends one, and nobody else does.
+ */
+export function rejectedSince(since: number): Operation<NotTakenIn[]> {
+  return all(sql.rejectedBySource, since);
 }
 
 /** What a page shows of today and of what waits. `today`: when the day began (ms). */
