@@ -291,9 +291,10 @@ describe('docs/deploy.md', () => {
       ({ ports: [{ port }] }: { ports: [{ port: string }] }) => port,
     );
     expect(new Set(admitted)).toEqual(ports);
-    const [{ path, backend }] = find('Ingress').rules[0].http.paths;
+    const [{ path, pathType, backend }] = find('Ingress').rules[0].http.paths;
     expect(ports).toContain(backend.service.port.name);
-    expect(path).toBe(settingSchemas.receiver.parse({}).path);
+    // All paths: the connector tells of an event for a wrong one.
+    expect([path, pathType]).toEqual(['/', 'Prefix']);
     expect(backend.service.name).toBe(ofKind('Service', made).metadata.name);
   });
 });
@@ -327,7 +328,7 @@ describe('the units for systemd', () => {
     const [, address = ''] = /^ListenStream=(.*)$/m.exec(unit('socket')) ?? [];
     expect(text).toContain(`proxy_pass http://${address};`);
     expect(text).toContain(`server connector ${address}\n`);
-    expect(text).toContain(`reverse_proxy /webhooks/candidates ${address} {`);
+    expect(text).toContain(`reverse_proxy ${address} {`);
   });
 });
 

@@ -135,6 +135,23 @@ async function freeTen(): Promise<number> {
   return listening.every(({ status }) => status === 'fulfilled') ? ten : freeTen();
 }
 
+const proxies = { nginx, haproxy, caddy };
+
+test.each(['nginx', 'haproxy', 'caddy'] as const)(
+  'behind %s, as it is documented, an event for a wrong path is refused, and people are told',
+  { timeout: 60_000 },
+  async (name) => {
+    const { port, file } = await behindProxy();
+    const wrong = { host: '127.0.0.1', path: '/webhooks/candidates/', port: await proxies[name](port) };
+    expect(await post(wrong)).toBe(404);
+    await eventually(async () =>
+      expect(jsonLines(await run(['events', '--refused', '--json', '--config', file]))).toMatchObject([
+        { reason: 'path' },
+      ]),
+    );
+  },
+);
+
 describe('a restart under load', () => {
   test('behind HAProxy, as it is documented, loses no request', { timeout: 240_000 }, async () => {
     const { port, file, restart } = await behindProxy();
@@ -143,8 +160,6 @@ describe('a restart under load', () => {
     expect(refused(answers).filter((status) => status !== 200)).toEqual([]);
     expect(await eventsIn(file)).toHaveLength(answers.length + 1);
   });
-
-  const proxies = { nginx, caddy };
 
   test.each(['nginx', 'caddy'] as const)(
     'behind %s loses no request where systemd holds the socket',
