@@ -3,9 +3,9 @@ import { takesRestart } from '../../support/invocation.ts';
 import { StoreUnavailable } from '../driver.ts';
 
 /**
- * What a failure means for a transaction. again: another transaction was in the way, and this one was rolled back. lost: the
- * server went away, and what was not committed is undone. unavailable: it cannot be done for now. fault: one of its
- * operations has a bug.
+ * What a failure means for a transaction. again: another transaction was in the way, and this one was rolled back. lost: there
+ * is no connection, and what was not committed is undone. unavailable: it cannot be done for now. fault: one of its operations
+ * has a bug.
  */
 export type FailureKind = 'again' | 'lost' | 'unavailable' | 'fault';
 
@@ -31,6 +31,7 @@ const untrusted =
 const noAnswer = '{server} did not answer in time.';
 const notListening = 'No PostgreSQL listens at {address}.';
 const ended = '{address} refused or ended the connection: {message}.';
+const failed = '{server} failed: {message}.';
 const damaged = 'The database {database} is damaged: {message}. Restore a backup.';
 
 /** Messages by the codes of the server, the system and TLS. */
@@ -101,7 +102,12 @@ const unanswered = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
 ]);
-const lost = /^(?:57P0[1-5]|08(?!P01)...|25P03|ECONNREFUSED|ECONNRESET|EPIPE)$/;
+const lost = /^(?:53300|57P0[1-5]|08(?!P01)...|25P03|ECONNRESET|EPIPE)$/;
+/**
+ * Classes of codes by which the server says that it lacks something, was disturbed, or failed itself, as where the quota of
+ * its disk is used up (XX000): no statement is wrong.
+ */
+const ofServer = /^(?:53|57|58|XX)/;
 const lostMessage = /^Connection terminated(?! due)|not queryable|no answer in time/;
 
 export function failureKind(error: unknown): FailureKind {
@@ -112,7 +118,7 @@ export function failureKind(error: unknown): FailureKind {
   // Another replica deleted the event of a duplicate after it was found. The next try makes a new event.
   if (code === '23503' && ['duplicates', 'correlations'].includes(table ?? '')) return 'again';
   if (againCodes.has(code) || code === notKept) return 'again';
-  if (lost.test(code) || lostMessage.test(message)) return 'lost';
+  if (lost.test(code) || unanswered.has(code) || lostMessage.test(message)) return 'lost';
   const sentence = explain(parts);
   if (sentence === undefined) return 'fault';
   return sentence === ended ? 'lost' : 'unavailable';
@@ -152,14 +158,14 @@ export function explained(error: unknown, place: StoreAddress): unknown {
 
 function explain({ code, message, isFatal }: Parts): string | undefined {
   // PgBouncer refuses with this code. A statement with too few values, which is a bug, has it, too.
-  if (code === '08P01' && !message.startsWith('bind message'))
-    return '{address} refused the connection: {message}.';
+  if (code === '08P01' && !message.startsWith('bind message')) return ended;
   if (code === '28000' && message.includes('no encryption'))
     return '{server} does not admit the user {user} to the database {database} without TLS. Add ?sslmode=verify-full to store.url.';
   if (againCodes.has(code)) return explanations['55P03'];
   const ofLost = lost.test(code) ? connectionBroke : undefined;
   const byWords = byMessage.find(([pattern]) => pattern.test(message))?.[1];
-  return explanations[code] ?? ofLost ?? byWords ?? (isFatal ? ended : undefined);
+  const byClass = isFatal ? ended : ofServer.test(code) ? failed : undefined;
+  return explanations[code] ?? ofLost ?? byWords ?? byClass;
 }
 
 interface Parts {

@@ -270,11 +270,19 @@ describe('a clear sentence says', () => {
     ['53100', 'could not extend file', 'unavailable', /^The disk of PostgreSQL at db:5432 is full\.$/],
     ['53200', 'out of shared memory', 'unavailable', /has not enough memory: out of shared memory\.$/],
     ['08006', 'server closed the connection', 'lost', /broke: server closed the connection\.$/],
+    ['53000', 'too many open files', 'unavailable', /^PostgreSQL at db:5432 failed: too many open files\.$/],
+    ['53400', 'too large for temp_file_limit', 'unavailable', /failed: too large for temp_file_limit\.$/],
+    ['58P01', 'could not open file', 'unavailable', /failed: could not open file\.$/],
+    ['XX000', 'could not extend file', 'unavailable', /failed: could not extend file\.$/],
+    ['53300', 'sorry, too many clients already', 'lost', /takes no more connections of the user u\./],
+    ['ENOTFOUND', 'getaddrinfo ENOTFOUND db', 'lost', /^The host of db:5432 was not found\.$/],
+    ['EHOSTUNREACH', 'connect EHOSTUNREACH', 'lost', /^The network has no way to db:5432\.$/],
+    // PgBouncer, where PostgreSQL is away.
     [
       '08P01',
-      'no such database: x',
-      'unavailable',
-      /^db:5432 refused the connection: no such database: x\.$/,
+      'server login has been failing',
+      'lost',
+      /^db:5432 refused or ended the connection: server login has been failing\.$/,
     ],
     ['40P01', 'deadlock detected', 'again', /stay locked: .* standby\.$/],
   ])('what %s means: %s', (code, message, kind, sentence) => {
@@ -288,7 +296,7 @@ describe('a clear sentence says', () => {
   test('a session that is ended for a reason that nobody knows is lost, and was no bug', () => {
     const error = new DatabaseError('unable to check out a connection', 0, 'error');
     Object.assign(error, { code: 'XX000', severity: 'ERROR' });
-    expect(failureKind(error)).toBe('fault');
+    expect(failureKind(error)).toBe('unavailable');
     error.severity = 'FATAL';
     expect(failureKind(error)).toBe('lost');
   });
