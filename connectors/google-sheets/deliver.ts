@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { delivered } from '../../src/connector.ts';
 import type { Outcome, Retry } from '../../src/model/outcomes.ts';
 import type { Failure } from './client.ts';
-import { deliveryHeader } from './message.ts';
+import { dated, deliveryHeader } from './message.ts';
 import type { RowRequest, WrittenRow } from './message.ts';
 import { columnsInWords, failedRead, refusedRows, unwrittenRows } from './outcomes.ts';
 import type { Result } from './outcomes.ts';
@@ -19,7 +19,6 @@ import {
   isRefusal,
   readParts,
   tableRange,
-  withDates,
   writeCells,
 } from './spreadsheet.ts';
 import type { Fix, Spreadsheet, Tab, View } from './spreadsheet.ts';
@@ -58,10 +57,7 @@ async function oneCall(
 ): Promise<Result[]> {
   const { signal } = given[0]!;
   const later = wasWritten ? readBackLater : unwrittenRows;
-  const withTimes = await withDates(sheet, given);
-  if (!withTimes.ok) return later(sheet, withTimes.failure, given);
-  const requests = withTimes.data;
-  const byTab = Map.groupBy(requests, ({ message }) => message.tab.toLowerCase());
+  const byTab = Map.groupBy(given, ({ message }) => message.tab.toLowerCase());
   const wanted = [...byTab.values()].map((all): Wanted => {
     const names = new Set(all.flatMap(({ message }) => Object.keys(message.row)));
     names.delete(deliveryHeader);
@@ -70,7 +66,9 @@ async function oneCall(
     return { title: all[0]!.message.tab, names: [...names, deliveryHeader], whole };
   });
   const views = await readTabs(sheet, wanted, signal);
-  if (!views.ok) return later(sheet, views.failure, requests);
+  if (!views.ok) return later(sheet, views.failure, given);
+  // The time zone is read with the tabs.
+  const requests = given.map((request) => dated(request, sheet.timeZone));
   // Rows that earlier attempts have written and that stand wrongly are put right before anything else is done.
   const settled: Result[] = [];
   for (const view of views.data) {
@@ -196,7 +194,7 @@ async function settle(
     const anew = addition({ tab, grid }, deleted);
     const changes = fixes.flatMap(({ row, column, value, format }) => [
       writeCells(sheetId, row, column, [value]),
-      ...formatCell(tab, row, column, format),
+      ...formatCell(tab, row, column, format, row),
     ]);
     changes.push(...anew.writes.map(({ request }) => request));
     const fixed = await batchUpdate(sheet, changes, signal);

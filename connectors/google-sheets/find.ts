@@ -1,10 +1,10 @@
 import type { Finding } from '../../src/connector.ts';
 import type { Answer } from './client.ts';
-import { deliveryHeader } from './message.ts';
+import { dated, deliveryHeader } from './message.ts';
 import type { RowRequest } from './message.ts';
 import { failedRead, notReadBack } from './outcomes.ts';
 import { isMisplaced, rowsWithIds } from './repair.ts';
-import { describe, lookUntilDone, withDates } from './spreadsheet.ts';
+import { describe, lookUntilDone } from './spreadsheet.ts';
 import type { Spreadsheet, View } from './spreadsheet.ts';
 import { lostHeader, missingHeaderRow, readOnce } from './tabs.ts';
 
@@ -15,17 +15,17 @@ import { lostHeader, missingHeaderRow, readOnce } from './tabs.ts';
  */
 export async function findRows(sheet: Spreadsheet, given: readonly RowRequest[]): Promise<Finding[]> {
   const { signal } = given[0]!;
-  const dated = await withDates(sheet, given);
-  const read = dated.ok ? await readAll(sheet, dated.data, signal) : dated;
-  if (!dated.ok || !read.ok) {
-    const failure = failedRead((read as { ok: false } & typeof read).failure, sheet);
+  const read = await readAll(sheet, given, signal);
+  if (!read.ok) {
+    const failure = failedRead(read.failure, sheet);
     return given.map(() => ({ found: 'failed', failure }));
   }
   const ids = given.map(({ deliveryId }) => deliveryId);
   const views = new Map(
     read.data.map((view) => [view.tab.title.toLowerCase(), { ...view, rows: rowsWithIds(ids, view.grid) }]),
   );
-  return dated.data.map(({ deliveryId, message }): Finding => {
+  return given.map((request): Finding => {
+    const { deliveryId, message } = dated(request, sheet.timeZone);
     const view = views.get(message.tab.toLowerCase());
     if (!view || view.grid.header.every((name) => name === '')) return { found: null };
     const { tab, grid } = view;

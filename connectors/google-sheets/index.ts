@@ -146,6 +146,7 @@ export const googleSheets = defineConnector({
       headerRow: headerRow - 1,
       call,
       tabs: new Map(),
+      timeZone: 'UTC',
       describedAt: -Infinity,
       ...memoryOf(JSON.stringify([apiUrl, spreadsheetId, headerRow])),
     };

@@ -150,9 +150,6 @@ export function knownZone(timeZone: string | null | undefined): string {
   }
 }
 
-export const hasDates = ({ message }: RowRequest): boolean =>
-  Object.values(message.formats ?? {}).includes('date');
-
 /** The request, with times as numbers of the sheet's time zone. */
 export function dated(request: RowRequest, timeZone: string): RowRequest {
   const { row, formats = {} } = request.message;

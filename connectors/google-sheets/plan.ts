@@ -201,6 +201,7 @@ export function addition(
 function writesOf(tab: Tab, { header }: Grid, rows: readonly WrittenRow[]): Write[] {
   return rows.flatMap((written) => {
     const { at, row, requests, before } = written;
+    const place = before === null ? rows[0]!.at : at;
     const changes: Request[] = [];
     for (let column = 0; column < header.length; column += 1) {
       const from = column;
@@ -209,7 +210,8 @@ function writesOf(tab: Tab, { header }: Grid, rows: readonly WrittenRow[]): Writ
       if (values.length > 0) changes.push(writeCells(tab.sheetId, at, from, values));
     }
     for (const [column, name] of header.entries())
-      if (isNamed(row, header, column)) changes.push(...formatCell(tab, at, column, formatOf(written, name)));
+      if (isNamed(row, header, column))
+        changes.push(...formatCell(tab, at, column, formatOf(written, name), place));
     return changes.map((request) => ({ request, requests, isNew: before === null }));
   });
 }

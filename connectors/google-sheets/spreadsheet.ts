@@ -1,8 +1,8 @@
 import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import type { Receipt } from '../../src/model/outcomes.ts';
 import type { Answer, Call, Failure } from './client.ts';
-import { dated, hasDates, knownZone } from './message.ts';
-import type { Cell, Format, Row, RowRequest } from './message.ts';
+import { knownZone } from './message.ts';
+import type { Cell, Format, Row } from './message.ts';
 import { missingTab } from './outcomes.ts';
 
 /** A spreadsheet that can be called. Rows and columns count from 0 everywhere; only A1 notation counts from 1. */
@@ -20,7 +20,7 @@ export interface Spreadsheet {
   /** Sentences about what was made anew, which the next delivery tells, by the tab's title in lower case. */
   readonly madeAnew: Map<string, string>;
   /** The time zone when the tabs were last read. */
-  timeZone?: string;
+  timeZone: string;
   /** When the tabs were last read, on the monotonic clock (ms). */
   describedAt: number;
 }
@@ -35,8 +35,8 @@ export interface Tab {
   readonly merges: readonly Box[];
   /** The tables (menu Format, "Convert to table") that have this header. */
   readonly tables: readonly (Box & { readonly id: string; readonly hasFooter: boolean })[];
-  /** The columns that have a type in a table. It decides their format, and Google takes no other. */
-  readonly typed: readonly number[];
+  /** The columns that have a type in a table of any header. It decides their format, and Google takes no other. */
+  readonly typed: readonly { readonly column: number; readonly box: Box }[];
   /** The number of columns of its header; null while that is not known. */
   width: number | null;
   /** The column of the deliveries' ids, and the last row with one. */
@@ -285,11 +285,12 @@ export async function describe(sheet: Spreadsheet, signal: AbortSignal): Promise
         ? [{ id, ...box, hasFooter }]
         : [];
     });
-    const typed = (one.tables ?? []).flatMap(({ range = {}, columnProperties = [] }) =>
-      columnProperties
+    const typed = (one.tables ?? []).flatMap(({ range = {}, columnProperties = [] }) => {
+      const box = boxOf(range);
+      return columnProperties
         .filter(({ columnType: type }) => type && type !== 'COLUMN_TYPE_UNSPECIFIED')
-        .map(({ columnIndex }) => boxOf(range).left + (columnIndex ?? 0)),
-    );
+        .map(({ columnIndex }) => ({ column: box.left + (columnIndex ?? 0), box }));
+    });
     const rowCount = gridProperties?.rowCount ?? null;
     const known = before.get(sheetId) ?? unread;
     return [{ ...known, sheetId, title, headerRow, rowCount, merges, tables, typed }];
@@ -309,17 +310,6 @@ const boxOf = (range: sheets_v4.Schema$GridRange): Box => ({
 });
 
 const unread = { width: null, deliveryColumn: -1, lastRow: null };
-
-/** The requests, with times as the sheet counts them. The time zone is read with the tabs, which are needed anyway. */
-export async function withDates(
-  sheet: Spreadsheet,
-  requests: readonly RowRequest[],
-): Promise<Answer<readonly RowRequest[]>> {
-  if (!requests.some(hasDates)) return { ok: true, data: requests };
-  const described = sheet.timeZone === undefined ? await describe(sheet, requests[0]!.signal) : null;
-  if (described?.ok === false) return described;
-  return { ok: true, data: requests.map((request) => dated(request, sheet.timeZone!)) };
-}
 
 /** The first row from `row` on before which one can be inserted: not between merged cells of a table so wide. */
 export const rowAfter = ({ merges }: Tab, row: number, width: number): number =>
@@ -376,15 +366,22 @@ function cellData(value: Cell): sheets_v4.Schema$CellData {
   return { userEnteredValue: { stringValue: value } };
 }
 
-/** The requests that format a cell. A field that is named in `fields` and has no value is cleared. */
+/**
+ * The requests that format a cell. A field that is named in `fields` and has no value is cleared. `place`: its row before the
+ * call, or where rows are inserted for it.
+ */
 export function formatCell(
-  { sheetId, typed }: Pick<Tab, 'sheetId' | 'typed'>,
+  { sheetId, headerRow, typed }: Tab,
   rowIndex: number,
   columnIndex: number,
   format: Format | undefined,
+  place: number,
 ): Request[] {
   if (format === undefined) return [];
-  const number = typed.includes(columnIndex) ? [] : ['userEnteredFormat.numberFormat'];
+  const isTyped = typed.some(({ column, box: { top, bottom } }) => {
+    return column === columnIndex && (top <= headerRow || (top < place && place < bottom));
+  });
+  const number = isTyped ? [] : ['userEnteredFormat.numberFormat'];
   const link = ['userEnteredFormat.textFormat.link'];
   const [userEnteredFormat, named] =
     format === 'plain'

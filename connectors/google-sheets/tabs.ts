@@ -82,7 +82,8 @@ async function findTabs(
   // Merged cells and tables move with rows and columns, and where they are is not read with the values.
   const isOld = performance.now() >= sheet.describedAt + trustedMs;
   const mayHaveMoved =
-    isFirst && (isOld || found().some(({ merges, tables }) => merges.length + tables.length > 0));
+    isFirst &&
+    (isOld || found().some(({ merges, tables, typed }) => merges.length + tables.length + typed.length > 0));
   if (found().length < wanted.length || missingHeaderRow(found()) || mayHaveMoved) {
     const described = await describe(sheet, signal);
     if (!described.ok) return described;

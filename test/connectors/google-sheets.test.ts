@@ -75,6 +75,16 @@ describe('as', () => {
     expect(sandbox.rows('Results')).toHaveLength(1);
   });
 
+  test('follows a time zone that somebody changed meanwhile, with the first row that comes a minute later', async () => {
+    const request = () => requestFor({ row: { At: received }, as: { At: 'date' } });
+    await written(request());
+    sandbox.document.timeZone = 'GMT-07:00';
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000);
+    onTestFinished(() => clock.mockRestore());
+    await written(request());
+    expect(sandbox.rows('Results').map(({ At }) => At)).toEqual([expect.closeTo(46_204.4167, 3), 46_204.125]);
+  });
+
   test.for([
     ['2026-07-01', 46_204],
     ['2026-07-01T06:00', 46_204.25],
@@ -367,6 +377,22 @@ describe('a table that people made of the rows', () => {
       requestFor({ key: 'Candidate', row: { Candidate: '2', When: '2026-03-02' }, as: { When: 'date' } }),
     );
     expect(sandbox.rows('Results')[1]).toMatchObject({ Candidate: '2', When: 46083 });
+  });
+
+  test('below the rows decides the format of no cell above it', async () => {
+    const tab = given('Results', [['Candidate', 'When', 'Delivery'], [], [], ['Who', 'Due'], ['x', 1]]);
+    tab.tables = [
+      { id: 't1', box: { top: 3, left: 0, right: 1, bottom: 4 }, hasFooter: false, types: { 1: 'DATE' } },
+    ];
+    const row = { Candidate: '1', When: '2026-03-01' };
+    for (const key of [undefined, 'Candidate'])
+      await written(requestFor({ row, ...(key && { key }), as: { When: 'date' } }));
+    expect(tab.formatAt(1, 1).numberFormat).toEqual({ type: 'DATE_TIME' });
+    // Sorted into it, a row is one of that table.
+    tab.write(tab.tables[0]!.box.top + 1, 0, [['1', '', 'dlv_x']]);
+    tab.write(1, 0, [['', '', '']]);
+    await written(requestFor({ row, key: 'Candidate', as: { When: 'date' } }));
+    expect(tab.at(5, 1)).toBe(46_082);
   });
 
   test('keeps its footer below them', async () => {
