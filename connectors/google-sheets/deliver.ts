@@ -65,7 +65,7 @@ async function oneCall(
     const whole = all.some(({ attempt, message }) => attempt > 1 || message.key !== undefined);
     return { title: all[0]!.message.tab, names: [...names, deliveryHeader], whole };
   });
-  const views = await readTabs(sheet, wanted, signal);
+  const views = await readTabs(sheet, wanted, given[0]!);
   if (!views.ok) return later(sheet, views.failure, given);
   // The time zone is read with the tabs.
   const requests = given.map((request) => dated(request, sheet.timeZone));

@@ -56,7 +56,10 @@ export type Request = sheets_v4.Schema$Request;
 
 /** A range of a tab, both ends included: `'Results'!A2:C2`. */
 export const a1 = (title: string, from: string | number, to: string | number): string =>
-  `'${title.replaceAll("'", "''")}'!${from}:${to}`;
+  `${placeOf(title)}${from}:${to}`;
+
+/** The beginning of all ranges of a tab. */
+export const placeOf = (title: string): string => `'${title.replaceAll("'", "''")}'!`;
 
 /** 0 is A, 26 is AA. */
 export function columnName(index: number): string {

@@ -1,4 +1,6 @@
 import { randomInt } from 'node:crypto';
+import { textAt } from '../../src/connector.ts';
+import type { Receipt } from '../../src/model/outcomes.ts';
 import type { Answer, Failure } from './client.ts';
 import {
   a1,
@@ -9,6 +11,7 @@ import {
   Grid,
   insert,
   lookUntilDone,
+  placeOf,
   readParts,
   readRanges,
   says,
@@ -18,7 +21,7 @@ import {
 } from './spreadsheet.ts';
 import type { Part, Request, Spreadsheet, Tab, View } from './spreadsheet.ts';
 import { deliveryHeader } from './message.ts';
-import type { Row } from './message.ts';
+import type { Row, RowRequest } from './message.ts';
 import { columnsInWords } from './outcomes.ts';
 
 /** What has to be read of a tab before rows are written to it. */
@@ -35,15 +38,16 @@ export interface Wanted {
 /** Columns are added so often. Columns that are still not there landed in merged cells, which the second time are known. */
 const maxAdditions = 2;
 
-/** Reads tabs with their headers, all at the same moment, and makes those that are missing. */
+/** Reads tabs with their headers, all at the same moment, and makes those that are missing. `request`: one of the call's. */
 export async function readTabs(
   sheet: Spreadsheet,
   wanted: readonly Wanted[],
-  signal: AbortSignal,
+  request: RowRequest,
 ): Promise<Answer<View[]>> {
+  const { signal } = request;
   let additions = 0;
   return lookUntilDone(sheet, async (isFirst) => {
-    const tabs = await findTabs(sheet, wanted, isFirst, signal);
+    const tabs = await findTabs(sheet, wanted, isFirst, request);
     if (!tabs?.ok) return tabs;
     const read = await readOnce(sheet, wanted, tabs.data, signal);
     if (!read.ok) return read;
@@ -74,7 +78,7 @@ async function findTabs(
   sheet: Spreadsheet,
   wanted: readonly Wanted[],
   isFirst: boolean,
-  signal: AbortSignal,
+  { earlier, signal }: RowRequest,
 ): Promise<Answer<Tab[]> | null> {
   const { tabs, written, madeAnew, headerRow } = sheet;
   const known = (title: string) => tabs.get(title.toLowerCase());
@@ -92,13 +96,15 @@ async function findTabs(
   if (failure) return { ok: false, failure };
   const missing = wanted.filter(({ title }) => !known(title));
   if (missing.length === 0) return { ok: true, data: found() };
+  // This process may have started since a row was written.
+  const isUnknown = missing.some(({ title }) => !written.has(title.toLowerCase()));
+  const newest = isUnknown ? await earlier().catch(() => null) : null;
   const made = missing.map(({ title, names }): { tab: Tab; requests: Request[] } => {
     const before = written.get(title.toLowerCase());
-    const renamed = before && tabWith(sheet, before.sheetId);
-    const words = renamed
-      ? `Somebody renamed the tab ${title} to ${renamed.title}, and a new one was made. ${howToUndo('rows')}`
-      : `Somebody deleted the tab ${title}, and a new one was made.`;
-    if (before) madeAnew.set(title.toLowerCase(), words);
+    if (before || isReceiptOf(sheet, title, newest)) {
+      const words = whatBecame(title, before && (tabWith(sheet, before.sheetId) ?? null));
+      madeAnew.set(title.toLowerCase(), words);
+    }
     // Named by us, so that the header can be written in the same call: a tab is never there without it.
     const sheetId = randomInt(1, 2 ** 31 - 1);
     const [rowCount, columnCount] = [1000, Math.max(26, names.length)];
@@ -118,6 +124,20 @@ async function findTabs(
   if (answer.ok) for (const { tab } of made) tabs.set(tab.title.toLowerCase(), tab);
   // Another replica may have made it at the same moment.
   return answer.ok || says(answer.failure, /already exists/) ? null : answer;
+}
+
+/** Whether a row's receipt is of the tab with this title. Capitals do not matter to Google. */
+function isReceiptOf({ spreadsheetId }: Spreadsheet, title: string, receipt: Receipt | null): boolean {
+  const range = textAt(receipt ?? {}, 'range').toLowerCase();
+  return receipt?.['spreadsheetId'] === spreadsheetId && range.startsWith(placeOf(title).toLowerCase());
+}
+
+/** Says what became of a tab that was written to. `now`: the tab as it is now; null where it is gone; undefined where nobody knows. */
+function whatBecame(title: string, now: Tab | null | undefined): string {
+  if (now === null) return `Somebody deleted the tab ${title}, and a new one was made.`;
+  return now
+    ? `Somebody renamed the tab ${title} to ${now.title}, and a new one was made. ${howToUndo('rows')}`
+    : `Somebody renamed or deleted the tab ${title}, and a new one was made. Look whether it has another name now. ${howToUndo('rows')}`;
 }
 
 /** Why one of these tabs can have no header: it is a chart, or ends above the header's row. Null if all can. */

@@ -507,11 +507,40 @@ describe('a header', () => {
     const deliver = () => sink.deliver(requestFor());
     await deliver();
     sandbox.document.tab('Results')!.title = 'Old';
+    await forgetWritten();
+    expect(await deliver()).not.toHaveProperty('note');
+  });
+
+  test('is made anew where the tab of the newest row is gone after a restart, which is told once', async () => {
+    const receipt = await written(requestFor({ tab: "Ana's" }));
+    sandbox.document.tab("Ana's")!.title = 'Old';
+    await forgetWritten();
+    const deliver = (tab: string) => sink.deliver(requestFor({ tab }, { earlier: async () => receipt }));
+    expect(await deliver('Another')).not.toHaveProperty('note');
+    expect(await deliver("ana's")).toMatchObject({
+      missed: true,
+      note: expect.stringMatching(/^Somebody renamed or deleted the tab ana's, and a new one was made\. /),
+    });
+    expect(await deliver("Ana's")).not.toHaveProperty('note');
+  });
+
+  test('is made anew without a word in another spreadsheet than that of the newest row', async () => {
+    const range = "'Results'!A2:C2";
+    for (const earlier of [
+      async () => ({ spreadsheetId: 'another', range }),
+      () => Promise.reject(new Error('the store is away')),
+    ]) {
+      expect(await sink.deliver(requestFor({}, { earlier }))).not.toHaveProperty('note');
+      await connected();
+    }
+  });
+
+  /** As a restart does. */
+  async function forgetWritten() {
     for (let other = 0; other < 100; other += 1)
       await (await connect({ spreadsheetId: `s${other}` })).close();
     await reconnect({});
-    expect(await deliver()).not.toHaveProperty('note');
-  });
+  }
 
   test.for<[string, (document: SheetsSandbox['document']) => void]>([
     ['deletes the tab', (document) => void document.tabs.pop()],
