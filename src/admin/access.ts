@@ -84,17 +84,12 @@ export class Access {
   readonly require: RequestHandler = (req, res, next) => {
     const given = givenLogin(req.headers.authorization);
     const person = this.#personWithout(req) ?? (given && this.#personWith(given, req));
-    if (person === 'busy') return answerProblem(res, tooMany);
-    if (person === 'wrong') return this.#later(() => refuse(res));
-    if (person !== null) {
-      if (person.role === 'metrics' && req.path !== '/metrics') return answerProblem(res, onlyMetrics);
-      persons.set(req, person);
-      return next();
-    }
-    if (!wantsPage(req)) return refuse(res);
-    // From another site's link a browser sends no session cookie. A reload from this site does.
-    if (req.headers['sec-fetch-site'] === 'cross-site') return void res.set('refresh', '0').send('');
-    res.redirect(303, loginPath(req));
+    if (person === 'wrong') return this.#later(() => askForLogin(req, res));
+    if (person === 'busy' && !wantsPage(req)) return answerProblem(res, tooMany);
+    if (person === null || person === 'busy') return askForLogin(req, res);
+    if (person.role === 'metrics' && req.path !== '/metrics') return answerProblem(res, onlyMetrics);
+    persons.set(req, person);
+    next();
   };
 
   /** Handles the login's form, whose body has been read. Goes on to the login's page where the password is not taken. */
@@ -212,6 +207,17 @@ const noToken: Refusal = {
   status: 403,
   detail: 'This form is too old, or comes from another site. Load its page again.',
 };
+
+/**
+ * Sends a browser to the login, also with a wrong password by HTTP Basic: it got that for a proxy in front, which passes it
+ * on, and would only ask for it again. A program is refused.
+ */
+function askForLogin(req: Request, res: Response): void {
+  if (!wantsPage(req)) return refuse(res);
+  // From another site's link a browser sends no session cookie. A reload from this site does.
+  if (req.headers['sec-fetch-site'] === 'cross-site') return void res.set('refresh', '0').send('');
+  res.redirect(303, loginPath(req));
+}
 
 function refuse(res: Response): void {
   const headers = { 'www-authenticate': 'Basic realm="candidate-connector", charset="UTF-8"' };

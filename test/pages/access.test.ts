@@ -120,6 +120,15 @@ describe('with a password', () => {
     expect((await change({ ...basic('x'), origin: 'https://evil.example' })).status).toBe(403);
   });
 
+  test('a browser whose proxy asks for a password of its own, and passes that on, comes to the login', async () => {
+    const { send, login } = await startPages();
+    const ofProxy = basic('dana', 'password of the proxy');
+    const asked = await send('/events', { headers: ofProxy });
+    expect([asked.status, asked.headers.get('location')]).toEqual([303, '/login?next=%2Fevents']);
+    await login();
+    expect((await send('/events', { headers: ofProxy })).status).toBe(200);
+  });
+
   test('a session is known only under the name of this server that it began with', async () => {
     const { app, login } = await startPages();
     const cookie = (await login()).headers.getSetCookie()[0]?.split(';')[0] ?? '';
