@@ -37,6 +37,8 @@ export function* findSlips(
         path,
         `between the names stands a / alone, and none at the end; did you mean ${pointed}?`,
       );
+    const numeric = numberAsText(text, path, config['lookups']);
+    if (numeric !== null) yield warning(path, numeric);
     const isZone = path.at(-1) === 'timezone';
     // Elsewhere, as in what a message sends, a key `timezone` is somebody else's.
     const isInDigest = path.at(-2) === 'digest' && path.at(-4) === 'then';
@@ -49,6 +51,16 @@ export function* findSlips(
   for (const action of actionsOf(source)) yield* ofMessages(action, sinks, new Set(variables));
   yield* starsOf(config['policies']);
   yield* domainSlips(config);
+}
+
+/** What is wrong with a number in quotes that a fact is compared with, as more or less; null where it is something else. */
+function numberAsText(text: string, path: Path, lookups: Json | undefined): string | null {
+  if (!/^\s*-?\d+(\.\d+)?\s*%?\s*$/.test(text) || !/^[gl]te?$/.test(String(path.at(-1)))) return null;
+  const fact = String(path.at(path.at(-2) === 'not' ? -3 : -2));
+  const [name = '', key = ''] = fact.split('.');
+  const field = valueAt(lookups ?? null, [name, 'fields', key]);
+  if (!isMap(field) || (field['type'] ?? 'text') !== 'text') return null;
+  return `${fact} is text, in which "100" is less than "80": write type: number where the look-up names it, and the number without quotes`;
 }
 
 /** Keys whose values name something for a program. In what people read, such a space is typography. */

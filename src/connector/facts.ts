@@ -1,8 +1,11 @@
 import { z } from 'zod';
+import { isMap, type Json } from '../model.ts';
+import { orList } from '../support/text.ts';
 
 /** The schema of the facts that a look-up takes from an answer. */
 
 const typeNames = ['text', 'number', 'boolean', 'time', 'url'] as const;
+type FactType = (typeof typeNames)[number];
 
 const pointerExpected = 'expected a JSON Pointer such as /result/score';
 
@@ -19,10 +22,29 @@ function pointerMeant(text: string): string | null {
   return /^[\w.[\]$-]+$/.test(text) ? `/${pointed}`.replaceAll('//', '/') : null;
 }
 
+/** The type that is meant by what other languages call it; undefined where nobody knows. */
+const typeMeant = (written: unknown): FactType | undefined =>
+  typeNames.find((name) => name === written || otherNames[name].includes(String(written).toLowerCase()));
+
+const otherNames: Readonly<Record<FactType, readonly string[]>> = {
+  text: ['string', 'str'],
+  number: ['integer', 'int', 'float', 'double', 'decimal', 'numeric', 'percent'],
+  boolean: ['bool', 'yes/no'],
+  time: ['date', 'datetime', 'timestamp'],
+  url: ['uri', 'link', 'address'],
+};
+
+const type = z.enum(typeNames, {
+  error: ({ input }) => {
+    const meant = typeMeant(input);
+    return `expected ${orList(typeNames)}${meant === undefined ? '' : ` (write ${meant})`}`;
+  },
+});
+
 const factField = z.strictObject(
   {
     at: pointer.describe('Where it is in the answer: a JSON Pointer such as /result/score.'),
-    type: z.enum(typeNames).default('text').describe('What it has to be; anything else is unknown.'),
+    type: type.default('text').describe('What it has to be; anything else is unknown.'),
     personal: z
       .boolean()
       .default(false)
@@ -50,3 +72,16 @@ export const factFields = z
     factField,
   )
   .refine((fields) => Object.keys(fields).length > 0, { error: 'expected at least one field' });
+
+/** The fields that are meant by what may have faults, so that nobody says of what uses them that they are not there. */
+export function fieldsMeant(written: Json | undefined): Record<string, FactField> {
+  const named = Array.isArray(written)
+    ? written.map((name): [string, Json] => [String(name), null])
+    : Object.entries(isMap(written) ? written : {});
+  return Object.fromEntries(
+    named.map(([name, field]) => {
+      const { type: typed, personal } = isMap(field) ? field : {};
+      return [name, { at: '', type: typeMeant(typed) ?? 'text', personal: personal === true }];
+    }),
+  );
+}

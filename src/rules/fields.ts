@@ -134,9 +134,21 @@ export function testField(key: string): Field {
   };
 }
 
+const factText = z.string({
+  error: ({ input }) => {
+    const hint =
+      typeof input === 'number'
+        ? ' (for numbers write type: number where the look-up names the field)'
+        : typeof input === 'boolean'
+          ? ' (for true and false write type: boolean where the look-up names the field)'
+          : '';
+    return `expected text${hint}`;
+  },
+});
+
 /** The schemas of facts by type. Times are compared as text, of which the beginning is enough. */
 const factValues: { readonly [type in FactField['type']]: Pick<Field, 'value' | 'bound'> } = {
-  text: ordered(z.string({ error: 'expected text' })),
+  text: ordered(factText),
   number: ordered(z.number({ error: 'expected a number' })),
   boolean: { value: z.boolean({ error: 'expected true or false' }), bound: null },
   time: {
@@ -145,7 +157,7 @@ const factValues: { readonly [type in FactField['type']]: Pick<Field, 'value' | 
       error: 'expected a time in UTC such as "2026-01-31" or "2026-01-31T10:00"',
     }),
   },
-  url: ordered(z.string({ error: 'expected text' })),
+  url: ordered(factText),
 };
 
 function ordered<Schema extends z.ZodType<string | number>>(value: Schema) {

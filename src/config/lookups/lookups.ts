@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { factFields } from '../../connector.ts';
+import { factFields, fieldsMeant } from '../../connector.ts';
 import { isMap, type Json } from '../../model.ts';
 import { compileWhen } from '../../rules/compile-when.ts';
 import { noLookups } from '../../rules/fields.ts';
@@ -56,8 +56,8 @@ export function readLookups(raw: Json | undefined, reading: Reading): Map<string
   for (const { name, written, path } of namedIn('lookups', raw, expected, reading.report, lookupName)) {
     const read = validate({ schema: lookupPlan, raw: written, path }, withoutFacts(reading, names));
     // The fields of a look-up with faults stay known, so that rules that use them are not reported, too.
-    const { data: ownFields = {} } = factFields.safeParse(wherever(valueAt(written, ['fields'])));
-    const known: z.output<typeof lookupPlan> = read ?? { fields: ownFields, until: [], waitFor: 0 };
+    const fieldsOf = () => fieldsMeant(valueAt(written, ['fields']));
+    const known: z.output<typeof lookupPlan> = read ?? { fields: fieldsOf(), until: [], waitFor: 0 };
     const { when, fields, until, waitFor, keep = null } = known;
     for (const [index, field] of until.entries()) {
       if (Object.hasOwn(fields, field)) continue;
@@ -83,14 +83,6 @@ export function readLookups(raw: Json | undefined, reading: Reading): Map<string
   }
   return lookups;
 }
-
-/** The fields of a look-up, whatever is wrong with where they are in the answer. */
-const wherever = (fields: Json | undefined): Json | undefined =>
-  isMap(fields)
-    ? Object.fromEntries(
-        Object.entries(fields).map(([name, field]) => [name, isMap(field) ? { ...field, at: '' } : field]),
-      )
-    : fields;
 
 export const needsOther = (name: string): string =>
   `look-ups are made at the same time, so none can use the facts of another, such as "${name}"`;
