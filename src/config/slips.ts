@@ -1,8 +1,9 @@
-import { type Slip, slot } from '../connector.ts';
-import { isMap, type Json, type JsonMap, type Status, statuses } from '../model.ts';
+import { slot } from '../connector.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
 import { type FoundSecret, looksRandom, namesSecret, secretsOfUrl, urlPasswords } from '../support/secret.ts';
 import { closest, tagsIn } from '../support/text.ts';
+import { slipsInTags } from '../templates/slips.ts';
 import type { SinkConfig } from './sinks.ts';
 import { actionsOf, entries, type PlanSource, type WrittenAction } from './plan-source.ts';
 import { isCredentialKey, placeOf } from './text/hidden.ts';
@@ -138,7 +139,7 @@ function* ofMessages(
         const message = `one brace is only text: write {{ ${variable} }}`;
         yield { ...warning(full, message), inside: { index, length: found.length } };
       }
-      for (const { index, length, message } of inTags(text))
+      for (const { index, length, message } of slipsInTags(text))
         yield { ...warning(full, message), inside: { index, length } };
       for (const { index, length, message, isError } of slips)
         yield { ...(isError ? error : warning)(full, message), inside: { index, length } };
@@ -163,37 +164,6 @@ const starsOf = (policies: Json | undefined): Fault[] =>
 
 const singleBrace =
   /(?<![{$])\{\s*((?:event|events|test|rule|notice|links)\.[\w.]+[^{}]*?|candidateId|candidateNumericalId|testId)\s*\}(?!\})/g;
-
-const loopOverEvents = /\bfor\s+(\w+)\s+in\s+events\b/g;
-const comparison =
-  /(?<![\w.])(\w+)(?:\[\d+\])?\.(status|testId|candidateNumericalId)\s*[!=]=\s*(["'])([^"']*)\3/g;
-const dateFormat = /\|\s*date\s*:\s*(["'])([^"'%]+)\1/g;
-
-/** What the tags of a template hold and nobody means: comparisons whose result is always the same, and dates without a date. */
-function* inTags(text: string): Generator<Slip> {
-  const loops = Array.from(text.matchAll(loopOverEvents), ([, name]) => name);
-  const ofEvents = new Set(['event', 'events', ...loops]);
-  for (const { part, index: start } of tagsIn(text)) {
-    for (const { 0: found, 1: name, 2: key = '', 4: value = '', index } of part.matchAll(comparison)) {
-      const message = ofEvents.has(name) ? neverEqual(key, value) : null;
-      if (message !== null) yield { index: start + index, length: found.length, message };
-    }
-    for (const { 0: found, 2: format, index } of part.matchAll(dateFormat))
-      yield {
-        index: start + index,
-        length: found.length,
-        message: `this prints "${format}" itself: a date format has signs such as %d.%m.%Y`,
-      };
-  }
-}
-
-/** Why no event has this value there, as text; null where one may have it. */
-function neverEqual(key: string, value: string): string | null {
-  if (key !== 'status') return `${key} is a number, and never equal to text: leave the quotes out`;
-  if (statuses.includes(value as Status)) return null;
-  const meant = closest(value, statuses);
-  return `no event has the status "${value}"; ${meant === null ? `there are ${statuses.join(', ')}` : `did you mean "${meant}"?`}`;
-}
 
 /** A template with slots in place of its tags and references, each as long as what it stands for. */
 function withSlots(text: string): string {

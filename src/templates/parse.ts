@@ -96,7 +96,7 @@ const wordings: readonly Wording[] = [
 function unknownTag(name: string): string {
   const reason = disabledTags.get(name);
   if (reason !== undefined) return `the tag \`${name}\` is not available here: ${reason}`;
-  const meant = closest(name, Object.keys(checking.tags));
+  const meant = closest(name, [...Object.keys(checking.tags), 'elsif']);
   return `unknown tag \`${name}\`${meant === null ? '' : `, did you mean \`${meant}\`?`}`;
 }
 

@@ -184,6 +184,16 @@ const mistakes = {
   ),
   'a test id in quotes, in a template': says('{% if event.testId == "7" %}a{% else %}b{% endif %}'),
   'else if in two words': says('{% if event.testId == 7 %}a{% else if event.testId == 8 %}b{% endif %}'),
+  'elseif in one word': says('{% if event.testId == 7 %}a{% elseif event.testId == 8 %}b{% endif %}'),
+  'a second value without its comparison': says(
+    '{% if event.status == "DidNotTake" or "Canceled" %}a{% elsif event.testId == 7 or 8 %}b{% else %}c{% endif %}',
+  ),
+  'a status that no event has, in a case': says(
+    '{% case event.status %}{% when "completed" %}a{% when "Cancelled", "DidNotTake" %}b{% else %}c{% endcase %}{% case event.testId %}{% when 7 or "8" %}a{% else %}c{% endcase %}',
+  ),
+  'a case that is right': says(
+    '{% case event.status %}{% when "Completed" or "Canceled" %}a{% else %}c{% endcase %}{% case test.name %}{% when "completed" %}b{% else %}c{% endcase %}{% if test.name contains "or" or event.testId == 8 %}d{% endif %}',
+  ),
   'a date format of another language': says('on {{ now | date: "DD.MM.YYYY" }}'),
   'comparisons and dates that are right': says(
     '{% if event.status == "Canceled" or event.testId == 7 %}{{ now | date: "%d.%m.%Y" }}{% else %}b{% endif %}',

@@ -1,0 +1,62 @@
+import type { Slip } from '../connector.ts';
+import { type Status, statuses } from '../model.ts';
+import { closest, tagsIn } from '../support/text.ts';
+
+/** What the tags of a template hold and nobody means, although it can be rendered. */
+
+const loopOverEvents = /\bfor\s+(\w+)\s+in\s+events\b/g;
+const comparedPath = String.raw`(?<![\w.])(\w+)(?:\[\d+\])?\.(status|testId|candidateNumericalId)`;
+const quoted = String.raw`(["'])([^"']*)`;
+const comparison = new RegExp(String.raw`${comparedPath}\s*[!=]=\s*${quoted}\3`, 'g');
+const dateFormat = /\|\s*date\s*:\s*(["'])([^"'%]+)\1/g;
+const caseOf = new RegExp(String.raw`^\{%-?\s*case\s+${comparedPath}\s*-?%\}$`);
+const quotedValue = /(["'])([^"']*)\1/g;
+/** A value behind `and` or `or` that is compared with nothing. Before it, what the value before was compared with. */
+const aloneValue =
+  /(?<![\w.[\]])(?:([\w.[\]]+)\s*([!=]=)\s*)?(?:"[^"]*"|'[^']*'|[\w.]+)\s+(?:and|or)\s+("[^"]*"|'[^']*'|\d+)(?=\s*(?:-?%\}|(?:and|or)\b))/g;
+
+/** Comparisons whose result is always the same, and dates without a date. */
+export function* slipsInTags(text: string): Generator<Slip> {
+  const loops = Array.from(text.matchAll(loopOverEvents), ([, name]) => name);
+  const ofEvents = new Set(['event', 'events', ...loops]);
+  /** The keys of events that the `case` tags around a place are about; null for one about something else. */
+  const cases: (string | null)[] = [];
+  for (const { part, index: start } of tagsIn(text)) {
+    const [, tag] = /^\{%-?\s*(\w+)/.exec(part) ?? [];
+    if (tag === 'case') {
+      const [, name, key = null] = caseOf.exec(part) ?? [];
+      cases.push(ofEvents.has(name) ? key : null);
+    }
+    if (tag === 'endcase') cases.pop();
+    const chosenBy = tag === 'when' ? (cases.at(-1) ?? null) : null;
+    if (chosenBy !== null)
+      for (const { 0: found, 2: value = '', index } of part.matchAll(quotedValue))
+        yield* neverEqual(chosenBy, value, { index: start + index, length: found.length });
+    for (const { 0: found, 1: name, 2: key = '', 4: value = '', index } of part.matchAll(comparison))
+      if (ofEvents.has(name)) yield* neverEqual(key, value, { index: start + index, length: found.length });
+    if (tag === 'if' || tag === 'elsif' || tag === 'unless')
+      for (const { 0: found, 1: path, 2: sign, 3: value = '', index } of part.matchAll(aloneValue))
+        yield {
+          index: start + index + found.length - value.length,
+          length: value.length,
+          message: `this alone is always true${path === undefined ? '' : `; write ${path} ${sign} ${value}`}`,
+        };
+    for (const { 0: found, 2: format, index } of part.matchAll(dateFormat))
+      yield {
+        index: start + index,
+        length: found.length,
+        message: `this prints "${format}" itself: a date format has signs such as %d.%m.%Y`,
+      };
+  }
+}
+
+/** Says why no event has this value there, as text. */
+function* neverEqual(key: string, value: string, place: Omit<Slip, 'message'>): Generator<Slip> {
+  if (key !== 'status')
+    yield { ...place, message: `${key} is a number, and never equal to text: leave the quotes out` };
+  else if (!statuses.includes(value as Status)) {
+    const meant = closest(value, statuses);
+    const hint = meant === null ? `there are ${statuses.join(', ')}` : `did you mean "${meant}"?`;
+    yield { ...place, message: `no event has the status "${value}"; ${hint}` };
+  }
+}
