@@ -79,6 +79,12 @@ export const inBlocks: Medium = {
     const whole = (message: string): Slip[] => [{ index: 0, length: text.length, message }];
     if (path.at(-1) === 'image_url' && object.alt_text === undefined)
       return whole('Slack refuses an image without alt_text, which says what is to be seen on it');
+    if (needsTextObject(path, object.type, around.type)) {
+      const type = plainTexts.has(object.type) ? 'plain_text' : 'mrkdwn';
+      return whole(`Slack refuses bare text here: write { type: ${type}, text: … }`);
+    }
+    if (text === 'markdown' && path.at(-1) === 'type' && around.type === 'section')
+      return whole('Slack refuses this type of text here: write mrkdwn');
     if (path.at(-1) !== 'text' || object.type !== 'mrkdwn') return [];
     return path.at(-2) === 'text' && plainTexts.has(around.type)
       ? whole(`Slack refuses this type of text in a ${around.type}: it has to be plain_text`)
@@ -88,6 +94,13 @@ export const inBlocks: Medium = {
 
 /** What has a text without markup: https://docs.slack.dev/reference/block-kit/blocks */
 const plainTexts = new Set<unknown>(['header', 'button']);
+
+/** Whether a text at this path would have to be an object. `holder`: the type of what holds it; `block`: that of what a list is of. */
+function needsTextObject(path: Path, holder: unknown, block: unknown): boolean {
+  const [key, list] = [path.at(-1), path.at(-2)];
+  if (key === 'text') return holder === 'section' || plainTexts.has(holder);
+  return (list === 'fields' && block === 'section') || (list === 'elements' && block === 'context');
+}
 
 function isMarkup(path: Path): boolean {
   return path.at(-1) === 'text' && !isLiteral(path);

@@ -19,6 +19,8 @@ const tables = new Set<unknown>(['table', 'data_table']);
 /** The limit of all cells of a message together; a cell of `raw_text` may not be empty, a space will do (https://github.com/vercel/chat/pull/373). */
 const maxCells = 10_000;
 const maxRows = 100;
+/** https://docs.slack.dev/reference/block-kit/composition-objects/text-object */
+const sectionTexts = new Set<unknown>(['plain_text', 'mrkdwn']);
 const textObjects = new Set(['plain_text', 'mrkdwn', 'text', 'markdown']);
 
 /** Refuses blocks that Slack refuses: too many, of no type, or with a text that is missing, empty or too long. */
@@ -61,6 +63,13 @@ function checkBlock(block: Block, pointer: string): number {
   checkList(elements, maxElements[type] ?? Infinity, `${pointer}/elements`);
   checkList(fields, maxFields, `${pointer}/fields`);
   checkList(rows, maxRows, `${pointer}/rows`);
+  if (type === 'section') {
+    const texts = [block['text'] ?? [], fields ?? []].flat() as unknown[];
+    if (!texts.every((text) => sectionTexts.has((text as Block)['type'])))
+      refuse('must provide an object', pointer);
+  }
+  if (type === 'context' && (elements as unknown[]).some((element) => typeof element !== 'object'))
+    refuse('must provide an object', `${pointer}/elements`);
   return checkTexts(block, pointer, [type]);
 }
 

@@ -431,9 +431,33 @@ test.for<[object, (string | number)[], RegExp]>([
     ['elements', 0, 'text', 'text'],
     /plain_text/,
   ],
+  [{ type: 'section', text: 'Hi' }, ['text'], /bare text here: write \{ type: mrkdwn,/],
+  [{ type: 'header', text: 'Hi' }, ['text'], /bare text here: write \{ type: plain_text,/],
+  [{ type: 'section', fields: ['Hi'] }, ['fields', 0], /bare text/],
+  [{ type: 'context', elements: ['Hi'] }, ['elements', 0], /bare text/],
+  [{ type: 'actions', elements: [{ type: 'button', text: 'Hi' }] }, ['elements', 0, 'text'], /plain_text/],
+  [{ type: 'section', text: { type: 'markdown', text: 'Hi' } }, ['text', 'type'], /write mrkdwn/],
 ])('check warns of what Slack refuses in %j', ([block, path, words]) => {
   const text = String(path.reduce<unknown>((inner, step) => Object(inner)[step], block));
   const slips = medium.slips!(text, [0, ...path], { blocks: [block] } as never);
   expect(slips).toMatchObject([{ message: expect.stringMatching(words) }]);
   expect(() => checkBlocks([block])).toThrow(/invalid_blocks/);
+});
+
+test.for<[object, (string | number)[]]>([
+  [{ type: 'markdown', text: '**Hi**' }, ['text']],
+  [{ type: 'markdown', text: '**Hi**' }, ['type']],
+  [
+    {
+      type: 'rich_text',
+      elements: [{ type: 'rich_text_section', elements: [{ type: 'text', text: 'Hi' }] }],
+    },
+    ['elements', 0, 'elements', 0, 'text'],
+  ],
+  [{ type: 'context', elements: [{ type: 'plain_text', text: 'Hi' }] }, ['elements', 0, 'text']],
+  [{ type: 'section', fields: [{ type: 'mrkdwn', text: 'Hi' }] }, ['fields', 0, 'text']],
+])('and of none in %j', ([block, path]) => {
+  const text = String(path.reduce<unknown>((inner, step) => Object(inner)[step], block));
+  expect(medium.slips!(text, [0, ...path], { blocks: [block] } as never)).toEqual([]);
+  expect(() => checkBlocks([block])).not.toThrow();
 });
