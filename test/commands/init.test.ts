@@ -98,13 +98,27 @@ test('it overwrites nothing', async () => {
     err: `candidate-connector: ${file} is there already, and stays as it is; name another file with --out\n`,
   });
   expect(await readFile(file, 'utf8')).toBe('mine');
+  // Before anybody is asked.
+  const ask = async () => expect.unreachable();
+  expect((await run(['init', '--config', file], {}, false, ask)).err).toBe(err);
 });
 
 test('on a terminal it asks for what no flag says, until it understands the answer', async () => {
   const { folder } = await workplace();
   const file = `${folder}/new.yaml`;
   const asked: string[] = [];
-  const answers = ['fax', 'Slack, mail', '', '#new', 'dana@example.com', 'x', '7=Designer, 8 = Writer'];
+  const answers = [
+    'fax',
+    'Slack, mail',
+    '',
+    '#New Hires',
+    '#new',
+    'the hiring team',
+    'dana@example,com',
+    'dana@example.com',
+    'x',
+    '7=Designer, 8 = Writer',
+  ];
   const ask = async (question: string) => {
     asked.push(question);
     return answers.shift() ?? '';
@@ -116,6 +130,9 @@ test('on a terminal it asks for what no flag says, until it understands the answ
     'Which tools',
     'Which Slack',
     'Which Slack',
+    'Which Slack',
+    'To which ad',
+    'To which ad',
     'To which ad',
     'Which tests',
     'Which tests',
@@ -123,6 +140,9 @@ test('on a terminal it asks for what no flag says, until it understands the answ
   expect(err.trim().split('\n')).toEqual([
     'the tools are slack, google-sheets, email, webhook: one, or several with commas',
     'It must not be empty.',
+    'names of channels have no capitals and no spaces; did you mean "#new-hires"?',
+    '"the hiring team" is no email address',
+    '"com" is no email address; did you mean "dana@example.com"?',
     'a test is its id, perhaps with a name, as in "1234567=Backend Engineer"; got "x"',
   ]);
   const text = await readFile(file, 'utf8');
@@ -149,6 +169,6 @@ test('an address that is none is refused before anything is written', async () =
   const file = `${folder}/new.yaml`;
   const { code, err } = await run(['init', '--out', file, '--tools', 'email', '--to', 'nobody']);
   expect(code).toBe(1);
-  expect(err).toContain('nobody');
+  expect(err).toBe('candidate-connector: --to: "nobody" is no email address\n');
   await expect(readFile(file)).rejects.toThrow('ENOENT');
 });

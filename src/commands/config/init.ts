@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { connectors } from '../../../connectors/index.ts';
 import type { Starter } from '../../connector.ts';
 import { parseConfig } from '../../config/load.ts';
+import { ConfigError, type Problem } from '../../config/text/problems.ts';
 import { runScenarios } from '../../scenarios/run.ts';
 import { meanConfig, program, shellWord } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
@@ -62,27 +64,43 @@ export const init = command({
   async run(given, io) {
     const file = given.out ?? given.config;
     meanConfig(file, io.env);
+    const thereAlready = () =>
+      new CommandError(`${file} is there already, and stays as it is; name another file with --out`);
+    // Known before anything is asked, so that no answers are lost.
+    if (existsSync(file)) throw thereAlready();
     // The place of this version's JSON Schema, for editors; the image's build knows it.
     const { CONNECTOR_SCHEMA: schema } = io.env;
     const schemaLine = schema ? `# yaml-language-server: $schema=${schema}\n` : '';
     const text = schemaLine + configText(await wishesOf(given, io));
-    // Nothing is written that `check` would refuse, such as a wrong address.
-    // The file has no sample values for variables that are not set yet: these would hide that one is missing.
-    const env: Record<string, string> = Object.assign({}, ...tools.map((tool) => tool.env));
-    const { problems } = await runScenarios(parseConfig(text, file, { env, connectors }));
+    // Nothing is written that `check` would refuse.
+    const { problems } = await runScenarios(parse(text, file));
     if (problems.length > 0) throw new Error(problems.map(({ message }) => message).join('\n'));
     try {
       await writeFile(file, text, { flag: 'wx' });
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      if (code === 'EEXIST')
-        throw new CommandError(`${file} is there already, and stays as it is; name another file with --out`);
+      if (code === 'EEXIST') throw thereAlready();
       throw new CommandError(`${file} cannot be written: ${message}`);
     }
     io.out(nextSteps(file, text, io));
     return exit.ok;
   },
 });
+
+/** The file has no sample values for variables that are not set yet: these would hide that one is missing. */
+const parse = (text: string, file: string) =>
+  parseConfig(text, file, { env: Object.assign({}, ...tools.map(({ env }) => env)), connectors });
+
+/** What `check` would say of a config with this answer, such as a wrong address. */
+function faultsOf(tool: Tool, answer: string): string[] {
+  const said = (problems: readonly Problem[]) => [...new Set(problems.map(({ message }) => message))];
+  try {
+    return said(parse(configText({ tools: [withAnswer(tool, answer)], tests: [] }), '').warnings);
+  } catch (error) {
+    if (error instanceof ConfigError) return said(error.problems);
+    throw error;
+  }
+}
 
 /** The tools and tests for the config, from flags or by asking. */
 async function wishesOf(options: ValuesOf<typeof declared>, io: Io) {
@@ -114,10 +132,14 @@ async function wishesOf(options: ValuesOf<typeof declared>, io: Io) {
     const { asks } = tool;
     const given = asks && (answers[asks.key] as string | undefined);
     const read = (answer: string) => {
-      if (answer !== '') return answer;
-      throw new CommandError('It must not be empty.', exit.usage);
+      if (answer === '') throw new CommandError('It must not be empty.', exit.usage);
+      const faults = faultsOf(tool, answer);
+      if (faults.length === 0) return answer;
+      throw new CommandError(`${given === undefined ? '' : `--${asks?.key}: `}${faults.join('\n')}`);
     };
-    withKeys.push(withAnswer(tool, asks && (given ?? (await ask(`--${asks.key}`, asks.question, read)))));
+    const answer =
+      given === undefined ? asks && (await ask(`--${asks.key}`, asks.question, read)) : read(given);
+    withKeys.push(withAnswer(tool, answer));
   }
   const question = 'Which tests, as in 1234567=Backend Engineer, 2345678=Designer? Leave it empty for any.';
   const isAsked = options.test === undefined && options.tools === undefined;
