@@ -83,6 +83,16 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, body: { who: '{{ event.can
 });
 
 describe('what is missing', () => {
+  test('is not said to be completed where the file has other words: what is advised can be pasted', async () => {
+    const { answering } = await withExport();
+    const table = `Id,Test,State,When\n${['Cancelled', 'Invited', 'did not take it', 'Complete'].map((state) => `Dana,1,${state},${recently}`).join('\n')}\n`;
+    const { out } = await answering('n', table, ...mine);
+    expect(out).toContain(
+      'say so: --map "Cancelled=Canceled" --map "Invited=…" --map "did not take it=DidNotTake" --map "Complete=Completed"',
+    );
+    expect(await answering('n', table, ...mine, '--map', 'Invited=…')).toMatchObject({ code: 2 });
+  });
+
   test('is shown, and told to nobody before somebody has said so; the audit says who did', async () => {
     const { answering, command, app, done, http } = await withExport();
     const table = `Id,Test,State,When\nDana,1,Completed,${recently}\nRobin,1,Invited,${recently}\n`;
@@ -91,7 +101,7 @@ describe('what is missing', () => {
     expect(no.out).toBe(
       `  line 2  Completed  test 1  candidate Dana
 Of 1 row, 1 never came.
-1 row left out, as the status is not final: "Invited" (1). Where one is, say so: --map "Invited=Completed"
+1 row left out, as the status is none of Completed, DidNotTake or Canceled: "Invited" (1). Where one means one of these, say so: --map "Invited=…"
 Rules ask for 1 to ats.
 Nothing was taken in.
 `,

@@ -8,7 +8,7 @@ import type { ReceivedEvent } from '../../receiver/receive.ts';
 import { inParts, pageByPage } from '../../store/paging.ts';
 import type { Change, Store } from '../../store/store.ts';
 import { readCandidateId } from '../../support/ids.ts';
-import { count, firstListed, jsonLine, lowerAscii, orList, printable } from '../../support/text.ts';
+import { closest, count, firstListed, jsonLine, lowerAscii, orList, printable } from '../../support/text.ts';
 import {
   command,
   expected,
@@ -223,6 +223,9 @@ function receivedOf({ candidateId, number, testId, status }: MissingRow, receive
   return { event, raw, correlationId: null, traceparent: null, receivedAt };
 }
 
+/** How many statuses of the file are named that are none of the service's. */
+const mostNamed = 5;
+
 function tellFigures(
   { final, older, unread, others }: ExportFigures,
   { missing, unknown }: Comparison,
@@ -231,6 +234,10 @@ function tellFigures(
 ): void {
   const left = others.values().reduce((sum, one) => sum + one, 0);
   const names = Array.from(others, ([status, many]) => `"${status}" (${many})`);
+  const meant = Array.from(
+    others.keys().take(mostNamed),
+    (one) => `--map ${JSON.stringify(`${one}=${closest(one, statuses) ?? '…'}`)}`,
+  );
   const kept = durationText(Math.min(options.since ?? Infinity, config.store.retentionMs));
   const lines = [
     missing === 0
@@ -245,7 +252,7 @@ function tellFigures(
     ...(left === 0
       ? []
       : [
-          `${count(left, 'row')} left out, as the status is not final: ${firstListed(names, 5)}. Where one is, say so: --map ${JSON.stringify(`${others.keys().next().value}=Completed`)}`,
+          `${count(left, 'row')} left out, as the status is none of ${orList(statuses)}: ${firstListed(names, mostNamed)}. Where one means one of these, say so: ${meant.join(' ')}`,
         ]),
     ...(unread === 0 ? [] : [`${count(unread, 'row')} cannot be read.`]),
     ...(options.at === undefined && !options.accept && missing > 0
