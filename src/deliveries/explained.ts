@@ -81,5 +81,6 @@ export function messageAhead(
   if (action.connector !== sink.connector.name) return null;
   const about = { events: [event], facts: new Map([[event.id, foundBy(lookups)]]), notice: null };
   const prepared = prepare(action, about, delivery.id, plan, sink, now);
-  return 'outcome' in prepared ? null : maskTexts(prepared.message, mask);
+  // An older plan may have secrets that today's config does not know.
+  return 'outcome' in prepared ? null : maskTexts(prepared.message, (text) => mask(plan.mask(text)));
 }

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { endpoint, post, settled, tellAll } from '../commands/tools.ts';
+import { endpoint, post, serving, settled, tellAll } from '../commands/tools.ts';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, notice, planned, t0 } from '../contract/store-fixtures.ts';
 import { openLoggedIn } from './browser.ts';
-import { startPages, wordsOf } from './tools.ts';
+import { asBrowser, basic, startPages, wordsOf } from './tools.ts';
 import { eventually } from '../fixtures/eventually.ts';
 
 const guid = '6f1c2d3e4a5b4c6d8e7f0a1b2c3d4e5f';
@@ -106,6 +106,31 @@ test('the page of an event says when each message arrived, without a click', asy
   await settled(file);
   const heading = /<h3>.*?<\/h3>/s.exec(await page(`/events/${eventId}`))![0];
   expect(wordsOf(heading)).toMatch(/\d{1,2} \w{3}, \d\d:\d\d:\d\d\s+delivered/);
+});
+
+test('the credentials of an earlier config stay hidden after a restart, before its messages are sent and then', async () => {
+  const sinks = "sinks: { ats: { connector: webhook, url: 'http://127.0.0.1:9/', allowPrivate: true } }\n";
+  const rules = (body: string) => `rules: [{ name: all, when: {}, then: [{ sink: ats, body: ${body} }] }]\n`;
+  const before = rules("{ k: '${OLD_TOKEN}', api_key: written-credential-1 }");
+  const env = { OLD_TOKEN: 'token-from-outside' };
+  const { app, file, text } = await startPages(sinks + before, env);
+  const change = (url: string, what: string) =>
+    fetch(`${url}/api/sinks/ats/${what}`, { method: 'POST', headers: basic() });
+  expect((await change(app.adminUrl, 'pause')).status).toBe(200);
+  const { eventId } = await post(app, { candidateId: 'c' });
+  await app.stop();
+  await writeFile(file, text.replace(before, rules('{ k: none }')));
+  const next = await serving(file, env);
+  const { login, page } = asBrowser(next);
+  await login();
+  const shown = async () => wordsOf(await page(`/events/${eventId}`));
+  const hidden = /token-from-outside|written-credential-1/;
+  expect(await shown()).toContain('api_key');
+  expect(await shown()).not.toMatch(hidden);
+  await change(next.adminUrl, 'resume');
+  await eventually(async () => expect(await shown()).toContain('ECONNREFUSED'));
+  expect(await shown()).toContain('api_key');
+  expect(await shown()).not.toMatch(hidden);
 });
 
 test('an event leads to those beside it in the list somebody came from', async () => {

@@ -5,8 +5,6 @@ import { Backtest } from '../../backtest/backtest.ts';
 import { differencesJson } from '../../backtest/differences.ts';
 import { foundBy } from '../../lookups/kept-facts.ts';
 import { storiesOf } from '../../store/paging.ts';
-import { writtenSecrets } from '../../config/slips.ts';
-import { masker } from '../../support/masker.ts';
 import type { Mask } from '../../support/secret.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { ago, command, flag, readOption, textOption, TypedArgument } from '../command.ts';
@@ -41,26 +39,19 @@ export const backtest = command({
     if (html !== undefined) await checkPlace(html);
     const next = await planningConfig({ config: file }, io);
     return withStoreAndConfig(options, io, async (store, config, local) => {
-      const earlier = new Set<string>();
-      let maskEarlier = masker(earlier);
-      const mask: Mask = (text) => next.mask(config.mask(maskEarlier(text)));
-      const plans = storedPlans(
-        {
-          async config(id) {
-            const source = await store.config(id);
-            for (const secret of writtenSecrets(source)) earlier.add(secret);
-            maskEarlier = masker(earlier);
-            return source;
-          },
-        },
-        io,
-      );
+      // The plans that decided the events may have secrets that neither config knows.
+      const earlier = new Map<string, Mask>();
+      const mask: Mask = (text) =>
+        earlier.values().reduce((shown, hide) => hide(shown), next.mask(config.mask(text)));
+      const plans = storedPlans(store, io);
       const summary = new Backtest(next.plan, connectors);
       for await (const { event, lookups, configId } of storiesOf(
         store,
         since === undefined ? {} : { since },
       )) {
-        const found = summary.add(event, foundBy(lookups), await plans.get(configId));
+        const plan = await plans.get(configId);
+        if (!('fault' in plan)) earlier.set(configId, (text) => plan.mask(text));
+        const found = summary.add(event, foundBy(lookups), plan);
         if (json && found.length > 0) io.out(jsonLine(differencesJson(event, found, mask)));
         if (!(await io.drained()) && html === undefined) break;
       }

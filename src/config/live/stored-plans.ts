@@ -15,6 +15,7 @@ import type { LoadOptions } from '../load.ts';
 import { referenceFaults } from '../text/reference-faults.ts';
 import { actionsOf, entries, type PlanSource } from '../plan-source.ts';
 import { buildPlan } from '../build-plan.ts';
+import { literalSecrets } from '../slips.ts';
 import { Values } from '../text/references.ts';
 
 /** Why a stored plan cannot be used, as a sentence for people. */
@@ -123,7 +124,7 @@ export async function compilePlan(
     mask: values.mask,
     connectors: options.connectors,
   });
-  values.learnSecrets(source);
+  values.learnSecrets(source, literalSecrets({}, source as PlanSource));
   if (faults.length === 0) return plan;
 
   const inOneLine = (some: typeof faults) => [...new Set(some.map(({ words }) => words))].join('; ');
