@@ -112,8 +112,8 @@ export interface AttemptRequest<Message> {
   readonly threadOf: Receipt | null;
   /** The message of `threadOf` is of a later event. */
   readonly overtaken: boolean;
-  /** Looks up the receipt of the newest delivered message in the same lane. */
-  readonly earlier: () => Promise<Receipt | null>;
+  /** Looks up the receipt of the newest delivered message in the same lane, or of the newest whose JSON has a `part`. */
+  readonly earlier: (part?: string) => Promise<Receipt | null>;
   /** The `progress` of the attempt before: what was achieved in part, or what has to be known of it. */
   readonly progress: Json | null;
   /** The sink is paused since it failed, also before a restart: this attempt tells whether it works again. */

@@ -1,6 +1,4 @@
 import { randomInt } from 'node:crypto';
-import { textAt } from '../../src/connector.ts';
-import type { Receipt } from '../../src/model/outcomes.ts';
 import type { Answer, Failure } from './client.ts';
 import {
   a1,
@@ -96,15 +94,14 @@ async function findTabs(
   if (failure) return { ok: false, failure };
   const missing = wanted.filter(({ title }) => !known(title));
   if (missing.length === 0) return { ok: true, data: found() };
-  // This process may have started since a row was written.
-  const isUnknown = missing.some(({ title }) => !written.has(title.toLowerCase()));
-  const newest = isUnknown ? await earlier().catch(() => null) : null;
-  const made = missing.map(({ title, names }): { tab: Tab; requests: Request[] } => {
+  for (const { title } of missing) {
     const before = written.get(title.toLowerCase());
-    if (before || isReceiptOf(sheet, title, newest)) {
+    if (before || (await wasThere(sheet, title, earlier))) {
       const words = whatBecame(title, before && (tabWith(sheet, before.sheetId) ?? null));
       madeAnew.set(title.toLowerCase(), words);
     }
+  }
+  const made = missing.map(({ title, names }): { tab: Tab; requests: Request[] } => {
     // Named by us, so that the header can be written in the same call: a tab is never there without it.
     const sheetId = randomInt(1, 2 ** 31 - 1);
     const [rowCount, columnCount] = [1000, Math.max(26, names.length)];
@@ -126,10 +123,15 @@ async function findTabs(
   return answer.ok || says(answer.failure, /already exists/) ? null : answer;
 }
 
-/** Whether a row's receipt is of the tab with this title. Capitals do not matter to Google. */
-function isReceiptOf({ spreadsheetId }: Spreadsheet, title: string, receipt: Receipt | null): boolean {
-  const range = textAt(receipt ?? {}, 'range').toLowerCase();
-  return receipt?.['spreadsheetId'] === spreadsheetId && range.startsWith(placeOf(title).toLowerCase());
+/** Whether rows were written to this tab, perhaps before a restart or by another replica. */
+async function wasThere(
+  { spreadsheetId }: Spreadsheet,
+  title: string,
+  earlier: RowRequest['earlier'],
+): Promise<boolean> {
+  const range = JSON.stringify(placeOf(title)).slice(0, -1);
+  const receipt = await earlier(`"range":${range}`).catch(() => null);
+  return receipt?.['spreadsheetId'] === spreadsheetId;
 }
 
 /** Says what became of a tab that was written to. `now`: the tab as it is now; null where it is gone; undefined where nobody knows. */

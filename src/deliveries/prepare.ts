@@ -198,7 +198,7 @@ export function requestFor(
     now,
     threadOf,
     overtaken,
-    earlier: () => store.newestReceipt(delivery.lane),
+    earlier: (part) => store.newestReceipt(delivery.lane, part),
     progress: delivery.progress,
     isProbe,
     traceparent: () => traceparentFor(tracedBy(claimed)),

@@ -386,6 +386,8 @@ export function carryingOut(): void {
     ]);
     expect(await store.newestReceipt(a!.delivery.lane)).toEqual({ ts: 'newer' });
     expect(await store.newestReceipt('another')).toBeNull();
+    expect(await store.newestReceipt(a!.delivery.lane, '"ts":"older')).toEqual({ ts: 'older' });
+    expect(await store.newestReceipt(a!.delivery.lane, '"ts":"old_')).toBeNull();
   });
 
   test('keeps the pauses of sinks for whoever serves next, the newest state of each', async () => {

@@ -131,7 +131,7 @@ export const sql = {
   /** No index serves this, so only the newest $2 deliveries are looked at. */
   newestReceipt: query<{ readonly receipt: string }>(`
   select receipt from (select lane, state, receipt from deliveries order by seq desc limit $2) as newest
-  where lane = $1 and state = 'delivered' limit 1`),
+  where lane = $1 and state = 'delivered' and ($3 = '' or replace(receipt, $3, '') <> receipt) limit 1`),
 };
 
 /**
@@ -321,9 +321,10 @@ export function* uncertainBeside(lane: string, seq: number, thread: string): Ope
 }
 
 /**
- * Finds the receipt of the newest delivered message in this lane, if it is among the store's 2000 newest deliveries.
+ * Finds the receipt of the newest delivered message in this lane, or of the newest whose JSON has a `part`, if it is among the
+ * store's 2000 newest deliveries.
  */
-export function* newestReceipt(lane: string): Operation<Receipt | null> {
-  const row = yield* get(sql.newestReceipt, lane, receiptsSearched);
+export function* newestReceipt(lane: string, part = ''): Operation<Receipt | null> {
+  const row = yield* get(sql.newestReceipt, lane, receiptsSearched, part);
   return row ? (JSON.parse(row.receipt) as Receipt) : null;
 }
