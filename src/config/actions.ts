@@ -189,7 +189,7 @@ function compileAction(action: ReadAction, path: Path, index: number, reading: A
       ...digestWarnings(action, words),
       ...factWarnings(action, words, reading),
       ...addressWarnings(written, templates),
-      ...keyWarnings(written, connector),
+      ...numberWarnings(written, connector),
     ];
   else if (bare.length === 0) {
     faults = templateFaults(written, templates, words);
@@ -350,15 +350,25 @@ function addressWarnings(action: JsonMap, media: Media): Fault[] {
 /** An output of the candidate's number, which not every event has, without a default. */
 const bareNumber = /\{\{-?\s*event\.candidateNumericalId\b(?![^{}]*\|\s*default\b)/;
 
-/** Warns of keys that all candidates without a number would share: each would replace the one before. */
-function keyWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
-  const message =
-    'candidates without a number, which the service does not always send, would all share this; take event.candidateId, or add `| default: event.candidateId`';
-  return (connector.sharedBy?.(action) ?? []).flatMap((path) => {
-    const text = valueAt(action, path);
-    const isShared = typeof text === 'string' && bareNumber.test(text) && !text.includes('event.candidateId');
-    return isShared ? [warning(path, message)] : [];
-  });
+/** Warns of what a candidate without a number makes of a template: a key that all such share, or a gap in what people read. */
+function numberWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
+  const without = 'candidates without a number, which the service does not always send, would';
+  const about = (paths: readonly Path[], message: string) =>
+    paths.flatMap((path) => {
+      const text = valueAt(action, path);
+      const isBare =
+        typeof text === 'string' &&
+        bareNumber.test(text) &&
+        !/event\.candidateId\b|\{%-?\s*(?:if|unless)\b/.test(text);
+      return isBare ? [warning(path, message)] : [];
+    });
+  return [
+    ...about(
+      connector.sharedBy?.(action) ?? [],
+      `${without} all share this; take event.candidateId, or add \`| default: event.candidateId\``,
+    ),
+    ...about([['subject'], ['text']], `${without} leave a gap here; add \`| default: event.candidateId\``),
+  ];
 }
 
 /**

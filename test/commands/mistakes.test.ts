@@ -183,6 +183,13 @@ const mistakes = {
     'digest: { every: 1h }, text: \'{% for one in events %}{% if one.status == "Passed" %}x{% endif %}y{% endfor %}\'',
   ),
   'a test id in quotes, in a template': says('{% if event.testId == "7" %}a{% else %}b{% endif %}'),
+  'the number of a candidate, which not every event has': rule(
+    '{}',
+    "{ sink: mail, to: a@example.com, subject: 'No {{ event.candidateNumericalId }}', text: 'No {{ event.candidateNumericalId }}: {{ event.candidateId }}' }",
+  ),
+  'the same where something else is said then': says(
+    '{{ event.candidateNumericalId | default: event.testId }}{% if event.candidateNumericalId %} {{ event.candidateNumericalId }}{% endif %}',
+  ),
   'else if in two words': says('{% if event.testId == 7 %}a{% else if event.testId == 8 %}b{% endif %}'),
   'elseif in one word': says('{% if event.testId == 7 %}a{% elseif event.testId == 8 %}b{% endif %}'),
   'a second value without its comparison': says(

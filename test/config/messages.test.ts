@@ -187,7 +187,7 @@ rules:
     when: {}
     then:
       - { sink: slack, channel: '#a', updateBy: '${key}' }
-      - { sink: slack, channel: '#b', threadBy: '${key}', text: '{{ event.candidateNumericalId }}' }
+      - { sink: slack, channel: '#b', threadBy: '${key}', text: '{{ event.candidateNumericalId | default: 0 }}' }
       - { sink: mail, to: b@example.com, threadBy: '${key}' }
       - { sink: sheet, tab: A, key: Id, row: { Id: '${key}', Number: '{{ event.candidateNumericalId }}' } }
 `,
