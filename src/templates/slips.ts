@@ -13,7 +13,7 @@ const caseOf = new RegExp(String.raw`^\{%-?\s*case\s+${comparedPath}\s*-?%\}$`);
 const quotedValue = /(["'])([^"']*)\1/g;
 /** A value behind `and` or `or` that is compared with nothing. Before it, what the value before was compared with. */
 const aloneValue =
-  /(?<![\w.[\]])(?:([\w.[\]]+)\s*([!=]=)\s*)?(?:"[^"]*"|'[^']*'|[\w.]+)\s+(?:and|or)\s+("[^"]*"|'[^']*'|\d+)(?=\s*(?:-?%\}|(?:and|or)\b))/g;
+  /(?<![\w.[\]])(?:([\w.[\]]+)\s*([!=]=)\s*)?(?:"_*"|[\w.]+)\s+(?:and|or)\s+("_*"|\d+)(?=\s*(?:-?%\}|(?:and|or)\b))/g;
 
 /** Comparisons whose result is always the same, and dates without a date. */
 export function* slipsInTags(text: string): Generator<Slip> {
@@ -34,13 +34,15 @@ export function* slipsInTags(text: string): Generator<Slip> {
         yield* neverEqual(chosenBy, value, { index: start + index, length: found.length });
     for (const { 0: found, 1: name, 2: key = '', 4: value = '', index } of part.matchAll(comparison))
       if (ofEvents.has(name)) yield* neverEqual(key, value, { index: start + index, length: found.length });
-    if (tag === 'if' || tag === 'elsif' || tag === 'unless')
-      for (const { 0: found, 1: path, 2: sign, 3: value = '', index } of part.matchAll(aloneValue))
-        yield {
-          index: start + index + found.length - value.length,
-          length: value.length,
-          message: `this alone is always true${path === undefined ? '' : `; write ${path} ${sign} ${value}`}`,
-        };
+    if (tag === 'if' || tag === 'elsif' || tag === 'unless') {
+      // What stands in quotes is no condition, as in "5 or 6".
+      const bare = part.replace(quotedValue, (found) => `"${'_'.repeat(found.length - 2)}"`);
+      for (const { 0: found, 1: path, 2: sign, 3: { length } = '', index } of bare.matchAll(aloneValue)) {
+        const at = index + found.length - length;
+        const hint = path === undefined ? '' : `; write ${path} ${sign} ${part.slice(at, at + length)}`;
+        yield { index: start + at, length, message: `this alone is always true${hint}` };
+      }
+    }
     for (const { 0: found, 2: format, index } of part.matchAll(dateFormat))
       yield {
         index: start + index,

@@ -199,7 +199,7 @@ const mistakes = {
     '{% case event.status %}{% when "completed" %}a{% when "Cancelled", "DidNotTake" %}b{% else %}c{% endcase %}{% case event.testId %}{% when 7 or "8" %}a{% else %}c{% endcase %}',
   ),
   'a case that is right': says(
-    '{% case event.status %}{% when "Completed" or "Canceled" %}a{% else %}c{% endcase %}{% case test.name %}{% when "completed" %}b{% else %}c{% endcase %}{% if test.name contains "or" or event.testId == 8 %}d{% endif %}',
+    '{% case event.status %}{% when "Completed" or "Canceled" %}a{% else %}c{% endcase %}{% case test.name %}{% when "completed" %}b{% else %}c{% endcase %}{% if test.name contains "or" or event.testId == 8 or test.name == "5 or 6 and up" %}d{% endif %}',
   ),
   'a date format of another language': says('on {{ now | date: "DD.MM.YYYY" }}'),
   'comparisons and dates that are right': says(
