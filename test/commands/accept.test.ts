@@ -119,7 +119,7 @@ test('who looks for a candidate hears of what came and was not taken in', async 
   const refused =
     '2 events of this candidate were refused, and nobody was told: `candidate-connector events --refused` lists what is kept.\n';
   const rejected =
-    '1 request about this candidate was not a valid event, and nobody was told: `candidate-connector events --rejected` says what was wrong.\n';
+    '1 request about this candidate was not a valid event, so no message went out: `candidate-connector events --rejected` says what was wrong.\n';
   for (const asked of ['20970', 'dana-from-zagreb', 'dana-f'])
     await eventually(async () => {
       const { out } = await command('events', '--candidate', asked);

@@ -105,7 +105,7 @@ async function notTakenIn(text: string, candidates: Candidates, store: Store): P
       : []),
     ...(rejected > 0
       ? [
-          `${count(rejected, 'request')} about this candidate ${rejected === 1 ? 'was not a valid event' : 'were not valid events'}, and nobody was told: \`${program} events --rejected\` says what was wrong.`,
+          `${count(rejected, 'request')} about this candidate ${rejected === 1 ? 'was not a valid event' : 'were not valid events'}, so no message went out: \`${program} events --rejected\` says what was wrong.`,
         ]
       : []),
   ];

@@ -25,9 +25,9 @@ export const rejectedPage: Page = {
             </section>`
           : html`<section class="card" aria-label="Requests">
               <p class="muted">
-                Nobody was told of these. The testing service sends a correlation id with each event. If one
-                is from it, what it sends has changed, or something on the way changes it; if somebody else
-                sent it, nothing has to be done.
+                No message went out about these. The testing service sends a correlation id with each event.
+                If one is from it, what it sends has changed, or something on the way changes it; if somebody
+                else sent it, nothing has to be done.
               </p>
               <p class="muted">
                 Look in the service for what the candidate did, and show this page to whoever runs the
