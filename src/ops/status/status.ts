@@ -1,5 +1,5 @@
 import { isMissed } from '../alerts/conditions.ts';
-import { isOver, workedAt } from '../alerts/over.ts';
+import { isOver, weekMs, workedAt } from '../alerts/over.ts';
 import { type Announcer, sayEveryMs } from '../announcer.ts';
 import { failingAlone, onlySecretsFail, sinkState, type SinkState } from '../sink-states.ts';
 import { pausesNow } from '../pauses.ts';
@@ -80,7 +80,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     refused: replicas.find(({ config }) => config.refused !== null) ?? null,
     dead: stuck,
     held,
-    refusedEvents: [...refused, ...(await store.rejectedSince(now - missedForMs))],
+    refusedEvents: [...refused, ...(await store.rejectedSince(now - weekMs))],
     lastEventAt: lastEventAt ?? 0,
   };
   return {

@@ -153,10 +153,10 @@ export const sql = {
   ),
   undecided: query<{ readonly n: number }>(`select count(*) as n from undecided`),
   eventsSince: query<{ readonly n: number }>(`select count(*) as n from events where received_at >= $1`),
-  rejectedSince: query<{ readonly n: number }>(
+  countRejected: query<{ readonly n: number }>(
     `select count(*) as n from rejected_requests where received_at >= $1`,
   ),
-  rejectedBySource: query<NotTakenIn>(`
+  rejectedSince: query<NotTakenIn>(`
   select 'content' as reason, r.address as "from", count(*) as count, min(r.received_at) as first, max(r.received_at) as last
   from rejected_requests r where r.received_at >= $1 and r.correlation_id is not null
   group by r.address order by count(*) desc, r.address`),
@@ -270,7 +270,7 @@ export function* lastEventAt(until = Number.MAX_SAFE_INTEGER): Operation<number 
  * service always sends one, and nobody else does.
  */
 export function rejectedSince(since: number): Operation<NotTakenIn[]> {
-  return all(sql.rejectedBySource, since);
+  return all(sql.rejectedSince, since);
 }
 
 /** What a page shows of today and of what waits. `today`: when the day began (ms). */
@@ -289,8 +289,8 @@ export function* waiting(
 }> {
   return {
     eventsToday: (yield* get(sql.eventsSince, today))?.n ?? 0,
-    rejectedToday: (yield* get(sql.rejectedSince, today))?.n ?? 0,
-    rejectedThisWeek: (yield* get(sql.rejectedSince, weekAgo))?.n ?? 0,
+    rejectedToday: (yield* get(sql.countRejected, today))?.n ?? 0,
+    rejectedThisWeek: (yield* get(sql.countRejected, weekAgo))?.n ?? 0,
     oldestPendingAt: (yield* get(sql.oldestPending))?.at ?? null,
     undecided: (yield* get(sql.undecided))?.n ?? 0,
   };
