@@ -22,6 +22,8 @@ export async function prepareDeliveries(trusted: Trusted) {
     log.error({ err: error }, message),
   );
   const sinks = new ConnectedSinks(refreshTokens);
+  // Before this replica says what it knows, which replaces that.
+  const known = (await store.replicaStates()).flatMap(({ secretFaults = [] }) => secretFaults);
   const deciding: Deciding = new Deciding({
     store,
     clock,
@@ -34,6 +36,7 @@ export async function prepareDeliveries(trusted: Trusted) {
   });
   const observed = observeAttempts(log, metrics);
   const whole = () => withLookupSinks(config());
+  const doubted = sinks.recall(known, whole().sinks, config().plan.timeZone);
   const worker = new Worker({
     store,
     sinks,
@@ -79,7 +82,7 @@ export async function prepareDeliveries(trusted: Trusted) {
     mine: (sink) => replicas.holding(leaseOfSink(sink)) !== null,
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
   });
-  return { ...trusted, sinks, worker, deciding, whole, wake, accept, inbox, announcer };
+  return { ...trusted, sinks, doubted, worker, deciding, whole, wake, accept, inbox, announcer };
 }
 export type Working = Awaited<ReturnType<typeof prepareDeliveries>>;
 

@@ -1,4 +1,5 @@
 import { connectors } from '../../connectors/index.ts';
+import type { SinkConfig } from '../config/config.ts';
 import { proveAtStart } from '../config/live/prove-at-start.ts';
 import { markOf, reloadConfig, watchConfig } from '../config/live/reload.ts';
 import { changedOf } from '../config/text/references.ts';
@@ -15,7 +16,7 @@ const reloadThread = new URL('../config/live/reload-worker.ts', import.meta.url)
 /** Reloads the config when its file changes, and tells people when the connector needs them. */
 export async function watchOverIt(working: Working, undo: Undo) {
   const { file, env, read, text, live, config, adopt, announcer } = working;
-  const { store, log, metrics, clock, replicas, sinks, worker, whole, wake } = working;
+  const { store, log, metrics, clock, replicas, sinks, doubted, worker, whole, wake } = working;
   const closing = new AbortController();
   undo.defer(() => closing.abort());
   const asked = { env, connectors, thread: reloadThread, signal: closing.signal };
@@ -24,6 +25,12 @@ export async function watchOverIt(working: Working, undo: Undo) {
     metrics.configReloadFailed();
   };
   const deadlines = new Deadlines(clock, closing.signal);
+  const askWhetherTheyWork = (changed: readonly SinkConfig[]) => {
+    const work = (sink: string) => worker.tryPaused(sink);
+    const checking = { deadlines, sinks, mask: config().mask, log, work };
+    void checkSecrets(checking, changed).then(() => announcer.say());
+  };
+  if (doubted.length > 0) askWhetherTheyWork(doubted);
   let textRead = text.inForce;
   let isProven = false;
   const proven = proveAtStart(live, textRead, { ...asked, log, clock, broken: tellProblems });
@@ -47,9 +54,7 @@ export async function watchOverIt(working: Working, undo: Undo) {
       const changedFiles = changedOf(before.files, next.files);
       log.info({ file, ...(changedFiles.length > 0 && { changedFiles }) }, 'config reloaded');
       const changed = sinks.adopt(sinksBefore, whole().sinks, clock.now(), whole().plan.timeZone);
-      const work = (sink: string) => worker.tryPaused(sink);
-      const checking = { deadlines, sinks, mask: next.mask, log, work };
-      void checkSecrets(checking, changed).then(() => announcer.say());
+      askWhetherTheyWork(changed);
     },
     onFailed: (error) => {
       live.failed(error, clock.now());

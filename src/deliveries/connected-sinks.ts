@@ -38,7 +38,7 @@ export class ConnectedSinks {
   readonly #refreshTokens: RefreshTokens | undefined;
   /** What tools have counted since `takeUsage`, by the name of the sink. */
   readonly #usage = new Map<string, Usage>();
-  /** Sinks to which a reload gave other secrets, and when, until a call shows that they are right. */
+  /** Sinks to which a reload gave other secrets, perhaps before a restart, and when, until a call shows that they are right. */
   readonly #newSecrets = new Map<
     string,
     { readonly at: number; readonly timeZone: string; areRefused: boolean; fault: string | null }
@@ -71,6 +71,17 @@ export class ConnectedSinks {
     for (const { name } of changed)
       this.#newSecrets.set(name, { at, timeZone, areRefused: false, fault: null });
     return changed;
+  }
+
+  /** Takes over which sinks' changed secrets did not work before a restart, and returns these sinks, to be checked again. */
+  recall(faults: Required<ReplicaState>['secretFaults'], sinks: SinkConfigs, timeZone: string): SinkConfig[] {
+    return faults.flatMap(({ sink, since: at, detail: fault }) => {
+      const config = sinks.get(sink);
+      // Several replicas may have said so.
+      if (!config || this.#newSecrets.has(sink)) return [];
+      this.#newSecrets.set(sink, { at, timeZone, areRefused: false, fault });
+      return config;
+    });
   }
 
   /**

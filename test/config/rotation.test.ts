@@ -29,7 +29,7 @@ sinks: { slack: { connector: slack, token: '\${file:${secrets}/token}', apiUrl: 
 rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text: '{{ event.candidateId }}' } ] } ]
 `,
   );
-  const { app, lines, out } = await logging(file);
+  const { app: first, lines, out } = await logging(file);
   const saying = (msg: string) => lines().filter((line) => line.msg === msg);
   const attempts = (outcome: string) => saying('attempt').filter((line) => line['outcome'] === outcome);
   const before = Date.now();
@@ -52,6 +52,10 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
       /the changed secrets of slack do not work: .*invalid_auth.*; put these right\. What waits for it is tried as usual: `candidate-connector events/,
     ),
   });
+  await first.stop();
+  const app = await startApp(file, {});
+  await eventually(() => expect(refused()).toHaveLength(2));
+  expect(await sinkText()).toMatch(/^A person is needed: the changed secrets of slack do not work\.\n/);
   await post(app, { candidateId: 'Ben' });
   await eventually(() =>
     expect(saying('sink paused: it fails for all deliveries; it is probed')).toHaveLength(1),
@@ -69,7 +73,7 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
   await rotate('xoxb-first-of-them');
   await eventually(() => expect(attempts('delivered')).toHaveLength(1));
   await app.stop();
-  expect(refused()).toHaveLength(1);
+  expect(refused()).toHaveLength(2);
   expect(out()).not.toContain('of-them');
 });
 
