@@ -1,4 +1,4 @@
-import { ConnectedSinks } from '../deliveries/connected-sinks.ts';
+import { ConnectedSinks } from '../deliveries/sinks/connected-sinks.ts';
 import { observeAttempts } from '../deliveries/call.ts';
 import { leaseOfSink } from '../deliveries/leases.ts';
 import { Worker } from '../deliveries/worker.ts';
@@ -36,7 +36,7 @@ export async function prepareDeliveries(trusted: Trusted) {
   });
   const observed = observeAttempts(log, metrics);
   const whole = () => withLookupSinks(config());
-  const doubted = sinks.recall(known, whole().sinks, config().plan.timeZone);
+  const doubted = sinks.newSecrets.recall(known, whole().sinks, config().plan.timeZone);
   const worker = new Worker({
     store,
     sinks,
@@ -78,7 +78,7 @@ export async function prepareDeliveries(trusted: Trusted) {
     live,
     id: replicas.id,
     movedAt: () => replicas.movedAt,
-    secretFaults: () => sinks.secretFaults(),
+    secretFaults: () => sinks.newSecrets.faults(),
     mine: (sink) => replicas.holding(leaseOfSink(sink)) !== null,
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
   });

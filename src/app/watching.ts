@@ -3,7 +3,7 @@ import type { SinkConfig } from '../config/config.ts';
 import { proveAtStart } from '../config/live/prove-at-start.ts';
 import { markOf, reloadConfig, watchConfig } from '../config/live/reload.ts';
 import { changedOf } from '../config/text/references.ts';
-import { checkSecrets } from '../deliveries/connected-sinks.ts';
+import { checkSecrets } from '../deliveries/sinks/checks.ts';
 import { Deadlines } from '../deliveries/limits/deadlines.ts';
 import { watchAlerts } from '../ops/alerts/watch.ts';
 import { alertsLease } from '../ops/replicas.ts';
@@ -53,7 +53,7 @@ export async function watchOverIt(working: Working, undo: Undo) {
       else void announcer.say();
       const changedFiles = changedOf(before.files, next.files);
       log.info({ file, ...(changedFiles.length > 0 && { changedFiles }) }, 'config reloaded');
-      const changed = sinks.adopt(sinksBefore, whole().sinks, clock.now(), whole().plan.timeZone);
+      const changed = sinks.newSecrets.adopt(sinksBefore, whole().sinks, clock.now(), whole().plan.timeZone);
       askWhetherTheyWork(changed);
     },
     onFailed: (error) => {
@@ -73,7 +73,7 @@ export async function watchOverIt(working: Working, undo: Undo) {
     // Not before the policies are proven: one that does not hold would look as if its trouble were over.
     mine: () => isProven && replicas.holding(alertsLease) !== null,
     paused: () => worker.pauses(),
-    secretFaults: () => sinks.secretFaults(),
+    secretFaults: () => sinks.newSecrets.faults(),
     refused: () => live.refused,
     isWaiting: () => live.waiting.length > 0,
     raised: (notice) => log.warn({ notice }, 'alert raised'),

@@ -22,7 +22,7 @@ import {
 } from './prepare.ts';
 import type { Ending } from './settle.ts';
 import type { Ticket } from './traffic.ts';
-import type { ConnectedSinks } from './connected-sinks.ts';
+import type { ConnectedSinks } from './sinks/connected-sinks.ts';
 import type { Deadlines } from './limits/deadlines.ts';
 
 export interface AttemptParts extends PrepareParts {
@@ -61,7 +61,7 @@ export function attemptAll(
   };
   const abandoned = (ending: Ending) => ready.map(() => ending);
   const endOf = ({ claimed, prepared }: ReadyDelivery, given: Ending): AttemptEnd => {
-    const outcome = withNotes(prepared, sinks.judged(config.name, given.outcome));
+    const outcome = withNotes(prepared, sinks.newSecrets.judged(config.name, given.outcome));
     return { claimed, prepared, ending: outcome === given.outcome ? given : { ...given, outcome } };
   };
   return deadlines.run({ timeoutMs: config.timeoutMs, holding }, attempted, abandoned).then(

@@ -10,7 +10,7 @@ import {
   retry,
 } from '../connector.ts';
 import type { AttemptReport } from '../deliveries/call.ts';
-import { ConnectedSinks } from '../deliveries/connected-sinks.ts';
+import { ConnectedSinks } from '../deliveries/sinks/connected-sinks.ts';
 import { Worker } from '../deliveries/worker.ts';
 import { createIntake } from '../intake.ts';
 import { Deciding, withLookupSinks } from '../lookups/deciding.ts';

@@ -17,7 +17,7 @@ import {
   type LiveCheck,
   type PaceLimit,
 } from '../../src/connector.ts';
-import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
+import { ConnectedSinks } from '../../src/deliveries/sinks/connected-sinks.ts';
 import type { AttemptReport } from '../../src/deliveries/call.ts';
 import { Worker, type WorkerParts } from '../../src/deliveries/worker.ts';
 import { createIntake } from '../../src/intake.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AttemptRequest } from '../../src/connector.ts';
-import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
+import { ConnectedSinks } from '../../src/deliveries/sinks/connected-sinks.ts';
 import { RateLimiter } from '../../src/deliveries/limits/rates.ts';
 import { Slots } from '../../src/deliveries/limits/slots.ts';
 import { Traffic } from '../../src/deliveries/traffic.ts';

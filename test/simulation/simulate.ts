@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import type { Config } from '../../src/config/config.ts';
-import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
+import { ConnectedSinks } from '../../src/deliveries/sinks/connected-sinks.ts';
 import { Worker } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';
 import { VirtualClock } from '../../src/scenarios/virtual-clock.ts';

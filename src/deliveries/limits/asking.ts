@@ -1,7 +1,7 @@
 import type { Config, SinkConfig } from '../../config/config.ts';
 import type { LaneHead } from '../../store/store.ts';
 import type { Clock, Moment } from '../../support/clock.ts';
-import { faultOf } from '../connected-sinks.ts';
+import { faultOf } from '../sinks/checks.ts';
 import type { Holding } from '../leases.ts';
 import type { Traffic } from '../traffic.ts';
 
