@@ -113,7 +113,8 @@ export function receiving(parts: ReceiveParts): Receive {
     const isRedirected = req.method === 'GET' && correlationId !== null && gate.allows(caller.address);
     const judged = isRedirected ? redirected : judgeCaller(req, gate, caller, tokens, receivedAt);
     const ofCaller = judged && 'status' in judged ? judged : null;
-    const refusal = pathOf(req.url) === config.path ? ofCaller : nothingHere;
+    // A redirect may lead to any path.
+    const refusal = isRedirected || pathOf(req.url) === config.path ? ofCaller : nothingHere;
     const warning = judged && 'warning' in judged ? judged.warning : unusable;
     return { startedMs, receivedAt, caller, address, correlationId, traceparent, ofCaller, refusal, warning };
   }

@@ -183,10 +183,15 @@ describe('what is refused for its sender, method or path', () => {
         body: '',
       }),
     ]);
+    // A redirect may lead anywhere: to the root, or to the path with a slash, as nginx does for a location that has one.
+    for (const to of ['/', `${path}/`])
+      await fetch(`http://127.0.0.1:${receiver.port}${to}`, { headers: { 'x-service-correlationid': to } });
+    const ids = ['lost', '/', `${path}/`];
+    expect(receiver.inbox.rejected.map(({ correlationId }) => correlationId)).toEqual(ids);
     // From elsewhere it is a scan.
     receiver.reload({ allowFrom: ['192.0.2.1'] });
     await get({ 'x-service-correlationid': 'scan' });
-    expect(receiver.inbox.rejected).toHaveLength(1);
+    expect(receiver.inbox.rejected).toHaveLength(ids.length);
   });
 
   test.each(['/', '/webhooks', `${path}/`, `${path}/x`, path.toUpperCase(), `/${path}`, '/..%2f', '/%ff'])(
