@@ -79,7 +79,7 @@ export class Caller {
       password,
       bearer ?? '',
       ...hidden.map((each) => each.reveal()),
-      url.path,
+      url.path.replace(/\/$/, ''),
       ...url.query.slice(1).split(/[&=]/),
       ...partsOfUrl(url.origin + url.path + url.query),
     ]);

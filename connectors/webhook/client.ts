@@ -93,10 +93,10 @@ const connectTimeoutMs = 10_000;
 
 /** The request's target for an action's `path`, which starts with a slash, or with a question mark, or is empty. */
 export function targetOf({ path: base, query }: Endpoint, path: string): string {
-  const mark = path.indexOf('?');
-  if (mark === -1) return (base + path || '/') + query;
-  const target = base + path.slice(0, mark) || '/';
-  return `${target}${query === '' ? '?' : `${query}&`}${path.slice(mark + 1)}`;
+  const [segments = '', ...more] = path.split('?');
+  const target = segments === '' ? base : base.replace(/\/$/, '') + segments;
+  if (more.length === 0) return target + query;
+  return `${target}${query === '' ? '?' : `${query}&`}${more.join('?')}`;
 }
 
 /** The result of a request. `sent`: writing had begun, so the receiver may have the request. */

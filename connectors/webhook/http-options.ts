@@ -10,7 +10,7 @@ export interface Endpoint {
   /** Scheme, host and port. */
   readonly origin: string;
   readonly hostname: string;
-  /** Without a slash at its end. */
+  /** With the slash at its end, where it has one: it may be another address without. */
   readonly path: string;
   /** With its question mark; empty if there is none. */
   readonly query: string;
@@ -21,9 +21,8 @@ export interface Endpoint {
 export function endpointOf(text: string): Endpoint | null {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol)) return null;
-  const { origin, hostname, pathname, search, username, password } = url;
+  const { origin, hostname, pathname: path, search, username, password } = url;
   const login = { user: percentDecoded(username), password: new Secret(percentDecoded(password)) };
-  const path = pathname.replace(/\/$/, '');
   return { origin, hostname, path, query: search, login: username + password === '' ? null : login };
 }
 
