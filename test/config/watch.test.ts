@@ -3,6 +3,7 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { readText } from '../../src/config/text/files.ts';
@@ -49,6 +50,16 @@ test('a change of the file is loaded', async () => {
   await watch();
   await writeFile(file, withPort(2));
   await eventually(() => expect(loaded).toEqual([2]));
+});
+
+test('a file that is written piece by piece is loaded when it stays as it is: each piece may be valid', async () => {
+  await watch({ settleMs: 300 });
+  for (let port = 2; port <= 60; port += 1) {
+    await writeFile(file, withPort(port));
+    await pause(10);
+  }
+  await eventually(() => expect(loaded).toContain(60));
+  expect(loaded).toEqual([60]);
 });
 
 test('a file that is put in its place is loaded, as editors save', async () => {

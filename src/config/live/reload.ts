@@ -21,7 +21,7 @@ export interface WatchOptions<Loaded> {
    * retry fails in the same way, it is not called again.
    */
   readonly onFailed: (error: Error) => void;
-  /** How long a change may take to settle; editors and mounts write in several steps. */
+  /** How long the files have to stay as they are after a change; editors, mounts and exports write in several steps. */
   readonly settleMs?: number;
   /** How often the file is polled as well; see watchConfig. */
   readonly pollMs?: number;
@@ -46,6 +46,8 @@ export function watchConfig<Loaded>(file: string, options: WatchOptions<Loaded>)
   /** The marks of the last read. */
   let mark = options.inForce;
   let marks = files();
+  /** What the last look saw. */
+  let seen = '';
   let settling: NodeJS.Timeout | undefined;
   let retrying: NodeJS.Timeout | undefined;
   let retries = 0;
@@ -66,7 +68,13 @@ export function watchConfig<Loaded>(file: string, options: WatchOptions<Loaded>)
     if (closed.aborted) return;
     const read = await readText(file, { onlyRegular: true });
     const marksNow = new Map([...files().keys()].map((path) => [path, markOfFile(path)]));
-    if (why === 'changed' && markOf(read) === mark && changedOf(marks, marksNow).length === 0) return;
+    const before = seen;
+    seen = [markOf(read), ...marksNow.values()].join(' ');
+    if (why === 'changed') {
+      if (markOf(read) === mark && changedOf(marks, marksNow).length === 0) return;
+      // A file that is still being written may be valid as far as it is: a table ends after any row.
+      if (seen !== before) return changed();
+    }
     mark = markOf(read);
     marks = marksNow;
     if (why !== 'again') {
