@@ -3,7 +3,11 @@ import { interpolate, interpolateText, partsOf, Values } from '../../src/config/
 import { type Json, noFacts } from '../../src/model.ts';
 import { load, problems, warnings } from './tools.ts';
 
-const files: Record<string, string> = { '/run/token': 'from-file\n', '/run/two': 'a\nb\r\n' };
+const files: Record<string, string> = {
+  '/run/token': 'from-file\n',
+  '/run/two': 'a\nb\r\n',
+  '/run/windows': '\uFEFFfrom-file\r\n',
+};
 const env = { NAME: 'value', EMPTY: '', DOLLAR: '${NAME}' };
 
 function give(value: Json): Json {
@@ -25,6 +29,7 @@ describe('a reference gives', () => {
     ['${constructor:-other}', 'other'],
     ['${file:/run/token}', 'from-file'],
     ['${file:/run/two}', 'a\nb'],
+    ['${file:/run/windows}', 'from-file'],
     ['$${NAME}', '${NAME}'],
     ['$$${NAME}', '$${NAME}'],
     ['costs $5 {NAME}', 'costs $5 {NAME}'],
@@ -109,10 +114,21 @@ test.each([
   [' secret-1234', 'begins with a space or a line break, which counts as a part of it'],
   ['"secret-1234"', 'stands in quotes, which count as a part of it'],
   ["'secret-1234'", 'stands in quotes, which count as a part of it'],
-  ['secret "1234"', null],
-  ['{\n "private_key": "-----BEGIN PRIVATE KEY-----" }\n', null],
-])('a variable from a file of another system is told: %j', (value, what) => {
-  expect(warnings('receiver: { token: "x${TOKEN}" }', { TOKEN: value })).toEqual(
-    what === null ? [] : [`1:22 the value of TOKEN ${what}`],
-  );
+  ['secret-1234 # of the bot', 'has a comment behind it, which counts as a part of it'],
+  ['secret "1234" #1', null],
+  ['Words\n# and a heading', null],
+  ['{\n "private_key": "-----BEGIN PRIVATE KEY-----" }\n\n', null],
+  ['Authority # 1\n-----BEGIN CERTIFICATE-----\n\n', null],
+])('a value from a file of another system is told: %j', (value, what) => {
+  const text = (reference: string) => `receiver: { token: "x\${${reference}}" }`;
+  const told = (name: string) => (what === null ? [] : [`1:22 the value of ${name} ${what}`]);
+  expect(warnings(text('TOKEN'), { TOKEN: value })).toEqual(told('TOKEN'));
+  expect(warnings(text('file:/run/x'), {}, { '/run/x': value })).toEqual(told('the file /run/x'));
+});
+
+test('a file that is no UTF-8, as `>` of PowerShell writes it, is told', () => {
+  const utf16 = Buffer.from('\uFEFFsecret-1234\r\n', 'utf16le').toString('utf8');
+  expect(warnings('receiver: { token: "${file:/run/x}" }', {}, { '/run/x': utf16 })).toEqual([
+    '1:21 the value of the file /run/x is not UTF-8 text; save it as UTF-8',
+  ]);
 });

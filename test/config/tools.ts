@@ -94,8 +94,12 @@ export function problems(text: string, more: Record<string, string> = {}): strin
   return failure(() => load(text, more)).problems.map(shortly);
 }
 
-export function warnings(text: string, more: Record<string, string> = {}): string[] {
-  return load(text, more).warnings.map(shortly);
+export function warnings(
+  text: string,
+  more: Record<string, string> = {},
+  files: Record<string, string> = {},
+): string[] {
+  return load(text, more, files).warnings.map(shortly);
 }
 
 const shortly = ({ line, column, message }: Problem): string => `${line}:${column} ${message}`;

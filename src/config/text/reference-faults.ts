@@ -21,22 +21,26 @@ export function* referenceFaults(
   }
 }
 
-/** Oddities in values from a file of variables that was written on Windows, or for a shell, which would remove the quotes. */
+/** Oddities in values from a file that was written on Windows, or for a shell, which would remove the quotes and the comment. */
 const oddities = [
+  [/[\0\uFFFD]/, 'is not UTF-8 text; save it as UTF-8'],
   [/^\s/, 'begins with a space or a line break, which counts as a part of it'],
   [/\s$/, 'ends with a space or a line break, which counts as a part of it'],
   [/^(["']).*\1$/s, 'stands in quotes, which count as a part of it'],
+  [/^\S+[ \t]+#[ \t].*$/, 'has a comment behind it, which counts as a part of it'],
 ] as const;
 
-/** Warns of variables with such values. */
+/** Warns of variables and files with such values. */
 export function* oddValues(value: Json, values: Values): Generator<Fault> {
   for (const { part, path } of referencesIn(value)) {
-    if (part.kind === 'fault' || part.reference.from === 'file') continue;
+    if (part.kind === 'fault') continue;
+    const { from, name } = part.reference;
     const resolved = values.resolve(part.reference);
     // Around JSON and keys, blanks are not part of the content.
-    if ('missing' in resolved || /^\s*(?:\{|-----BEGIN)/.test(resolved.value)) continue;
+    if ('missing' in resolved || /^\s*\{|^-----BEGIN/m.test(resolved.value)) continue;
     const what = oddities.find(([odd]) => odd.test(resolved.value))?.[1];
     const inside = { index: part.index, length: part.length };
-    if (what) yield { ...warning(path, `the value of ${part.reference.name} ${what}`), inside };
+    const source = from === 'file' ? `the file ${name}` : name;
+    if (what) yield { ...warning(path, `the value of ${source} ${what}`), inside };
   }
 }

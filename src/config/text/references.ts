@@ -175,11 +175,11 @@ export class Values {
     return { missing: `the environment variable ${name} ${missing}` };
   }
 
-  /** Each file is read once, so that all uses agree. One line break at the end is not part of the value. */
+  /** Each file is read once, so that all uses agree. Neither a byte order mark nor one line break at the end is part of the value. */
   #file(path: string): Resolution {
     return this.#files.getOrInsertComputed(path, () => {
       try {
-        const value = this.readFile(path).replace(/\r?\n$/, '');
+        const value = this.readFile(path).replace(/^\uFEFF|\r?\n$/g, '');
         return value === '' ? { missing: `the file ${path} is empty` } : { value };
       } catch (error) {
         return { missing: `the file ${path} cannot be read: ${whyUnread(error)}` };
