@@ -93,3 +93,13 @@ export function strings(value: Json, path: Path = [], wanted?: (text: string) =>
   visit(value);
   return found;
 }
+
+/** The JSON object in a text; empty where there is none. */
+export function jsonMap(text: string): { readonly [key: string]: unknown } {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null ? { ...parsed } : {};
+  } catch {
+    return {};
+  }
+}
