@@ -292,7 +292,7 @@ export interface Connector<
   ): readonly JsonMap[];
   /** Options that are keys of actions, too: the sink's value is the default of its actions. */
   readonly inherited?: readonly (keyof z.infer<Options> & keyof z.infer<Action> & string)[];
-  /** Whether a message with these keys sends all of `subject.facts`. */
+  /** Whether a message with these keys is the default one for programs, which sends all of `subject.facts`. */
   hasFacts?(fields: z.infer<Action>): boolean;
   /** The paths in an action to the key by which messages share a thread, a row or one message. */
   sharedBy?(fields: z.infer<Action>): readonly (readonly string[])[];

@@ -1,11 +1,18 @@
 import { z } from 'zod';
-import { isMap, type Json } from '../model.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 import { alertKinds, type AlertKind } from '../model/notices.ts';
 import { type Alert, alertRule, type Plan, type Summary, summaryRule } from '../rules/plan.ts';
 import { valueAt } from '../support/json.ts';
 import { type ActionReading, readActions, uncheckedActions } from './actions.ts';
 import { timeOfWeek, toWeek } from './hours.ts';
-import { alertActions, type PlanSource, ruleActions, sinkOf } from './plan-source.ts';
+import {
+  alertActions,
+  noticeActions,
+  type PlanSource,
+  ruleActions,
+  sinkOf,
+  type WrittenAction,
+} from './plan-source.ts';
 import type { Settings } from './settings.ts';
 import type { SinkConfig } from './sinks.ts';
 import { error, type Fault, warning } from './text/problems.ts';
@@ -118,3 +125,22 @@ export function checkAlertSinks(source: PlanSource, sinks: ReadonlyMap<string, S
     return faultAt(warning, `when ${server} is in trouble, nobody is notified`);
   });
 }
+
+/**
+ * Reports alerts and summaries that go as the default body to a sink for which each rule writes a body of its own: to a chat,
+ * say, that takes no other, or takes it and shows nothing.
+ */
+export function checkBareNotices(source: PlanSource, sinks: ReadonlyMap<string, SinkConfig>): Fault[] {
+  const bare = (written: WrittenAction): string[] =>
+    sinkOf(written).filter((sink) => sinks.get(sink)?.connector?.hasFacts?.(written.action as JsonMap));
+  const ofRules = ruleActions(source);
+  const bodied = new Set(ofRules.flatMap(sinkOf)).difference(new Set(ofRules.flatMap(bare)));
+  return noticeActions(source).flatMap((written) =>
+    bare(written)
+      .filter((sink) => bodied.has(sink))
+      .map((sink) => warning([...written.path, 'sink'], withoutBody(sink))),
+  );
+}
+
+const withoutBody = (sink: string): string =>
+  `without a \`body\` this goes as the connector's own JSON, and every rule writes a body for "${sink}": the tool may refuse this, or take it and show nothing; write one with {{ notice.detail }} and {{ notice.advice }} in it`;

@@ -5,7 +5,7 @@ import type { Plan } from '../rules/plan.ts';
 import { type Path, pathText, strings, valueAt } from '../support/json.ts';
 import { findSecrets, type Mask } from '../support/secret.ts';
 import { closest } from '../support/text.ts';
-import { checkAlertSinks, checkSilence } from './alerts.ts';
+import { checkAlertSinks, checkBareNotices, checkSilence } from './alerts.ts';
 import { checkCatalogUse, unusedCatalogKeys } from './catalog.ts';
 import type { CheckedConfig, Config } from './config.ts';
 import { checkDigestRetention } from './hours.ts';
@@ -226,6 +226,7 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
     ...oddValues(value, values),
     ...checkCatalogUse(source, whensOfPolicies(config)),
     ...checkAlertSinks(source, sinks),
+    ...checkBareNotices(source, sinks),
     ...checkDigestRetention(source, settings),
     ...checkRefreshTokens(
       [

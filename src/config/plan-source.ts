@@ -84,11 +84,16 @@ export const ruleActions = (source: PlanSource): readonly WrittenAction[] =>
     ...entries(unmatched).map(([index, action]) => ({ action, path: ['unmatched', index] })),
   ]);
 
+/** The actions of alerts and of the summary. */
+export const noticeActions = (source: PlanSource): WrittenAction[] => [
+  ...Object.keys(isMap(source.alerts) ? source.alerts : {}).flatMap((name) => alertActions(source, name)),
+  ...actionsIn(source.summary, ['summary']),
+];
+
 /** Every action of a plan's source: those of rules, of `unmatched`, of alerts and of the summary. */
 export const actionsOf = (source: PlanSource): WrittenAction[] => [
   ...ruleActions(source),
-  ...Object.keys(isMap(source.alerts) ? source.alerts : {}).flatMap((name) => alertActions(source, name)),
-  ...actionsIn(source.summary, ['summary']),
+  ...noticeActions(source),
 ];
 
 export const alertActions = ({ alerts }: PlanSource, name: string): WrittenAction[] =>

@@ -329,6 +329,23 @@ rules: []
   });
 
   test.each([
+    ['alerts: { paused: { then: [ { sink: chat }, { sink: mail, to: a@example.com } ] } }', '', 1],
+    ['summary: { at: "Mon 09:00", then: [ { sink: chat } ] }', '', 1],
+    ['summary: { at: "Mon 09:00", then: [ { sink: chat, body: { text: "{{ notice.detail }}" } } ] }', '', 0],
+    ['summary: { at: "Mon 09:00", then: [ { sink: chat } ] }', ', { sink: chat }', 0],
+    ['summary: { at: "Mon 09:00", then: [ { sink: other } ] }', '', 0],
+  ])('warns of a notice without the body that a tool wants: %s %s', (notices, more, count) => {
+    const all = found(`sinks:
+  chat: { connector: webhook, url: "https://chat.example/hook" }
+  other: { connector: webhook, url: "https://ops.example/hook" }
+  mail: { connector: email, url: "smtp://mail.example", from: a@example.com }
+rules: []
+unmatched: [ { sink: chat, body: { text: "{{ event.candidateId }}" } }${more} ]
+${notices}`);
+    expect(all.filter((one) => one.message.startsWith('without a `body`'))).toHaveLength(count);
+  });
+
+  test.each([
     ['held', toOps, 1],
     ['dead', toOps, 1],
     ['paused', toBoth, 2],
