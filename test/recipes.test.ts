@@ -120,12 +120,27 @@ const tools: { readonly [title: string]: Tool } = {
         key: 'k',
         token: 't',
         messageReplyOption: 'REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD',
+        requestId: expect.stringMatching(/^completed-evt_\w+$/),
       });
       // https://developers.google.com/workspace/chat/format-messages: `<users/all>` mentions everybody.
       const withoutTags = expect.stringMatching(/^[^<]+$/);
       expect(json(call)).toEqual({ text: withoutTags, thread: { threadKey: 'test-1234567' } });
       return { status: 200, body: '{"name":"spaces/A/messages/B"}' };
     },
+  },
+  // https://core.telegram.org/bots/api#sendmessage
+  Telegram: {
+    url: 'https://api.telegram.org/bot${TELEGRAM_TOKEN}/sendMessage',
+    env: { TELEGRAM_TOKEN: '123456:ABC-DEF1234ghIkl', TELEGRAM_CHAT: '-1001234567890' },
+    answer(call) {
+      // Without `@` nobody is mentioned.
+      expect(json(call)).toEqual({
+        chat_id: '-1001234567890',
+        text: expect.stringMatching(/^Candidate [^@]{1,4000}$/),
+      });
+      return { status: 200, body: '{"ok":true,"result":{"message_id":1}}' };
+    },
+    gone: { status: 403, body: '{"ok":false,"description":"Forbidden: bot was kicked from the group chat"}' },
   },
   // https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
   'Slack, by an incoming webhook': {
@@ -135,6 +150,17 @@ const tools: { readonly [title: string]: Tool } = {
       return { status: 200, body: 'ok' };
     },
     gone: { status: 404, body: 'no_service' },
+  },
+  'Notices to such a chat': {
+    url: '${DISCORD_URL}',
+    env: { SMTP_URL: 'smtps://mail.example.com' },
+    answer(call) {
+      expect(json(call)).toEqual({
+        content: expect.stringMatching(/^\*\*slack is down[^]{1,1000}\*\* Fix it\.$/),
+        allowed_mentions: { parse: [] },
+      });
+      return { status: 200, body: '{"id":"1"}' };
+    },
   },
   // https://developer.pagerduty.com/docs/events-api-v2/trigger-events/
   PagerDuty: {
@@ -179,6 +205,30 @@ const tools: { readonly [title: string]: Tool } = {
       expect(json(call)).toMatchObject({ type: 'candidate.completed', data: { candidateId } });
       expect(call.headers['webhook-id']).toBe('dlv_1');
       return { status: 200 };
+    },
+  },
+  // https://airtable.com/developers/web/api/update-multiple-records
+  Airtable: {
+    url: 'https://api.airtable.com/v0/${AIRTABLE_BASE}/Results',
+    env: { AIRTABLE_BASE: 'app8pqOLeka1Cglwg', AIRTABLE_TOKEN: 'pat-token-1' },
+    answer(call) {
+      expect(call).toMatchObject({ method: 'PATCH', headers: { authorization: 'Bearer pat-token-1' } });
+      // A column of text takes no number, unless `typecast` is said.
+      expect(json(call)).toEqual({
+        performUpsert: { fieldsToMergeOn: ['Id'] },
+        records: [
+          {
+            fields: {
+              Id: `${candidateId}-1234567`,
+              Candidate: expect.any(String),
+              Test: expect.any(String),
+              Status: 'completed the test',
+              Updated: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+            },
+          },
+        ],
+      });
+      return { status: 200, body: '{"records":[]}' };
     },
   },
   'An applicant tracking system that knows the candidate by our id': {
@@ -278,7 +328,9 @@ test.each(Object.entries(tools))('%s takes what its recipe sends', async (title,
   });
   const config = parseConfig(leadingTo(here, yaml), 'recipe.yaml', { env, connectors });
 
-  const actions = [...config.plan.then.flat(), ...config.plan.alerts.flatMap(({ actions: list }) => list)];
+  // Of a recipe with alerts, these are what it is about.
+  const ofAlerts = config.plan.alerts.flatMap(({ actions: list }) => list);
+  const actions = ofAlerts.length > 0 ? ofAlerts : config.plan.then.flat();
   const action = actions.find(({ sink }) => sink === [...config.sinks.keys()][0]);
   const sink = [...config.sinks.values()][0];
   if (!action || !sink) throw new Error('a recipe has a sink and an action');
