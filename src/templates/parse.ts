@@ -57,7 +57,9 @@ function faultOf(error: LiquidError): SyntaxFault {
     const match = pattern.exec(message);
     if (!match) continue;
     const offset = Math.max(0, token.begin - back);
-    return { offset, message: words(match, token.input.slice(offset, token.end)) };
+    const before = token.input.slice(0, offset);
+    const isOutput = before.lastIndexOf('{{') > before.lastIndexOf('{%');
+    return { offset, message: words(match, token.input.slice(offset, token.end), isOutput) };
   }
   return { offset: token.begin, message };
 }
@@ -65,7 +67,7 @@ function faultOf(error: LiquidError): SyntaxFault {
 /** Our words for a message of LiquidJS. It has no error codes, so its sentences are matched. */
 interface Wording {
   readonly pattern: RegExp;
-  readonly words: (match: RegExpExecArray, text: string) => string;
+  readonly words: (match: RegExpExecArray, text: string, isOutput: boolean) => string;
   /** How many characters LiquidJS has read past the fault. */
   readonly back?: number;
 }
@@ -83,8 +85,10 @@ const wordings: readonly Wording[] = [
   { pattern: /^expected "\|" before filter/, words: (_, text) => unexpectedText(text), back: 1 },
   {
     pattern: /^expected filter name/,
-    words: (_, text) =>
-      text.startsWith('||') ? 'expected `or` instead of `||`' : 'expected a filter after `|`',
+    words: (_, text, isOutput) =>
+      !text.startsWith('||')
+        ? 'expected a filter after `|`'
+        : `expected \`${isOutput ? '| default:' : 'or'}\` instead of \`||\``,
     back: 1,
   },
   { pattern: /^unexpected "if\b/, words: () => 'expected `elsif` instead of `else if`' },

@@ -14,8 +14,11 @@ const quotedValue = /(["'])([^"']*)\1/g;
 /** A value behind `and` or `or` that is compared with nothing. Before it, what the value before was compared with. */
 const aloneValue =
   /(?<![\w.[\]])(?:([\w.[\]]+)\s*([!=]=)\s*)?(?:"_*"|[\w.]+)\s+(?:and|or)\s+("_*"|\d+)(?=\s*(?:-?%\}|(?:and|or)\b))/g;
+/** Values of an output that are compared with nothing, with `and` or `or` between them. */
+const joinedValues =
+  /(?<=^\{\{-?\s*)(?:"_*"|[\w.[\]]+)(?:\s+(?:and|or)\s+(?:"_*"|[\w.[\]]+))+(?=\s*(?:\||-?\}\}))/g;
 
-/** Comparisons whose result is always the same, and dates without a date. */
+/** Comparisons whose result is always the same, values of which only that is printed, and dates without a date. */
 export function* slipsInTags(text: string): Generator<Slip> {
   const loops = Array.from(text.matchAll(loopOverEvents), ([, name]) => name);
   const ofEvents = new Set(['event', 'events', ...loops]);
@@ -34,15 +37,19 @@ export function* slipsInTags(text: string): Generator<Slip> {
         yield* neverEqual(chosenBy, value, { index: start + index, length: found.length });
     for (const { 0: found, 1: name, 2: key = '', 4: value = '', index } of part.matchAll(comparison))
       if (ofEvents.has(name)) yield* neverEqual(key, value, { index: start + index, length: found.length });
-    if (tag === 'if' || tag === 'elsif' || tag === 'unless') {
-      // What stands in quotes is no condition, as in "5 or 6".
-      const bare = part.replace(quotedValue, (found) => `"${'_'.repeat(found.length - 2)}"`);
+    // What stands in quotes is no condition, as in "5 or 6".
+    const bare = part.replace(quotedValue, (found) => `"${'_'.repeat(found.length - 2)}"`);
+    for (const { 0: found, index } of bare.matchAll(joinedValues)) {
+      const { length } = found;
+      const first = found.includes(' and ') ? '' : firstOf(part.slice(index, index + length));
+      yield { index: start + index, length, message: `this prints only true or false${first}` };
+    }
+    if (tag === 'if' || tag === 'elsif' || tag === 'unless')
       for (const { 0: found, 1: path, 2: sign, 3: { length } = '', index } of bare.matchAll(aloneValue)) {
         const at = index + found.length - length;
         const hint = path === undefined ? '' : `; write ${path} ${sign} ${part.slice(at, at + length)}`;
         yield { index: start + at, length, message: `this alone is always true${hint}` };
       }
-    }
     for (const { 0: found, 2: format, index } of part.matchAll(dateFormat))
       yield {
         index: start + index,
@@ -51,6 +58,10 @@ export function* slipsInTags(text: string): Generator<Slip> {
       };
   }
 }
+
+/** How to print the first of several values that there is, which other languages do by `or`. */
+const firstOf = (values: string): string =>
+  `; for the first that there is write ${values.replaceAll(/(["'][^"']*["'])|\s+or\s+/g, (_, text?: string) => text ?? ' | default: ')}`;
 
 /** Says why no event has this value there, as text. */
 function* neverEqual(key: string, value: string, place: Omit<Slip, 'message'>): Generator<Slip> {

@@ -195,6 +195,14 @@ const mistakes = {
   'a second value without its comparison': says(
     '{% if event.status == "DidNotTake" or "Canceled" %}a{% elsif event.testId == 7 or 8 %}b{% else %}c{% endif %}',
   ),
+  'values with or between them, in an output': says(
+    '{{ event.candidateNumericalId or "one or none" or event.candidateId | upcase }} {{ test.name and test.owner }}',
+  ),
+  'the same as a channel': rule('{}', `{ sink: slack, channel: "{{ test.channel or '#hiring' }}", text: t }`),
+  'the same as programs write it': says('{{ test.name || event.testId }}'),
+  'comparisons that are printed': says(
+    '{{ event.status == "Completed" or event.testId == 7 }} {{ "this or that" }}',
+  ),
   'a status that no event has, in a case': says(
     '{% case event.status %}{% when "completed" %}a{% when "Cancelled", "DidNotTake" %}b{% else %}c{% endcase %}{% case event.testId %}{% when 7 or "8" %}a{% else %}c{% endcase %}',
   ),
