@@ -70,7 +70,7 @@ function filled(name: string, prefix: string, parts: { readonly [key: string]: s
 /** Facts of a result. An API may know them of another test, so that they would mislead beside an event without a result. */
 const ofResult: ReadonlySet<string> = new Set(['score', 'report']);
 
-/** `known` if a field of the look-up `candidate` is known and belongs to the event, else `otherwise`. */
+/** `known` if a field of the look-up `candidate` is known, not empty, and belongs to the event, else `otherwise`. */
 export function ifKnown(
   { candidate, fields }: Around,
   field: string,
@@ -80,7 +80,7 @@ export function ifKnown(
   const value = `${candidate}.${field}`;
   if (!fields.has(field)) return otherwise;
   const belongs = ofResult.has(field) ? ' and event.status == "Completed"' : '';
-  return `{% if ${value}${belongs} %}${known(value)}${otherwise && `{% else %}${otherwise}`}{% endif %}`;
+  return `{% if ${value} != blank${belongs} %}${known(value)}${otherwise && `{% else %}${otherwise}`}{% endif %}`;
 }
 
 /** A message with the score, where it is known: `…: 87%`. */

@@ -107,7 +107,9 @@ describe('what a message says of facts where its action says nothing', () => {
     );
   });
 
-  test.each([noFacts, factsOf({ name: null, score: null, report: null, email: null })])(
+  const nothing = { name: null, score: null, report: null, email: null };
+
+  test.each([noFacts, factsOf(nothing), factsOf({ ...nothing, name: '', email: ' ' })])(
     'without them it reads as it does without look-ups',
     (facts) => {
       expect(said(email, [facts], 'event')['subject']).toBe(

@@ -156,7 +156,7 @@ export function knownOf(lookups: readonly Delivery[], { role }: Person, status?:
   const name = found?.['name'];
   const score = status === 'Completed' ? found?.['score'] : null;
   const scored = typeof score === 'number' ? `${amount(score)}%` : printable(String(score ?? ''));
-  return { name: printable(String(name ?? '')), score: scored };
+  return { name: printable(String(name ?? '').trim()), score: scored };
 }
 
 /** `4711, Ana Kovač`: a candidate's number, or short id, with the name where it is known. */
