@@ -71,7 +71,13 @@ export const count = (many: number, word: string): string =>
 // Characters that cannot be seen: controls, line separators, marks that reverse the direction of text, and all that
 // Unicode lets a font leave out. With them one candidate id can look like another, or a terminal can be made to act.
 const invisible = String.raw`\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\ufff9-\ufffb`;
-const invisibleOrControl = new RegExp(`[\\p{Cc}${invisible}]`, 'gu');
+/** What joins or keeps apart letters of Persian or Hindi, and the parts of emoji. */
+const joiner = String.raw`[\u200c\u200d\ufe0e\ufe0f]`;
+/** All but joiners behind a letter that is not ASCII, or an emoji, and within keycap emoji. */
+const invisibleOrControl = new RegExp(
+  String.raw`[\p{Cc}${invisible}](?<![^\0-\x7f\p{Cc}${invisible}]${joiner}{1,2}|\ufe0f(?=\u20e3))`,
+  'gu',
+);
 /** JSON escapes the other controls itself; only its own whitespace is left. */
 const invisibleInJson = new RegExp(`[\\u007f-\\u009f${invisible}]`, 'gu');
 /**
