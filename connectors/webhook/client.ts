@@ -147,7 +147,20 @@ export function exchange(
   });
 }
 
-const decoder = new TextDecoder();
+// Unlike a buffer's, a decoder's text is without a byte order mark.
+const utf8 = new TextDecoder();
+
+/** An answer's text. JSON is in UTF-8, whatever charset it names; what is not, is in that one. */
+function decoded(body: Buffer, contentType: string): string {
+  const text = utf8.decode(body);
+  const charset = text.includes('\uFFFD') && /;\s*charset="?([^\s;"]+)/i.exec(contentType)?.[1];
+  if (!charset) return text;
+  try {
+    return new TextDecoder(charset).decode(body);
+  } catch {
+    return text;
+  }
+}
 
 /** The listener of the signal, the handler of undici and the answer, all in one object for each request: there are many. */
 class Handler implements Dispatcher.DispatchHandler, EventListenerObject, Answer {
@@ -199,8 +212,7 @@ class Handler implements Dispatcher.DispatchHandler, EventListenerObject, Answer
 
   /** Decoded on demand: of most answers the status is enough. */
   get text(): string {
-    // Unlike a buffer's, a decoder's text is without a byte order mark.
-    return decoder.decode(Buffer.concat(this.#body));
+    return decoded(Buffer.concat(this.#body), [this.headers['content-type'] ?? ''].flat()[0] ?? '');
   }
 
   onResponseEnd(): void {

@@ -102,6 +102,21 @@ describe('an answer', () => {
     );
   });
 
+  // Old servers in Java send JSON so. Others only say so, and send UTF-8.
+  test.for<[string, BufferEncoding]>([
+    ['iso-8859-1', 'latin1'],
+    ['ISO-8859-1', 'utf8'],
+    ['utf-16le', 'utf16le'],
+    ['none', 'utf8'],
+  ])('of the charset %s in %s is read', async ([charset, encoding]) => {
+    const outcome = await outcomeOf((_, response) =>
+      response
+        .writeHead(200, { 'content-type': `application/json; charset=${charset}` })
+        .end(Buffer.from('{"name":"Jürgen","result":{"score":87}}', encoding)),
+    );
+    expect(factsOf(outcome).fields).toMatchObject({ name: 'Jürgen', score: 87 });
+  });
+
   test('with a number that is too large says so', async () => {
     const outcome = await outcomeOf(answering('{"result":{"score":1e999}}'));
     expect(factsOf(outcome).reason).toBe('score: expected a number, got a number that is too large.');
