@@ -59,7 +59,8 @@ export class Caller {
     this.route = new Route(url.origin, options);
     this.#certificateEndsAt = options.cert === undefined ? null : endOf(options.cert);
     const login = auth.basic ?? url.login;
-    const password = login?.password.reveal() ?? '';
+    const password = login?.password?.reveal() ?? '';
+    const user = typeof login?.user === 'string' ? login.user : (login?.user.reveal() ?? '');
     // People copy the word along with the token.
     const bearer = auth.bearer?.reveal().replace(/^bearer +/i, '');
     const own = Object.entries(given).map(([name, value]) => [name.toLowerCase(), utf8(value.reveal())]);
@@ -67,7 +68,7 @@ export class Caller {
       uncompressed,
       { 'user-agent': 'candidate-connector' },
       base,
-      login ? { authorization: `Basic ${base64(`${login.user}:${password}`)}` } : {},
+      login ? { authorization: `Basic ${base64(`${user}:${password}`)}` } : {},
       bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
       Object.fromEntries(own) as NamedHeaders,
     );
@@ -75,8 +76,8 @@ export class Caller {
     // A receiver may quote in its answer what it was sent, with its own address, which is often a secret in itself.
     const hidden = [...Object.values(given), ...secrets];
     this.#maskOwn = masker([
-      base64(`${login?.user}:${password}`),
-      password,
+      base64(`${user}:${password}`),
+      password || user,
       bearer ?? '',
       ...hidden.map((each) => each.reveal()),
       url.path.replace(/\/$/, ''),

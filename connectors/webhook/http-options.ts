@@ -14,8 +14,13 @@ export interface Endpoint {
   readonly path: string;
   /** With its question mark; empty if there is none. */
   readonly query: string;
-  readonly login: { readonly user: string; readonly password: Secret } | null;
+  readonly login: Login | null;
 }
+
+/** A login. Where the option has no password, the user is the key of an API, and as secret as one. */
+type Login =
+  | { readonly user: string; readonly password: Secret }
+  | { readonly user: Secret; readonly password: null };
 
 /** The parts of a url; null where a text is no http or https URL. A login in it is sent as Basic authorization. */
 export function endpointOf(text: string): Endpoint | null {
@@ -39,12 +44,15 @@ export const headerValue = secret().refine((value) => oneLine(value.reveal()) ==
   error: 'expected one line, without control characters',
 });
 
+const basic = z
+  .strictObject({ user: z.string().min(1), password: z.union([z.literal(''), secret()]).optional() })
+  .transform(({ user, password }): Login =>
+    password ? { user, password } : { user: new Secret(user), password: null },
+  );
+
 const auth = z
   .strictObject({
-    basic: z
-      .strictObject({ user: z.string().min(1), password: secret() })
-      .optional()
-      .describe('A login.'),
+    basic: basic.optional().describe('A login.'),
     bearer: secret().optional().describe('A fixed token.'),
     oauth2: oauth2Options.optional().describe('Access tokens that are fetched, and renewed as they expire.'),
   })

@@ -5,8 +5,10 @@ import { text } from 'node:stream/consumers';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
 import { webhook } from '../../connectors/webhook/index.ts';
 import type { Call, CallFields } from '../../connectors/webhook/message.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { attemptAt, eventDataWith } from '../fixtures/event.ts';
@@ -196,12 +198,33 @@ describe('the signature of a sink', () => {
 describe('authorization', () => {
   test.for([
     [{ basic: { user: 'ann', password: 's3cret' } }, `Basic ${Buffer.from('ann:s3cret').toString('base64')}`],
+    // Greenhouse, Lever and Ashby want the key of their API so.
+    [{ basic: { user: 'key-1' } }, `Basic ${Buffer.from('key-1:').toString('base64')}`],
+    [{ basic: { user: 'key-1', password: '' } }, `Basic ${Buffer.from('key-1:').toString('base64')}`],
     [{ bearer: 'tok-1' }, 'Bearer tok-1'],
     [{ bearer: 'Bearer tok-1' }, 'Bearer tok-1'],
   ] as const)('by %j', async ([auth, expected]) => {
     const { url, taken } = await receiver(ok);
     await (await connected({ url, auth })).deliver(request());
     expect(taken[0]?.headers.authorization).toBe(expected);
+  });
+
+  test('without a password is a key, which nobody is shown', async () => {
+    const { url } = await receiver(({ headers }) => {
+      const { authorization: header = '' } = headers;
+      return { status: 401, body: { given: Buffer.from(header.slice(6), 'base64').toString(), header } };
+    });
+    const told = await (
+      await connected({ url, auth: { basic: { user: 'key-12345678' } } })
+    ).deliver(request());
+    expect(told).toMatchObject({ detail: expect.stringContaining('{"given":"***:","header":"Basic ***"}') });
+    const sinks =
+      'sinks: { ats: { connector: webhook, url: "https://a.example", auth: { basic: { user: "${U}" } } } }';
+    const { mask } = parseConfig(`${sinks}\nrules: []\n`, 'config.yaml', {
+      env: { U: 'key-12345678' },
+      connectors,
+    });
+    expect(mask('key-12345678')).toBe('***');
   });
 
   test.for([
