@@ -4,7 +4,7 @@ import { postEvent } from '../../src/commands/config/send.ts';
 import { meanConfig } from '../../src/support/invocation.ts';
 import { startShowcase } from '../../sandbox/showcase.ts';
 import { barriersOf, logIn, openLoggedIn, openTab } from './browser.ts';
-import { password } from './tools.ts';
+import { basic, password } from './tools.ts';
 
 let show: Awaited<ReturnType<typeof startShowcase>>;
 let paths: string[];
@@ -254,4 +254,23 @@ test('commands wrap at their blanks, not after a hyphen, and fit on a phone', as
     }
   }
   expect([...commands]).toEqual(expect.arrayContaining(['candidate-connector', '--config', '--candidate']));
+});
+
+test('an address in what a person or a tool has said is broken on a phone, wherever it stands', async () => {
+  const change = (what: string, data = {}) =>
+    fetch(`${show.app.adminUrl}/api/sinks/ats/${what}`, {
+      method: 'POST',
+      headers: { ...basic(), 'content-type': 'application/json' },
+      body: JSON.stringify(data),
+    });
+  const paused = await change('pause', { note: `see https://example.com/${'long'.repeat(20)}` });
+  expect(paused.status).toBe(200);
+  onTestFinished(async () => void (await change('resume')));
+  const page = await openLoggedIn(show.app.adminUrl);
+  await page.setViewportSize({ width: 375, height: 700 });
+  for (const path of ['/', '/sinks/ats', '/attention']) {
+    await page.goto(show.app.adminUrl + path);
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect({ path, width }).toEqual({ path, width: 375 });
+  }
 });
