@@ -135,9 +135,7 @@ export function receiving(parts: ReceiveParts): Receive {
       () => (placesForRefused += 1),
     );
     const content = readContent(req.headers, body, maxBytes);
-    return 'event' in content
-      ? { refusal, event: receivedBy(head, content) }
-      : { refusal, body: content.body };
+    return 'event' in content ? { refusal, event: receivedBy(head, content) } : { ...content, refusal };
   }
 
   function notStored(event: ReceivedEvent, error: unknown): RefusedReply {
@@ -217,7 +215,7 @@ const receivedBy = (
   { event, raw }: Pick<ReceivedEvent, 'event' | 'raw'>,
 ): ReceivedEvent => ({ event, raw, correlationId, traceparent, receivedAt });
 
-const keptStatuses = new Set([400, 405, 413, 415, 422]);
+const keptStatuses = new Set([400, 405, 408, 413, 415, 422]);
 /** More than is stored: a secret must not be cut in two before it is masked. */
 const rejectedBodyBytes = 4_096;
 

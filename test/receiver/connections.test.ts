@@ -68,6 +68,10 @@ describe('a body', () => {
     });
     expect(receiver.inbox.received).toEqual([]);
     expect(receiver.lines).toMatchObject([{ outcome: 'invalid', status: 408 }]);
+    // An event that nobody hears of, if it comes so twice.
+    expect(receiver.inbox.rejected).toMatchObject([
+      { status: 408, faults: ['The body did not arrive in time.'], body: json },
+    ]);
     wire.socket.end();
     await wire.closed();
   });
