@@ -199,3 +199,16 @@ test('a copy goes on to its end while events are stored, and has those of its be
   expect(eventsIn(`${folder}/copy.db`)).toBe(1501);
   expect(existsSync(`${folder}/copy.db-journal`)).toBe(false);
 });
+
+test('while a copy is made, as where timers overlap, no other one is begun at its place, and it is whole', async () => {
+  const { folder, store } = await stored();
+  const filler = { filler: 'x'.repeat(10_000) };
+  await Promise.all(Array.from({ length: 1500 }, () => store.accept(arrival({ raw: filler }))));
+  const copied = (progress: () => void) =>
+    copySqlite(`${folder}/connector.db`, `${folder}/copy.db`, progress);
+  const others: Promise<unknown>[] = [];
+  await copied(() => others.push(copied(() => {}).catch(String)));
+  const told = `StoreUnavailable: Another copy to ${folder}/copy.db is being made.`;
+  expect(new Set(await Promise.all(others))).toEqual(new Set([told]));
+  expect(eventsIn(`${folder}/copy.db`)).toBe(1501);
+});

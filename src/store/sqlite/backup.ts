@@ -1,11 +1,11 @@
-import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { leaveHome } from '../operations/housekeeping.ts';
 import { query } from '../operation.ts';
 import { StoreUnavailable } from '../driver.ts';
 import { Database, runOn } from './database.ts';
-import { isFull, unavailable } from './failures.ts';
+import { failureKind, isFull, unavailable } from './failures.ts';
 import { codeOf, foundAt, inodeOf, refuseOtherWal, refuseOthers, resolveLinks } from './files.ts';
 
 /** Thrown when a copy cannot be made where it was to be. The store is as it was. `message` says why in plain words. */
@@ -36,6 +36,7 @@ export async function copySqlite(path: string, to: string, progress: Progress): 
   if (foundAt(from) === undefined) throw new StoreUnavailable(`There is no store at ${resolve(path)}.`);
   refuseOthers(from);
   refuseOtherWal(from);
+  if (isBeingMade(to)) throw new CopyFailed(`Another copy to ${to} is being made.`);
   try {
     remove(to);
     // It holds candidates' data.
@@ -75,6 +76,21 @@ export function noteBackup(path: string, takenAt: number): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** Whether another process is making a copy there: it has that locked all the while. One that was interrupted has no lock. */
+function isBeingMade(path: string): boolean {
+  if (!existsSync(path)) return false;
+  let db: DatabaseSync | null = null;
+  try {
+    db = new DatabaseSync(path, { timeout: 0 });
+    db.exec('begin exclusive');
+    return false;
+  } catch (error) {
+    return failureKind(error) === 'busy';
+  } finally {
+    db?.close();
   }
 }
 
