@@ -4,6 +4,7 @@ import { type Path, strings, valueAt } from '../support/json.ts';
 import { type FoundSecret, looksRandom, namesSecret, secretsOfUrl, urlPasswords } from '../support/secret.ts';
 import { closest, tagsIn } from '../support/text.ts';
 import { slipsInTags } from '../templates/slips.ts';
+import { conditionMeant } from '../rules/fields.ts';
 import type { SinkConfig } from './sinks.ts';
 import { actionsOf, entries, type PlanSource, type WrittenAction } from './plan-source.ts';
 import { isCredentialKey, placeOf } from './text/hidden.ts';
@@ -38,8 +39,8 @@ export function* findSlips(
         path,
         `between the names stands a / alone, and none at the end; did you mean ${pointed}?`,
       );
-    const numeric = numberAsText(text, path, config['lookups']);
-    if (numeric !== null) yield warning(path, numeric);
+    const compared = comparedAsText(text, path, config['lookups']);
+    if (compared !== null) yield warning(path, compared);
     const isZone = path.at(-1) === 'timezone';
     // Elsewhere, as in what a message sends, a key `timezone` is somebody else's.
     const isInDigest = path.at(-2) === 'digest' && path.at(-4) === 'then';
@@ -54,13 +55,17 @@ export function* findSlips(
   yield* domainSlips(config);
 }
 
-/** What is wrong with a number in quotes that a fact is compared with, as more or less; null where it is something else. */
-function numberAsText(text: string, path: Path, lookups: Json | undefined): string | null {
-  if (!/^\s*-?\d+(\.\d+)?\s*%?\s*$/.test(text) || !/^[gl]te?$/.test(String(path.at(-1)))) return null;
-  const fact = String(path.at(path.at(-2) === 'not' ? -3 : -2));
+/** What is wrong with what a fact is compared with, where that is text, as if it were more; null where nothing is. */
+function comparedAsText(text: string, path: Path, lookups: Json | undefined): string | null {
+  const keys = path.filter((part) => typeof part === 'string' && part !== 'not' && part !== 'in');
+  const isOrder = /^[gl]te?$/.test(String(keys.at(-1)));
+  const fact = String(keys.at(isOrder ? -2 : -1));
   const [name = '', key = ''] = fact.split('.');
   const field = valueAt(lookups ?? null, [name, 'fields', key]);
   if (!isMap(field) || (field['type'] ?? 'text') !== 'text') return null;
+  const meant = isOrder ? null : conditionMeant(text);
+  if (meant !== null) return `this is compared as it stands: write ${meant}`;
+  if (!isOrder || !/^\s*-?\d+(\.\d+)?\s*%?\s*$/.test(text)) return null;
   return `${fact} is text, in which "100" is less than "80": write type: number where the look-up names it, and the number without quotes`;
 }
 

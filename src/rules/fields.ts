@@ -146,10 +146,41 @@ const factText = z.string({
   },
 });
 
+const operators: { readonly [sign: string]: string } = {
+  '>': 'gt',
+  '>=': 'gte',
+  '≥': 'gte',
+  '<': 'lt',
+  '<=': 'lte',
+  '≤': 'lte',
+  '!': 'not',
+  '!=': 'not',
+  '<>': 'not',
+};
+
+/** The condition that is meant by a text such as `>= 80` or `Hired*`; null where the text may be a value. */
+export function conditionMeant(text: string): string | null {
+  const [, sign = '', operand = ''] = /^\s*(<>|[<>!]=?|[≥≤])\s*(\w.*?)\s*%?\s*$/.exec(text) ?? [];
+  if (sign !== '') return `{ ${operators[sign]}: ${operand} }`;
+  if (text === '*') return '{ exists: true }';
+  // A* is a grade.
+  if (!/^\*\w|\w{3}\*$/.test(text)) return null;
+  const part = text.replace(/^\*|\*$/g, '');
+  return `{ matches: '${text.startsWith('*') ? '' : '^'}${part}${text.endsWith('*') ? '' : '$'}' }`;
+}
+
+/** What is meant by a text in place of a number, as the end of a sentence. A number in quotes needs no such hint. */
+function numberMeant(input: unknown): string {
+  if (typeof input !== 'string') return '';
+  const [, from, to] = /^\s*(\d+)\s*(?:[-–]\s*(\d+)\s*%?|%)\s*$/.exec(input) ?? [];
+  const meant = to === undefined ? (from ?? conditionMeant(input)) : `{ gte: ${from}, lte: ${to} }`;
+  return meant === null ? '' : ` (write ${meant})`;
+}
+
 /** The schemas of facts by type. Times are compared as text, of which the beginning is enough. */
 const factValues: { readonly [type in FactField['type']]: Pick<Field, 'value' | 'bound'> } = {
   text: ordered(factText),
-  number: ordered(z.number({ error: 'expected a number' })),
+  number: ordered(z.number({ error: ({ input }) => `expected a number${numberMeant(input)}` })),
   boolean: { value: z.boolean({ error: 'expected true or false' }), bound: null },
   time: {
     value: z.never({ error: 'expected a comparison such as { gte: "2026-01-31" }' }),

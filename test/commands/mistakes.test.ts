@@ -41,6 +41,8 @@ const mail = (to: string, subject = 's') =>
 const says = (text: string) => rule('{}', `{ sink: slack, channel: '#a', text: '${text}' }`);
 const hours = (days: string) =>
   `hours: { office: { timezone: UTC, days: ${days}, from: '08:00', to: '18:00' } }\n`;
+const scored = (when: string) =>
+  `${rule(when)}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { score: { at: /score, type: number }, stage: { at: /stage } } } }\n`;
 const lacks = (connector: string, value: string) =>
   `sinks:\n  it:\n    connector: ${connector}\n    ${value}\nrules: []\n`;
 
@@ -214,6 +216,14 @@ const mistakes = {
     '{% if event.status == "Canceled" or event.testId == 7 %}{{ now | date: "%d.%m.%Y" }}{% else %}b{% endif %}',
   ),
   'a template in one brace': says('candidate { event.candidateId } is done'),
+  'a score with a sign before it, as a range, and as a percentage': scored(
+    "{ any: [{ api.score: '>= 80' }, { api.score: 70-80 }, { api.score: { lt: 50% } }] }",
+  ),
+  'a text with a sign before it, or a star': scored(
+    "{ any: [{ api.stage: '!Hired' }, { api.stage: ['Offer*'] }, { api.stage: '*' }, { api.stage: '>= 80' }] }",
+  ),
+  'a text that only looks like that': scored("{ api.stage: [A*, '- > -', C!] }"),
+  'what is looked up, as a map': scored('{ api: { score: { gte: 80 } } }'),
   'a number sign in a text without quotes': posting(
     "        channel: '#a'\n        text: Candidate #4711 is done\n",
   ),

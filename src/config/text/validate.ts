@@ -150,7 +150,7 @@ export function unknownKey(key: string, known: readonly string[], path: Path): s
   const place = path.join('/');
   const name = key.includes('.') ? dotted : key;
   const moved = misplacedKeys.find(({ in: where, keys }) => where.test(place) && keys.includes(name));
-  const elsewhere = moved?.belongs ?? spaceMissing(key) ?? ofTest(key, known);
+  const elsewhere = moved?.belongs ?? spaceMissing(key) ?? ofTest(key, known) ?? ofLookup(key, known);
   const meant = elsewhere === null ? didYouMeanOneOf(key, known, 'there are no keys here') : `: ${elsewhere}`;
   return `unknown key "${key}"${meant}`;
 }
@@ -201,6 +201,12 @@ function ofTest(key: string, known: readonly string[]): string | null {
   const [, name] = /^test(?:[_-]|(?=[A-Z]))(\w+)$/.exec(key) ?? [];
   if (name === undefined || !known.includes('test.<key>') || closest(key, known) !== null) return null;
   return `a key of the catalog is written with a dot, as test.${name.toLowerCase()}`;
+}
+
+/** The advice for `candidate: { score: … }` among conditions, where that is a look-up; null for other keys. */
+function ofLookup(key: string, known: readonly string[]): string | null {
+  const fact = known.find((one) => one.startsWith(`${key}.`));
+  return fact === undefined ? null : `what is looked up is written with a dot, as ${fact}`;
 }
 
 /** Stands for any key such as `test.team` or `candidate.score`. */
