@@ -84,7 +84,7 @@ describe('an answer', () => {
     const outcome = await outcomeOf(
       answering({
         name: ['Ana'],
-        result: { score: '87', finishedAt: '2026-11-23 09:30' },
+        result: { score: '87 %', finishedAt: '2026-11-23 09:30' },
         passed: 'yes',
         reportUrl: 'javascript:alert(1)',
       }),
@@ -115,6 +115,21 @@ describe('an answer', () => {
         .end(Buffer.from('{"name":"Jürgen","result":{"score":87}}', encoding)),
     );
     expect(factsOf(outcome).fields).toMatchObject({ name: 'Jürgen', score: 87 });
+  });
+
+  // As frameworks write decimals that must not be rounded.
+  test.each([
+    ['87.50', 87.5],
+    ['-3', -3],
+    ['0', 0],
+    ['007', undefined],
+    ['87,5', undefined],
+    ['1e3', undefined],
+    ['', undefined],
+    ['12345678901234567', undefined],
+  ])('with the number %j as text', async (score, read) => {
+    const outcome = await outcomeOf(answering({ ...whole, result: { score } }));
+    expect(factsOf(outcome).fields['score']).toBe(read);
   });
 
   test('with a number that is too large says so', async () => {
@@ -331,7 +346,7 @@ describe('the API of a testing service', () => {
     ).toEqual(['retry', 'retry', 'delivered']);
     api.faults.once({ kind: 'slow', ms: 50 });
     expect((await ask(sink, 'b')).outcome).toBe('delivered');
-    api.version = ({ name, result }) => ({ fullName: name, result: { score: String(result?.score) } });
+    api.version = ({ name, result }) => ({ fullName: name, result: { score: `${result?.score} %` } });
     expect(factsOf(await ask(sink, 'c'))).toMatchObject({
       reason: 'score: expected a number, got text.',
       fields: { name: null },

@@ -60,7 +60,7 @@ const readers: {
   text: { expected: `text of at most ${longestText} characters`, read: readText },
   number: {
     expected: 'a number',
-    read: (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined),
+    read: readNumber,
   },
   boolean: { expected: 'true or false', read: (value) => (typeof value === 'boolean' ? value : undefined) },
   time: { expected: 'a time with its zone, as in 2026-11-23T10:00:00Z', read: readTime },
@@ -71,6 +71,15 @@ function readText(value: Json): string | undefined {
   if (typeof value !== 'string' || value.length > longestText) return undefined;
   // PostgreSQL stores no NUL.
   return value.toWellFormed().replaceAll('\0', '\uFFFD');
+}
+
+/** Frameworks write decimals as text, so that nobody rounds them. Zeros in front show that it is a code. */
+function readNumber(value: Json): number | undefined {
+  const isWritten =
+    typeof value === 'string' &&
+    /^-?(0|[1-9]\d*)(\.\d+)?$/.test(value) &&
+    value.replace(/\D/g, '').length <= 15;
+  return isWritten || (typeof value === 'number' && Number.isFinite(value)) ? Number(value) : undefined;
 }
 
 function readTime(value: Json): string | undefined {
