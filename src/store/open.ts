@@ -61,7 +61,8 @@ export async function moveStore(from: string, to: string, progress: MoveProgress
   if (source === target) throw new StoreUnavailable(`${source} is both the source and the target.`);
   await using stores = new AsyncDisposableStack();
   const open = async (url: string, mustExist: boolean) =>
-    stores.adopt(await openDriver(url, { serve: true, mustExist }, countingMs), (it) => it.close());
+    // Nobody has PostgreSQL alone: whether it is served is asked.
+    stores.adopt(await openDriver(url, { serve: !isPostgres(url), mustExist }, countingMs), (it) => it.close());
   const sourceDriver = await open(from, true);
   const targetDriver = await open(to, false);
   return await move({ name: source, driver: sourceDriver }, { name: target, driver: targetDriver }, progress);

@@ -1,4 +1,4 @@
-import { type Driver, StoreUnavailable } from './driver.ts';
+import { type Driver, type OpenOptions, StoreUnavailable } from './driver.ts';
 import { type Store, storeOn } from './store.ts';
 import { now as clockNow } from './operations/leases.ts';
 import { get, query, type Operation, type Statement } from './operation.ts';
@@ -8,9 +8,7 @@ import { committed } from './postgres/group-commit.ts';
 import { inLockstep } from './postgres/lockstep.ts';
 import { checkSchema, migrate } from './postgres/migrate.ts';
 
-export interface PostgresOptions {
-  /** Whether a missing store is an error. Default: it is created. */
-  readonly mustExist?: boolean;
+export interface PostgresOptions extends Partial<Pick<OpenOptions, 'serve' | 'mustExist' | 'asItIs'>> {
   readonly limits?: Partial<ConnectionLimits & GroupCommitLimits>;
 }
 

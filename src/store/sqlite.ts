@@ -92,7 +92,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
       connection.serve(lock);
       keepFromOthers(file);
     }
-    await patiently((db) => migrate(db, file));
+    await patiently((db) => migrate(db, file, options.serve));
   } catch (error) {
     connection.close(closed());
     throw error;

@@ -1,6 +1,7 @@
 import { all, get, query, run, type Operation } from '../operation.ts';
 import { postgresSteps } from '../schema/steps.ts';
-import { type OpenOptions, StoreUnavailable } from '../driver.ts';
+import { type OpenOptions, servedByOlder, StoreUnavailable } from '../driver.ts';
+import { liveReplicas } from '../operations/leases.ts';
 import type { Connections } from './connections.ts';
 import type { StoreAddress } from './failures.ts';
 import { inLockstep } from './lockstep.ts';
@@ -31,10 +32,13 @@ const migratingMs = 600_000;
  */
 const tableMs = 2000;
 
-/** Brings the schema up to date in one transaction, one process at a time. Throws StoreUnavailable. */
+/**
+ * Brings the schema up to date in one transaction, one process at a time; for a command, only where no replica serves the store.
+ * Throws StoreUnavailable.
+ */
 export async function migrate(
   connections: Connections,
-  { mustExist = false, asItIs = false }: Pick<OpenOptions, 'mustExist' | 'asItIs'>,
+  { serve = true, mustExist = false, asItIs = false }: Partial<OpenOptions>,
 ): Promise<void> {
   const { place } = connections;
   const found = await perform(connections, () => look(place));
@@ -43,6 +47,8 @@ export async function migrate(
   if (found === null && mustExist) {
     throw new StoreUnavailable(`There is no store in ${nameOf(place)}. \`serve\` creates it.`);
   }
+  if (!serve && found !== null && (await perform(connections, liveReplicas)).length > 0)
+    throw servedByOlder(found, postgresSteps.length);
   await perform(connections, () => bringUpToDate(place), migratingMs);
 }
 

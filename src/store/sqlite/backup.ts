@@ -1,12 +1,13 @@
-import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { leaveHome } from '../operations/housekeeping.ts';
 import { query } from '../operation.ts';
 import { StoreUnavailable } from '../driver.ts';
 import { Database, runOn } from './database.ts';
-import { failureKind, isFull, unavailable } from './failures.ts';
+import { isFull, unavailable } from './failures.ts';
 import { codeOf, foundAt, inodeOf, refuseOtherWal, refuseOthers, resolveLinks } from './files.ts';
+import { isLocked } from './serving-lock.ts';
 
 /** Thrown when a copy cannot be made where it was to be. The store is as it was. `message` says why in plain words. */
 export class CopyFailed extends StoreUnavailable {}
@@ -36,7 +37,8 @@ export async function copySqlite(path: string, to: string, progress: Progress): 
   if (foundAt(from) === undefined) throw new StoreUnavailable(`There is no store at ${resolve(path)}.`);
   refuseOthers(from);
   refuseOtherWal(from);
-  if (isBeingMade(to)) throw new CopyFailed(`Another copy to ${to} is being made.`);
+  // One that was interrupted has no lock.
+  if (isLocked(to)) throw new CopyFailed(`Another copy to ${to} is being made.`);
   try {
     remove(to);
     // It holds candidates' data.
@@ -76,21 +78,6 @@ export function noteBackup(path: string, takenAt: number): boolean {
     return true;
   } catch {
     return false;
-  }
-}
-
-/** Whether another process is making a copy there: it has that locked all the while. One that was interrupted has no lock. */
-function isBeingMade(path: string): boolean {
-  if (!existsSync(path)) return false;
-  let db: DatabaseSync | null = null;
-  try {
-    db = new DatabaseSync(path, { timeout: 0 });
-    db.exec('begin exclusive');
-    return false;
-  } catch (error) {
-    return failureKind(error) === 'busy';
-  } finally {
-    db?.close();
   }
 }
 

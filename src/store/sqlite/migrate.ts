@@ -1,7 +1,8 @@
-import { StoreUnavailable } from '../driver.ts';
+import { servedByOlder, StoreUnavailable } from '../driver.ts';
 import { query } from '../operation.ts';
 import type { Database } from './database.ts';
 import { sqliteSteps } from '../schema/steps.ts';
+import { isLocked, lockOf } from './serving-lock.ts';
 
 /** Marks the file as a store of this connector: "cand" as a number. */
 const applicationId = 0x63616e64;
@@ -10,9 +11,14 @@ const readVersion = query<{ readonly user_version: number }>('pragma user_versio
 const readApplicationId = query<{ readonly application_id: number }>('pragma application_id');
 const countTables = query<{ readonly n: number }>('select count(*) as n from sqlite_schema');
 
-/** Brings the schema up to date in one exclusive transaction. Throws SQLite's errors. */
-export function migrate(db: Database, path: string): void {
-  if (schemaVersion(db) === sqliteSteps.length) return;
+/**
+ * Brings the schema up to date in one exclusive transaction; for a command, only where nobody serves the store. Throws SQLite's
+ * errors, and StoreUnavailable.
+ */
+export function migrate(db: Database, path: string, serve: boolean): void {
+  const found = schemaVersion(db);
+  if (found === sqliteSteps.length) return;
+  if (!serve && found > 0 && isLocked(lockOf(path))) throw servedByOlder(found, sqliteSteps.length);
   db.exec('begin immediate');
   try {
     // Another process may have done this while this one waited for the lock.

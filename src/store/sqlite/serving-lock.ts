@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
@@ -8,6 +8,24 @@ import { StoreUnavailable } from '../driver.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
 import { identityOf, tryTo } from './files.ts';
+
+/** Whether somebody has locked this file of SQLite for writing, which ends with that process. */
+export function isLocked(path: string): boolean {
+  if (!existsSync(path)) return false;
+  let db: Database | null = null;
+  try {
+    db = new Database(path);
+    db.exec('begin exclusive');
+    return false;
+  } catch (error) {
+    return failureKind(error) === 'busy';
+  } finally {
+    db?.close();
+  }
+}
+
+/** Of the file by which a store is served. */
+export const lockOf = (storePath: string): string => `${storePath}.serving`;
 
 /**
  * The exclusive right to serve a store: a lock on a file beside it. The system releases it however the process ends.
@@ -21,7 +39,7 @@ export class ServingLock {
 
   /** Throws StoreUnavailable if another process has it. */
   constructor(storePath: string) {
-    this.path = `${storePath}.serving`;
+    this.path = lockOf(storePath);
     const [holder, mark = ''] = this.#said();
     this.#witness = mark === '' ? '' : this.#witnessOf(mark);
     let db: Database | null = null;

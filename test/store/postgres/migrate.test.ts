@@ -191,6 +191,20 @@ describe('the schema on PostgreSQL', () => {
     await (await postgresDriver(url, { mustExist: true })).close();
   });
 
+  test('of an older version is changed by no command while a replica of that serves it', async () => {
+    await createAtStep(4, url);
+    const asCommand = () => postgresDriver(url, { mustExist: true, serve: false });
+    const sign = (until: string) =>
+      sql(url, `delete from copies; insert into copies values ('one', 'config', '[]', ${until})`);
+    await sign('9999999999999');
+    await expect(asCommand()).rejects.toThrow(
+      /^A connector of an older version serves this store \(schema 4, this one knows \d+\)/,
+    );
+    expect(await sql(url, 'select candidate_connector::int as n from schema_version')).toEqual([{ n: 4 }]);
+    await sign('1');
+    await (await asCommand()).close();
+  });
+
   test('of a newer version is refused, and stays as it is', async () => {
     await create();
     await sql(url, 'update schema_version set candidate_connector = 1000');

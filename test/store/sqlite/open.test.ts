@@ -394,6 +394,20 @@ test('brings a store of an older version up to date, with all that is in it', as
   await store.close();
 });
 
+test('a command changes no schema while a connector of an older version serves the store, which could not start again', async () => {
+  write(`${sqliteSteps[0]} pragma application_id = 1667329636; pragma user_version = 1`);
+  const lock = new ServingLock(path);
+  const asCommand = () => openStore(`sqlite:${path}`, { serve: false, mustExist: true });
+  await expect(asCommand()).rejects.toThrow(
+    /^A connector of an older version serves this store \(schema 1, this one knows \d+\)/,
+  );
+  const db = new Database(path);
+  expect(db.get(query('pragma user_version'))).toEqual({ user_version: 1 });
+  db.close();
+  lock.release();
+  await (await asCommand()).close();
+});
+
 test('does not keep the right to serve where opening failed', async () => {
   writeFileSync(path, 'Dear diary, this is no database at all. '.repeat(100));
   await refusal(`sqlite:${path}`);
