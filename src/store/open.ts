@@ -62,7 +62,9 @@ export async function moveStore(from: string, to: string, progress: MoveProgress
   await using stores = new AsyncDisposableStack();
   const open = async (url: string, mustExist: boolean) =>
     // Nobody has PostgreSQL alone: whether it is served is asked.
-    stores.adopt(await openDriver(url, { serve: !isPostgres(url), mustExist }, countingMs), (it) => it.close());
+    stores.adopt(await openDriver(url, { serve: !isPostgres(url), mustExist }, countingMs), (it) =>
+      it.close(),
+    );
   const sourceDriver = await open(from, true);
   const targetDriver = await open(to, false);
   return await move({ name: source, driver: sourceDriver }, { name: target, driver: targetDriver }, progress);

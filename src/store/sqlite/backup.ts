@@ -132,7 +132,7 @@ function finish(path: string): void {
   const db = new Database(path);
   try {
     db.exec('pragma journal_mode = delete');
-    runOn(db, leaveHome());
+    if (db.get(hasHome)) runOn(db, leaveHome());
     const fault = db.get(integrity)?.integrity_check;
     if (fault !== 'ok')
       throw new StoreUnavailable(`The copy is damaged, and so the store is, most likely: ${fault}`);
@@ -155,6 +155,8 @@ export function sync(path: string): void {
   }
 }
 
+/** That of an older version may have none. */
+const hasHome = query("select 1 as found from sqlite_schema where name = 'home'");
 const integrity = query<{ readonly integrity_check: string }>('pragma integrity_check(1)');
 
 const numberOf = (db: DatabaseSync, pragma: 'page_count' | 'page_size'): number =>

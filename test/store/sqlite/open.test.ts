@@ -404,6 +404,11 @@ test('a command changes no schema while a connector of an older version serves t
   const db = new Database(path);
   expect(db.get(query('pragma user_version'))).toEqual({ user_version: 1 });
   db.close();
+  // For the way back, before an update.
+  await copyStore(`sqlite:${path}`, `${path}.copy`, () => {});
+  const copy = new Database(`${path}.copy`);
+  expect(copy.get(query('pragma user_version'))).toEqual({ user_version: 1 });
+  copy.close();
   lock.release();
   await (await asCommand()).close();
 });
