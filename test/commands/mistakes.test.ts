@@ -270,6 +270,9 @@ const mistakes = {
 
   'a key of the catalog that looks misspelt': `catalog:\n  7: { name: Backend, ownr: dana@example.com, tea: a }\n  8: { name: Design, team: b }\n  9: { nmae: X, team: c, level: 3 }\n${rule('{ test.team: { not: x } }')}`,
   'a variable as a shell writes it': `admin: { password: '$ADMIN_PASSWORD' }\n${posts('text: t')}`,
+  'variables as other programs write them': `admin: { password: '\${{ secrets.ADMIN_PASSWORD }}', viewer: '\${env:VIEWER}', metrics: '\${ SCRAPE }' }\n${posts('text: t')}`,
+  'a sign of a shell before a template': says('Candidate ${{ event.candidateId }} is done'),
+  'curly quotes around a variable': `admin: { password: “\${ADMIN_PASSWORD}” }\n${posts('text: t')}`,
   'a variable as Windows writes it': `admin: { password: '%ADMIN_PASSWORD%' }\n${posts('text: t')}`,
   'a variable as Liquid writes it': `admin: { password: '{{ ADMIN_PASSWORD }}' }\n${posts('text: t')}`,
   'no token for Slack': lacks('slack', 'token:'),

@@ -65,7 +65,16 @@ function referenceAt(text: string, index: number): TextPiece {
   }
   if (name !== undefined)
     return { kind: 'reference', ...place, reference: { text: whole, from: 'environment', name, fallback } };
-  return { kind: 'fault', ...place, message: `"${whole}" is not a reference: ${formsExpected}` };
+  const meant = referenceMeant(whole.slice(2, -1));
+  const expected = meant === null ? formsExpected : `write ${meant}`;
+  return { kind: 'fault', ...place, message: `"${whole}" is not a reference: ${expected}` };
+}
+
+/** What is meant by what others write in `${…}`: `${{ secrets.NAME }}`, `${env:NAME}`, or a `$` before a template. */
+function referenceMeant(inner: string): string | null {
+  const [, name] = /^\{?\s*(?:(?:env|process\.env|secrets|vars)[.:])?([A-Za-z_]\w*)\s*$/.exec(inner) ?? [];
+  if (name !== undefined) return `\${${name}}`;
+  return inner.startsWith('{') ? `{{ ${inner.slice(1).trim()} }}` : null;
 }
 
 /** Where the values of `${…}` come from. */

@@ -196,7 +196,10 @@ export const templateHint = 'a value that begins with {{ has to be in quotes';
 /** The most common mistake: `${NAME}` or `{{ … }}` without quotes, where a brace starts a map. */
 function braceHint(text: string, offset: number): string | null {
   const line = lineBefore(text, offset) + text.slice(offset, offset + 2);
-  if (/\$\{?[^"']?$/.test(line) && line.includes('${')) return '${…} has to be in quotes inside of { }';
+  if (/\$\{?[^"']?$/.test(line) && line.includes('${'))
+    return /[“”„‘’‚][^"']*$/.test(line)
+      ? 'the quotes around ${…} are those of a word processor: type " or \''
+      : '${…} has to be in quotes inside of { }';
   return /(:|-|,|\[)\s+\{\{/.test(line) ? templateHint : null;
 }
 
