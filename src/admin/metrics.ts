@@ -229,7 +229,7 @@ export function createMetrics(
   async function readFailing(): Promise<void> {
     const figures = await store.sinkFigures(now()).catch(() => null);
     failing.reset();
-    const down = new Set(figures?.filter(isFailing).map(({ sink }) => sink));
+    const down = new Set(figures?.filter((one) => isFailing(one, now())).map(({ sink }) => sink));
     if (figures !== null) for (const sink of known) failing.set({ sink }, down.has(sink) ? 1 : 0);
   }
 

@@ -327,7 +327,7 @@ export async function retrySink(
   const figures = (await reads.sinkFigures(now)).find((one) => one.sink === sink) ?? null;
   const pause = (await pausesNow(reads, now)).get(sink) ?? null;
   const asked = (await reads.askedToWait(now)).filter((one) => one.sink === sink);
-  const state = sinkState(figures, pause !== null);
+  const state = sinkState(figures, pause !== null, now);
   const replicas = running(await reads.replicaStates(), now);
   const found = { state, pause, figures, asked, secretFault: secretFaultIn(replicas, sink, state, figures) };
   if (isDown(found)) await store.askRetry(sink, now, by);

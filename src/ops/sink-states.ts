@@ -16,10 +16,16 @@ export type SinkState = keyof typeof sinkStates;
 
 const failuresToFail = 5;
 const failingForMs = 60_000;
+/** A tool may ask to wait until tomorrow, and is hardly called until then. No rate of a minute or so takes as long as this. */
+const limitedForMs = 15 * 60_000;
 
 /** Whether a sink counts as failing, by its figures. A pause takes more messages than a small team has in a day; this does not. */
-export function isFailing({ failures, firstFailedAt, lastFailedAt }: SinkFigures): boolean {
+export function isFailing(
+  { failures, firstFailedAt, lastFailedAt, because }: SinkFigures,
+  now: number,
+): boolean {
   if (firstFailedAt === null || lastFailedAt === null) return false;
+  if (because?.reason === 'rate_limited' && now - firstFailedAt >= limitedForMs) return true;
   return failures >= failuresToFail && lastFailedAt - firstFailedAt >= failingForMs;
 }
 
@@ -36,10 +42,10 @@ export const failingAlone = (
 ): Promise<StuckCount[]> => store.failingSince(working, now - hourMs, failuresToFail);
 
 /** The state of a sink. `figures` null: it was never called. */
-export function sinkState(figures: SinkFigures | null, isPaused: boolean): SinkState {
+export function sinkState(figures: SinkFigures | null, isPaused: boolean, now: number): SinkState {
   if (isPaused) return 'paused';
   if (figures === null) return 'unused';
-  return isFailing(figures) ? 'failing' : 'working';
+  return isFailing(figures, now) ? 'failing' : 'working';
 }
 
 /** The word for a state; `working, perhaps failing` where all attempts of the last hour failed, too few to count as failing. */

@@ -265,9 +265,17 @@ describe('status', () => {
         `\nNot yet: ats is not called now: its tool asked to wait until ${until}, and may ask for longer`,
       ),
     });
-    // A sink that has failed for a while is tried on request.
+    // One that has got nothing done for a quarter of an hour needs a person, however few its attempts, and is tried on request.
     using store = new DatabaseSync(`${folder}/connector.db`);
-    store.exec('update sink_figures set failures = 9, first_failed_at = 1');
+    const since = (minutes: number) =>
+      store.exec(`update sink_figures set first_failed_at = ${Date.now() - minutes * 60_000}`);
+    since(14);
+    expect(await command('status')).toMatchObject({ code: 0 });
+    since(15);
+    expect(await command('status')).toMatchObject({
+      code: 4,
+      out: expect.stringMatching(/^A person is needed: ats is failing\.\n/),
+    });
     expect(await command('retry', 'ats')).toMatchObject({
       code: 0,
       out: expect.stringContaining(`ats is failing, and is tried now; its tool asked to wait until ${until}`),

@@ -131,7 +131,7 @@ function fares(
 ): LiveCheck[] {
   const figures = known?.figures.find(({ sink }) => sink === name) ?? null;
   const pause = known?.pauses.get(name) ?? null;
-  const state = sinkState(figures, pause !== null);
+  const state = sinkState(figures, pause !== null, Date.now());
   if (!isDown({ state, pause })) return [];
   const own = pause?.by === 'connector' ? pause.because : null;
   const because = (own ?? figures?.because)?.detail.replace(/\.?$/, '');

@@ -158,7 +158,7 @@ class AlertWatch {
     const paused = (await allPaused()).filter(({ sink }) => sinks.has(sink) && !byPeople.has(sink));
     const isPaused = new Set([...byPeople.keys(), ...paused.map(({ sink }) => sink)]);
     const failing = figures
-      .filter((one) => isFailing(one) && sinks.has(one.sink) && !isPaused.has(one.sink))
+      .filter((one) => isFailing(one, now) && sinks.has(one.sink) && !isPaused.has(one.sink))
       .map((one) => Object.assign(one, { since: one.firstFailedAt! }));
     const down: Troubles['sinks'] = [
       ...paused.map(({ sink }) => ({ sink, state: 'paused' as const, pause: null })),

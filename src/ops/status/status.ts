@@ -171,7 +171,7 @@ async function readSinks(
       const pause = pauses.get(sink) ?? null;
       /** Null if the sink was never called. */
       const figures = allFigures.find((one) => one.sink === sink) ?? null;
-      const state = sinkState(figures, pause !== null);
+      const state = sinkState(figures, pause !== null, now);
       return {
         sink,
         /** Null if no running replica has the sink in its config. */
