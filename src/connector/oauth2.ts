@@ -25,6 +25,7 @@ export const oauth2Options = z
       .describe('The id of the application. With `grant: password` it may be left out.'),
     clientSecret: secret().optional().describe("The application's secret."),
     scope: z.string().min(1).optional().describe('What the token is for, as the server names it.'),
+    audience: z.string().min(1).optional().describe('The API that the token is for, as Auth0 wants it.'),
     refreshToken: secret()
       .optional()
       .describe('The consent of a user. Without it the application acts for itself (client credentials).'),
@@ -221,7 +222,7 @@ export class AccessTokens {
     refreshToken: string | undefined,
     signal: AbortSignal,
   ): ReturnType<PostForm> {
-    const { tokenUrl, clientId, clientSecret, scope } = this.#options;
+    const { tokenUrl, clientId, clientSecret, scope, audience } = this.#options;
     const client = {
       ...(clientId !== undefined && { client_id: clientId }),
       ...(clientSecret && { client_secret: clientSecret.reveal() }),
@@ -229,6 +230,7 @@ export class AccessTokens {
     const form = {
       ...this.#grant(refreshToken),
       ...(scope !== undefined && { scope }),
+      ...(audience !== undefined && { audience }),
       ...(clientIn === 'body' && client),
     };
     const headers = {

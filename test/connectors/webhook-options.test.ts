@@ -255,11 +255,11 @@ describe('access tokens', () => {
   }
 
   test('are fetched once and used until they expire', async () => {
-    const { endpoint, api, sink } = await both({ scope: 'hooks' });
+    const { endpoint, api, sink } = await both({ scope: 'hooks', audience: 'https://api.example' });
     await Promise.all([sink.deliver(request()), sink.deliver(request())]);
     await sink.deliver(request());
     expect(endpoint.taken.map(({ body }) => body)).toEqual([
-      'grant_type=client_credentials&scope=hooks&client_id=app&client_secret=app-secret',
+      'grant_type=client_credentials&scope=hooks&audience=https%3A%2F%2Fapi.example&client_id=app&client_secret=app-secret',
     ]);
     expect(new Set(api.taken.map(({ headers }) => headers.authorization))).toEqual(
       new Set(['Bearer token-1']),
