@@ -203,7 +203,12 @@ test('what was looked up can be asked for again: that sends nothing, and a resen
   const { eventId, facts } = await about('ana');
   expect(facts).toMatchObject({ candidate: { fields: { score: null } } });
   api.version = (answer) => answer;
-  expect(await command('lookup', eventId, '--wait', '--note', 'it was late')).toMatchObject({ code: 0 });
+  expect(await command('lookup', eventId, '--wait', '--note', 'it was late')).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(
+      /What went out says what was known then: .* resend DELIVERY…` sends it again\./,
+    ),
+  });
   const detail = JSON.parse((await command('event', eventId, '--json')).out) as Told & { changes: unknown };
   expect(detail).toMatchObject({
     facts: { candidate: { fields: { score: 94 } } },

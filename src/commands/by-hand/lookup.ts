@@ -90,7 +90,7 @@ export const lookup = command({
 });
 
 const nobodyTold = (): string =>
-  `This tells nobody: once they are answered, \`${program} apply --rule NAME\` sends what a rule asks for.`;
+  `This tells nobody: once they are answered, \`${program} apply --rule NAME\` sends what a rule asks for that was not asked for before, and \`${program} resend DELIVERY…\` what went out without this.`;
 
 /** Says which rules ask for something more, now that the look-ups have answered. */
 async function askedFor(store: Store, plan: Plan, late: readonly Late[]): Promise<string[]> {
@@ -102,9 +102,15 @@ async function askedFor(store: Store, plan: Plan, late: readonly Late[]): Promis
     ([rule, events]) =>
       `  ${count(events.length, 'event')}: ${program} apply --rule ${shellWord(rule)} --dry-run`,
   );
-  return rules.length === 0
-    ? ['By what is known now, no rule asks for anything that was not asked for before.']
-    : ['This has told nobody. By what is known now, rules ask for something:', ...rules];
+  const asked =
+    rules.length === 0
+      ? ['By what is known now, no rule asks for anything that was not asked for before.']
+      : ['This has told nobody. By what is known now, rules ask for something:', ...rules];
+  const wentOut = stories
+    .flatMap((story) => story?.deliveries ?? [])
+    .some(({ state }) => state === 'delivered');
+  const again = `What went out says what was known then: \`${program} resend DELIVERY…\` sends it again.`;
+  return wentOut ? [...asked, again] : asked;
 }
 
 /** The events to look up, the oldest first, which is the order in which they are asked about. */
