@@ -266,6 +266,9 @@ function loginAdvice(error: SmtpError): string {
     return 'Let the mailbox use Authenticated SMTP: in the Microsoft 365 admin center under Active users, Mail, Manage email apps. It takes no access tokens without that, either.';
   if (isReply(error) && !isPermanent(error))
     return `It may be that it cannot check logins just now; mails wait until it can. If that goes on: ${checkLogin}`;
+  // RFC 4954, section 4.
+  if (error.responseCode === 504)
+    return 'The server has none of the logins that the connector knows (PLAIN, LOGIN, CRAM-MD5 and XOAUTH2): have one of them allowed there.';
   if (error.command === tokenCommand)
     return 'The server did not take the access token: check auth.user and scope, and let the application send for that mailbox.';
   if (/\bunauthori[sz]ed IP\b/i.test(words))

@@ -102,6 +102,16 @@ describe('access tokens', () => {
     expect(await login.deliver(request(fields))).toMatchObject({ reason: 'auth', sinkWide: true, detail });
   });
 
+  // Exchange of one's own, where it offers NTLM alone.
+  test('are not told to be wrong where the server knows no such login', async () => {
+    const { sandbox } = await withTokens(() => true);
+    const login = await connected({ url: sandbox.url(user, 'a-password') });
+    sandbox.faults.only = ['AUTH'];
+    sandbox.faults.once({ kind: 'status', status: 504, body: '5.7.4 Unrecognized authentication type' });
+    const detail = expect.stringMatching(/type\. The server has none of the logins that the connector knows/);
+    expect(await login.deliver(request(fields))).toMatchObject({ reason: 'auth', sinkWide: true, detail });
+  });
+
   test('are shown by no reply of the server', async () => {
     const { sandbox, sink } = await withTokens(() => true);
     sandbox.faults.only = ['MAIL'];
