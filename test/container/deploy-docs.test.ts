@@ -209,9 +209,10 @@ describe('docs/deploy.md', () => {
     expect(haproxy.match(/(?<=^  presetenv COPY_\d )\S+/gm)).toEqual(
       copies.map((name) => `${name}:${last('EXPOSE')}`),
     );
-    expect(haproxy.match(/(?<=^  server )\S+ \S+/gm)).toEqual(
-      copies.map((name, n) => `${name} "\${COPY_${n + 1}}"`),
-    );
+    expect(haproxy.match(/(?<=^  server )\S+ \S+/gm)).toEqual([
+      ...copies.map((name, n) => `${name} "\${COPY_${n + 1}}"`),
+      ...copies.map((_name, n) => `unready-${n + 1} "\${COPY_${n + 1}}"`),
+    ]);
     expect(copies).toHaveLength(3);
     for (const name of copies) expect(services[name]).toMatchObject({ ...same, volumes: [mounts[0]] });
     expect(services['haproxy']).toMatchObject({

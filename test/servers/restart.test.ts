@@ -281,7 +281,7 @@ describe('three replicas on PostgreSQL behind HAProxy', () => {
     await allDelivered(url, tool, answers.length + 1);
   }, 400_000);
 
-  test('tell the sender to come again while PostgreSQL is away, and take events when it is back', async () => {
+  test('answer events themselves while PostgreSQL is away, so that all of them are counted, and take them when it is back', async () => {
     const server = await PostgresServer.start();
     onTestFinished(() => server.remove());
     const { port } = await threeReplicas(server.url());
@@ -289,14 +289,27 @@ describe('three replicas on PostgreSQL behind HAProxy', () => {
     const url = `http://127.0.0.1:${port}/webhooks/candidates`;
     const body = JSON.stringify({ candidateId: 'one', testId: 1, status: 'Completed' });
     const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
-    // First a replica says so, and once HAProxy knows that none is ready, it does.
-    await eventually(async () => {
+    let notStored = 0;
+    const ask = async () => {
       const answer = await fetch(url, request);
+      if (answer.status === 503) notStored += 1;
+      return answer;
+    };
+    // Each takes seconds: at the last ones HAProxy knows that no replica is ready.
+    for (let n = 0; n < 5; n += 1) {
+      const answer = await ask();
       expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5']);
-      expect(await answer.json()).toMatchObject({ status: 503, detail: 'No replica is ready.' });
-    }, 60_000);
+      expect(await answer.json()).toMatchObject({
+        detail: 'The event could not be stored. Send it again.',
+      });
+    }
     await server.start();
-    await eventually(async () => expect((await fetch(url, request)).status).toBe(202), 60_000);
+    await eventually(async () => expect((await ask()).status).toBe(202), 60_000);
+    const counted = `select sum(n)::int as n from refused where reason = 'store'`;
+    await eventually(
+      async () => expect(await sql(server.url(), counted)).toEqual([{ n: notStored }]),
+      60_000,
+    );
   }, 240_000);
 });
 
