@@ -49,11 +49,17 @@ export function* findSlips(
     if (slip !== null) yield warning(path, `"${text}" ${slip}`);
   }
   yield* oddKeys(config, []);
-  const variables = [...namedVariables, ...(isMap(config['lookups']) ? Object.keys(config['lookups']) : [])];
-  for (const action of actionsOf(source)) yield* ofMessages(action, sinks, new Set(variables));
+  const facts = entriesOf(config['lookups']).map(([name, lookup]) => {
+    const [[field] = ['name']] = entriesOf(valueAt(lookup, ['fields']));
+    return [name, `${name}.${field}`] as const;
+  });
+  const variables = new Map([...namedVariables, ...facts]);
+  for (const action of actionsOf(source)) yield* ofMessages(action, sinks, variables);
   yield* starsOf(config['policies']);
   yield* domainSlips(config);
 }
+
+const entriesOf = (value: Json | undefined): [string, Json][] => (isMap(value) ? Object.entries(value) : []);
 
 /** What is wrong with what a fact is compared with, where that is text, as if it were more; null where nothing is. */
 function comparedAsText(text: string, path: Path, lookups: Json | undefined): string | null {
@@ -126,7 +132,7 @@ export const cutTexts = (
 function* ofMessages(
   one: WrittenAction,
   sinks: Parameters<typeof findSlips>[2],
-  variables: ReadonlySet<string>,
+  variables: ReadonlyMap<string, string>,
 ): Generator<Fault> {
   const { action, path: base } = one;
   for (const [key, medium] of Object.entries(mediaOf(one, sinks) ?? {}))
@@ -144,6 +150,12 @@ function* ofMessages(
         const message = `one brace is only text: write {{ ${variable} }}`;
         yield { ...warning(full, message), inside: { index, length: found.length } };
       }
+      for (const { 0: found, 1: name = '', index } of medium?.data === true ? [] : text.matchAll(alone)) {
+        const part = variables.get(name);
+        if (part === undefined || new RegExp(`\\b(?:assign|capture)\\s+${name}\\b`).test(text)) continue;
+        const message = `this prints all of ${name} as JSON; write {{ ${part} }}`;
+        yield { ...warning(full, message), inside: { index, length: found.length } };
+      }
       for (const { index, length, message } of slipsInTags(text))
         yield { ...warning(full, message), inside: { index, length } };
       for (const { index, length, message, isError } of slips)
@@ -151,11 +163,20 @@ function* ofMessages(
     }
 }
 
-const namedVariables = ['event', 'events', 'test', 'rule', 'notice', 'links'];
+/** The variables that are there without look-ups, each with a part of it that messages have. */
+const namedVariables: readonly (readonly [string, string])[] = [
+  ['event', 'event.candidateId'],
+  ['events', 'events.size'],
+  ['test', 'test.name'],
+  ['rule', 'rule.name'],
+  ['notice', 'notice.detail'],
+  ['links', 'links.candidate'],
+];
+const alone = /\{\{-?\s*(\w+)\s*-?\}\}/g;
 const eventFields = new Set(['candidateId', 'candidateNumericalId', 'testId']);
 
 /** The variable whose name a text is, such as `event.candidateId`; null where it is another text. `isData`: it may be a word of another program. */
-function withoutBraces(text: string, variables: ReadonlySet<string>, isData: boolean): string | null {
+function withoutBraces(text: string, variables: ReadonlyMap<string, string>, isData: boolean): string | null {
   const [, name = '', rest] = /^\s*\$?([A-Za-z]\w*)((?:\.\w+)*)\s*$/.exec(text) ?? [];
   if (rest !== '') return rest !== undefined && variables.has(name) ? `${name}${rest}` : null;
   return !isData && eventFields.has(name) ? `event.${name}` : null;

@@ -205,6 +205,8 @@ const mistakes = {
   'comparisons that are printed': says(
     '{{ event.status == "Completed" or event.testId == 7 }} {{ "this or that" }}',
   ),
+  'all of a variable in place of a part': `${says('{{ api }} completed {{test}}: {{ event }}')}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { name: { at: /name } } } }\n`,
+  'a variable of that name': says('{% assign test = "x" %}{{ test }} {{ event.raw }}'),
   'a status that no event has, in a case': says(
     '{% case event.status %}{% when "completed" %}a{% when "Cancelled", "DidNotTake" %}b{% else %}c{% endcase %}{% case event.testId %}{% when 7 or "8" %}a{% else %}c{% endcase %}',
   ),
