@@ -229,7 +229,8 @@ describe('docs/deploy.md', () => {
       expect(read('config.example.yaml')).toContain(`\${${name}:-`);
   });
 
-  test('runs one pod at a time', () => {
+  test('runs one pod at a time, which counts what it refuses', () => {
+    expect(ofKind('Service').spec.publishNotReadyAddresses).toBe(true);
     expect(ofKind('Deployment').spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } });
   });
 
@@ -240,6 +241,7 @@ describe('docs/deploy.md', () => {
     expect(spec.replicas).toBe(2);
     expect(spec.strategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
     expect(ofKind('PodDisruptionBudget', made).spec.maxUnavailable).toBe(1);
+    expect(ofKind('Service', made).spec.publishNotReadyAddresses).toBeUndefined();
     for (const kind of ['PersistentVolumeClaim', 'CronJob']) expect(ofKind(kind, made)).toBeUndefined();
     expect(ofKind('NetworkPolicy', made).spec.egress).toContainEqual({ ports: [{ port: 5432 }] });
     const pod = podOf(made);
