@@ -41,25 +41,43 @@ const type = z.enum(typeNames, {
   },
 });
 
-const factField = z.strictObject(
-  {
-    at: pointer.describe('Where it is in the answer: a JSON Pointer such as /result/score.'),
-    type: type.default('text').describe('What it has to be; anything else is unknown.'),
-    personal: z
-      .boolean()
-      .default(false)
-      .describe(
-        'It says who the candidate is: it stays out of logs, metrics, CSV and what commands and the API list, viewers do not see it, and it ends with `keep`.',
-      ),
-  },
-  {
-    error: ({ code, input }) => {
-      if (code !== 'invalid_type') return undefined;
-      const meant = typeof input === 'string' ? pointerMeant(input) : null;
-      return `expected a map such as { at: ${meant ?? '/result/score'} }`;
+const pointers = z
+  .union([pointer, z.array(pointer).min(1)], {
+    error: ({ input }) =>
+      Array.isArray(input) ? undefined : pointer.safeParse(input).error?.issues[0]?.message,
+  })
+  .describe(
+    'Where it is in the answer: a JSON Pointer such as /result/score. For text also a list of them, as [/firstName, /lastName]: what is there is joined with spaces.',
+  );
+
+const factField = z
+  .strictObject(
+    {
+      at: pointers,
+      type: type.default('text').describe('What it has to be; anything else is unknown.'),
+      personal: z
+        .boolean()
+        .default(false)
+        .describe(
+          'It says who the candidate is: it stays out of logs, metrics, CSV and what commands and the API list, viewers do not see it, and it ends with `keep`.',
+        ),
     },
-  },
-);
+    {
+      error: ({ code, input }) => {
+        if (code !== 'invalid_type') return undefined;
+        const meant = typeof input === 'string' ? pointerMeant(input) : null;
+        return `expected a map such as { at: ${meant ?? '/result/score'} }`;
+      },
+    },
+  )
+  .superRefine(({ at, type: typed }, context) => {
+    if (Array.isArray(at) && typed !== 'text')
+      context.addIssue({
+        code: 'custom',
+        path: ['at'],
+        message: `expected one JSON Pointer, as this is no text: it has \`type: ${typed}\``,
+      });
+  });
 
 export type FactField = Readonly<z.output<typeof factField>>;
 

@@ -77,6 +77,18 @@ describe('a look-up is refused', () => {
     ],
     ['4:27', lookup({ fields: '{ name: { at: "/a~2" } }' }), 'expected a JSON Pointer'],
     [
+      '4:36',
+      lookup({ fields: '{ name: { at: [/first, result.name] } }' }),
+      'expected a JSON Pointer such as /result/score (write /result/name)',
+    ],
+    ['4:27', lookup({ fields: '{ name: { at: [] } }' }), 'expected at least one entry'],
+    ['4:27', lookup({ fields: '{ name: { at: 1 } }' }), 'expected a JSON Pointer such as /result/score'],
+    [
+      '4:28',
+      lookup({ fields: '{ score: { at: [/a, /b], type: number } }' }),
+      'expected one JSON Pointer, as this is no text: it has `type: number`',
+    ],
+    [
       '4:21',
       lookup({ fields: '{ name: result.name }' }),
       'expected a map such as { at: /result/name }, got "result.name"',

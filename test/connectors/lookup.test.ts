@@ -102,6 +102,28 @@ describe('an answer', () => {
     );
   });
 
+  test.for<[unknown, string | null]>([
+    [{ first: 'Ana', last: 'Kovač' }, 'Ana Kovač'],
+    [{ first: '', last: 'Kovač' }, 'Kovač'],
+    [{ first: 'Ana', last: null }, 'Ana'],
+    [{ first: '', last: '' }, ''],
+    [{ email: 'ana@example.com' }, null],
+  ])('has a text that stands at several places, as that of %j', async ([body, name]) => {
+    const names = { name: { at: ['/first', '/last'] } };
+    expect(factsOf(await outcomeOf(answering(body), { fields: names, until: [] })).fields).toEqual({ name });
+  });
+
+  test('of another type at one of several places leaves the text unknown', async () => {
+    const names = { name: { at: ['/first', '/last'] } };
+    const facts = factsOf(
+      await outcomeOf(answering({ first: 'Ana', last: 7 }), { fields: names, until: [] }),
+    );
+    expect(facts).toMatchObject({
+      reason: 'name: expected text of at most 10000 characters, got a number.',
+      fields: {},
+    });
+  });
+
   // Old servers in Java send JSON so. Others only say so, and send UTF-8.
   test.for<[string, BufferEncoding]>([
     ['iso-8859-1', 'latin1'],

@@ -20,16 +20,24 @@ export function readAnswer({ fields: wanted, until }: Wanted, answer: Json, at: 
   const fields: Record<string, Fact | null> = {};
   const faults: string[] = [];
   const missing: string[] = [];
-  for (const [field, { at: pointer, type }] of Object.entries(wanted)) {
-    const found = valueAt(answer, pointer) ?? null;
-    const fact = found === null ? null : readers[type].read(found);
-    if (fact !== undefined) fields[field] = fact;
-    else faults.push(`${field}: expected ${readers[type].expected}, got ${kindOf(found)}`);
-    if (found === null && until.includes(field)) missing.push(field);
+  for (const [field, { at: places, type }] of Object.entries(wanted)) {
+    const { expected, read } = readers[type];
+    const found = [places]
+      .flat()
+      .map((pointer) => valueAt(answer, pointer) ?? null)
+      .filter((value) => value !== null);
+    const wrong = found.find((value) => read(value) === undefined);
+    if (wrong === undefined) fields[field] = joined(found.map((value) => read(value)!));
+    else faults.push(`${field}: expected ${expected}, got ${kindOf(wrong)}`);
+    if (found.length === 0 && until.includes(field)) missing.push(field);
   }
   const reason = faults.length === 0 ? null : `${faults.join('; ')}.`;
   return { facts: { state: 'answered', at, reason, fields }, missing };
 }
+
+/** One fact of what stands at a field's places. Only text has several, as a first and a last name; an empty one leaves no gap. */
+const joined = (facts: readonly Fact[]): Fact | null =>
+  facts.length > 1 ? facts.filter((text) => text !== '').join(' ') : (facts[0] ?? null);
 
 /** The facts where the API says that there is nothing. */
 export function nothingFound({ fields }: Wanted, reason: string, at: number): LookupFacts {
