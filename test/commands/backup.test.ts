@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -142,6 +151,10 @@ describe('backup', () => {
     ["a file of the store's", 'connector.db-wal', /belongs to the store itself/],
     ['one that it may get', 'connector.db-journal', /belongs to the store itself/],
     ['a folder', 'folder', /is no file/],
+    ['a link to what is no file', 'to-a-device', /is no file/],
+    // As /dev/stdout, where it goes to a file.
+    ['a link', 'to-a-file', /to-a-file is a link to /],
+    ['a link to nothing', 'to-nothing', /to-nothing is a link to nowhere/],
     ['a file in no folder', 'none/backup.db', /there is no folder/],
     [
       'what the system refuses',
@@ -151,6 +164,10 @@ describe('backup', () => {
   ])('is not written to %s', async (_what, name, message) => {
     const { folder, store, backup } = await stored();
     mkdirSync(join(folder, 'folder'));
+    writeFileSync(join(folder, 'file'), '');
+    symlinkSync('/dev/null', join(folder, 'to-a-device'));
+    symlinkSync(join(folder, 'file'), join(folder, 'to-a-file'));
+    symlinkSync('nowhere', join(folder, 'to-nothing'));
     const { code, err } = await backup(join(folder, name), '--overwrite');
     expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(message) });
     expect(await store.events({ limit: 9 })).toHaveLength(1);

@@ -1,4 +1,4 @@
-import { renameSync, statSync } from 'node:fs';
+import { lstatSync, readlinkSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { copyStore, fileOf } from '../../store/open.ts';
 import { CopyFailed, noteBackup, sync } from '../../store/sqlite/backup.ts';
@@ -49,12 +49,16 @@ function refuse(file: string, store: string, overwrite: boolean): void {
   // A connector ends if its -wal is replaced.
   if (own && ownFiles.test(own) && folder.ino === beside?.ino && folder.dev === beside.dev)
     throw new CommandError(`${file} belongs to the store itself; name another file for its backup`);
+  const named = lstatSync(file, { throwIfNoEntry: false });
+  if (named === undefined) return;
   const there = statSync(file, { throwIfNoEntry: false });
-  if (there === undefined) return;
-  if (!there.isFile()) throw new CommandError(`${file} is no file; name one for the backup`);
+  if (there && !there.isFile()) throw new CommandError(`${file} is no file; name one for the backup`);
   const source = statSync(store, { throwIfNoEntry: false });
-  if (there.ino === source?.ino && there.dev === source.dev)
+  if (there && there.ino === source?.ino && there.dev === source.dev)
     throw new CommandError(`${file} is the store itself; name another file for its backup`);
+  // The copy would take the place of the link itself, such as /dev/stdout, and not of what it leads to.
+  if (named.isSymbolicLink())
+    throw new CommandError(`${file} is a link to ${readlinkSync(file)}; name a file for the backup`);
   if (!overwrite)
     throw new CommandError(`${file} is there already; name another file, or add --overwrite to replace it`);
 }
