@@ -22,6 +22,8 @@ export interface SlackOptions {
   readonly limited?: boolean;
   /** The token is one of an organization: channels are posted to by id. */
   readonly orgWide?: boolean;
+  /** Whether the app has the Messages Tab, without which it can write to nobody directly. Default: yes. */
+  readonly messagesTab?: boolean;
   /** How many items a page of a list holds at most, whatever limit is asked for. */
   readonly maxPageSize?: number;
 }
@@ -57,6 +59,7 @@ export async function startSlack(options: SlackOptions = {}) {
     tiers: options.tiers ?? true,
     limited: options.limited ?? false,
     orgWide: options.orgWide ?? false,
+    messagesTab: options.messagesTab ?? true,
     maxPageSize: options.maxPageSize ?? 1000,
   });
   const tool = new HttpTool({

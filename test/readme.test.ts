@@ -29,8 +29,11 @@ function block(part: string): string {
   return found[0]?.content ?? '';
 }
 
-const scopes = (parse(block('oauth_config')) as { oauth_config: { scopes: { bot: string[] } } }).oauth_config
-  .scopes.bot;
+const manifest = parse(block('oauth_config')) as {
+  features: { app_home?: object };
+  oauth_config: { scopes: { bot: string[] } };
+};
+const scopes = manifest.oauth_config.scopes.bot;
 
 /** The README's `my.yaml`, but for where Slack is and where things are kept. */
 async function myYaml(apiUrl: string) {
@@ -119,6 +122,10 @@ test('from zero to the first Slack message, step by step, with no other scopes t
     text: ':checkered_flag: Test 1234567: candidate 4711 completed the test',
   };
   await eventually(() => expect(slack.messages).toMatchObject([said]));
+});
+
+test('the manifest has the Messages Tab, without which Slack refuses direct messages', () => {
+  expect(manifest.features.app_home).toMatchObject({ messages_tab_enabled: true });
 });
 
 test('a terminal that was told no token needs one to check, and can have it of a file', async () => {

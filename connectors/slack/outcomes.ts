@@ -157,7 +157,10 @@ const byCode: { readonly [error: string]: ErrorMeaning } = {
     advice: 'Unarchive it or name another channel in the config, then replay.',
   },
 
-  invalid_auth: bot('the token is not valid'),
+  invalid_auth: {
+    ...bot('the token is not valid, or not from this address'),
+    advice: `${newToken} If the app's settings restrict its token to IP addresses, add this machine's there.`,
+  },
   not_authed: bot('the token is missing'),
   token_revoked: bot('the token was revoked'),
   token_expired: {
@@ -238,7 +241,11 @@ const byCode: { readonly [error: string]: ErrorMeaning } = {
   restricted_action_thread_only_channel: forbidden('{channel} takes only answers in threads'),
   restricted_action_non_threadable_channel: forbidden('{channel} has no threads'),
   restricted_action_thread_locked: forbidden('the thread in {channel} is locked'),
-  messages_tab_disabled: forbidden('this user takes no messages from the app'),
+  messages_tab_disabled: {
+    ...forbidden('the app has no Messages Tab, so it cannot write to {channel}'),
+    advice:
+      "Turn the Messages Tab on under App Home in the app's settings at api.slack.com/apps, then replay. Channels do not need it.",
+  },
   cannot_reply_to_message: threadGone,
   thread_not_found: threadGone,
 

@@ -139,6 +139,7 @@ function channelPage(workspace: Workspace, args: Args, visible: readonly Channel
 
 function demandMayPost(workspace: Workspace, channel: Channel): void {
   if (channel.is_archived) throw new SlackRefusal('is_archived');
+  if (channel.is_im && !workspace.messagesTab) throw new SlackRefusal('messages_tab_disabled');
   const open = !channel.is_private && workspace.scopes.includes('chat:write.public');
   if (!channel.is_member && !open) throw new SlackRefusal('not_in_channel');
 }

@@ -56,6 +56,7 @@ interface WorkspaceOptions {
   readonly tiers: boolean;
   readonly limited: boolean;
   readonly orgWide: boolean;
+  readonly messagesTab: boolean;
   readonly maxPageSize: number;
 }
 
@@ -79,6 +80,7 @@ export class Workspace {
   readonly channels: Channel[];
   readonly people: readonly Person[];
   readonly orgWide: boolean;
+  readonly messagesTab: boolean;
   readonly #limited: boolean;
   readonly #tiers: boolean;
   readonly scopes: readonly string[];
@@ -102,6 +104,7 @@ export class Workspace {
     this.token = options.token;
     this.maxPageSize = options.maxPageSize;
     this.orgWide = options.orgWide;
+    this.messagesTab = options.messagesTab;
     this.#rate = options.rate;
     this.#tiers = options.tiers;
     this.#limited = options.limited;

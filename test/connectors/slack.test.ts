@@ -482,6 +482,17 @@ describe('a direct message', () => {
     expect(sandbox.messages).toEqual([]);
   });
 
+  test('from an app without the Messages Tab says where to turn it on', async () => {
+    await connected({ people, messagesTab: false });
+    expect(await sink.deliver(requestFor({ channel: 'U0DANA0000' }))).toMatchObject({
+      outcome: 'rejected',
+      reason: 'auth',
+      detail: expect.stringContaining('messages_tab_disabled'),
+      advice: expect.stringContaining('App Home'),
+    });
+    await posted(requestFor());
+  });
+
   test('whose answer gets lost before anything was sent is only looked up again', async () => {
     await connected({ people });
     sandbox.faults.once(lost);
