@@ -12,7 +12,11 @@ interface AuthTest {
 }
 
 interface ConversationInfo {
-  readonly channel?: { readonly is_member?: boolean; readonly is_archived?: boolean };
+  readonly channel?: {
+    readonly is_member?: boolean;
+    readonly is_archived?: boolean;
+    readonly is_private?: boolean;
+  };
 }
 
 /** Checks that the token is valid, has the scopes that the messages need, and reaches each of their channels. */
@@ -28,7 +32,7 @@ export async function checkSlack(
   const scopes = response_metadata?.scopes ?? [];
   const lines = [passed('token valid', `${user} in ${team}`), ...checkScopes(scopes, messages)];
   for (const channel of new Set(messages.map((message) => message.channel))) {
-    lines.push(await checkPlace(call, places, channel, scopes, signal));
+    lines.push(...(await checkPlace(call, places, channel, scopes, signal)));
   }
   return lines;
 }
@@ -57,14 +61,15 @@ function checkScopes(scopes: readonly string[], messages: readonly SlackMessage[
   return [
     checkScope('may post', scopes, 'chat:write', ''),
     ...(custom ? [checkScope('may post under another name', scopes, 'chat:write.customize', '')] : []),
-    ...(places.every(isPerson)
-      ? []
-      : [checkHistory('may look for earlier messages', scopes, 'channels:history', 'groups:history')]),
+    ...(places.every(isPerson) ? [] : [checkHistory('may look for earlier messages', scopes, ...histories)]),
     ...(places.some(isPerson)
       ? [checkHistory('may look for earlier direct messages', scopes, 'im:history')]
       : []),
   ];
 }
+
+/** Of public channels, and of private ones. */
+const histories = ['channels:history', 'groups:history'];
 
 /** One of the scopes is enough. */
 function checkHistory(what: string, scopes: readonly string[], ...oneOf: readonly string[]): LiveCheck {
@@ -73,13 +78,15 @@ function checkHistory(what: string, scopes: readonly string[], ...oneOf: readonl
   return checkScope(what, scopes, scope, otherwise);
 }
 
+const underPermissions = 'under OAuth & Permissions in the settings of the app, and install the app again.';
+
 function checkScope(what: string, scopes: readonly string[], scope: string, otherwise: string): LiveCheck {
   if (scopes.includes(scope)) return passed(what, `scope ${scope}`);
   return {
     ok: false,
     what,
     detail: `The app lacks the scope ${scope}.${otherwise}`,
-    advice: 'Add it under OAuth & Permissions in the settings of the app, and install the app again.',
+    advice: `Add it ${underPermissions}`,
   };
 }
 
@@ -89,23 +96,36 @@ async function checkPlace(
   channel: string,
   scopes: readonly string[],
   signal: AbortSignal,
-): Promise<LiveCheck> {
+): Promise<LiveCheck[]> {
   const what = `reaches ${channel}`;
   const resolved = await places.resolve(channel, signal);
-  if (!resolved.ok) return failed(what, resolved.failure, channel);
+  if (!resolved.ok) return [failed(what, resolved.failure, channel)];
   const { data } = resolved;
-  if (isPerson(channel)) return passed(what, 'a direct message');
+  if (isPerson(channel)) return [passed(what, 'a direct message')];
   if (data.id === null) {
-    return { ok: false, what, detail: noChannelId(channel, data.searchedAll), advice: channelAdvice };
+    const advice = data.publicOnly
+      ? `Check its name. If it is private, add the scope ${underPermissions}`
+      : channelAdvice;
+    return [{ ok: false, what, detail: noChannelId(channel, data), advice }];
   }
   const answer = await call<ConversationInfo>('conversations.info', { channel: data.id }, signal);
-  if (!answer.ok) return failed(what, answer.failure, channel);
-  const { is_archived, is_member } = answer.data.channel ?? {};
+  if (!answer.ok) return [failed(what, answer.failure, channel)];
+  const { is_archived, is_member, is_private } = answer.data.channel ?? {};
   // Slack shows no private channel that the bot is not in.
   const open = scopes.includes('chat:write.public');
   const error = is_archived ? 'is_archived' : 'not_in_channel';
-  if (is_archived || !(is_member || open)) return failed(what, { kind: 'refused', error, data: {} }, channel);
-  return passed(what, is_member ? 'the bot is in it' : 'public, and the bot may post without being in it');
+  if (is_archived || !(is_member || open))
+    return [failed(what, { kind: 'refused', error, data: {} }, channel)];
+  const reached = passed(
+    what,
+    is_member ? 'the bot is in it' : 'public, and the bot may post without being in it',
+  );
+  // Where the app has neither scope, one line says so for all channels.
+  const [needed, other] = is_private ? histories.toReversed() : histories;
+  const lacksIt = scopes.includes(other!) && !scopes.includes(needed!);
+  return lacksIt
+    ? [reached, checkHistory(`may look for earlier messages in ${channel}`, scopes, needed!)]
+    : [reached];
 }
 
 const channelAdvice =

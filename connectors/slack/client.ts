@@ -94,10 +94,17 @@ const maxPages = 20;
 /** A name that was looked up is taken for the same channel's so long. */
 const nameHoldsMs = 60_000;
 
-/** The id of a channel. Without one, `searchedAll` is false where there are more channels than are searched. */
-export type Resolved =
-  | { readonly id: string }
-  | { readonly id: null; readonly searchedAll: boolean; readonly scopes: readonly string[] };
+/** A search without a find. */
+interface NotFound {
+  readonly id: null;
+  /** False where there are more channels than are searched. */
+  readonly searchedAll: boolean;
+  /** The app may not list private channels. */
+  readonly publicOnly?: boolean;
+  readonly scopes: readonly string[];
+}
+
+export type Resolved = { readonly id: string } | NotFound;
 
 /**
  * Finds the channels and people that an action names. `chat.postMessage` takes a channel's name and a person's id; every
@@ -173,8 +180,11 @@ export class Places {
     const lacksScope = !all.ok && all.failure.kind === 'refused' && all.failure.error === 'missing_scope';
     const joined = lacksScope ? await this.#search(own, 'public_channel', channel, signal) : all;
     if (!joined.ok || joined.data.id !== null) return joined;
-    if (!joined.data.scopes.includes('chat:write.public')) return joined;
-    return this.#search('conversations.list', 'public_channel', channel, signal);
+    const found = joined.data.scopes.includes('chat:write.public')
+      ? await this.#search('conversations.list', 'public_channel', channel, signal)
+      : joined;
+    if (!found.ok || found.data.id !== null) return found;
+    return { ok: true, data: { ...found.data, publicOnly: lacksScope } };
   }
 
   async #personWith(email: string, signal: AbortSignal): Promise<Answer<string>> {
@@ -247,10 +257,12 @@ export class Places {
 }
 
 /** Why no id was found for a channel. */
-export function noChannelId(channel: string, searchedAll: boolean): string {
-  return searchedAll
-    ? `The bot is in no channel ${channel}.`
-    : `${channel} is not among the first ${maxPages * pageSize} channels, and more are not looked through.`;
+export function noChannelId(channel: string, { searchedAll, publicOnly }: NotFound): string {
+  if (!searchedAll)
+    return `${channel} is not among the first ${maxPages * pageSize} channels, and more are not looked through.`;
+  return publicOnly
+    ? `The bot is in no public channel ${channel}, and the app lacks the scope groups:read, to find private ones.`
+    : `The bot is in no channel ${channel}.`;
 }
 
 /** Ids are in upper case, names never are. */

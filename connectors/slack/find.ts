@@ -43,8 +43,7 @@ export async function findMessage(
     : await resolve();
   if (!channel.ok) return cannotAsk(channel.failure, message.channel);
   const { data } = channel;
-  let best: Finding =
-    data.id === null ? impossible(noChannelId(message.channel, data.searchedAll)) : { found: null };
+  let best: Finding = data.id === null ? impossible(noChannelId(message.channel, data)) : { found: null };
   // The message is in the thread, or outside of it if it was posted before there was one; or in the channel that had the name
   // when an earlier message was posted.
   const root = threadOf && postOf(threadOf);

@@ -928,6 +928,34 @@ describe('a live check', () => {
     });
   });
 
+  test('says that the app may not look for private channels, of one that is in none of the public ones', async () => {
+    const scopes = ['chat:write', 'channels:read', 'channels:history'];
+    await connected({ channels: [{ name: 'hiring', private: true }], scopes });
+    expect((await check({})).at(-1)).toMatchObject({
+      what: 'reaches #hiring',
+      detail:
+        'The bot is in no public channel #hiring, and the app lacks the scope groups:read, to find private ones.',
+      advice: expect.stringContaining('install the app again'),
+    });
+  });
+
+  test.for([
+    [true, 'groups:history', 'channels:history'],
+    [false, 'channels:history', 'groups:history'],
+  ] as const)(
+    'names the scope for messages of a channel, private: %s',
+    async ([isPrivate, needed, other]) => {
+      const scopes = ['chat:write', 'channels:read', 'groups:read'];
+      const channels = [{ name: 'hiring', private: isPrivate }];
+      await connected({ channels, scopes: [...scopes, other] });
+      expect((await check({})).filter(({ ok }) => !ok)).toMatchObject([
+        { what: 'may look for earlier messages in #hiring', detail: expect.stringContaining(needed) },
+      ]);
+      await connected({ channels, scopes: [...scopes, needed] });
+      expect((await check({})).filter(({ ok }) => !ok)).toEqual([]);
+    },
+  );
+
   test('takes a public channel without the bot where the app may post to all of them', async () => {
     const scopes = ['chat:write', 'chat:write.public', 'channels:read', 'groups:read', 'channels:history'];
     await connected({ channels: [{ name: 'hiring', member: false }], scopes });
