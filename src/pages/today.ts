@@ -199,7 +199,6 @@ const total = (counts: readonly DayCount[], isCounted: (one: DayCount) => boolea
 
 function figures(status: Status, { labels, counts }: DayCounts, times: Times): Html {
   const today = counts.filter(({ day }) => day === labels.length - 1);
-  const events = total(today, ({ sink }) => sink === null);
   const delivered = total(today, ({ what }) => what === 'delivered');
   const pending = status.sinks.reduce((sum, one) => sum + one.pending, 0);
   const [delay] = delaysOf(today, [0.5]);
@@ -209,7 +208,7 @@ function figures(status: Status, { labels, counts }: DayCounts, times: Times): H
       <dd>${value}<small>${more}</small></dd>
     </div>`;
   return html`<dl class="figures">
-    ${figure('Events today', amount(events), html`the last came ${times.relative(status.lastEventAt!)}`)}
+    ${figure('Events today', amount(status.eventsToday), html`the last came ${times.relative(status.lastEventAt!)}`)}
     ${figure('Messages delivered today', amount(delivered), delay === null || delay === undefined ? 'none yet' : `half of them within ${duration(delay)}`)}
     ${status.undecided > 0 && figure('To be decided', amount(status.undecided), 'events that wait for look-ups')}
     ${figure('Messages waiting', amount(pending), pending > 0 && status.oldestPendingAt !== null && html`the oldest came ${times.relative(status.oldestPendingAt)}`)}

@@ -110,6 +110,18 @@ test('a time zone from outside counts on the pages and by the API, too', async (
   expect(receiver.eventsToday).toBe(begin < ofUtc ? 1 : 0);
 });
 
+test('the events of today are those since midnight, also where that is at half past of an hour of UTC', async () => {
+  const { folder, login, page } = await startPages('timezone: Asia/Kolkata\nsinks: {}\nrules: []\n');
+  await login();
+  const midnight = Temporal.Now.zonedDateTimeISO('Asia/Kolkata').startOfDay().epochMilliseconds;
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  for (const receivedAt of [midnight - 1, midnight - 2, midnight])
+    await store.accept(arrival({ receivedAt }, { deliveries: [] }));
+  await store.close();
+  expect(await page('/')).toMatch(/<dt>Events today<\/dt>\s*<dd>1<small>/);
+});
+
 test('figures have separators, and what there is none of leads nowhere', async () => {
   const sinks = 'sinks: { slack: { connector: slack, token: xoxb-1 } }\nrules: []\n';
   const { folder, login, page } = await startPages(sinks);
