@@ -89,6 +89,17 @@ test('in a clone it says how to call it there, with a path that a shell takes', 
   expect(line).toBe(`  npx node src/main.ts --config '${folder}/Dana'\\''s config.yaml' check --live`);
 });
 
+test('a place that cannot be written is known before anybody is asked', async () => {
+  const { folder } = await workplace();
+  const file = `${folder}/none/config.yaml`;
+  const ask = async () => expect.unreachable();
+  expect(await run(['init', '--config', file], {}, false, ask)).toMatchObject({
+    code: 1,
+    out: '',
+    err: expect.stringMatching(/none\/config\.yaml cannot be written: ENOENT/),
+  });
+});
+
 test('it overwrites nothing', async () => {
   const { write } = await workplace();
   const file = await write('config.yaml', 'mine');

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { access, constants, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { connectors } from '../../../connectors/index.ts';
 import type { Starter } from '../../connector.ts';
 import { parseConfig } from '../../config/load.ts';
@@ -66,8 +67,12 @@ export const init = command({
     meanConfig(file, io.env);
     const thereAlready = () =>
       new CommandError(`${file} is there already, and stays as it is; name another file with --out`);
+    const cannotWrite = ({ code, message }: NodeJS.ErrnoException): never => {
+      throw code === 'EEXIST' ? thereAlready() : new CommandError(`${file} cannot be written: ${message}`);
+    };
     // Known before anything is asked, so that no answers are lost.
     if (existsSync(file)) throw thereAlready();
+    await access(dirname(file), constants.W_OK).catch(cannotWrite);
     // The place of this version's JSON Schema, for editors; the image's build knows it.
     const { CONNECTOR_SCHEMA: schema } = io.env;
     const schemaLine = schema ? `# yaml-language-server: $schema=${schema}\n` : '';
@@ -75,13 +80,7 @@ export const init = command({
     // Nothing is written that `check` would refuse.
     const { problems } = await runScenarios(parse(text, file));
     if (problems.length > 0) throw new Error(problems.map(({ message }) => message).join('\n'));
-    try {
-      await writeFile(file, text, { flag: 'wx' });
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (code === 'EEXIST') throw thereAlready();
-      throw new CommandError(`${file} cannot be written: ${message}`);
-    }
+    await writeFile(file, text, { flag: 'wx' }).catch(cannotWrite);
     io.out(nextSteps(file, text, io));
     return exit.ok;
   },
