@@ -114,7 +114,10 @@ export function isLiteral(path: Path): boolean {
   return path.includes('rows') || path.filter((step) => step === 'elements').length > 1;
 }
 
-/** Standard Markdown that Slack's mrkdwn shows as it stands. */
+const mentionOfPerson =
+  'this notifies nobody: a mention of a person is <@U…>, with the member id from the profile';
+
+/** Standard Markdown that Slack's mrkdwn shows as it stands, and mentions of nobody. */
 const slips: readonly { readonly pattern: RegExp; readonly message: string }[] = [
   {
     pattern: /\*\*(?=\S)[^*\n]+\*\*/g,
@@ -125,13 +128,14 @@ const slips: readonly { readonly pattern: RegExp; readonly message: string }[] =
     message: 'Slack shows the brackets: a link is <https://example.com|text>',
   },
   {
-    pattern: /(?<![\w.@<!-])@(?:here|channel|everyone)\b(?![.@-]\w)/g,
+    pattern: /(?<![\w.@!-])@(?:here|channel|everyone)\b(?![.@-]\w)/g,
     message: 'this notifies nobody: a mention is <!here>, <!channel> or <!everyone>',
   },
   {
     pattern: /(?<![\w.@<!/-])@(?!(?:here|channel|everyone)\b)[a-z][\w.-]*\b(?![@/])/gi,
-    message: 'this notifies nobody: a mention of a person is <@U…>, with the member id from the profile',
+    message: mentionOfPerson,
   },
+  { pattern: /<@(?!(?:here|channel|everyone)\b|[A-Z0-9]+[|>])[\w.@+-]+(?=[|>])/g, message: mentionOfPerson },
 ];
 
 export const mrkdwnSlips = (text: string): Slip[] =>

@@ -234,8 +234,11 @@ const mistakes = {
   'a link as Markdown has it': says('see [the test]({{ event.testId }}) or [it](https://a.example/x)'),
   'a mention that is none': says('@here: done'),
   'a person who is mentioned by a name': posts("text: 'cc @dana, and @robin.b'"),
+  'mentions in brackets without an id': posts(
+    "text: 'cc <@dana>, <@Robin.b|Robin>, <@dana@example.com> and <@here>'",
+  ),
   'what only looks like that': posts(
-    "text: 'a@example.com, @dana@example.social, @scope/name, https://x.example/@dana, <@U0123ABCD>'",
+    "text: 'a@example.com, @dana@example.social, @scope/name, https://x.example/@dana, <@U0123ABCD>, <@W0123ABCD|dana>, <@{{ event.testId }}>'",
   ),
   'the same in a block of mrkdwn, and in no other': posting(
     "        channel: '#a'\n        text: x\n        blocks:\n          - { type: section, text: { type: mrkdwn, text: '**x**' } }\n          - { type: markdown, text: '**x**' }\n",
