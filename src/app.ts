@@ -95,6 +95,7 @@ async function openThePorts(working: Working, handedOver: HandedOver | null, und
     metrics,
     readiness,
     now: () => clock.now(),
+    stopping: closing.signal,
   });
   undo.defer(async () => {
     await receiver.retire();

@@ -147,12 +147,18 @@ export const settingSchemas = {
         .default('auto')
         .describe('The header with the correlation id. `auto` takes any `X-…-CorrelationId`.'),
       maxBody: size().prefault('64kb').describe('The largest body that is read, at most 16mb.'),
+      retryFor: duration({ max: '25s' })
+        .prefault('20s')
+        .describe(
+          'How long storing an event is tried again before it is answered 503, as while PostgreSQL restarts or the disk is full. The service waits 30 s, and sends once more.',
+        ),
     })
-    .transform(({ token = [], correlationHeader, maxBody, ...rest }) => ({
+    .transform(({ token = [], correlationHeader, maxBody, retryFor, ...rest }) => ({
       ...rest,
       token: [token].flat(),
       correlationHeader: correlationHeader.toLowerCase(),
       maxBodyBytes: maxBody,
+      retryForMs: retryFor,
     }))
     .prefault({})
     .describe('Where and from whom events are received.'),

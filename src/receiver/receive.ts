@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CallerTokens } from '../config/live/caller-tokens.ts';
 import type { ReceiverConfig } from '../config/config.ts';
 import { answerProblem, faultLines, hangUp, type Refusal } from '../http/problem.ts';
@@ -48,8 +49,10 @@ export interface ReceiveParts {
   /** `Retry-After` when an event could not be stored. */
   readonly retryAfterS: number;
   readonly bodyTimeoutMs: number;
-  /** So many bodies of refused callers are read at the same time. */
-  readonly mostRefused: number;
+  /** So many bodies of refused callers are read at the same time, and so many events are held that cannot be stored. */
+  readonly mostWaiting: number;
+  /** Aborted when the process stops: then nothing is held any more. */
+  readonly stopping: AbortSignal;
 }
 
 export interface RequestMetrics {
@@ -87,6 +90,9 @@ interface Head extends Omit<ReceivedEvent, 'event' | 'raw'> {
 /** The time-out for the body of a refused caller: anybody may call. */
 const refusedBodyMs = 5000;
 
+/** The pause before an event that could not be stored is tried again. */
+const heldMs = 250;
+
 /** The reasons of refusals whatever the body is, by the status of the answer. */
 const beforeBody = { 401: 'token', 403: 'address', 404: 'path' } as const;
 /** Those of refused requests. */
@@ -98,7 +104,8 @@ const refusalReasons: Partial<Record<number, RefusedEvents['reason']>> = { ...be
 /** Handles a request: checks caller, size and content, hands the event to the inbox, answers. */
 export function receiving(parts: ReceiveParts): Receive {
   const { tokens, inbox, accessLog, metrics, retryAfterS, bodyTimeoutMs } = parts;
-  let placesForRefused = parts.mostRefused;
+  let placesForRefused = parts.mostWaiting;
+  let placesForHeld = parts.mostWaiting;
 
   function headOf(req: IncomingMessage, config: ReceiverConfig): Head {
     const startedMs = performance.now();
@@ -136,6 +143,31 @@ export function receiving(parts: ReceiveParts): Receive {
     );
     const content = readContent(req.headers, body, maxBytes);
     return 'event' in content ? { refusal, event: receivedBy(head, content) } : { ...content, refusal };
+  }
+
+  /**
+   * Tries again to store an event: the sender waits, and sends it only once more. It is not stored twice, as the next try finds
+   * a duplicate where the one before was carried out after all.
+   */
+  async function acceptLater(
+    received: ReceivedEvent,
+    failure: unknown,
+    untilMs: number,
+  ): Promise<Acceptance | RefusedReply> {
+    let error = failure;
+    while (error instanceof StoreUnavailable && placesForHeld > 0 && performance.now() + heldMs < untilMs) {
+      placesForHeld -= 1;
+      try {
+        await sleep(heldMs, undefined, { signal: parts.stopping });
+        return await inbox.accept(received);
+      } catch (again) {
+        if (parts.stopping.aborted) break;
+        error = again;
+      } finally {
+        placesForHeld += 1;
+      }
+    }
+    return notStored(received, error);
   }
 
   function notStored(event: ReceivedEvent, error: unknown): RefusedReply {
@@ -191,7 +223,7 @@ export function receiving(parts: ReceiveParts): Receive {
   // The only async function for an event, with little in it: each keeps all of its variables while it waits.
   return async (req, res, config) => {
     const head = headOf(req, config);
-    const { maxBodyBytes } = config;
+    const { maxBodyBytes, retryForMs } = config;
     if (head.refusal) {
       const answer = await readRefused(req, res, maxBodyBytes, head.refusal, head);
       return finish(req, res, config, head, answer);
@@ -204,7 +236,7 @@ export function receiving(parts: ReceiveParts): Receive {
     try {
       answer = await inbox.accept(received);
     } catch (error) {
-      answer = notStored(received, error);
+      answer = await acceptLater(received, error, head.startedMs + retryForMs);
     }
     finish(req, res, config, head, answer);
   };

@@ -20,6 +20,8 @@ export interface ReceiverOptions extends HttpServerOptions {
   /** `Retry-After` when an event could not be stored. */
   readonly retryAfterS?: number;
   readonly now?: () => number;
+  /** See ReceiveParts. */
+  readonly stopping?: AbortSignal;
   /** The time-out for the head of a request, and again for its body. */
   readonly timeoutMs?: number;
   readonly mostConnections?: number;
@@ -32,9 +34,13 @@ const defaultMostConnections = 512;
 /** The server that the testing service calls. It does not listen yet. Without Express, whose routing would be a tenth of the cost of an event. */
 export function createReceiver(options: ReceiverOptions): HttpServer {
   const { config, tokens, inbox, log, metrics, retryAfterS = 5, now = Date.now } = options;
-  const { timeoutMs: bodyTimeoutMs = 10_000, mostConnections = defaultMostConnections } = options;
+  const {
+    stopping = new AbortController().signal,
+    timeoutMs: bodyTimeoutMs = 10_000,
+    mostConnections = defaultMostConnections,
+  } = options;
   const most = placesOf(mostConnections, 3 / 4);
-  const mostRefused = Math.floor(most / 2);
+  const mostWaiting = Math.floor(most / 2);
   const accessLog = new AccessLog(log, now);
   const receive = receiving({
     tokens,
@@ -44,7 +50,8 @@ export function createReceiver(options: ReceiverOptions): HttpServer {
     now,
     retryAfterS,
     bodyTimeoutMs,
-    mostRefused,
+    mostWaiting,
+    stopping,
   });
   const headers = { 'retry-after': String(retryAfterS) };
   // The event is not stored, so the sender has to try again.

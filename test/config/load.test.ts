@@ -22,6 +22,7 @@ describe('a config that says only what it must', () => {
       token: [],
       correlationHeader: 'auto',
       maxBodyBytes: 65_536,
+      retryForMs: 20_000,
     });
     expect(config.store).toEqual({
       url: 'sqlite:./data/connector.db',

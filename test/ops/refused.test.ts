@@ -41,12 +41,31 @@ test.each(['127.0.0.1', '10.0.3.7', '192.168.1.1', '100.64.0.9', '::1', 'fd00:1:
 const limitFiles = (pid: number | undefined, bytes: string) =>
   execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${bytes}:`]);
 
+/** A config by which what cannot be stored is refused at once. */
+const atOnce = (config: string) => config.replace('receiver: {', 'receiver: { retryFor: 0s,');
+
+test('an event that comes while the disk takes nothing is stored when it does again, as long as the service waits', async () => {
+  const { folder, write } = await workplace();
+  const file = await write('config.yaml', loud(folder) + nothing);
+  const { app, connector } = await serve(file);
+  limitFiles(connector.pid, '0');
+  const answers = ['Dana', 'Robin'].map((candidateId) => post(app, { candidateId }));
+  // It tries a write, after those of the events.
+  const readyz = async () => (await fetch(new URL('/readyz', app.receiverUrl))).json();
+  const down = { parts: [{ part: 'store', ok: false }, {}] };
+  await eventually(async () => expect(await readyz()).toMatchObject(down));
+  limitFiles(connector.pid, 'unlimited');
+  expect((await Promise.all(answers)).map((answer) => answer.status)).toEqual([202, 202]);
+  expect((await run(['status', '--config', file])).code).toBe(0);
+  expect(await connector.stop()).toBe(0);
+});
+
 test('a disk that takes nothing is told of while it lasts, and how many events that cost until it is seen to', async () => {
   const ops = await endpoint();
   const { folder, write } = await workplace();
   const file = await write(
     'config.yaml',
-    `${loud(folder).replace('{ port: 0 }', `{ port: 0, password: ${password} }`)}
+    `${atOnce(loud(folder)).replace('{ port: 0 }', `{ port: 0, password: ${password} }`)}
 sinks: { ops: { connector: webhook, url: '${ops.url}', allowPrivate: true } }
 rules: []
 alerts: { refused: { then: [ { sink: ops } ] } }
@@ -98,7 +117,7 @@ alerts: { refused: { then: [ { sink: ops } ] } }
 
 test('where it is stopped before the disk takes anything again, its log says what that cost', async () => {
   const { folder, write } = await workplace();
-  const { app, connector, lines } = await serve(await write('config.yaml', loud(folder) + nothing));
+  const { app, connector, lines } = await serve(await write('config.yaml', atOnce(loud(folder)) + nothing));
   limitFiles(connector.pid, '0');
   for (const candidateId of ['Dana', 'Robin']) expect((await post(app, { candidateId })).status).toBe(503);
   expect(await connector.stop()).toBe(0);

@@ -272,6 +272,64 @@ describe('what cannot be stored', () => {
   });
 });
 
+describe('what cannot be stored at once', () => {
+  const away = () => {
+    throw new StoreUnavailable('PostgreSQL ended the connection');
+  };
+
+  test('is tried again while the sender waits', async () => {
+    const receiver = await startReceiver({ retryForMs: 20_000 });
+    const { answer } = receiver.inbox;
+    receiver.inbox.answer = away;
+    const answered = receiver.post(json);
+    await expect.poll(() => receiver.inbox.received.length).toBeGreaterThan(2);
+    receiver.inbox.answer = answer;
+    expect((await answered).status).toBe(202);
+    expect(new Set(receiver.inbox.received.map(({ receivedAt }) => receivedAt)).size).toBe(1);
+    expect(receiver.lines).toMatchObject([{ outcome: 'accepted', status: 202 }]);
+    expect(receiver.inbox.refused).toEqual([]);
+  });
+
+  test('is refused when that time is over, and counted once', async () => {
+    const receiver = await startReceiver({ retryForMs: 1000 });
+    receiver.inbox.answer = away;
+    expect((await receiver.post(json)).status).toBe(503);
+    expect(receiver.inbox.received.length).toBeGreaterThan(1);
+    expect(receiver.counted).toEqual(['failed']);
+    expect(receiver.inbox.refused).toMatchObject([['store', '127.0.0.1', { event: sample }]]);
+  });
+
+  test('because of a bug is not tried again', async () => {
+    const receiver = await startReceiver({ retryForMs: 20_000 });
+    receiver.inbox.answer = () => Promise.reject(new TypeError('x is not a function'));
+    expect((await receiver.post(json)).status).toBe(503);
+    expect(receiver.inbox.received).toHaveLength(1);
+  });
+
+  test('is refused at a stop, when events are no longer waited for', async () => {
+    const stopping = new AbortController();
+    const receiver = await startReceiver({ retryForMs: 20_000 }, { stopping: stopping.signal });
+    receiver.inbox.answer = away;
+    const answered = receiver.post(json);
+    await expect.poll(() => receiver.inbox.received.length).toBeGreaterThan(1);
+    stopping.abort();
+    expect((await answered).status).toBe(503);
+    expect(receiver.lines).toMatchObject([{ outcome: 'failed', warning: 'PostgreSQL ended the connection' }]);
+  });
+
+  test('leaves half of the connections free', async () => {
+    const stopping = new AbortController();
+    const options = { stopping: stopping.signal, mostConnections: 2 };
+    const receiver = await startReceiver({ retryForMs: 20_000 }, options);
+    receiver.inbox.answer = away;
+    const held = receiver.post(json);
+    await expect.poll(() => receiver.inbox.received.length).toBeGreaterThan(0);
+    expect((await receiver.post(JSON.stringify(shortSample))).status).toBe(503);
+    stopping.abort();
+    expect((await held).status).toBe(503);
+  });
+});
+
 test('no answer names the software', async () => {
   const receiver = await startReceiver();
   const answers = await Promise.all([

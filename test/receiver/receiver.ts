@@ -29,6 +29,7 @@ const defaults: ReceiverConfig = {
   token: [],
   correlationHeader: 'auto',
   maxBodyBytes: 65_536,
+  retryForMs: 0,
 };
 
 /** An inbox in memory, whose answer a test can set. */

@@ -25,7 +25,10 @@ async function onDisk() {
   makeLoopDevices();
   execFileSync('mount', ['-o', 'loop,errors=remount-ro', image, disk]);
   onTestFinished(() => void execFileSync('umount', ['--lazy', disk]));
-  const file = await write('config.yaml', loud(disk) + nothing);
+  const file = await write(
+    'config.yaml',
+    loud(disk).replace('receiver: {', 'receiver: { retryFor: 0s,') + nothing,
+  );
   const { app, connector, lines } = await serve(file);
   onTestFinished(async () => void (await connector.stop()));
   const saying = (msg: string) => lines().filter((line) => line.msg === msg);
