@@ -152,7 +152,10 @@ function adviceOn({ address, hops, untrusted }: Caller, trustProxy: ReceiverConf
     return `"${entry}" in X-Forwarded-For is not an address; configure the proxies in receiver.trustProxy to write one`;
   }
   const add = `if ${address} is the sender, add it to receiver.allowFrom`;
-  if (untrusted.length === 0) return add;
+  if (untrusted.length === 0)
+    return trustOf(trustProxy)(address, hops.length - 1)
+      ? `${add}; if it is a proxy of yours, X-Forwarded-For does not say whom it got this from: let each proxy add to that header, and not write it anew`
+      : add;
   const trust =
     typeof trustProxy === 'number'
       ? `set receiver.trustProxy to its address, or to ${hops.length}`

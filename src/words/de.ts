@@ -154,7 +154,7 @@ export const de = {
   adviceAddress:
     'Ist das der Dienst, gehört seine Adresse in receiver.allowFrom ([published, …]). Ist es ein eigener Proxy, fehlt receiver.trustProxy, und nur was der Dienst kennt, ist mit seiner ID aufzunehmen: Hinter einem Proxy kann jeder stehen.',
   adviceProxy:
-    '{from} sieht nach einem eigenen Proxy aus, hinter dem jeder stehen kann: zuerst receiver.trustProxy setzen, bei einem Proxy auf 1.',
+    '{from} sieht nach einem eigenen Proxy aus, hinter dem jeder stehen kann: zuerst receiver.trustProxy setzen, bei einem Proxy auf 1, bei zweien auf 2; jeder muss X-Forwarded-For ergänzen.',
   adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',
   advicePath:
     'receiver.path mit dem Pfad der „Webhook URL“ im Konto des Dienstes vergleichen; den aufgerufenen Pfad nennt das Log.',

@@ -160,7 +160,7 @@ export const en = {
   adviceAddress:
     'If that is the service, add its address to receiver.allowFrom ([published, …]). If it is a proxy of yours, set receiver.trustProxy, and take in only what the service knows of, by its id: anybody may be behind a proxy.',
   adviceProxy:
-    'A proxy of yours seems to be at {from}, and anybody may be behind it: first set receiver.trustProxy, to 1 for one proxy.',
+    'A proxy of yours seems to be at {from}, and anybody may be behind it: first set receiver.trustProxy, to 1 for one proxy, to 2 for two; each has to add to X-Forwarded-For.',
   adviceToken: "Compare receiver.token with the Webhook URL in the service's account.",
   advicePath:
     "Compare receiver.path with the path of the Webhook URL in the service's account; the log has the path that was called.",

@@ -151,7 +151,7 @@ export const es = {
   adviceAddress:
     'Si es el servicio, añade su dirección a receiver.allowFrom ([published, …]). Si es un proxy propio, configura receiver.trustProxy e incorpora solo lo que el servicio conozca, por su id: detrás de un proxy puede estar cualquiera.',
   adviceProxy:
-    '{from} parece un proxy propio, y detrás puede estar cualquiera: configura primero receiver.trustProxy, con 1 si es un solo proxy.',
+    '{from} parece un proxy propio, y detrás puede estar cualquiera: configura primero receiver.trustProxy, con 1 si es un solo proxy, con 2 si son dos; cada uno debe ampliar X-Forwarded-For.',
   adviceToken: 'Compara receiver.token con la «Webhook URL» de la cuenta del servicio.',
   advicePath:
     'Compara receiver.path con la ruta de la «Webhook URL» de la cuenta del servicio; el registro tiene la ruta llamada.',

@@ -155,7 +155,7 @@ export const fr = {
   adviceAddress:
     'Si c’est le service, ajoutez son adresse à receiver.allowFrom ([published, …]). Si c’est l’un de vos proxys, réglez receiver.trustProxy et ne reprenez que ce que le service connaît, par son id : n’importe qui peut se trouver derrière un proxy.',
   adviceProxy:
-    '{from} semble être l’un de vos proxys, derrière lequel n’importe qui peut se trouver : réglez d’abord receiver.trustProxy, sur 1 pour un seul proxy.',
+    '{from} semble être l’un de vos proxys, derrière lequel n’importe qui peut se trouver : réglez d’abord receiver.trustProxy, sur 1 pour un seul proxy, sur 2 pour deux ; chacun doit compléter X-Forwarded-For.',
   adviceToken: 'Comparez receiver.token avec la « Webhook URL » du compte du service.',
   advicePath:
     'Comparez receiver.path avec le chemin de la « Webhook URL » du compte du service ; le journal indique le chemin appelé.',

@@ -171,7 +171,7 @@ export const hr = {
   adviceAddress:
     'Ako je to servis, dodajte njegovu adresu u receiver.allowFrom ([published, …]). Ako je to vaš proxy, postavite receiver.trustProxy i preuzmite samo ono za što servis zna, po id-u: iza proxyja može biti bilo tko.',
   adviceProxy:
-    '{from} izgleda kao vaš proxy, iza kojega može biti bilo tko: najprije postavite receiver.trustProxy, na 1 za jedan proxy.',
+    '{from} izgleda kao vaš proxy, iza kojega može biti bilo tko: najprije postavite receiver.trustProxy, na 1 za jedan proxy, na 2 za dva; svaki mora dopuniti X-Forwarded-For.',
   adviceToken: 'Usporedite receiver.token s „Webhook URL” na računu servisa.',
   advicePath:
     'Usporedite receiver.path s putanjom u „Webhook URL” na računu servisa; pozvana putanja piše u logu.',

@@ -154,7 +154,7 @@ export const it = {
   adviceAddress:
     'Se è il servizio, aggiungi il suo indirizzo a receiver.allowFrom ([published, …]). Se è un tuo proxy, imposta receiver.trustProxy e accogli solo ciò che il servizio conosce, tramite il suo id: dietro un proxy può esserci chiunque.',
   adviceProxy:
-    '{from} sembra un tuo proxy, dietro il quale può esserci chiunque: imposta prima receiver.trustProxy, su 1 per un solo proxy.',
+    '{from} sembra un tuo proxy, dietro il quale può esserci chiunque: imposta prima receiver.trustProxy, su 1 per un solo proxy, su 2 per due; ognuno deve completare X-Forwarded-For.',
   adviceToken: 'Confronta receiver.token con la «Webhook URL» dell’account del servizio.',
   advicePath:
     'Confronta receiver.path con il percorso della «Webhook URL» dell’account del servizio; il percorso chiamato è nel log.',

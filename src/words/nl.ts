@@ -155,7 +155,7 @@ export const nl = {
   adviceAddress:
     'Is dat de dienst, voeg het adres dan toe aan receiver.allowFrom ([published, …]). Is het een eigen proxy, stel dan receiver.trustProxy in en neem alleen op wat de dienst kent, met de id: achter een proxy kan iedereen zitten.',
   adviceProxy:
-    '{from} lijkt een eigen proxy te zijn, waar iedereen achter kan zitten: stel eerst receiver.trustProxy in, op 1 voor één proxy.',
+    '{from} lijkt een eigen proxy te zijn, waar iedereen achter kan zitten: stel eerst receiver.trustProxy in, op 1 voor één proxy, op 2 voor twee; elk moet X-Forwarded-For aanvullen.',
   adviceToken: 'Vergelijk receiver.token met de ‘Webhook URL’ in het account van de dienst.',
   advicePath:
     'Vergelijk receiver.path met het pad van de ‘Webhook URL’ in het account van de dienst; het aangeroepen pad staat in het log.',

@@ -193,7 +193,7 @@ export const pl = {
   adviceAddress:
     'Jeśli to serwis, dodaj jego adres do receiver.allowFrom ([published, …]). Jeśli to twoje proxy, ustaw receiver.trustProxy i przyjmij tylko to, co serwis zna, po id: za proxy może być każdy.',
   adviceProxy:
-    '{from} wygląda na twoje proxy, za którym może być każdy: najpierw ustaw receiver.trustProxy, na 1 dla jednego proxy.',
+    '{from} wygląda na twoje proxy, za którym może być każdy: najpierw ustaw receiver.trustProxy, na 1 dla jednego proxy, na 2 dla dwóch; każde musi uzupełniać X-Forwarded-For.',
   adviceToken: 'Porównaj receiver.token z „Webhook URL” na koncie serwisu.',
   advicePath:
     'Porównaj receiver.path ze ścieżką „Webhook URL” na koncie serwisu; wywołana ścieżka jest w logu.',

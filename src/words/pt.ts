@@ -150,7 +150,7 @@ export const pt = {
   adviceAddress:
     'Se for o serviço, adicione o endereço dele a receiver.allowFrom ([published, …]). Se for um proxy seu, configure receiver.trustProxy e aceite só o que o serviço conhece, pelo id: qualquer um pode estar atrás de um proxy.',
   adviceProxy:
-    '{from} parece ser um proxy seu, e qualquer um pode estar atrás dele: primeiro configure receiver.trustProxy, com 1 para um só proxy.',
+    '{from} parece ser um proxy seu, e qualquer um pode estar atrás dele: primeiro configure receiver.trustProxy, com 1 para um só proxy, com 2 para dois; cada um deve completar X-Forwarded-For.',
   adviceToken: 'Compare receiver.token com a “Webhook URL” na conta do serviço.',
   advicePath:
     'Compare receiver.path com o caminho da “Webhook URL” na conta do serviço; o caminho chamado está no log.',

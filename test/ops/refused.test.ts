@@ -23,7 +23,7 @@ test.each(['127.0.0.1', '10.0.3.7', '192.168.1.1', '100.64.0.9', '::1', 'fd00:1:
     const refused = { count: 1, first: 0, last: 0 };
     const there = { ...refused, reason: 'address', from } as const;
     const elsewhere = { ...refused, reason: 'address', from: '203.0.113.9' } as const;
-    const first = `A proxy of yours seems to be at ${from}, and anybody may be behind it: first set receiver.trustProxy, to 1 for one proxy.`;
+    const first = `A proxy of yours seems to be at ${from}, and anybody may be behind it: first set receiver.trustProxy, to 1 for one proxy, to 2 for two; each has to add to X-Forwarded-For.`;
     const [alone, both, others] = [[there], [elsewhere, there], [elsewhere]].flatMap((some) =>
       refusals(some),
     );

@@ -74,6 +74,17 @@ describe('a refused address is explained in the log', () => {
       },
     ],
     [
+      'behind a proxy that writes over what the one before it wrote: let it add',
+      2,
+      '192.0.2.7',
+      {
+        judged: '192.0.2.7',
+        hops: ['127.0.0.1', '192.0.2.7'],
+        advice:
+          'if 192.0.2.7 is the sender, add it to receiver.allowFrom; if it is a proxy of yours, X-Forwarded-For does not say whom it got this from: let each proxy add to that header, and not write it anew',
+      },
+    ],
+    [
       'behind a proxy that is not among the listed ones: list it',
       ['192.0.2.1'],
       '4.175.48.171',
