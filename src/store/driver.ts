@@ -26,11 +26,14 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** Refuses to change a schema for a command while a connector that needs the older one serves the store. */
-export const servedByOlder = (version: number, known: number): StoreUnavailable =>
-  new StoreUnavailable(
-    `A connector of an older version serves this store (schema ${version}, this one knows ${known}), and could not start again after this command. Use the commands of that version until \`serve\` of this one has taken its place.`,
-  );
+/** Thrown instead of changing a schema for a command while a connector that needs the older one serves the store. */
+export class ServedByOlder extends StoreUnavailable {
+  constructor(version: number, known: number) {
+    super(
+      `A connector of an older version serves this store (schema ${version}, this one knows ${known}), and could not start again after this command. Use the commands of that version until \`serve\` of this one has taken its place.`,
+    );
+  }
+}
 
 /** Thrown when the store's disk is full. Space that the store already has may take some more writes. */
 export class NoRoom extends StoreUnavailable {}

@@ -15,7 +15,7 @@ import { inLastHour, isDown, nextShows, sinkState, sinkStates, restartHint } fro
 import { pausesNow } from '../../ops/pauses.ts';
 import { checkStore, glanceAt, openStore } from '../../store/open.ts';
 import { keptRefreshTokens } from '../../store/refresh-tokens.ts';
-import { type Reads, StoreUnavailable } from '../../store/store.ts';
+import { type Reads, ServedByOlder, StoreUnavailable } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { actionsOf, cellsOf, reachedIn } from '../../rules/cells.ts';
 import type { Action, Plan } from '../../rules/plan.ts';
@@ -83,7 +83,13 @@ async function keptTokens(
 ) {
   const all = [...sinks.values(), ...lookups.values()];
   if (secretKey === null || !all.some(({ options }) => mayRotate(options))) return undefined;
-  const store = ending.adopt(await openStore(url, { serve: false }), (it) => it.close());
+  const opened = await openStore(url, { serve: false }).catch((error: unknown) => {
+    // Its connector has the tokens, and goes on with them.
+    if (error instanceof ServedByOlder) return undefined;
+    throw error;
+  });
+  if (opened === undefined) return undefined;
+  const store = ending.adopt(opened, (it) => it.close());
   // On SQLite, a connector that serves could ask with the same token at the same time.
   if (store.leases === null && (await isServed(store))) return undefined;
   return keptRefreshTokens(store, secretKey, (message, cause) => {
@@ -105,7 +111,7 @@ async function checkItsStore({ store }: Config): Promise<LiveOf> {
 const notTried = () =>
   passed(
     'nothing was asked',
-    `That could use up the refresh token that the connector needs. It is tried where store.secretKey is set and, on SQLite, no connector runs; \`${program} status\` says how its messages fare.`,
+    `That could use up the refresh token that the connector needs. It is tried where store.secretKey is set and no connector of an older version runs, on SQLite none at all; \`${program} status\` says how its messages fare.`,
   );
 
 /** Asks one sink what can be asked without sending. A fault on the way is a failed check, and the others go on. */

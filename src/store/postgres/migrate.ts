@@ -1,6 +1,6 @@
 import { all, get, query, run, type Operation } from '../operation.ts';
 import { postgresSteps } from '../schema/steps.ts';
-import { type OpenOptions, servedByOlder, StoreUnavailable } from '../driver.ts';
+import { type OpenOptions, ServedByOlder, StoreUnavailable } from '../driver.ts';
 import { liveReplicas } from '../operations/leases.ts';
 import type { Connections } from './connections.ts';
 import type { StoreAddress } from './failures.ts';
@@ -48,7 +48,7 @@ export async function migrate(
     throw new StoreUnavailable(`There is no store in ${nameOf(place)}. \`serve\` creates it.`);
   }
   if (!serve && found !== null && (await perform(connections, liveReplicas)).length > 0)
-    throw servedByOlder(found, postgresSteps.length);
+    throw new ServedByOlder(found, postgresSteps.length);
   await perform(connections, () => bringUpToDate(place), migratingMs);
 }
 

@@ -1,4 +1,4 @@
-import { servedByOlder, StoreUnavailable } from '../driver.ts';
+import { ServedByOlder, StoreUnavailable } from '../driver.ts';
 import { query } from '../operation.ts';
 import type { Database } from './database.ts';
 import { sqliteSteps } from '../schema/steps.ts';
@@ -18,7 +18,7 @@ const countTables = query<{ readonly n: number }>('select count(*) as n from sql
 export function migrate(db: Database, path: string, serve: boolean): void {
   const found = schemaVersion(db);
   if (found === sqliteSteps.length) return;
-  if (!serve && found > 0 && isLocked(lockOf(path))) throw servedByOlder(found, sqliteSteps.length);
+  if (!serve && found > 0 && isLocked(lockOf(path))) throw new ServedByOlder(found, sqliteSteps.length);
   db.exec('begin immediate');
   try {
     // Another process may have done this while this one waited for the lock.
