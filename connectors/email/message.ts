@@ -98,7 +98,9 @@ export function compose(
   const text = fields.text ?? (html === undefined ? undefined : textOf(html));
   if (to.length + cc.length + bcc.length === 0) return { rejected: noRecipient(invalid) };
   if (text === undefined && html === undefined) return { rejected: noBody };
-  const headers = Object.entries(fields.headers ?? {}).map(([name, value]) => [name, headerText(value)]);
+  const given = Object.entries(fields.headers ?? {}).map(([name, value]) => [name, headerText(value)]);
+  // What the action says of it takes its place, in whatever case: a helpdesk may open no tickets from such mails.
+  const isSaid = given.some(([name]) => name!.toLowerCase() === 'auto-submitted');
   const threadBy = fields.threadBy?.trim() ?? '';
   // A hash, as the key may have a secret in it, or what no Message-ID may have.
   const thread = createHash('sha256').update(threadBy).digest('hex').slice(0, 32);
@@ -115,7 +117,7 @@ export function compose(
     ...(text !== undefined && { text }),
     ...(html !== undefined && { html }),
     ...(threadBy !== '' && { references: root, inReplyTo: root }),
-    headers: { 'Auto-Submitted': 'auto-generated', ...Object.fromEntries(headers) },
+    headers: { ...(!isSaid && { 'Auto-Submitted': 'auto-generated' }), ...Object.fromEntries(given) },
     ...(table && {
       attachments: [
         {

@@ -157,6 +157,15 @@ describe('the mail', () => {
     expect(keys).toContainEqual(expect.objectContaining({ key: 'in-reply-to', value: references }));
   });
 
+  test.for(['Auto-Submitted', 'auto-submitted', 'AUTO-SUBMITTED'])(
+    'has one %s, as the action says',
+    async (name) => {
+      await sink.deliver(request({ ...fields, headers: { [name]: 'no' } }));
+      const values = sandbox.mails[0]?.parsed.headers.filter(({ key }) => key === 'auto-submitted');
+      expect(values).toMatchObject([{ value: 'no' }]);
+    },
+  );
+
   test.for(['subject', 'replyTo', 'headers', 'to'] as const)(
     'lets no line break into a header through %s',
     async (key) => {
