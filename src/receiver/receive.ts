@@ -116,12 +116,13 @@ export function receiving(parts: ReceiveParts): Receive {
     const address = caller.address ?? (caller.hops.at(-1) ?? '').slice(0, 60);
     const { id: correlationId, unusable } = correlationOf(req.headers, config.correlationHeader);
     const traceparent = readTraceparent(req.headers['traceparent'] as string | undefined);
-    // Nobody but the service sends such an id.
     const isRedirected = req.method === 'GET' && correlationId !== null && gate.allows(caller.address);
     const judged = isRedirected ? redirected : judgeCaller(req, gate, caller, tokens, receivedAt);
     const ofCaller = judged && 'status' in judged ? judged : null;
-    // A redirect may lead to any path.
-    const refusal = isRedirected || pathOf(req.url) === config.path ? ofCaller : nothingHere;
+    // A redirect may lead to any path. So may a scan, where anyone may call, and many gateways give each request an id.
+    const paths = isRedirected ? [config.path, `${config.path}/`] : [config.path];
+    const isHere = paths.includes(pathOf(req.url)) || (isRedirected && config.allowFrom !== 'any');
+    const refusal = isHere ? ofCaller : nothingHere;
     const warning = judged && 'warning' in judged ? judged.warning : unusable;
     return { startedMs, receivedAt, caller, address, correlationId, traceparent, ofCaller, refusal, warning };
   }

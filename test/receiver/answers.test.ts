@@ -188,7 +188,13 @@ describe('what is refused for its sender, method or path', () => {
       await fetch(`http://127.0.0.1:${receiver.port}${to}`, { headers: { 'x-service-correlationid': to } });
     const ids = ['lost', '/', `${path}/`];
     expect(receiver.inbox.rejected.map(({ correlationId }) => correlationId)).toEqual(ids);
-    // From elsewhere it is a scan.
+    // Where anyone may call, it may be a scan, as many gateways give each request an id.
+    receiver.reload({ allowFrom: 'any' });
+    for (const to of ['/', '/wp-login.php', `${path}/`])
+      await fetch(`http://127.0.0.1:${receiver.port}${to}`, { headers: { 'x-correlation-id': `any ${to}` } });
+    ids.push(`any ${path}/`);
+    expect(receiver.inbox.rejected.map(({ correlationId }) => correlationId)).toEqual(ids);
+    // From elsewhere it is one.
     receiver.reload({ allowFrom: ['192.0.2.1'] });
     await get({ 'x-service-correlationid': 'scan' });
     expect(receiver.inbox.rejected).toHaveLength(ids.length);
