@@ -152,7 +152,7 @@ function* ofMessages(
       }
       for (const { 0: found, 1: name = '', index } of medium?.data === true ? [] : text.matchAll(alone)) {
         const part = variables.get(name);
-        if (part === undefined || new RegExp(`\\b(?:assign|capture)\\s+${name}\\b`).test(text)) continue;
+        if (part === undefined || new RegExp(`\\b(?:assign|capture|for)\\s+${name}\\b`).test(text)) continue;
         const message = `this prints all of ${name} as JSON; write {{ ${part} }}`;
         yield { ...warning(full, message), inside: { index, length: found.length } };
       }

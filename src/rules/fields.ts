@@ -160,7 +160,7 @@ const operators: { readonly [sign: string]: string } = {
 
 /** The condition that is meant by a text such as `>= 80` or `Hired*`; null where the text may be a value. */
 export function conditionMeant(text: string): string | null {
-  const [, sign = '', operand = ''] = /^\s*(<>|[<>!]=?|[≥≤])\s*(\w.*?)\s*%?\s*$/.exec(text) ?? [];
+  const [, sign = '', operand = ''] = /^\s*(<>|[<>!]=?|[≥≤])\s*(\w[^>]*?)\s*%?\s*$/.exec(text) ?? [];
   if (sign !== '') return `{ ${operators[sign]}: ${operand} }`;
   if (text === '*') return '{ exists: true }';
   // A* is a grade.

@@ -206,7 +206,9 @@ const mistakes = {
     '{{ event.status == "Completed" or event.testId == 7 }} {{ "this or that" }}',
   ),
   'all of a variable in place of a part': `${says('{{ api }} completed {{test}}: {{ event }}')}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { name: { at: /name } } } }\n`,
-  'a variable of that name': says('{% assign test = "x" %}{{ test }} {{ event.raw }}'),
+  'a variable of that name': says(
+    '{% assign test = "x" %}{{ test }} {{ event.raw }}{% for rule in (1..2) %}{{ rule }}{% endfor %}',
+  ),
   'a status that no event has, in a case': says(
     '{% case event.status %}{% when "completed" %}a{% when "Cancelled", "DidNotTake" %}b{% else %}c{% endcase %}{% case event.testId %}{% when 7 or "8" %}a{% else %}c{% endcase %}',
   ),
@@ -224,7 +226,7 @@ const mistakes = {
   'a text with a sign before it, or a star': scored(
     "{ any: [{ api.stage: '!Hired' }, { api.stage: ['Offer*'] }, { api.stage: '*' }, { api.stage: '>= 80' }] }",
   ),
-  'a text that only looks like that': scored("{ api.stage: [A*, '- > -', C!] }"),
+  'a text that only looks like that': scored("{ api.stage: [A*, '- > -', C!, '<none>'] }"),
   'what is looked up, as a map': scored('{ api: { score: { gte: 80 } } }'),
   'a number sign in a text without quotes': posting(
     "        channel: '#a'\n        text: Candidate #4711 is done\n",
