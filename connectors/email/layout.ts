@@ -67,7 +67,7 @@ ${styles}</head>
 <table ${table} class="page" bgcolor="#f3f4f6" style="background-color:#f3f4f6"><tr><td align="center" style="padding:24px 12px">
 <!--[if mso]><table role="presentation" width="560"><tr><td><![endif]-->
 <table ${table} class="card" bgcolor="#ffffff" style="max-width:560px;background-color:#ffffff;border:1px solid #d0d7de;border-radius:8px">
-<tr><td style="padding:24px 28px">
+<tr><td style="padding:24px 28px;word-break:break-word">
 ${badge ? `<p style="margin:0 0 10px;font-size:12px;line-height:20px"><span style="display:inline-block;padding:1px 10px;border-radius:11px;background-color:${badge.color};color:#ffffff;font-weight:bold;${font}">${badge.text}</span></p>\n` : ''}<h1 class="ink" style="margin:0 0 16px;font-size:20px;line-height:28px;font-weight:bold;${ink}">${title}</h1>
 ${body}</td></tr></table>
 <!--[if mso]></td></tr></table><![endif]-->
@@ -85,7 +85,7 @@ export function details(rows: readonly (readonly [name: string, value: Html])[])
   const cell = 'padding:6px 0;font-size:14px;line-height:20px;vertical-align:top';
   const lines = rows.map(
     ([name, value]) =>
-      `<tr><td class="soft" width="110" style="${cell};${soft}">${name}</td><td class="ink" style="${cell};word-break:break-word;${ink}">${value}</td></tr>\n`,
+      `<tr><td class="soft" width="110" style="${cell};word-break:normal;${soft}">${name}</td><td class="ink" style="${cell};${ink}">${value}</td></tr>\n`,
   );
   return `<table ${table}>\n${lines.join('')}</table>\n`;
 }
@@ -110,4 +110,4 @@ export const rows = (all: Html): Html =>
   `<table ${table} style="font-size:14px;line-height:20px">\n${all}</table>\n`;
 
 export const row = (what: Html, when: string): Html =>
-  `<tr><td class="ink line" style="padding:6px 0;border-top:1px solid #d0d7de;${ink}">${what}</td><td class="soft line" align="right" style="padding:6px 0;border-top:1px solid #d0d7de;${soft}">${when}</td></tr>\n`;
+  `<tr><td class="ink line" style="padding:6px 0;border-top:1px solid #d0d7de;${ink}">${what}</td><td class="soft line" align="right" style="padding:6px 0;border-top:1px solid #d0d7de;word-break:normal;${soft}">${when}</td></tr>\n`;

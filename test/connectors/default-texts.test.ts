@@ -8,6 +8,7 @@ import type { Notice, RaisedNotice } from '../../src/model/notices.ts';
 import type { Action } from '../../src/rules/plan.ts';
 import { eventWith } from '../fixtures/event.ts';
 import { checkBlocks } from '../../sandbox/slack/blocks.ts';
+import { openTab } from '../pages/browser.ts';
 
 const now = Date.parse('2026-11-20T13:00:00Z');
 
@@ -579,4 +580,16 @@ describe('what a notice says where its action says nothing', () => {
       },
     });
   });
+});
+
+test('a long word, as of a German title, makes no mail wider than a phone', async () => {
+  const of = configWith(inZagreb, '', '7: { name: "Fachinformatikerinnengrundlagenprüfung" }');
+  const page = await openTab();
+  await page.setViewportSize({ width: 360, height: 700 });
+  for (const action of of.plan.then.flatMap((then) => then.filter(({ sink }) => sink === 'mail'))) {
+    const about = { events: [eventOf('a', 'Completed'), eventOf('b', 'Canceled')], notice: null };
+    const one = action.digest ? about : { ...about, events: about.events.slice(0, 1) };
+    await page.setContent(messageOf(of, action, one)['html'] as string);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+  }
 });
