@@ -182,6 +182,11 @@ test('the list and an event speak as people do, and keep ids and receipts for wh
   const page = await openLoggedIn(`${app.adminUrl}/events?state=dead&sink=slack`);
   const row = page.locator('.events tr.bad').first();
   await row.getByText('slack: given up').waitFor();
+  await page.emulateMedia({ media: 'print' });
+  // On paper nobody knows since when.
+  await row.locator('.at').waitFor();
+  await row.locator('.ago').waitFor({ state: 'hidden' });
+  await page.emulateMedia({ media: 'screen' });
   await row.getByRole('link').click();
   const facts = page.locator('.facts').first();
   expect(await facts.textContent()).toMatch(/Test\s+Product Designer \(2345678\)/);
