@@ -200,6 +200,8 @@ test('the list and an event speak as people do, and keep ids and receipts for wh
   expect(await page.getByText('Trace id').isVisible()).toBe(false);
   // Waiting ones and those that were given up stand there, too.
   await page.getByRole('heading', { name: 'Messages' }).waitFor();
+  // As programs that read aloud say it.
+  await page.getByRole('button', { name: 'Replay to slack', exact: true }).waitFor();
   expect(await page.getByTitle('rejected').textContent()).toBe('refused');
   const call = page.locator('.delivery', { hasText: 'webhook' });
   expect(await call.locator('pre').isVisible()).toBe(false);

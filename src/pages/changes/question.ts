@@ -82,7 +82,8 @@ const whichOf = ({ count: many, sink }: Chosen): string =>
 /** The two buttons for some deliveries. `many`: added to their names. */
 export function choiceForm(chosen: Chosen, many: string, asked: PageRequest): Html {
   const [alone] = chosen.ids;
-  const choices = allActions.map((action) => choiceOf(action, whichOf(chosen), chosen, many, alone));
+  const label = `to ${chosen.sink}`;
+  const choices = allActions.map((action) => choiceOf(action, whichOf(chosen), chosen, many, label));
   return askingForm(askingOf(chosen), choices, asked, { isQuiet: alone !== undefined });
 }
 
