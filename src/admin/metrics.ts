@@ -90,7 +90,7 @@ export function createMetrics(
   );
   const failing = gauge(
     'sink_failing',
-    '1 while a sink is tried and fails: five attempts or more since its last success, over a minute or more, or its tool says for 15 minutes that there were too many calls.',
+    '1 while a sink is tried and fails: five attempts or more since its last success, over a minute or more, or the first 15 minutes ago where its tool asked to wait for so long.',
     'sink',
   );
   const loaded = gauge('config_loaded_timestamp_seconds', 'When the config in force was loaded.');

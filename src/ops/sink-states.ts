@@ -16,16 +16,16 @@ export type SinkState = keyof typeof sinkStates;
 
 const failuresToFail = 5;
 const failingForMs = 60_000;
-/** A tool may ask to wait until tomorrow, and is hardly called until then. No rate of a minute or so takes as long as this. */
-const limitedForMs = 15 * 60_000;
+/** A tool that asks to wait until tomorrow is hardly called until then. What asks for less is called again first. */
+const longWaitMs = 15 * 60_000;
 
 /** Whether a sink counts as failing, by its figures. A pause takes more messages than a small team has in a day; this does not. */
 export function isFailing(
-  { failures, firstFailedAt, lastFailedAt, because }: SinkFigures,
+  { failures, firstFailedAt, lastFailedAt, askedUntil }: SinkFigures,
   now: number,
 ): boolean {
   if (firstFailedAt === null || lastFailedAt === null) return false;
-  if (because?.reason === 'rate_limited' && now - firstFailedAt >= limitedForMs) return true;
+  if (Math.min(now, askedUntil ?? 0) - firstFailedAt >= longWaitMs) return true;
   return failures >= failuresToFail && lastFailedAt - firstFailedAt >= failingForMs;
 }
 

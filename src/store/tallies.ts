@@ -17,6 +17,7 @@ interface AttemptFigures {
   failures: number;
   firstFailedAt: number | null;
   lastFailedAt: number | null;
+  askedUntil: number | null;
   because: Failure | null;
 }
 
@@ -73,6 +74,7 @@ export class Tallies {
       tried.failures += 1;
       tried.firstFailedAt ??= at;
       tried.lastFailedAt = at;
+      if ('retryAfterMs' in outcome) tried.askedUntil = at + outcome.retryAfterMs;
     }
   }
 
@@ -112,7 +114,7 @@ export class Tallies {
   }
 }
 
-const noFailure = { failures: 0, firstFailedAt: null, lastFailedAt: null, because: null };
+const noFailure = { failures: 0, firstFailedAt: null, lastFailedAt: null, askedUntil: null, because: null };
 const untried: AttemptFigures = {
   at: -Infinity,
   attempts: 0,

@@ -77,7 +77,14 @@ test('attempts and delays are by sink', async () => {
 });
 
 test('a sink of the config that fails is shown, as the store knows it', async () => {
-  const failed = { failures: 5, firstFailedAt: 0, lastFailedAt: 60_000, lastSuccessAt: null, because: null };
+  const failed = {
+    failures: 5,
+    firstFailedAt: 0,
+    lastFailedAt: 60_000,
+    askedUntil: null,
+    lastSuccessAt: null,
+    because: null,
+  };
   const lately = { attempts: 9, failures: 9 };
   const figures = [
     { sink: 'mail', ...failed, lately },

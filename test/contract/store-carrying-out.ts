@@ -419,10 +419,16 @@ export function carryingOut(): void {
       await tried(retry, t0 + 1, { unsent: true });
       expect(await figures()).toBeUndefined();
       await tried(rejected, t0 + 2);
-      await tried(retry, t0 + 3);
+      await tried({ outcome: 'retry', reason: 'server', detail: '', retryAfterMs: 6 }, t0 + 3);
       await tried(unknown, t0 + 4);
       const because = { reason: 'timeout', detail: 'No answer within 10 s.' };
-      const failed = { failures: 2, firstFailedAt: t0 + 3, lastFailedAt: t0 + 4, because };
+      const failed = {
+        failures: 2,
+        firstFailedAt: t0 + 3,
+        lastFailedAt: t0 + 4,
+        askedUntil: t0 + 9,
+        because,
+      };
       const lately = { attempts: 3, failures: 3 };
       expect(await figures()).toEqual({ sink: 'slack', lastSuccessAt: null, ...failed, lately });
       await tried(rejected, t0 + 5);
@@ -432,7 +438,7 @@ export function carryingOut(): void {
       expect((await other.sinkFigures(t0))[0]).toMatchObject(still);
       await tried(delivered, t0 + 6, { state: 'delivered' });
       await tried(retry, t0 + 7);
-      const again = { failures: 1, firstFailedAt: t0 + 7, lastFailedAt: t0 + 7, lastSuccessAt: t0 + 6 };
+      const again = { failures: 1, firstFailedAt: t0 + 7, lastSuccessAt: t0 + 6, askedUntil: null };
       expect(await figures()).toMatchObject(again);
     });
 

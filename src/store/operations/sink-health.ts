@@ -51,6 +51,8 @@ export interface SinkFigures {
   readonly failures: number;
   readonly firstFailedAt: number | null;
   readonly lastFailedAt: number | null;
+  /** Until when the tool asked to wait at last (ms); null if it has not since the last success. */
+  readonly askedUntil: number | null;
   /** Why the last attempt failed; also of a rejected message. */
   readonly because: Failure | null;
   /** Attempts in the last hour, to five minutes. */
@@ -88,13 +90,14 @@ const sinceSuccess = (column: string, ifNone: string) =>
 
 export const sql = {
   addFigures: `
-  insert into sink_figures (sink, succeeded_at, failures, first_failed_at, last_failed_at, reason, detail)
-  values ($1, $2, $3, $4, $5, $6, $7)
+  insert into sink_figures (sink, succeeded_at, failures, first_failed_at, last_failed_at, asked_until, reason, detail)
+  values ($1, $2, $3, $4, $5, $6, $7, $8)
   on conflict (sink) do update set
     succeeded_at = coalesce(excluded.succeeded_at, sink_figures.succeeded_at),
     ${sinceSuccess('failures', 'sink_figures.failures + excluded.failures')},
     ${sinceSuccess('first_failed_at', 'case when excluded.first_failed_at < sink_figures.first_failed_at then excluded.first_failed_at else coalesce(sink_figures.first_failed_at, excluded.first_failed_at) end')},
     ${sinceSuccess('last_failed_at', 'coalesce(excluded.last_failed_at, sink_figures.last_failed_at)')},
+    ${sinceSuccess('asked_until', 'coalesce(excluded.asked_until, sink_figures.asked_until)')},
     ${sinceSuccess('reason', 'coalesce(excluded.reason, sink_figures.reason)')},
     ${sinceSuccess('detail', 'coalesce(excluded.detail, sink_figures.detail)')}`,
   addLately: `
@@ -105,7 +108,7 @@ export const sql = {
   /** The slots of the last hour are those after $1 up to $2. */
   figures: query<FiguresRow>(`
   select f.sink, f.succeeded_at as "lastSuccessAt", f.failures, f.first_failed_at as "firstFailedAt",
-    f.last_failed_at as "lastFailedAt", f.reason, f.detail, cast(coalesce(sum(a.attempts), 0) as bigint) as attempts,
+    f.last_failed_at as "lastFailedAt", f.asked_until as "askedUntil", f.reason, f.detail, cast(coalesce(sum(a.attempts), 0) as bigint) as attempts,
     cast(coalesce(sum(a.failures), 0) as bigint) as failed
   from sink_figures f left join sink_attempts a on a.sink = f.sink and a.slot > $1 and a.slot <= $2
   group by f.sink order by f.sink`),
@@ -144,11 +147,11 @@ const slotOf = (at: number): number => Math.floor(at / fiveMinutes);
 export function triedStatements(tried: ReturnType<Tallies['drain']>['tried']): Statement[] {
   const add = (text: string, ...values: Value[]): Statement => ({ sql: text, values, wants: 'nothing' });
   return tried.flatMap(([sink, one]) => {
-    const { succeededAt, failures, firstFailedAt, lastFailedAt, because } = one;
+    const { succeededAt, failures, firstFailedAt, lastFailedAt, askedUntil, because } = one;
     const why = [because?.reason ?? null, because && storable(because.detail)];
     const slot = slotOf(one.at);
     return [
-      add(sql.addFigures, sink, succeededAt, failures, firstFailedAt, lastFailedAt, ...why),
+      add(sql.addFigures, sink, succeededAt, failures, firstFailedAt, lastFailedAt, askedUntil, ...why),
       add(sql.addLately, sink, slot % slots, slot, one.attempts, one.failed),
     ];
   });

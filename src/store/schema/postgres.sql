@@ -331,3 +331,7 @@ create index if not exists events_number on events ((seq / 256), candidate_numer
 -- step 25
 create index if not exists deliveries_unanswered on deliveries (seq)
   where state = 'discarded' and connector = 'lookup' and progress like '%"state":"unknown"%';
+
+-- step 26
+-- Until when a sink's tool asked to wait at last, since its last success.
+alter table sink_figures add column asked_until bigint;

@@ -376,3 +376,7 @@ create index events_candidate on events (seq / 256, candidate_id, candidate_nume
 -- Look-ups that ended without an answer, for events that were decided so.
 create index deliveries_unanswered on deliveries (seq)
   where state = 'discarded' and connector = 'lookup' and progress like '%"state":"unknown"%';
+
+-- step 26
+-- Until when a sink's tool asked to wait at last, since its last success.
+alter table sink_figures add column asked_until integer;
