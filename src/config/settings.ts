@@ -147,7 +147,7 @@ export const settingSchemas = {
         .default('auto')
         .describe('The header with the correlation id. `auto` takes any `X-…-CorrelationId`.'),
       maxBody: size().prefault('64kb').describe('The largest body that is read, at most 16mb.'),
-      retryFor: duration({ max: '25s' })
+      retryFor: duration({ max: '20s' })
         .prefault('20s')
         .describe(
           'How long storing an event is tried again before it is answered 503, as while PostgreSQL restarts or the disk is full. The service waits 30 s, and sends once more.',
