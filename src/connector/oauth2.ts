@@ -76,6 +76,7 @@ export type TokenResult = { readonly token: string } | NoToken;
 const answersWithinMs = 30_000;
 /** So many access and refresh tokens are masked: those in use and the ones before. */
 const secretsKept = 6;
+
 /**
  * Keeps the newest refresh token of each consent. A consent is what the config has: some servers give another refresh token
  * with each answer, and take the one before no more. A reload opens sinks again and must go on with the newest.

@@ -21,23 +21,23 @@ export function readAnswer({ fields: wanted, until }: Wanted, answer: Json, at: 
   const faults: string[] = [];
   const missing: string[] = [];
   for (const [field, { at: places, type }] of Object.entries(wanted)) {
-    const { expected, read } = readers[type];
-    const found = [places]
-      .flat()
-      .map((pointer) => valueAt(answer, pointer) ?? null)
-      .filter((value) => value !== null);
-    const wrong = found.find((value) => read(value) === undefined);
-    if (wrong === undefined) fields[field] = joined(found.map((value) => read(value)!));
-    else faults.push(`${field}: expected ${expected}, got ${kindOf(wrong)}`);
-    if (found.length === 0 && until.includes(field)) missing.push(field);
+    const found = joined([places].flat().map((pointer) => valueAt(answer, pointer) ?? null));
+    const fact = found === null ? null : readers[type].read(found);
+    if (fact !== undefined) fields[field] = fact;
+    else faults.push(`${field}: expected ${readers[type].expected}, got ${kindOf(found)}`);
+    if (found === null && until.includes(field)) missing.push(field);
   }
   const reason = faults.length === 0 ? null : `${faults.join('; ')}.`;
   return { facts: { state: 'answered', at, reason, fields }, missing };
 }
 
-/** One fact of what stands at a field's places. Only text has several, as a first and a last name; an empty one leaves no gap. */
-const joined = (facts: readonly Fact[]): Fact | null =>
-  facts.length > 1 ? facts.filter((text) => text !== '').join(' ') : (facts[0] ?? null);
+/** What stands at a field's places; null where nothing does. Of several texts one, as of a first and a last name; an empty one leaves no gap. */
+function joined(values: readonly Json[]): Json {
+  const found = values.filter((value) => value !== null);
+  const texts = found.filter((value) => typeof value === 'string');
+  if (texts.length < found.length) return found.find((value) => typeof value !== 'string')!;
+  return texts.length > 1 ? texts.filter((text) => text !== '').join(' ') : (texts[0] ?? null);
+}
 
 /** The facts where the API says that there is nothing. */
 export function nothingFound({ fields }: Wanted, reason: string, at: number): LookupFacts {
@@ -66,10 +66,7 @@ const readers: {
   };
 } = {
   text: { expected: `text of at most ${longestText} characters`, read: readText },
-  number: {
-    expected: 'a number',
-    read: readNumber,
-  },
+  number: { expected: 'a number', read: readNumber },
   boolean: { expected: 'true or false', read: (value) => (typeof value === 'boolean' ? value : undefined) },
   time: { expected: 'a time with its zone, as in 2026-11-23T10:00:00Z', read: readTime },
   url: { expected: 'an address that begins with https:// or http://', read: readUrl },
