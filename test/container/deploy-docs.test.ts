@@ -245,6 +245,8 @@ describe('docs/deploy.md', () => {
     for (const kind of ['PersistentVolumeClaim', 'CronJob']) expect(ofKind(kind, made)).toBeUndefined();
     expect(ofKind('NetworkPolicy', made).spec.egress).toContainEqual({ ports: [{ port: 5432 }] });
     const pod = podOf(made);
+    // Not /readyz, which is 503 on both while PostgreSQL is away: nobody would hold and count the events.
+    expect(pod.containers[0].readinessProbe.httpGet.path).toBe('/healthz');
     expect(namesOf(pod.volumes)).toEqual(['config', 'secrets']);
     expect(namesOf(pod.containers[0].volumeMounts)).toEqual(['config', 'secrets']);
     const [variable] = pod.containers[0].env;
