@@ -28,7 +28,7 @@ export interface ApiError {
   /** A code of google.rpc.Code, such as PERMISSION_DENIED. Empty where something else answered. */
   readonly status: string;
   readonly message: string;
-  /** The reason of the ErrorInfo in the details, such as RATE_LIMIT_EXCEEDED. Empty without one. */
+  /** The reason of the ErrorInfo in the details, such as RATE_LIMIT_EXCEEDED, or `rateLimitExceeded`. Empty without one. */
   readonly reason: string;
 }
 
@@ -79,11 +79,10 @@ export function sheetsApi(
       if (!began) throw error;
       if (answered === null || answered.ok) return failed(watched.failureOf(error));
       const body = (error as { response?: { data?: { error?: ErrorBody } } }).response?.data?.error;
-      const reasons = Array.isArray(body?.details) ? body.details.map(({ reason }) => textOf(reason)) : [];
       const said = {
         status: textOf(body?.status),
         message: masker([token])(textOf(body?.message)),
-        reason: reasons.find((reason) => reason !== '') ?? '',
+        reason: reasonOf(body),
       };
       return failed({ ...httpFailure(answered), error: said });
     }
@@ -93,10 +92,29 @@ export function sheetsApi(
 interface ErrorBody {
   readonly status?: unknown;
   readonly message?: unknown;
-  readonly details?: readonly { readonly reason?: unknown }[];
+  readonly details?: readonly Detail[];
+  readonly errors?: readonly Detail[];
+}
+
+interface Detail {
+  readonly reason?: unknown;
+  readonly domain?: unknown;
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/**
+ * The reason of an error. Some answers have it only in the list that came before the details, which has other words there: of
+ * these, the ones of quotas and of what is not enabled are not in `status` as well.
+ */
+function reasonOf({ details, errors }: ErrorBody = {}): string {
+  const former = listOf(errors).filter(({ domain }) => domain === 'usageLimits');
+  const reasons = [...listOf(details), ...former].map(({ reason }) => textOf(reason));
+  return reasons.find((reason) => reason !== '') ?? '';
+}
+
+const listOf = (value: unknown): readonly Detail[] =>
+  Array.isArray(value) ? value.filter((each) => typeof each === 'object' && each !== null) : [];
 
 /** The time-out of a fetch of a token. Attempts share a token, so that the end of one must not end the fetch. */
 const fetchTimeoutMs = 10_000;

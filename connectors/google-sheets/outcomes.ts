@@ -45,7 +45,7 @@ function outcomeOf(failure: Failure, { account }: Subject): Retry | Rejected | U
   const { status, error, retryAfterMs } = failure;
   const line = error.message.replace(/\s+/g, ' ').trim().slice(0, 300);
   const said = line === '' ? '' : ` It said: ${/[.!?]$/.test(line) ? line : `${line}.`}`;
-  if (status === 429 || /RATE_LIMIT|QUOTA/i.test(error.reason)) {
+  if (status === 429 || /RATE_?LIMIT|QUOTA|LimitExceeded/i.test(error.reason)) {
     const usedUp = `The quota of Google Sheets is used up for the moment.${said}`;
     return sinkWide('rate_limited', usedUp, retryAfterMs);
   }
@@ -80,10 +80,13 @@ function outcomeOf(failure: Failure, { account }: Subject): Retry | Rejected | U
   );
 }
 
+const notEnabled = 'Enable the Google Sheets API in the Google Cloud project of the service account.';
+
 /** By the reason that Google names, or the status: where only the spreadsheet is not shared, it names none. */
 const accessAdvice: ReadonlyMap<string, string> = new Map([
   ['403', 'Share the spreadsheet with {account} as an editor.'],
-  ['SERVICE_DISABLED', 'Enable the Google Sheets API in the Google Cloud project of the service account.'],
+  ['SERVICE_DISABLED', notEnabled],
+  ['accessNotConfigured', notEnabled],
   [
     'ACCESS_TOKEN_SCOPE_INSUFFICIENT',
     'The login of {account} may not use Google Sheets: give it the scope https://www.googleapis.com/auth/spreadsheets, for a virtual machine in its settings, for `gcloud auth application-default login` by --scopes.',

@@ -850,6 +850,31 @@ describe('a refusal by Google', () => {
       'auth',
       'Enable the Google Sheets API',
     ],
+    // In the list that Google's APIs gave before ErrorInfo, and some answers have alone: googleapis/google-api-ruby-client#697.
+    [
+      403,
+      { errors: [{ domain: 'usageLimits', reason: 'rateLimitExceeded' }], message: 'Rate Limit Exceeded' },
+      'rate_limited',
+      'quota',
+    ],
+    [
+      403,
+      { errors: [{ domain: 'usageLimits', reason: 'dailyLimitExceeded' }], message: 'Daily Limit Exceeded' },
+      'rate_limited',
+      'quota',
+    ],
+    [
+      403,
+      { errors: [{ domain: 'usageLimits', reason: 'accessNotConfigured' }], message: 'Not Configured' },
+      'auth',
+      'Enable the Google Sheets API',
+    ],
+    [
+      403,
+      { errors: [{ domain: 'global', reason: 'forbidden' }], message: 'The caller does not have permission' },
+      'auth',
+      'Share the spreadsheet with',
+    ],
     [
       400,
       {
