@@ -80,12 +80,14 @@ const invisibleOrControl = new RegExp(
 );
 /** JSON escapes the other controls itself; only its own whitespace is left. */
 const invisibleInJson = new RegExp(`[\\u007f-\\u009f${invisible}]`, 'gu');
+/** What gives the direction of all that follows, up to the end of the paragraph, where nothing ends it. */
+const directing = String.raw`\u202a-\u202e\u2066-\u2069`;
 /**
  * In messages, where many scripts and emoji need such characters: only those at the beginning or after ASCII. There
- * only keycap emoji need them (`1`, a variation selector, U+20E3).
+ * only keycap emoji need them (`1`, a variation selector, U+20E3). And what reaches beyond a value, wherever it stands.
  */
 const invisibleInMessage = new RegExp(
-  `(?<=^|[\\0-\\x7f])[${invisible}]+(?!\\u20e3)|[^\\P{Cc}\\t\\n\\r]`,
+  `(?<=^|[\\0-\\x7f])[${invisible}]+(?!\\u20e3)|[${directing}]|[^\\P{Cc}\\t\\n\\r]`,
   'gu',
 );
 const plainLine = /^[ -~]*\n?$/;

@@ -48,6 +48,9 @@ describe('a composed message', () => {
       expect(slack.templates.blocks!.escape('a\u200B', path, {})).toBe('a\\u{200b}');
     expect(slack.templates.blocks!.escape('a\u200B', [0, 'value'], {})).toBe('a\u200B');
     expect(escape('\uFEFFa\u009B2J')).toBe('\\u{feff}a\\u{9b}2J');
+    // These turn all that follows around, as a score: wherever they stand.
+    expect(escape('Zo\u00E9\u202E \u05D0\u2067')).toBe('Zo\u00E9\\u{202e} \u05D0\\u{2067}');
+    expect(escape('\u05D0\u200F!')).toBe('\u05D0\u200F!');
     const whole =
       '\u0645\u06CC\u200C\u062E\u0648\u0627\u0647\u0645 \u{1F469}\u200D\u{1F4BB} \u2764\uFE0F 1\uFE0F\u20E3\na\tb';
     expect(escape(whole)).toBe(whole);
