@@ -152,15 +152,17 @@ function adviceOn({ address, hops, untrusted }: Caller, trustProxy: ReceiverConf
     return `"${entry}" in X-Forwarded-For is not an address; configure the proxies in receiver.trustProxy to write one`;
   }
   const add = `if ${address} is the sender, add it to receiver.allowFrom`;
-  if (untrusted.length === 0)
-    return trustOf(trustProxy)(address, hops.length - 1)
-      ? `${add}; if it is a proxy of yours, X-Forwarded-For does not say whom it got this from: let each proxy add to that header, and not write it anew`
-      : add;
+  const isTrusted = trustOf(trustProxy)(address, hops.length - 1);
+  const isDirect = hops.length === 1 && untrusted.length === 0;
+  if (isDirect && !isTrusted) return add;
   const trust =
     typeof trustProxy === 'number'
       ? `set receiver.trustProxy to its address, or to ${hops.length}`
       : 'add it to receiver.trustProxy';
-  return `${add}; if it is a proxy of yours, ${trust}`;
+  const keep =
+    'let each proxy add to X-Forwarded-For, and not write it anew: it does not say whom this came from';
+  const steps = [...(isTrusted ? [] : [trust]), ...(untrusted.length === 0 ? [keep] : [])];
+  return `${add}; if it is a proxy of yours, ${steps.join(', and ')}`;
 }
 
 /** An entry of bounded length: a caller can send any. */

@@ -81,7 +81,17 @@ describe('a refused address is explained in the log', () => {
         judged: '192.0.2.7',
         hops: ['127.0.0.1', '192.0.2.7'],
         advice:
-          'if 192.0.2.7 is the sender, add it to receiver.allowFrom; if it is a proxy of yours, X-Forwarded-For does not say whom it got this from: let each proxy add to that header, and not write it anew',
+          'if 192.0.2.7 is the sender, add it to receiver.allowFrom; if it is a proxy of yours, let each proxy add to X-Forwarded-For, and not write it anew: it does not say whom this came from',
+      },
+    ],
+    [
+      'where the one before it is not configured either: trust that, too',
+      1,
+      '192.0.2.7',
+      {
+        judged: '192.0.2.7',
+        advice:
+          'if 192.0.2.7 is the sender, add it to receiver.allowFrom; if it is a proxy of yours, set receiver.trustProxy to its address, or to 2, and let each proxy add to X-Forwarded-For, and not write it anew: it does not say whom this came from',
       },
     ],
     [
