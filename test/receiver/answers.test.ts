@@ -330,7 +330,9 @@ describe('what cannot be stored at once', () => {
     receiver.inbox.answer = away;
     const held = receiver.post(json);
     await expect.poll(() => receiver.inbox.received.length).toBeGreaterThan(0);
-    expect((await receiver.post(JSON.stringify(shortSample))).status).toBe(503);
+    expect((await receiver.post(JSON.stringify({ ...sample, candidateId: 'Ben' }))).status).toBe(503);
+    // It was not held beside the other one.
+    expect(receiver.inbox.received.filter(({ event }) => event.candidateId === 'Ben')).toHaveLength(1);
     stopping.abort();
     expect((await held).status).toBe(503);
   });
