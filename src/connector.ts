@@ -3,6 +3,7 @@ import type { RefreshTokens } from './connector/oauth2.ts';
 import type { CandidateFields } from './connector/default-wording.ts';
 import type { LiveCheck } from './connector/outcomes.ts';
 import type { Outline } from './connector/outline.ts';
+import type { Slip } from './connector/slips.ts';
 import type { EventData, Json, JsonMap, ToldFacts } from './model.ts';
 import type { Outcome, Receipt, Rejected, Retry } from './model/outcomes.ts';
 
@@ -24,6 +25,7 @@ export * from './connector/outcomes.ts';
 export * from './connector/proxy.ts';
 export * from './connector/default-wording.ts';
 export * from './connector/outline.ts';
+export * from './connector/slips.ts';
 export { addressList, internalV4, isLoopback } from './http/addresses.ts';
 export { html, type Html, safeUrl } from './support/html.ts';
 export { jsonMap, listAt, mapLeaves, textAt } from './support/json.ts';
@@ -36,15 +38,6 @@ export { firstListed, printable, printableLines, visible } from './support/text.
  * value is the string itself. `action` has all keys of the action, as written.
  */
 export type Escape = (value: string, path: readonly (string | number)[], action: JsonMap) => string;
-
-/** A part of a text that is probably a mistake. */
-export interface Slip {
-  readonly index: number;
-  readonly length: number;
-  readonly message: string;
-  /** It certainly is one. */
-  readonly isError?: true;
-}
 
 /** How one key of an action is rendered. Every string in it, however deep, is a template. */
 export interface Medium {

@@ -10,6 +10,9 @@ import {
   proxyOption,
   Secret,
   visible,
+  slipsBy,
+  tagOfHtml,
+  writtenLineBreak,
 } from '../../src/connector.ts';
 import type { Medium } from '../../src/connector.ts';
 import { addressSlips, audienceOf, domainOf, joinList, parseAddresses, recipientNamed } from './addresses.ts';
@@ -138,6 +141,17 @@ const options = z
     when: ({ value }) => isMailServer(value) && !(value.url.login?.password && value.auth),
   });
 
+/** In the plain text of a mail nothing is markup. */
+const textSlips = slipsBy([
+  writtenLineBreak,
+  { pattern: tagOfHtml, message: 'people see this tag in the mail: what is HTML belongs into `html`' },
+  {
+    pattern: /<(?:https?|mailto):[^<>|]+\|[^<>]+>/,
+    message:
+      'people see this in the mail as it stands: it is how Slack writes a link; here write the address alone',
+  },
+]);
+
 const recipients: Medium = { escape: oneLine, join: joinList, addresses: true, slips: addressSlips };
 
 /**
@@ -155,7 +169,7 @@ export const email = defineConnector({
     bcc: recipients,
     replyTo: recipients,
     subject: { escape: (value) => visible(oneLine(value)) },
-    text: { escape: visible },
+    text: { escape: visible, slips: textSlips },
     html: { escape: (value) => markup`${visible(value)}`.text },
     threadBy: { escape: oneLine },
     headers: { escape: oneLine },

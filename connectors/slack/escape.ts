@@ -1,4 +1,4 @@
-import { filler, slot, visible } from '../../src/connector.ts';
+import { filler, slipsBy, slot, tagOfHtml, visible, writtenLineBreak } from '../../src/connector.ts';
 import type { Escape, Medium, Outline, Slip } from '../../src/connector.ts';
 
 type Path = Parameters<Escape>[1];
@@ -117,8 +117,13 @@ export function isLiteral(path: Path): boolean {
 const mentionOfPerson =
   'this notifies nobody: a mention of a person is <@U…>, with the member id from the profile';
 
-/** Standard Markdown that Slack's mrkdwn shows as it stands, and mentions of nobody. */
-const slips: readonly { readonly pattern: RegExp; readonly message: string }[] = [
+/** Markup of others that Slack's mrkdwn shows as it stands, and mentions of nobody. */
+export const mrkdwnSlips = slipsBy([
+  writtenLineBreak,
+  {
+    pattern: tagOfHtml,
+    message: 'Slack shows tags as they stand: bold is *bold*, and a new line begins where the text has one',
+  },
   {
     pattern: /\*\*(?=\S)[^*\n]+\*\*/g,
     message: 'Slack shows the asterisks: bold has one on each side, as in *bold*',
@@ -136,12 +141,7 @@ const slips: readonly { readonly pattern: RegExp; readonly message: string }[] =
     message: mentionOfPerson,
   },
   { pattern: /<@(?!(?:here|channel|everyone)\b|[A-Z0-9]+[|>])[\w.@+-]+(?=[|>])/g, message: mentionOfPerson },
-];
-
-export const mrkdwnSlips = (text: string): Slip[] =>
-  slips.flatMap(({ pattern, message }) =>
-    Array.from(text.matchAll(pattern), ({ 0: found, index }) => ({ index, length: found.length, message })),
-  );
+]);
 
 /** Finds names by which Slack finds no place. Ids and addresses are left alone. */
 export function channelSlips(text: string): Slip[] {

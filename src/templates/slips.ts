@@ -9,6 +9,17 @@ const comparedPath = String.raw`(?<![\w.])(\w+)(?:\[\d+\])?\.(status|testId|cand
 const quoted = String.raw`(["'])([^"']*)`;
 const comparison = new RegExp(String.raw`${comparedPath}\s*[!=]=\s*${quoted}\3`, 'g');
 const dateFormat = /\|\s*date\s*:\s*(["'])([^"'%]+)\1/g;
+/** Minutes beside a day or a year, where the month was meant, and the month behind an hour. */
+const mixedUp: readonly { readonly pattern: RegExp; readonly message: string }[] = [
+  {
+    pattern: /(?<=\|\s*date\s*:\s*(["'])[^"']*)(?:%-?[deYy]\W{0,2}%M|%M\W{0,2}%-?[deYy])/g,
+    message: '%M is the minute: the month is %m',
+  },
+  {
+    pattern: /(?<=\|\s*date\s*:\s*(["'])[^"']*)%-?[HI]\W{0,2}%m/g,
+    message: '%m is the month: the minute is %M',
+  },
+];
 const caseOf = new RegExp(String.raw`^\{%-?\s*case\s+${comparedPath}\s*-?%\}$`);
 const quotedValue = /(["'])([^"']*)\1/g;
 /** A value behind `and` or `or` that is compared with nothing. Before it, what the value before was compared with. */
@@ -56,6 +67,9 @@ export function* slipsInTags(text: string): Generator<Slip> {
         length: found.length,
         message: `this prints "${format}" itself: a date format has signs such as %d.%m.%Y`,
       };
+    for (const { pattern, message } of mixedUp)
+      for (const { 0: found, index } of part.matchAll(pattern))
+        yield { index: start + index, length: found.length, message };
   }
 }
 

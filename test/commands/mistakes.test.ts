@@ -38,6 +38,8 @@ const posts = (more: string) => rule('{}', `{ sink: slack, channel: '#a', ${more
 const mail = (to: string, subject = 's') =>
   rule('{}', `{ sink: mail, to: ${to}, subject: '${subject}', text: t }`);
 
+const mailing = (text: string) =>
+  rule('{}', `{ sink: mail, to: a@example.com, subject: s, text: '${text}' }`);
 const says = (text: string) => rule('{}', `{ sink: slack, channel: '#a', text: '${text}' }`);
 const hours = (days: string) =>
   `hours: { office: { timezone: UTC, days: ${days}, from: '08:00', to: '18:00' } }\n`;
@@ -76,6 +78,14 @@ const mistakes = {
   ),
   'smart quotes in Liquid': posting(
     `        channel: '{{ test.channel | default: “#hiring” }}'\n        text: x\n`,
+  ),
+  'a new line as programs write it': says('{{ event.testId }} is done\\nLook at it'),
+  'the same in a mail': mailing('Done\\nLook'),
+  'HTML in a message to Slack': says('<p>{{ event.testId }}</p><br>done'),
+  'HTML in the plain text of a mail': mailing('<b>{{ event.testId }}</b> is done'),
+  'a link as Slack has it in a mail': mailing('See <https://a.example/{{ event.testId }}|the page>'),
+  'minutes for the month, and the month for minutes': says(
+    '{{ now | date: "%d.%M.%Y" }} {{ now | date: "%H:%m" }}',
   ),
   'two statuses with or': rule('{ status: DidNotTake or Canceled }'),
   'days as a range': hours('mon-fri') + posts('text: t, hours: office'),
@@ -324,6 +334,9 @@ test.each(
     'one name in two countries': mail('[a@example.de, b@example.dk, c@example.dk]'),
     'mrkdwn, mail addresses and code': says(
       '*done* 2 ** 3 by a@here.example <!here> <https://a.example|it> [1] (x) {a: 1}',
+    ),
+    'a path of Windows, other brackets, and dates': says(
+      'C:\\news, <not set>, a < b > c {{ now | date: "%d.%m.%Y %H:%M" }} {{ now | date: "%Y-%m-%dT%H:%M" }} {{ now | date: "%M:%S" }}',
     ),
     'quotes within a text': says('“Design” is done, and ‘more’ too.'),
     'quotes at both ends of a text': says('“Design” is done, and so is “Research”'),
