@@ -112,6 +112,8 @@ export interface AttemptRequest<Message> {
   readonly progress: Json | null;
   /** The sink is paused since it failed, also before a restart: this attempt tells whether it works again. */
   readonly isProbe: boolean;
+  /** When a person had a look-up made again (ms): what is known from before that does not count. Null for all others. */
+  readonly askedAgainAt: number | null;
   /** A new header of W3C Trace Context, for one call. */
   readonly traceparent: () => string;
   /** Masks the config's secrets in a text that the connector is going to cut. Outcomes are masked once more. */

@@ -188,7 +188,9 @@ export function requestFor(
   { claimed, prepared, threadOf, overtaken }: ReadyDelivery,
   { now, isProbe, signal }: Pick<AttemptRequest<Json>, 'now' | 'isProbe' | 'signal'>,
 ): AttemptRequest<Json> {
-  const { delivery } = claimed;
+  const { delivery, events } = claimed;
+  // The look-ups that an event waits for are due when it comes.
+  const isAgain = delivery.connector === lookupConnector && delivery.since > events[0]!.receivedAt;
   return {
     deliveryId: delivery.id,
     message: prepared.message,
@@ -201,6 +203,7 @@ export function requestFor(
     earlier: (part) => store.newestReceipt(delivery.lane, part),
     progress: delivery.progress,
     isProbe,
+    askedAgainAt: isAgain ? delivery.since : null,
     traceparent: () => traceparentFor(tracedBy(claimed)),
     mask: (text: string) => config().mask(text),
     signal,

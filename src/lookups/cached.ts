@@ -4,8 +4,8 @@ import type { Outcome } from '../model/outcomes.ts';
 
 interface Kept {
   readonly outcome: Outcome;
-  /** ms */
-  readonly until: number;
+  /** When it was asked for (ms). */
+  readonly at: number;
 }
 
 /** Facts are small, so these are a few MB. */
@@ -28,7 +28,7 @@ export function cached(connector: AnyConnector, forMs: number): AnyConnector {
         const outcome = await sink.deliver(request);
         if (outcome.outcome !== 'delivered') return outcome;
         kept.delete(key);
-        kept.set(key, { outcome, until: request.now + forMs });
+        kept.set(key, { outcome, at: request.now });
         const [oldest = ''] = kept.keys();
         if (kept.size > mostKept) kept.delete(oldest);
         return outcome;
@@ -44,7 +44,8 @@ export function cached(connector: AnyConnector, forMs: number): AnyConnector {
         async deliver(request) {
           const key = JSON.stringify(request.message);
           const known = kept.get(key);
-          if (known && request.now < known.until) return known.outcome;
+          const isRecent = known && request.now < known.at + forMs && known.at >= (request.askedAgainAt ?? 0);
+          if (isRecent) return known.outcome;
           return asking.getOrInsertComputed(key, () => ask(request, key).finally(() => asking.delete(key)));
         },
       };

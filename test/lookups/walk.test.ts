@@ -14,7 +14,7 @@ interface Told {
 }
 
 /** A connector that asks a testing service about each candidate, and tells an endpoint of it. */
-async function asking({ waitFor = '20s', maxDelay = '50ms', admin = '{ port: 0 }' } = {}) {
+async function asking({ waitFor = '20s', maxDelay = '50ms', admin = '{ port: 0 }', more = '' } = {}) {
   const [api, smtp] = [await new TestingService().start(), await new SmtpSandbox().start()];
   onTestFinished(async () => void (await Promise.all([api.close(), smtp.close()])));
   const rules = `
@@ -32,6 +32,7 @@ lookups:
     allowPrivate: true
     rate: 1000/s
     retry: { minDelay: 20ms, maxDelay: ${maxDelay} }
+    ${more}
 rules:
   - { name: known, when: { candidate.score: { gte: 0 } }, then: [ { sink: ats, body: { text: "{{ candidate.name | default: 'nobody' }}: {{ candidate.score }}" } } ] }
   - { name: no-score, when: { candidate.score: unknown }, then: [ { sink: ats, body: { text: "unknown" } } ] }
@@ -228,6 +229,23 @@ test('what was looked up can be asked for again: that sends nothing, and a resen
   expect((await command('resend', `${eventId.replace('evt', 'dlv')}_2`)).code).toBe(0);
   await eventually(() => expect(told()).toHaveLength(2));
   expect(told()[1]).toBe("none of Eva O'Neill");
+});
+
+test('who has it looked up again gets what the API says now, and no answer that was kept from before', async () => {
+  const { api, about, command } = await asking({ more: 'cache: 1h' });
+  api.version = ({ name, result }) => ({ fullName: name, result });
+  const { eventId } = await about('ana');
+  api.version = (answer) => answer;
+  const calls = () => api.calls.filter((name) => name === 'candidate').length;
+  const before = calls();
+  expect((await command('lookup', '--absent', '--since', '1h', '--wait')).code).toBe(0);
+  expect(JSON.parse((await command('event', eventId, '--json')).out)).toMatchObject({
+    facts: { candidate: { fields: { name: "Eva O'Neill" } } },
+  });
+  expect(calls()).toBe(before + 1);
+  // Events that come then have the new answer.
+  expect((await about('ana', 2)).text).toBe("Eva O'Neill: 94");
+  expect(calls()).toBe(before + 1);
 });
 
 test('the page of an event has its look-ups made again, after a question, and shows what came of it', async () => {
