@@ -1,5 +1,6 @@
 import { lookupOf } from '../model.ts';
 import type { AskedToWait, Reads, SinkFigures, StuckCount } from '../store/store.ts';
+import { longWaitMs } from '../store/tallies.ts';
 import { program, takesRestart } from '../support/invocation.ts';
 import { count } from '../support/text.ts';
 import { english } from '../words/wording.ts';
@@ -16,8 +17,6 @@ export type SinkState = keyof typeof sinkStates;
 
 const failuresToFail = 5;
 const failingForMs = 60_000;
-/** A tool that asks to wait until tomorrow is hardly called until then. What asks for less is called again first. */
-const longWaitMs = 15 * 60_000;
 
 /** Whether a sink counts as failing, by its figures. A pause takes more messages than a small team has in a day; this does not. */
 export function isFailing(
@@ -25,7 +24,7 @@ export function isFailing(
   now: number,
 ): boolean {
   if (firstFailedAt === null || lastFailedAt === null) return false;
-  if (Math.min(now, askedUntil ?? 0) - firstFailedAt >= longWaitMs) return true;
+  if (askedUntil !== null && now - firstFailedAt >= longWaitMs) return true;
   return failures >= failuresToFail && lastFailedAt - firstFailedAt >= failingForMs;
 }
 

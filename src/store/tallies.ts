@@ -23,6 +23,9 @@ interface AttemptFigures {
 
 const hourMs = 3_600_000;
 
+/** A tool that asks to wait for so long, as until tomorrow, is hardly called until then. What asks for less is called again first. */
+export const longWaitMs = 15 * 60_000;
+
 /**
  * The changes of one transaction to the stored counts. They are written once, at its end, and not for every delivery.
  */
@@ -74,7 +77,8 @@ export class Tallies {
       tried.failures += 1;
       tried.firstFailedAt ??= at;
       tried.lastFailedAt = at;
-      if ('retryAfterMs' in outcome) tried.askedUntil = at + outcome.retryAfterMs;
+      const askedMs = outcome.outcome === 'retry' ? (outcome.retryAfterMs ?? 0) : 0;
+      if (askedMs >= longWaitMs) tried.askedUntil = at + askedMs;
     }
   }
 

@@ -419,17 +419,19 @@ export function carryingOut(): void {
       await tried(retry, t0 + 1, { unsent: true });
       expect(await figures()).toBeUndefined();
       await tried(rejected, t0 + 2);
-      await tried({ outcome: 'retry', reason: 'server', detail: '', retryAfterMs: 6 }, t0 + 3);
+      const asked = (minutes: number) => ({ ...retry, retryAfterMs: minutes * 60_000 });
+      await tried(asked(15), t0 + 3);
+      await tried(asked(14), t0 + 3);
       await tried(unknown, t0 + 4);
       const because = { reason: 'timeout', detail: 'No answer within 10 s.' };
       const failed = {
-        failures: 2,
+        failures: 3,
         firstFailedAt: t0 + 3,
         lastFailedAt: t0 + 4,
-        askedUntil: t0 + 9,
+        askedUntil: t0 + 3 + 15 * 60_000,
         because,
       };
-      const lately = { attempts: 3, failures: 3 };
+      const lately = { attempts: 4, failures: 4 };
       expect(await figures()).toEqual({ sink: 'slack', lastSuccessAt: null, ...failed, lately });
       await tried(rejected, t0 + 5);
       const { reason, detail } = rejected;
@@ -437,7 +439,7 @@ export function carryingOut(): void {
       const still = { ...failed, because: { reason, detail }, lastSuccessAt: null };
       expect((await other.sinkFigures(t0))[0]).toMatchObject(still);
       await tried(delivered, t0 + 6, { state: 'delivered' });
-      await tried(retry, t0 + 7);
+      await tried(asked(1), t0 + 7);
       const again = { failures: 1, firstFailedAt: t0 + 7, lastSuccessAt: t0 + 6, askedUntil: null };
       expect(await figures()).toMatchObject(again);
     });

@@ -51,7 +51,7 @@ export interface SinkFigures {
   readonly failures: number;
   readonly firstFailedAt: number | null;
   readonly lastFailedAt: number | null;
-  /** Until when the tool asked to wait at last (ms); null if it has not since the last success. */
+  /** Until when the tool asked to wait, for long (ms); null if it has not since the last success. */
   readonly askedUntil: number | null;
   /** Why the last attempt failed; also of a rejected message. */
   readonly because: Failure | null;

@@ -333,5 +333,5 @@ create index if not exists deliveries_unanswered on deliveries (seq)
   where state = 'discarded' and connector = 'lookup' and progress like '%"state":"unknown"%';
 
 -- step 26
--- Until when a sink's tool asked to wait at last, since its last success.
+-- Until when a sink's tool asked to wait, for a quarter of an hour or longer, since its last success.
 alter table sink_figures add column asked_until bigint;
