@@ -105,6 +105,8 @@ describe('an answer', () => {
   test.for<[unknown, string | null]>([
     [{ first: 'Ana', last: 'Kovač' }, 'Ana Kovač'],
     [{ first: '', last: 'Kovač' }, 'Kovač'],
+    [{ first: 'Ana ', last: ' Kovač' }, 'Ana Kovač'],
+    [{ first: ' ', last: 'Kovač' }, 'Kovač'],
     [{ first: 'Ana', last: null }, 'Ana'],
     [{ first: '', last: '' }, ''],
     [{ email: 'ana@example.com' }, null],

@@ -31,12 +31,16 @@ export function readAnswer({ fields: wanted, until }: Wanted, answer: Json, at: 
   return { facts: { state: 'answered', at, reason, fields }, missing };
 }
 
-/** What stands at a field's places; null where nothing does. Of several texts one, as of a first and a last name; an empty one leaves no gap. */
+/** What stands at a field's places; null where nothing does. Several texts, as a first and a last name, are one; blanks leave no gap. */
 function joined(values: readonly Json[]): Json {
   const found = values.filter((value) => value !== null);
   const texts = found.filter((value) => typeof value === 'string');
-  if (texts.length < found.length) return found.find((value) => typeof value !== 'string')!;
-  return texts.length > 1 ? texts.filter((text) => text !== '').join(' ') : (texts[0] ?? null);
+  const other = found.find((value) => typeof value !== 'string');
+  if (other !== undefined || texts.length < 2) return other ?? texts[0] ?? null;
+  return texts
+    .map((text) => text.trim())
+    .filter((text) => text !== '')
+    .join(' ');
 }
 
 /** The facts where the API says that there is nothing. */
