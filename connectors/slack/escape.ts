@@ -140,7 +140,10 @@ export const mrkdwnSlips = slipsBy([
     pattern: /(?<![\w.@<!/-])@(?!(?:here|channel|everyone)\b)[a-z][\w.-]*\b(?![@/])/gi,
     message: mentionOfPerson,
   },
-  { pattern: /<@(?!(?:here|channel|everyone)\b|[A-Z0-9]+[|>])[\w.@+-]+(?=[|>])/g, message: mentionOfPerson },
+  {
+    pattern: new RegExp(`<@(?!(?:here|channel|everyone)\\b|[A-Z0-9]+[|>])[^<>|\\n${slot}]+(?=[|>])`, 'g'),
+    message: mentionOfPerson,
+  },
 ]);
 
 /** Finds names by which Slack finds no place. Ids and addresses are left alone. */

@@ -247,7 +247,7 @@ const mistakes = {
   'a mention that is none': says('@here: done'),
   'a person who is mentioned by a name': posts("text: 'cc @dana, and @robin.b'"),
   'mentions in brackets without an id': posts(
-    "text: 'cc <@dana>, <@Robin.b|Robin>, <@dana@example.com> and <@here>'",
+    "text: 'cc <@dana>, <@Robin.b|Robin>, <@Ana Kovač>, <@dana@example.com> and <@here>'",
   ),
   'what only looks like that': posts(
     "text: 'a@example.com, @dana@example.social, @scope/name, https://x.example/@dana, <@U0123ABCD>, <@W0123ABCD|dana>, <@{{ event.testId }}>'",
