@@ -328,9 +328,13 @@ const sendersTrusted =
   "the testing service's own addresses are among these proxies, so whoever calls from one of them, or through a proxy, may write any sender into X-Forwarded-For; name the proxies alone";
 
 function trustsSenders(trusted: Settings['receiver']['trustProxy']): boolean {
-  if (typeof trusted === 'number') return false;
-  const proxies = addressList(trusted);
-  return publishedAddresses.some((address) => listHas(proxies, address));
+  return typeof trusted !== 'number' && hasSenders(trusted);
+}
+
+/** Whether any of the testing service's own addresses is among these. */
+export function hasSenders(addresses: readonly string[]): boolean {
+  const list = addressList(addresses);
+  return publishedAddresses.some((address) => listHas(list, address));
 }
 
 const mostProxies = 256;

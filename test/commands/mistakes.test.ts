@@ -320,6 +320,33 @@ test('check says of hours that they stand open over midnight, perhaps the wrong 
   expect(await said('09:00', '24:00')).not.toContain('midnight');
 });
 
+test.each([
+  [
+    'a silent rule that stops no other one',
+    `rules:\n  - { name: practice, when: { testId: 8 }, silent: true, then: [] }\n  - { name: done, when: { status: Completed }, then: [{ sink: slack, channel: '#a' }] }\n`,
+    'The rule "practice" is silent, but others ("done") tell of events that it takes.',
+    ['silent: true', 'silent: true, final: true'],
+  ],
+  [
+    'times without a time zone',
+    `hours: { office: { from: '08:00', to: '18:00' } }\n${posts("digest: { at: '09:00' }")}summary: { at: 'Mon 09:00', then: [{ sink: slack, channel: '#a' }] }\n`,
+    'No timezone is given, so these are by UTC: the hours office, the time of a digest, the time of the summary.',
+    ['hours:', 'timezone: Europe/Zagreb\nhours:'],
+  ],
+  [
+    'senders without those of the service',
+    `receiver: { allowFrom: [10.0.0.0/8] }\n${posts('text: t')}`,
+    "None of the testing service's own addresses is in receiver.allowFrom: its events are answered 403",
+    ['[10', '[published, 10'],
+  ],
+] as const)('check notes %s', async (_, text, note, [wrong, right]) => {
+  const { write } = await workplace();
+  const said = async (changed: string) =>
+    (await run(['check', await write('config.yaml', above + changed)], env)).out;
+  expect(await said(text)).toContain(note);
+  expect(await said(text.replace(wrong, right))).not.toContain(note);
+});
+
 const channel = (name: string) => posts('text: t').replace("'#a'", name);
 
 test.each(

@@ -268,5 +268,5 @@ rules: [ { name: all, when: { status: Completed }, then: [ { sink: slack, channe
   const config = await loadConfig(file, { env: {}, connectors });
   expect(routeWarnings(config).isAll).toBe(true);
   expect(routeWarnings(config).warnings).not.toEqual([]);
-  expect(routeWarnings(config, 0)).toEqual({ warnings: [], isAll: false });
+  expect(routeWarnings(config, 0)).toEqual({ warnings: [], notes: [], isAll: false });
 });

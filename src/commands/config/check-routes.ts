@@ -18,7 +18,7 @@ interface RouteSurvey {
   readonly tests: number;
 }
 
-/** Warns of routes that were probably not meant. `isAll`: whether all were looked at. */
+/** Warns of routes that were probably not meant, and notes what may be. `isAll`: whether all were looked at. */
 export function routeWarnings(config: CheckedConfig, forMs = lookedForMs) {
   const until = performance.now() + forMs;
   const all: Route[] = [];
@@ -34,7 +34,28 @@ export function routeWarnings(config: CheckedConfig, forMs = lookedForMs) {
     twiceWarnings({ all, tests }, config),
     isAll ? idleWarnings(all, config) : [],
   ];
-  return { warnings: kinds.flatMap((kind) => kind.slice(0, mostOfAKind)), isAll };
+  const warnings = kinds.flatMap((kind) => kind.slice(0, mostOfAKind));
+  return { warnings, notes: silentNotes(all, config).slice(0, mostOfAKind), isAll };
+}
+
+/** Notes silent rules whose events others tell of: `silent` says only that a rule without actions is meant so. */
+function silentNotes(all: readonly Route[], { plan, planSource }: CheckedConfig): string[] {
+  return [...plan.silent.rules].flatMap((silent) => {
+    if (valueAt(planSource, ['rules', silent, 'final']) === true) return [];
+    const told = all.filter(({ reached }) => reached.includes(silent));
+    const by = new Set(told.flatMap(({ heardBy }) => heardBy.map(({ action }) => action.rule)));
+    if (by.size === 0) return [];
+    const [name, others] = [
+      plan.rules.names[silent],
+      firstListed(
+        [...by].map((rule) => `"${rule}"`),
+        mostApart,
+      ),
+    ];
+    return [
+      `The rule "${name}" is silent, but others (${others}) tell of events that it takes. If nobody is to hear of them, write "final: true" in it, and put it first.`,
+    ];
+  });
 }
 
 export function warningAt(

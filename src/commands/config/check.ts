@@ -1,11 +1,14 @@
 import { type CheckedConfig, ConfigError, type Position, type Problem } from '../../config/config.ts';
+import { actionsOf, type PlanSource } from '../../config/plan-source.ts';
 import { policyProblems } from '../../config/policies/problems.ts';
-import { tooShort } from '../../config/settings.ts';
+import { hasSenders, tooShort } from '../../config/settings.ts';
 import { bySeverity, formatProblem, inOrder, reportText } from '../../config/text/problems.ts';
+import { isMap } from '../../model.ts';
 import { allActions, type Plan, unmatchedRule } from '../../rules/plan.ts';
 import { runScenarios, type CoverageGap } from '../../scenarios/run.ts';
 import { program } from '../../support/invocation.ts';
-import { count, firstOnes, jsonLine, printable } from '../../support/text.ts';
+import { type Path, valueAt } from '../../support/json.ts';
+import { count, firstListed, firstOnes, jsonLine, printable } from '../../support/text.ts';
 import {
   choiceOption,
   command,
@@ -72,6 +75,8 @@ interface Report {
   readonly live: readonly LiveOf[];
   /** What was not checked, in sentences. */
   readonly left: readonly string[];
+  /** What may be meant, and may not, in sentences. */
+  readonly notes: readonly string[];
 }
 
 async function reportOf(given: ValuesOf<typeof declared>, io: Io): Promise<Report> {
@@ -88,14 +93,14 @@ async function reportOf(given: ValuesOf<typeof declared>, io: Io): Promise<Repor
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const problems = bySeverity(error.problems);
-    return { file: given.config, config: null, ...problems, unreached: [], live: [], left: [] };
+    return { file: given.config, config: null, ...problems, unreached: [], live: [], left: [], notes: [] };
   }
 }
 
 /** Checks the config alone: reads no other file, and asks no tool. */
 export async function lookOver(
   config: CheckedConfig,
-): Promise<Pick<Report, 'errors' | 'warnings' | 'unreached' | 'left'>> {
+): Promise<Pick<Report, 'errors' | 'warnings' | 'unreached' | 'left' | 'notes'>> {
   const { warnings, tried, of } = tryMessages(config, Date.now());
   const routes = routeWarnings(config);
   const { problems, unreached } = await runScenarios(config);
@@ -118,6 +123,7 @@ export async function lookOver(
     warnings: inOrder([...config.warnings, ...routes.warnings, ...warnings, ...policies.warnings]),
     unreached,
     left,
+    notes: [...overnight(config.plan), ...inUtc(config), ...keptOut(config), ...routes.notes],
   };
 }
 
@@ -134,7 +140,7 @@ async function optionFaults({ sinks, at, mask }: CheckedConfig): Promise<Problem
 }
 
 function printText(
-  { file, config, errors, warnings, unreached, live, left }: Report,
+  { file, config, errors, warnings, unreached, live, left, notes }: Report,
   failed: number,
   isTooLax: boolean,
   io: Io,
@@ -153,7 +159,7 @@ function printText(
   if (failed > 0) io.out(`${count(failed, 'live check')} failed.`);
   if (isTooLax) io.out(`${count(warnings.length, 'warning')}, and with --strict none may be left.`);
   const isGood = errors.length + failed === 0 && !isTooLax;
-  if (isGood) io.out([verdict(config, warnings.length), ...overnight(config.plan)].join('\n'));
+  if (isGood) io.out([verdict(config, warnings.length), ...notes.map(config.mask).map(printable)].join('\n'));
   for (const one of left) io.out(one);
   if (isGood && unreached.length > 0) io.out(`No scenario reaches ${unreachedText(unreached, config)}.`);
 }
@@ -185,6 +191,34 @@ function overnight(plan: Plan): string[] {
   });
 }
 
+/** Notes times of day without a time zone. */
+function inUtc({ planSource }: CheckedConfig): string[] {
+  const said = (path: Path) => valueAt(planSource, path) !== undefined;
+  const hours = valueAt(planSource, ['hours']) ?? null;
+  const times = [
+    ...Object.keys(isMap(hours) ? hours : {})
+      .filter((name) => !said(['hours', name, 'timezone']))
+      .map((name) => `the hours ${name}`),
+    ...actionsOf(planSource as PlanSource).flatMap(({ path }) =>
+      said([...path, 'digest', 'at']) && !said([...path, 'digest', 'timezone']) && !said([...path, 'hours'])
+        ? ['the time of a digest']
+        : [],
+    ),
+    ...(said(['summary']) ? ['the time of the summary'] : []),
+  ];
+  if (said(['timezone']) || times.length === 0) return [];
+  return [`No timezone is given, so these are by UTC: ${firstListed([...new Set(times)], mostNamed)}.`];
+}
+
+/** Notes a list of senders without those that the testing service documents. */
+function keptOut({ receiver: { allowFrom } }: CheckedConfig): string[] {
+  if (allowFrom === 'any' || hasSenders(allowFrom)) return [];
+  return [
+    "None of the testing service's own addresses is in receiver.allowFrom: its events are answered 403, unless they arrive from one that is.",
+  ];
+}
+
+const mostNamed = 5;
 const mostUnreached = 10;
 
 function unreachedText(unreached: readonly CoverageGap[], { plan }: CheckedConfig): string {

@@ -23,14 +23,14 @@ async function tried(question: TrialQuestion): Promise<Trial> {
       connectors,
       catalogInForce: question.catalogInForce,
     });
-    const { errors, warnings, left } = await lookOver(config);
+    const { errors, warnings, left, notes } = await lookOver(config);
     const isGood = errors.length === 0;
     const compared =
       isGood && question.events.length > 0 ? await backtested(question, config.planSource) : null;
     return {
       problems: inOrder([...errors, ...warnings]),
       summary: isGood ? verdict(config, warnings.length) : null,
-      left: typeof compared === 'string' ? [...left, compared] : left,
+      left: [...(isGood ? notes : []), ...left, ...(typeof compared === 'string' ? [compared] : [])],
       backtest: typeof compared === 'string' ? null : compared,
     };
   } catch (error) {
