@@ -226,6 +226,19 @@ test('charts are drawn in a browser of any locale, and have their numbers as tab
   expect(String(figure)).toMatch(new RegExp(`^\\s*${sum}\\D`));
 });
 
+test('with colours of its own, a system still shows where one is, and which colour in a chart means what', async () => {
+  const page = await openLoggedIn(show.app.adminUrl);
+  await page.emulateMedia({ forcedColors: 'active' });
+  const coloursOf = (selector: string, part = '') =>
+    page.evaluate<string[]>(
+      `[...document.querySelectorAll('${selector}')].map((one) => getComputedStyle(one, '${part}').backgroundColor)`,
+    );
+  const keys = await coloursOf('.chart:first-of-type .keys .key', '::before');
+  expect(new Set(keys).size).toBe(3);
+  const [here] = await coloursOf('header nav a[aria-current]');
+  expect(await coloursOf('header nav a:not([aria-current])')).not.toContain(here);
+});
+
 test('commands wrap at their blanks, not after a hyphen, and fit on a phone', async () => {
   meanConfig('/etc/connector/eu.yaml');
   onTestFinished(() => meanConfig(null));
