@@ -148,11 +148,22 @@ describe('an answer', () => {
     ['007', undefined],
     ['87,5', undefined],
     ['1e3', undefined],
-    ['', undefined],
     ['12345678901234567', undefined],
   ])('with the number %j as text', async (score, read) => {
     const outcome = await outcomeOf(answering({ ...whole, result: { score } }));
     expect(factsOf(outcome).fields['score']).toBe(read);
+  });
+
+  test.each([
+    ['number', ''],
+    ['time', ' '],
+    ['url', ''],
+  ])('with a %s that is the text %j has nothing there yet', async (type, score) => {
+    const over = { fields: { score: { at: '/score', type } } };
+    const asked = await outcomeOf(answering({ score }), over);
+    expect(asked).toMatchObject({ outcome: 'retry', detail: expect.stringContaining('score') });
+    const facts = factsOf(await outcomeOf(answering({ score }), { ...over, until: [] }));
+    expect(facts).toMatchObject({ reason: null, fields: { score: null } });
   });
 
   test('with a number that is too large says so', async () => {
