@@ -118,10 +118,11 @@ class Checker {
     const read = this.#facts.length;
     const [value = unknown] = argumentsOf(template, loop !== null).map((argument) => this.#read(argument));
     const fact = factOf(value);
+    const keepsFalse = flagOf(value) === undefined ? '' : `, ${allowFalse}: true`;
     if (template instanceof Output && fact !== undefined && !this.#asked.includes(fact))
       this.#report(
         template.token,
-        `nothing is printed where \`${fact}\` is unknown or absent; say what to print then, as in \`{{ ${fact} | default: "not known" }}\``,
+        `nothing is printed where \`${fact}\` is unknown or absent; say what to print then, as in \`{{ ${fact} | default: "not known"${keepsFalse} }}\``,
       );
     const outer = this.#asked;
     if (conditions.has((template.token as { name?: string }).name ?? ''))
@@ -159,6 +160,17 @@ class Checker {
     let untrusted = values.some((value) => value.untrusted);
     for (const filter of filters) untrusted = this.#readFilter(filter, untrusted);
     const hasDefault = filters.some((filter) => tokenOf(filter).name === 'default');
+    const [first] = filters.map(tokenOf);
+    const flag = initial.postfix.length === 1 ? flagOf(only) : undefined;
+    if (
+      flag !== undefined &&
+      first?.name === 'default' &&
+      !first.args.some((arg) => Array.isArray(arg) && arg[0] === allowFalse)
+    )
+      this.#report(
+        first,
+        `\`default\` takes false for missing, and \`${flag}\` may be false; write \`, ${allowFalse}: true\` behind what it says`,
+      );
     const fact = initial.postfix.length === 1 && !hasDefault ? factOf(only) : undefined;
     return { ...unknown, shape: fact === undefined ? any : { kind: 'any', fact }, untrusted };
   }
@@ -234,6 +246,11 @@ class Checker {
 }
 
 const factOf = ({ shape }: ValueInfo): string | undefined => ('fact' in shape ? shape.fact : undefined);
+
+const flagOf = ({ shape }: ValueInfo): string | undefined => ('flag' in shape ? shape.flag : undefined);
+
+/** The argument by which Liquid's `default` leaves false as it is. */
+const allowFalse = 'allow_false';
 
 /** Tags that decide when their content is printed. */
 const conditions = new Set(['if', 'unless', 'case']);

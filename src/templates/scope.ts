@@ -6,8 +6,11 @@ import type { IsStrict } from './engine.ts';
 export type Shape =
   | { readonly kind: 'map'; readonly keys: ReadonlyMap<string, Shape> }
   | { readonly kind: 'list'; readonly entry: Shape }
-  /** `fact`: the name of a fact that may be unknown, so that printing it needs a default. */
-  | { readonly kind: 'text' | 'number' | 'any'; readonly fact?: string };
+  /**
+   * `fact`: the name of a fact that may be unknown, so that printing it needs a default. `flag`: the name of one that is true or
+   * false, of which Liquid's `default` takes the latter for missing.
+   */
+  | { readonly kind: 'text' | 'number' | 'any'; readonly fact?: string; readonly flag?: string };
 
 export const text: Shape = { kind: 'text' };
 export const number: Shape = { kind: 'number' };

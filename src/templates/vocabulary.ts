@@ -17,7 +17,7 @@ export interface Vocabulary {
   readonly test: ReadonlySet<string>;
   /** The fields of look-ups; none by default. */
   readonly facts?: FactTypes;
-  /** If given: facts that are always known. Printing another one without a default is a fault. */
+  /** If given: facts that are always known. Printing another one without a default is a fault, as is what a default makes of false. */
   readonly sureFacts?: ReadonlySet<string>;
   /** What a message is about; one event by default. */
   readonly subject?: 'event' | DigestSubject | 'notice';
@@ -123,7 +123,9 @@ const factShapes = ({ facts = new Map(), sureFacts }: Vocabulary): { [lookup: st
       const shapes = Array.from(fields, ([key, { type }]): [string, Shape] => {
         const fact = `${lookup}.${key}`;
         const kind = type === 'number' ? 'number' : type === 'boolean' ? 'any' : 'text';
-        return [key, sureFacts?.has(fact) === false ? { kind, fact } : { kind }];
+        const isUnsure = sureFacts?.has(fact) === false;
+        const isFlag = sureFacts && type === 'boolean';
+        return [key, { kind, ...(isUnsure && { fact }), ...(isFlag && { flag: fact }) }];
       });
       return [lookup, map(Object.fromEntries(shapes))];
     }),

@@ -97,3 +97,39 @@ describe('a fact of which nothing says what to print if it is not known', () => 
     expect(said(template, { ...words, sureFacts })).toEqual([]);
   });
 });
+
+describe('a fact that is true or false', () => {
+  const passed = { at: '/passed', type: 'boolean', personal: false } as const;
+  const withFlag: Vocabulary = {
+    ...words,
+    facts: new Map(facts).set('exam', { fields: new Map([['passed', passed]]) }),
+  };
+  const orFalse =
+    '`default` takes false for missing, and `exam.passed` may be false; write `, allow_false: true` behind what it says';
+
+  it.each([
+    [
+      '{{ exam.passed }}',
+      '1:1 nothing is printed where `exam.passed` is unknown or absent; say what to print then, as in `{{ exam.passed | default: "not known", allow_false: true }}`',
+    ],
+    ['{{ exam.passed | default: "?" }}', `1:18 ${orFalse}`],
+    ['{% assign p = exam.passed %}{{ p | default: "?" }}', `1:36 ${orFalse}`],
+  ])('%s has its false said', (template, fault) => {
+    expect(said(template, { ...withFlag, sureFacts: new Set() })).toEqual([fault]);
+  });
+
+  it('is said with the argument that is named', () => {
+    const template = '{{ exam.passed | default: "?", allow_false: true }}';
+    expect(said(template, { ...withFlag, sureFacts: new Set() })).toEqual([]);
+    const { fields } = compileFields({ text: template }, { text: plain }, withFlag);
+    const told = [true, false, null].map((known) =>
+      fields?.render(templateData(event, entry, factsOf({ passed: known }, 'exam'), 'rule', 0)),
+    );
+    expect(told).toMatchObject(['true', 'false', '?'].map((text) => ({ fields: { text } })));
+  });
+
+  it('counts as one also where the rule knows it', () => {
+    const sureFacts = new Set(['exam.passed']);
+    expect(said('{{ exam.passed | default: "?" }}', { ...withFlag, sureFacts })).toEqual([`1:18 ${orFalse}`]);
+  });
+});
