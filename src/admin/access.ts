@@ -267,7 +267,9 @@ function loginPath(req: Request): string {
   const referer = URL.parse(req.get('referer') ?? '');
   const from = referer?.host === hostOf(req) ? `${referer.pathname}${referer.search}` : '/';
   const local = localPath(isSafe(req) ? req.originalUrl : from);
-  return local === '/' ? '/login' : `/login?${new URLSearchParams({ next: local }).toString()}`;
+  const undone = !isSafe(req) && req.path !== '/logout';
+  const query = { ...(local !== '/' && { next: local }), ...(undone && { undone: '1' }) };
+  return ['/login', new URLSearchParams(query).toString()].filter((part) => part !== '').join('?');
 }
 
 /** The fields of a form. A field that came several times is left out. */

@@ -4,9 +4,10 @@ import type { PageContent } from './page.ts';
 const refusals = {
   wrong: 'This password is wrong.',
   busy: 'There were too many wrong passwords just now. Try again in a moment.',
+  undone: 'Your session has ended, so nothing was done. Log in, and do it again.',
 };
 
-/** The page with the login. `next`: the path to go to afterwards; `refused`: why the last try failed. */
+/** The page with the login. `next`: the path to go to afterwards; `refused`: why the last try failed, or what was sent before it. */
 export function loginPage(next: string, refused?: keyof typeof refusals): PageContent {
   return {
     title: 'Log in',

@@ -59,7 +59,8 @@ export function createSite(parts: Parts): Site {
     const refused = refusedLogin(req);
     const next = refused ? fieldsOf(req)['next'] : queryOf(req)['next'];
     const status = refused ? { wrong: 401, busy: 429 }[refused] : 200;
-    sendPage(res, status, lonePage(loginPage(next ?? '/', refused)));
+    const said = refused ?? (queryOf(req)['undone'] === undefined ? undefined : 'undone');
+    sendPage(res, status, lonePage(loginPage(next ?? '/', said)));
   });
   return { open, inside: insideRouter(parts) };
 }

@@ -142,6 +142,11 @@ describe('with a password', () => {
     const referer = `${app.adminUrl}/attention?sink=slack`;
     const asked = await send('/logout', { form: {}, headers: { referer } });
     expect(asked.headers.get('location')).toBe('/login?next=%2Fattention%3Fsink%3Dslack');
+    // Whoever meant to change something hears that nothing was.
+    const change = await send('/attention/change', { form: {}, headers: { referer } });
+    const login = await send(change.headers.get('location') ?? '');
+    expect(await login.text()).toContain('Your session has ended, so nothing was done.');
+    expect(await (await send('/login?next=%2Fattention')).text()).not.toContain('ended');
     const foreign = await send('/logout', { form: {}, headers: { referer: 'https://evil.example/x' } });
     expect(foreign.headers.get('location')).toBe('/login');
   });
