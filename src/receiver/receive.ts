@@ -160,7 +160,8 @@ export function receiving(parts: ReceiveParts): Receive {
       placesForHeld -= 1;
       try {
         await sleep(heldMs, undefined, { signal: parts.stopping });
-        return await inbox.accept(received);
+        // What follows from its time has not begun: its look-ups would be over before they are made, its digest be gone.
+        return await inbox.accept({ ...received, receivedAt: parts.now() });
       } catch (again) {
         if (parts.stopping.aborted) break;
         error = again;
