@@ -83,25 +83,39 @@ export function deciding(): void {
   });
 
   test('gives up the look-ups whose time is over, those under way as well', async () => {
-    const accepted = await store.accept(undecided('ana', [lane, lookupSink('test')]));
+    const sinks = [lane, lookupSink('test'), lookupSink('score')];
+    const accepted = await store.accept(undecided('ana', sinks));
     const [claimed] = await claimDue(store, t0, lane);
     expect(await due(t0 + minute - 1)).toEqual([]);
     expect(await due(t0 + minute)).toEqual(['ana']);
 
-    const untilOf = decider({ until: ({ sink }) => t0 + (sink === lane ? minute : 2 * minute) });
+    const untilOf = decider({ until: ({ sink }) => t0 + (sinks.indexOf(sink) + 1) * minute });
     expect(await store.decide(accepted.eventId, untilOf, t0 + minute)).toBe('waits');
     expect(await due(t0 + 2 * minute - 1)).toEqual([]);
+    expect(await due(t0 + 2 * minute)).toEqual(['ana']);
     await answer(claimed!, 'too late');
-    expect(await store.decide(accepted.eventId, untilOf, t0 + 2 * minute)).toBe('decided');
+    expect(await store.decide(accepted.eventId, untilOf, t0 + 3 * minute)).toBe('decided');
     expect(await store.event(accepted.eventId)).toMatchObject({
-      lookups: [{ state: 'discarded', progress: { state: 'unknown' } }, { state: 'discarded' }],
+      lookups: [{ state: 'discarded', progress: { state: 'unknown' } }, { state: 'discarded' }, {}],
       deliveries: [{ rule: expect.stringContaining('discarded') }],
     });
   });
 
+  test('gives up the look-ups of an event that waits for an earlier one as well, and has it wait for that alone', async () => {
+    const [first, second] = [await store.accept(undecided('ana')), await store.accept(undecided('ana'))];
+    const [claimed] = await claimDue(store, t0, lane);
+    const later = t0 + minute;
+    expect(await store.decide(second.eventId, decider(), later)).toBe('waits');
+    await answer(claimed!, 'in time');
+    expect(await store.decide(first.eventId, decider(), later)).toBe('decided');
+    expect(await due(later)).toEqual(['ana']);
+    expect(await store.decide(second.eventId, decider(), later)).toBe('decided');
+  });
+
   test('gives up a look-up that a clock put off which was far ahead', async () => {
-    await store.accept(undecided('ana', [lane], t0 + 365 * 24 * 60 * minute));
+    const { eventId } = await store.accept(undecided('ana', [lane], t0 + 365 * 24 * 60 * minute));
     expect(await due()).toEqual(['ana']);
+    expect(await store.decide(eventId, decider(), t0)).toBe('decided');
   });
 
   test('decides by another config, which the event then refers to', async () => {
