@@ -306,7 +306,7 @@ scenarios:
       a time over a year later
         3:15 this is more than 366 days after the first event
       a time that is none
-        2:15 expected a time such as "Mon 10:00", "10:20" or "2026-01-05 10:00"; did you mean "Mon 10:00"?, got "Monday 10:00"
+        2:15 expected a time such as "Mon 10:00", "10:20" or "2026-01-05 10:00" (write Mon 10:00), got "Monday 10:00"
       a date that is none
         2:15 expected a time such as "Mon 10:00", "10:20" or "2026-01-05 10:00", got "2026-02-30 10:00"
       an unknown sink

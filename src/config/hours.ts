@@ -83,7 +83,7 @@ export const timeOfWeek = z
     const meant = meantWeek(text);
     context.addIssue({
       code: 'custom',
-      message: meant ? `${weekExpected}; did you mean "${meant}"?` : weekExpected,
+      message: meant ? `${weekExpected} (write ${meant})` : weekExpected,
     });
   })
   .meta({ pattern: '^([Mm]on|[Tt]ue|[Ww]ed|[Tt]hu|[Ff]ri|[Ss]at|[Ss]un) ([01]\\d|2[0-3]):[0-5]\\d$' });

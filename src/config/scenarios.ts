@@ -23,7 +23,7 @@ const time = z
     const date = timePattern.exec(text)?.groups?.['date'];
     if (timePattern.test(text) && (date === undefined || z.iso.date().safeParse(date).success)) return;
     const meant = meantWeek(text);
-    const message = meant === null ? timeExpected : `${timeExpected}; did you mean "${meant}"?`;
+    const message = meant === null ? timeExpected : `${timeExpected} (write ${meant})`;
     context.addIssue({ code: 'custom', message });
   })
   .meta({ pattern: timePattern.source.replaceAll(/\?<\w+>/g, '') });

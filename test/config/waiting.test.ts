@@ -178,11 +178,11 @@ describe('the summary', () => {
   });
 
   test.each([
-    ['"Monday 9:00"', '; did you mean "Mon 09:00"?'],
-    ['"tue, 4pm"', '; did you mean "Tue 16:00"?'],
+    ['"Monday 9:00"', ' (write Mon 09:00)'],
+    ['"tue, 4pm"', ' (write Tue 16:00)'],
     ['"Mon 25:00"', ''],
     ['"09:00"', ''],
-    ['"Montag 09:00"', '; did you mean "Mon 09:00"?'],
+    ['"Montag 09:00"', ' (write Mon 09:00)'],
     ['9', ''],
   ])('is refused with what would be right: %s', (at, meant) => {
     expect(problems(summary(at))).toEqual([
