@@ -5,6 +5,7 @@ import { home, store } from './store-bench.ts';
 import {
   claimDue,
   configId,
+  day,
   decider,
   delivered,
   idsOf,
@@ -50,6 +51,8 @@ export function deciding(): void {
       [idsOf(accepted, 3)[2], `delivered {"name":"${lane}"},delivered {"name":"lookup:test"}`],
     ]);
     expect([await due(), await store.eventCounts()]).toEqual([[], { decided: 1, undecided: 0 }]);
+    // Look-ups are no messages.
+    expect(await store.daily(t0, t0 + day)).toMatchObject([{ what: 'Completed', count: 1 }]);
   });
 
   test('counts a look-up that was rejected as a failure, since nobody is told of it otherwise', async () => {

@@ -41,6 +41,18 @@ const cases: [what: string, ending: Ending, delivery: object, expected: Partial<
     { state: 'delivered', dueAt: null, uncertain: false, progress: null, lastError: null },
   ],
   [
+    'a success that missed somebody says who, for the notice',
+    { outcome: { ...delivered, note: 'Left out: robin.', missed: true } },
+    {},
+    { state: 'delivered', lastError: 'Left out: robin.' },
+  ],
+  [
+    'a success with a note is one all the same',
+    { outcome: { ...delivered, note: 'Shortened.' } },
+    {},
+    { state: 'delivered', lastError: null },
+  ],
+  [
     'a rejection is dead at once, with the fix to try',
     { outcome: rejected },
     {},

@@ -258,4 +258,19 @@ describe('a policy', () => {
     fc.assert(property, runs(60));
     for (const often of [seen.held, seen.broken, seen.unknown]) expect(often).toBeGreaterThan(2);
   }, 3_600_000);
+
+  it('is proven where a rule asks two look-ups, and one of them is unknown', () => {
+    const { plan, policies } = parsed({
+      lookups,
+      rules: [
+        {
+          name: 'good',
+          when: { 'test.level': { gte: 2 }, 'candidate.passed': true },
+          ['then']: [{ sink: 'slack', channel: '#a', text: 'x' }],
+        },
+      ],
+      policies: [{ never: { sink: 'slack', when: { 'test.level': 'unknown' } } }],
+    })!;
+    expect(prove(plan, policies)).toMatchObject([{ holds: true }]);
+  });
 });
