@@ -9,10 +9,11 @@ const comparedPath = String.raw`(?<![\w.])(\w+)(?:\[\d+\])?\.(status|testId|cand
 const quoted = String.raw`(["'])([^"']*)`;
 const comparison = new RegExp(String.raw`${comparedPath}\s*[!=]=\s*${quoted}\3`, 'g');
 const dateFormat = /\|\s*date\s*:\s*(["'])([^"'%]+)\1/g;
-/** Minutes beside a day or a year, where the month was meant, and the month behind an hour. */
+/** Minutes beside a day or a year and behind no hour, where the month was meant, and the month behind an hour. */
 const mixedUp: readonly { readonly pattern: RegExp; readonly message: string }[] = [
   {
-    pattern: /(?<=\|\s*date\s*:\s*(["'])[^"']*)(?:%-?[deYy]\W{0,2}%M|%M\W{0,2}%-?[deYy])/g,
+    pattern:
+      /(?<=\|\s*date\s*:\s*(["'])[^"']*)(?:%-?[deYy]\W{0,2}%M|(?<!%-?[HIkl]\W{0,2})%M\W{0,2}%-?[deYy])/g,
     message: '%M is the minute: the month is %m',
   },
   {

@@ -365,6 +365,9 @@ test.each(
     'a path of Windows, other brackets, and dates': says(
       'C:\\news, <not set>, a < b > c {{ now | date: "%d.%m.%Y %H:%M" }} {{ now | date: "%Y-%m-%dT%H:%M" }} {{ now | date: "%M:%S" }}',
     ),
+    'a time of day before the date': says(
+      '{{ now | date: "%H:%M %d.%m.%Y" }} {{ now | date: "%-k:%M, %e %B" }}',
+    ),
     'quotes within a text': says('“Design” is done, and ‘more’ too.'),
     'quotes at both ends of a text': says('“Design” is done, and so is “Research”'),
     'a space of French typography in names that people read': `catalog: { 7: { name: "Développeur\u00A0: Node" } }\n${rule('{}').replace('name: a,', 'name: "Terminé\u202F!",')}`,
