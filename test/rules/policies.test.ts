@@ -260,7 +260,7 @@ describe('a policy', () => {
   }, 3_600_000);
 
   it('is proven where a rule asks two look-ups, and one of them is unknown', () => {
-    const { plan, policies } = parsed({
+    const { plan, policies: all } = parsed({
       lookups,
       rules: [
         {
@@ -271,6 +271,6 @@ describe('a policy', () => {
       ],
       policies: [{ never: { sink: 'slack', when: { 'test.level': 'unknown' } } }],
     })!;
-    expect(prove(plan, policies)).toMatchObject([{ holds: true }]);
+    expect(prove(plan, all)).toMatchObject([{ holds: true }]);
   });
 });
