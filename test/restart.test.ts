@@ -11,9 +11,12 @@ import { openStore } from '../src/store/open.ts';
 import { eventIds } from '../src/support/ids.ts';
 import { theProgram } from './fixtures/program.ts';
 import {
+  agedBy,
   base,
   endpoint,
   jsonLines,
+  logging,
+  loud,
   nothing,
   post as postEvent,
   run,
@@ -165,4 +168,47 @@ rules: [ { name: told, when: {}, then: [ { sink: mail, to: [b@example.com] } ] }
   await settled(file);
   await app.stop();
   expect(server.mails).toHaveLength(7);
+});
+
+test('what nobody could receive is told: since when and until when no connector served the store', async () => {
+  const { folder, write } = await workplace();
+  const file = await write('config.yaml', loud(folder) + nothing);
+  const restarted = async (agedMs: number) => {
+    await agedBy(agedMs, `sqlite:${folder}/connector.db`);
+    const { app, lines } = await logging(file);
+    const { code, out } = await run(['status', '--config', file]);
+    const { notServed } = JSON.parse((await run(['status', '--json', '--config', file])).out);
+    const page = (await (await fetch(app.adminUrl)).text()).replaceAll(/<[^>]+>/g, '');
+    const told = lines().filter(({ msg }) => msg.startsWith('nobody served this store for a while'));
+    await app.stop();
+    return { code, out, page, notServed, told };
+  };
+  const hour = 3_600_000;
+  const first = await logging(file);
+  await first.app.stop();
+  // Nobody has sent anything yet.
+  expect(await restarted(hour)).toMatchObject({ code: 0, notServed: null, told: [] });
+  const second = await logging(file);
+  await postEvent(second.app, { candidateId: 'Dana' });
+  await second.app.stop();
+
+  const { code, out, page, notServed, told } = await restarted(hour);
+  const says =
+    /No connector served this store from .* to .*: events of that time did not arrive, .* reconcile/s;
+  expect({ code, out, page }).toEqual({
+    code: 0,
+    out: expect.stringMatching(says),
+    page: expect.stringMatching(says),
+  });
+  expect(Date.parse(notServed.to) - Date.parse(notServed.from)).toBeGreaterThanOrEqual(hour);
+  expect(told).toMatchObject([{ level: 'warn', from: notServed.from, to: notServed.to }]);
+  // An update is short, and what was found before it is said all the same.
+  expect(await restarted(60_000)).toMatchObject({ notServed, told: [] });
+  // For a week.
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
+  const [last] = await store.replicaStates();
+  const ago = { from: Date.now() - 170 * hour, to: Date.now() - 169 * hour };
+  await store.keepReplicaState({ ...last!, absence: ago });
+  await store.close();
+  expect(await restarted(0)).toMatchObject({ notServed: null, told: [] });
 });

@@ -5,6 +5,7 @@ import { Worker } from '../deliveries/worker.ts';
 import { accepting, createIntake } from '../intake.ts';
 import { Deciding, withLookupSinks } from '../lookups/deciding.ts';
 import { lookupConnector, type PlannedDelivery } from '../model.ts';
+import { absenceBefore } from '../ops/absence.ts';
 import { createAnnouncer } from '../ops/announcer.ts';
 import { seldom } from '../ops/log.ts';
 import { keptRefreshTokens } from '../store/refresh-tokens.ts';
@@ -23,7 +24,9 @@ export async function prepareDeliveries(trusted: Trusted) {
   );
   const sinks = new ConnectedSinks(refreshTokens);
   // Before this replica says what it knows, which replaces that.
-  const known = (await store.replicaStates()).flatMap(({ secretFaults = [] }) => secretFaults);
+  const startedAt = clock.now();
+  const states = await store.replicaStates();
+  const known = states.flatMap(({ secretFaults = [] }) => secretFaults);
   const deciding: Deciding = new Deciding({
     store,
     clock,
@@ -67,6 +70,12 @@ export async function prepareDeliveries(trusted: Trusted) {
   const wake = (stored?: readonly PlannedDelivery[]) => worker.wake(stored);
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
+  const absence = newest ? absenceBefore(states, startedAt) : null;
+  if (absence?.to === startedAt)
+    log.warn(
+      { from: new Date(absence.from).toISOString(), to: new Date(absence.to).toISOString() },
+      'nobody served this store for a while: events of that time did not arrive, and the service does not send them again; `reconcile` tells which',
+    );
   const undecided = () => deciding.wake();
   const mayWait = () => deciding.mayWait;
   const intake = { store, refused, config, worker, undecided, mayWait, log, nextId };
@@ -78,6 +87,7 @@ export async function prepareDeliveries(trusted: Trusted) {
     live,
     id: replicas.id,
     movedAt: () => replicas.movedAt,
+    absence,
     secretFaults: () => sinks.newSecrets.faults(),
     mine: (sink) => replicas.holding(leaseOfSink(sink)) !== null,
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),

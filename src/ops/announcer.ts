@@ -1,6 +1,6 @@
 import type { LiveConfig } from '../config/live/live-config.ts';
 import { tooShort } from '../config/settings.ts';
-import type { ReplicaState, Store } from '../store/store.ts';
+import type { Absence, ReplicaState, Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Pause } from './pauses.ts';
 
@@ -14,6 +14,8 @@ interface AnnouncerParts {
   readonly id: string;
   /** See ReplicaState. */
   readonly movedAt: () => number | null;
+  /** See ReplicaState. */
+  readonly absence: Absence | null;
   /** The sinks whose changed secrets do not work. */
   readonly secretFaults: () => readonly (Pick<Pause, 'sink' | 'since'> & { readonly detail: string })[];
   /** Whether this replica makes the calls to a sink. */
@@ -25,7 +27,7 @@ export type Announcer = ReturnType<typeof createAnnouncer>;
 
 /** Stores every few seconds that this replica serves the store, and with which config. */
 export function createAnnouncer(parts: AnnouncerParts) {
-  const { store, clock, live, id, movedAt, secretFaults, mine, failed } = parts;
+  const { store, clock, live, id, movedAt, absence, secretFaults, mine, failed } = parts;
   /** Whether the state could be stored the last time. */
   let last = Promise.resolve(false);
   let cancel = () => {};
@@ -40,6 +42,7 @@ export function createAnnouncer(parts: AnnouncerParts) {
       saidAt: clock.now(),
       stopped,
       movedAt: movedAt(),
+      absence,
       config: {
         id: plan.id,
         file,

@@ -4,7 +4,7 @@ import { stuckStates } from '../model/notices.ts';
 import { reconcileCommand } from '../ops/refusals.ts';
 import { isForgotten, putBack } from '../ops/sink-states.ts';
 import type { Status } from '../ops/status/status.ts';
-import { causesOf, movedWords, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
+import { causesOf, gapsIn, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count, printable, printableInLine } from '../support/text.ts';
 import {
@@ -58,7 +58,7 @@ export const todayPage: Page = {
       beside: html`<p class="live" role="status"></p>`,
       body: html`<div class="stack" id="today" data-refresh="5000">
         ${needs(status, asked, candidates)} ${differNotice(status)} ${pausedLines(status, times)}
-        ${rejectedNotice(status)} ${unansweredNotice(status)} ${movedNotice(status, times)}
+        ${rejectedNotice(status)} ${unansweredNotice(status)} ${gapNotices(status, times)}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, days, times)}
         ${!isNew && charts(days)} ${sinksCard(status, days, times)}
         ${
@@ -129,11 +129,13 @@ function unansweredNotice(status: Status): Html | false {
   );
 }
 
-const movedNotice = ({ movedAt }: Status, times: Times): Html | false =>
-  movedAt !== null &&
-  html`<p class="notice wait">
-    ${movedWords.what} ${times.short(movedAt)}: ${movedWords.after}: ${commandLine(reconcileCommand())}
-  </p>`;
+const gapNotices = (status: Status, times: Times): Html[] =>
+  gapsIn(status).map(({ what, times: [from = 0, to], after }) => {
+    const until = to !== undefined && html` to ${times.short(to)}`;
+    return html`<p class="notice wait">
+      ${what} ${times.short(from)}${until}: ${after}: ${commandLine(reconcileCommand())}
+    </p>`;
+  });
 
 /** The notice that nothing needs a person. It says no more than is true. */
 function allRight({ sinks, missed }: Status): Html {

@@ -20,7 +20,7 @@ import {
 import { freshSchema } from '../fixtures/postgres.ts';
 import { basic } from '../pages/tools.ts';
 import { theProgram } from '../fixtures/program.ts';
-import { jsonLines, loud, nothing, post, run, serve, settled, telling, workplace } from './tools.ts';
+import { agedBy, jsonLines, loud, nothing, post, run, serve, settled, telling, workplace } from './tools.ts';
 import { eventually } from '../fixtures/eventually.ts';
 
 const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC';
@@ -676,11 +676,3 @@ const onFullDisk = async (...argv: readonly string[]) =>
   spawnSync('sh', ['-c', 'ulimit -f 0 && exec "$@"', 'sh', process.execPath, await theProgram(), ...argv], {
     encoding: 'utf8',
   });
-
-/** Makes the last sign of life older by so many milliseconds. */
-async function agedBy(ms: number, url: string): Promise<void> {
-  const store = await openStore(url, { serve: false });
-  const [last] = await store.replicaStates();
-  await store.keepReplicaState({ ...last!, saidAt: last!.saidAt - ms });
-  await store.close();
-}

@@ -6,6 +6,7 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { startApp, type App } from '../../src/app.ts';
 import type { Io } from '../../src/commands/output.ts';
 import { run as runProgram } from '../../src/commands/program.ts';
+import { openStore } from '../../src/store/open.ts';
 import { meanConfig } from '../../src/support/invocation.ts';
 import { type ConnectorOptions, ConnectorProcess } from '../faults/connector-process.ts';
 import { HttpSandbox } from '../../sandbox/http.ts';
@@ -200,4 +201,12 @@ export function screen(out: string): string {
       if (!ids.includes(id)) ids.push(id);
       return String(ids.indexOf(id) + 1);
     });
+}
+
+/** Makes the last sign of life older by so many milliseconds. */
+export async function agedBy(ms: number, url: string): Promise<void> {
+  const store = await openStore(url, { serve: false });
+  const [last] = await store.replicaStates();
+  await store.keepReplicaState({ ...last!, saidAt: last!.saidAt - ms });
+  await store.close();
 }

@@ -53,12 +53,29 @@ export function unansweredWords({ unanswered: { count: many, isAll } }: Pick<Sta
     : `${events} of the last 7 days ${many === 1 ? 'was' : 'were'} decided without an answer of a look-up: messages about ${many === 1 ? 'it' : 'them'} lack what it would have found, such as a name or a score, or were not sent`;
 }
 
-/** What is said where PostgreSQL was promoted, restored or moved, before the time, and after it. */
-export const movedWords = {
-  what: 'PostgreSQL was promoted, restored or moved at',
-  after:
-    'what it was told last may be missing, events as well as what people did (a pause, a discard). Look at that again. Of events, an export of the service tells',
-};
+/** What may be missing in the store, and since when: words, times (ms), and words before the command that finds it. */
+export const gapsIn = ({ movedAt, absence }: Pick<Status, 'movedAt' | 'absence'>) => [
+  ...(movedAt === null
+    ? []
+    : [
+        {
+          what: 'PostgreSQL was promoted, restored or moved at',
+          times: [movedAt],
+          after:
+            'what it was told last may be missing, events as well as what people did (a pause, a discard). Look at that again. Of events, an export of the service tells',
+        },
+      ]),
+  ...(absence === null
+    ? []
+    : [
+        {
+          what: 'No connector served this store from',
+          times: [absence.from, absence.to],
+          after:
+            'events of that time did not arrive, and the service does not send them again. An export of it tells which',
+        },
+      ]),
+];
 
 /** A sentence where a notice has reached nobody; else empty. */
 export function unheardWords({ deliveries }: Pick<NoticeStory, 'deliveries'>): string {

@@ -165,6 +165,12 @@ export const status = z.object({
   storeMovedAt: time
     .nullable()
     .describe('When PostgreSQL was last promoted, restored or moved, in the last week: see `status`.'),
+  notServed: z
+    .object({ from: time, to: time })
+    .nullable()
+    .describe(
+      'The last time of the last week in which no connector served the store for two minutes or longer.',
+    ),
   refused: z.array(refused),
   sinks: z.array(
     z.object({

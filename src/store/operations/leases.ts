@@ -49,6 +49,12 @@ export interface LeaseState {
   readonly distrusted: number | null;
 }
 
+/** A time in which nobody served the store (ms). */
+export interface Absence {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** What a process that serves the store says of itself every few seconds. */
 export interface ReplicaState {
   readonly id: string;
@@ -76,6 +82,8 @@ export interface ReplicaState {
   };
   /** When this replica saw that the database was promoted, restored or moved (ms), so that commits may be missing. */
   readonly movedAt?: number | null;
+  /** The last long time in which nobody served the store, as far as this replica knows. */
+  readonly absence?: Absence | null;
   /** `mine`: whether this replica made the calls to it when it said so. */
   readonly sinks: readonly { readonly name: string; readonly connector: string; readonly mine?: boolean }[];
   /** The sinks whose new secrets do not work. */

@@ -1,18 +1,20 @@
 import { refusedAt } from '../../../ops/needs.ts';
 import { reconcileCommand } from '../../../ops/refusals.ts';
 import type { Status } from '../../../ops/status/status.ts';
-import { configsDiffer, differWords, movedWords } from '../../../ops/status/words.ts';
+import { configsDiffer, differWords, gapsIn } from '../../../ops/status/words.ts';
 import type { ReplicaState } from '../../../store/store.ts';
 import { checkOf, program } from '../../../support/invocation.ts';
 import { count, printable } from '../../../support/text.ts';
 import { type Io, paint, when } from '../../output.ts';
 
 /** Says why the store cannot be written, and what to do; a connector that does not run has to be started. */
-export function storeLines({ unwritable, replicas, movedAt }: Status, io: Io): string[] {
+export function storeLines(status: Status, io: Io): string[] {
+  const { unwritable, replicas } = status;
   if (unwritable === null)
-    return movedAt === null
-      ? []
-      : [`${movedWords.what} ${when(movedAt, io)}: ${movedWords.after}: ${reconcileCommand()}`];
+    return gapsIn(status).map(({ what, times, after }) => {
+      const at = times.map((time) => when(time, io)).join(' to ');
+      return `${what} ${at}: ${after}: ${reconcileCommand()}`;
+    });
   const then =
     replicas.length > 0
       ? 'events are refused meanwhile; once it can be written, all goes on without a restart'
