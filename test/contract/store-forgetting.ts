@@ -185,6 +185,13 @@ export function forgetting(): void {
     expect(await forget()).toMatchObject({ done: false, underWay: [claimed!.delivery.id] });
   });
 
+  test('waits for no digest with nobody else in it', async () => {
+    await accept(gone, [inDigest()]);
+    const [claimed] = await claimDue(store, t0, 'mail');
+    await store.record([resultOf(claimed!, retry)]);
+    expect(await forget()).toMatchObject({ done: true });
+  });
+
   test('waits for a person with a digest that may have arrived: without its carrier it would go again under another id', async () => {
     await accept(gone, [inDigest()]);
     await accept(kept, [inDigest()]);
