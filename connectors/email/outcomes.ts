@@ -110,7 +110,7 @@ export const isLoginFault = (error: SmtpError): boolean => {
 
 /** The words for an exceeded rate, for which SMTP has no code. Microsoft's code is 432. */
 const rateWords =
-  /too (many(?! recipients)|much mail|fast|quickly)|rate.?limit|throttl|slow down|\b(send|sending|sender|submission|daily|hourly|monthly|message|relay)( e-?mail)? ?(rate|limit|quota)|credits exceeded|\bper (minute|hour|day)|\b([45]\.(1\.90|7\.28)|5\.4\.5)\b|^432[ -](?!4\.7)/i;
+  /too (many(?! recipients(?! from))|much mail|fast|quickly)|rate.?limit|throttl|slow down|\b(send|sending|sender|submission|daily|hourly|monthly|message|relay)( e-?mail)? ?(rate|limit|quota)|credits exceeded|\bper (minute|hour|day)|\b([45]\.(1\.90|7\.28)|5\.4\.5)\b|^432[ -](?!4\.7)/i;
 
 export const isRate = (error: SmtpError): boolean => rateWords.test(wordsOf(error)) && !isBlocked(error);
 
@@ -337,6 +337,10 @@ const connectionFaults: ReadonlyMap<string, Explanation> = new Map(
     UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
     UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
     CERT_HAS_EXPIRED: explanation("The mail server's certificate has expired.", 'Have it renewed there.'),
+    CERT_NOT_YET_VALID: explanation(
+      "The mail server's certificate is not valid yet.",
+      "Check this machine's clock; if that is right, have another certificate taken there.",
+    ),
     ERR_TLS_CERT_ALTNAME_INVALID: explanation(
       "The mail server's certificate is for another name.",
       "Name the host in the sink's url as the certificate does.",

@@ -94,11 +94,18 @@ const connectErrors: { readonly [code: string]: string } = {
 /** These can also end an open connection. The system call shows which it was. */
 const alsoWhileOpen = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']);
 
-/** What a certificate lacks that the tool shows; others have only their code. */
-const untrusted: { readonly [code: string]: string } = {
-  CERT_HAS_EXPIRED: ', as its certificate has expired',
-  CERT_NOT_YET_VALID: ', as its certificate is not valid yet; is the clock right?',
-};
+/** Why there is no TLS, by the code; where none fits, people have only the code. */
+const whyUntrusted: readonly (readonly [code: RegExp, words: string])[] = [
+  [/^CERT_HAS_EXPIRED$/, ', as its certificate has expired'],
+  [/^CERT_NOT_YET_VALID$/, ', as its certificate is not valid yet; is the clock right?'],
+  [/ALTNAME_INVALID$/, ', as its certificate is for another name'],
+  [
+    /SELF_SIGNED|^UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)/,
+    ', as its certificate is of no authority that is trusted here; give that in ca, or where there is no such key in NODE_EXTRA_CA_CERTS',
+  ],
+  [/_WRONG_VERSION/, ', as what answers there begins without TLS'],
+  [/_(UNSUPPORTED_PROTOCOL|.*PROTOCOL_VERSION)$/, ', as it has neither TLS 1.2 nor 1.3'],
+];
 
 /** Their system calls, which show it where the code is another one, such as a firewall's EACCES. */
 const connecting = new Set<unknown>(['connect', 'getaddrinfo']);
@@ -125,7 +132,7 @@ export function fetchFailure(error: unknown, proxy?: string | null): FetchFailur
     const words = certificateRefused.test(code)
       ? 'it wants a certificate, or another one: check cert and key'
       : handshakeFailed.test(code)
-        ? `no trusted TLS connection${untrusted[code] ?? ''}`
+        ? `no trusted TLS connection${whyUntrusted.find(([each]) => each.test(code))?.[1] ?? ''}`
         : (connectErrors[code] ??
           (code !== '' && connecting.has(cause.syscall) ? 'connecting failed' : undefined));
     if (words !== undefined && !isOpen) return { sent: false, words: `${words} (${code})${through}` };

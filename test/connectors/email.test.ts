@@ -641,6 +641,7 @@ describe('what the server says', () => {
     ['DATA', 450, '4.2.1 Peak SMTP relay limit exceeded for customer', rate],
     ['MAIL', 450, 'Mail send limit exceeded', rate],
     ['MAIL', 450, '4.7.1 Error: too much mail from 192.0.2.1', rate],
+    ['RCPT', 450, '4.7.1 Error: too many recipients from 192.0.2.1', rate],
     ['DATA', 550, '5.4.6 Hourly email limit exceeded', rate],
     // For now.
     ['RCPT', 450, '4.2.0 Greylisted', forNow(false)],
@@ -804,12 +805,15 @@ describe('the connection', () => {
     expect(isLoopback(host)).toBe(expected);
   });
 
-  test('says that a certificate has expired', async () => {
-    const expired = selfSigned(new Date(Date.now() - 1000));
-    setDefaultCACertificates([...authorities, certificate.cert, expired.cert]);
-    await start({ tls: { ...expired, implicit: true } });
+  test.for([
+    [-1000, 'has expired. Have it renewed there.'],
+    [30 * 86_400_000, "is not valid yet. Check this machine's clock"],
+  ] as const)('says when a certificate is not valid: one that ends in %d ms', async ([endsIn, words]) => {
+    const other = selfSigned(new Date(Date.now() + endsIn));
+    setDefaultCACertificates([...authorities, certificate.cert, other.cert]);
+    await start({ tls: { ...other, implicit: true } });
     expect(await sink.deliver(request(fields))).toMatchObject({
-      detail: expect.stringContaining('expired'),
+      detail: expect.stringContaining(words),
     });
   });
 

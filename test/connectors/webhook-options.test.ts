@@ -560,12 +560,23 @@ describe('certificates', () => {
     expect((await other.check([], new AbortController().signal)).at(-1)).toMatchObject({ ok: true });
   });
 
-  test('of the other side that has expired is told in words', async () => {
-    const expired = selfSigned(new Date(Date.now() - 86_400_000));
-    const { port } = await serve(answerOk, (listener) => createTlsServer(expired, listener));
-    const sink = await connected({ url: `https://localhost:${port}`, ca: expired.cert });
+  const day = 86_400_000;
+  const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT:@SECLEVEL=0' } as const;
+
+  test.for([
+    ['has expired (CERT_HAS_EXPIRED)', selfSigned(new Date(Date.now() - day)), true],
+    ['is not valid yet; is the clock right?', selfSigned(new Date(Date.now() + 30 * day)), true],
+    ['NODE_EXTRA_CA_CERTS (DEPTH_ZERO_SELF_SIGNED_CERT)', selfSigned(), false],
+    ['neither TLS 1.2 nor 1.3', { ...selfSigned(), ...old }, true],
+    ['begins without TLS', null, false],
+  ] as const)('of the other side are told in words: %s', async ([words, tls, isTrusted]) => {
+    const create = (listener: RequestListener) => createTlsServer(tls ?? {}, listener);
+    const { port } = await serve(answerOk, tls ? create : undefined);
+    const ca = isTrusted ? tls.cert : undefined;
+    const sink = await connected({ url: `https://localhost:${port}`, ca });
     expect(await sink.deliver(request())).toMatchObject({
-      detail: expect.stringContaining('as its certificate has expired (CERT_HAS_EXPIRED)'),
+      outcome: 'retry',
+      detail: expect.stringContaining(words),
     });
   });
 
