@@ -70,6 +70,9 @@ const connectTimeoutMs = 10_000;
 /** The code of an error where the proxy opened no tunnel, so that nothing of a request has left. */
 export const noTunnel = 'NO_TUNNEL';
 
+const withoutTunnel = (cause?: unknown): Error =>
+  Object.assign(new Error('no tunnel', { cause }), { code: noTunnel });
+
 /** An agent for calls through a proxy. Takes undici, which is loaded late. */
 export function proxyAgent(
   { Pool, ProxyAgent }: Pick<typeof import('undici'), 'Pool' | 'ProxyAgent'>,
@@ -79,12 +82,19 @@ export function proxyAgent(
   const clientFactory = (origin: URL, given: object): Dispatcher => {
     // The library would wait five minutes for a proxy that does not answer, and keep all requests waiting behind it.
     const pool = new Pool(origin, { ...given, headersTimeout: connectTimeoutMs });
-    const connect: (request: never) => Promise<unknown> = pool.connect.bind(pool);
+    const connect: (request: never) => Promise<Dispatcher.ConnectData> = pool.connect.bind(pool);
     return Object.assign(pool, {
-      connect: (request: never) =>
-        connect(request).catch((cause: unknown) => {
-          throw Object.assign(new Error('no tunnel', { cause }), { code: noTunnel });
-        }),
+      connect: async (request: never) => {
+        const answer = await connect(request).catch((cause: unknown) => {
+          throw withoutTunnel(cause);
+        });
+        // No tool speaks first, so this is the proxy's own page. The library would connect anew for ever.
+        if (answer.statusCode === 200 && answer.socket.readableLength > 0) {
+          answer.socket.on('error', () => {}).destroy();
+          throw withoutTunnel();
+        }
+        return answer;
+      },
     }) as Dispatcher;
   };
   return new ProxyAgent({

@@ -35,8 +35,12 @@ const hostileTexts = [
   'x'.repeat(2000),
 ];
 
-const answer = (text: string) => (socket: Socket) =>
-  void socket.once('data', () => socket.end(`HTTP/1.1 ${text}\r\ncontent-length: 0\r\n\r\n`));
+const answer =
+  (text: string, body = '') =>
+  (socket: Socket) =>
+    void socket.once('data', () =>
+      socket.end(`HTTP/1.1 ${text}\r\ncontent-length: ${body.length}\r\n\r\n${body}`),
+    );
 
 const proxyFaults: readonly [string, ((socket: Socket) => void) | null, RegExp][] = [
   [
@@ -47,6 +51,11 @@ const proxyFaults: readonly [string, ((socket: Socket) => void) | null, RegExp][
   ['forbids it', answer('403 Forbidden'), /refused it with status 403/],
   ['cannot reach the tool', answer('502 Bad Gateway'), /refused it with status 502/],
   ['redirects', answer('302 Found\r\nlocation: http://login.example/'), /refused it with status 302/],
+  [
+    'answers with a page of its own, as in a guest network',
+    answer('200 OK', '<html>Please log in</html>'),
+    /opened no connection/,
+  ],
   ['hangs up', (socket) => void socket.once('data', () => socket.end()), /opened no connection/],
   ['hangs up at once', (socket) => socket.destroy(), /opened no connection|through the proxy/],
   [
