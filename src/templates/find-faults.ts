@@ -116,7 +116,11 @@ class Checker {
   #visit(template: Template): void {
     const loop = template.blockScope ? [...template.blockScope()] : null;
     const read = this.#facts.length;
-    const [value = unknown] = argumentsOf(template, loop !== null).map((argument) => this.#read(argument));
+    const name = (template.token as { name?: string }).name ?? '';
+    const given = argumentsOf(template, loop !== null);
+    const [value = unknown] = decidesElse(template, name)
+      ? this.#readDeciding(template, given)
+      : given.map((one) => this.#read(one));
     const fact = factOf(value);
     const keepsFalse = flagOf(value) === undefined ? '' : `, ${allowFalse}: true`;
     if (template instanceof Output && fact !== undefined && !this.#asked.includes(fact))
@@ -125,13 +129,32 @@ class Checker {
         `nothing is printed where \`${fact}\` is unknown or absent; say what to print then, as in \`{{ ${fact} | default: "not known"${keepsFalse} }}\``,
       );
     const outer = this.#asked;
-    if (conditions.has((template.token as { name?: string }).name ?? ''))
-      this.#asked = [...outer, ...this.#facts.slice(read)];
+    if (conditions.has(name)) this.#asked = [...outer, ...this.#facts.slice(read)];
     if (loop) this.scope.within(loopNames(loop, value), () => this.visitAll(childrenOf(template)));
     else this.visitAll(childrenOf(template));
     this.#asked = outer;
     const assigned = template instanceof CaptureTag ? captured : value;
     for (const { content } of template.localScope?.() ?? []) this.scope.assign(content, assigned);
+  }
+
+  /** Reads the conditions of a tag that says something else where they do not hold: of what is unknown, it says that too. */
+  #readDeciding({ token }: Template, given: readonly Argument[]): ValueInfo[] {
+    const asked = [...this.#asked];
+    const judged: string[] = [];
+    const values = given.map((argument) => {
+      const read = this.#facts.length;
+      const value = this.#read(argument);
+      const isJudged = compares(argument) || (factOf(value) !== undefined && flagOf(value) !== undefined);
+      (isJudged ? judged : asked).push(...this.#facts.slice(read));
+      return value;
+    });
+    const untold = judged.find((fact) => !asked.includes(fact));
+    if (untold !== undefined)
+      this.#report(
+        token,
+        `where \`${untold}\` is unknown or absent, this says what it says where the condition does not hold; ask for that first, as in \`{% if ${untold} == nil %}not known{% elsif … %}\``,
+      );
+    return values;
   }
 
   /** Reports the faults of an expression, and returns what is known about its value. */
@@ -254,6 +277,23 @@ const allowFalse = 'allow_false';
 
 /** Tags that decide when their content is printed. */
 const conditions = new Set(['if', 'unless', 'case']);
+
+/** Whether a tag says something where its conditions do not hold. */
+const decidesElse = (template: Template, name: string): boolean =>
+  name === 'unless' ||
+  (name === 'if' && (template as { elseTemplates?: unknown }).elseTemplates !== undefined);
+
+/** Whether an expression compares values, and not only asks whether something is known. */
+function compares(argument: Argument): boolean {
+  if (!('initial' in argument)) return false;
+  const { postfix } = argument.initial;
+  if (postfix.some((token) => TypeGuards.isLiteralToken(token) && noValues.has(token.literal))) return false;
+  return postfix.some((token) => TypeGuards.isOperatorToken(token) && !joining.has(token.operator));
+}
+
+const joining = new Set(['and', 'or', 'not']);
+/** What a known value may be compared with, and an unknown one differs from; and false, of which the unknown is no case. */
+const noValues = new Set(['nil', 'null', 'empty', 'blank', 'false']);
 
 /** Untrusted although it is escaped, because a filter may undo the escaping. */
 const captured: ValueInfo = { shape: text, untrusted: true, raw: false };

@@ -90,7 +90,7 @@ describe('a fact of which nothing says what to print if it is not known', () => 
   it.each([
     '{{ candidate.score | default: "?" }}',
     '{{ candidate.name }}',
-    '{% if candidate.score >= 80 %}{{ candidate.score }}{% else %}{{ candidate.score }}{% endif %}',
+    '{% if candidate.score %}{{ candidate.score }}{% else %}{{ candidate.score }}{% endif %}',
     '{% unless candidate.report == nil %}<a href="{{ candidate.report }}">{% endunless %}',
     '{{ event.candidateId }}{{ test.name }}',
   ])('is not: %s', (template) => {
@@ -126,6 +126,34 @@ describe('a fact that is true or false', () => {
       fields?.render(templateData(event, entry, factsOf({ passed: known }, 'exam'), 'rule', 0)),
     );
     expect(told).toMatchObject(['true', 'false', '?'].map((text) => ({ fields: { text } })));
+  });
+
+  const saysElse = (fact: string) =>
+    `1:1 where \`${fact}\` is unknown or absent, this says what it says where the condition does not hold; ask for that first, as in \`{% if ${fact} == nil %}not known{% elsif … %}\``;
+
+  it.each([
+    ['{% if exam.passed %}passed{% else %}failed{% endif %}', 'exam.passed'],
+    ['{% unless exam.passed %}failed{% endunless %}', 'exam.passed'],
+    [
+      '{% if candidate.score >= 80 %}strong{% elsif candidate.score >= 50 %}good{% else %}weak{% endif %}',
+      'candidate.score',
+    ],
+  ])('%s tells of what is unknown, too', (template, fact) => {
+    expect(said(template, { ...withFlag, sureFacts: new Set() })).toEqual([saysElse(fact)]);
+    expect(said(template, { ...withFlag, sureFacts: new Set([fact]) })).toEqual([]);
+  });
+
+  it.each([
+    '{% if exam.passed %}passed{% endif %}',
+    '{% if exam.passed == nil %}?{% elsif exam.passed %}passed{% else %}failed{% endif %}',
+    '{% if exam.passed %}passed{% elsif exam.passed == false %}failed{% else %}?{% endif %}',
+    '{% if candidate.score >= 80 %}strong{% elsif candidate.score %}weak{% else %}?{% endif %}',
+    '{% if candidate.score != nil %}{% if candidate.score >= 80 %}strong{% else %}weak{% endif %}{% endif %}',
+    '{% if candidate.name and candidate.score %}{{ candidate.name }}{% else %}A candidate{% endif %}',
+    '{% unless candidate.name %}A candidate{% endunless %}',
+    '{% if event.testId == 1 %}a{% else %}b{% endif %}',
+  ])('%s does not', (template) => {
+    expect(said(template, { ...withFlag, sureFacts: new Set() })).toEqual([]);
   });
 
   it('counts as one also where the rule knows it', () => {
