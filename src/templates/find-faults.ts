@@ -1,15 +1,7 @@
-import {
-  type Arguments,
-  CaptureTag,
-  Output,
-  type Template,
-  type Token,
-  TypeGuards,
-  type Value,
-} from 'liquidjs';
-import { closest, tagsIn } from '../support/text.ts';
-import { timeZoneOf, unknownCodes } from './dates.ts';
-import { checking, disabledFilters, escapeAt, type IsStrict, type Target } from './engine.ts';
+import { CaptureTag, Output, type Template, type Token, TypeGuards, type Value } from 'liquidjs';
+import { tagsIn } from '../support/text.ts';
+import { escapeAt, type IsStrict, type Target } from './engine.ts';
+import { type Argument, type Escaping, filterFaults, type Operand, tokenOf } from './filter-faults.ts';
 import { maxDepth, mostFaults, tooDeep } from './limits.ts';
 import { type SyntaxFault, parse } from './parse.ts';
 import {
@@ -75,18 +67,12 @@ function withPosition({ offset, message }: SyntaxFault, source: string): PlacedF
   return { line: before.split('\n').length, column: offset - lineStart + 1, message };
 }
 
-/** How special characters are escaped where a template prints: percent-encoded, in another way, or not at all. */
-type Escaping = 'percent' | 'signs' | null;
-
 function escapingAt(place: Target): Escaping {
   const escaped = escapeAt(place, '<');
   if (escaped === '%3C') return 'percent';
   return escaped === '<' && !place.medium.join ? null : 'signs';
 }
 
-/** An expression of a tag or an output, as LiquidJS parsed it. */
-type Argument = Arguments extends Iterable<infer One> ? One : never;
-type Operand = Exclude<Argument, Value>;
 type Path = Extract<Operand, { props: unknown }>;
 
 /** Visits a parsed template in the order of rendering, and knows the names that exist at each place. */
@@ -221,8 +207,9 @@ class Checker {
     const args = token.args
       .map((arg) => (Array.isArray(arg) ? arg[1] : arg))
       .filter((arg) => arg !== undefined);
-    const use: FilterUse = { token, args, untrusted, escaping: this.#escaping };
-    for (const { at, message } of filterFaults(use)) this.#report(at, message);
+    const escaping = this.#escaping;
+    for (const { at, message } of filterFaults({ token, args, untrusted, escaping }))
+      this.#report(at, message);
     const values = args.map((arg) => this.#read(arg));
     return untrusted || values.some((value) => value.untrusted);
   }
@@ -320,81 +307,4 @@ function loopNames(
     [variable, { ...collection, shape: entryOf(collection.shape) }],
     [helper, { ...unknown, shape: loopShapes[helper] ?? any }],
   ]);
-}
-
-/** In list entries a filter is a token. Elsewhere it is an object with a private token. */
-const tokenOf = (filter: unknown) => ((filter as { token?: unknown }).token ?? filter) as FilterToken;
-
-type FilterToken = Token & {
-  readonly name: string;
-  readonly args: readonly (Operand | readonly [name?: string, value?: Operand])[];
-};
-
-interface FilterUse {
-  readonly token: FilterToken;
-  /** Its arguments, without the names of named ones. */
-  readonly args: readonly Operand[];
-  /** The value before it is untrusted. */
-  readonly untrusted: boolean;
-  readonly escaping: Escaping;
-}
-
-interface TokenFault {
-  readonly at: Token;
-  readonly message: string;
-}
-
-function filterFaults({ token, args, untrusted, escaping }: FilterUse): TokenFault[] {
-  const { name } = token;
-  const fault = (message: string): TokenFault[] => [{ at: token, message }];
-  if (!(name in checking.filters)) {
-    const reason = disabledFilters.get(name);
-    if (reason !== undefined) return fault(`the filter \`${name}\` is not available here: ${reason}`);
-    const meant = closest(name, Object.keys(checking.filters));
-    return fault(`unknown filter \`${name}\`${meant === null ? '' : `, did you mean \`${meant}\`?`}`);
-  }
-  const dates = dateFaults(name, args);
-  if (args.length === 0 && needsArgument.has(name))
-    return [...fault(`the filter \`${name}\` needs an argument: \`${name}: …\``), ...dates];
-  if (escaping !== null && (escapeFilters.has(name) || (escaping === 'percent' && encodeFilters.has(name))))
-    return fault(`leave out \`${name}\`: values are escaped here anyway, so they would be escaped twice`);
-  if (escaping !== null && name === 'raw' && untrusted)
-    return fault(
-      '`raw` cannot be used on a value that comes with an event: unescaped, it could do harm where it is shown',
-    );
-  return dates;
-}
-
-/** Without an argument, LiquidJS throws at rendering for some of these, and gives odd results for the others. */
-const needsArgument = new Set(
-  [
-    'append prepend remove remove_first remove_last replace replace_first replace_last split slice hmac_sha256',
-    'plus minus times divided_by modulo at_least at_most',
-    'concat push unshift map where reject group_by has find find_index default',
-  ].flatMap((names) => names.split(' ')),
-);
-
-const escapeFilters = new Set(['escape', 'escape_once', 'xml_escape']);
-const encodeFilters = new Set(['url_encode', 'cgi_escape', 'uri_escape']);
-
-/** Which argument of a filter is its time zone. */
-const zoneArgument: ReadonlyMap<string, number> = new Map([
-  ['date', 1],
-  ['date_to_xmlschema', 0],
-  ['date_to_rfc822', 0],
-]);
-
-function dateFaults(name: string, args: FilterUse['args']): TokenFault[] {
-  const faults: TokenFault[] = [];
-  const format = name === 'date' ? args[0] : undefined;
-  const codes = TypeGuards.isQuotedToken(format) ? unknownCodes(format.content) : [];
-  if (format && codes.length > 0)
-    faults.push({ at: format, message: `a date format has no \`${codes.join('`, `')}\`` });
-  const zone = args[zoneArgument.get(name) ?? -1];
-  if (TypeGuards.isQuotedToken(zone) && timeZoneOf(zone.content) === null) {
-    const meant = closest(zone.content, Intl.supportedValuesOf('timeZone'));
-    const hint = meant === null ? 'expected a name such as `Europe/Zagreb`' : `did you mean \`${meant}\`?`;
-    faults.push({ at: zone, message: `unknown time zone \`${zone.content}\`, ${hint}` });
-  }
-  return faults;
 }
