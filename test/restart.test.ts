@@ -187,7 +187,7 @@ test('what nobody could receive is told: since when and until when no connector 
   const first = await logging(file);
   await first.app.stop();
   // Nobody has sent anything yet.
-  expect(await restarted(hour)).toMatchObject({ code: 0, notServed: null, told: [] });
+  expect(await restarted(hour)).toMatchObject({ code: 0, notServed: [], told: [] });
   const second = await logging(file);
   await postEvent(second.app, { candidateId: 'Dana' });
   await second.app.stop();
@@ -200,15 +200,22 @@ test('what nobody could receive is told: since when and until when no connector 
     out: expect.stringMatching(says),
     page: expect.stringMatching(says),
   });
-  expect(Date.parse(notServed.to) - Date.parse(notServed.from)).toBeGreaterThanOrEqual(hour);
-  expect(told).toMatchObject([{ level: 'warn', from: notServed.from, to: notServed.to }]);
+  const [{ from, to }] = notServed;
+  expect(notServed).toHaveLength(1);
+  expect(Date.parse(to) - Date.parse(from)).toBeGreaterThanOrEqual(hour);
+  expect(told).toMatchObject([{ level: 'warn', from, to }]);
   // An update is short, and what was found before it is said all the same.
   expect(await restarted(60_000)).toMatchObject({ notServed, told: [] });
+  // So it is after another one.
+  const again = await restarted(180_000);
+  expect(again.notServed).toEqual([notServed[0], { from: again.told[0]!.from, to: again.told[0]!.to }]);
+  const both = /No connector served this store from .* to .*, and from .* to .*: events of that time/s;
+  expect(again).toMatchObject({ out: expect.stringMatching(both), page: expect.stringMatching(both) });
   // For a week.
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
   const [last] = await store.replicaStates();
   const ago = { from: Date.now() - 170 * hour, to: Date.now() - 169 * hour };
-  await store.keepReplicaState({ ...last!, absence: ago });
+  await store.keepReplicaState({ ...last!, absences: [ago] });
   await store.close();
-  expect(await restarted(0)).toMatchObject({ notServed: null, told: [] });
+  expect(await restarted(0)).toMatchObject({ notServed: [], told: [] });
 });

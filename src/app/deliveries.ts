@@ -5,9 +5,10 @@ import { Worker } from '../deliveries/worker.ts';
 import { accepting, createIntake } from '../intake.ts';
 import { Deciding, withLookupSinks } from '../lookups/deciding.ts';
 import { lookupConnector, type PlannedDelivery } from '../model.ts';
-import { absenceBefore } from '../ops/absence.ts';
+import { absenceBefore, absencesIn } from '../ops/absence.ts';
 import { createAnnouncer } from '../ops/announcer.ts';
 import { seldom } from '../ops/log.ts';
+import { missedForMs } from '../ops/status/status.ts';
 import { keptRefreshTokens } from '../store/refresh-tokens.ts';
 import { eventIds } from '../support/ids.ts';
 import type { Trusted, Undo } from './config-and-store.ts';
@@ -71,7 +72,7 @@ export async function prepareDeliveries(trusted: Trusted) {
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
   const absence = newest ? absenceBefore(states, startedAt) : null;
-  if (absence?.to === startedAt)
+  if (absence)
     log.warn(
       { from: new Date(absence.from).toISOString(), to: new Date(absence.to).toISOString() },
       'nobody served this store for a while: events of that time did not arrive, and the service does not send them again; `reconcile` tells which',
@@ -87,7 +88,7 @@ export async function prepareDeliveries(trusted: Trusted) {
     live,
     id: replicas.id,
     movedAt: () => replicas.movedAt,
-    absence,
+    absences: absencesIn([...states, { absences: absence ? [absence] : [] }], startedAt - missedForMs),
     secretFaults: () => sinks.newSecrets.faults(),
     mine: (sink) => replicas.holding(leaseOfSink(sink)) !== null,
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),

@@ -15,7 +15,7 @@ interface AnnouncerParts {
   /** See ReplicaState. */
   readonly movedAt: () => number | null;
   /** See ReplicaState. */
-  readonly absence: Absence | null;
+  readonly absences: readonly Absence[];
   /** The sinks whose changed secrets do not work. */
   readonly secretFaults: () => readonly (Pick<Pause, 'sink' | 'since'> & { readonly detail: string })[];
   /** Whether this replica makes the calls to a sink. */
@@ -27,7 +27,7 @@ export type Announcer = ReturnType<typeof createAnnouncer>;
 
 /** Stores every few seconds that this replica serves the store, and with which config. */
 export function createAnnouncer(parts: AnnouncerParts) {
-  const { store, clock, live, id, movedAt, absence, secretFaults, mine, failed } = parts;
+  const { store, clock, live, id, movedAt, absences, secretFaults, mine, failed } = parts;
   /** Whether the state could be stored the last time. */
   let last = Promise.resolve(false);
   let cancel = () => {};
@@ -42,7 +42,7 @@ export function createAnnouncer(parts: AnnouncerParts) {
       saidAt: clock.now(),
       stopped,
       movedAt: movedAt(),
-      absence,
+      absences,
       config: {
         id: plan.id,
         file,

@@ -130,11 +130,9 @@ function unansweredNotice(status: Status): Html | false {
 }
 
 const gapNotices = (status: Status, times: Times): Html[] =>
-  gapsIn(status).map(({ what, times: [from = 0, to], after }) => {
-    const until = to !== undefined && html` to ${times.short(to)}`;
-    return html`<p class="notice wait">
-      ${what} ${times.short(from)}${until}: ${after}: ${commandLine(reconcileCommand())}
-    </p>`;
+  gapsIn(status).map(({ what, after }) => {
+    const words = what.map((part) => (typeof part === 'string' ? part : times.short(part)));
+    return html`<p class="notice wait">${words}: ${after}: ${commandLine(reconcileCommand())}</p>`;
   });
 
 /** The notice that nothing needs a person. It says no more than is true. */

@@ -28,7 +28,7 @@ export function statusJson(status: Status) {
     },
     storeProblem: status.unwritable,
     storeMovedAt: iso(status.movedAt),
-    notServed: status.absence && { from: iso(status.absence.from), to: iso(status.absence.to) },
+    notServed: status.absences.map(({ from, to }) => ({ from: iso(from), to: iso(to) })),
     refused: refusedJson(status.refused),
     sinks: status.sinks.map((one) => {
       const {

@@ -1,7 +1,7 @@
 import { isMissed } from '../alerts/conditions.ts';
 import { isOver, weekMs, workedAt } from '../alerts/over.ts';
 import { type Announcer, sayEveryMs } from '../announcer.ts';
-import { lastAbsence } from '../absence.ts';
+import { absencesIn } from '../absence.ts';
 import { failingAlone, onlySecretsFail, sinkState, type SinkState } from '../sink-states.ts';
 import { pausesNow } from '../pauses.ts';
 import { lookupOf } from '../../model.ts';
@@ -96,8 +96,8 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     ),
     /** When a replica last saw in the last week that PostgreSQL was promoted, restored or moved (ms). Null if none did. */
     movedAt: lastMove(all, now - missedForMs),
-    /** The last long time of the last week in which nobody served the store. */
-    absence: lastAbsence(all, now - missedForMs),
+    /** The long times of the last week in which nobody served the store. */
+    absences: absencesIn(all, now - missedForMs),
     /** The replica that served the store last; null while one serves it. */
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt,

@@ -53,24 +53,33 @@ export function unansweredWords({ unanswered: { count: many, isAll } }: Pick<Sta
     : `${events} of the last 7 days ${many === 1 ? 'was' : 'were'} decided without an answer of a look-up: messages about ${many === 1 ? 'it' : 'them'} lack what it would have found, such as a name or a score, or were not sent`;
 }
 
-/** What may be missing in the store, and since when: words, times (ms), and words before the command that finds it. */
-export const gapsIn = ({ movedAt, absence }: Pick<Status, 'movedAt' | 'absence'>) => [
+interface Gap {
+  /** Words, and times (ms). */
+  readonly what: readonly (string | number)[];
+  readonly after: string;
+}
+
+/** What may be missing in the store, and since when, with words before the command that finds it. */
+export const gapsIn = ({ movedAt, absences }: Pick<Status, 'movedAt' | 'absences'>): Gap[] => [
   ...(movedAt === null
     ? []
     : [
         {
-          what: 'PostgreSQL was promoted, restored or moved at',
-          times: [movedAt],
+          what: ['PostgreSQL was promoted, restored or moved at ', movedAt],
           after:
             'what it was told last may be missing, events as well as what people did (a pause, a discard). Look at that again. Of events, an export of the service tells',
         },
       ]),
-  ...(absence === null
+  ...(absences.length === 0
     ? []
     : [
         {
-          what: 'No connector served this store from',
-          times: [absence.from, absence.to],
+          what: absences.flatMap(({ from, to }, index) => [
+            index === 0 ? 'No connector served this store from ' : ', and from ',
+            from,
+            ' to ',
+            to,
+          ]),
           after:
             'events of that time did not arrive, and the service does not send them again. An export of it tells which',
         },

@@ -166,10 +166,9 @@ export const status = z.object({
     .nullable()
     .describe('When PostgreSQL was last promoted, restored or moved, in the last week: see `status`.'),
   notServed: z
-    .object({ from: time, to: time })
-    .nullable()
+    .array(z.object({ from: time, to: time }))
     .describe(
-      'The last time of the last week in which no connector served the store for two minutes or longer.',
+      'The times of the last week in which no connector served the store for two minutes or longer; the 10 longest.',
     ),
   refused: z.array(refused),
   sinks: z.array(

@@ -82,8 +82,8 @@ export interface ReplicaState {
   };
   /** When this replica saw that the database was promoted, restored or moved (ms), so that commits may be missing. */
   readonly movedAt?: number | null;
-  /** The last long time in which nobody served the store, as far as this replica knows. */
-  readonly absence?: Absence | null;
+  /** The long times in which nobody served the store, as far as this replica knows. */
+  readonly absences?: readonly Absence[];
   /** `mine`: whether this replica made the calls to it when it said so. */
   readonly sinks: readonly { readonly name: string; readonly connector: string; readonly mine?: boolean }[];
   /** The sinks whose new secrets do not work. */

@@ -11,9 +11,9 @@ import { type Io, paint, when } from '../../output.ts';
 export function storeLines(status: Status, io: Io): string[] {
   const { unwritable, replicas } = status;
   if (unwritable === null)
-    return gapsIn(status).map(({ what, times, after }) => {
-      const at = times.map((time) => when(time, io)).join(' to ');
-      return `${what} ${at}: ${after}: ${reconcileCommand()}`;
+    return gapsIn(status).map(({ what, after }) => {
+      const words = what.map((part) => (typeof part === 'string' ? part : when(part, io))).join('');
+      return `${words}: ${after}: ${reconcileCommand()}`;
     });
   const then =
     replicas.length > 0
