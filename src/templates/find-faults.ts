@@ -104,8 +104,8 @@ class Checker {
     const read = this.#facts.length;
     const name = (template.token as { name?: string }).name ?? '';
     const given = argumentsOf(template, loop !== null);
-    const [value = unknown] = decidesElse(template, name)
-      ? this.#readDeciding(template, given)
+    const [value = unknown] = conditions.has(name)
+      ? this.#readConditions(template, name, given)
       : given.map((one) => this.#read(one));
     const fact = factOf(value);
     const keepsFalse = flagOf(value) === undefined ? '' : `, ${allowFalse}: true`;
@@ -123,22 +123,34 @@ class Checker {
     for (const { content } of template.localScope?.() ?? []) this.scope.assign(content, assigned);
   }
 
-  /** Reads the conditions of a tag that says something else where they do not hold: of what is unknown, it says that too. */
-  #readDeciding({ token }: Template, given: readonly Argument[]): ValueInfo[] {
+  /** Reads the conditions of a tag. Where it says something where one does not hold, it says that of what is unknown, too. */
+  #readConditions(template: Template, name: string, given: readonly Argument[]): ValueInfo[] {
+    const { token } = template;
     const asked = [...this.#asked];
-    const judged: string[] = [];
+    const judged: { readonly fact: string; readonly isFalse: boolean }[] = [];
+    const saysElse = hasElse(template, name);
     const values = given.map((argument) => {
       const read = this.#facts.length;
       const value = this.#read(argument);
-      const isJudged = compares(argument) || (factOf(value) !== undefined && flagOf(value) !== undefined);
-      (isJudged ? judged : asked).push(...this.#facts.slice(read));
+      const isFlag = factOf(value) !== undefined && flagOf(value) !== undefined;
+      const isJudged =
+        name === 'case'
+          ? saysElse && given.length === 2 && !namesOne(given[1]!, noValues)
+          : (saysElse && (isFlag || compares(argument))) || differs(argument);
+      const facts = this.#facts.slice(read);
+      if (!isJudged) asked.push(...facts);
+      else judged.push(...facts.map((fact) => ({ fact, isFalse: namesOne(argument, falseOnly) })));
       return value;
     });
-    const untold = judged.find((fact) => !asked.includes(fact));
+    // Who asks for true and for false has said both.
+    const untold = judged.find(
+      ({ fact, isFalse }) =>
+        !asked.includes(fact) && !judged.some((other) => other.fact === fact && other.isFalse !== isFalse),
+    )?.fact;
     if (untold !== undefined)
       this.#report(
         token,
-        `where \`${untold}\` is unknown or absent, this says what it says where the condition does not hold; ask for that first, as in \`{% if ${untold} == nil %}not known{% elsif … %}\``,
+        `where \`${untold}\` is unknown or absent, this says what it says of another value; ask for that first, as in \`{% if ${untold} == nil %}not known{% elsif … %}\``,
       );
     return values;
   }
@@ -266,21 +278,31 @@ const allowFalse = 'allow_false';
 const conditions = new Set(['if', 'unless', 'case']);
 
 /** Whether a tag says something where its conditions do not hold. */
-const decidesElse = (template: Template, name: string): boolean =>
-  name === 'unless' ||
-  (name === 'if' && (template as { elseTemplates?: unknown }).elseTemplates !== undefined);
+const hasElse = (template: Template, name: string): boolean =>
+  name === 'unless' || ((template as { elseTemplates?: readonly unknown[] }).elseTemplates ?? []).length > 0;
+
+const tokensOf = (argument: Argument): readonly Token[] =>
+  'initial' in argument ? argument.initial.postfix : 'filters' in argument ? [] : [argument];
+
+const operatorsOf = (argument: Argument): string[] =>
+  tokensOf(argument).flatMap((token) => (TypeGuards.isOperatorToken(token) ? [token.operator] : []));
+
+/** Whether an expression has one of these literals. */
+const namesOne = (argument: Argument, literals: ReadonlySet<string>): boolean =>
+  tokensOf(argument).some((token) => TypeGuards.isLiteralToken(token) && literals.has(token.literal));
 
 /** Whether an expression compares values, and not only asks whether something is known. */
-function compares(argument: Argument): boolean {
-  if (!('initial' in argument)) return false;
-  const { postfix } = argument.initial;
-  if (postfix.some((token) => TypeGuards.isLiteralToken(token) && noValues.has(token.literal))) return false;
-  return postfix.some((token) => TypeGuards.isOperatorToken(token) && !joining.has(token.operator));
-}
+const compares = (argument: Argument): boolean =>
+  !namesOne(argument, noValues) && operatorsOf(argument).some((operator) => !joining.has(operator));
+
+/** Whether it only says that a value is another one, which holds for what is unknown. */
+const differs = (argument: Argument): boolean =>
+  compares(argument) && operatorsOf(argument).join(' ') === '!=';
 
 const joining = new Set(['and', 'or', 'not']);
-/** What a known value may be compared with, and an unknown one differs from; and false, of which the unknown is no case. */
-const noValues = new Set(['nil', 'null', 'empty', 'blank', 'false']);
+/** What a known value may be compared with to ask whether it is known. */
+const noValues = new Set(['nil', 'null', 'empty', 'blank']);
+const falseOnly = new Set(['false']);
 
 /** Untrusted although it is escaped, because a filter may undo the escaping. */
 const captured: ValueInfo = { shape: text, untrusted: true, raw: false };

@@ -129,11 +129,15 @@ describe('a fact that is true or false', () => {
   });
 
   const saysElse = (fact: string) =>
-    `1:1 where \`${fact}\` is unknown or absent, this says what it says where the condition does not hold; ask for that first, as in \`{% if ${fact} == nil %}not known{% elsif … %}\``;
+    `1:1 where \`${fact}\` is unknown or absent, this says what it says of another value; ask for that first, as in \`{% if ${fact} == nil %}not known{% elsif … %}\``;
 
   it.each([
     ['{% if exam.passed %}passed{% else %}failed{% endif %}', 'exam.passed'],
     ['{% unless exam.passed %}failed{% endunless %}', 'exam.passed'],
+    ['{% if exam.passed == false %}failed{% else %}passed{% endif %}', 'exam.passed'],
+    ['{% unless exam.passed == false %}passed{% endunless %}', 'exam.passed'],
+    ['{% if exam.passed != false %}passed{% endif %}', 'exam.passed'],
+    ['{% case exam.passed %}{% when true %}passed{% else %}failed{% endcase %}', 'exam.passed'],
     [
       '{% if candidate.score >= 80 %}strong{% elsif candidate.score >= 50 %}good{% else %}weak{% endif %}',
       'candidate.score',
@@ -147,6 +151,12 @@ describe('a fact that is true or false', () => {
     '{% if exam.passed %}passed{% endif %}',
     '{% if exam.passed == nil %}?{% elsif exam.passed %}passed{% else %}failed{% endif %}',
     '{% if exam.passed %}passed{% elsif exam.passed == false %}failed{% else %}?{% endif %}',
+    '{% if exam.passed == false %}failed{% elsif exam.passed == true %}passed{% else %}?{% endif %}',
+    '{% if exam.passed == false %}failed{% endif %}',
+    '{% if candidate.score and candidate.score != 100 %}not all{% endif %}',
+    '{% case exam.passed %}{% when true %}passed{% when false %}failed{% else %}?{% endcase %}',
+    '{% case exam.passed %}{% when nil %}?{% else %}decided{% endcase %}',
+    '{% case exam.passed %}{% when false %}failed{% endcase %}',
     '{% if candidate.score >= 80 %}strong{% elsif candidate.score %}weak{% else %}?{% endif %}',
     '{% if candidate.score != nil %}{% if candidate.score >= 80 %}strong{% else %}weak{% endif %}{% endif %}',
     '{% if candidate.name and candidate.score %}{{ candidate.name }}{% else %}A candidate{% endif %}',
