@@ -194,7 +194,7 @@ test('what nobody could receive is told: since when and until when no connector 
 
   const { code, out, page, notServed, told } = await restarted(hour);
   const says =
-    /No connector served this store from .* to .*: events of that time did not arrive, .* reconcile/s;
+    /No connector served this store from .* to .*: events of that time are not in it, .* reconcile/s;
   expect({ code, out, page }).toEqual({
     code: 0,
     out: expect.stringMatching(says),

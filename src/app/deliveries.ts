@@ -75,7 +75,7 @@ export async function prepareDeliveries(trusted: Trusted) {
   if (absence)
     log.warn(
       { from: new Date(absence.from).toISOString(), to: new Date(absence.to).toISOString() },
-      'nobody served this store for a while: events of that time did not arrive, and the service does not send them again; `reconcile` tells which',
+      'nobody served this store for a while: events of that time are not in it, and the service does not send them again; `reconcile` tells which',
     );
   const undecided = () => deciding.wake();
   const mayWait = () => deciding.mayWait;

@@ -81,7 +81,7 @@ export const gapsIn = ({ movedAt, absences }: Pick<Status, 'movedAt' | 'absences
             to,
           ]),
           after:
-            'events of that time did not arrive, and the service does not send them again. An export of it tells which',
+            'events of that time are not in it, and the service does not send them again. An export of it tells which',
         },
       ]),
 ];
