@@ -201,8 +201,8 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     const sent = head('/hook', { 'content-length': 2, 'x-forwarded-for': 'a\u009B2J\u00AD' });
     wire.send(Buffer.from(`${sent}{}`, 'latin1'));
     await wire.answer();
-    await eventually(() => expect(out()).toContain('2J'));
-    expect(out()).toContain(format === 'json' ? '"a\\u009b2J\\u00ad"' : 'a\\u{9b}2J\\u{ad}');
+    const shown = format === 'json' ? '"a\\u009b2J\\u00ad"' : 'a\\u{9b}2J\\u{ad}';
+    await eventually(() => expect(out()).toContain(shown));
     expect(out()).not.toMatch(/[^\P{Cc}\n]|\p{Default_Ignorable_Code_Point}/u);
   });
 });

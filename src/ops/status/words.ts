@@ -75,7 +75,7 @@ export const gapsIn = ({ movedAt, absences }: Pick<Status, 'movedAt' | 'absences
     : [
         {
           what: absences.flatMap(({ from, to }, index) => [
-            index === 0 ? 'No connector served this store from ' : ', and from ',
+            `${index === 0 ? 'No connector served this store' : ', and'} from `,
             from,
             ' to ',
             to,
