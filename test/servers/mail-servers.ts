@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
@@ -79,7 +80,9 @@ async function environment(folder: string): Promise<NodeJS.ProcessEnv> {
 /** Where the unpacked programs find what they link to. */
 export async function librariesIn(folder: string): Promise<string> {
   const libraries = join(folder, 'root/usr/lib');
-  const machine = (await readdir(libraries)).find((name) => name.endsWith('-linux-gnu')) ?? '';
+  // Where the machine has them all, none was unpacked.
+  const names = existsSync(libraries) ? await readdir(libraries) : [];
+  const machine = names.find((name) => name.endsWith('-linux-gnu')) ?? '';
   return [machine, `${machine}/systemd`, 'postfix'].map((name) => join(libraries, name)).join(':');
 }
 

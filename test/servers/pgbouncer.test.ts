@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import type { Driver } from '../../src/store/driver.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
 import { freePort } from '../faults/connector-process.ts';
 import { freshName, nobody, PostgresServer } from '../fixtures/postgres.ts';
-import { remove, unpackDebian } from './mail-servers.ts';
+import { librariesIn, remove, unpackDebian } from './mail-servers.ts';
 
 const ids = query<{ readonly id: string }>('select id from configs order by id');
 
@@ -48,7 +48,7 @@ describe.each(['transaction', 'session'])('behind PgBouncer with pool_mode=%s', 
     ];
     const file = join(folder, 'pgbouncer.ini');
     writeFileSync(file, settings.join('\n'));
-    bouncer = startBouncer(file);
+    bouncer = await startBouncer(file);
     for await (const line of createInterface(bouncer.stderr!)) if (line.includes('process up')) break;
     bouncer.stderr!.resume();
   });
@@ -101,12 +101,10 @@ describe.each(['transaction', 'session'])('behind PgBouncer with pool_mode=%s', 
 });
 
 /** It refuses to run as root. */
-function startBouncer(file: string): ChildProcess {
-  const libraries = join(folder, 'root/usr/lib');
-  const machine = readdirSync(libraries).find((name) => name.endsWith('-linux-gnu')) ?? '';
+async function startBouncer(file: string): Promise<ChildProcess> {
   return spawn(join(folder, 'root/usr/sbin/pgbouncer'), [file], {
     ...(nobody === undefined ? {} : { uid: nobody, gid: nobody }),
-    env: { LD_LIBRARY_PATH: join(libraries, machine) },
+    env: { LD_LIBRARY_PATH: await librariesIn(folder) },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
 }
