@@ -24,8 +24,8 @@ export async function prepareDeliveries(trusted: Trusted) {
     log.error({ err: error }, message),
   );
   const sinks = new ConnectedSinks(refreshTokens);
-  // Before this replica says what it knows, which replaces that.
   const startedAt = clock.now();
+  // Before this replica says what it knows, which replaces that.
   const states = await store.replicaStates();
   const known = states.flatMap(({ secretFaults = [] }) => secretFaults);
   const deciding: Deciding = new Deciding({
