@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../test/faults/connector-process.ts';
+import { freePort } from '../../test/fixtures/free-port.ts';
 
 /**
  * Alertmanager with one webhook, which it calls for each alert by itself and at once. It keeps alerts in memory. Takes the endpoint's

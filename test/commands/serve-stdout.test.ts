@@ -6,7 +6,7 @@ import { Agent } from 'node:http';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { post as postTo } from '../activated.ts';
-import { freePort } from '../faults/connector-process.ts';
+import { freePort } from '../fixtures/free-port.ts';
 import { theProgram } from '../fixtures/program.ts';
 import { type Line, loud, nothing, post, serve, workplace } from './tools.ts';
 import { eventually } from '../fixtures/eventually.ts';

@@ -1,6 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { theProgram } from '../fixtures/program.ts';
@@ -128,14 +127,4 @@ function aheadBy(ms: number): Record<string, string> {
   if (ms === 0) return {};
   const code = `const now=Date.now,wait=setTimeout;Date.now=()=>now()+${ms};globalThis.Date=class extends Date{constructor(...a){super(...(a.length?a:[Date.now()]))}};globalThis.setTimeout=(f,ms,...a)=>wait(f,ms<6e4?ms:ms/1000,...a)`;
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
-}
-
-/** For a process that cannot say which port it got. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -8,7 +8,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { startTools } from '../../sandbox/tools.ts';
 import { exampleChannels, exampleEnv, useAllTools } from '../fixtures/example.ts';
 import { read, root } from '../container/dockerfile.ts';
-import { freePort } from '../faults/connector-process.ts';
+import { freePort } from '../fixtures/free-port.ts';
 import { librariesIn, remove, unpackDebian } from './mail-servers.ts';
 import { eventually } from '../fixtures/eventually.ts';
 

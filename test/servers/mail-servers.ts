@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { freePort } from '../faults/connector-process.ts';
+import { freePort } from '../fixtures/free-port.ts';
 
 /**
  * Servers of Debian, unpacked into a temporary folder; and of them Postfix and Exim, as installing them would start services and one excludes

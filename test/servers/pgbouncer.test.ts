@@ -8,7 +8,7 @@ import { all, get, lock, query, run, type Operation } from '../../src/store/oper
 import { postgresDriver } from '../../src/store/postgres.ts';
 import type { Driver } from '../../src/store/driver.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
-import { freePort } from '../faults/connector-process.ts';
+import { freePort } from '../fixtures/free-port.ts';
 import { freshName, nobody, PostgresServer } from '../fixtures/postgres.ts';
 import { librariesIn, remove, unpackDebian } from './mail-servers.ts';
 

@@ -4,7 +4,7 @@ import { withoutPassword } from '../../../src/support/store-url.ts';
 import { checkPostgres, openPostgres } from '../../../src/store/postgres.ts';
 import { secretsOfUrl } from '../../../src/support/secret.ts';
 import { base, endpoint, run, serving, workplace } from '../../commands/tools.ts';
-import { freePort } from '../../faults/connector-process.ts';
+import { freePort } from '../../fixtures/free-port.ts';
 import { Sender } from '../../faults/sender.ts';
 import {
   arrival,
