@@ -186,10 +186,11 @@ export function addition(
   const inheritFromBefore = at > below(headerRow + 1) || (tab.rowCount ?? 0) <= at;
   const requests = added.flatMap((one) => one.requests);
   // A table that the inserted rows are not part of grows by rows that are appended to it. These are empty: Google puts them into
-  // its first free row, which may stand in the middle.
-  const joins = tables.flatMap(({ bottom, id }): Request[] =>
+  // its first free row, which may stand in the middle. Without `sheetId` Google looks for the tab with the id 0, and refuses
+  // the call where there is none.
+  const joins = tables.flatMap(({ bottom, id: tableId }): Request[] =>
     bottom === at
-      ? [{ appendCells: { tableId: id, rows: added.map(() => ({})), fields: 'userEnteredValue' } }]
+      ? [{ appendCells: { sheetId, tableId, rows: added.map(() => ({})), fields: 'userEnteredValue' } }]
       : [],
   );
   const whole = [insert(sheetId, 'ROWS', at, added.length, inheritFromBefore), ...joins];

@@ -103,11 +103,12 @@ function carryOut(document: Document, request: Request): Reply {
   if (request.appendCells) {
     const { sheetId, tableId, rows, fields } = request.appendCells;
     const values = entered(rows, fields);
+    // Google looks for the grid also where a table is named; without an id it is the one with 0, and many sheets have none.
+    const tab = document.tabById(sheetId);
     if (tableId !== undefined) {
       document.tabWithTable(tableId).appendToTable(tableId, values);
       return {};
     }
-    const tab = document.tabById(sheetId);
     const top = tab.lastRowWithData() + 1;
     document.demandUnprotected(tab, boxOf(top, 0, values));
     tab.rowCount = Math.max(tab.rowCount, top + rows.length);

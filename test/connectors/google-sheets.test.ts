@@ -334,6 +334,14 @@ describe('a table that people made of the rows', () => {
     expect(tab.at(5, 3)).toBe('below');
   });
 
+  test('has them in a spreadsheet whose first tab is gone, too', async () => {
+    const tab = given('Results', cells);
+    tab.tables = [{ id: 't1', box: { ...box, bottom: 1 }, hasFooter: false }];
+    sandbox.document.tabs.shift();
+    await written(requestFor({ row: { Candidate: '2', Status: 'x' } }));
+    expect(tab.tables[0]!.box.bottom).toBe(2);
+  });
+
   test('while the connector ran has them, too, from a minute after that at the latest', async () => {
     const row = (Candidate: string) => written(requestFor({ row: { Candidate, Status: 'x' } }));
     await row('1');
