@@ -130,12 +130,7 @@ function ofInvalid(detail: string, { status, message }: ApiError, account: strin
     );
   if (missingTab.test(message))
     return retry('not_found', `${detail} The tab was renamed or deleted meanwhile.`);
-  // The API's words where a row, a column or a tab is gone, or people made a table of it just now.
-  if (
-    /No grid with id|grid size|grid limits|beyond the last requested|number format.*typed column/.test(
-      message,
-    )
-  )
+  if (changedMeanwhile.test(message))
     return retry('not_found', `${detail} Somebody changed the sheet meanwhile.`);
   if (/limit of \d+ cells/i.test(message))
     return sinkWide('invalid', `${detail} Delete old rows, or put a new spreadsheetId into the sink.`);
@@ -143,6 +138,13 @@ function ofInvalid(detail: string, { status, message }: ApiError, account: strin
     return perhapsSinkWide('auth', `${detail} ${unlock(account)} The rows go on then.`, personDelayMs);
   return rejected('invalid', detail, 'Check the tab and the row of the action, then replay.');
 }
+
+/**
+ * The API's words where a row, a column or a tab is gone, or people made a table of it just now. What it refuses to append is
+ * a table's growth, which has no value of a row.
+ */
+const changedMeanwhile =
+  /No grid with id|grid size|grid limits|is after last (row|column)|beyond the last requested|number format.*typed column|\.appendCells:/;
 
 /** The API's words where a range names a tab that is not there. */
 export const missingTab = /^Unable to parse range/;

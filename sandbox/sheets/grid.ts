@@ -98,6 +98,13 @@ export class Grid {
   /** Writes a row as updateCells does: an empty value empties the cell. */
   update(top: number, left: number, values: readonly (readonly Cell[])[]): void {
     const right = left + Math.max(0, ...values.map((row) => row.length));
+    if (top >= this.rowCount)
+      throw invalid(`GridCoordinate.rowIndex[${top}] is after last row in grid[${this.rowCount - 1}]`);
+    if (left >= this.columnCount) {
+      throw invalid(
+        `GridCoordinate.columnIndex[${left}] is after last column in grid[${this.columnCount - 1}]`,
+      );
+    }
     if (top + values.length > this.rowCount) {
       throw invalid(
         `Attempting to write row: ${this.rowCount}, beyond the last requested row of: ${this.rowCount - 1}`,

@@ -382,6 +382,22 @@ describe('a row that is updated', () => {
     });
   });
 
+  test.for<[string, (tab: Grid) => void]>([
+    ['the last row', (tab) => tab.deleteRow(4)],
+    ['a column', (tab) => tab.deleteColumn(2)],
+  ])(
+    'in a grid without empty cells, of which somebody deletes %s just before, goes again',
+    async ([, edit]) => {
+      const { tab, byName } = await inUse();
+      [tab.rowCount, tab.columnCount] = [5, 4];
+      sandbox.person.before('a write', () => edit(tab));
+      const request = update('first', 'new');
+      expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry', reason: 'not_found' });
+      expect(await sink.deliver({ ...request, attempt: 2 })).toMatchObject({ outcome: 'delivered' });
+      expect(byName()).toMatchObject({ first: { Status: 'new', Delivery: request.deliveryId } });
+    },
+  );
+
   test('and others that somebody swapped meanwhile end with what is theirs', async () => {
     const { tab, byName } = await inUse();
     sandbox.person.before('a write', () => tab.rows.splice(1, 2, tab.rows[2]!, tab.rows[1]!));

@@ -342,6 +342,16 @@ describe('a table that people made of the rows', () => {
     expect(tab.tables[0]!.box.bottom).toBe(2);
   });
 
+  test('and unmade just before a row is added has that row a little later', async () => {
+    const tab = given('Results', cells);
+    tab.tables = [{ id: 't1', box: { ...box, bottom: 1 }, hasFooter: false }];
+    sandbox.person.before('a write', () => (tab.tables = []));
+    const request = requestFor({ row: { Candidate: '2', Status: 'x' } });
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry', reason: 'not_found' });
+    await written({ ...request, attempt: 2 });
+    expect(tab.rows.map(([candidate]) => candidate)).toEqual(['Candidate', '1', '2']);
+  });
+
   test('while the connector ran has them, too, from a minute after that at the latest', async () => {
     const row = (Candidate: string) => written(requestFor({ row: { Candidate, Status: 'x' } }));
     await row('1');
