@@ -164,6 +164,10 @@ const mistakes = {
   'several values without brackets': rule('{ testId: 7, 8 }'),
   'several addresses without quotes': mail('dana@example.com, robin@example.com'),
   'an apostrophe in single quotes': posting("        channel: '#a'\n        text: 'Don't panic'\n"),
+  'double quotes within double quotes': posting(
+    '        channel: "{{ test.channel | default: "#a" }}"\n        text: t\n',
+  ),
+  'the same around a word, and in brackets': posts('text: "He said "done" to us"'),
   'an apostrophe in the name of a rule': "rules:\n  - name: 'Don't'\n    when: {}\n",
   'an edit in a digest': posts("digest: { at: '09:00' }, updateBy: '{{ event.candidateId }}'"),
   'how often, as a word': posts('digest: daily'),
@@ -173,6 +177,7 @@ const mistakes = {
   'the name of a language': `locale: german\n${posts('text: t')}`,
   'the same in the language itself': `locale: Hrvatski\n${posts('text: t')}`,
   'a fence of Markdown': `${posts('text: t')}\`\`\`\n`,
+  'a merge of Git with conflicts': `<<<<<<< HEAD\n${posts('text: t')}=======\n${posts('text: u')}>>>>>>> theirs\n`,
   'a tab, and of nothing that follows from it':
     'rules:\n  - name: a\n\twhen: {}\n    then:\n      - sink: slack\n',
 

@@ -70,12 +70,17 @@ function withoutMoved(errors: readonly YAMLParseError[], text: string): YAMLPars
 const isValue = (text: string, at: number): boolean => /:[ \t]+$/.test(lineBefore(text, at));
 const lineBefore = (text: string, at: number): string => text.slice(text.lastIndexOf('\n', at - 1) + 1, at);
 
-/** Faults for fences of Markdown, which come along when a block is copied. No value of a config begins so. */
-export const fences = (text: string): TextFault[] =>
-  Array.from(text.matchAll(/^(?:```|~~~).*$/gm), ({ 0: fence, index }) => ({
-    range: [index, index + fence.length],
-    message: 'this line is of Markdown, around a block of code; leave it out',
-  }));
+/** Faults for lines of other programs: fences come along when a block is copied. No value of a config begins so. */
+export const foreignLines = (text: string): TextFault[] =>
+  Array.from(
+    text.matchAll(/^(?:(?:```|~~~).*|(?:<{7}|\|{7}|={7}|>{7})(?: .*)?)$/gm),
+    ({ 0: line, index }) => ({
+      range: [index, index + line.length],
+      message: /^[`~]/.test(line)
+        ? 'this line is of Markdown, around a block of code; leave it out'
+        : 'this line is of Git, around what two people changed: keep one of the two, and leave out the lines that begin with <<<<<<<, ======= and >>>>>>>',
+    }),
+  );
 
 function toFault({ code, pos, message }: YAMLParseError, text: string): TextFault {
   const worded = wordings[code]?.(text.slice(pos[0], pos[0] + 2));
@@ -90,7 +95,8 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
   if (code === 'MULTILINE_IMPLICIT_KEY' && isValue(text, pos[0])) return { range: pos, message: deeperBelow };
   if (code === 'BAD_INDENT' && !isOpen && isDashMissing(text, pos[0]))
     return { range: pos, message: dashMissing };
-  if (code === 'UNEXPECTED_TOKEN' && text[pos[0] - 1] === "'" && /^\w/.test(text.slice(pos[0])))
+  const endingQuote = /^[\w#<@*$%{.+-]/.test(text.slice(pos[0])) && endingQuotes[text[pos[0] - 1]!];
+  if (endingQuote && /^(Unexpected|Comments must be separated)/.test(message))
     return { range: [pos[0] - 1, pos[0]], message: endingQuote };
   const isGlued =
     message.startsWith('Nested mappings') && /^[ -]*[\w.-]+:[{["']/.test(lineBefore(text, pos[1]));
@@ -121,8 +127,10 @@ const dashMissing =
 const deeperBelow =
   'the line below is indented deeper, as if it belonged to this one: a "- " is missing before this key, or there are too many spaces below';
 
-const endingQuote =
-  "this ' ends the text; within '…' it is written twice, as in 'Don''t', or the text stands in double quotes";
+const endingQuotes: Readonly<Record<string, string>> = {
+  "'": "this ' ends the text; within '…' it is written twice, as in 'Don''t', or the text stands in double quotes",
+  '"': 'this " ends the text; within "…" write \' in its place, or a backslash before it',
+};
 
 /** Whether a line is indented as the "- " of the entry above it. */
 function isDashMissing(text: string, at: number): boolean {

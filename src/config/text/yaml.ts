@@ -20,7 +20,7 @@ import type { Path } from '../../support/json.ts';
 import { lazily } from '../../support/text.ts';
 import { scalarsOf, type WrittenScalar } from './hidden.ts';
 import {
-  fences,
+  foreignLines,
   hex,
   oddBefore,
   type Range,
@@ -71,8 +71,8 @@ export function parseYaml({ text, lines }: YamlText): YamlResult {
     const message = `the character U+${hex(control[0])} is not allowed in a YAML file`;
     return refused([{ range: [control.index, control.index + 1], message }]);
   }
-  const fenced = fences(text);
-  if (fenced.length > 0) return refused(fenced);
+  const foreign = foreignLines(text);
+  if (foreign.length > 0) return refused(foreign);
   const document = documentOf(text);
   if ('message' in document) return refused([document]);
   const { errors } = document;
