@@ -14,9 +14,9 @@ import { mkdir, statfs } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { NoRoom, StoreUnavailable } from '../driver.ts';
 
-/** The inode of the file at a path, or undefined. No other file can get it while the file is open. */
+/** The inode of the file at a path, or undefined; see foundAt. No other file can get it while the file is open. */
 export function inodeOf(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.ino;
+  return foundAt(path)?.ino;
 }
 
 /**
@@ -28,8 +28,8 @@ export function identityOf(path: string): string {
   return `${ino} ${birthtimeNs}`;
 }
 
-/** The size of a file; 0 if there is none. */
-export const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+/** The size of a file, 0 if there is none; see foundAt. */
+export const bytesOf = (path: string): number => foundAt(path)?.size ?? 0;
 
 const leastRoomBytes = 2 ** 20;
 
@@ -104,7 +104,7 @@ export function foundAt(path: string): Stats | undefined {
     return statSync(path, { throwIfNoEntry: false });
   } catch (error) {
     throw new StoreUnavailable(
-      `The system does not say whether there is a store at ${path} (${codeOf(error)}). Run this as the user that \`serve\` runs as.`,
+      `The system does not say what is at ${path} (${codeOf(error)}). Run this as the user that \`serve\` runs as, who must be allowed to enter its folder.`,
       { cause: error },
     );
   }

@@ -7,6 +7,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -61,6 +62,25 @@ function replace(suffix: string): void {
   writeFileSync(`${path}.new`, 'another file');
   renameSync(`${path}.new`, path + suffix);
 }
+
+test('while the system does not say what is there, nothing is stored, and it goes on when it says so again', () => {
+  note('first');
+  const aside = `${folder}-aside`;
+  renameSync(folder, aside);
+  // As a folder that nobody may enter any more: but that binds no root.
+  symlinkSync(folder, folder);
+  try {
+    expect(() => note('late')).toThrow(StoreUnavailable);
+    expect(() => note('late')).toThrow(`The system does not say what is at ${path} (ELOOP)`);
+  } finally {
+    rmSync(folder);
+    renameSync(aside, folder);
+  }
+  note('second');
+  expect(told).toEqual([]);
+  close();
+  expect(notesIn(path)).toEqual(['first', 'second']);
+});
 
 test.each([
   ['-wal was removed', () => remove('-wal')],

@@ -129,7 +129,7 @@ test.each([
 
 test.each([
   ['is below a file', () => join(path, 'connector.db'), 'There is no store at'],
-  ['the system does not tell of', () => join(folder, 'a'.repeat(300)), 'The system does not say whether'],
+  ['the system does not tell of', () => join(folder, 'a'.repeat(300)), 'The system does not say what is at'],
 ])('tells a command in plain words that its path %s', async (_what, where, message) => {
   writeFileSync(path, '');
   const opened = openStore(`sqlite:${where()}`, { serve: false, mustExist: true });
