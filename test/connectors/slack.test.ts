@@ -240,6 +240,15 @@ describe('a delivery', () => {
       expect(sandbox.messages.map((message) => message.blocks)).toEqual([[section(10)]]);
     });
 
+    test('and whose later answer is lost is not posted once more without them', async () => {
+      sandbox.unloadable.clear();
+      sandbox.faults.once(lost);
+      expect(await sink.deliver(requestFor({ blocks }, { attempt: 2 }))).toMatchObject({
+        outcome: 'unknown',
+      });
+      expect(sandbox.messages).toHaveLength(1);
+    });
+
     test('has its text where it was all image', async () => {
       await posted(requestFor({ text: 'Chart of 4711', blocks: [image] }, { attempt: 2 }));
       expect(sandbox.messages).toMatchObject([{ text: 'Chart of 4711' }]);
@@ -437,6 +446,16 @@ describe('an answer that is not from Slack', () => {
     const detail =
       'Slack, or something on the way to it, is out of order. Slack answered with HTTP status 503.';
     expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', detail });
+  });
+
+  test('408 leaves open whether the message is there: a proxy may say so of Slack', async () => {
+    sandbox.faults.once({ kind: 'status', status: 408 });
+    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'server' });
+  });
+
+  test('413 is about this message, and no other waits', async () => {
+    sandbox.faults.once({ kind: 'status', status: 413 });
+    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'rejected', reason: 'invalid' });
   });
 
   test.for([404, 410])('%i says that nothing is at the address', async (status) => {
@@ -790,6 +809,23 @@ describe('asking for an earlier message', () => {
       expect(await sink.find!({ ...beside, threadOf: root })).toEqual({ found: inChannel });
     },
   );
+
+  test.for<[string, Partial<SlackFields>, string | null]>([
+    ['an edit that is told in the thread, too', { updates: 'thread' }, 'impossible'],
+    ['an edit, which posts nothing', {}, null],
+  ])('where the token may not read threads is about %s', async ([, fields, found]) => {
+    const threadOf = await posted(requestFor({ updateBy: 'k' }));
+    sandbox.faults.only = ['conversations.replies'];
+    refuseWith('not_allowed_token_type');
+    const finding = await sink.find!(requestFor({ updateBy: 'k', ...fields }, { threadOf }));
+    expect(finding).toMatchObject({ found });
+  });
+
+  test('finds nothing in a thread whose first message somebody deleted', async () => {
+    const threadOf = await posted(requestFor({ threadBy: 'k' }));
+    sandbox.remove(sandbox.messages[0]!.ts);
+    expect(await sink.find!(requestFor({ threadBy: 'k' }, { threadOf }))).toEqual({ found: null });
+  });
 
   test('ends where Slack shows this app only a few messages a minute', async () => {
     await connected({ limited: true });
