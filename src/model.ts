@@ -200,8 +200,12 @@ export const changeKinds = [
 export type ChangeKind = (typeof changeKinds)[number];
 
 /** States in which a person has to decide. Such deliveries are kept until then. */
-export const replayableStates: readonly DeliveryState[] = ['dead', 'held'];
-export const discardableStates: readonly DeliveryState[] = ['pending', ...replayableStates];
+export const stuckStates = ['dead', 'held'] as const satisfies readonly DeliveryState[];
+export type StuckState = (typeof stuckStates)[number];
+export const isStuck = (state: string): state is StuckState => stuckStates.some((one) => one === state);
+/** Whether a delivery in this state goes on by itself. */
+export const isUnderWay = (state: DeliveryState): boolean => state === 'pending' || state === 'sending';
+export const discardableStates: readonly DeliveryState[] = ['pending', ...stuckStates];
 /** States of deliveries that are not over, so that their events are kept. */
 export const openStates: readonly DeliveryState[] = ['sending', ...discardableStates];
 

@@ -8,8 +8,8 @@ import {
   type Delivery,
   type DeliveryState,
   type Event,
+  isStuck,
   type Json,
-  replayableStates,
 } from '../model.ts';
 import type { RaisedNotice, RefusedEvent } from '../model/notices.ts';
 import type { Attempt } from '../model/outcomes.ts';
@@ -217,7 +217,6 @@ export function deliveryLine(one: Delivery, obstacles: Obstacles, io: Io, reason
 
 /** A delivery with its message and attempts, a line for each. */
 export function deliveryText(one: DeliveryStory, obstacles: Obstacles, io: Io): string[] {
-  const stuck = replayableStates.includes(one.state);
   return [
     `  ${one.sink}  ${stateText(one, obstacles, io)}  ${one.id}  (rule ${printable(one.rule)}, action ${one.action + 1})`,
     ...(one.resendOf === null ? [] : [`    sent again by hand, as ${one.resendOf} was before`]),
@@ -226,7 +225,7 @@ export function deliveryText(one: DeliveryStory, obstacles: Obstacles, io: Io): 
       : [`    in the digest that went out as ${one.carrier}`]),
     ...(one.message === null ? [] : messageLines(one.message)),
     ...one.history.map((attempt) => `    ${attemptText(attempt, io)}`),
-    ...(stuck ? [`    ${printable(one.lastError ?? '')}`] : []),
+    ...(isStuck(one.state) ? [`    ${printable(one.lastError ?? '')}`] : []),
   ];
 }
 

@@ -8,8 +8,9 @@ import {
   type Delivery,
   type DeliveryState,
   discardableStates,
+  isStuck,
   type PlannedDelivery,
-  replayableStates,
+  stuckStates,
 } from '../model.ts';
 import { type FoundSink, isDown, sinkState } from '../ops/sink-states.ts';
 import { pausesNow } from '../ops/pauses.ts';
@@ -31,7 +32,7 @@ import { printable } from '../support/text.ts';
 /** What a person can do to a delivery: in which states, and in which words. */
 export type ActionName = 'replay' | 'discard' | 'resend';
 const actions: Record<ActionName, { done: string; states: readonly DeliveryState[]; possible: string }> = {
-  replay: { done: 'goes out again', states: replayableStates, possible: 'dead or held' },
+  replay: { done: 'goes out again', states: stuckStates, possible: 'dead or held' },
   discard: { done: 'is discarded', states: discardableStates, possible: 'pending, dead or held' },
   resend: { done: 'goes out again', states: ['delivered'], possible: 'delivered' },
 };
@@ -206,8 +207,7 @@ function toDone(action: ActionName, result: ManualResult, delivery: Delivery): C
       result.state === 'delivered' ? 'was sent again less than a minute ago' : 'is being sent again already';
     return { id, ok: false, says: `it ${earlier}, as ${madeId === id ? 'this one' : madeId}` };
   }
-  const instead =
-    action === 'resend' && replayableStates.includes(result.state) ? `; \`${program} replay\` sends it` : '';
+  const instead = action === 'resend' && isStuck(result.state) ? `; \`${program} replay\` sends it` : '';
   return {
     id,
     ok: false,

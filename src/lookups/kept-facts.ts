@@ -2,6 +2,8 @@ import {
   type Delivery,
   type Facts,
   isMap,
+  isStuck,
+  isUnderWay,
   type Json,
   lookupConnector,
   type LookupFacts,
@@ -19,8 +21,6 @@ export interface KeptFacts extends LookupFacts {
   readonly personal: readonly string[];
 }
 
-/** Whether a look-up is under way or waits. */
-export const isOpen = ({ state }: Delivery): boolean => state === 'pending' || state === 'sending';
 const keptIn = (progress: Json): KeptFacts | null =>
   isMap(progress) && isMap(progress['fields']) ? (progress as unknown as KeptFacts) : null;
 
@@ -57,7 +57,7 @@ export const lacksFacts = ({ lookups }: { readonly lookups: readonly Delivery[] 
 
 /** The facts of the last of several tries at a look-up that found something. */
 function latest(asked: readonly Delivery[], which: 'all' | 'public'): KeptFacts {
-  const ended = asked.filter((one) => !isOpen(one)).map(({ progress }) => keptIn(progress));
+  const ended = asked.filter((one) => !isUnderWay(one.state)).map(({ progress }) => keptIn(progress));
   const known = ended.findLast((one) => one !== null && one.state !== 'unknown') ?? ended.at(-1);
   if (known) return which === 'all' ? known : without(known);
   const state = ended.length === 0 ? 'waiting' : 'unknown';
@@ -166,7 +166,7 @@ export function lookupResult<Result extends Omit<AttemptResult, 'settledAt'>>(
   const personalUntil = isOver && facts ? goAt(facts, lookup, endedAt) : null;
   return {
     ...result,
-    state: state === 'dead' || state === 'held' ? 'discarded' : state,
+    state: isStuck(state) ? 'discarded' : state,
     progress: facts && toJson(facts),
     attempt: { ...attempt, outcome: bare(outcome) },
     uncertain: false,

@@ -1,4 +1,4 @@
-import { type DeliveryState, type FieldList, type RecordOf, shownIn, statuses } from '../model.ts';
+import { type FieldList, type RecordOf, shownIn, statuses, stuckStates } from '../model.ts';
 
 /** A notice as stored. Its id is `ntc_…`. */
 export interface RaisedNotice extends Notice {
@@ -10,11 +10,8 @@ export interface RaisedNotice extends Notice {
  * What alerts are about. dead: deliveries given up. held: deliveries held for a person. paused: a paused sink. config: a
  * refused config. refused: refused events. silence: no event for a long time.
  */
-export const alertKinds = ['dead', 'held', 'paused', 'config', 'refused', 'silence'] as const;
+export const alertKinds = [...stuckStates, 'paused', 'config', 'refused', 'silence'] as const;
 export type AlertKind = (typeof alertKinds)[number];
-/** The alerts of deliveries in the state of the same name. */
-export const stuckStates = ['dead', 'held'] as const satisfies readonly (AlertKind & DeliveryState)[];
-export type StuckState = (typeof stuckStates)[number];
 
 /** The beginning of the cause of what went out, but not as meant (Delivered.missed); rule and action follow. */
 export const missedCause = 'missed in';

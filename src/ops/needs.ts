@@ -1,7 +1,8 @@
-import type { RefusedEvents, StuckState } from '../model/notices.ts';
+import type { RefusedEvents } from '../model/notices.ts';
 import { english, type Wording } from '../words/wording.ts';
 import { refusals } from './refusals.ts';
 import { isDown, isForgotten, liveCheck, nameOf, type SinkCondition, sinkStates } from './sink-states.ts';
+import type { StuckState } from '../model.ts';
 
 /** All that may need a person. */
 export interface Troubles {

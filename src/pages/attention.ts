@@ -1,5 +1,5 @@
 import { program } from '../support/invocation.ts';
-import type { Delivery } from '../model.ts';
+import { type Delivery, type StuckState, stuckStates } from '../model.ts';
 import { missedForMs, type SinkStatus, type Status, type StuckNotice } from '../ops/status/status.ts';
 import { causesOf, missedTitle, needsOf } from '../ops/status/words.ts';
 import { inParts } from '../store/paging.ts';
@@ -35,13 +35,15 @@ export const attentionPage: Page = {
   async show(asked, all) {
     const status = await asked.status();
     const { sink, state, cause } = asked.query;
-    const stuckIn = (of: Group['state']) => status[of].map((one): Group => Object.assign({ state: of }, one));
-    const groups = [...stuckIn('dead'), ...stuckIn('held')].filter(
-      (one) =>
-        (sink ?? one.sink) === one.sink &&
-        (state ?? one.state) === one.state &&
-        (cause ?? one.cause) === one.cause,
-    );
+    const stuckIn = (of: StuckState) => status[of].map((one): Group => Object.assign({ state: of }, one));
+    const groups = stuckStates
+      .flatMap(stuckIn)
+      .filter(
+        (one) =>
+          (sink ?? one.sink) === one.sink &&
+          (state ?? one.state) === one.state &&
+          (cause ?? one.cause) === one.cause,
+      );
     const total = groups.reduce((sum, group) => sum + group.count, 0);
     const shown = groups.toSorted((a, b) => b.count - a.count).slice(0, shownGroups);
     const isListed = state !== undefined || total <= shownDeliveries;
@@ -162,7 +164,7 @@ function subjectOf(
 }
 
 interface Group extends StuckCount {
-  readonly state: 'dead' | 'held';
+  readonly state: StuckState;
 }
 
 /** A group with the list of its deliveries; null where the list is not shown. */
@@ -231,7 +233,7 @@ function sinkCard(
   parts: readonly GroupView[],
   asked: PageRequest,
 ): Html {
-  const states = [...(dead > 0 ? (['dead'] as const) : []), ...(held > 0 ? (['held'] as const) : [])];
+  const states = stuckStates.filter((state) => ({ dead, held })[state] > 0);
   const ofSink = groups.filter((group) => group.sink === sink);
   const shown = parts.filter((part) => part.sink === sink);
   const isWhole = asked.query['state'] === undefined;

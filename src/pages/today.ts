@@ -1,6 +1,5 @@
 import { program } from '../support/invocation.ts';
-import { statuses } from '../model.ts';
-import { stuckStates } from '../model/notices.ts';
+import { statuses, stuckStates } from '../model.ts';
 import { reconcileCommand } from '../ops/refusals.ts';
 import { isForgotten, putBack } from '../ops/sink-states.ts';
 import type { Status } from '../ops/status/status.ts';

@@ -1,6 +1,7 @@
 import {
   type Delivery,
   deliverySpec,
+  type DeliveryState,
   type Event,
   eventSpec,
   type FieldSpec,
@@ -73,6 +74,10 @@ export const pendingLanes = `recursive heads (lane) as (
     select (select d.lane from deliveries d where ${waits} and d.lane > heads.lane order by d.lane limit 1)
     from heads where heads.lane is not null
   )`;
+
+/** The condition for a delivery in one of these states. */
+export const isIn = (states: readonly DeliveryState[]): string =>
+  `d.state in (${states.map((state) => `'${state}'`).join(', ')})`;
 
 /** The condition for a delivery that is a look-up. */
 export const isLookup = `d.connector = '${lookupConnector}'`;

@@ -6,7 +6,7 @@ import {
   selected,
   type Selection,
 } from '../../deliveries/by-hand.ts';
-import { type DeliveryState, lookupOf, replayableStates } from '../../model.ts';
+import { type DeliveryState, lookupOf, stuckStates } from '../../model.ts';
 import { onlyStore } from '../../ops/status/status.ts';
 import { inParts } from '../../store/paging.ts';
 import type { Store } from '../../store/store.ts';
@@ -187,7 +187,7 @@ async function stuck(
 
 function statesOf({ dead, held, pending }: StuckOptions): readonly DeliveryState[] {
   if (pending) return ['pending'];
-  return dead === held ? replayableStates : [dead ? 'dead' : 'held'];
+  return dead === held ? stuckStates : [dead ? 'dead' : 'held'];
 }
 
 /** Refuses ids of look-ups, which `lookup` prints: they are no messages. */

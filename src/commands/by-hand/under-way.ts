@@ -1,6 +1,6 @@
 import { program } from '../../support/invocation.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { lookupOf, openStates, replayableStates } from '../../model.ts';
+import { isUnderWay, lookupOf } from '../../model.ts';
 import { askedUntil, keptBack, nameOf, toolsWish } from '../../ops/sink-states.ts';
 import { pausesNow } from '../../ops/pauses.ts';
 import { inParts } from '../../store/paging.ts';
@@ -56,8 +56,7 @@ export async function waitFor(store: Store, ids: readonly string[], io: Io): Pro
       open.delete(id);
       const delivery = await store.delivery(id);
       const why = delivery?.lastError ? `: ${delivery.lastError}` : '';
-      if (delivery && openStates.includes(delivery.state) && !replayableStates.includes(delivery.state))
-        open.add(id);
+      if (delivery && isUnderWay(delivery.state)) open.add(id);
       else {
         arrived &&= delivery?.state === 'delivered';
         const lookup = lookupOf(delivery?.sink ?? '');

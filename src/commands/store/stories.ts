@@ -1,7 +1,6 @@
 import { program } from '../../support/invocation.ts';
 import { InvalidArgumentError } from 'commander';
-import { type DeliveryState, deliveryStates } from '../../model.ts';
-import { stuckStates } from '../../model/notices.ts';
+import { type DeliveryState, deliveryStates, stuckStates } from '../../model.ts';
 import { refusedAbout, rejectedAbout } from '../../ops/not-taken-in.ts';
 import type { Obstacles } from '../../ops/pauses.ts';
 import { eventCsv, eventsCsvHeader, storyJson } from '../../ops/printed.ts';

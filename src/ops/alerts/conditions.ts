@@ -1,12 +1,6 @@
 import { program, shellWord } from '../../support/invocation.ts';
-import { lookupOf } from '../../model.ts';
-import {
-  type AlertKind,
-  missedCause,
-  type NotTakenIn,
-  type Notice,
-  type StuckState,
-} from '../../model/notices.ts';
+import { lookupOf, type StuckState } from '../../model.ts';
+import { type AlertKind, missedCause, type NotTakenIn, type Notice } from '../../model/notices.ts';
 import type { Failure, Reason } from '../../model/outcomes.ts';
 import { refusals } from '../refusals.ts';
 import { liveCheck, nameOf } from '../sink-states.ts';

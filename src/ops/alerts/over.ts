@@ -1,5 +1,5 @@
-import { lookupOf } from '../../model.ts';
-import type { AlertKind, Notice, NotTakenIn, RaisedNotice, StuckState } from '../../model/notices.ts';
+import { lookupOf, type StuckState } from '../../model.ts';
+import type { AlertKind, Notice, NotTakenIn, RaisedNotice } from '../../model/notices.ts';
 import type { SinkFigures, StuckCount } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { english, type Wording } from '../../words/wording.ts';

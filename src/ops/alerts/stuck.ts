@@ -1,6 +1,6 @@
-import type { StuckState } from '../../model/notices.ts';
 import type { StuckCount } from '../../store/store.ts';
 import { causeOf, lastNotice, mayNotify } from './conditions.ts';
+import type { StuckState } from '../../model.ts';
 
 /** How much later than its end an attempt may be recorded. */
 const recordedLateMs = 60_000;

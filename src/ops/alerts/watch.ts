@@ -2,14 +2,8 @@ import type { Clock } from '../../support/clock.ts';
 import type { Config } from '../../config/config.ts';
 import { tooShort } from '../../config/settings.ts';
 import { noticeIds } from '../../support/ids.ts';
-import type { PlannedDelivery } from '../../model.ts';
-import {
-  type AlertKind,
-  type Notice,
-  type NotTakenIn,
-  type RaisedNotice,
-  stuckStates,
-} from '../../model/notices.ts';
+import { type PlannedDelivery, stuckStates } from '../../model.ts';
+import type { AlertKind, Notice, NotTakenIn, RaisedNotice } from '../../model/notices.ts';
 import type { Failure } from '../../model/outcomes.ts';
 import type { Action, Summary } from '../../rules/plan.ts';
 import { planNotice } from '../../rules/decide.ts';

@@ -1,9 +1,9 @@
-import { type StuckState, stuckStates } from '../../model/notices.ts';
 import { keptRejected } from '../../store/operations/receiving.ts';
 import type { NoticeStory } from '../../store/store.ts';
 import { count } from '../../support/text.ts';
 import { type Need, needsOf as needsOfAll } from '../needs.ts';
 import type { Status } from './status.ts';
+import { isUnderWay, type StuckState, stuckStates } from '../../model.ts';
 
 /** The words for a status that commands and pages share. */
 
@@ -89,8 +89,9 @@ export const gapsIn = ({ movedAt, absences }: Pick<Status, 'movedAt' | 'absences
 /** A sentence where a notice has reached nobody; else empty. */
 export function unheardWords({ deliveries }: Pick<NoticeStory, 'deliveries'>): string {
   if (deliveries.some(({ state }) => state === 'delivered')) return '';
-  const isTried = deliveries.some(({ state }) => state === 'pending' || state === 'sending');
-  return isTried ? 'This has reached nobody yet.' : 'This has reached nobody.';
+  return deliveries.some(({ state }) => isUnderWay(state))
+    ? 'This has reached nobody yet.'
+    : 'This has reached nobody.';
 }
 
 /** The stuck deliveries of notices, by sink: `dead` and `held` of the status have those of events only. */

@@ -6,7 +6,7 @@ import { wording } from '../../config/text/wording.ts';
 import { leftOut, NotThere, pauseLength, selected, type Selection } from '../../deliveries/by-hand.ts';
 import { answerProblem, type Refusal } from '../../http/problem.ts';
 import { acceptRefused } from '../../intake.ts';
-import { deliveryStates, replayableStates, statuses } from '../../model.ts';
+import { deliveryStates, statuses, stuckStates } from '../../model.ts';
 import { detailJson, refusedEventFields, storyJson } from '../../ops/printed.ts';
 import { noRetry } from '../../ops/sink-states.ts';
 import { pauseJson, refusedJson, statusJson } from '../../ops/status/json.ts';
@@ -111,7 +111,7 @@ async function search({ reads }: Parts, { query }: Request) {
 
 const meant = z.strictObject({
   event: z.string().optional(),
-  state: z.enum(['dead', 'held']).optional(),
+  state: z.enum(stuckStates).optional(),
   sink: z.string().optional(),
   rule: z.string().optional(),
   cause: z.string().optional().describe('With the state `dead` alone, as the status names it.'),
@@ -148,7 +148,7 @@ async function changeMany(parts: Parts, action: Action, req: Request) {
     throw new NotPossible({ status: 422, detail: '`cause` narrows the state "dead" alone.' });
   const done = await changed(parts, action, req, {
     ids: event === undefined ? [] : [event],
-    states: state === undefined ? replayableStates : [state],
+    states: state === undefined ? stuckStates : [state],
     sink,
     rule,
     cause,

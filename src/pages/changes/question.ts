@@ -4,6 +4,7 @@ import { type Asking, askingForm, askingPage, type Choice, notUnderstood } from 
 import type { Form, PageRequest } from '../page.ts';
 import { type Action, actionNames, start } from './run.ts';
 import { commandLine } from '../frame/fragments.ts';
+import { isStuck, type StuckState } from '../../model.ts';
 
 /** The forms that replay or discard deliveries, and their questions. */
 
@@ -11,7 +12,7 @@ import { commandLine } from '../frame/fragments.ts';
 export interface Chosen {
   /** Their ids. Where empty: all deliveries with these states, this sink and this cause. */
   readonly ids: readonly string[];
-  readonly states: readonly ('dead' | 'held')[];
+  readonly states: readonly StuckState[];
   readonly sink: string;
   readonly cause?: string | undefined;
   /** How many they are now. */
@@ -105,7 +106,7 @@ export const changeForm: Form = {
   async carryOut(sent, parts) {
     const { ids } = sent;
     const { action, states = '', sink = '', cause, count: many, doubt: given, confirmed } = sent.form;
-    const named = states.split(' ').filter((state) => state === 'dead' || state === 'held');
+    const named = states.split(' ').filter(isStuck);
     if (action !== 'replay' && action !== 'discard') return notUnderstood;
     if (ids.length === 0 && (named.length === 0 || sink === '')) return notUnderstood;
     const doubt = given === 'none' || given === 'all' ? given : 'some';

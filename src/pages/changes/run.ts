@@ -9,7 +9,7 @@ import {
   selected,
   type Selection,
 } from '../../deliveries/by-hand.ts';
-import { type Delivery, type DeliveryState, openStates, replayableStates } from '../../model.ts';
+import { type Delivery, type DeliveryState, isStuck, isUnderWay } from '../../model.ts';
 import { inParts } from '../../store/paging.ts';
 import { obstaclesNow } from '../../ops/pauses.ts';
 import { type By, StoreUnavailable } from '../../store/store.ts';
@@ -117,7 +117,7 @@ export const changePage: Page = {
       run.states.delete(id);
       // Moves it to the end, so that the others are read next.
       if (state) run.states.set(id, state);
-      if (lastError !== null && state && replayableStates.includes(state)) run.reasons.add(lastError);
+      if (lastError !== null && state && isStuck(state)) run.reasons.add(lastError);
     }
     const obstacles = await obstaclesNow(parts.reads, times.now);
     const keptBack = found.find(
@@ -167,6 +167,3 @@ const shownRefused = 20;
 const shownReasons = 3;
 /** So many deliveries are read for one page. More would keep others waiting for the store. */
 const lookedAt = 500;
-
-const isUnderWay = (state: DeliveryState): boolean =>
-  openStates.includes(state) && !replayableStates.includes(state);

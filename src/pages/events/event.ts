@@ -1,7 +1,6 @@
 import { type PlanFault, type Verdicts, verdictsBy, verdictsOf } from '../../config/live/stored-plans.ts';
 import { messageAhead } from '../../deliveries/explained.ts';
-import { isOpen } from '../../lookups/kept-facts.ts';
-import { type Delivery, type Json, lookupOf, replayableStates } from '../../model.ts';
+import { type Delivery, isStuck, isUnderWay, type Json, lookupOf } from '../../model.ts';
 import { type Obstacles, obstaclesNow } from '../../ops/pauses.ts';
 import type { Plan } from '../../rules/plan.ts';
 import type { DeliveryStory, EventDetail } from '../../store/store.ts';
@@ -88,7 +87,7 @@ export const eventPage: Page = {
 
 /** What an undecided event waits for, and until when at most. */
 function decidedWhen({ lookups }: EventDetail, plan: Plan | PlanFault, times: Times): Html {
-  const open = lookups.filter(isOpen);
+  const open = lookups.filter(({ state }) => isUnderWay(state));
   if (open.length === 0) return html`It waits for an earlier event of its candidate, and goes on by itself.`;
   const nameOf = ({ sink }: Delivery) => lookupOf(sink) ?? sink;
   const asked = 'fault' in plan ? undefined : plan.lookups;
@@ -238,7 +237,7 @@ function deliveryCard(
       </p>`
     }
     ${
-      replayableStates.includes(one.state) &&
+      isStuck(one.state) &&
       html`${choiceForm({ ids: [one.id], states: [], sink: one.sink, count: 1, doubt: doubtOf(Number(one.uncertain), 1) }, '', asked)}
       ${one.carrier !== null && html`<p class="muted small">It is one message with the other events of its digest: both are for all of them.</p>`}
       ${changesExplained(asked)}`

@@ -1,5 +1,5 @@
 import { program } from '../../support/invocation.ts';
-import { deliveryStates, statuses } from '../../model.ts';
+import { deliveryStates, isStuck, statuses } from '../../model.ts';
 import type { EventSearch, EventStory } from '../../store/store.ts';
 import {
   amount,
@@ -81,7 +81,7 @@ function shownOf(before: number, rows: number, { count, isAll }: { count: number
 function eventRow(story: EventStory, { query, times, person }: PageRequest, parts: Parts): Html {
   const { event, duplicates, deliveries, lookups } = story;
   const { candidateId, candidateNumericalId } = event;
-  const isBad = deliveries.some(({ state }) => state === 'dead' || state === 'held');
+  const isBad = deliveries.some(({ state }) => isStuck(state));
   const { name, score } = knownOf(lookups, person, event.status);
   const number = candidateNumericalId === null ? name : String(candidateNumericalId);
   const link = (text: string) =>

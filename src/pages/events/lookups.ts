@@ -1,6 +1,6 @@
 import { planLookups } from '../../deliveries/by-hand.ts';
-import { foundBy, isOpen } from '../../lookups/kept-facts.ts';
-import { lookupOf, type LookupFacts } from '../../model.ts';
+import { foundBy } from '../../lookups/kept-facts.ts';
+import { isUnderWay, type LookupFacts, lookupOf } from '../../model.ts';
 import { type By, type EventDetail, unansweredOf } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { html, type Html, safeUrl } from '../../support/html.ts';
@@ -38,13 +38,13 @@ const pathOf = (id: string): string => `/events/${encodeURIComponent(id)}`;
 export function lookupsCard(shown: EventDetail, asked: PageRequest, parts: Parts): Html | false {
   const { event, decided, lookups } = shown;
   const found = Object.entries(foundBy(lookups));
-  const isUnderWay = lookups.some(isOpen);
-  const canAsk = !isUnderWay && !('fault' in planLookups(parts.config().plan, shown, asked.now));
+  const isAsked = lookups.some(({ state }) => isUnderWay(state));
+  const canAsk = !isAsked && !('fault' in planLookups(parts.config().plan, shown, asked.now));
   return (
     found.length > 0 &&
-    html`<section class="card" id="lookups" ${decided && isUnderWay && html`data-refresh="1000"`}>
+    html`<section class="card" id="lookups" ${decided && isAsked && html`data-refresh="1000"`}>
       <h2>What was looked up</h2>
-      ${decided && isUnderWay && html`<p class="muted small">It is asked for again just now.</p>`}
+      ${decided && isAsked && html`<p class="muted small">It is asked for again just now.</p>`}
       ${found.map(
         ([name, { state, at, reason, fields }]) =>
           html`<h3>

@@ -1,10 +1,10 @@
 import {
   type ChangeKind,
-  discardableStates,
   type DeliveryState,
+  discardableStates,
   lookupOf,
   type PlannedDelivery,
-  replayableStates,
+  stuckStates,
 } from '../../model.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
 import type { Tallies } from '../tallies.ts';
@@ -90,7 +90,7 @@ export function replay(
   now: number,
   by: By,
 ): Operation<ManualResult[]> {
-  return changeAll('replay', items, replayableStates, now, by, function* again(item, found) {
+  return changeAll('replay', items, stuckStates, now, by, function* again(item, found) {
     const { configId, planned } = item;
     const { rule, action, sink, connector, lane } = planned;
     const keepsProgress = connector === found.connector ? 1 : 0;

@@ -1,4 +1,4 @@
-import type { Delivery, Event, PlannedDelivery } from '../../model.ts';
+import { type Delivery, type Event, isUnderWay, type PlannedDelivery } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, insertDeliveries } from './deliveries.ts';
 import { all, get, lock, query, run, type Operation } from '../operation.ts';
@@ -151,7 +151,7 @@ export function* decide(
   let next: number | null = null;
   for (const row of yield* all(sql.lookups, seq)) {
     const one = ofDelivery.read(row);
-    if (one.state !== 'pending' && one.state !== 'sending') continue;
+    if (!isUnderWay(one.state)) continue;
     if (isOver(one)) {
       const { state, attempts } = one;
       const found = { seq: row.seq, carrier: null, state, attempts };

@@ -1,4 +1,4 @@
-import { type Delivery, type Json, lookupConnector, replayableStates } from '../../model.ts';
+import { type Delivery, isStuck, type Json, lookupConnector } from '../../model.ts';
 import type { Mentions } from '../../support/candidate-traces.ts';
 import { personalMasker } from '../../support/masker.ts';
 import { type Mask, maskTexts } from '../../support/secret.ts';
@@ -130,7 +130,7 @@ export function* forget(
  * would go under another id, by which no tool knows it.
  */
 const mayGoAgain = ({ seq, carrier, state, uncertain }: FoundDelivery): boolean =>
-  state === 'pending' || (carrier === seq && uncertain === 1 && replayableStates.includes(state));
+  state === 'pending' || (carrier === seq && uncertain === 1 && isStuck(state));
 
 /** The part of what a look-up keeps that has to be known here. */
 interface Found {

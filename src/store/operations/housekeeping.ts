@@ -1,7 +1,7 @@
-import { openStates, type DeliveryState, type Json } from '../../model.ts';
+import { type DeliveryState, type Json, openStates, stuckStates } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
 import { all, get, lock, query, run, type Operation, type Statement } from '../operation.ts';
-import { of, rareState, waits } from '../rows.ts';
+import { isIn, of, rareState, waits } from '../rows.ts';
 import { triedStatements } from './sink-health.ts';
 
 export interface SavedConfig {
@@ -59,7 +59,7 @@ interface OldRow {
  * over.
  */
 const stays = (seq: string) =>
-  `select 1 from deliveries d where d.seq ${of(seq)} and (d.state in (${openStates.map((state) => `'${state}'`).join(', ')})
+  `select 1 from deliveries d where d.seq ${of(seq)} and (${isIn(openStates)}
     or coalesce(d.ended_at, d.discarded_at) >= $1)`;
 
 export const sql = {
@@ -147,7 +147,7 @@ export const sql = {
     doubtful as (
       select seq from waiting
       union all select d.seq from waiting w join deliveries d on d.carrier = w.seq
-      union all select d.seq from deliveries d where ${rareState} and d.state in ('dead', 'held'))
+      union all select d.seq from deliveries d where ${rareState} and ${isIn(stuckStates)})
   update deliveries set uncertain = 1, replayed = 0 where seq in (
     select d.seq from deliveries d where (d.uncertain = 0 or d.replayed = 1) and d.seq in (select seq from doubtful)
     limit $2)`,

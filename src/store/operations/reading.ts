@@ -1,5 +1,12 @@
-import { type Delivery, type DeliveryState, type Event, type Json, lookupConnector } from '../../model.ts';
-import { type AlertKind, type RaisedNotice, stuckStates } from '../../model/notices.ts';
+import {
+  type Delivery,
+  type DeliveryState,
+  type Event,
+  type Json,
+  lookupConnector,
+  stuckStates,
+} from '../../model.ts';
+import type { AlertKind, RaisedNotice } from '../../model/notices.ts';
 import type { Attempt } from '../../model/outcomes.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
 import { find } from './deliveries.ts';
@@ -11,6 +18,7 @@ import {
   delivery as ofDelivery,
   event as ofEvent,
   firstNoticeSeq,
+  isIn,
   isLastAttempt,
   isLookup,
   leads,
@@ -215,7 +223,7 @@ export const sql = {
     join attempts a on a.delivery_seq = d.seq order by a.ended_at desc, d.seq desc limit $4`),
   stuckNotices: query<RowOf<Delivery> & RowOf<RaisedNotice>>(`
   select ${ofDelivery.columns}, ${ofNotice.columns} from ${deliveriesTable}
-  where d.state in (${stuckStates.map((state) => `'${state}'`).join(', ')}) and ${rareState}
+  where ${isIn(stuckStates)} and ${rareState}
     and d.seq >= ${firstNoticeSeq * seqsPerEvent} order by d.seq`),
   missedSince: query<RowOf<Delivery>>(`
   select ${ofDelivery.columns} from ${deliveriesTable}

@@ -1,4 +1,11 @@
-import { type Delivery, type DeliveryState, type Event, isMap, lookupConnector } from '../../model.ts';
+import {
+  type Delivery,
+  type DeliveryState,
+  type Event,
+  isMap,
+  isUnderWay,
+  lookupConnector,
+} from '../../model.ts';
 import { candidateIdIn, candidateNumberIn } from '../../support/candidate-traces.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
 import { all, get, query, together, type Operation } from '../operation.ts';
@@ -210,7 +217,7 @@ export function unansweredOf({
   if (!decided) return 'no';
   const placeOf = ({ id }: Delivery) => parseDeliveryId(id)?.n ?? 0;
   const lastSent = Math.max(0, ...deliveries.map(placeOf));
-  const over = lookups.filter(({ state }) => state !== 'pending' && state !== 'sending');
+  const over = lookups.filter(({ state }) => !isUnderWay(state));
   const found = Map.groupBy(over, ({ sink }) => sink)
     .values()
     .map((tries) => {

@@ -3,6 +3,7 @@ import type { StuckCount } from '../../../store/store.ts';
 import { program, shellWord } from '../../../support/invocation.ts';
 import { count, printable } from '../../../support/text.ts';
 import { type Io, when } from '../../output.ts';
+import type { StuckState } from '../../../model.ts';
 
 const help = {
   dead: ({ sink, cause, count: many }: StuckCount) => {
@@ -14,7 +15,7 @@ const help = {
     `look there, then replay or discard what this lists: ${program} events --state held --sink ${shellWord(sink)}`,
 };
 
-export function stuckLines(found: Status, state: 'dead' | 'held', io: Io): string[] {
+export function stuckLines(found: Status, state: StuckState, io: Io): string[] {
   const ofNotices = found.stuckNotices.filter(({ delivery }) => delivery.state === state);
   const alike = Map.groupBy(ofNotices, ({ delivery: { sink, lastError }, isOver }) =>
     JSON.stringify([sink, isOver, lastError]),
