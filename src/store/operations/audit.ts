@@ -47,8 +47,7 @@ const aboutColumns = (condition: string) =>
   where x.audit_seq = $1 ${condition} order by x.delivery_seq limit 1000`);
 
 export const sql = {
-  insertChange: `insert into audit (changed_at, who, origin, action, note) values ($1, $2, $3, $4, $5)`,
-  insertOfSink: `insert into audit (changed_at, who, origin, action, note, sink) values ($1, $2, $3, $4, $5, $6)`,
+  insertChange: `insert into audit (changed_at, who, origin, action, note, sink) values ($1, $2, $3, $4, $5, $6)`,
   insertAbout: `insert into audit_deliveries (audit_seq, delivery_seq) values ($1, $2)`,
   /** All of the digest whose carrier has the seq $2. */
   insertAboutDigest: `
@@ -66,6 +65,14 @@ export const sql = {
   aboutOne: aboutColumns(`and x.delivery_seq ${of('$2')}`),
 };
 
+/** Writes an audit line, perhaps about a sink. Returns its seq. */
+export const noteChange = (
+  action: ChangeKind,
+  now: number,
+  by: By,
+  sink: string | null = null,
+): Operation<number> => insert(sql.insertChange, now, by.who, by.from, action, by.note, sink);
+
 /** Writes an audit line about the deliveries that this transaction changed or made, if there are any. */
 export function* note(
   action: ChangeKind,
@@ -74,7 +81,7 @@ export function* note(
   by: By,
 ): Operation<void> {
   if (changed.length === 0) return;
-  const seq = yield* insert(sql.insertChange, now, by.who, by.from, action, by.note);
+  const seq = yield* noteChange(action, now, by);
   yield* together(
     changed.map(({ seq: delivery, carrier = null }) =>
       carrier === null ? run(sql.insertAbout, seq, delivery) : run(sql.insertAboutDigest, seq, carrier),
@@ -90,15 +97,10 @@ export function* noteMade(
   now: number,
   by: By,
 ): Operation<void> {
-  const seq = yield* insert(sql.insertChange, now, by.who, by.from, action, by.note);
+  const seq = yield* noteChange(action, now, by);
   yield* together(
     Array.from({ length: deliveries }, (_, n) => run(sql.insertAbout, seq, eventSeq * seqsPerEvent + n + 1)),
   );
-}
-
-/** Writes an audit line about a sink. */
-export function* noteSink(action: ChangeKind, sink: string, now: number, by: By): Operation<void> {
-  yield* insert(sql.insertOfSink, now, by.who, by.from, action, by.note, sink);
 }
 
 /** Lists what people changed by hand, newest first. */

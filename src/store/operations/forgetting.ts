@@ -3,7 +3,7 @@ import type { Mentions } from '../../support/candidate-traces.ts';
 import { personalMasker } from '../../support/masker.ts';
 import { type Mask, maskTexts } from '../../support/secret.ts';
 import type { Tallies } from '../tallies.ts';
-import { type By, sql as auditSql } from './audit.ts';
+import { type By, noteChange } from './audit.ts';
 import { leaveUndecided } from './deciding.ts';
 import { type FoundRow, withLanesLocked } from './deliveries.ts';
 import { eraseEvent } from './housekeeping.ts';
@@ -121,7 +121,7 @@ export function* forget(
     yield* eraseEvent(tallies, event);
     yield* run(sql.deleteContent, event.content);
   }
-  if (events.length > 0) yield* note(now, by);
+  if (events.length > 0) yield* noteChange('forget', now, by);
   return { done: true, events: events.length, rejected: 0, deliveries };
 }
 
@@ -172,8 +172,6 @@ function* forgetTold(event: number, without: Mask): Operation<void> {
   for (const { seq, number, outcome } of yield* all(sql.outcomesOf, event))
     yield* run(sql.keepOutcome, seq, number, inJson(outcome));
 }
-
-const note = (now: number, by: By) => run(auditSql.insertChange, now, by.who, by.from, 'forget', by.note);
 
 /** Columns with texts in which people or tools may have named a candidate. */
 interface FreeText {
@@ -290,6 +288,6 @@ export function* eraseMentions(
       yield* run(update, rest, text, ...Object.values(key));
     }
   }
-  if (rejected > 0 && !noted) yield* note(now, by);
+  if (rejected > 0 && !noted) yield* noteChange('forget', now, by);
   return rejected;
 }

@@ -1,7 +1,7 @@
 import type { Failure, Reason } from '../../model/outcomes.ts';
 import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
-import { type By, noteSink } from './audit.ts';
+import { type By, noteChange } from './audit.ts';
 import { apply, change, type FoundRow, foundColumns } from './deliveries.ts';
 import { all, lock, query, run, type Statement, together, type Operation, type Value } from '../operation.ts';
 import { waits } from '../rows.ts';
@@ -196,7 +196,7 @@ export function* pauseByPerson(sink: string, until: number | null, now: number, 
   yield* lock(`pause ${sink}`);
   const known = inForce(yield* personPauses(), now).get(sink);
   yield* run(sql.pause, sink, known?.since ?? now, until, by.who, by.note ?? known?.note ?? null);
-  yield* noteSink('pause', sink, now, by);
+  yield* noteChange('pause', now, by, sink);
 }
 
 /** Notes that the process that carries out the sink's deliveries begins no more. */
@@ -210,14 +210,14 @@ export function* resumeByPerson(sink: string, now: number, by: By): Operation<bo
   const known = inForce(yield* personPauses(), now).get(sink);
   if (!known) return false;
   yield* run(sql.resume, sink, known.since, now);
-  yield* noteSink('resume', sink, now, by);
+  yield* noteChange('resume', now, by, sink);
   return true;
 }
 
 /** Asks the process that serves the store to try a sink at once. */
 export function* askRetry(sink: string, now: number, by: By): Operation<void> {
   yield* run(sql.askRetry, sink, now);
-  yield* noteSink('retry', sink, now, by);
+  yield* noteChange('retry', now, by, sink);
 }
 
 /** Lists the sinks that are to be tried at once. */

@@ -1,7 +1,7 @@
 import type { ChangeKind } from '../../../model.ts';
 import type { RefusedEvent, RefusedEvents, WholeRefusedEvent } from '../../../model/notices.ts';
-import { type By, sql as audit } from '../audit.ts';
-import { all, get, insert, lock, query, run, together, type Operation } from '../../operation.ts';
+import { type By, noteChange } from '../audit.ts';
+import { all, get, lock, query, run, together, type Operation } from '../../operation.ts';
 import { places, refusedEvent as ofListed, type RowOf, wholeRefusedEvent as ofWhole } from '../../rows.ts';
 import { otherSources, refused, setRefused } from './figures.ts';
 
@@ -94,7 +94,7 @@ export function* putAwayRefused(ids: readonly string[], doing: Doing | null): Op
   const rows = yield* together(ids.map((id) => get(sql.one, id)));
   const there = rows.flatMap((row) => (row ? [ofListed.read(row)] : []));
   yield* remove(there);
-  if (doing && there.length > 0) yield* note(doing);
+  if (doing && there.length > 0) yield* noteChange(doing.action, doing.at, doing.by);
   return there;
 }
 
@@ -112,7 +112,7 @@ export function* ignoreRefused(
   const events = yield* refusedEvents(filter);
   yield* remove(events);
   yield* together(totals.map((one) => setRefused({ ...one, count: 0 })));
-  if (totals.length + events.length > 0) yield* note({ action: 'ignore', at, by });
+  if (totals.length + events.length > 0) yield* noteChange('ignore', at, by);
   return { totals, events: events.length };
 }
 
@@ -135,6 +135,3 @@ function* remove(events: readonly RefusedEvent[]): Operation<void> {
   }
   yield* together(Array.from(lowered, ([total, count]) => setRefused({ ...total, count })));
 }
-
-const note = ({ action, at, by }: Doing): Operation<number> =>
-  insert(audit.insertChange, at, by.who, by.from, action, by.note);
