@@ -2,10 +2,10 @@ import type { Delivery, Event, PlannedDelivery } from '../../model.ts';
 import type { RaisedNotice } from '../../model/notices.ts';
 import { deliveryId } from '../../support/ids.ts';
 import type { Tallies } from '../tallies.ts';
-import { apply, change, type ClaimedRow, seqOfNew } from './deliveries.ts';
+import { apply, change, type ClaimedRow, lockLane, seqOfNew } from './deliveries.ts';
 import type { LaneHead } from './carrying-out.ts';
 import { holds, type Lease } from './leases.ts';
-import { all, get, lock, query, together, type Operation } from '../operation.ts';
+import { all, get, query, together, type Operation } from '../operation.ts';
 import { sql as reading } from './reading.ts';
 import { deliveries, delivery, event, notice, type RowOf, waits } from '../rows.ts';
 
@@ -100,7 +100,7 @@ export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> 
   const { lane, now, limit, untriedFirst = false, from, lease } = asked;
   if (lease && !(yield* holds(lease))) return [];
   // So no other claim sees these deliveries, and none is begun that a person is discarding.
-  yield* lock(`lane ${lane}`);
+  yield* lockLane(lane);
   const begun: Due[] = [];
   for (let taken = 0, isMore = true; isMore;) {
     const left = limit - begun.length;

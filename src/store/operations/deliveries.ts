@@ -88,6 +88,9 @@ export function* find(deliveryId: string): Operation<FoundRow | undefined> {
   return id ? yield* get(sql.findDelivery, id.eventId, id.noticeId, id.n) : undefined;
 }
 
+/** No delivery of the lane is claimed by another transaction until the end of this one. */
+export const lockLane = (lane: string): Operation<void> => lock(`lane ${lane}`);
+
 /**
  * Reads deliveries and takes the locks of their lanes, also of those that a replay has moved them to meanwhile, so that none
  * is begun.
@@ -100,7 +103,7 @@ export function* withLanesLocked<Found extends Pick<FoundRow, 'lane'> | undefine
     const found = yield* read();
     const lanes = new Set(found.flatMap((row) => row?.lane ?? [])).difference(locked);
     if (lanes.size === 0) return found;
-    for (const lane of lanes) yield* lock(`lane ${lane}`);
+    for (const lane of lanes) yield* lockLane(lane);
     for (const lane of lanes) locked.add(lane);
   }
 }

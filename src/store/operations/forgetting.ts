@@ -1,4 +1,4 @@
-import { type Delivery, isStuck, type Json, lookupConnector } from '../../model.ts';
+import { type Delivery, isStuck, type Json, lookupConnector, type Status } from '../../model.ts';
 import type { Mentions } from '../../support/candidate-traces.ts';
 import { personalMasker } from '../../support/masker.ts';
 import { type Mask, maskTexts } from '../../support/secret.ts';
@@ -10,6 +10,7 @@ import { eraseEvent } from './housekeeping.ts';
 import { all, get, lock, query, run, type Operation, type Value } from '../operation.ts';
 import { sql as reading } from './reading.ts';
 import { candidateKey, delivery, firstNoticeSeq, idOf, isLookup, of, seqsPerEvent } from '../rows.ts';
+import { nameOf } from './receiving.ts';
 
 export interface Forgetting {
   readonly candidateId: string;
@@ -42,8 +43,8 @@ interface FoundEvent {
   readonly id: string;
   readonly content: number;
   readonly config_id: string;
-  readonly test_id: number;
-  readonly status: string;
+  readonly testId: number;
+  readonly status: Status;
 }
 
 interface FoundDelivery extends Pick<FoundRow, 'seq' | 'carrier' | 'lane' | 'connector' | 'state'> {
@@ -53,7 +54,7 @@ interface FoundDelivery extends Pick<FoundRow, 'seq' | 'carrier' | 'lane' | 'con
 
 const sql = {
   eventsOf: query<FoundEvent>(`
-  select seq, id, coalesce(content, seq) as content, config_id, test_id, status from events
+  select seq, id, coalesce(content, seq) as content, config_id, test_id as "testId", status from events
   where candidate_key = $1 and candidate_id = $2 order by seq`),
   deliveriesOf: query<FoundDelivery>(`
   select d.seq, ${idOf('e.id', 'd.seq')} as id, d.carrier, d.lane, d.connector, d.state, d.uncertain
@@ -97,7 +98,7 @@ export function* forget(
 ): Operation<Forgotten> {
   yield* lock('prune');
   const found = () => all(sql.eventsOf, candidateKey(candidateId), candidateId);
-  for (const { test_id, status } of yield* found()) yield* lock(`${test_id} ${status} ${candidateId}`);
+  for (const { testId, status } of yield* found()) yield* lock(nameOf({ candidateId, testId, status }));
   const events = yield* found();
   const unexpected = events.find(({ id }) => !eventIds.includes(id));
   if (unexpected) return { done: false, unexpected: unexpected.id, underWay: [] };

@@ -245,7 +245,9 @@ function* acceptAgain(arrival: Arrival, key: number): Operation<number | Accepte
 const insertEvent = (event: Event, key: number, content: number | null, configId: string) =>
   insertIf(sql.insertEvent, ofEvent.values(event, [key, content, configId]));
 
-const nameOf = ({ candidateId, testId, status }: Content): string => `${testId} ${status} ${candidateId}`;
+/** The name of a content. Arrivals of a content hold the lock of this name. */
+export const nameOf = ({ candidateId, testId, status }: Content): string =>
+  `${testId} ${status} ${candidateId}`;
 
 const isLeased = (begin: Begin | null): boolean => begin?.lease !== undefined;
 
