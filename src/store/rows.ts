@@ -61,6 +61,7 @@ export const of = (seq: string): string =>
 
 // The conditions of partial indexes. SQLite uses such an index only if the query repeats its condition.
 export const rareState = `d.state not in ('pending', 'delivered')`;
+export const isRare = (state: DeliveryState): boolean => state !== 'pending' && state !== 'delivered';
 export const leads = `(d.carrier is null or d.carrier = d.seq)`;
 export const waits = `d.state = 'pending' and ${leads}`;
 
@@ -87,6 +88,10 @@ export const ofEvents = `d.seq < ${firstNoticeSeq * seqsPerEvent}`;
 
 /** The condition for `a` to be the last attempt at the delivery `d`. */
 export const isLastAttempt = 'a.delivery_seq = coalesce(d.carrier, d.seq) and a.number = d.attempts';
+
+/** The condition for what went out for an event after that time, but not as meant; see Delivered.missed. */
+export const missedAfter = (after: string): string =>
+  `d.state = 'delivered' and d.last_error is not null and d.ended_at > ${after} and ${ofEvents}`;
 
 /** The SQL of a StuckCount's cause. A rejection is about the action's message. Other failures are about the sink. */
 export const causeOfDeath = `

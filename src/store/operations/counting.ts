@@ -7,6 +7,7 @@ import {
   firstNoticeSeq,
   isLastAttempt,
   isLookup,
+  missedAfter,
   of,
   ofEvents,
   pendingLanes,
@@ -107,8 +108,7 @@ export const sql = {
     union all
     select d.sink, '${missedCause} ' || d.rule || ' ' || d.action as cause, count(*) as stuck, 0 as doubtful,
       min(d.ended_at) as first_at, max(d.seq) as latest, 1 as reasons
-    from deliveries d where d.state = 'delivered' and d.last_error is not null and d.ended_at > $2 and ${ofEvents}
-    group by d.sink, d.rule, d.action, d.last_error`),
+    from deliveries d where ${missedAfter('$2')} group by d.sink, d.rule, d.action, d.last_error`),
   /** Held deliveries are few: only sinks with `onUnknown: hold` have them. */
   heldSince: stuckOf(`
     select d.sink, '' as cause, count(*) as stuck, count(*) as doubtful, min(a.ended_at) as first_at,

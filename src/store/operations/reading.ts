@@ -21,6 +21,8 @@ import {
   isIn,
   isLastAttempt,
   isLookup,
+  missedAfter,
+  isRare,
   leads,
   notice as ofNotice,
   of,
@@ -158,7 +160,7 @@ const deliveryColumns = `${ofDelivery.columns}, d.seq`;
  */
 export function deliveriesIn(state: DeliveryState, cause = false, lookups = false): Query<DeliveryRow> {
   const seq = state === 'pending' ? '+d.seq' : 'd.seq';
-  const byIndex = state === 'pending' || state === 'delivered' ? '' : `and ${rareState}`;
+  const byIndex = isRare(state) ? `and ${rareState}` : '';
   const ofCause = `and ${ofEvents} and (select ${causeOfDeath} from attempts a where ${isLastAttempt}) = $5`;
   return query(`
     select ${deliveryColumns} from ${deliveriesTable} where d.state = '${state}' ${byIndex} ${cause ? ofCause : ''}
@@ -227,8 +229,7 @@ export const sql = {
     and d.seq >= ${firstNoticeSeq * seqsPerEvent} order by d.seq`),
   missedSince: query<RowOf<Delivery>>(`
   select ${ofDelivery.columns} from ${deliveriesTable}
-  where d.state = 'delivered' and d.last_error is not null and d.ended_at > $1 and ${ofEvents}
-  order by d.ended_at desc, d.seq desc limit $2`),
+  where ${missedAfter('$1')} order by d.ended_at desc, d.seq desc limit $2`),
   deliveryById: query<RowOf<Delivery>>(`
   select ${ofDelivery.columns} from ${deliveriesTable} where d.seq = ${seqById}`),
 };

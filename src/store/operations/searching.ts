@@ -10,7 +10,7 @@ import { candidateIdIn, candidateNumberIn } from '../../support/candidate-traces
 import { parseDeliveryId } from '../../support/ids.ts';
 import { all, get, query, together, type Operation } from '../operation.ts';
 import { type Condition, type EventStory, given, joined, storiesWhere } from './reading.ts';
-import { candidateKey, isLookup, of, rareState, seqsPerEvent } from '../rows.ts';
+import { candidateKey, isLookup, isRare, of, rareState, seqsPerEvent } from '../rows.ts';
 
 /** Candidates: those with one of these ids; or, if they are too many to list, those whose ids begin so. */
 export type Candidates = { readonly ids: readonly string[] } | { readonly beginning: string };
@@ -202,8 +202,7 @@ export function* neighbours(
 }
 
 /** Whether few deliveries are in these states, so that an index of them serves a search. */
-const areRare = (states: readonly DeliveryState[] = ['pending']): boolean =>
-  states.every((state) => state !== 'pending' && state !== 'delivered');
+const areRare = (states: readonly DeliveryState[] = ['pending']): boolean => states.every(isRare);
 
 /**
  * Whether an event was decided without a look-up's answer: `unknown` if none has come since, `late` if one came and nothing

@@ -4,7 +4,7 @@ import type { Tallies } from '../tallies.ts';
 import { type By, noteChange } from './audit.ts';
 import { apply, change, type FoundRow, foundColumns } from './deliveries.ts';
 import { all, lock, query, run, type Statement, together, type Operation, type Value } from '../operation.ts';
-import { waits } from '../rows.ts';
+import { isLastAttempt, waits } from '../rows.ts';
 
 /** The pause of a sink that fails for all deliveries: it is only probed. */
 export interface SinkPause {
@@ -136,7 +136,7 @@ export const sql = {
   /** Deliveries that were tried and wait, those first that are due next. */
   triedBefore: query<TriedRow>(`
   select ${foundColumns}, d.uncertain, a.ended_at from deliveries d
-    join attempts a on a.delivery_seq = coalesce(d.carrier, d.seq) and a.number = d.attempts
+    join attempts a on ${isLastAttempt}
   where ${waits} and d.sink = $1 and d.attempts > 0 and d.due_at > $2 order by d.due_at, d.seq limit $3`),
   tryNow: change('due_at = case when due_at > $3 then $3 else due_at end'),
 };
