@@ -26,6 +26,9 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
+/** The error of every use of a store after it was closed. */
+export const storeClosed = (): StoreUnavailable => new StoreUnavailable('The store is closed.');
+
 /** Thrown instead of changing a schema for a command while a connector that needs the older one serves the store. */
 export class ServedByOlder extends StoreUnavailable {
   constructor(version: number, known: number) {

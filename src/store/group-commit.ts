@@ -1,5 +1,5 @@
 import type { Operation } from './operation.ts';
-import { StoreUnavailable } from './driver.ts';
+import { storeClosed, StoreUnavailable } from './driver.ts';
 import type { Tallies } from './tallies.ts';
 
 export type Work = (tallies: Tallies) => Operation<unknown>;
@@ -81,9 +81,9 @@ export class GroupCommit {
     this.#schedule();
   }
 
-  /** Refuses further writes with this error, and resolves when all earlier ones have ended. */
-  close(error: StoreUnavailable): Promise<void> {
-    this.#closed ??= error;
+  /** Refuses further writes, and resolves when all earlier ones have ended. */
+  close(): Promise<void> {
+    this.#closed ??= storeClosed();
     if (this.#queue.length > 0) this.#hurry();
     this.#endIfDrained();
     return this.#drained.promise;

@@ -1,4 +1,4 @@
-import { type Driver, type OpenOptions, StoreUnavailable } from './driver.ts';
+import type { Driver, OpenOptions } from './driver.ts';
 import { type Store, storeOn } from './store.ts';
 import { now as clockNow } from './operations/leases.ts';
 import { get, query, type Operation, type Statement } from './operation.ts';
@@ -40,7 +40,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     await migrate(connections, options);
     await connections.learnPlace();
   } catch (error) {
-    await connections.close(closed());
+    await connections.close();
     throw error;
   }
   const commit = new GroupCommit('PostgreSQL', (works) => committed(connections, works), {
@@ -72,8 +72,8 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     seeRoom: async () => {},
     bytes: async () => (await read(() => get(tableBytes)))?.bytes ?? 0,
     async close() {
-      await commit.close(closed());
-      await connections.close(closed());
+      await commit.close();
+      await connections.close();
     },
   };
 }
@@ -84,10 +84,6 @@ export async function checkPostgres(url: string): Promise<string> {
   try {
     return await checkSchema(connections);
   } finally {
-    await connections.close(closed());
+    await connections.close();
   }
-}
-
-function closed(): StoreUnavailable {
-  return new StoreUnavailable('The store is closed.');
 }

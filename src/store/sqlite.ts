@@ -94,7 +94,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
     }
     await patiently((db) => migrate(db, file, options.serve));
   } catch (error) {
-    connection.close(closed());
+    connection.close();
     throw error;
   }
   const commit = new GroupCommit(
@@ -153,8 +153,8 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
     bytes: async () => bytesOf(file) + bytesOf(`${file}-wal`),
     async close() {
       clearInterval(guard);
-      await commit.close(closed());
-      connection.close(closed());
+      await commit.close();
+      connection.close();
     },
   };
 }
@@ -175,8 +175,4 @@ function committed(db: Database, works: readonly Work[]): unknown[] {
     db.rollback();
     throw error;
   }
-}
-
-function closed(): StoreUnavailable {
-  return new StoreUnavailable('The store is closed.');
 }

@@ -4,7 +4,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { type ClientBase, DatabaseError, Pool, type PoolClient, type PoolConfig } from 'pg';
 import { postgresSteps } from '../schema/steps.ts';
 import type { Statement } from '../operation.ts';
-import { StoreUnavailable } from '../driver.ts';
+import { storeClosed, StoreUnavailable } from '../driver.ts';
 import { optionsFault, parseHostUrl, urlsOfHosts } from '../../support/store-url.ts';
 import {
   explained,
@@ -180,10 +180,10 @@ export class Connections {
     return answers[1] !== undefined;
   }
 
-  /** Closes all connections. Every later use fails with this error. Idempotent. */
-  async close(reason: StoreUnavailable): Promise<void> {
+  /** Closes all connections. Every later use fails. Idempotent. */
+  async close(): Promise<void> {
     if (this.#closed) return;
-    this.#closed = reason;
+    this.#closed = storeClosed();
     await Promise.all(this.#servers.flatMap(({ writers, readers }) => [writers.end(), readers.end()]));
   }
 

@@ -1,5 +1,5 @@
 import { query } from '../operation.ts';
-import { type OpenOptions, StoreUnavailable } from '../driver.ts';
+import { type OpenOptions, storeClosed, StoreUnavailable } from '../driver.ts';
 import { Database } from './database.ts';
 import { failureKind, isReadOnly, unavailable, unopened, unsynced } from './failures.ts';
 import { bytesOf, inodeOf, tryTo, refuseOtherWal } from './files.ts';
@@ -160,10 +160,10 @@ export class Connection {
     return unavailable(error, this.path);
   }
 
-  /** Every later use fails with this error. */
-  close(error: StoreUnavailable): void {
+  /** Every later use fails. */
+  close(): void {
     tryTo(() => this.look());
-    this.#closed ??= error;
+    this.#closed ??= storeClosed();
     this.#disconnect();
     this.#lock?.release();
   }

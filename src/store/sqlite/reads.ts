@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { StoreUnavailable } from '../driver.ts';
+import { storeClosed, StoreUnavailable } from '../driver.ts';
 import { callsOf, type Reads, reads } from '../store.ts';
 
 export interface ReadRequest {
@@ -63,12 +63,12 @@ export class ThreadReads {
   /** Resolves when the thread has ended, which takes as long as the read that is under way. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#end(closed());
+    this.#end(storeClosed());
     await this.#ending;
   }
 
   #ask(name: string, given: readonly unknown[]): Promise<unknown> {
-    if (this.#isClosed) throw closed();
+    if (this.#isClosed) throw storeClosed();
     if (this.#waiting.size >= this.#limits.most) throw new StoreUnavailable('Too many are looking just now.');
     clearTimeout(this.#idle);
     const id = (this.#ids += 1);
@@ -107,7 +107,7 @@ export class ThreadReads {
     else if ('unavailable' in answer) waiting?.reject(new StoreUnavailable(answer.unavailable));
     else waiting?.reject(answer.fault as Error);
     if (this.#waiting.size === 0)
-      this.#idle = setTimeout(() => this.#end(closed()), this.#limits.idleMs).unref();
+      this.#idle = setTimeout(() => this.#end(storeClosed()), this.#limits.idleMs).unref();
   }
 
   /** Ends the thread; the reads that wait reject with this error. The next read starts a new thread. */
@@ -122,5 +122,3 @@ export class ThreadReads {
     this.#waiting.clear();
   }
 }
-
-const closed = () => new StoreUnavailable('The store is closed.');

@@ -18,7 +18,7 @@ import { query, run } from '../../../src/store/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database, runOn } from '../../../src/store/sqlite/database.ts';
 import { ServingLock } from '../../../src/store/sqlite/serving-lock.ts';
-import { StoreUnavailable } from '../../../src/store/store.ts';
+import { StoreUnavailable } from '../../../src/store/driver.ts';
 
 let folder: string;
 let path: string;
@@ -40,7 +40,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-const close = () => connection.close(new StoreUnavailable('done'));
+const close = () => connection.close();
 function note(text: string): void {
   // A use looks by itself where nobody did lately.
   connection.look();

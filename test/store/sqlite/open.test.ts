@@ -448,5 +448,5 @@ test.each([
   expect(db.get(query('pragma synchronous'))).toEqual({ synchronous });
   expect(db.get(query('pragma journal_mode'))).toEqual({ journal_mode: 'wal' });
   expect(db.get(query('pragma foreign_keys'))).toEqual({ foreign_keys: 1 });
-  connection.close(new StoreUnavailable('done'));
+  connection.close();
 });
