@@ -3,6 +3,7 @@ import { english, type Wording } from '../words/wording.ts';
 import { refusals } from './refusals.ts';
 import { isDown, isForgotten, liveCheck, nameOf, type SinkCondition, sinkStates } from './sink-states.ts';
 import type { StuckState } from '../model.ts';
+import type { RefusedFile } from '../store/store.ts';
 
 /** All that may need a person. */
 export interface Troubles {
@@ -12,7 +13,7 @@ export interface Troubles {
   readonly unwritable: string | null;
   readonly refused: readonly RefusedEvents[];
   /** The configs that were refused, or are in force although they break a policy. */
-  readonly refusedConfigs: readonly { readonly isInForce?: boolean }[];
+  readonly refusedConfigs: readonly RefusedFile[];
   /** Whether changed keys wait for a restart. */
   readonly isWaiting: boolean;
   /** Whether the admin port lets nobody in. */
@@ -138,10 +139,4 @@ function stuckNeed(
 }
 
 /** When a changed config was refused as it is now (ms); an older version kept only since when. */
-export const refusedAt = ({
-  since,
-  lastAt = since,
-}: {
-  readonly since: number;
-  readonly lastAt?: number | undefined;
-}): number => lastAt;
+export const refusedAt = ({ since, lastAt = since }: RefusedFile): number => lastAt;

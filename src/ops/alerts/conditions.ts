@@ -4,7 +4,7 @@ import { type AlertKind, missedCause, type NotTakenIn, type Notice } from '../..
 import type { Failure, Reason } from '../../model/outcomes.ts';
 import { refusals } from '../refusals.ts';
 import { liveCheck, nameOf } from '../sink-states.ts';
-import type { StuckCount } from '../../store/store.ts';
+import type { RefusedFile, StuckCount } from '../../store/store.ts';
 import { english, type Wording } from '../../words/wording.ts';
 
 /** The facts that the conditions of alerts are evaluated on. */
@@ -42,17 +42,9 @@ export interface Situation {
   readonly lastEventAt: number;
 }
 
-/** A changed config that was refused; or, with `isInForce`, the one in force, which breaks a policy. */
-export interface RefusedConfig {
+/** A refused config, on the replica where it was refused. */
+export interface RefusedConfig extends RefusedFile {
   readonly isInForce: boolean;
-  /** Since when the file was refused at each change (ms). */
-  readonly since: number;
-  /** When it was refused last, as it is now (ms). */
-  readonly lastAt?: number;
-  /** Where the first problem is, and what it is. */
-  readonly problem: string;
-  /** How many further problems there are. */
-  readonly others: number;
   /** When the config that stays in force was loaded (ms). */
   readonly loadedAt: number;
 }

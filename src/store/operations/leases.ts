@@ -55,6 +55,19 @@ export interface Absence {
   readonly to: number;
 }
 
+/** Why a config's file is not in force as it is now; or, with `isInForce`, which policy it breaks though it is. */
+export interface RefusedFile {
+  /** Since when it was refused at each change (ms). */
+  readonly since: number;
+  /** When it was refused last, as it is now (ms); older versions did not keep it. */
+  readonly lastAt?: number | undefined;
+  /** Where the first problem is, and what it is. */
+  readonly problem: string;
+  /** How many further problems there are. */
+  readonly others: number;
+  readonly isInForce?: boolean;
+}
+
 /** What a process that serves the store says of itself every few seconds. */
 export interface ReplicaState {
   readonly id: string;
@@ -67,14 +80,8 @@ export interface ReplicaState {
     readonly file: string;
     /** When it was loaded (ms). */
     readonly since: number;
-    /** What is wrong with the file as it is now, if anything; see RefusedConfig. */
-    readonly refused: {
-      readonly since: number;
-      readonly lastAt?: number | undefined;
-      readonly problem: string;
-      readonly others: number;
-      readonly isInForce?: boolean;
-    } | null;
+    /** What is wrong with the file as it is now, if anything. */
+    readonly refused: RefusedFile | null;
     /** The changed keys that need a restart. */
     readonly waiting: readonly string[];
     /** Why nobody can log in on the admin port. */
