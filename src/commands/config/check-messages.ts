@@ -3,7 +3,7 @@ import { pathOf } from '../../config/plan-source.ts';
 import type { FactField } from '../../connector.ts';
 import { prepare } from '../../deliveries/prepare.ts';
 import { type Event, type Facts, type JsonMap, type LookupFacts, noFacts, statuses } from '../../model.ts';
-import { subjectOf } from '../../rules/decide.ts';
+import { actionsFor, subjectOf } from '../../rules/decide.ts';
 import { type Action, type Plan } from '../../rules/plan.ts';
 import { strings, valueAt } from '../../support/json.ts';
 import { firstListed } from '../../support/text.ts';
@@ -75,10 +75,8 @@ function samplesOf(plan: Plan, now: number): Sample[] {
     for (const status of statuses)
       for (const { more, facts } of kinds) {
         const event = { ...sampleEvent({ testId, status, ...more }, now), ...more };
-        const matched = plan.rules.match(subjectOf(plan, event, facts));
-        const lists =
-          matched.length === 0 ? [plan.unmatched] : matched.map((index) => plan.then[index] ?? []);
-        for (const action of lists.flat()) samples.push({ index: samples.length, action, event, facts });
+        for (const action of actionsFor(plan, subjectOf(plan, event, facts)))
+          samples.push({ index: samples.length, action, event, facts });
       }
   return samples;
 }
