@@ -89,7 +89,8 @@ export function detailJson(
   };
 }
 
-const noticeFields = (notice: RaisedNotice) => ({
+/** A notice without its deliveries. */
+export const noticeFields = (notice: RaisedNotice) => ({
   ...notice,
   since: iso(notice.since),
   raisedAt: iso(notice.raisedAt),

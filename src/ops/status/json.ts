@@ -5,6 +5,7 @@ import { placeOf } from '../sink-states.ts';
 import type { Pause } from '../pauses.ts';
 import { type Status, troubleOf } from './status.ts';
 import { needsOf } from './words.ts';
+import { noticeFields } from '../printed.ts';
 
 /** The status as programs read it. */
 
@@ -81,11 +82,7 @@ export function statusJson(status: Status) {
     dead: dead.map(stuckJson),
     held: held.map(stuckJson),
     missed: status.missed.map(stuckJson),
-    notices: status.notices.map(({ notice }) => ({
-      ...notice,
-      since: iso(notice.since),
-      raisedAt: iso(notice.raisedAt),
-    })),
+    notices: status.notices.map(({ notice }) => noticeFields(notice)),
   };
 }
 
