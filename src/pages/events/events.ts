@@ -132,7 +132,7 @@ const filterFields = {
   from: { label: 'From day', read: (day, times) => ofDay(day, times, (since) => ({ since })) },
   to: {
     label: 'To day',
-    read: (day, times) => ofDay(day, times, (last) => ({ until: times.dayAfter(last) })),
+    read: (day, times) => ofDay(day, times, (last) => ({ until: times.daysBefore(last, -1) })),
   },
 } satisfies { readonly [key: string]: Filter };
 type FilterKey = keyof typeof filterFields;

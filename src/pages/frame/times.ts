@@ -82,13 +82,6 @@ export class Times {
     return Temporal.PlainDate.from(day).toZonedDateTime(this.timeZone).epochMilliseconds;
   }
 
-  dayAfter(time: number): number {
-    return Temporal.Instant.fromEpochMilliseconds(time)
-      .toZonedDateTimeISO(this.timeZone)
-      .add({ days: 1 })
-      .startOfDay().epochMilliseconds;
-  }
-
   get #toTheSecond(): Intl.DateTimeFormatOptions {
     return { ...this.#clock, second: '2-digit' };
   }
