@@ -2,24 +2,14 @@ import { program } from '../support/invocation.ts';
 import { type Delivery, type StuckState, stuckStates } from '../model.ts';
 import { missedForMs, type SinkStatus, type Status, type StuckNotice } from '../ops/status/status.ts';
 import { causesOf, missedTitle, needsOf } from '../ops/status/words.ts';
-import { inParts } from '../store/paging.ts';
-import type { EventDetail, StuckCount } from '../store/store.ts';
+import type { StuckCount } from '../store/store.ts';
 import { count, printable } from '../support/text.ts';
 import { changeList } from './changes/done.ts';
 import { changesExplained, type Chosen, choiceForm, doubtOf, tickForm } from './changes/question.ts';
 import { tickBox } from './frame/asking.ts';
-import {
-  commandLine,
-  candidateName,
-  chip,
-  knownOf,
-  ruleName,
-  statusNames,
-  testName,
-  toolOf,
-} from './frame/fragments.ts';
+import { candidateName, chip, commandLine, knownOf, ruleName, subjectOf, toolOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
-import type { PageRequest, Page, Parts } from './page.ts';
+import { type Page, type PageRequest, type Parts, storiesOf } from './page.ts';
 import { refusedCards } from './refused/events.ts';
 import { rejectedNotice, troubleItems } from './frame/troubles.ts';
 
@@ -104,7 +94,7 @@ async function overview(
 /** What was delivered, though not as meant, by cause, and whom it is about. */
 async function missedCard(missed: readonly StuckCount[], all: Parts, asked: PageRequest): Promise<Html> {
   const found = await all.reads.missed(asked.now - missedForMs, shownDeliveries);
-  const stories = await storiesOf(found, all);
+  const stories = await storiesOf(found, all.reads);
   const isOf =
     ({ sink, reason, cause }: StuckCount) =>
     (one: Delivery) =>
@@ -112,7 +102,7 @@ async function missedCard(missed: readonly StuckCount[], all: Parts, asked: Page
   const listed = (one: Delivery) =>
     html`<li>
       <p class="break">
-        ${subjectOf(stories.get(one), all, asked)}<br /><span class="muted small id">${one.id}</span>
+        ${subjectOf(stories.get(one), all.config(), asked)}<br /><span class="muted small id">${one.id}</span>
       </p>
     </li>`;
   const items = missed.map((cause) => {
@@ -144,25 +134,6 @@ async function missedCard(missed: readonly StuckCount[], all: Parts, asked: Page
   </section>`;
 }
 
-async function storiesOf(found: readonly Delivery[], { reads }: Parts) {
-  const stories = await inParts(found, async ({ eventId }) =>
-    eventId === null ? null : reads.event(eventId),
-  );
-  return new Map(found.map((one, place) => [one, stories[place] ?? null]));
-}
-
-/** Whom a delivery is about. */
-function subjectOf(
-  story: EventDetail | null | undefined,
-  { config }: Parts,
-  asked: PageRequest,
-): Html | false {
-  if (!story) return false;
-  const { event, lookups } = story;
-  return html`<a href="/events/${event.id}">${candidateName(event, knownOf(lookups, asked.person))}</a>
-    ${statusNames[event.status]}, ${testName(config(), event.testId)}, ${asked.times.short(event.receivedAt)}`;
-}
-
 interface Group extends StuckCount {
   readonly state: StuckState;
 }
@@ -183,7 +154,7 @@ async function listOf(all: Parts, group: Group, asked: PageRequest): Promise<Htm
     ...(after !== undefined && { after }),
   });
   const shown = found.slice(0, shownDeliveries);
-  const stories = await storiesOf(shown, all);
+  const stories = await storiesOf(shown, all.reads);
   const canTick = group.count > 1 && asked.person.role === 'full';
   const isMixed = doubtOf(group.doubtful, group.count) === 'some';
   const items = shown.map((one) => {
@@ -201,7 +172,7 @@ async function listOf(all: Parts, group: Group, asked: PageRequest): Promise<Htm
     return html`<li>
       ${canTick && tickBox(id, name ? `Candidate ${name}` : id)}
       <p class="break">
-        ${subjectOf(story, all, asked) || html`<span class="id">${id}</span>`}
+        ${subjectOf(story, all.config(), asked) || html`<span class="id">${id}</span>`}
         ${more && html`<br /><span class="muted small">${more}</span>`}
       </p>
     </li>`;

@@ -14,6 +14,8 @@ import type { Trials } from '../config/live/trials.ts';
 import type { Clock } from '../support/clock.ts';
 import { html, type Html } from '../support/html.ts';
 import type { Times } from './frame/times.ts';
+import { inParts } from '../store/paging.ts';
+import type { Delivery } from '../model.ts';
 
 /** The parts of the connector that pages and API use. */
 export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
@@ -113,4 +115,15 @@ export async function storyFor(
 ): Promise<{ readonly story: EventDetail; readonly shown: EventDetail } | null> {
   const story = await reads.event(id);
   return story && { story, shown: role === 'viewer' ? withoutPersonal(story) : story };
+}
+
+/** The story of the event of each delivery; null for a delivery of a notice. */
+export async function storiesOf(
+  found: readonly Delivery[],
+  reads: Reads,
+): Promise<ReadonlyMap<Delivery, EventDetail | null>> {
+  const stories = await inParts(found, async ({ eventId }) =>
+    eventId === null ? null : reads.event(eventId),
+  );
+  return new Map(found.map((one, place) => [one, stories[place] ?? null]));
 }

@@ -3,7 +3,6 @@ import { pauseLength } from '../deliveries/by-hand.ts';
 import { type Delivery, lookupOf } from '../model.ts';
 import { askedUntil, mayBeTried, putBack, toolsWish } from '../ops/sink-states.ts';
 import { type SinkStatus, troubleOf } from '../ops/status/status.ts';
-import { inParts } from '../store/paging.ts';
 import type { Reads, SinkAttempt } from '../store/store.ts';
 import { html, type Html } from '../support/html.ts';
 import { printable } from '../support/text.ts';
@@ -19,14 +18,13 @@ import {
   knownOf,
   outcomeNames,
   pausedBy,
-  statusNames,
-  testName,
+  subjectOf,
   toolOf,
   waitForIt,
 } from './frame/fragments.ts';
 import { duration, type Times } from './frame/times.ts';
 import { askedNotes, elsewhereNote, nextTry, sinkChip, sinkRate } from './frame/troubles.ts';
-import type { Form, FormRequest, Page, PageRequest, Parts } from './page.ts';
+import { type Form, type FormRequest, type Page, type PageRequest, type Parts, storiesOf } from './page.ts';
 
 /** The page of one sink: its state, what the tool answered lately, what waits for it; and the forms to try, pause and resume it. */
 
@@ -215,40 +213,29 @@ export const sinkForms: readonly Form[] = [
 async function waitingFor(reads: Reads, { sink, pending }: SinkStatus) {
   const found =
     pending === 0 ? [] : await reads.deliveries({ states: ['pending'], sink, limit: shownWaiting });
-  return inParts(found, async (one) => ({
-    one,
-    story: one.eventId === null ? null : await reads.event(one.eventId),
-  }));
+  return storiesOf(found, reads);
 }
 
 function waitingCard(
   sink: SinkStatus,
   waiting: Awaited<ReturnType<typeof waitingFor>>,
-  { times, person }: PageRequest,
+  asked: PageRequest,
   { config }: Parts,
 ): Html {
-  const more = sink.pending - waiting.length;
+  const more = sink.pending - waiting.size;
   // Why the sink is paused stands above.
   const said = sink.pause?.by === 'connector' ? sink.pause.because?.detail : undefined;
   return html`<section class="card">
     <h2>Waiting <small>${counted(sink.pending, 'message')}</small></h2>
     ${
-      waiting.length > 0 &&
+      waiting.size > 0 &&
       html`<ul class="plain spaced">
-        ${waiting.map(
-          ({ one, story }) =>
+        ${[...waiting].map(
+          ([one, story]) =>
             html`<li class="break">
-              ${
-                story
-                  ? html`<a href="/events/${story.event.id}"
-                        >${candidateName(story.event, knownOf(story.lookups, person))}</a
-                      >
-                      ${statusNames[story.event.status]}, ${testName(config(), story.event.testId)},
-                      ${times.short(story.event.receivedAt)}`
-                  : 'A notice'
-              }
+              ${subjectOf(story, config(), asked) || 'A notice'}
               <span class="muted small"
-                >${waitsUntil(one, sink, times)}${one.lastError !== null && one.lastError !== said && html`: ${printable(one.lastError)}`}</span
+                >${waitsUntil(one, sink, asked.times)}${one.lastError !== null && one.lastError !== said && html`: ${printable(one.lastError)}`}</span
               >
             </li>`,
         )}

@@ -12,7 +12,7 @@ import {
   type Pause,
   pausedWords,
 } from '../../ops/pauses.ts';
-import type { EventStory } from '../../store/store.ts';
+import type { EventDetail, EventStory } from '../../store/store.ts';
 import { valueAt } from '../../support/json.ts';
 import { count, printable } from '../../support/text.ts';
 import { html, type Html } from '../../support/html.ts';
@@ -166,6 +166,18 @@ export function candidateName(
 ): string {
   const number = candidateNumericalId === null ? shortId(candidateId) : String(candidateNumericalId);
   return name === '' ? number : `${number}, ${name}`;
+}
+
+/** Whom a delivery is about, by the story of its event; false without one. */
+export function subjectOf(
+  story: EventDetail | null | undefined,
+  config: Config,
+  { person, times }: { readonly person: Person; readonly times: Times },
+): Html | false {
+  if (!story) return false;
+  const { event, lookups } = story;
+  return html`<a href="/events/${event.id}">${candidateName(event, knownOf(lookups, person))}</a>
+    ${statusNames[event.status]}, ${testName(config, event.testId)}, ${times.short(event.receivedAt)}`;
 }
 
 /** An id, shortened or as `shown`, with a button that copies all of it. `name`: what kind of id it is. */
