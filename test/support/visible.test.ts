@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { jsonLine, printable, visible, visibleJson } from '../../src/support/text.ts';
+import { anyCharacter } from '../fixtures/runs.ts';
 
 const unseen = /\p{Cc}|\p{Default_Ignorable_Code_Point}/u;
 const text = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: anyCharacter }),
   fc.string({
     unit: fc.constantFrom('a', '\\', '"', 'u', '\n', '\b', '\u001B', '\u009B', '\u200B', '\u{E0041}'),
   }),
