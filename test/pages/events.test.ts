@@ -88,7 +88,9 @@ test("the box finds a delivery at its event, and says of a notice's what it is",
   const came = arrival({}, { deliveries: [planned(), planned()] });
   await store.accept(came);
   const told = notice();
-  await store.raise({ notice: told, configId, deliveries: [planned({ sink: 'ops' })], quietMs: 1 });
+  // Not due: the config has no such sink, so the worker would give it up.
+  const waiting = planned({ sink: 'ops', dueAt: Date.now() + 3_600_000 });
+  await store.raise({ notice: told, configId, deliveries: [waiting], quietMs: 1 });
   await store.close();
   const { id } = came.event;
   const second = `dlv_${id.slice(4)}_2`;
