@@ -74,7 +74,7 @@ export async function watchOverIt(working: Working, undo: Undo) {
     mine: () => isProven && replicas.holding(alertsLease) !== null,
     paused: () => worker.pauses(),
     secretFaults: () => sinks.newSecrets.faults(),
-    refused: () => live.refused,
+    refused: () => live.refused && { ...live.refused, loadedAt: live.loadedAt },
     isWaiting: () => live.waiting.length > 0,
     raised: (notice) => log.warn({ notice }, 'alert raised'),
     cannotSend: (notice) =>

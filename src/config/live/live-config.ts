@@ -1,10 +1,10 @@
-import type { RefusedConfig } from '../../ops/alerts/conditions.ts';
 import { type Config, ConfigError } from '../config.ts';
 import { adminPasswords } from '../settings.ts';
 import type { ReadinessPart } from '../../http/health.ts';
 import { CallerTokens } from './caller-tokens.ts';
 import { masker } from '../../support/masker.ts';
 import { findSecrets, type Mask } from '../../support/secret.ts';
+import type { RefusedFile } from '../../store/store.ts';
 
 /**
  * Keys that take effect at a restart, and the keys that wait with them: a port that stays open keeps its protection, and a
@@ -30,7 +30,7 @@ const restartKeys = [
  */
 const earlierMasks = 3;
 
-type FirstProblem = Pick<RefusedConfig, 'since' | 'lastAt' | 'problem' | 'others'>;
+type FirstProblem = Omit<RefusedFile, 'isInForce'>;
 
 /** The config in force, and whether the last reload failed. Times are by the clock that all replicas share. */
 export class LiveConfig {
@@ -110,12 +110,12 @@ export class LiveConfig {
   }
 
   /** Why the file as it is now was refused, or which policies it breaks though in force; null if neither. */
-  get refused(): RefusedConfig | null {
+  get refused(): RefusedFile | null {
     // A refusal with the same problem means that the file is again as it was at the start.
     const isInForce =
       this.#broken !== null && [undefined, this.#broken.problem].includes(this.#refused?.problem);
     const found = isInForce ? this.#broken : this.#refused;
-    return found && { ...found, isInForce, loadedAt: this.#loadedAt };
+    return found && { ...found, isInForce };
   }
 
   /** Ready with an old config, too. This is public, so only the log says what is wrong with the new one. */

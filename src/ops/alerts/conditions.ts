@@ -44,7 +44,6 @@ export interface Situation {
 
 /** A refused config, on the replica where it was refused. */
 export interface RefusedConfig extends RefusedFile {
-  readonly isInForce: boolean;
   /** When the config that stays in force was loaded (ms). */
   readonly loadedAt: number;
 }
