@@ -19,7 +19,7 @@ export function connectWebhook(options: WebhookOptions, refreshTokens?: RefreshT
   const { route } = caller;
   const sign = signer(options);
   const bodyTimeout = success?.body && waitForBody.bodyTimeout;
-  const terms: Terms = { success, dead, proxy: route.proxy };
+  const terms: Terms = { success, dead, proxy: route.proxy, isSigned: [secret].flat().length > 0 };
 
   function callOf({ deliveryId, message, now, traceparent }: AttemptRequest<Call>) {
     const { method } = message;

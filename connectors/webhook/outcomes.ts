@@ -17,9 +17,10 @@ import type { Call } from './message.ts';
 import type { WebhookOptions } from './options.ts';
 import { PrivateAddressError } from './public-addresses.ts';
 
-/** The sink's options about answers, and the proxy that calls go through. */
+/** The sink's options about answers, the proxy that calls go through, and whether they are signed. */
 export interface Terms extends Pick<WebhookOptions, 'success' | 'dead'> {
   readonly proxy: string | null;
+  readonly isSigned: boolean;
 }
 
 type Mask = AttemptRequest<Call>['mask'];
@@ -67,7 +68,8 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: M
   if (isSuccess && success.body === undefined) return deliveredBy(answer);
   const { now, signal } = request;
   const quote = quoteOf(answer, (text) => mask(request.mask(text)));
-  const detail = `The other system answered ${status}${quote}.`;
+  const clock = terms.isSigned && mayBeOfTheSignature.has(status) ? clockAdvice(answer, now) : '';
+  const detail = `The other system answered ${status}${quote}.${clock}`;
   if (isSuccess) return outcomeByBody(answer, success.body ?? {}, detail, signal.aborted);
   if (dead.includes(status)) return rejected(status === 404 ? 'not_found' : 'invalid', detail, checkBody);
   if (status < 300)
@@ -115,6 +117,17 @@ export function pointsToLogin({ status, headers }: Answer): boolean {
   // By OpenID Connect or SAML, at an address of any name.
   if (searchParams.has('response_type') || searchParams.has('SAMLRequest')) return true;
   return /(^|[/._-])(service)?(log|sign)[-_]?in([/._-]|$)/i.test(host + pathname);
+}
+
+/** The statuses by which receivers refuse a signature. */
+const mayBeOfTheSignature = new Set([400, 401, 403]);
+
+/** What to say of a clock by which signed calls come too early or too late: more than five minutes by Standard Webhooks. */
+function clockAdvice({ headers }: Answer, now: number): string {
+  const behindMin = (Date.parse(firstOf(headers['date']) ?? '') - now) / 60_000;
+  if (!(Math.abs(behindMin) > 5)) return '';
+  const off = `${Math.round(Math.abs(behindMin))} minutes ${behindMin > 0 ? 'behind' : 'ahead of'}`;
+  return ` This machine's clock is ${off} that of the other system, which may take no signed calls then: set it right.`;
 }
 
 const perhaps = (outcome: Retry): Retry => ({ ...outcome, perhapsDone: true });

@@ -268,6 +268,20 @@ describe('the signature', () => {
     await (await connect()).deliver(request());
     expect(sandbox.calls[0]?.headers).not.toHaveProperty('webhook-signature');
   });
+
+  test.for([
+    [-600_000, 401, /This machine's clock is 10 minutes behind/],
+    [600_000, 400, /This machine's clock is 10 minutes ahead/],
+    [0, 401, /^(?!.*clock)/],
+  ] as const)(
+    'made by a clock that is %i ms off is not blamed on the secret where %i answers it',
+    async ([offMs, status, words]) => {
+      const sink = await connect({ secret: secretOf('a secret') });
+      sandbox.faults.once({ kind: 'status', status, headers: { date: new Date().toUTCString() } });
+      const outcome = await sink.deliver(request({}, { now: Date.now() + offMs }));
+      expect(outcome).toMatchObject({ outcome: 'retry', detail: expect.stringMatching(words) });
+    },
+  );
 });
 
 async function answering(
