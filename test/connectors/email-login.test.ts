@@ -261,6 +261,8 @@ test.for([
   ],
   [525, '5.7.1 Unauthorized IP address', /no login from this machine/],
   [454, '4.7.0 no such user', /Check the user and password/],
+  // Postfix with Dovecot. Advice about Google's app passwords would mislead.
+  [535, '5.7.8 Error: authentication failed: authentication failure', /^(?!.*app password).*Check the user/],
 ] as const)('a password refused by %d %s has the right advice', async ([status, body, words]) => {
   const sandbox = await start({ login: { user: 'u', password: 'right' } });
   sandbox.faults.only = ['AUTH'];
