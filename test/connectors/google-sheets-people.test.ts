@@ -398,6 +398,18 @@ describe('a row that is updated', () => {
     },
   );
 
+  test('in a tab whose name somebody has given to another one says what may be lost', async () => {
+    const { tab } = await inUse();
+    tab.title = 'Old';
+    const theirs = [people[0], ['b', 'open', 'another b', 'd-9'], ['x', 'open', 'about x', '']];
+    given('Results', theirs);
+    const note = noteOf(await sink.deliver(update('b', 'new')));
+    expect(note).toMatch(/what it wrote over is not known, and may be lost.*renamed to Old/);
+    expect(sandbox.cells('Results')).toEqual(theirs);
+    // Nothing of the one is put back into the other.
+    expect(sandbox.cells('Old').flat()).not.toContain('another b');
+  });
+
   test('and others that somebody swapped meanwhile end with what is theirs', async () => {
     const { tab, byName } = await inUse();
     sandbox.person.before('a write', () => tab.rows.splice(1, 2, tab.rows[2]!, tab.rows[1]!));
