@@ -61,8 +61,8 @@ export default defineConfig({
     fileParallelism: !isOfServers,
     globalSetup: ['memory', 'postgres', 'program'].map((name) => `test/fixtures/${name}.ts`),
     // Some tests start a dozen processes; a busy machine takes its time over that.
-    testTimeout: 60_000 * Number(process.env.TEST_RUNS ?? 1),
-    hookTimeout: 60_000,
+    testTimeout: 120_000 * Number(process.env.TEST_RUNS ?? 1),
+    hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
   },
 });

@@ -191,7 +191,7 @@ describe('senders of slow bodies', () => {
 });
 
 test('a connection that stands still under its answer is ended', async () => {
-  const receiver = await startReceiver({}, { stillMs: 100 });
+  const receiver = await startReceiver({}, { stillMs: 1000 });
   receiver.inbox.answer = () => new Promise<never>(() => {});
   const wire = await Wire.open(receiver.port);
   wire.send(event);

@@ -197,7 +197,8 @@ test('an event is told of without facts when waitFor is over, and it says why th
 
 test('what was looked up can be asked for again: that sends nothing, and a resend shows it', async () => {
   const { api, about, command, told, app } = await asking({
-    waitFor: '300ms',
+    waitFor: '1500ms',
+    maxDelay: '300ms',
     admin: '{ port: 0, password: correct-horse-battery }',
   });
   api.version = ({ name }) => ({ name });
@@ -250,7 +251,8 @@ test('who has it looked up again gets what the API says now, and no answer that 
 
 test('the page of an event has its look-ups made again, after a question, and shows what came of it', async () => {
   const { api, about, told, app } = await asking({
-    waitFor: '300ms',
+    waitFor: '1500ms',
+    maxDelay: '300ms',
     admin: `{ port: 0, password: ${full}, viewer: only-look }`,
   });
   api.version = ({ name }) => ({ name });
@@ -406,7 +408,7 @@ test('why no message can be made of what was found out says nothing of it either
 });
 
 test('events that an API under a wrong address had nothing about are asked about again once it is right', async () => {
-  const { api, about, command } = await asking({ waitFor: '400ms' });
+  const { api, about, command } = await asking({ waitFor: '1500ms', maxDelay: '300ms' });
   api.missingFor.set('eve', Infinity);
   const { eventId, text } = await about('eve');
   expect(text).toBe('none of nobody');
