@@ -111,7 +111,16 @@ function noticeMail(): string {
   } as const;
   const [notice] = noticesFor('paused', 0, {
     now: receivedAt,
-    paused: [{ sink: 'slack', since: receivedAt - 15 * 60_000, because, count: 3, lastSuccessAt: null }],
+    paused: [
+      {
+        kind: 'paused',
+        sink: 'slack',
+        since: receivedAt - 15 * 60_000,
+        because,
+        count: 3,
+        lastSuccessAt: null,
+      },
+    ],
     dead: [],
     held: [],
     refused: null,

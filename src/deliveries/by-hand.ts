@@ -12,9 +12,8 @@ import {
   type PlannedDelivery,
   stuckStates,
 } from '../model.ts';
-import { type FoundSink, isDown, sinkState } from '../ops/sink-states.ts';
-import { pausesNow } from '../ops/pauses.ts';
-import { readStatus, running, secretFaultIn, type StatusParts } from '../ops/status/status.ts';
+import { conditionOf, type FoundSink, isDown, sinkFacts } from '../ops/sink-states.ts';
+import { readStatus, running, type StatusParts } from '../ops/status/status.ts';
 import { decide } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
 import { deliveryPages, inParts } from '../store/paging.ts';
@@ -324,12 +323,9 @@ export async function retrySink(
   by: By,
 ): Promise<FoundSink> {
   const now = await store.now();
-  const figures = (await reads.sinkFigures(now)).find((one) => one.sink === sink) ?? null;
-  const pause = (await pausesNow(reads, now)).get(sink) ?? null;
+  const facts = await sinkFacts(reads, running(await reads.replicaStates(), now), now);
   const asked = (await reads.askedToWait(now)).filter((one) => one.sink === sink);
-  const state = sinkState(figures, pause !== null, now);
-  const replicas = running(await reads.replicaStates(), now);
-  const found = { state, pause, figures, asked, secretFault: secretFaultIn(replicas, sink, state, figures) };
+  const found = { ...conditionOf(sink, facts), asked };
   if (isDown(found)) await store.askRetry(sink, now, by);
   return found;
 }

@@ -1,7 +1,7 @@
 import type { RefusedEvents } from '../model/notices.ts';
 import { english, type Wording } from '../words/wording.ts';
 import { refusals } from './refusals.ts';
-import { isDown, isForgotten, liveCheck, nameOf, type SinkCondition, sinkStates } from './sink-states.ts';
+import { liveCheck, nameOf, type SinkTrouble, type TroubleKind } from './sink-states.ts';
 import type { StuckState } from '../model.ts';
 import type { RefusedFile } from '../store/store.ts';
 
@@ -18,11 +18,7 @@ export interface Troubles {
   readonly isWaiting: boolean;
   /** Whether the admin port lets nobody in. */
   readonly isClosed: boolean;
-  readonly sinks: readonly (SinkCondition & {
-    readonly sink: string;
-    /** See `onlySecretsFail`. */
-    readonly secretFault?: object | null;
-  })[];
+  readonly sinks: readonly SinkTrouble[];
   /** See `failingAlone`. */
   readonly failing: readonly { readonly sink: string; readonly count: number }[];
   /** Deliveries that are dead or held, by cause or by sink. */
@@ -40,6 +36,15 @@ export interface Need {
   readonly causes?: number;
 }
 
+/** Which troubles of sinks are one need. What a person meant is none. */
+const needOf = {
+  paused: 'down',
+  failing: 'down',
+  secrets: 'locked',
+  forgotten: 'forgotten',
+  meant: 'none',
+} as const satisfies { readonly [kind in TroubleKind]: string };
+
 /**
  * What needs a person, for `status`, the pages and the weekly summary alike. `wording`: the language of the sentences.
  * Pure.
@@ -48,11 +53,8 @@ export function needsOf(
   { isServed, unwritable, refused, refusedConfigs, isWaiting, isClosed, sinks, failing, stuck }: Troubles,
   wording = english,
 ): Need[] {
-  const down = sinks.filter(isDown);
-  const locked = sinks.filter((one) => one.secretFault);
-  const lockedNames = locked.map(({ sink }) => sink);
-  const forgotten = sinks.filter(isForgotten).map(({ sink }) => sink);
-  const names = (all: readonly string[], by = wording) => all.map((sink) => nameOf(sink, by)).join(', ');
+  const { down = [], locked = [], forgotten = [] } = Object.groupBy(sinks, ({ kind }) => needOf[kind]);
+  const names = (all: Troubles['sinks'], by = wording) => all.map(({ sink }) => nameOf(sink, by)).join(', ');
   const needs: (Need | false)[] = [
     !isServed && {
       words: 'no connector serves the store',
@@ -86,14 +88,14 @@ export function needsOf(
       command: 'status',
     },
     down.length > 0 && {
-      words: down.map(({ sink, state }) => `${nameOf(sink)} is ${sinkStates[state]}`).join(', '),
-      sentence: wording.say('needDown', { sinks: names(down.map(({ sink }) => sink)) }),
+      words: down.map(({ sink, kind }) => `${nameOf(sink)} is ${kind}`).join(', '),
+      sentence: wording.say('needDown', { sinks: names(down) }),
       command: liveCheck(down),
       causes: down.length,
     },
     locked.length > 0 && {
-      words: `the changed secrets of ${names(lockedNames, english)} do not work`,
-      sentence: wording.say('needSecrets', { sinks: names(lockedNames) }),
+      words: `the changed secrets of ${names(locked, english)} do not work`,
+      sentence: wording.say('needSecrets', { sinks: names(locked) }),
       command: 'check --live',
       causes: locked.length,
     },

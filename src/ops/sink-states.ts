@@ -1,10 +1,19 @@
 import { lookupOf } from '../model.ts';
-import type { AskedToWait, Reads, SinkFigures, StuckCount } from '../store/store.ts';
+import type { Failure } from '../model/outcomes.ts';
+import type {
+  AskedToWait,
+  Reads,
+  ReplicaState,
+  SinkFigures,
+  SinkPause,
+  Store,
+  StuckCount,
+} from '../store/store.ts';
 import { longWaitMs } from '../store/tallies.ts';
 import { program, takesRestart } from '../support/invocation.ts';
 import { count } from '../support/text.ts';
 import { english } from '../words/wording.ts';
-import type { Pause } from './pauses.ts';
+import { type Pause, type PauseOf, pausesNow } from './pauses.ts';
 
 /** The states of a sink, in the words of people. */
 export const sinkStates = {
@@ -40,12 +49,84 @@ export const failingAlone = (
   now: number,
 ): Promise<StuckCount[]> => store.failingSince(working, now - hourMs, failuresToFail);
 
-/** The state of a sink. `figures` null: it was never called. */
-export function sinkState(figures: SinkFigures | null, isPaused: boolean, now: number): SinkState {
-  if (isPaused) return 'paused';
-  if (figures === null) return 'unused';
-  return isFailing(figures, now) ? 'failing' : 'working';
+/** What sinks are judged by. */
+interface SinkFacts {
+  readonly now: number;
+  readonly figures: readonly SinkFigures[];
+  /** Those in force, by sink. */
+  readonly pauses: ReadonlyMap<string, PauseOf<Pick<SinkPause, 'since' | 'because'>>>;
+  /** The changed secrets that did not work when they were tried. */
+  readonly secretFaults: NonNullable<ReplicaState['secretFaults']>;
 }
+
+/** What sinks are judged by, from the store. `replicas`: those that run. */
+export const sinkFacts = async (
+  reads: Pick<Store, 'pauses' | 'personPauses' | 'sinkFigures'>,
+  replicas: readonly Pick<ReplicaState, 'secretFaults'>[],
+  now: number,
+) => ({
+  now,
+  pauses: await pausesNow(reads, now),
+  figures: await reads.sinkFigures(now),
+  secretFaults: replicas.flatMap(({ secretFaults = [] }) => secretFaults),
+});
+
+/**
+ * Why a sink sends nothing, or may soon not, in the order in which people are told. paused: by the connector. forgotten: paused
+ * by a person, a day ago or longer and without an end. secrets: its only trouble is that its changed secrets do not work.
+ * meant: paused by a person.
+ */
+export const troubleKinds = ['paused', 'failing', 'forgotten', 'secrets', 'meant'] as const;
+export type TroubleKind = (typeof troubleKinds)[number];
+
+export interface SinkTrouble {
+  readonly kind: TroubleKind;
+  readonly sink: string;
+  readonly since: number;
+  readonly because: Failure | null;
+}
+
+/** The trouble of a sink; null where it is well. Pure: all that says how sinks are goes by this. */
+export function troubleOf(
+  sink: string,
+  { now, figures, pauses, secretFaults }: SinkFacts,
+): SinkTrouble | null {
+  const pause = pauses.get(sink);
+  if (pause?.by === 'person')
+    return { kind: pause.isForgotten ? 'forgotten' : 'meant', sink, since: pause.since, because: null };
+  if (pause) return { kind: 'paused', sink, since: pause.since, because: pause.because };
+  const own = figures.find((one) => one.sink === sink);
+  if (own && isFailing(own, now))
+    return { kind: 'failing', sink, since: own.firstFailedAt!, because: own.because };
+  // A call that worked after that shows that they are right.
+  const fault = secretFaults.find((one) => one.sink === sink && one.since >= (own?.lastSuccessAt ?? 0));
+  return fault
+    ? { kind: 'secrets', sink, since: fault.since, because: { reason: 'auth', detail: fault.detail } }
+    : null;
+}
+
+/** The sinks that send nothing, or fail: of all troubles but secrets that no message has needed yet. */
+export const unableOf = (all: readonly SinkTrouble[]): ReadonlySet<string> =>
+  new Set(all.flatMap(({ kind, sink }) => (kind === 'secrets' ? [] : sink)));
+
+const stateOf = {
+  paused: 'paused',
+  meant: 'paused',
+  forgotten: 'paused',
+  failing: 'failing',
+  secrets: null,
+} as const satisfies { readonly [kind in TroubleKind]: SinkState | null };
+
+/** How a sink is. */
+export function conditionOf(sink: string, facts: Awaited<ReturnType<typeof sinkFacts>>) {
+  const trouble = troubleOf(sink, facts);
+  /** Null if the sink was never called. */
+  const figures = facts.figures.find((one) => one.sink === sink) ?? null;
+  const otherwise = figures === null ? 'unused' : 'working';
+  const state: SinkState = (trouble && stateOf[trouble.kind]) ?? otherwise;
+  return { sink, state, trouble, pause: facts.pauses.get(sink) ?? null, figures };
+}
+export type SinkCondition = ReturnType<typeof conditionOf>;
 
 /** The word for a state; `working, perhaps failing` where all attempts of the last hour failed, too few to count as failing. */
 export function stateWord(state: SinkState, figures: SinkFigures | null): string {
@@ -62,14 +143,9 @@ export function inLastHour({ lately: { attempts, failures } }: SinkFigures): str
   return [failures === 0 ? `${tried} in the last hour` : `${failures} of ${tried} failed in the last hour`];
 }
 
-export interface SinkCondition {
-  readonly state: SinkState;
-  readonly pause: Pause | null;
-}
-
-/** Whether a sink is failing, or was paused by the connector. A person's pause is meant. */
-export const isDown = ({ state, pause }: SinkCondition): boolean =>
-  (state === 'failing' || state === 'paused') && pause?.by !== 'person';
+/** Whether a sink is failing, or was paused by the connector. */
+export const isDown = ({ trouble }: Pick<SinkCondition, 'trouble'>): boolean =>
+  trouble?.kind === 'failing' || trouble?.kind === 'paused';
 
 /** What the person has to know who gives a paused sink new credentials; null where it was paused for something else. */
 export const restartHint = (pause: Pause | null): string | null =>
@@ -87,18 +163,8 @@ export const elsewhere = (calledBy: string | null): string[] =>
 
 /** Whether something waits for a sink that is down, so that `retry` helps. What was given up has to be replayed instead. */
 export const mayBeTried = (
-  one: SinkCondition & { readonly pending: number; readonly sending: number },
+  one: Pick<SinkCondition, 'trouble'> & { readonly pending: number; readonly sending: number },
 ): boolean => isDown(one) && one.pending + one.sending > 0;
-
-/**
- * Whether the only trouble of a sink is that its changed secrets do not work, as was seen at `since` (ms): it is neither
- * paused nor failing, and no call has worked after that.
- */
-export const onlySecretsFail = (
-  since: number,
-  isPausedOrFailing: boolean,
-  lastSuccessAt: number | null | undefined,
-): boolean => !isPausedOrFailing && since >= (lastSuccessAt ?? 0);
 
 /** The place in its sink where deliveries wait, such as a channel; null where the sink has no such places. */
 export const placeOf = ({ sink, lane }: Pick<AskedToWait, 'sink' | 'lane'>): string | null =>
@@ -125,23 +191,20 @@ export const askedUntil = (asked: readonly AskedToWait[]): number | null =>
 
 /** A sink that a person wants to have tried. */
 export interface FoundSink extends SinkCondition {
-  readonly figures: SinkFigures | null;
   readonly asked: readonly AskedToWait[];
-  /** Why its changed secrets do not work; null where they work, or where more is wrong. */
-  readonly secretFault: { readonly detail: string } | null;
 }
 
 /** Why a sink cannot be tried now; null if it can. `at`: a time in words. */
-export function noRetry(sink: string, found: FoundSink, at: (time: number) => string): string | null {
+export function noRetry(found: FoundSink, at: (time: number) => string): string | null {
   if (isDown(found)) return null;
-  const { state, pause, figures, secretFault } = found;
+  const { sink, state, pause, figures, trouble } = found;
   const until = askedUntil(found.asked);
   if (pause === null && until !== null) return `${nameOf(sink)} is not tried now: ${toolsWish(at(until))}`;
   const word = stateWord(state, figures);
   const when =
     lookupOf(sink) === null ? `: \`${program} events --state pending --sink ${sink}\` says when` : '';
-  if (secretFault !== null)
-    return `the changed secrets of ${nameOf(sink)} do not work: ${secretFault.detail.replace(/\.$/, '')}; put these right. What waits for it is tried as usual${when}`;
+  if (trouble?.kind === 'secrets')
+    return `the changed secrets of ${nameOf(sink)} do not work: ${trouble.because!.detail.replace(/\.$/, '')}; put these right. What waits for it is tried as usual${when}`;
   return (
     keptBack(sink, pause) ??
     (state === 'working'
@@ -151,8 +214,8 @@ export function noRetry(sink: string, found: FoundSink, at: (time: number) => st
 }
 
 /** Whether nothing is wrong with a sink that a person wants to have tried: it may have recovered by itself meanwhile. */
-export const worksAlready = ({ state, figures, asked, secretFault }: FoundSink): boolean =>
-  stateWord(state, figures) === sinkStates.working && asked.length === 0 && secretFault === null;
+export const worksAlready = ({ state, figures, asked, trouble }: FoundSink): boolean =>
+  stateWord(state, figures) === sinkStates.working && asked.length === 0 && trouble === null;
 
 /** Why what is sent to a paused sink waits, and what ends that; null where it is not paused. */
 export function keptBack(sink: string, pause: Pause | null): string | null {
@@ -171,10 +234,6 @@ export const nextShows = (sink: string): string =>
   lookupOf(sink) === null
     ? `The next message shows whether it works: \`${program} replay\` one, or \`${program} send\` an event, which people get like any other.`
     : `The next event shows whether it works, or \`${program} lookup EVENT\` with one that \`${program} events --unanswered\` lists.`;
-
-/** Whether a person paused the sink a day ago or longer, without an end. */
-export const isForgotten = ({ pause }: Pick<SinkCondition, 'pause'>): boolean =>
-  pause?.by === 'person' && pause.isForgotten;
 
 /** The command that asks these sinks whether they work. Look-ups are made for a candidate only. */
 export const liveCheck = (all: readonly { readonly sink: string }[]): string =>

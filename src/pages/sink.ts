@@ -2,7 +2,7 @@ import { holdsBack } from '../ops/pauses.ts';
 import { pauseLength } from '../deliveries/by-hand.ts';
 import { type Delivery, lookupOf } from '../model.ts';
 import { askedUntil, mayBeTried, putBack, toolsWish } from '../ops/sink-states.ts';
-import { type SinkStatus, troubleOf } from '../ops/status/status.ts';
+import type { SinkStatus } from '../ops/status/status.ts';
 import type { Reads, SinkAttempt } from '../store/store.ts';
 import { html, type Html } from '../support/html.ts';
 import { printable } from '../support/text.ts';
@@ -65,7 +65,7 @@ export const sinkPage: Page = {
 function stateCard(one: SinkStatus, asked: PageRequest): Html {
   const { times } = asked;
   const { sink, connector, pause: paused, figures, dead, held } = one;
-  const trouble = paused?.by === 'person' ? null : troubleOf(one);
+  const trouble = paused?.by === 'person' ? null : one.trouble;
   const stuck = dead + held;
   const tool = connector === null ? 'not in the config any more' : toolOf(sink, connector);
   return html`<section class="card">

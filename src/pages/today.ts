@@ -1,7 +1,7 @@
 import { program } from '../support/invocation.ts';
 import { statuses, stuckStates } from '../model.ts';
 import { reconcileCommand } from '../ops/refusals.ts';
-import { isForgotten, putBack } from '../ops/sink-states.ts';
+import { putBack } from '../ops/sink-states.ts';
 import type { Status } from '../ops/status/status.ts';
 import { causesOf, gapsIn, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
@@ -111,8 +111,8 @@ const were = (many: number): string => (many === 1 ? 'was' : 'were');
 /** A line for each sink that a person paused. Nobody is needed, but somebody who misses a message looks here. */
 function pausedLines({ sinks }: Status, times: Times): Html[] {
   return sinks.flatMap((one) => {
-    const { sink, pause, pending } = one;
-    if (pause?.by !== 'person' || isForgotten(one)) return [];
+    const { sink, pause, trouble, pending } = one;
+    if (pause?.by !== 'person' || trouble?.kind !== 'meant') return [];
     return html`<p class="muted break">
       <a href="/sinks/${sink}">${printable(sink)}</a> is paused ${pausedBy(pause, times)}.
       ${pending === 0 ? 'Nothing waits for it yet' : waitForIt(pending)}.

@@ -372,9 +372,20 @@ rules: [ { name: all, when: {}, then: [ { sink: tool, text: x } ] } ]`,
 
 test('the alert of a paused look-up names it, and says what becomes of what waits for it', () => {
   const because = { reason: 'server', detail: 'The API answered 503.' } as const;
-  const down = { sink: 'lookup:candidate', since: 0, because, count: 2, lastSuccessAt: null };
+  const down = {
+    kind: 'paused',
+    sink: 'lookup:candidate',
+    since: 0,
+    because,
+    count: 2,
+    lastSuccessAt: null,
+  } as const;
   const nothing = { dead: [], held: [], refused: null, refusedEvents: [], lastEventAt: 0 };
-  const paused = [down, { ...down, givenUp: 1 }, { ...down, who: 'dana' }];
+  const paused = [
+    down,
+    { ...down, kind: 'failing', givenUp: 1 },
+    { ...down, kind: 'forgotten', who: 'dana' },
+  ] as const;
   const notices = noticesFor('paused', 60_000, { ...nothing, now: 120_000, paused });
   const trouble = {
     sink: 'lookup:candidate',

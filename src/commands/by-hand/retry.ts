@@ -30,7 +30,7 @@ export const retry = command({
       if (served === 'gone')
         throw new CommandError(printable(`${nameOf(sink)} is not in the config any more. ${putBack}`));
       const found = await retrySink(store, store, sink, byUser(options, io));
-      const why = noRetry(sink, found, (time) => when(time, local));
+      const why = noRetry(found, (time) => when(time, local));
       const isRunning = served !== 'unserved';
       if (why !== null && isRunning && worksAlready(found)) {
         io.out(printable(`${why}.`));

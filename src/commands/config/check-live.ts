@@ -11,8 +11,7 @@ import {
 import { type About, prepare } from '../../deliveries/prepare.ts';
 import { type Json, noFacts } from '../../model.ts';
 import type { RaisedNotice } from '../../model/notices.ts';
-import { inLastHour, isDown, nextShows, sinkState, sinkStates, restartHint } from '../../ops/sink-states.ts';
-import { pausesNow } from '../../ops/pauses.ts';
+import { conditionOf, inLastHour, isDown, nextShows, restartHint, sinkFacts } from '../../ops/sink-states.ts';
 import { checkStore, glanceAt, openStore } from '../../store/open.ts';
 import { keptRefreshTokens } from '../../store/refresh-tokens.ts';
 import { type Reads, ServedByOlder, StoreUnavailable } from '../../store/store.ts';
@@ -71,8 +70,8 @@ async function tryLookup(
 }
 
 const readSinks = async (reads: Pick<Reads, 'sinkFigures' | 'pauses' | 'personPauses' | 'counts'>) => ({
-  pauses: await pausesNow(reads, Date.now()),
-  figures: await reads.sinkFigures(Date.now()),
+  // It tries the secrets itself.
+  facts: await sinkFacts(reads, [], Date.now()),
   counts: await reads.counts(),
 });
 
@@ -135,18 +134,17 @@ function fares(
   known: Awaited<ReturnType<typeof readSinks>> | null,
   { what, it }: { readonly what: string; readonly it: string },
 ): LiveCheck[] {
-  const figures = known?.figures.find(({ sink }) => sink === name) ?? null;
-  const pause = known?.pauses.get(name) ?? null;
-  const state = sinkState(figures, pause !== null, Date.now());
-  if (!isDown({ state, pause })) return [];
-  const own = pause?.by === 'connector' ? pause.because : null;
-  const because = (own ?? figures?.because)?.detail.replace(/\.?$/, '');
-  const words = [`${it} is ${sinkStates[state]}`, ...(figures ? inLastHour(figures) : [])].join(', ');
+  if (known === null) return [];
+  const condition = conditionOf(name, known.facts);
+  if (!isDown(condition)) return [];
+  const { trouble, figures } = condition;
+  const because = (trouble?.because ?? figures?.because)?.detail.replace(/\.?$/, '');
+  const words = [`${it} is ${condition.state}`, ...(figures ? inLastHour(figures) : [])].join(', ');
   const detail = `${words}${because === undefined ? '' : `: ${because}`}.`;
-  const { pending = 0, sending = 0 } = known?.counts.find(({ sink }) => sink === name)?.states ?? {};
+  const { pending = 0, sending = 0 } = known.counts.find(({ sink }) => sink === name)?.states ?? {};
   const advice =
     pending + sending > 0 ? `When that is put right, ${program} retry ${name} tries it.` : nextShows(name);
-  const hint = restartHint(pause);
+  const hint = restartHint(condition.pause);
   return [{ ok: false, what, detail, advice: hint === null ? advice : `${advice} ${hint}` }];
 }
 

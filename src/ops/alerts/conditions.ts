@@ -1,35 +1,33 @@
 import { program, shellWord } from '../../support/invocation.ts';
 import { lookupOf, type StuckState } from '../../model.ts';
 import { type AlertKind, missedCause, type NotTakenIn, type Notice } from '../../model/notices.ts';
-import type { Failure, Reason } from '../../model/outcomes.ts';
+import type { Reason } from '../../model/outcomes.ts';
 import { refusals } from '../refusals.ts';
-import { liveCheck, nameOf } from '../sink-states.ts';
+import { liveCheck, nameOf, type SinkTrouble, type TroubleKind } from '../sink-states.ts';
 import type { RefusedFile, StuckCount } from '../../store/store.ts';
 import { english, type Wording } from '../../words/wording.ts';
+
+/** The trouble of a sink that people may have to hear of. */
+interface Down extends SinkTrouble {
+  /** What a person meant is told to nobody. */
+  readonly kind: Exclude<TroubleKind, 'meant'>;
+  /** How many deliveries wait for it. */
+  readonly count: number;
+  /** How many attempts failed since its last success. */
+  readonly failures?: number;
+  /** How many deliveries were given up, where none waits any more. */
+  readonly givenUp?: number;
+  /** When an attempt last worked (ms); after `since` where it works now and then. */
+  readonly lastSuccessAt: number | null;
+  /** The person who paused it. */
+  readonly who?: string;
+}
 
 /** The facts that the conditions of alerts are evaluated on. */
 export interface Situation {
   readonly now: number;
   /** The paused or failing sinks that deliveries wait for, or had to be given up for. */
-  readonly paused: readonly {
-    readonly sink: string;
-    /** When it was paused, or began to fail (ms). */
-    readonly since: number;
-    /** Why the last attempt failed, if that is known. */
-    readonly because: Failure | null;
-    /** How many deliveries wait for it. */
-    readonly count: number;
-    /** Of a failing sink: attempts that failed since its last success. */
-    readonly failures?: number;
-    /** How many deliveries were given up, where none waits any more. */
-    readonly givenUp?: number;
-    /** When an attempt last worked (ms); after `since` where it works now and then. */
-    readonly lastSuccessAt: number | null;
-    /** Its only trouble is that its changed secrets do not work. */
-    readonly areSecrets?: boolean;
-    /** The person who paused it, where that was forgotten. */
-    readonly who?: string;
-  }[];
+  readonly paused: readonly Down[];
   /** Deliveries that went dead since the last notice with the same cause. */
   readonly dead: readonly StuckCount[];
   /** Deliveries that were held since the last notice with the same cause. */
@@ -112,23 +110,16 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation, wording: 
       }),
     ),
   paused: ({ paused, now }, wording) =>
-    paused.map(({ because, who, ...down }) =>
-      noticeOf('paused', down.since, {
+    paused.map((down) => {
+      const { kind, sink, since, because, count, givenUp } = down;
+      return noticeOf('paused', since, {
         // Each cause has its own fix.
-        cause: causeOf('paused', down.sink, who === undefined ? because?.reason : byPerson),
-        sink: down.sink,
-        count: down.givenUp || down.count,
-        ...(who === undefined
-          ? outage(down, because, now, wording)
-          : {
-              detail: forgotten(down, who, now, wording),
-              advice: wording.say('forgottenAdvice', {
-                resume: `${program} resume ${down.sink}`,
-                pause: `${program} pause ${down.sink} --for 2d`,
-              }),
-            }),
-      }),
-    ),
+        cause: causeOf('paused', sink, kind === 'forgotten' ? byPerson : because?.reason),
+        sink,
+        count: givenUp || count,
+        ...noticeOfSink[kind](down, now, wording),
+      });
+    }),
   config: ({ refused, now }, wording) => {
     if (refused === null) return [];
     const { isInForce, problem, others, since, loadedAt } = refused;
@@ -169,55 +160,67 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation, wording: 
   ],
 };
 
-type Down = Omit<Situation['paused'][number], 'because' | 'who'>;
+type OfSink = (down: Down, now: number, wording: Wording) => Pick<Notice, 'detail' | 'advice'>;
 
-function forgotten({ sink, since }: Down, who: string, now: number, wording: Wording): string {
-  const given = { who, time: inWords(now - since, wording) };
-  const lookup = lookupOf(sink);
-  return lookup === null
-    ? wording.say('forgottenDetail', { sink, ...given })
-    : `${wording.say('lookupForgottenDetail', { lookup, ...given })} ${wording.say('eventsWait')}`;
-}
-
-function outage(
-  down: Down,
-  because: Failure | null,
-  now: number,
-  wording: Wording,
-): Pick<Notice, 'detail' | 'advice'> {
-  const isLookup = lookupOf(down.sink) !== null;
-  const why = because ? [asSentence(because.detail)] : [];
+const outage: OfSink = (down, now, wording) => {
   const { sink, givenUp = 0 } = down;
+  const isLookup = lookupOf(sink) !== null;
+  const detail = downFor(down, now, wording);
+  const why = reasonOf(down);
   // A look-up that was given up is made again by `lookup`, for its event.
   if (givenUp > 0 && !isLookup) {
     const lost = wording.say('deadDetail', { count: givenUp, sink, reason: why.join('') }).trim();
     const command = `${program} replay --dead --sink ${shellWord(sink)}`;
-    return {
-      detail: `${downFor(down, now, wording)} ${lost}`,
-      advice: wording.say('deadAdvice', { command }),
-    };
+    return { detail: `${detail} ${lost}`, advice: wording.say('deadAdvice', { command }) };
   }
-  const detail = [
-    down.areSecrets
-      ? `${wording.say('needSecrets', { sinks: nameOf(down.sink, wording) })}.`
-      : downFor(down, now, wording),
-    ...why,
-    ...(down.areSecrets ? [] : [wording.say(isLookup ? 'eventsWait' : 'messagesWait')]),
-  ];
-  const advice = wording.say('pausedAdvice', {
-    afterwards: wording.say(isLookup ? 'eventsGoOn' : 'messagesGoOn'),
-    check: `${program} ${liveCheck([down])}`,
-    retry: `${program} retry ${down.sink}`,
-  });
-  return { detail: detail.join(' '), advice };
-}
+  const waits = wording.say(isLookup ? 'eventsWait' : 'messagesWait');
+  return { detail: [detail, ...why, waits].join(' '), advice: adviceOf(sink, wording) };
+};
 
-function downFor({ sink, since, failures, lastSuccessAt }: Down, now: number, wording: Wording): string {
+/** What people are told of the trouble of a sink. */
+const noticeOfSink: { readonly [kind in Down['kind']]: OfSink } = {
+  paused: outage,
+  failing: outage,
+  secrets: (down, _, wording) => {
+    const { sink } = down;
+    const what = `${wording.say('needSecrets', { sinks: nameOf(sink, wording) })}.`;
+    return { detail: [what, ...reasonOf(down)].join(' '), advice: adviceOf(sink, wording) };
+  },
+  forgotten({ sink, since, who = '' }, now, wording) {
+    const given = { who, time: inWords(now - since, wording) };
+    const lookup = lookupOf(sink);
+    return {
+      detail:
+        lookup === null
+          ? wording.say('forgottenDetail', { sink, ...given })
+          : `${wording.say('lookupForgottenDetail', { lookup, ...given })} ${wording.say('eventsWait')}`,
+      advice: wording.say('forgottenAdvice', {
+        resume: `${program} resume ${sink}`,
+        pause: `${program} pause ${sink} --for 2d`,
+      }),
+    };
+  },
+};
+
+const reasonOf = ({ because }: Down): string[] => (because ? [asSentence(because.detail)] : []);
+
+const adviceOf = (sink: string, wording: Wording): string =>
+  wording.say('pausedAdvice', {
+    afterwards: wording.say(lookupOf(sink) === null ? 'messagesGoOn' : 'eventsGoOn'),
+    check: `${program} ${liveCheck([{ sink }])}`,
+    retry: `${program} retry ${sink}`,
+  });
+
+function downFor(
+  { kind, sink, since, failures = 0, lastSuccessAt }: Down,
+  now: number,
+  wording: Wording,
+): string {
   const time = inWords(now - since, wording);
   const lookup = lookupOf(sink);
   if (lookup !== null) return wording.say('lookupDetail', { lookup, time });
   // Of one that is tried as usual an attempt may have arrived although nobody knows.
-  if (failures !== undefined) return wording.say('failingDetail', { count: failures, sink, time });
+  if (kind === 'failing') return wording.say('failingDetail', { count: failures, sink, time });
   return lastSuccessAt === null || lastSuccessAt <= since
     ? wording.say('pausedDetail', { sink, time })
     : wording.say('flappingDetail', { sink, time, last: inWords(now - lastSuccessAt, wording) });

@@ -20,9 +20,9 @@ import {
 import { endingAlerts, Recoveries, weekMs, workedAt } from './over.ts';
 import { StuckDeliveries } from './stuck.ts';
 import { UntoldOutages } from './untold.ts';
-import { needsOf, type Troubles } from '../needs.ts';
-import { failingAlone, isFailing, onlySecretsFail } from '../sink-states.ts';
-import { pausesOfPeople } from '../pauses.ts';
+import { needsOf } from '../needs.ts';
+import { failingAlone, isDown, type SinkTrouble, troubleKinds, troubleOf, unableOf } from '../sink-states.ts';
+import { pausesNow } from '../pauses.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
 
 export interface AlertParts {
@@ -82,7 +82,7 @@ export function watchAlerts(parts: AlertParts): () => void {
 interface Memory {
   /** When the last notice of each cause was raised (ms). */
   readonly notified: Map<string, number>;
-  /** The notices of troubles whose end was not told yet, by troubleOf. */
+  /** The notices of troubles whose end was not told yet, by keyOf. */
   readonly told: Map<string, RaisedNotice>;
 }
 
@@ -121,7 +121,7 @@ class AlertWatch {
     const situation = await this.#situation(now, sinks, memory);
     await this.#tellTroubles(situation, memory);
     await this.#tellRecoveries(situation, sinks, memory);
-    if (summary) await this.#summarize(summary, situation, sinks.down).catch(this.#parts.failed);
+    if (summary) await this.#summarize(summary, situation, sinks.troubles).catch(this.#parts.failed);
   }
 
   /** What was told before, from the store at first. */
@@ -129,7 +129,7 @@ class AlertWatch {
     const { store } = this.#parts;
     const memory = (this.#memory ??= {
       notified: await store.lastRaised(),
-      told: new Map((await store.openTroubles(endingAlerts)).map((notice) => [troubleOf(notice), notice])),
+      told: new Map((await store.openTroubles(endingAlerts)).map((notice) => [keyOf(notice), notice])),
     });
     // If the clock was set back, times in the future would suppress notices until then.
     for (const times of [memory.notified, this.#couldNotSend]) {
@@ -138,60 +138,42 @@ class AlertWatch {
     return memory;
   }
 
-  /**
-   * The sinks that are paused or failing, or whose changed secrets do not work. `toTell`: those that people may have to hear
-   * of, because something waits for them.
-   */
+  /** What is wrong with sinks. `toTell`: what people may have to hear of. */
   async sinksInTrouble(now: number) {
-    const { store, config, paused: allPaused, secretFaults } = this.#parts;
+    const { store, config, paused, secretFaults } = this.#parts;
     const { sinks, plan } = config();
+    const pauses = await pausesNow({ pauses: paused, personPauses: store.personPauses }, now);
     const figures = await store.sinkFigures(now);
-    const lastSuccessOf = (sink: string) => figures.find((one) => one.sink === sink)?.lastSuccessAt ?? null;
-    const byPeople = pausesOfPeople(await store.personPauses(), now);
-    // Nobody ends the pause of a sink that left the config.
-    const paused = (await allPaused()).filter(({ sink }) => sinks.has(sink) && !byPeople.has(sink));
-    const isPaused = new Set([...byPeople.keys(), ...paused.map(({ sink }) => sink)]);
-    const failing = figures
-      .filter((one) => isFailing(one, now) && sinks.has(one.sink) && !isPaused.has(one.sink))
-      .map((one) => Object.assign(one, { since: one.firstFailedAt! }));
-    const down: Troubles['sinks'] = [
-      ...paused.map(({ sink }) => ({ sink, state: 'paused' as const, pause: null })),
-      ...byPeople.values().map((pause) => ({ sink: pause.sink, state: 'paused' as const, pause })),
-      ...failing.map(({ sink }) => ({ sink, state: 'failing' as const, pause: null })),
-    ];
-    const isDown = new Set(down.map(({ sink }) => sink));
-    const locked = secretFaults().filter(({ sink, since }) =>
-      onlySecretsFail(since, isDown.has(sink), lastSuccessOf(sink)),
-    );
-    const counts = isDown.size + locked.length === 0 ? [] : await store.counts();
-    const countOf = (sink: string) => {
-      const { pending = 0, sending = 0, dead = 0 } = counts.find((one) => one.sink === sink)?.states ?? {};
-      return { count: pending + sending, dead };
-    };
+    const facts = { now, pauses, figures, secretFaults: secretFaults() };
+    const named = [...pauses.values(), ...figures, ...facts.secretFaults].map(({ sink }) => sink);
+    const troubles = [...new Set(named)]
+      // Nobody ends another pause of a sink that left the config.
+      .filter((sink) => sinks.has(sink) || pauses.get(sink)?.by === 'person')
+      .flatMap((sink) => troubleOf(sink, facts) ?? [])
+      .toSorted((a, b) => troubleKinds.indexOf(a.kind) - troubleKinds.indexOf(b.kind));
+    const counts = troubles.length === 0 ? [] : await store.counts();
     const toTell: Situation['paused'][number][] = [];
-    for (const { sink, since, because, hasWork } of paused) {
+    for (const { kind, sink, since, because } of troubles) {
+      if (kind === 'meant' || !sinks.has(sink)) continue;
+      const pause = pauses.get(sink);
+      const { failures = 0, lastSuccessAt = null } = figures.find((one) => one.sink === sink) ?? {};
+      const { pending = 0, sending = 0, dead = 0 } = counts.find((one) => one.sink === sink)?.states ?? {};
+      const count = pending + sending;
+      // The retries of one that is tried may be hours away, so whatever waits counts, or was given up.
+      const givenUp = kind === 'failing' && count === 0 ? dead : 0;
       // Events wait for a look-up a short time only; they are decided without its answer then.
-      if (!hasWork && (await this.#untold.unanswered(sink, since, plan.lookups)) === 0) continue;
-      toTell.push({ sink, since, because, lastSuccessAt: lastSuccessOf(sink), count: countOf(sink).count });
+      const hasUntold = async () => (await this.#untold.unanswered(sink, since, plan.lookups)) > 0;
+      const isTold = {
+        paused: async () => (pause?.by === 'connector' && pause.hasWork) || hasUntold(),
+        failing: async () => count + givenUp > 0 || hasUntold(),
+        forgotten: () => count > 0,
+        secrets: () => true,
+      };
+      if (!(await isTold[kind]())) continue;
+      const who = pause?.by === 'person' ? pause.who : '';
+      toTell.push({ kind, sink, since, because, count, givenUp, failures, lastSuccessAt, who });
     }
-    for (const { sink, since, because, failures, lastSuccessAt } of failing) {
-      const { count, dead } = countOf(sink);
-      // Their retries may be hours away, so whatever waits counts, or was given up.
-      const givenUp = count > 0 ? 0 : dead;
-      if (count + givenUp === 0 && (await this.#untold.unanswered(sink, since, plan.lookups)) === 0) continue;
-      toTell.push({ sink, since, because, failures, lastSuccessAt, count, givenUp });
-    }
-    for (const { sink, since, who, isForgotten } of byPeople.values()) {
-      const { count } = countOf(sink);
-      if (isForgotten && count > 0)
-        toTell.push({ sink, since, because: null, who, lastSuccessAt: null, count });
-    }
-    for (const { sink, since, detail } of locked) {
-      const because = { reason: 'auth', detail } as const;
-      const [lastSuccessAt, { count }] = [lastSuccessOf(sink), countOf(sink)];
-      toTell.push({ sink, since, because, areSecrets: true, lastSuccessAt, count });
-    }
-    return { figures, paused, failing, down, toTell: toTell.filter(({ sink }) => sinks.has(sink)) };
+    return { figures, troubles, toTell };
   }
 
   async #situation(now: number, { toTell }: SinksInTrouble, { notified }: Memory): Promise<Situation> {
@@ -225,7 +207,7 @@ class AlertWatch {
         const isAnew =
           notice.alert === 'refused'
             ? notice.since > (notifiedAt ?? 0)
-            : endingAlerts.includes(kind) && !told.has(troubleOf(notice));
+            : endingAlerts.includes(kind) && !told.has(keyOf(notice));
         if (!begins || !(isAnew || mayNotify(notifiedAt, now))) continue;
         const forMs = isAnew ? Math.min(quietMs, now - notice.since) : quietMs;
         await this.#notify(notice, actions, now, notified, forMs).catch(this.#parts.failed);
@@ -235,7 +217,7 @@ class AlertWatch {
 
   async #tellRecoveries(
     situation: Situation,
-    { figures, paused, failing, down }: SinksInTrouble,
+    { figures, troubles }: SinksInTrouble,
     { notified, told }: Memory,
   ): Promise<void> {
     const { clock, config } = this.#parts;
@@ -244,10 +226,11 @@ class AlertWatch {
     const state = {
       ...situation,
       elapsed: clock.elapsed(),
-      down: new Set(down.map(({ sink }) => sink)),
+      down: unableOf(troubles),
       workedAt: workedAt(figures),
     };
-    const untold = this.#untold.look([...paused, ...failing], open, config());
+    const down = troubles.filter((trouble) => isDown({ trouble }));
+    const untold = this.#untold.look(down, open, config());
     for (const over of this.#recoveries.look([...open, ...untold], state, plan.wording)) {
       const alert = plan.alerts.find(({ kind }) => kind === over.alert);
       const notice = await this.#untold.asTold(over, plan, notified, situation.now);
@@ -257,7 +240,7 @@ class AlertWatch {
   }
 
   /** Raises the summary once a week, also late where nothing ran at its time. */
-  async #summarize({ week, actions }: Summary, situation: Situation, down: Troubles['sinks']): Promise<void> {
+  async #summarize({ week, actions }: Summary, situation: Situation, sinks: SinkTrouble[]): Promise<void> {
     const { store, config } = this.#parts;
     const { now, refused, lastEventAt } = situation;
     const { notified } = this.#memory!;
@@ -275,8 +258,8 @@ class AlertWatch {
       return typeof name === 'string' ? name : plan.wording.say('testNumber', { id: String(testId) });
     };
     const counts = await store.counts();
-    const isDown = new Set(down.map(({ sink }) => sink));
-    const working = counts.filter(({ sink, states }) => states.pending > 0 && !isDown.has(sink));
+    const unable = unableOf(sinks);
+    const working = counts.filter(({ sink, states }) => states.pending > 0 && !unable.has(sink));
     const troubles = {
       isServed: true,
       unwritable: null,
@@ -284,7 +267,7 @@ class AlertWatch {
       refusedConfigs: refused === null ? [] : [refused],
       isWaiting: this.#parts.isWaiting(),
       isClosed: tooShort(config().admin) !== null,
-      sinks: down,
+      sinks: sinks.filter(({ kind }) => kind !== 'secrets'),
       failing: await failingAlone(
         store,
         working.map(({ sink }) => sink),
@@ -323,12 +306,12 @@ class AlertWatch {
     if (!isKept) return;
     // Only now: after a failure the next check tries again.
     notified.set(notice.cause, now);
-    if (notice.recovered) this.#memory?.told.delete(troubleOf(notice));
+    if (notice.recovered) this.#memory?.told.delete(keyOf(notice));
     else if (endingAlerts.some((kind) => kind === notice.alert))
-      this.#memory?.told.set(troubleOf(notice), raisedNotice);
+      this.#memory?.told.set(keyOf(notice), raisedNotice);
     raised(raisedNotice);
     wake(deliveries);
   }
 }
 
-const troubleOf = ({ alert, sink }: Notice): string => `${alert} ${sink}`;
+const keyOf = ({ alert, sink }: Notice): string => `${alert} ${sink}`;

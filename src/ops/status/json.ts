@@ -3,7 +3,7 @@ import type { RefusedEvents } from '../../model/notices.ts';
 import type { ReplicaState, StuckCount } from '../../store/store.ts';
 import { placeOf } from '../sink-states.ts';
 import type { Pause } from '../pauses.ts';
-import { type Status, troubleOf } from './status.ts';
+import type { Status } from './status.ts';
 import { needsOf } from './words.ts';
 import { noticeFields } from '../printed.ts';
 
@@ -32,20 +32,8 @@ export function statusJson(status: Status) {
     notServed: status.absences.map(({ from, to }) => ({ from: iso(from), to: iso(to) })),
     refused: refusedJson(status.refused),
     sinks: status.sinks.map((one) => {
-      const {
-        pause,
-        nextTryAt,
-        asked,
-        figures,
-        sink,
-        connector,
-        state,
-        sending: _,
-        secretFault: __,
-        calledBy: ___,
-        ...counts
-      } = one;
-      const trouble = troubleOf(one);
+      const { pause, nextTryAt, asked, figures, sink, connector, state, trouble, ...rest } = one;
+      const { sending: _, calledBy: __, ...counts } = rest;
       return {
         sink,
         connector,
@@ -67,16 +55,13 @@ export function statusJson(status: Status) {
         ...counts,
       };
     }),
-    lookups: status.lookups.map((one) => {
-      const trouble = troubleOf(one);
-      return {
-        lookup: lookupOf(one.sink),
-        state: one.state,
-        since: iso(trouble?.since ?? null),
-        reason: trouble?.because?.detail ?? null,
-        waiting: one.pending + one.sending,
-      };
-    }),
+    lookups: status.lookups.map(({ sink, state, trouble, pending, sending }) => ({
+      lookup: lookupOf(sink),
+      state,
+      since: iso(trouble?.since ?? null),
+      reason: trouble?.because?.detail ?? null,
+      waiting: pending + sending,
+    })),
     oldestPendingAt: iso(status.oldestPendingAt),
     failing: failing.map(stuckJson),
     dead: dead.map(stuckJson),

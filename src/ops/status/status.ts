@@ -2,17 +2,14 @@ import { isMissed } from '../alerts/conditions.ts';
 import { isOver, weekMs, workedAt } from '../alerts/over.ts';
 import { type Announcer, sayEveryMs } from '../announcer.ts';
 import { absencesIn } from '../absence.ts';
-import { failingAlone, onlySecretsFail, sinkState, type SinkState } from '../sink-states.ts';
-import { pausesNow } from '../pauses.ts';
+import { conditionOf, failingAlone, sinkFacts, unableOf } from '../sink-states.ts';
 import { lookupOf } from '../../model.ts';
 import type { RefusedEvents } from '../../model/notices.ts';
-import type { Failure } from '../../model/outcomes.ts';
 import { addRefused } from '../../store/operations/refused/figures.ts';
 import {
   type Reads,
   type ReplicaState,
   type SinkCount,
-  type SinkFigures,
   type Store,
   StoreUnavailable,
 } from '../../store/store.ts';
@@ -73,10 +70,9 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
   const held = counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [];
   const lastEventAt = (await store.lastEventAt(now)) ?? (await store.lastEventAt());
   const both = [...called.sinks, ...called.lookups];
-  const down = both.filter(({ pause, state }) => pause !== null || state === 'failing');
   const present = {
     now,
-    down: new Set(down.map(({ sink }) => sink)),
+    down: unableOf(both.flatMap(({ trouble }) => trouble ?? [])),
     workedAt: workedAt(both.flatMap(({ figures }) => figures ?? [])),
     refused: replicas.find(({ config }) => config.refused !== null) ?? null,
     dead: stuck,
@@ -158,46 +154,38 @@ async function readSinks(
   counts: readonly SinkCount[],
   now: number,
 ) {
-  const pauses = await pausesNow(store, now);
-  const heads = pauses.size === 0 ? [] : await store.lanes();
+  const facts = await sinkFacts(store, replicas, now);
+  const heads = facts.pauses.size === 0 ? [] : await store.lanes();
   const asked = await store.askedToWait(now);
-  const allFigures = await store.sinkFigures(now);
   const known = new Map(
     replicas.flatMap(({ sinks }) => sinks.map(({ name, connector }) => [name, connector] as const)),
   );
   const countOf = new Map(counts.map(({ sink, states }) => [sink, states]));
-  const paused = pauses.values().flatMap(({ sink, by }) => (by === 'person' ? [sink] : []));
+  const paused = facts.pauses.values().flatMap(({ sink, by }) => (by === 'person' ? [sink] : []));
   const all = [...new Set([...known.keys(), ...countOf.keys(), ...paused])]
     .map((sink) => {
       const { pending = 0, sending = 0, dead = 0, held = 0 } = countOf.get(sink) ?? {};
       const dueAt = heads.filter((head) => head.sink === sink).map((head) => head.dueAt);
-      const pause = pauses.get(sink) ?? null;
-      /** Null if the sink was never called. */
-      const figures = allFigures.find((one) => one.sink === sink) ?? null;
-      const state = sinkState(figures, pause !== null, now);
-      return {
-        sink,
+      const condition = conditionOf(sink, facts);
+      const { pause } = condition;
+      return Object.assign(condition, {
         /** Null if no running replica has the sink in its config. */
         connector: known.get(sink) ?? null,
-        state,
-        secretFault: secretFaultIn(replicas, sink, state, figures),
         /** Of several replicas the one that makes its calls. */
         calledBy:
           replicas.length > 1
             ? (replicas.find(({ sinks }) => sinks.some(({ name, mine }) => name === sink && mine))?.id ??
               null)
             : null,
-        pause,
         /** When a sink that the connector paused is tried again (ms); null if that takes the next message. */
         nextTryAt: pause?.by === 'connector' ? tryAt(pause, sending > 0 ? [now] : dueAt, now) : null,
         /** The places where the tool asked to wait. */
         asked: asked.filter((one) => one.sink === sink),
-        figures,
         sending,
         pending,
         dead,
         held,
-      };
+      });
     })
     .filter(
       ({ sink, pending, dead, held, pause }) =>
@@ -217,29 +205,4 @@ function tryAt(
 ): number | null {
   if (dueAt.length > 0) return Math.max(now, probeAt, Math.min(...dueAt));
   return probeAt > now ? probeAt : null;
-}
-
-/** Since when, and why, the changed secrets of a sink do not work; null where they do, or where the sink is down anyhow. */
-export function secretFaultIn(
-  replicas: readonly ReplicaState[],
-  sink: string,
-  state: SinkState,
-  figures: SinkFigures | null,
-): { readonly since: number; readonly detail: string } | null {
-  const isDown = state === 'paused' || state === 'failing';
-  const faults = replicas.flatMap(({ secretFaults = [] }) => secretFaults);
-  const isSo = (since: number) => onlySecretsFail(since, isDown, figures?.lastSuccessAt);
-  return faults.find((one) => one.sink === sink && isSo(one.since)) ?? null;
-}
-
-/** Since when (ms), and why, a sink is paused or failing, or its changed secrets do not work; null where it is well. */
-export function troubleOf({
-  state,
-  pause,
-  figures,
-  secretFault,
-}: SinkStatus): { since: number; because: Failure | null } | null {
-  if (pause !== null) return { because: null, ...pause };
-  if (state === 'failing') return { since: figures!.firstFailedAt!, because: figures!.because };
-  return secretFault && { since: secretFault.since, because: { reason: 'auth', detail: secretFault.detail } };
 }

@@ -24,7 +24,9 @@ function needsIn(status: Status): Need[] {
     refusedConfigs: replicas.flatMap(({ config }) => config.refused ?? []),
     isWaiting: replicas.some(({ config }) => config.waiting.length > 0),
     isClosed: replicas.some(({ config }) => typeof config.closed === 'string'),
-    sinks: [...sinks, ...lookups].filter(({ connector }) => connector !== null),
+    sinks: [...sinks, ...lookups].flatMap(({ connector, trouble }) =>
+      connector === null ? [] : (trouble ?? []),
+    ),
     failing,
     stuck: stuckStates.flatMap((state) =>
       [...status[state], ...ofNotices(status, state)].map((one) => Object.assign({ state }, one)),

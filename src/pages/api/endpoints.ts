@@ -301,7 +301,7 @@ const apiRoutes: readonly ApiRoute[] = [
     async handle(parts, req) {
       const name = sinkOf(parts, req);
       const found = await tryNow(parts, name, byOf(req, 'the API'));
-      const why = noRetry(name, found, (time) => new Date(time).toISOString());
+      const why = noRetry(found, (time) => new Date(time).toISOString());
       if (why === null) return { sink: name, state: found.state };
       throw new NotPossible({ status: 409, detail: `${why}.` });
     },

@@ -12,7 +12,7 @@ import {
   stateWord,
 } from '../../ops/sink-states.ts';
 import { sinceWords } from '../../ops/pauses.ts';
-import { type SinkStatus, type Status, troubleOf } from '../../ops/status/status.ts';
+import type { SinkStatus, Status } from '../../ops/status/status.ts';
 import { configsDiffer, differWords, rejectedWords } from '../../ops/status/words.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { checkOf, program } from '../../support/invocation.ts';
@@ -127,8 +127,7 @@ export const differNotice = ({ replicas }: Status): Html | false =>
 
 function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html | false | null {
   const { times } = asked;
-  const { sink, connector, state, pause, dead } = one;
-  const trouble = troubleOf(one);
+  const { sink, connector, state, trouble, pause, dead } = one;
   if (trouble === null || connector === null) return null;
   if (pause?.by === 'person')
     return (
@@ -147,12 +146,12 @@ function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html
   return html`<li>
     <b
       >${
-        one.secretFault
+        trouble.kind === 'secrets'
           ? `The changed secrets of ${printable(nameOf(sink))} do not work`
           : `${printable(nameOf(sink))} is ${sinkStates[state]}`
       }</b
     >
-    ${pause && !one.secretFault ? pausedBy(pause, times) : sinceWords(trouble.since, (time) => times.short(time))}${trouble.because && `: ${printable(trouble.because.detail)}`}
+    ${pause ? pausedBy(pause, times) : sinceWords(trouble.since, (time) => times.short(time))}${trouble.because && `: ${printable(trouble.because.detail)}`}
     <div class="small muted">${next}</div>
     ${elsewhereNote(one)} ${askedNotes(one, times)}
     ${replay && html`<div class="small">When that is put right, replay what was given up.</div>`}
@@ -204,7 +203,7 @@ export function sinkChip(one: SinkStatus): Html {
   const word = stateWord(one.state, one.figures);
   const isUnsure = word !== sinkStates[one.state];
   if (one.pause?.by === 'person') return chip('wait', 'paused');
-  if (one.secretFault) return chip('bad', 'new secrets do not work');
+  if (one.trouble?.kind === 'secrets') return chip('bad', 'new secrets do not work');
   return chip(isUnsure ? 'wait' : stateTones[one.state], word);
 }
 

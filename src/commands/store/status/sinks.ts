@@ -5,7 +5,6 @@ import {
   elsewhere,
   inLastHour,
   isDown,
-  isForgotten,
   mayBeTried,
   nextShows,
   putBack,
@@ -13,7 +12,7 @@ import {
   sinkStates,
   stateWord,
 } from '../../../ops/sink-states.ts';
-import { type SinkStatus, troubleOf } from '../../../ops/status/status.ts';
+import type { SinkStatus } from '../../../ops/status/status.ts';
 import { program, shellWord } from '../../../support/invocation.ts';
 import { printable } from '../../../support/text.ts';
 import { type Io, paint, pausedText, when } from '../../output.ts';
@@ -45,7 +44,7 @@ const askedLines = ({ asked }: SinkStatus, io: Io): string[] =>
 
 /** Says of a sink that works since when what is due waits, and why. */
 export function lateLines(one: SinkStatus, since: number | undefined, io: Io): string[] {
-  if (since === undefined || one.pause !== null || one.asked.length > 0 || troubleOf(one) !== null) return [];
+  if (since === undefined || one.pause !== null || one.asked.length > 0 || one.trouble !== null) return [];
   return [
     `  the first of them has been due since ${when(since, io)}: more comes than its rate lets through, or the tool is slow`,
   ];
@@ -64,12 +63,13 @@ function helpLines(one: SinkStatus): string[] {
     return [`  fix that. ${nextShows(sink)}`];
   }
   if (one.pause === null) return [];
-  const until = isForgotten(one) ? `; to give the pause an end: ${program} pause ${word} --for 2d` : '';
+  const until =
+    one.trouble?.kind === 'forgotten' ? `; to give the pause an end: ${program} pause ${word} --for 2d` : '';
   return [`  to let it go on: ${program} resume ${word}${until}`];
 }
 
 function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
-  const { connector, state, figures, pause, nextTryAt, pending, sending } = one;
+  const { connector, state, figures, trouble, pause, nextTryAt, pending, sending } = one;
   const byPerson = pause?.by === 'person' && `paused ${pausedText(pause, io)}`;
   if (byPerson && (!isRunning || connector === null))
     return isRunning
@@ -77,9 +77,8 @@ function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
       : `not served; ${byPerson}`;
   if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since, io)}`;
   if (connector === null) return 'not in the config any more';
-  if (byPerson) return paint(io, isForgotten(one) ? 'red' : 'yellow', byPerson);
-  const trouble = troubleOf(one);
-  const word = one.secretFault ? 'its changed secrets do not work' : stateWord(state, figures);
+  if (byPerson) return paint(io, trouble?.kind === 'forgotten' ? 'red' : 'yellow', byPerson);
+  const word = trouble?.kind === 'secrets' ? 'its changed secrets do not work' : stateWord(state, figures);
   const because = trouble === null ? figures?.because : trouble.because;
   const why = because ? `: ${printable(because.detail).replace(/\.$/, '')}` : '';
   if (trouble === null)
