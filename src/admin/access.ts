@@ -43,6 +43,15 @@ export const personOf = (req: Request): Person => persons.get(req)!;
 export const refusedLogin = (req: Request): 'wrong' | 'busy' | undefined => refusedLogins.get(req);
 const refusedLogins = new WeakMap<Request, 'wrong' | 'busy'>();
 
+/** Why a form was refused, and the page that it was on. */
+interface RefusedForm extends Refusal {
+  readonly page: string;
+}
+
+/** That of a request for which the page about it is shown. */
+export const formRefused = (req: Request): RefusedForm => refusals.get(req)!;
+const refusals = new WeakMap<Request, RefusedForm>();
+
 /**
  * Decides who may see and do what on the admin port. Somebody with a password is let in, by a session or by HTTP Basic under
  * any user name; so is somebody whom the proxy names. Without either, the port is on loopback, and everybody on this machine
@@ -115,16 +124,19 @@ export class Access {
     res.set('set-cookie', sessionCookie(null, isHttps(req))).redirect(303, '/login');
   };
 
-  /** Refuses changes by viewers, and forms without their token. To be used after the body has been read. */
-  readonly requireToken: RequestHandler = (req, res, next) => {
-    const { csrf, role, hasSession } = personOf(req);
-    if (isSafe(req)) return next();
-    if (role === 'open' && !changeNothing.has(req.path)) return answerProblem(res, onlyReads);
-    if (role === 'viewer' && !(hasSession && req.path === '/logout')) return answerProblem(res, onlyViews);
-    const given = fieldsOf(req)['csrf'] ?? req.get('x-csrf-token') ?? '';
-    if (csrf === null || sameText(given, csrf)) return next();
-    answerProblem(res, noToken);
-  };
+  /**
+   * Refuses changes by viewers, and forms without their token. To be used after the body has been read. `show`: answers a
+   * browser with a page that says so.
+   */
+  readonly requireToken =
+    (show: RequestHandler): RequestHandler =>
+    (req, res, next) => {
+      const refusal = refusalOf(req);
+      if (refusal === null) return next();
+      if (!wantsPage(req)) return answerProblem(res, refusal);
+      refusals.set(req, { ...refusal, page: pageOf(req) });
+      return show(req, res, next);
+    };
 
   /** The sender, where no password in the request is needed: by an open port, the proxy or a session; else null. */
   #personWithout(req: Request): Person | null {
@@ -238,6 +250,16 @@ function givenLogin(authorization = ''): Login | null {
   return { user: pair.slice(0, Math.max(0, colon)).slice(0, longestName), password: pair.slice(colon + 1) };
 }
 
+/** Why a request may change nothing; null if it may. */
+function refusalOf(req: Request): Refusal | null {
+  const { csrf, role, hasSession } = personOf(req);
+  if (isSafe(req)) return null;
+  if (role === 'open' && !changeNothing.has(req.path)) return onlyReads;
+  if (role === 'viewer' && !(hasSession && req.path === '/logout')) return onlyViews;
+  const given = fieldsOf(req)['csrf'] ?? req.get('x-csrf-token') ?? '';
+  return csrf === null || sameText(given, csrf) ? null : noToken;
+}
+
 const isSafe = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD';
 
 const hostOf = ({ headers }: Request): string => (headers.host ?? '').toLowerCase();
@@ -262,11 +284,15 @@ const isHttps = (req: Request): boolean => (req.get('x-forwarded-proto') ?? '').
 const wantsPage = (req: Request): boolean =>
   req.accepts(['json', 'html']) === 'html' && !req.path.startsWith('/api/') && req.path !== '/metrics';
 
+/** The page that a form was on. */
+function pageOf(req: Request): string {
+  const referer = URL.parse(req.get('referer') ?? '');
+  return localPath(referer?.host === hostOf(req) ? `${referer.pathname}${referer.search}` : '/');
+}
+
 /** The path of the login, with where to go afterwards: where the browser wanted to go, or the page that its form was on. */
 function loginPath(req: Request): string {
-  const referer = URL.parse(req.get('referer') ?? '');
-  const from = referer?.host === hostOf(req) ? `${referer.pathname}${referer.search}` : '/';
-  const local = localPath(isSafe(req) ? req.originalUrl : from);
+  const local = isSafe(req) ? localPath(req.originalUrl) : pageOf(req);
   const undone = !isSafe(req) && req.path !== '/logout';
   const query = { ...(local !== '/' && { next: local }), ...(undone && { undone: '1' }) };
   return ['/login', new URLSearchParams(query).toString()].filter((part) => part !== '').join('?');

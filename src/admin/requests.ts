@@ -13,6 +13,8 @@ export interface Site {
   readonly open: RequestHandler;
   /** The part behind the login. */
   readonly inside: RequestHandler;
+  /** The page that says why a form was refused. */
+  readonly refused: RequestHandler;
 }
 
 export interface AdminRequests {
@@ -43,7 +45,7 @@ export function adminRequests(options: AdminRequests, failed: ReturnType<typeof 
     const { text, contentType } = await metrics.scrape(await readiness());
     res.set('content-type', contentType).send(text);
   });
-  app.use(...bodies(largestForm), access.requireToken);
+  app.use(...bodies(largestForm), access.requireToken(site('refused')));
   app.post('/logout', access.logout);
   app.use(site('inside'));
   app.use((_req, res) => answerProblem(res, nothingHere));

@@ -1,5 +1,5 @@
 import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express';
-import { fieldsOf, idsOf, personOf, refusedLogin } from '../admin/access.ts';
+import { fieldsOf, formRefused, idsOf, personOf, refusedLogin } from '../admin/access.ts';
 import type { Site } from '../admin/requests.ts';
 import { answerProblem } from '../http/problem.ts';
 import { readStatus, type Status } from '../ops/status/status.ts';
@@ -15,7 +15,7 @@ import { download } from './events/download.ts';
 import { eventPage, messagePage } from './events/event.ts';
 import { eventsPage } from './events/events.ts';
 import { findPage } from './events/find.ts';
-import { html, type Html } from '../support/html.ts';
+import { html, type Html, safeUrl } from '../support/html.ts';
 import { lookupForm } from './events/lookups.ts';
 import { lonePage, product, wholePage } from './frame/layout.ts';
 import { loginPage } from './login.ts';
@@ -62,7 +62,7 @@ export function createSite(parts: Parts): Site {
     const said = refused ?? (queryOf(req)['undone'] === undefined ? undefined : 'undone');
     sendPage(res, status, lonePage(loginPage(next ?? '/', said)));
   });
-  return { open, inside: insideRouter(parts) };
+  return { open, inside: insideRouter(parts), refused: refusedRouter(parts) };
 }
 
 function insideRouter(parts: Parts): Router {
@@ -83,6 +83,17 @@ function insideRouter(parts: Parts): Router {
   }
   router.use(notFound(parts));
   router.use(failed(parts));
+  return router;
+}
+
+function refusedRouter(parts: Parts): Router {
+  const router = Router();
+  router.use(secure, (req, res) => {
+    const { status, detail, page } = formRefused(req);
+    const body = html`<p>${detail}</p>
+      <p><a href="${safeUrl(page)}">Back to its page</a></p>`;
+    return send(res, { status, title: 'Nothing was done', body }, askedBy(req, parts));
+  });
   return router;
 }
 

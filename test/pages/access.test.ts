@@ -151,6 +151,28 @@ describe('with a password', () => {
     expect(foreign.headers.get('location')).toBe('/login');
   });
 
+  test('a form of the session before is refused by a page that leads back, and by a problem for programs', async () => {
+    const { app, send, login, csrf } = await startPages();
+    await login();
+    const old = { csrf: await csrf() };
+    // In another tab, after a restart or twelve hours.
+    await login();
+    const referer = `${app.adminUrl}/attention?sink=slack`;
+    for (const path of ['/attention/change', '/logout']) {
+      const refused = await send(path, { form: old, headers: { referer } });
+      expect([refused.status, refused.headers.get('content-type')]).toEqual([
+        403,
+        'text/html; charset=utf-8',
+      ]);
+      const shown = await refused.text();
+      expect(shown).toContain('Nothing was done');
+      expect(shown).toContain('href="/attention?sink=slack"');
+    }
+    expect((await send('/events')).status).toBe(200);
+    const program = await send('/attention/change', { form: old, headers: { accept: '*/*' } });
+    expect([program.status, program.headers.get('content-type')]).toEqual([403, 'application/problem+json']);
+  });
+
   test('who comes from another site by a link keeps the session', async () => {
     const { send } = await startPages();
     const linked = await send('/events', { headers: { 'sec-fetch-site': 'cross-site' } });
