@@ -3,6 +3,7 @@ import { httpFailure, masker, oneLine, SharedToken, WatchedFetch } from '../../s
 import type { CallFailure, CallResult, HttpFailure, Proxy, Token } from '../../src/connector.ts';
 import { isOfTheMachine, NoToken, Unusable } from './account.ts';
 import type { Account, Library } from './account.ts';
+import type { Row } from './message.ts';
 
 /** Why a call of the Sheets API gave no result. */
 export type Failure =
@@ -72,7 +73,7 @@ export function sheetsApi(
     try {
       const headers = { authorization: `Bearer ${token}` };
       const { data } = await run(api, { headers, retry: false, fetchImplementation: watched.fetch });
-      return typeof data === 'object' ? { ok: true, data } : failed({ kind: 'foreign' });
+      return typeof data === 'object' ? { ok: true, data } : foreign;
     } catch (error) {
       const { answered, began } = watched;
       if (answered?.status === 401) tokens.refused(token);
@@ -87,6 +88,55 @@ export function sheetsApi(
       return failed({ ...httpFailure(answered), error: said });
     }
   };
+}
+
+export const foreign = { ok: false, failure: { kind: 'foreign' } } as const;
+
+/**
+ * So much of ranges goes in one call (characters). They stand in its address, where each letter that is not Latin takes six or
+ * nine, and Google takes none of 20,000 (dust-tt/dust#4042).
+ */
+const maxQueryLength = 8000;
+
+/** Reads the values of ranges, row by row. Those of a list are read at the same moment. */
+export async function readRanges(
+  { call, spreadsheetId }: { readonly call: Call; readonly spreadsheetId: string },
+  lists: readonly (readonly string[])[],
+  signal: AbortSignal,
+): Promise<Answer<readonly (readonly Row[])[]>> {
+  const rows: (readonly Row[])[] = [];
+  for (const ranges of byLength(lists)) {
+    // As people see it, a number may have separators or a currency.
+    const query = { spreadsheetId, ranges, valueRenderOption: 'UNFORMATTED_VALUE' };
+    const answer = await call<sheets_v4.Schema$BatchGetValuesResponse>(
+      'read',
+      (api, options) => api.values.batchGet(query, options),
+      signal,
+    );
+    if (!answer.ok) return answer;
+    const { valueRanges } = answer.data;
+    // Empty cells leave no values, so only the ranges tell them from an answer that is not Google's.
+    if (!Array.isArray(valueRanges) || valueRanges.length !== ranges.length) return foreign;
+    if (!valueRanges.every(({ range }) => typeof range === 'string')) return foreign;
+    rows.push(...valueRanges.map(({ values }) => (values ?? []) as Row[]));
+  }
+  return { ok: true, data: rows };
+}
+
+/** The ranges of each call. */
+function byLength(lists: readonly (readonly string[])[]): string[][] {
+  const calls: string[][] = [];
+  let room = 0;
+  for (const list of lists) {
+    const length = new URLSearchParams(list.map((range) => ['ranges', range])).toString().length + 1;
+    if (calls.length === 0 || length > room) {
+      calls.push([]);
+      room = maxQueryLength;
+    }
+    calls.at(-1)!.push(...list);
+    room -= length;
+  }
+  return calls;
 }
 
 interface ErrorBody {

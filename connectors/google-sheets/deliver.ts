@@ -26,8 +26,8 @@ import { readTabs, readWhole } from './tabs.ts';
 import type { Wanted } from './tabs.ts';
 
 /**
- * Writes many rows with two reads and one write, in order of arrival: all tabs are read at the same moment, written to, and
- * read back. Rows of different groups, such as one that Google has refused, go in calls of their own.
+ * Writes many rows with two reads and one write, in order of arrival: all tabs are read, written to, and read back. Only the
+ * names of very many take more reads. Rows of different groups, such as one that Google has refused, go in calls of their own.
  */
 export async function deliverRows(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Outcome[]> {
   const outcomes = new Map<string, Outcome>();

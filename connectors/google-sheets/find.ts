@@ -9,7 +9,7 @@ import type { Spreadsheet, View } from './spreadsheet.ts';
 import { lostHeader, missingHeaderRow, readOnce } from './tabs.ts';
 
 /**
- * Looks for the ids of deliveries in their tabs, all read whole and at the same moment: a row that was written while somebody
+ * Looks for the ids of deliveries in their tabs, each read whole and at one moment: a row that was written while somebody
  * moved columns may stand anywhere. An id is gone where a later delivery has updated the row by its key; the delivery is
  * tried again then, and leaves the row alone. Only a delivery without a key would add its row a second time.
  */

@@ -1,5 +1,6 @@
 import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import type { Receipt } from '../../src/model/outcomes.ts';
+import { foreign, readRanges } from './client.ts';
 import type { Answer, Call, Failure } from './client.ts';
 import { knownZone } from './message.ts';
 import type { Cell, Format, Row } from './message.ts';
@@ -91,30 +92,6 @@ export async function lookUntilDone<Data>(
 
 export const tabWith = ({ tabs }: Spreadsheet, sheetId: number): Tab | undefined =>
   [...tabs.values()].find((tab) => tab.sheetId === sheetId);
-
-/** Reads the values of ranges, row by row, all at the same moment. */
-export async function readRanges(
-  { call, spreadsheetId }: Spreadsheet,
-  ranges: readonly string[],
-  signal: AbortSignal,
-): Promise<Answer<readonly (readonly Row[])[]>> {
-  if (ranges.length === 0) return { ok: true, data: [] };
-  // As people see it, a number may have separators or a currency.
-  const query = { spreadsheetId, ranges: [...ranges], valueRenderOption: 'UNFORMATTED_VALUE' };
-  const answer = await call<sheets_v4.Schema$BatchGetValuesResponse>(
-    'read',
-    (api, options) => api.values.batchGet(query, options),
-    signal,
-  );
-  if (!answer.ok) return answer;
-  const { valueRanges } = answer.data;
-  // Empty cells leave no values, so only the ranges tell them from an answer that is not Google's.
-  if (!Array.isArray(valueRanges) || valueRanges.length !== ranges.length) return foreign;
-  if (!valueRanges.every(({ range }) => typeof range === 'string')) return foreign;
-  return { ok: true, data: valueRanges.map(({ values }) => (values ?? []) as Row[]) };
-}
-
-const foreign = { ok: false, failure: { kind: 'foreign' } } as const;
 
 /** Makes changes. All of them take effect, or none. */
 export async function batchUpdate(
@@ -225,13 +202,13 @@ export interface Part {
   readonly range: string | null;
 }
 
-/** Reads parts of tabs with their headers, all at the same moment. */
+/** Reads parts of tabs, each with its header at the same moment. */
 export async function readParts(
   sheet: Spreadsheet,
   parts: readonly Part[],
   signal: AbortSignal,
 ): Promise<Answer<Grid[]>> {
-  const ranges = parts.flatMap(({ tab: { title, headerRow }, range }) => [
+  const ranges = parts.map(({ tab: { title, headerRow }, range }) => [
     a1(title, headerRow + 1, headerRow + 1),
     ...(range === null ? [] : [range]),
   ]);

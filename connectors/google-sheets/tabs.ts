@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { readRanges } from './client.ts';
 import type { Answer, Failure } from './client.ts';
 import {
   a1,
@@ -11,7 +12,6 @@ import {
   lookUntilDone,
   placeOf,
   readParts,
-  readRanges,
   says,
   tableRange,
   tabWith,
@@ -36,7 +36,7 @@ export interface Wanted {
 /** Columns are added so often. Columns that are still not there landed in merged cells, which the second time are known. */
 const maxAdditions = 2;
 
-/** Reads tabs with their headers, all at the same moment, and makes those that are missing. `request`: one of the call's. */
+/** Reads tabs, each with its header at the same moment, and makes those that are missing. `request`: one of the call's. */
 export async function readTabs(
   sheet: Spreadsheet,
   wanted: readonly Wanted[],
@@ -289,7 +289,7 @@ export async function lostHeader(
   const suspects = views.flatMap(({ tab, grid }, index) =>
     grid.column(deliveryHeader) === -1 ? [{ tab, names: wanted[index]!.names }] : [],
   );
-  const ranges = suspects.map(({ tab }) => a1(tab.title, 1, Math.min(rowsAtTop, tab.rowCount ?? 1)));
+  const ranges = suspects.map(({ tab }) => [a1(tab.title, 1, Math.min(rowsAtTop, tab.rowCount ?? 1))]);
   const read = await readRanges(sheet, ranges, signal);
   if (!read.ok) return read.failure;
   for (const [index, { tab, names }] of suspects.entries()) {

@@ -115,6 +115,16 @@ describe('many rows', () => {
     expect(calls()).toBe(`token spreadsheets.get spreadsheets.batchUpdate ${oneCall}`);
   });
 
+  // Node refuses more than 16 KB, and Google an address of 20,000 characters: github.com/dust-tt/dust/pull/4042.
+  test('of more tabs than an address has room for are written, and found, at once', async () => {
+    const tabs = Array.from({ length: 60 }, (_, index) => `Старший разработчик интерфейсов ${index}`);
+    const requests = many(tabs.length, (index) => ({ tab: tabs[index]! }));
+    const outcomes = await send(requests);
+    expect(outcomes.map(rangeOf)).toEqual(tabs.map((tab) => `'${tab}'!A2:B2`));
+    const findings = await sink.findMany!(requests);
+    expect(findings).toMatchObject(outcomes.map((outcome) => ({ found: { range: rangeOf(outcome) } })));
+  });
+
   test('stay below the limit of writes where single rows would not', async () => {
     await connected({ perMinute: 6 });
     given('Results', [['Candidate', 'Delivery']]);
