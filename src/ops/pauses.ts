@@ -13,9 +13,14 @@ export type PauseOf<Own> =
 export type Pause = PauseOf<SinkPause>;
 export type Pauses = ReadonlyMap<string, Pause>;
 
+/** Where pauses are read. `Own`: what is known of the connector's own. */
+export interface PauseReads<Own> extends Pick<Store, 'personPauses'> {
+  readonly pauses: () => Promise<readonly Own[]>;
+}
+
 /** The pauses in force, by sink. A person's wins over the connector's own. */
 export async function pausesNow<Own extends Pick<SinkPause, 'sink'>>(
-  reads: Pick<Store, 'personPauses'> & { readonly pauses: () => Promise<readonly Own[]> },
+  reads: PauseReads<Own>,
   now: number,
 ): Promise<ReadonlyMap<string, PauseOf<Own>>> {
   const own = (await reads.pauses()).map((one) => [one.sink, { ...one, by: 'connector' } as const] as const);

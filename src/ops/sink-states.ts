@@ -13,7 +13,7 @@ import { longWaitMs } from '../store/tallies.ts';
 import { program, takesRestart } from '../support/invocation.ts';
 import { count } from '../support/text.ts';
 import { english } from '../words/wording.ts';
-import { type Pause, type PauseOf, pausesNow } from './pauses.ts';
+import { type Pause, type PauseOf, type PauseReads, pausesNow } from './pauses.ts';
 
 /** The states of a sink, in the words of people. */
 export const sinkStates = {
@@ -49,19 +49,37 @@ export const failingAlone = (
   now: number,
 ): Promise<StuckCount[]> => store.failingSince(working, now - hourMs, failuresToFail);
 
-/** What sinks are judged by. */
-interface SinkFacts {
-  readonly now: number;
-  readonly figures: readonly SinkFigures[];
-  /** Those in force, by sink. */
-  readonly pauses: ReadonlyMap<string, PauseOf<Pick<SinkPause, 'since' | 'because'>>>;
-  /** The changed secrets that did not work when they were tried. */
-  readonly secretFaults: NonNullable<ReplicaState['secretFaults']>;
+/**
+ * Why a sink sends nothing, or may soon not, and the state as which that is shown, in the order in which people are told.
+ * forgotten: a person paused it a day ago or longer, without an end. secrets: its only trouble is that its changed secrets do
+ * not work. meant: a person paused it.
+ */
+const troubles = {
+  paused: 'paused',
+  failing: 'failing',
+  forgotten: 'paused',
+  secrets: null,
+  meant: 'paused',
+} as const satisfies { readonly [kind: string]: SinkState | null };
+export type TroubleKind = keyof typeof troubles;
+export const troubleKinds: readonly string[] = Object.keys(troubles);
+
+export interface SinkTrouble {
+  readonly kind: TroubleKind;
+  readonly sink: string;
+  readonly since: number;
+  readonly because: Failure | null;
 }
 
-/** What sinks are judged by, from the store. `replicas`: those that run. */
-export const sinkFacts = async (
-  reads: Pick<Store, 'pauses' | 'personPauses' | 'sinkFigures'>,
+/** The sinks that send nothing, or fail. Changed secrets are no such trouble before a message has needed them. */
+export const unableOf = (all: readonly SinkTrouble[]): ReadonlySet<string> =>
+  new Set(all.flatMap(({ kind, sink }) => (troubles[kind] === null ? [] : sink)));
+
+type OwnPause = Pick<SinkPause, 'sink' | 'since' | 'because'>;
+
+/** What sinks are judged by. `replicas`: those that run. */
+export const sinkFacts = async <Own extends OwnPause>(
+  reads: PauseReads<Own> & Pick<Store, 'sinkFigures'>,
   replicas: readonly Pick<ReplicaState, 'secretFaults'>[],
   now: number,
 ) => ({
@@ -71,62 +89,41 @@ export const sinkFacts = async (
   secretFaults: replicas.flatMap(({ secretFaults = [] }) => secretFaults),
 });
 
-/**
- * Why a sink sends nothing, or may soon not, in the order in which people are told. paused: by the connector. forgotten: paused
- * by a person, a day ago or longer and without an end. secrets: its only trouble is that its changed secrets do not work.
- * meant: paused by a person.
- */
-export const troubleKinds = ['paused', 'failing', 'forgotten', 'secrets', 'meant'] as const;
-export type TroubleKind = (typeof troubleKinds)[number];
+type SinkFacts<Own extends OwnPause> = Awaited<ReturnType<typeof sinkFacts<Own>>>;
 
-export interface SinkTrouble {
-  readonly kind: TroubleKind;
-  readonly sink: string;
-  readonly since: number;
-  readonly because: Failure | null;
-}
-
-/** The trouble of a sink; null where it is well. Pure: all that says how sinks are goes by this. */
-export function troubleOf(
+/** How a sink is. Pure: whatever says so goes by this. */
+export function conditionOf<Own extends OwnPause>(
   sink: string,
-  { now, figures, pauses, secretFaults }: SinkFacts,
+  { now, pauses, figures: all, secretFaults }: SinkFacts<Own>,
+) {
+  const pause = pauses.get(sink) ?? null;
+  /** Null if the sink was never called. */
+  const figures = all.find((one) => one.sink === sink) ?? null;
+  const trouble = troubleOf(sink, pause, figures, secretFaults, now);
+  const otherwise = figures === null ? 'unused' : 'working';
+  const state: SinkState = (trouble && troubles[trouble.kind]) ?? otherwise;
+  return { sink, state, trouble, pause, figures };
+}
+export type SinkCondition = ReturnType<typeof conditionOf<SinkPause>>;
+
+function troubleOf(
+  sink: string,
+  pause: PauseOf<OwnPause> | null,
+  figures: SinkFigures | null,
+  secretFaults: SinkFacts<OwnPause>['secretFaults'],
+  now: number,
 ): SinkTrouble | null {
-  const pause = pauses.get(sink);
   if (pause?.by === 'person')
     return { kind: pause.isForgotten ? 'forgotten' : 'meant', sink, since: pause.since, because: null };
   if (pause) return { kind: 'paused', sink, since: pause.since, because: pause.because };
-  const own = figures.find((one) => one.sink === sink);
-  if (own && isFailing(own, now))
-    return { kind: 'failing', sink, since: own.firstFailedAt!, because: own.because };
+  if (figures && isFailing(figures, now))
+    return { kind: 'failing', sink, since: figures.firstFailedAt!, because: figures.because };
   // A call that worked after that shows that they are right.
-  const fault = secretFaults.find((one) => one.sink === sink && one.since >= (own?.lastSuccessAt ?? 0));
+  const fault = secretFaults.find((one) => one.sink === sink && one.since >= (figures?.lastSuccessAt ?? 0));
   return fault
     ? { kind: 'secrets', sink, since: fault.since, because: { reason: 'auth', detail: fault.detail } }
     : null;
 }
-
-/** The sinks that send nothing, or fail: of all troubles but secrets that no message has needed yet. */
-export const unableOf = (all: readonly SinkTrouble[]): ReadonlySet<string> =>
-  new Set(all.flatMap(({ kind, sink }) => (kind === 'secrets' ? [] : sink)));
-
-const stateOf = {
-  paused: 'paused',
-  meant: 'paused',
-  forgotten: 'paused',
-  failing: 'failing',
-  secrets: null,
-} as const satisfies { readonly [kind in TroubleKind]: SinkState | null };
-
-/** How a sink is. */
-export function conditionOf(sink: string, facts: Awaited<ReturnType<typeof sinkFacts>>) {
-  const trouble = troubleOf(sink, facts);
-  /** Null if the sink was never called. */
-  const figures = facts.figures.find((one) => one.sink === sink) ?? null;
-  const otherwise = figures === null ? 'unused' : 'working';
-  const state: SinkState = (trouble && stateOf[trouble.kind]) ?? otherwise;
-  return { sink, state, trouble, pause: facts.pauses.get(sink) ?? null, figures };
-}
-export type SinkCondition = ReturnType<typeof conditionOf>;
 
 /** The word for a state; `working, perhaps failing` where all attempts of the last hour failed, too few to count as failing. */
 export function stateWord(state: SinkState, figures: SinkFigures | null): string {

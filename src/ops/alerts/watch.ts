@@ -21,8 +21,15 @@ import { endingAlerts, Recoveries, weekMs, workedAt } from './over.ts';
 import { StuckDeliveries } from './stuck.ts';
 import { UntoldOutages } from './untold.ts';
 import { needsOf } from '../needs.ts';
-import { failingAlone, isDown, type SinkTrouble, troubleKinds, troubleOf, unableOf } from '../sink-states.ts';
-import { pausesNow } from '../pauses.ts';
+import {
+  conditionOf,
+  failingAlone,
+  isDown,
+  sinkFacts,
+  type SinkTrouble,
+  troubleKinds,
+  unableOf,
+} from '../sink-states.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
 
 export interface AlertParts {
@@ -142,21 +149,18 @@ class AlertWatch {
   async sinksInTrouble(now: number) {
     const { store, config, paused, secretFaults } = this.#parts;
     const { sinks, plan } = config();
-    const pauses = await pausesNow({ pauses: paused, personPauses: store.personPauses }, now);
-    const figures = await store.sinkFigures(now);
-    const facts = { now, pauses, figures, secretFaults: secretFaults() };
-    const named = [...pauses.values(), ...figures, ...facts.secretFaults].map(({ sink }) => sink);
-    const troubles = [...new Set(named)]
+    const facts = await sinkFacts({ ...store, pauses: paused }, [{ secretFaults: secretFaults() }], now);
+    const named = [...facts.pauses.values(), ...facts.figures, ...facts.secretFaults];
+    const troubles = Array.from(new Set(named.map(({ sink }) => sink)), (sink) => conditionOf(sink, facts))
       // Nobody ends another pause of a sink that left the config.
-      .filter((sink) => sinks.has(sink) || pauses.get(sink)?.by === 'person')
-      .flatMap((sink) => troubleOf(sink, facts) ?? [])
+      .filter(({ sink, pause }) => sinks.has(sink) || pause?.by === 'person')
+      .flatMap(({ trouble, ...more }) => (trouble === null ? [] : Object.assign(trouble, more)))
       .toSorted((a, b) => troubleKinds.indexOf(a.kind) - troubleKinds.indexOf(b.kind));
     const counts = troubles.length === 0 ? [] : await store.counts();
     const toTell: Situation['paused'][number][] = [];
-    for (const { kind, sink, since, because } of troubles) {
+    for (const { kind, sink, since, because, pause, figures } of troubles) {
       if (kind === 'meant' || !sinks.has(sink)) continue;
-      const pause = pauses.get(sink);
-      const { failures = 0, lastSuccessAt = null } = figures.find((one) => one.sink === sink) ?? {};
+      const { failures = 0, lastSuccessAt = null } = figures ?? {};
       const { pending = 0, sending = 0, dead = 0 } = counts.find((one) => one.sink === sink)?.states ?? {};
       const count = pending + sending;
       // The retries of one that is tried may be hours away, so whatever waits counts, or was given up.
@@ -173,7 +177,7 @@ class AlertWatch {
       const who = pause?.by === 'person' ? pause.who : '';
       toTell.push({ kind, sink, since, because, count, givenUp, failures, lastSuccessAt, who });
     }
-    return { figures, troubles, toTell };
+    return { figures: facts.figures, troubles, toTell };
   }
 
   async #situation(now: number, { toTell }: SinksInTrouble, { notified }: Memory): Promise<Situation> {
