@@ -10,6 +10,7 @@ import {
   nameOf,
   sinkStates,
   stateWord,
+  type TroubleKind,
 } from '../../ops/sink-states.ts';
 import { sinceWords } from '../../ops/pauses.ts';
 import type { SinkStatus, Status } from '../../ops/status/status.ts';
@@ -125,39 +126,53 @@ export const differNotice = ({ replicas }: Status): Html | false =>
     Until all have the same, ${differWords}.
   </p>`;
 
-function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html | false | null {
-  const { times } = asked;
-  const { sink, connector, state, trouble, pause, dead } = one;
-  if (trouble === null || connector === null) return null;
-  if (pause?.by === 'person')
-    return (
-      pause.isForgotten &&
-      html`<li>
-        <b><a href="/sinks/${sink}">${printable(sink)}</a> is still paused</b> ${pausedBy(pause, times)}
-        <div class="small muted">
-          ${lookupOf(sink) === null ? 'What comes for it waits, and none is lost.' : english.say('eventsWait')}
-          ${asked.person.role === 'full' ? html`Resume it on its page` : html`Resume it: ${commandLine(`${program} resume ${sink}`)}`},
-          or give it an end: ${commandLine(`${program} pause ${sink} --for 2d`)}
-        </div>
-      </li>`
-    );
-  const next = pause ? nextTry(one, times) : sinkRate(one, times);
-  const replay = lookupOf(sink) === null && !mayBeTried(one) && dead > 0;
-  return html`<li>
-    <b
-      >${
-        trouble.kind === 'secrets'
-          ? `The changed secrets of ${printable(nameOf(sink))} do not work`
-          : `${printable(nameOf(sink))} is ${sinkStates[state]}`
-      }</b
-    >
-    ${pause ? pausedBy(pause, times) : sinceWords(trouble.since, (time) => times.short(time))}${trouble.because && `: ${printable(trouble.because.detail)}`}
-    <div class="small muted">${next}</div>
-    ${elsewhereNote(one)} ${askedNotes(one, times)}
-    ${replay && html`<div class="small">When that is put right, replay what was given up.</div>`}
-    ${isHere ? mayBeTried(one) && retryButton(sink, asked) : helpLink('/attention')}
+type SinkItem = (one: SinkStatus, asked: PageRequest, isHere: boolean) => Html;
+
+const downItem =
+  (title: (name: string) => string): SinkItem =>
+  (one, asked, isHere) => {
+    const { times } = asked;
+    const { sink, pause, dead } = one;
+    const { since, because } = one.trouble!;
+    const next = pause ? nextTry(one, times) : sinkRate(one, times);
+    const replay = lookupOf(sink) === null && !mayBeTried(one) && dead > 0;
+    return html`<li>
+      <b>${title(printable(nameOf(sink)))}</b>
+      ${pause ? pausedBy(pause, times) : sinceWords(since, (time) => times.short(time))}${because && `: ${printable(because.detail)}`}
+      <div class="small muted">${next}</div>
+      ${elsewhereNote(one)} ${askedNotes(one, times)}
+      ${replay && html`<div class="small">When that is put right, replay what was given up.</div>`}
+      ${isHere ? mayBeTried(one) && retryButton(sink, asked) : helpLink('/attention')}
+    </li>`;
+  };
+
+const forgottenItem: SinkItem = ({ sink, pause }, { times, person }) =>
+  html`<li>
+    <b><a href="/sinks/${sink}">${printable(sink)}</a> is still paused</b> ${pausedBy(pause!, times)}
+    <div class="small muted">
+      ${lookupOf(sink) === null ? 'What comes for it waits, and none is lost.' : english.say('eventsWait')}
+      ${person.role === 'full' ? html`Resume it on its page` : html`Resume it: ${commandLine(`${program} resume ${sink}`)}`},
+      or give it an end: ${commandLine(`${program} pause ${sink} --for 2d`)}
+    </div>
   </li>`;
-}
+
+/** A sink in trouble as a chip, and as an item of a list; null where nobody is needed. */
+const ofTrouble: { readonly [kind in TroubleKind]: { readonly chip: Html; readonly item: SinkItem | null } } =
+  {
+    paused: { chip: chip('bad', 'paused'), item: downItem((name) => `${name} is paused`) },
+    failing: { chip: chip('bad', 'failing'), item: downItem((name) => `${name} is failing`) },
+    secrets: {
+      chip: chip('bad', 'new secrets do not work'),
+      item: downItem((name) => `The changed secrets of ${name} do not work`),
+    },
+    forgotten: { chip: chip('wait', 'paused'), item: forgottenItem },
+    meant: { chip: chip('wait', 'paused'), item: null },
+  };
+
+const sinkTrouble = (one: SinkStatus, asked: PageRequest, isHere: boolean): Html | false =>
+  one.trouble !== null &&
+  one.connector !== null &&
+  (ofTrouble[one.trouble.kind].item?.(one, asked, isHere) ?? false);
 
 /** When a sink that the connector paused is tried again. */
 export function nextTry(
@@ -195,16 +210,12 @@ export const elsewhereNote = ({ calledBy }: SinkStatus): Html[] =>
 export const helpLink = (path: string, query: Readonly<Record<string, string>> = {}): Html =>
   html`<div class="small"><a href="${pathWith(path, query)}">See what helps</a></div>`;
 
-const stateTones = { unused: 'idle', working: 'good', failing: 'bad', paused: 'bad' } as const;
-
 /** A sink's state as a chip. */
-export function sinkChip(one: SinkStatus): Html {
-  if (one.connector === null && one.pause?.by !== 'person') return chip('idle', 'gone');
-  const word = stateWord(one.state, one.figures);
-  const isUnsure = word !== sinkStates[one.state];
-  if (one.pause?.by === 'person') return chip('wait', 'paused');
-  if (one.trouble?.kind === 'secrets') return chip('bad', 'new secrets do not work');
-  return chip(isUnsure ? 'wait' : stateTones[one.state], word);
+export function sinkChip({ connector, pause, trouble, state, figures }: SinkStatus): Html {
+  if (connector === null && pause?.by !== 'person') return chip('idle', 'gone');
+  if (trouble !== null) return ofTrouble[trouble.kind].chip;
+  const word = stateWord(state, figures);
+  return chip(word !== sinkStates[state] ? 'wait' : state === 'working' ? 'good' : 'idle', word);
 }
 
 /** When a sink worked last, and how it did in the last hour; null if it was never called. */

@@ -11,6 +11,7 @@ import {
   restartHint,
   sinkStates,
   stateWord,
+  type TroubleKind,
 } from '../../../ops/sink-states.ts';
 import type { SinkStatus } from '../../../ops/status/status.ts';
 import { program, shellWord } from '../../../support/invocation.ts';
@@ -32,7 +33,8 @@ export function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[]
   if (!isRunning) return [line];
   if (connector === null) return one.pending + one.sending > 0 ? [line, `  ${putBack}`] : [line];
   const other = isDown(one) ? elsewhere(one.calledBy).map((words) => `  ${printable(words)}`) : [];
-  return [line, ...askedLines(one, io), ...helpLines(one), ...other];
+  const help = one.trouble === null ? [] : ofTrouble[one.trouble.kind][1](one, printable(shellWord(sink)));
+  return [line, ...askedLines(one, io), ...help, ...other];
 }
 
 /** Says until when, and why, messages wait that the tool does not take yet. */
@@ -50,23 +52,30 @@ export function lateLines(one: SinkStatus, since: number | undefined, io: Io): s
   ];
 }
 
-/** Says what helps a sink that sends nothing. */
-function helpLines(one: SinkStatus): string[] {
-  const { sink } = one;
-  const word = printable(shellWord(sink));
-  if (isDown(one)) {
-    const hint = restartHint(one.pause);
-    if (mayBeTried(one))
-      return [`  fix that, then: ${program} retry ${word}`, ...(hint === null ? [] : [`  ${hint}`])];
-    if (one.dead > 0 && lookupOf(sink) === null)
-      return [`  fix that, then: ${program} replay --dead --sink ${word}`];
-    return [`  fix that. ${nextShows(sink)}`];
-  }
-  if (one.pause === null) return [];
-  const until =
-    one.trouble?.kind === 'forgotten' ? `; to give the pause an end: ${program} pause ${word} --for 2d` : '';
-  return [`  to let it go on: ${program} resume ${word}${until}`];
+function tryLines(one: SinkStatus, name: string): string[] {
+  const hint = restartHint(one.pause);
+  if (mayBeTried(one))
+    return [`  fix that, then: ${program} retry ${name}`, ...(hint === null ? [] : [`  ${hint}`])];
+  if (one.dead > 0 && lookupOf(one.sink) === null)
+    return [`  fix that, then: ${program} replay --dead --sink ${name}`];
+  return [`  fix that. ${nextShows(one.sink)}`];
 }
+
+const resumeLine = (name: string): string => `  to let it go on: ${program} resume ${name}`;
+
+/** What is said of a sink in trouble, and what helps. */
+const ofTrouble: {
+  readonly [kind in TroubleKind]: readonly [word: string, helps: (one: SinkStatus, name: string) => string[]];
+} = {
+  paused: ['paused', tryLines],
+  failing: ['failing', tryLines],
+  secrets: ['its changed secrets do not work', () => []],
+  forgotten: [
+    'paused',
+    (_, name) => [`${resumeLine(name)}; to give the pause an end: ${program} pause ${name} --for 2d`],
+  ],
+  meant: ['paused', (_, name) => [resumeLine(name)]],
+};
 
 function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
   const { connector, state, figures, trouble, pause, nextTryAt, pending, sending } = one;
@@ -78,7 +87,7 @@ function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
   if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since, io)}`;
   if (connector === null) return 'not in the config any more';
   if (byPerson) return paint(io, trouble?.kind === 'forgotten' ? 'red' : 'yellow', byPerson);
-  const word = trouble?.kind === 'secrets' ? 'its changed secrets do not work' : stateWord(state, figures);
+  const word = trouble === null ? stateWord(state, figures) : ofTrouble[trouble.kind][0];
   const because = trouble === null ? figures?.because : trouble.because;
   const why = because ? `: ${printable(because.detail).replace(/\.$/, '')}` : '';
   if (trouble === null)
