@@ -132,7 +132,7 @@ export function compose(
   if (channel === '') return refuse('channel', channelAdvice);
 
   const notes = new Set<string>();
-  const addressed = given.blocks && withAddresses(given.blocks, ({ length }) => length <= maxAddressLength);
+  const addressed = given.blocks && withAddresses(given.blocks, isAddress);
   const written = addressed?.map(withFilledCells);
   const full = written && (withoutEmpty(written) as readonly Block[] | undefined);
   const firstTable = full?.findIndex(isTable);
@@ -155,7 +155,7 @@ export function compose(
   if (filled?.length !== full?.length)
     notes.add('Slack takes one table in a message: the others were left out.');
   if (!isDeepStrictEqual(addressed, given.blocks))
-    notes.add('Slack takes no address of more than 3,000 characters.');
+    notes.add('Slack takes no address without https:// and a host, or of more than 3,000 characters.');
   if (!isDeepStrictEqual(full, written)) notes.add('Blocks without a text or an address were left out.');
   const isImage = /^https?:\/\//.test(icon);
   // A hash, as the key may have a secret in it.
@@ -286,6 +286,10 @@ const neededKeys = ['text', 'elements', 'options'];
 /** Of buttons, links and images. */
 const addressKeys = ['url', 'image_url'];
 const maxAddressLength = 3000;
+
+/** Whether Slack takes a text as an address. For another one it refuses the whole message; an empty one is left out as such. */
+const isAddress = (text: string): boolean =>
+  isBlank(text) || (URL.canParse(text) && text.length <= maxAddressLength);
 
 const isBlank = (value: Json | undefined): boolean => typeof value === 'string' && value.trim() === '';
 

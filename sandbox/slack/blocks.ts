@@ -114,6 +114,8 @@ function checkTexts(tree: unknown, pointer: string, within: readonly string[]): 
     if (address === '') refuse('must be more than 0 characters', `${pointer}/${key}`);
     if (typeof address === 'string' && address.length > maxAddress)
       refuse(`must be less than ${maxAddress + 1} characters`, `${pointer}/${key}`);
+    // https://github.com/MacPaw/together-app/issues/4
+    if (typeof address === 'string' && !URL.canParse(address)) refuse('invalid url', `${pointer}/${key}`);
   }
   for (const [key, value] of Object.entries(tree)) {
     const inside = [...within, key, ...(typeof type === 'string' ? [type] : [])];

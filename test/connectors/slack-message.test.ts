@@ -161,6 +161,18 @@ describe('blocks with an empty text', () => {
     expect(composed).toMatchObject({ message: { blocks }, ...emptyNote });
   });
 
+  test.for(['n/a', 'reports.example.com/4711', '/reports/4711', 'https://'])(
+    'are left out where what a field has is no address: %s',
+    (address) => {
+      const blocks = [{ type: 'actions', elements: [link(address)] }, image(address), { type: 'divider' }];
+      const composed = compose({ channel: '#a', text: 'Hello', blocks });
+      if (!('message' in composed)) throw new Error('rejected');
+      expect(composed.message.blocks).toEqual([{ type: 'divider' }]);
+      expect(composed.note).toContain('no address without https://');
+      expect(() => checkBlocks(blocks)).toThrow('invalid_blocks');
+    },
+  );
+
   test('are no message at all where there is nothing else', () => {
     const blocks = [{ type: 'section', text: mrkdwn('') }];
     expect(compose({ channel: '#a', blocks })).toMatchObject({ rejected: { reason: 'invalid' } });
