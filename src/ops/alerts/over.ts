@@ -32,7 +32,7 @@ const hasEnded = (
 ): boolean => (sink === null ? refused === null : !down.has(sink) && (worked.get(sink) ?? 0) > since);
 
 /** A trouble whose end is to be told. `id`: that of the notice which told of it. */
-export type Trouble = Pick<RaisedNotice, 'id' | 'alert' | 'sink' | 'since'>;
+export type Told = Pick<RaisedNotice, 'id' | 'alert' | 'sink' | 'since'>;
 
 interface State extends Troubled {
   readonly now: number;
@@ -44,7 +44,7 @@ export class Recoveries {
   /** When the end of each notice's trouble was first seen, on the scale of Clock.elapsed. */
   #endedAt = new Map<string, number>();
 
-  look(told: readonly Trouble[], { now, elapsed, ...troubled }: State, wording = english): Notice[] {
+  look(told: readonly Told[], { now, elapsed, ...troubled }: State, wording = english): Notice[] {
     const ended = told.filter((notice) => hasEnded(notice, troubled));
     this.#endedAt = new Map(ended.map(({ id }) => [id, this.#endedAt.get(id) ?? elapsed]));
     return ended.flatMap((notice) => {
@@ -55,7 +55,7 @@ export class Recoveries {
   }
 }
 
-function recovery({ id, alert, sink, since }: Trouble, time: string, wording: Wording): Notice {
+function recovery({ id, alert, sink, since }: Told, time: string, wording: Wording): Notice {
   // Told once for each notice.
   const common = { alert, cause: `${alert} over: ${id}`, sink, count: 0, since, recovered: true };
   if (sink === null) {

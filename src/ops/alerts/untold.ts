@@ -4,7 +4,7 @@ import type { Notice } from '../../model/notices.ts';
 import type { Plan } from '../../rules/plan.ts';
 import type { Store } from '../../store/store.ts';
 import { mayNotify } from './conditions.ts';
-import type { Trouble } from './over.ts';
+import type { Told } from './over.ts';
 
 /** Events are counted up to here. */
 const mostCounted = 1000;
@@ -25,10 +25,10 @@ export class UntoldOutages {
 
   /** The untold outages, over or not. `down`: the sinks that are down now; `told`: the troubles that people know of. */
   look(
-    down: readonly Pick<Trouble & { sink: string }, 'sink' | 'since'>[],
-    told: readonly Trouble[],
+    down: readonly Pick<Told & { sink: string }, 'sink' | 'since'>[],
+    told: readonly Told[],
     { sinks }: Pick<Config, 'sinks'>,
-  ): Trouble[] {
+  ): Told[] {
     for (const { sink, since } of down)
       if (lookupOf(sink) !== null && !this.#since.has(sink)) this.#since.set(sink, since);
     for (const sink of this.#since.keys())
