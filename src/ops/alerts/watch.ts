@@ -271,7 +271,7 @@ class AlertWatch {
       refusedConfigs: refused === null ? [] : [refused],
       isWaiting: this.#parts.isWaiting(),
       isClosed: tooShort(config().admin) !== null,
-      // Unlike `status`, it does not name changed secrets: a notice has told of them.
+      // Unlike `status`, the summary does not name changed secrets.
       sinks: sinks.filter(({ kind }) => kind !== 'secrets'),
       failing: await failingAlone(
         store,
