@@ -197,7 +197,7 @@ describe('an event with a look-up', () => {
   test('is decided by what is known when its time is over, which is kept for as long as answers are', async () => {
     const { accept, told, factsAbout, store } = await deciding(
       () => notReady({ name: 'Ana', score: null }),
-      '100ms',
+      '1500ms',
     );
     const id = await accept('ana');
     expect(await told(1)).toEqual(['Ana ']);

@@ -869,6 +869,17 @@ summary: { at: "Mon 09:00", then: [ { sink: other, text: "{{ notice.detail }}" }
     });
   });
 
+  test('names a sink whose changed secrets do not work, as the status does', async () => {
+    const watch = await watching({ more });
+    await watch.look(8 * hour);
+    watch.secretFaults.push({ sink: 'tool', since: start + day, detail: 'token: The tool refuses it.' });
+    await watch.look(7 * day);
+    const [, told] = await summaries(watch);
+    expect(told?.advice).toBe(
+      'The changed secrets of tool do not work. See: candidate-connector check --live.',
+    );
+  });
+
   test('speaks the language of the config', async () => {
     const watch = await watching({ more: `${more}\nlanguage: pl`, paused: ['other'] });
     await watch.look(8 * hour);

@@ -271,8 +271,7 @@ class AlertWatch {
       refusedConfigs: refused === null ? [] : [refused],
       isWaiting: this.#parts.isWaiting(),
       isClosed: tooShort(config().admin) !== null,
-      // Unlike `status`, the summary does not name changed secrets.
-      sinks: sinks.filter(({ kind }) => kind !== 'secrets'),
+      sinks,
       failing: await failingAlone(
         store,
         working.map(({ sink }) => sink),
