@@ -130,12 +130,12 @@ function ofInvalid(detail: string, { status, message }: ApiError, account: strin
     );
   if (missingTab.test(message))
     return retry('not_found', `${detail} The tab was renamed or deleted meanwhile.`);
-  if (changedMeanwhile.test(message))
-    return retry('not_found', `${detail} Somebody changed the sheet meanwhile.`);
   if (/limit of \d+ cells/i.test(message))
     return sinkWide('invalid', `${detail} Delete old rows, or put a new spreadsheetId into the sink.`);
   if (protectedWords.test(message))
     return perhapsSinkWide('auth', `${detail} ${unlock(account)} The rows go on then.`, personDelayMs);
+  if (changedMeanwhile.test(message))
+    return retry('not_found', `${detail} Somebody changed the sheet meanwhile.`);
   return rejected('invalid', detail, 'Check the tab and the row of the action, then replay.');
 }
 

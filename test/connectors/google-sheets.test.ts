@@ -903,6 +903,15 @@ describe('a refusal by Google', () => {
       'Delete old rows',
     ],
     [
+      400,
+      {
+        message:
+          'Invalid requests[1].appendCells: This action would increase the number of cells in the workbook above the limit of 10000000 cells.',
+      },
+      'invalid',
+      'Delete old rows',
+    ],
+    [
       404,
       { status: 'NOT_FOUND', message: 'Requested entity was not found.' },
       'not_found',
@@ -922,6 +931,14 @@ describe('a refusal by Google', () => {
       });
     },
   );
+
+  test('of a table that is protected holds its row back, and says whom to let edit it', async () => {
+    await written(requestFor());
+    const message =
+      'Invalid requests[1].appendCells: You are trying to edit a protected cell or object. Please contact the spreadsheet owner to remove protection if you need to edit.';
+    refuse('spreadsheets.batchUpdate', 400, { message });
+    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', reason: 'auth' });
+  });
 
   test.for(['{}', '<html>Sign in</html>'])(
     'and an answer from elsewhere are told apart: %s',
