@@ -333,6 +333,22 @@ export function insert(
   return { insertDimension: { range, inheritFromBefore } };
 }
 
+/**
+ * The request that empties inserted columns below the header: they have the number formats and the rules of the column before
+ * them, and its boxes, unticked (measured: byronbroughten/sheets-framework on GitHub, docs/testing.md). Values would be shown as
+ * dates, or as not allowed, and rows would go below all boxes.
+ */
+export function emptyColumns({ sheetId, headerRow }: Tab, at: number, count: number): Request {
+  const range = {
+    sheetId,
+    startRowIndex: headerRow + 1,
+    startColumnIndex: at,
+    endColumnIndex: at + count,
+  };
+  const fields = 'userEnteredValue,dataValidation,userEnteredFormat.numberFormat';
+  return { updateCells: { range, fields } };
+}
+
 /** The request that writes values side by side. They are literal: text that begins with = stays text. '' empties a cell. */
 export function writeCells(sheetId: number, rowIndex: number, columnIndex: number, values: Row): Request {
   const start = { sheetId, rowIndex, columnIndex };

@@ -7,6 +7,7 @@ import {
   columnAfter,
   columnName,
   describe,
+  emptyColumns,
   Grid,
   insert,
   lookUntilDone,
@@ -229,7 +230,13 @@ function newColumns(
     madeAnew.set(title.toLowerCase(), words);
   }
   const at = columnAfter(tab, grid.header.length);
-  return [insert(sheetId, 'COLUMNS', at, names.length, at > 0), writeCells(sheetId, headerRow, at, names)];
+  // A header in the tab's last row has nothing below it.
+  const hasRows = at > 0 && tab.rowCount! > headerRow + 1;
+  return [
+    insert(sheetId, 'COLUMNS', at, names.length, at > 0),
+    ...(hasRows ? [emptyColumns(tab, at, names.length)] : []),
+    writeCells(sheetId, headerRow, at, names),
+  ];
 }
 
 /** So many columns beside the header are read, where values land if columns were deleted before a write. */

@@ -6,6 +6,8 @@ export type Cell = string | number | boolean;
 export interface CellFormat {
   numberFormat?: { readonly type: string; readonly pattern?: string } | undefined;
   textFormat?: { readonly link?: { readonly uri: string } } | undefined;
+  /** The rule of the cell, as `BOOLEAN` of a box to tick. */
+  dataValidation?: { readonly condition: { readonly type: string } } | undefined;
 }
 
 export interface Box {
@@ -178,13 +180,31 @@ export class Grid {
     this.rowCount += count;
   }
 
-  insertColumns(before: number, count: number): void {
+  /**
+   * Inserts columns. They have the formats and rules of the column before where they are like it, and its boxes unticked; a table that
+   * ends there has them, too (measured: byronbroughten/sheets-framework on GitHub, docs/testing.md).
+   */
+  insertColumns(before: number, count: number, inheritFromBefore = false): void {
     for (const cells of this.rows) {
-      if (before < cells.length) cells.splice(before, 0, ...Array.from({ length: count }, () => ''));
       const formats = this.#formats.get(cells) ?? [];
-      if (before < formats.length) formats.splice(before, 0, ...Array.from({ length: count }, () => ({})));
+      const inherited = inheritFromBefore ? { ...formats[before - 1] } : {};
+      const isBox = inherited.dataValidation?.condition.type === 'BOOLEAN';
+      if (before < cells.length || isBox)
+        cells.splice(before, 0, ...Array.from({ length: count }, () => (isBox ? false : '')));
+      formats.splice(before, 0, ...Array.from({ length: count }, () => ({ ...inherited })));
+      this.#formats.set(cells, formats);
     }
     this.merges = this.merges.map((box) => stretch(box, 'left', 'right', before, count));
+    this.tables = this.tables.map((table) => {
+      const isGrown = inheritFromBefore && table.box.right + 1 === before;
+      const box = isGrown
+        ? { ...table.box, right: table.box.right + count }
+        : stretch(table.box, 'left', 'right', before, count);
+      const types = Object.entries(table.types ?? {}).map(([column, type]) => {
+        return [Number(column) + (Number(column) >= before ? count : 0), type] as const;
+      });
+      return { ...table, box, types: Object.fromEntries(types) };
+    });
     this.columnCount += count;
   }
 

@@ -314,6 +314,24 @@ test('a spreadsheet that is full holds its sink back, and loses nothing', async 
   expect(sandbox.rows('Results')).toHaveLength(1);
 });
 
+test('columns that are added have nothing of the one before them, such as boxes to tick', async () => {
+  const boxes = Array.from({ length: 8 }, () => ['', false]);
+  const tab = given('Results', [['Candidate', 'Seen'], ['1', true], ...boxes]);
+  const dataValidation = { condition: { type: 'BOOLEAN' } };
+  for (let row = 1; row < tab.rows.length; row += 1)
+    tab.format(row, 1, { dataValidation, numberFormat: { type: 'DATE' } });
+  const request = requestFor({ row: { Candidate: '2', Number: 20_970 } });
+  await written(request);
+  expect(tab.rows.slice(0, 4)).toEqual([
+    ['Candidate', 'Seen', 'Number', 'Delivery'],
+    ['1', true, '', ''],
+    ['2', '', 20_970, request.deliveryId],
+    ['', false, '', ''],
+  ]);
+  expect(tab.formatAt(1, 1)).toEqual({ dataValidation, numberFormat: { type: 'DATE' } });
+  expect(tab.formatAt(1, 2)).toEqual({});
+});
+
 describe('a table that people made of the rows', () => {
   const cells = [
     ['Candidate', 'Status', 'Delivery', 'Notes'],
@@ -332,6 +350,14 @@ describe('a table that people made of the rows', () => {
     expect(tab.tables[0]!.box.bottom).toBe(3);
     expect(tab.rows.map(([candidate = '']) => candidate)).toEqual(['Candidate', '1', '2', '3', '', '']);
     expect(tab.at(5, 3)).toBe('below');
+  });
+
+  test('has the columns that are added at its end', async () => {
+    const tab = given('Results', [['Candidate', 'When'], ['1']]);
+    tab.tables = [{ id: 't1', box: { ...box, bottom: 1 }, hasFooter: false, types: { 1: 'DATE' } }];
+    await written(requestFor({ row: { Candidate: '2', Number: 7 } }));
+    expect(tab.rows[2]).toEqual(['2', '', 7, expect.stringMatching(/^dlv_/)]);
+    expect(tab.tables[0]).toMatchObject({ box: { right: 3, bottom: 2 }, types: { 1: 'DATE' } });
   });
 
   test('has them in a spreadsheet whose first tab is gone, too', async () => {
