@@ -433,6 +433,17 @@ describe('check --live of a store in PostgreSQL', () => {
     });
   });
 
+  test('finds the copy of another store that was not finished, which nothing can serve', async () => {
+    const url = await freshSchema();
+    await (await openStore(url, { serve: false })).close();
+    const schema = new URL(url).searchParams.get('schema')!;
+    await sql(url, `insert into ${schema}.unfinished_copy (source, begun_at) values ('sqlite:old.db', 0)`);
+    expect(await checkStore(url)).toEqual({
+      code: 1,
+      line: expect.stringContaining('✗ connect: This store is an unfinished copy of sqlite:old.db'),
+    });
+  });
+
   test('finds a user without rights', async () => {
     const url = await sharedPostgres();
     const user = freshName();

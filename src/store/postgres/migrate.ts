@@ -1,6 +1,7 @@
 import { all, get, query, run, type Operation } from '../operation.ts';
 import { postgresSteps } from '../schema/steps.ts';
 import { type OpenOptions, ServedByOlder, StoreUnavailable } from '../driver.ts';
+import { refuseUnfinished } from '../move.ts';
 import { liveReplicas } from '../operations/leases.ts';
 import type { Connections } from './connections.ts';
 import type { StoreAddress } from './failures.ts';
@@ -64,6 +65,7 @@ export async function checkSchema(connections: Connections): Promise<string> {
   const { place } = connections;
   const found = await perform(connections, () => look(place));
   if (found === postgresSteps.length) {
+    await perform(connections, refuseUnfinished);
     await perform(connections, () => get(writing));
     return `the store is in ${nameOf(place)}`;
   }
