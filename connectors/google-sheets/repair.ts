@@ -153,10 +153,16 @@ class Comparison {
     const values = Object.entries(row).filter(([name]) => !isOwn || after.column(name) !== -1);
     const isElsewhere = (cell: Cell) =>
       (before ?? []).some((one, column) => !Object.hasOwn(row, header?.[column] ?? '') && isSame(one, cell));
+    // An inserted row has the boxes of the one above, unticked, and in a table no stars: these are no values of ours that stray.
+    const isDefault = (cell: Cell) =>
+      isOwn &&
+      before === null &&
+      (cell === false || cell === 0) &&
+      values.every(([name, value]) => value !== cell || after.cell(at, name) === cell);
     const columns = (after.rows[at] ?? []).flatMap((cell, column) => {
       const name = after.header[column] ?? '';
       if (owner && Object.hasOwn(owner.row, name) && after.column(name) === column) return [];
-      if (!values.some(([, value]) => isSame(cell, value))) return [];
+      if (isDefault(cell) || !values.some(([, value]) => isSame(cell, value))) return [];
       const known = stood(name);
       const isOurs = known === null ? cell !== '' && !(isOwn && isElsewhere(cell)) : !isSame(known, cell);
       return isOurs ? [column] : [];

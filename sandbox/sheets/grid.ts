@@ -166,8 +166,17 @@ export class Grid {
    * are like those before (measured: byronbroughten/sheets-framework on GitHub, fakeGrid.ts).
    */
   insertRows(before: number, count: number, inheritFromBefore = false): void {
-    if (before < this.rows.length) {
-      this.rows.splice(before, 0, ...Array.from({ length: count }, (): Cell[] => []));
+    const above = (inheritFromBefore && this.rows[before - 1]) || [];
+    const inherited = this.#formats.get(above) ?? [];
+    const isBox = (column: number) => inherited[column]?.dataValidation?.condition.type === 'BOOLEAN';
+    const boxes = withoutEmptyEnd(
+      above.map((_, column) => (isBox(column) ? false : '')),
+      (cell) => cell === '',
+    );
+    if (before < this.rows.length || boxes.length > 0) {
+      const inserted = Array.from({ length: count }, (): Cell[] => [...boxes]);
+      for (const cells of inserted) this.#formats.set(cells, structuredClone(inherited));
+      this.rows.splice(before, 0, ...inserted);
     }
     this.merges = this.merges.map((box) => stretch(box, 'top', 'bottom', before, count));
     this.tables = this.tables.map((table) => {

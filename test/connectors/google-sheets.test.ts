@@ -17,6 +17,7 @@ import {
   connect,
   connected,
   given,
+  noteOf,
   reconnect,
   refuse,
   requestFor,
@@ -314,6 +315,17 @@ test('a spreadsheet that is full holds its sink back, and loses nothing', async 
   expect(sandbox.rows('Results')).toHaveLength(1);
 });
 
+test('a row with the value false beside a box to tick has nothing to be put right', async () => {
+  const tab = given('Results', [
+    ['Seen', 'Candidate', 'Passed', 'Delivery'],
+    [true, '1', true, 'x'],
+  ]);
+  tab.format(1, 0, { dataValidation: { condition: { type: 'BOOLEAN' } } });
+  const outcome = await sink.deliver(requestFor({ row: { Candidate: '2', Passed: false } }));
+  expect(noteOf(outcome)).toBe('');
+  expect(tab.rows[2]?.slice(0, 3)).toEqual([false, '2', false]);
+});
+
 test('columns that are added have nothing of the one before them, such as boxes to tick', async () => {
   const boxes = Array.from({ length: 8 }, () => ['', false]);
   const tab = given('Results', [['Candidate', 'Seen'], ['1', true], ...boxes]);
@@ -325,7 +337,7 @@ test('columns that are added have nothing of the one before them, such as boxes 
   expect(tab.rows.slice(0, 4)).toEqual([
     ['Candidate', 'Seen', 'Number', 'Delivery'],
     ['1', true, '', ''],
-    ['2', '', 20_970, request.deliveryId],
+    ['2', false, 20_970, request.deliveryId],
     ['', false, '', ''],
   ]);
   expect(tab.formatAt(1, 1)).toEqual({ dataValidation, numberFormat: { type: 'DATE' } });
