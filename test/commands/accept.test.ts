@@ -284,6 +284,24 @@ test('hostile text stays text in a terminal, and ignore and forget erase what is
   expect((await command('accept')).code).toBe(2);
 });
 
+test('accept says what was put away while it asked', async () => {
+  const { file, command, post, items } = await refusing();
+  await post(unheardOf, { candidateId: 'dana' });
+  await post(unheardOf, { candidateId: 'robin' });
+  await eventually(async () => expect(await items()).toHaveLength(2));
+  const meanwhile = async () => {
+    expect((await command('ignore', (await items())[0]!.id)).code).toBe(0);
+    return 'yes';
+  };
+  const taking = await run(['accept', '--from', unheardOf, '--config', file], {}, false, meanwhile);
+  expect(taking).toMatchObject({
+    code: 0,
+    out: expect.stringContaining(
+      'Taken in: 1 event. Not kept any more, as when somebody else takes in or puts away: 1.\n',
+    ),
+  });
+});
+
 test('the page lists what is kept by sender, asks first, takes in and puts away; hostile text stays text there', async () => {
   const { app, post, api, told } = await refusing();
   const later = '2001:db8:1:2::7';

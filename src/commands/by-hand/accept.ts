@@ -99,11 +99,17 @@ async function takeIn(
   const into = await takingIn(store, config);
   let taken = 0;
   let repeated = 0;
+  let gone = 0;
   // In order: a later event of a candidate may depend on an earlier one.
   for (const { id } of meant) {
     const accepted = await acceptRefused(id, byUser(options, io), into);
-    if (accepted?.duplicate) repeated += 1;
-    else if (accepted) taken += 1;
+    if (accepted === null) gone += 1;
+    else if (accepted.duplicate) repeated += 1;
+    else taken += 1;
   }
-  return `Taken in: ${count(taken, 'event')}.${repeated === 0 ? '' : ` ${count(repeated, 'event')} had come already.`}`;
+  return [
+    `Taken in: ${count(taken, 'event')}.`,
+    ...(repeated === 0 ? [] : [`${count(repeated, 'event')} had come already.`]),
+    ...(gone === 0 ? [] : [`Not kept any more, as when somebody else takes in or puts away: ${gone}.`]),
+  ].join(' ');
 }
