@@ -80,6 +80,8 @@ function insideRouter(parts: Parts): Router {
       form.carryOut({ ...asked, form: fieldsOf(req), ids: idsOf(req), by: byOf(req, 'the page') }, parts),
     );
     router.post(form.path, handler);
+    // Such as where a question was asked there: a login, or a refused form on it, leads back to its address.
+    router.get(form.path, ({ path }, res) => res.redirect(303, path.slice(0, path.lastIndexOf('/'))));
   }
   router.use(notFound(parts));
   router.use(failed(parts));

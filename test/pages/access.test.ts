@@ -173,6 +173,26 @@ describe('with a password', () => {
     expect([program.status, program.headers.get('content-type')]).toEqual([403, 'application/problem+json']);
   });
 
+  test('where a form asked a question, the way back to it leads to the page of the form', async () => {
+    const { app, send, login, csrf } = await startPages();
+    const question = { referer: `${app.adminUrl}/attention/change` };
+    const ended = await send('/attention/change', { form: {}, headers: question });
+    expect(ended.headers.get('location')).toBe('/login?next=%2Fattention%2Fchange&undone=1');
+    await login();
+    const old = { csrf: await csrf() };
+    await login();
+    const refused = await send('/attention/change', { form: old, headers: question });
+    expect(await refused.text()).toContain('href="/attention/change"');
+    for (const [form, page] of [
+      ['/attention/change', '/attention'],
+      ['/sinks/slack/pause', '/sinks/slack'],
+    ]) {
+      const back = await send(form!);
+      expect([back.status, back.headers.get('location')]).toEqual([303, page]);
+    }
+    expect((await send('/attention')).status).toBe(200);
+  });
+
   test('who comes from another site by a link keeps the session', async () => {
     const { send } = await startPages();
     const linked = await send('/events', { headers: { 'sec-fetch-site': 'cross-site' } });
