@@ -75,6 +75,15 @@ export interface SinkTrouble {
 export const unableOf = (all: readonly SinkTrouble[]): ReadonlySet<string> =>
   new Set(all.flatMap(({ kind, sink }) => (troubles[kind] === null ? [] : sink)));
 
+/**
+ * What people are told is wrong with a sink. Of one that left the config it is only a person's pause, which keeps what waits
+ * until somebody ends it; nobody ends another one.
+ */
+export const toldOf = (
+  { trouble, pause }: Pick<SinkCondition, 'trouble'> & { readonly pause: Pick<Pause, 'by'> | null },
+  isInConfig: boolean,
+): SinkTrouble | null => (isInConfig || pause?.by === 'person' ? trouble : null);
+
 type OwnPause = Pick<SinkPause, 'sink' | 'since' | 'because'>;
 
 /** What sinks are judged by. `replicas`: those that run. */

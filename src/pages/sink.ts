@@ -163,11 +163,10 @@ const choiceOf = (one: Waiting, action: Action, times: Times): Choice => ({
 
 function buttons(one: SinkStatus, asked: PageRequest): Html {
   const { sink } = one;
-  const offered: readonly Action[] = isPausedByPerson(one)
-    ? ['resume', 'pause']
-    : mayBeTried(one)
-      ? ['retry', 'pause']
-      : ['pause'];
+  const first: readonly Action[] = isPausedByPerson(one) ? ['resume'] : mayBeTried(one) ? ['retry'] : [];
+  const all: readonly Action[] = [...first, 'pause'];
+  // The forms have only this for what is not in the config any more.
+  const offered = one.connector === null ? first.filter((action) => action === 'resume') : all;
   return html`<div class="actions">
     ${offered.map((action) =>
       askingForm(askingOf(sink, action), [choiceOf(one, action, asked.times)], asked, {

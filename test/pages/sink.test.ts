@@ -1,8 +1,9 @@
+import { writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { endpoint, post, settled, tellAll } from '../commands/tools.ts';
+import { endpoint, post, run, settled, tellAll } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from './browser.ts';
-import { startPages } from './tools.ts';
+import { startPages, wordsOf } from './tools.ts';
 import { eventually } from '../fixtures/eventually.ts';
 
 const sinkOf = (url: string) =>
@@ -113,4 +114,30 @@ test('a tool that asked to wait: until when, what waits behind it, and what tryi
   expect(await page('/sinks/ats')).not.toMatch(/>due /);
   // Why it is paused is said once.
   expect(await page('/sinks/ats')).not.toContain('waits until the sink works:');
+});
+
+test('a forgotten pause of a sink that left the config needs a person, everywhere alike; its page resumes it, and offers nothing else', async () => {
+  const http = await endpoint();
+  const { app, file, folder, text, page, login } = await startPages(sinkOf(http.url));
+  await login();
+  await run(['pause', 'ats', '--config', file]);
+  await post(app, { candidateId: 'Dana' });
+  await writeFile(file, text.replaceAll(/\bats\b/g, 'other'));
+  const status = async (...more: string[]) => (await run(['status', ...more, '--config', file])).out;
+  await eventually(async () => expect(await status()).toContain('ats  not in the config any more'));
+  expect(await page('/')).toContain('is paused by');
+  using store = new DatabaseSync(`${folder}/connector.db`);
+  store.exec('update person_pauses set since = since - 2 * 86400000');
+  expect(await status()).toMatch(/^A person is needed: ats is still paused by a person\.\n.*resume ats;/s);
+  expect(JSON.parse(await status('--json'))).toMatchObject({
+    needsPerson: true,
+    needs: ['ats is still paused by a person'],
+  });
+  for (const path of ['/', '/attention'])
+    expect(wordsOf(await page(path))).toMatch(
+      /1 cause.*ats is still paused.*Put the sink back under this name/s,
+    );
+  const shown = await page('/sinks/ats');
+  expect(shown).toContain('action="/sinks/ats/resume"');
+  expect(shown).not.toContain('action="/sinks/ats/pause"');
 });

@@ -27,6 +27,7 @@ import {
   isDown,
   sinkFacts,
   type SinkTrouble,
+  toldOf,
   troubleKinds,
   unableOf,
 } from '../sink-states.ts';
@@ -152,9 +153,10 @@ class AlertWatch {
     const facts = await sinkFacts({ ...store, pauses: paused }, [{ secretFaults: secretFaults() }], now);
     const named = [...facts.pauses.values(), ...facts.figures, ...facts.secretFaults];
     const troubles = Array.from(new Set(named.map(({ sink }) => sink)), (sink) => conditionOf(sink, facts))
-      // Nobody ends another pause of a sink that left the config.
-      .filter(({ sink, pause }) => sinks.has(sink) || pause?.by === 'person')
-      .flatMap(({ trouble, ...more }) => (trouble === null ? [] : Object.assign(trouble, more)))
+      .flatMap((one) => {
+        const trouble = toldOf(one, sinks.has(one.sink));
+        return trouble === null ? [] : Object.assign(one, trouble);
+      })
       .toSorted((a, b) => troubleKinds.indexOf(a.kind) - troubleKinds.indexOf(b.kind));
     const counts = troubles.length === 0 ? [] : await store.counts();
     const toTell: Situation['paused'][number][] = [];

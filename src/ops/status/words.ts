@@ -2,6 +2,7 @@ import { keptRejected } from '../../store/operations/receiving.ts';
 import type { NoticeStory } from '../../store/store.ts';
 import { count } from '../../support/text.ts';
 import { type Need, needsOf as needsOfAll } from '../needs.ts';
+import { toldOf } from '../sink-states.ts';
 import type { Status } from './status.ts';
 import { isUnderWay, type StuckState, stuckStates } from '../../model.ts';
 
@@ -24,9 +25,7 @@ function needsIn(status: Status): Need[] {
     refusedConfigs: replicas.flatMap(({ config }) => config.refused ?? []),
     isWaiting: replicas.some(({ config }) => config.waiting.length > 0),
     isClosed: replicas.some(({ config }) => typeof config.closed === 'string'),
-    sinks: [...sinks, ...lookups].flatMap(({ connector, trouble }) =>
-      connector === null ? [] : (trouble ?? []),
-    ),
+    sinks: [...sinks, ...lookups].flatMap((one) => toldOf(one, one.connector !== null) ?? []),
     failing,
     stuck: stuckStates.flatMap((state) =>
       [...status[state], ...ofNotices(status, state)].map((one) => Object.assign({ state }, one)),

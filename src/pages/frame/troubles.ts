@@ -8,8 +8,10 @@ import {
   mayBeTried,
   restartHint,
   nameOf,
+  putBack,
   sinkStates,
   stateWord,
+  toldOf,
   type TroubleKind,
 } from '../../ops/sink-states.ts';
 import { sinceWords } from '../../ops/pauses.ts';
@@ -146,11 +148,12 @@ const downItem =
     </li>`;
   };
 
-const forgottenItem: SinkItem = ({ sink, pause }, { times, person }) =>
+const forgottenItem: SinkItem = ({ sink, connector, pause }, { times, person }) =>
   html`<li>
     <b><a href="/sinks/${sink}">${printable(sink)}</a> is still paused</b> ${pausedBy(pause!, times)}
     <div class="small muted">
       ${lookupOf(sink) === null ? 'What comes for it waits, and none is lost.' : english.say('eventsWait')}
+      ${connector === null && `It is not in the config any more. ${putBack}`}
       ${person.role === 'full' ? html`Resume it on its page` : html`Resume it: ${commandLine(`${program} resume ${sink}`)}`},
       or give it an end: ${commandLine(`${program} pause ${sink} --for 2d`)}
     </div>
@@ -169,10 +172,10 @@ const ofTrouble: { readonly [kind in TroubleKind]: { readonly chip: Html; readon
     meant: { chip: chip('wait', 'paused'), item: null },
   };
 
-const sinkTrouble = (one: SinkStatus, asked: PageRequest, isHere: boolean): Html | false =>
-  one.trouble !== null &&
-  one.connector !== null &&
-  (ofTrouble[one.trouble.kind].item?.(one, asked, isHere) ?? false);
+function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html | false {
+  const trouble = toldOf(one, one.connector !== null);
+  return trouble !== null && (ofTrouble[trouble.kind].item?.(one, asked, isHere) ?? false);
+}
 
 /** When a sink that the connector paused is tried again. */
 export function nextTry(

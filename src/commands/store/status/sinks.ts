@@ -11,6 +11,7 @@ import {
   restartHint,
   sinkStates,
   stateWord,
+  toldOf,
   type TroubleKind,
 } from '../../../ops/sink-states.ts';
 import type { SinkStatus } from '../../../ops/status/status.ts';
@@ -31,9 +32,10 @@ export function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[]
   const name = lookupOf(sink) ?? (connector === null ? sink : `${sink} (${connector})`);
   const line = `${printable(name)}  ${parts.join(', ')}`;
   if (!isRunning) return [line];
-  if (connector === null) return one.pending + one.sending > 0 ? [line, `  ${putBack}`] : [line];
+  const told = toldOf(one, connector !== null);
+  const help = told === null ? [] : ofTrouble[told.kind][1](one, printable(shellWord(sink)));
+  if (connector === null) return [line, ...(one.pending + one.sending > 0 ? [`  ${putBack}`] : []), ...help];
   const other = isDown(one) ? elsewhere(one.calledBy).map((words) => `  ${printable(words)}`) : [];
-  const help = one.trouble === null ? [] : ofTrouble[one.trouble.kind][1](one, printable(shellWord(sink)));
   return [line, ...askedLines(one, io), ...help, ...other];
 }
 
