@@ -4,6 +4,7 @@ import { catalogName } from '../config/catalog.ts';
 import { connectors } from '../../connectors/index.ts';
 import { type CheckedConfig, ConfigError } from '../config/config.ts';
 import { loadConfig, loadSection, loadToPlan, namesIn, type PlanningConfig } from '../config/load.ts';
+import { lookupSink } from '../model.ts';
 import type { Settings } from '../config/settings.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
 import { openStore } from '../store/open.ts';
@@ -113,8 +114,11 @@ async function withStoreAt<T>(url: string, io: Io, use: (store: Store, local: Io
 /** Fails for a sink that neither the config nor any delivery names, with the one that was probably meant. */
 export async function checkSink(sink: string, options: StoreOption, store: Store): Promise<void> {
   const counted = (await store.counts()).map((count) => count.sink);
-  const named = options.store === undefined ? (await namesIn(options.config)).sinks : [];
-  const known = [...new Set([...named, ...counted])];
+  // Those that nothing was sent to yet.
+  const served = (await store.replicaStates()).flatMap(({ sinks }) => sinks.map(({ name }) => name));
+  const file = options.store === undefined ? await namesIn(options.config) : null;
+  const named = file === null ? [] : [...file.sinks, ...file.lookups.map(lookupSink)];
+  const known = [...new Set([...named, ...served, ...counted])];
   if (known.includes(sink)) return;
   const instead = didYouMeanOneOf(sink, known, 'the config names none');
   throw new CommandError(`there is no sink "${printable(sink)}"${instead}`, exit.usage);

@@ -115,14 +115,17 @@ export async function loadSection<Key extends keyof Settings>(
   return (await loadConfig(file, options))[key];
 }
 
-/** Reads the names of a file's sinks and rules, even from a config with faults. None if the file cannot be read. */
-export async function namesIn(file: string): Promise<{ readonly sinks: string[]; readonly rules: string[] }> {
+/** Reads the names of a file's parts, even from a config with faults. None if the file cannot be read. */
+export async function namesIn(
+  file: string,
+): Promise<{ readonly [part in 'sinks' | 'lookups' | 'rules']: string[] }> {
   const read = await readText(file);
   const tree = 'text' in read ? new Source(read.text).parsed.tree : null;
-  const { sinks, rules } = isMap(tree?.value) ? tree.value : {};
+  const { sinks, lookups, rules } = isMap(tree?.value) ? tree.value : {};
   const named = entries(rules).map(([, rule]) => valueAt(rule, ['name']));
   return {
     sinks: isMap(sinks) ? Object.keys(sinks) : [],
+    lookups: isMap(lookups) ? Object.keys(lookups) : [],
     rules: named.filter((name) => typeof name === 'string'),
   };
 }

@@ -284,3 +284,24 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, digest: { every: 24h } } ]
     expect(http.calls).toHaveLength(3);
   }, 90_000);
 });
+
+test('retry knows a look-up that nothing was asked of yet, by the name that the notice of its new secrets has, and without the config the sinks that are served', async () => {
+  const { folder, write } = await workplace();
+  const file = await write(
+    'config.yaml',
+    `${base(folder)}sinks: { ats: { connector: webhook, url: 'https://ats.example' } }
+lookups: { candidate: { url: 'https://api.example/{{ event.candidateId }}', fields: { name: { at: /name } } } }
+${tellAll}`,
+  );
+  const app = await serving(file);
+  const toStore = ['--store', `sqlite:${folder}/connector.db`];
+  const errors = async (sink: string) => [
+    (await run(['retry', sink, '--config', file])).err,
+    (await run(['retry', sink, ...toStore])).err,
+  ];
+  const unused = expect.stringContaining('is not used yet: there is nothing to try');
+  expect(await errors('lookup:candidate')).toEqual([unused, unused]);
+  expect(await errors('ats')).toEqual([unused, unused]);
+  await app.stop();
+  expect((await errors('lookup:candidate'))[0]).toEqual(unused);
+});
