@@ -29,8 +29,15 @@ const aloneValue =
 /** Values of an output that are compared with nothing, with `and` or `or` between them. */
 const joinedValues =
   /(?<=^\{\{-?\s*)(?:"_*"|[\w.[\]]+)(?:\s+(?:and|or)\s+(?:"_*"|[\w.[\]]+))+(?=\s*(?:\||-?\}\}))/g;
+/** `default` behind a filter that makes something of nothing, such as 0 or the added text alone. */
+const lateDefault =
+  /(?<=\|\s*)((?:append|prepend)(?=\s*:\s*"_)|abs|ceil|floor|round|plus|minus|times|divided_by|modulo|at_least|at_most|size|number_of_words|to_integer|sum)\b(?:[^|]*\|)+?\s*(default)\b/;
+const firstValue = /^\{\{-?\s*([\w.[\]]+)|^\{%-?\s*assign\s+\w+\s*=\s*([\w.[\]]+)/;
 
-/** Comparisons whose result is always the same, values of which only that is printed, and dates without a date. */
+/**
+ * Comparisons whose result is always the same, values of which only that is printed, dates without a date, and what is to be
+ * said of nothing and never is.
+ */
 export function* slipsInTags(text: string): Generator<Slip> {
   const loops = Array.from(text.matchAll(loopOverEvents), ([, name]) => name);
   const ofEvents = new Set(['event', 'events', ...loops]);
@@ -55,6 +62,14 @@ export function* slipsInTags(text: string): Generator<Slip> {
       const { length } = found;
       const first = found.includes(' and ') ? '' : firstOf(part.slice(index, index + length));
       yield { index: start + index, length, message: `this prints only true or false${first}` };
+    }
+    const late = lateDefault.exec(bare);
+    if (late) {
+      const [found, filter = '', { length } = ''] = late;
+      const [, printed, assigned] = firstValue.exec(bare) ?? [];
+      const value = printed ?? assigned ?? '…';
+      const message = `this never applies, as \`${filter}\` makes something of nothing, too; write {% if ${value} %}…{% else %}not known{% endif %}`;
+      yield { index: start + late.index + found.length - length, length, message };
     }
     if (tag === 'if' || tag === 'elsif' || tag === 'unless')
       for (const { 0: found, 1: path, 2: sign, 3: { length } = '', index } of bare.matchAll(aloneValue)) {

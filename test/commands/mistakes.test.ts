@@ -234,6 +234,12 @@ const mistakes = {
   'comparisons and dates that are right': says(
     '{% if event.status == "Canceled" or event.testId == 7 %}{{ now | date: "%d.%m.%Y" }}{% else %}b{% endif %}',
   ),
+  'what to say of nothing behind a filter that makes something of it': `${says(
+    '{{ api.score | round: 1 | default: "no score" }}{% assign s = api.score | append: "%" | upcase | default: "none" %}{{ s }}',
+  )}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { score: { at: /score, type: number } } } }\n`,
+  'what to say of nothing before such a filter, behind others, and behind what may add nothing': says(
+    '{{ event.candidateNumericalId | default: 0 | plus: 1 }}{{ test.name | upcase | append: test.owner | append: "" | default: "round | append" }}',
+  ),
   'a template in one brace': says('candidate { event.candidateId } is done'),
   'a score with a sign before it, as a range, and as a percentage': scored(
     "{ any: [{ api.score: '>= 80' }, { api.score: 70-80 }, { api.score: { lt: 50% } }] }",
