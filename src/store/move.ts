@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { storable } from '../support/text.ts';
 import { leaveHome, settleIn } from './operations/housekeeping.ts';
-import { liveReplicas, settleHere } from './operations/leases.ts';
+import { continueSeqs, liveReplicas, settleHere } from './operations/leases.ts';
 import { all, get, lock, query, run, together, type Operation, type Value } from './operation.ts';
 import { places } from './rows.ts';
 import { type Driver, StoreUnavailable } from './driver.ts';
@@ -58,8 +58,6 @@ const sql = {
   empty: ({ name }: Table) => `delete from ${name}`,
   insert: ({ name }: Table, columns: readonly string[]) =>
     `insert into ${name} (${list(columns)}) values (${places(columns)})`,
-  continueSeqs: ({ name }: Table) =>
-    query<Row>(`select setval(pg_get_serial_sequence('${name}', 'seq'), max(seq)) from ${name}`),
   analyze: ({ name }: Table) => `analyze ${name}`,
 };
 
@@ -224,10 +222,7 @@ function* unmark({ name, driver }: Side, begunAt: number): Operation<void> {
   yield* refuseOther(name, begunAt);
   yield* run(sql.end);
   if (!driver.shared) return;
-  for (const table of tables) {
-    // PostgreSQL's sequences count only what they numbered themselves, and its planner would see the rows a minute
-    // later.
-    if (table.key[0] === 'seq') yield* get(sql.continueSeqs(table));
-    yield* run(sql.analyze(table));
-  }
+  yield* continueSeqs();
+  // PostgreSQL's planner would see the rows a minute later.
+  for (const table of tables) yield* run(sql.analyze(table));
 }

@@ -151,6 +151,11 @@ const sql = {
   place: query<{ readonly place: string | null; readonly at: number; readonly until: number | null }>(
     `select ${ownPlace} as place, ${now} as at, max(until) as until from copies`,
   ),
+  continueSeqs: (table: string) =>
+    query<object>(`
+    select setval(sequence, seq) from (
+      select max(seq) as seq, pg_get_serial_sequence('${table}', 'seq')::regclass as sequence from ${table}
+    ) as last where seq > coalesce(pg_sequence_last_value(sequence), 0)`),
   end: `update leases set holder = '', epoch = epoch + 1, until = ${now} + $2 where name = $1`,
   /** A turn that is far from its end was taken before the clock was set back. */
   takeTurn: query<{ readonly epoch: number }>(`
@@ -234,7 +239,20 @@ export function* settleHere(
   // The clock of the server before may have been ahead of this one.
   const lastAt = Math.max(at, (until ?? 0) - forMs + signEveryMs);
   const home = { isAt: (kept: string) => kept === place, next: () => place };
-  return { at, distrusted: yield* settleIn(home, lastAt + clocksDifferMs, most) };
+  const distrusted = yield* settleIn(home, lastAt + clocksDifferMs, most);
+  if (distrusted !== null) yield* continueSeqs();
+  return { at, distrusted };
+}
+
+/** The tables whose seqs PostgreSQL numbers. */
+const numbered = ['events', 'duplicates', 'notices', 'rejected_requests', 'audit'];
+
+/**
+ * Has PostgreSQL go on after the last seqs of its tables. Its sequences count only what they numbered themselves, and neither a
+ * copy of rows nor logical replication moves them.
+ */
+export function* continueSeqs(): Operation<void> {
+  for (const table of numbered) yield* get(sql.continueSeqs(table));
 }
 
 /** Less makes no lease seem free, and a renewal may take long. */

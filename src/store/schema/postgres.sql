@@ -335,3 +335,9 @@ create index if not exists deliveries_unanswered on deliveries (seq)
 -- step 26
 -- Until when a sink's tool asked to wait, for a quarter of an hour or longer, since its last success.
 alter table sink_figures add column asked_until bigint;
+
+-- step 27
+-- With a publication of all tables, PostgreSQL refuses to change rows of tables without a key.
+alter table probe add primary key (written);
+alter table unfinished_copy add primary key (source);
+alter table schema_version add primary key (candidate_connector);

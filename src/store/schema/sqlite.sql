@@ -380,3 +380,6 @@ create index deliveries_unanswered on deliveries (seq)
 -- step 26
 -- Until when a sink's tool asked to wait, for a quarter of an hour or longer, since its last success.
 alter table sink_figures add column asked_until integer;
+
+-- step 27
+-- Only of PostgreSQL: here, nothing is replicated by a table's key.
