@@ -219,10 +219,15 @@ const defaultMaxLength = 3000;
  */
 const maxTotalSize = 13_000;
 const maxBlockLength = 12_000;
-/** Of the cells of a table together. */
-const maxCellsLength = 10_000;
 
 const isTable = ({ type }: Block): boolean => type === 'table' || type === 'data_table';
+const isMarkdownBlock = ({ type }: Block): boolean => type === 'markdown';
+
+/** The length of the texts that all blocks of a kind have together, as Slack's reference of these blocks says. */
+const sharedLimits: readonly { readonly isOf: (block: Block) => boolean; readonly maxLength: number }[] = [
+  { isOf: isTable, maxLength: 10_000 },
+  { isOf: isMarkdownBlock, maxLength: 12_000 },
+];
 
 /** Blocks that Slack takes: texts within their limits, and no more blocks than fit into a message. */
 function fitBlocks(blocks: readonly Block[]): readonly Block[] {
@@ -232,8 +237,10 @@ function fitBlocks(blocks: readonly Block[]): readonly Block[] {
     const short = mapTexts(block, shorten) as Block;
     return shortenTo(short, longestOf([short], maxBlockLength));
   });
-  const longestCell = longestOf(within.filter(isTable), maxCellsLength);
-  const short = within.map((block) => (isTable(block) ? shortenTo(block, longestCell) : block));
+  const short = sharedLimits.reduce((all, { isOf, maxLength }) => {
+    const longest = longestOf(all.filter(isOf), maxLength);
+    return all.map((block) => (isOf(block) ? shortenTo(block, longest) : block));
+  }, within);
   let total = 0;
   const tooMuch = short.findIndex((block) => {
     total += lengthOf(block) + (block['type'] === 'header' || block['type'] === 'divider' ? 135 : 75);

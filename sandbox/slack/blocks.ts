@@ -12,6 +12,10 @@ const maxFields = 10;
 const maxTotal = 13_297;
 const sizeOfBlock: { readonly [type: string]: number } = { divider: 125, header: 125 };
 const sizeOfOtherBlock = 74;
+/**
+ * https://docs.slack.dev/reference/block-kit/blocks/markdown-block: "The cumulative limit for all markdown blocks in a single
+ * payload is 12,000 characters."
+ */
 const maxMarkdown = 12_000;
 const maxAddress = 3000;
 /** https://docs.slack.dev/reference/block-kit/blocks/table-block: "only one table per message", else invalid_attachments (only_one_table_allowed). */
@@ -34,7 +38,12 @@ export function checkBlocks(blocks: readonly unknown[]): void {
     throw new SlackRefusal('invalid_attachments', { errors: ['only_one_table_allowed'] });
   const cells = blocks.reduce<number>((sum, block) => sum + cellsOf((block as Block)['rows']), 0);
   if (cells > maxCells) refuse(`no more than ${maxCells} characters in tables allowed`, '/blocks');
-  if (total > maxTotal) throw new SlackRefusal('msg_blocks_too_long');
+  const markdown = blocks.filter((block) => (block as Block)['type'] === 'markdown');
+  const markdownLength = markdown.reduce<number>(
+    (sum, block) => sum + String((block as Block)['text']).length,
+    0,
+  );
+  if (total > maxTotal || markdownLength > maxMarkdown) throw new SlackRefusal('msg_blocks_too_long');
 }
 
 /**

@@ -268,6 +268,7 @@ describe('a delivery', () => {
   const header = { type: 'header', text: { type: 'plain_text', text: 'x'.repeat(150) } };
   test.for<[string, SlackFields['blocks']]>([
     ['one block', [{ type: 'markdown', text: 'x'.repeat(12_000) }]],
+    ['two of Markdown', Array.from({ length: 2 }, () => ({ type: 'markdown', text: 'x'.repeat(6400) }))],
     ['long blocks', Array.from({ length: 6 }, () => section(2900))],
     ['many blocks', Array.from({ length: 49 }, () => section(240))],
     ['many headers', Array.from({ length: 50 }, () => header)],
