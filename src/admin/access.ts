@@ -114,14 +114,14 @@ export class Access {
       }
       const who = (name ?? '').trim().slice(0, longestName) || unnamed;
       const id = this.#sessions.start({ who, role, host: hostOf(req) }, password, Date.now());
-      res.set('set-cookie', sessionCookie(id, isHttps(req)));
+      res.set('set-cookie', sessionCookie(id, hostOf(req), isHttps(req)));
     }
     res.redirect(303, localPath(wanted));
   };
 
   readonly logout: RequestHandler = (req, res) => {
-    this.#sessions.end(req.headers.cookie);
-    res.set('set-cookie', sessionCookie(null, isHttps(req))).redirect(303, '/login');
+    this.#sessions.end(req.headers.cookie, hostOf(req));
+    res.set('set-cookie', sessionCookie(null, hostOf(req), isHttps(req))).redirect(303, '/login');
   };
 
   /**

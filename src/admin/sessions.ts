@@ -19,7 +19,9 @@ const lastsMs = 12 * 3_600_000;
 /** The number of sessions. Beyond it, the oldest is ended. */
 const most = 500;
 
-const cookieName = 'candidate_connector_session';
+/** Browsers keep cookies for a host, whatever its port: with one name, a second connector on this machine would log out of the first. */
+const cookieName = (host: string): string =>
+  ['candidate_connector_session', /:(\d+)$/.exec(host)?.[1] ?? []].flat().join('_');
 
 export const randomToken = (): string => randomBytes(24).toString('base64url');
 
@@ -48,7 +50,7 @@ export class Sessions {
     passwordOf: (role: PasswordRole) => string | null,
     now: number,
   ): Session | null {
-    const key = digest(idIn(cookies));
+    const key = digest(idIn(cookies, host));
     const session = this.#sessions.get(key);
     if (session === undefined || session.host !== host) return null;
     const password = passwordOf(session.role);
@@ -57,24 +59,24 @@ export class Sessions {
     return null;
   }
 
-  end(cookies: string | undefined): void {
-    this.#sessions.delete(digest(idIn(cookies)));
+  end(cookies: string | undefined, host: string): void {
+    this.#sessions.delete(digest(idIn(cookies, host)));
   }
 }
 
 /** Sessions are found by digests, so that the time of a search tells nothing of an id. */
 const digest = (text: string): string => hash('sha256', text);
 
-function idIn(cookies = ''): string {
-  const pairs = cookies.split(';').map((pair) => pair.trim().split('='));
-  return pairs.find(([name]) => name === cookieName)?.[1] ?? '';
+function idIn(cookies: string | undefined, host: string): string {
+  const pairs = (cookies ?? '').split(';').map((pair) => pair.trim().split('='));
+  return pairs.find(([name]) => name === cookieName(host))?.[1] ?? '';
 }
 
-/** The header that sets the cookie. `id` null: the browser forgets it. */
-export function sessionCookie(id: string | null, isHttps: boolean): string {
+/** The header that sets the cookie of a host. `id` null: the browser forgets it. */
+export function sessionCookie(id: string | null, host: string, isHttps: boolean): string {
   const age = id === null ? 0 : lastsMs / 1000;
   const secure = isHttps ? '; Secure' : '';
-  return `${cookieName}=${id ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure}`;
+  return `${cookieName(host)}=${id ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure}`;
 }
 
 /** The path to go to after the login: always one of this site. */

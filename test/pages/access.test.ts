@@ -45,6 +45,21 @@ describe('with a password', () => {
     expect(secure.headers.get('set-cookie')).toMatch(/; Secure$/);
   });
 
+  test('who looks after two at ports of one machine stays logged in to both', async () => {
+    const both = [await startPages(), await startPages()];
+    // Cookies are those of a host, whatever the port is.
+    const jar = new Map<string, string>();
+    for (const { login } of both) {
+      const [name = '', value = ''] = /^([^=]+)=([^;]+)/
+        .exec((await login()).headers.get('set-cookie')!)!
+        .slice(1);
+      jar.set(name, value);
+    }
+    const cookie = [...jar].map((pair) => pair.join('=')).join('; ');
+    const seen = await Promise.all(both.map(({ send }) => send('/events', { headers: { cookie } })));
+    expect(seen.map(({ status }) => status)).toEqual([200, 200]);
+  });
+
   test('a wrong one shows the form again, with where it was to lead', async () => {
     const { login } = await startPages();
     const refused = await login('wrong', { next: '/rules' });
