@@ -35,7 +35,8 @@ export const catalogEntry = z
 /** Reads the catalog. `keys`: those of any entry, and the fields of the look-up `test`. */
 export function readCatalog(raw: Json | undefined, lookups: LookupFields, reading: Reading) {
   const tests = new Map<string, JsonMap>();
-  const expected = 'expected a map from test ids to what they mean';
+  const table = typeof raw === 'string' && !raw.includes('${') ? `: write { file: ${raw} } for a table` : '';
+  const expected = `expected a map from test ids to what they mean${table}`;
   for (const { name: id, written, path } of namedIn('catalog', raw, expected, reading.report, testIdKey)) {
     const entry = validate({ schema: catalogEntry, raw: written, path }, reading);
     if (entry) tests.set(id, entry as JsonMap);

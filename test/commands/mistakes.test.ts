@@ -69,6 +69,7 @@ const mistakes = {
   'a header that names nobody who logged in': `${posts('text: t')}admin: { proxy: { from: [10.0.3.7], header: X-Forwarded-For } }\n`,
   'the whole internet as proxies': `${posts('text: t')}receiver: { trustProxy: [0.0.0.0/0] }\n`,
   'the name of a test in place of its entry': `catalog: { 7: Backend Engineer }\n${posts('text: t')}`,
+  'the name of a table as the catalog': `catalog: tests.csv\n${posts('text: t')}`,
   'actions of an alert without dashes': `${posts('text: t')}alerts: { dead: { then: { sink: slack, channel: '#ops' } } }\n`,
   'an unclosed quote before a template': posting(
     `        channel: "{{ test.channel | default: '#hiring' }}\n        text: x\n`,
