@@ -336,6 +336,46 @@ describe('a row that is updated', () => {
     },
   );
 
+  test('takes no row of theirs for its own, where somebody deletes its row and renames a column at once', async () => {
+    const { tab } = await inUse();
+    sandbox.person.before('values.batchGet', () => {});
+    sandbox.person.before('values.batchGet', () => {
+      tab.deleteRow(2);
+      tab.write(0, 2, [['Remarks']]);
+      tab.write(2, 1, [['new']]);
+    });
+    expect(noteOf(await sink.deliver(update('b', 'new')))).toContain('is not there any more');
+    expect(tab.rows[2]).toEqual(['c', 'new', 'about c', 'typed by hand']);
+  });
+
+  test('leaves the format of a cell alone that it hit by mistake, where its own value has none', async () => {
+    const { tab, byName } = await inUse();
+    sandbox.person.before('a write', () => {
+      insertColumn(tab, 1, scores);
+      tab.format(2, 1, { numberFormat: { type: 'CURRENCY' } });
+    });
+    expect(noteOf(await sink.deliver(update('b', 'new')))).toContain('put where it belongs');
+    expect(tab.formatAt(2, 1)).toEqual({ numberFormat: { type: 'CURRENCY' } });
+    expect(byName()['b']).toMatchObject({ Status: 'new' });
+  });
+
+  test.for(['added', 'updated'])(
+    'leaves no untick of its own in another column, where it is %s',
+    async (way) => {
+      const tab = given('Results', [
+        ['Candidate', 'Passed', 'Delivery'],
+        ['b', true],
+      ]);
+      await sink.deliver(requestFor({ row: { Candidate: 'first', Passed: true } }));
+      sandbox.person.before('a write', () => insertColumn(tab, 1, ['Seen']));
+      const row = { Candidate: way === 'added' ? 'd' : 'b', Passed: false };
+      const request = requestFor(way === 'added' ? { row } : { row, key: 'Candidate' });
+      expect(noteOf(await sink.deliver(request))).toContain('put where it belongs');
+      const found = tab.rows.find(([name]) => name === row.Candidate);
+      expect(found).toEqual([row.Candidate, '', false, request.deliveryId]);
+    },
+  );
+
   test('leaves no id in a row that it hit by mistake, where somebody types into that row at once', async () => {
     const { tab, byName } = await inUse();
     sandbox.person.before('a write', () => tab.insertRows(1, 1));
