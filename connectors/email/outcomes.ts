@@ -81,11 +81,16 @@ export function isPermanent(error: SmtpError): boolean {
   return (
     responseCode >= 500 &&
     responseCode !== 503 &&
+    !isOfTooMany(error) &&
     !isAboutTheSystem(error) &&
     !isRate(error) &&
     !/^\d+[ -]5\.1\.90\b/.test(response)
   );
 }
+
+/** Whether a mail has more recipients than the server takes at once. For 452 some say 552, for now all the same (RFC 5321, 4.5.3.1.10). */
+const isOfTooMany = (error: SmtpError): boolean =>
+  error.responseCode === 552 && /\btoo many recipients\b/i.test(wordsOf(error));
 
 /** Whether a reply is about the mail server, or the way from there (x.3.x and x.4.x in RFC 3463). */
 const isAboutTheSystem = (error: SmtpError): boolean =>

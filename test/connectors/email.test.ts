@@ -646,6 +646,9 @@ describe('what the server says', () => {
     // For now.
     ['RCPT', 450, '4.2.0 Greylisted', forNow(false)],
     ['RCPT', 450, '4.1.2 Domain not found', forNow(false)],
+    // RFC 5321, 4.5.3.1.10: "Clients SHOULD treat a 552 code in this case as a temporary, rather than permanent, failure".
+    ['RCPT', 552, 'Too many recipients', { ...forNow(false), reason: 'server' }],
+    ['RCPT', 552, '5.5.3 Error: too many recipients', { ...forNow(false), reason: 'server' }],
     ['RCPT', 452, '4.3.1 Insufficient system storage', forNow('perhaps')],
     ['RCPT', 451, '4.4.3 Name server failure', forNow('perhaps')],
     ['DATA', 451, '4.3.0 Queue file write error', forNow('perhaps')],
