@@ -88,6 +88,8 @@ const poolOptions = {
   // The sink's `timeout` decides how long to wait for an answer. The body matters little once the status is known.
   headersTimeout: 0,
   bodyTimeout: 5000,
+  // With Node's limit of 16 kB, an answer with many cookies or a long policy is none, and what was taken is sent again.
+  maxHeaderSize: 128 * 1024,
 };
 const connectTimeoutMs = 10_000;
 

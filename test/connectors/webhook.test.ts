@@ -478,6 +478,13 @@ describe('answers', () => {
     expect(outcome).toMatchObject({ outcome: 'delivered', receipt: { status: 202 } });
   });
 
+  test('of success count even where their headers are many', async () => {
+    const cookies = Array.from({ length: 10 }, (_, index) => `part${index}=${'x'.repeat(4000)}`);
+    const talkative = await serve((_, response) => void response.setHeader('set-cookie', cookies).end());
+    const sink = await connectTo({ url: talkative.url });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
+  });
+
   test('that are no HTTP leave it unknown', async () => {
     const garbled = await serve((incoming) => incoming.socket.end('220 mail.example ESMTP\r\n'));
     const sink = await connectTo({ url: garbled.url });
