@@ -256,7 +256,8 @@ function poolOf(config: PoolConfig, { connectMs }: ConnectionLimits): Pool {
   return pool;
 }
 
-const begin: Statement = { sql: 'begin', values: [], wants: 'changes' };
+/** By any other default, what was committed during the wait for a lock would not be seen after it. */
+const begin: Statement = { sql: 'begin isolation level read committed', values: [], wants: 'changes' };
 const commit: Statement = { sql: 'commit', values: [], wants: 'changes' };
 const rollback: Statement = { sql: 'rollback', values: [], wants: 'changes' };
 

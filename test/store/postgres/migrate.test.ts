@@ -132,6 +132,14 @@ describe('the schema on PostgreSQL', () => {
     expect(await sql(url, 'select count(*)::int as n from schema_version')).toEqual([{ n: 1 }]);
   });
 
+  test('also where the default of the database has transactions not see what others commit meanwhile', async () => {
+    const own = await freshDatabase();
+    const isolation = `default_transaction_isolation = 'repeatable read'`;
+    await sql(own, `alter database ${new URL(own).pathname.slice(1)} set ${isolation}`);
+    await Promise.all(Array.from({ length: 4 }, () => create(own)));
+    expect(await names(own)).toContain('events');
+  });
+
   test('is waited for while another process brings it up to date, however long that takes', async () => {
     const other = new Client({ connectionString: url.replace(/\?.*/, '') });
     await other.connect();
