@@ -109,6 +109,8 @@ describe('an answer', () => {
     [{ first: ' ', last: 'Kovač' }, 'Kovač'],
     [{ first: 'Ana', last: null }, 'Ana'],
     [{ first: '', last: '' }, ''],
+    // As an API gives a whole name of two that are empty: no `default` would take the place of a space.
+    [{ first: ' ' }, ''],
     [{ email: 'ana@example.com' }, null],
   ])('has a text that stands at several places, as that of %j', async ([body, name]) => {
     const names = { name: { at: ['/first', '/last'] } };

@@ -33,16 +33,14 @@ export function readAnswer({ fields: wanted, until }: Wanted, answer: Json, at: 
   return { facts: { state: 'answered', at, reason, fields }, missing };
 }
 
-/** What stands at a field's places; null where nothing does. Several texts, as a first and a last name, are one; blanks leave no gap. */
+/** What stands at a field's places; null where nothing does. Several texts, as a first and a last name, are one. Blanks leave no gap. */
 function joined(values: readonly Json[]): Json {
   const found = values.filter((value) => value !== null);
   const texts = found.filter((value) => typeof value === 'string');
   const other = found.find((value) => typeof value !== 'string');
-  if (other !== undefined || texts.length < 2) return other ?? texts[0] ?? null;
-  return texts
-    .map((text) => text.trim())
-    .filter((text) => text !== '')
-    .join(' ');
+  if (other !== undefined || texts.length === 0) return other ?? null;
+  const filled = texts.filter((text) => text.trim() !== '');
+  return filled.length === 1 && texts.length === 1 ? filled[0]! : filled.map((text) => text.trim()).join(' ');
 }
 
 /** The facts where the API says that there is nothing. */
