@@ -29,9 +29,12 @@ const aloneValue =
 /** Values of an output that are compared with nothing, with `and` or `or` between them. */
 const joinedValues =
   /(?<=^\{\{-?\s*)(?:"_*"|[\w.[\]]+)(?:\s+(?:and|or)\s+(?:"_*"|[\w.[\]]+))+(?=\s*(?:\||-?\}\}))/g;
+/** No person writes longer ones, for which some patterns would take long. */
+const longestTag = 4000;
+
 /** `default` behind a filter that makes something of nothing, such as 0 or the added text alone. */
 const lateDefault =
-  /(?<=\|\s*)((?:append|prepend)(?=\s*:\s*"_)|abs|ceil|floor|round|plus|minus|times|divided_by|modulo|at_least|at_most|size|number_of_words|to_integer|sum)\b(?:[^|]*\|)+?\s*(default)\b/;
+  /\|\s*((?:append|prepend)(?=\s*:\s*"_)|abs|ceil|floor|round|plus|minus|times|divided_by|modulo|at_least|at_most|size|number_of_words|to_integer|sum)\b.*?\|\s*(default)\b/s;
 const firstValue = /^\{\{-?\s*([\w.[\]]+)|^\{%-?\s*assign\s+\w+\s*=\s*([\w.[\]]+)/;
 
 /**
@@ -44,6 +47,7 @@ export function* slipsInTags(text: string): Generator<Slip> {
   /** The keys of events that the `case` tags around a place are about; null for one about something else. */
   const cases: (string | null)[] = [];
   for (const { part, index: start } of tagsIn(text)) {
+    if (part.length > longestTag) continue;
     const [, tag] = /^\{%-?\s*(\w+)/.exec(part) ?? [];
     if (tag === 'case') {
       const [, name, key = null] = caseOf.exec(part) ?? [];

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { Problem } from '../../src/config/config.ts';
 import { ConfigError } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import { slipsInTags } from '../../src/templates/slips.ts';
 import { env, failure, load, pagers, problems } from './tools.ts';
 import { runs } from '../fixtures/runs.ts';
 
@@ -129,6 +130,11 @@ test.each([
 ])('a fault beside %s is reported quickly, however long the line is', (_, part) => {
   const text = `{ "catalog": { "1": { "name": "${part.repeat(250_000 / part.length)}" } }, "lgo": {} }`;
   expect(problems(text)).toContainEqual(expect.stringContaining('unknown key "lgo"'));
+});
+
+// Patterns that look back over blanks took hours for it.
+test('what no person means is not looked for in a tag that no person writes', () => {
+  expect([...slipsInTags(`{{ a |${' '.repeat(1_000_000)}b }}{{ a | size | default: 1 }}`)]).toHaveLength(1);
 });
 
 test('a very long line is cut around what is wrong with it', () => {
