@@ -113,6 +113,9 @@ const mistakes = {
   'a test by its name': rule('{ test: Backend Engineer }'),
   'several conditions with and': rule('{ and: [{ status: Completed }, { testId: 7 }] }'),
   'the same with or, in a policy': `${posts('text: t')}policies: [{ never: { sink: slack, channel: '#b', when: { or: [{ testId: 7 }, { testId: 8 }] } } }]\n`,
+  'comparisons as other programs have them': scored(
+    '{ any: [{ api.score: { between: [70, 80] } }, { api.score: { above: 80 } }, { api.stage: { contains: Offer } }, { status: { eq: Completed } }, { status: { notIn: [Canceled] } }] }',
+  ),
   'a number that something must reach': rule('{ test.level: { min: 80 }, testId: { max: 9 } }'),
   "a candidate's name": rule('{}', "{ sink: slack, channel: '#a', text: '{{ event.candidateName }}' }"),
   'statuses where conditions are expected': rule('{ any: [Completed] }'),
@@ -238,9 +241,7 @@ const mistakes = {
   'what to say of nothing behind a filter that makes something of it': `${says(
     '{{ api.score | round: 1 | default: "no score" }}{% assign s = api.score | append: "%" | upcase | default: "none" %}{{ s }}',
   )}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { score: { at: /score, type: number } } } }\n`,
-  'what to say of nothing before such a filter, behind others, and behind what may add nothing': says(
-    '{{ event.candidateNumericalId | default: 0 | plus: 1 }}{{ test.name | upcase | append: test.owner | append: "" | default: "round | append" }}',
-  ),
+  'what is no such filter': says('{{ test.name | append: test.owner | append: "" | default: "round" }}'),
   'a template in one brace': says('candidate { event.candidateId } is done'),
   'a score with a sign before it, as a range, and as a percentage': scored(
     "{ any: [{ api.score: '>= 80' }, { api.score: 70-80 }, { api.score: { lt: 50% } }] }",

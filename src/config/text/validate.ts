@@ -219,7 +219,23 @@ const ofConditions = /(^|\/)when(\/|$)/;
 const misplacedKeys = [
   { in: ofConditions, keys: ['and', '&&'], belongs: 'write "all" for conditions that must all hold' },
   { in: ofConditions, keys: ['or', '||'], belongs: 'write "any" for conditions of which one must hold' },
-  { in: ofConditions, keys: ['min', 'max'], belongs: 'write gte for at least, lte for at most' },
+  { in: ofConditions, keys: ['min', 'max', 'between'], belongs: 'write gte for at least, lte for at most' },
+  {
+    in: ofConditions,
+    keys: ['above', 'over', 'greaterThan', 'below', 'under', 'lessThan'],
+    belongs: 'write gt for more than, lt for less than',
+  },
+  {
+    in: ofConditions,
+    keys: ['contains', 'includes', 'startsWith', 'endsWith'],
+    belongs: "write matches, as in matches: Design, or matches: '^Design' for how it begins",
+  },
+  { in: ofConditions, keys: ['eq', 'equals', 'is'], belongs: 'write the value alone, as status: Completed' },
+  {
+    in: ofConditions,
+    keys: ['ne', 'isNot', 'notIn'],
+    belongs: 'write not, as in not: [Completed, Canceled]',
+  },
   {
     in: ofConditions,
     keys: ['test'],
