@@ -55,6 +55,22 @@ export interface SmtpSandboxOptions {
 
 type Done = (error?: Error | null) => void;
 
+/** Greets at once, as mail servers do. smtp-server lets each client wait 100 ms, to catch those that speak first. */
+class PromptServer extends SMTPServer {
+  override connect(...to: Parameters<SMTPServer['connect']>): void {
+    super.connect(...to);
+    const connection = [...this.connections].at(-1)!;
+    const ready = connection.connectionReady.bind(connection);
+    let isReady = false;
+    // Its timer calls this once more.
+    connection.connectionReady = () => {
+      if (!isReady) ready();
+      isReady = true;
+    };
+    setImmediate(() => connection.connectionReady());
+  }
+}
+
 /** A mail server on loopback that keeps what it gets. Calls for faults: CONNECT, AUTH, MAIL, RCPT, DATA. */
 export class SmtpSandbox {
   readonly faults = new Faults();
@@ -74,7 +90,7 @@ export class SmtpSandbox {
 
   /** Listens on 127.0.0.1, after a stop on the same port as before. */
   async start(): Promise<this> {
-    const server = new SMTPServer(this.#settings());
+    const server = new PromptServer(this.#settings());
     server.on('error', () => {});
     server.server.on('connection', () => (this.connections += 1));
     server.listen(this.port, '127.0.0.1');
