@@ -19,7 +19,10 @@ const timeError = ({ input }: { readonly input?: unknown }): string => {
   return timeExpected + writeInstead(meant && `"${meant}"`, input);
 };
 
-const timeOfDay = z.string({ error: timeError }).regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: timeError });
+/** A time of day, as a part of patterns. These are in the JSON Schema, too, where no flag can follow them. */
+export const clockPattern = String.raw`([01]\d|2[0-3]):[0-5]\d`;
+
+const timeOfDay = z.string({ error: timeError }).regex(new RegExp(`^${clockPattern}$`), { error: timeError });
 
 /** The time of day that `9:00`, `9am` or `17h30` means; null if it means none. */
 function meantTime(text: string): string | null {
@@ -73,22 +76,18 @@ function daysMeant(input: unknown): string {
   return ` (write [${days.join(', ')}])`;
 }
 
-const weekExpected = 'expected a day and a time such as "Mon 09:00"';
+/** A weekday in any case, as clockPattern. */
+export const weekdayPattern = dayNames
+  .map((day) => Array.from(day, (letter) => `[${letter.toUpperCase()}${letter}]`).join(''))
+  .join('|');
+
+const weekPattern = new RegExp(`^(${weekdayPattern}) ${clockPattern}$`);
+
+const weekError = ({ input }: { readonly input?: unknown }): string =>
+  `expected a day and a time such as "Mon 09:00"${writeInstead(meantWeek(String(input)), input)}`;
 
 /** The schema of a time of the week, such as `Mon 09:00`. */
-export const timeOfWeek = z
-  .string({ error: weekExpected })
-  .superRefine((text, context) => {
-    if (weekPattern.test(text)) return;
-    const meant = meantWeek(text);
-    context.addIssue({
-      code: 'custom',
-      message: meant ? `${weekExpected} (write ${meant})` : weekExpected,
-    });
-  })
-  .meta({ pattern: '^([Mm]on|[Tt]ue|[Ww]ed|[Tt]hu|[Ff]ri|[Ss]at|[Ss]un) ([01]\\d|2[0-3]):[0-5]\\d$' });
-
-const weekPattern = new RegExp(`^(${dayNames.join('|')}) ([01]\\d|2[0-3]):[0-5]\\d$`, 'i');
+export const timeOfWeek = z.string({ error: weekError }).regex(weekPattern, { error: weekError });
 
 /** The time of a week that `Monday, 9:00` or `monday 9am` means; null if it means none. */
 export function meantWeek(text: string): string | null {

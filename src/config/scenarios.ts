@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Facts, isMap, type JsonMap, statuses } from '../model.ts';
 import type { Path } from '../support/json.ts';
 import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
-import { meantWeek, weekdayOf } from './hours.ts';
+import { clockPattern, meantWeek, weekdayOf, weekdayPattern } from './hours.ts';
 import { messageSchemas } from './locale-and-links.ts';
 import { anyGiven, delaysGiven, factsGiven, givenShape } from './lookups/given.ts';
 import { readLookups } from './lookups/lookups.ts';
@@ -10,11 +10,13 @@ import { entries, type PlanSource } from './plan-source.ts';
 import { type SinkConfig, unknownSink } from './sinks.ts';
 import type { Lookup } from '../rules/plan.ts';
 import { error, type Fault } from './text/problems.ts';
+import { writeInstead } from './text/units.ts';
 import { type Reading, unknownKey, validate } from './text/validate.ts';
 
 /** Matches `10:20`, `Mon 10:20` and `2026-01-05 10:20`, each with seconds or without. */
-const timePattern =
-  /^(?:(?<weekday>[Mm]on|[Tt]ue|[Ww]ed|[Tt]hu|[Ff]ri|[Ss]at|[Ss]un) |(?<date>\d{4}-\d\d-\d\d) )?(?<time>(?:[01]\d|2[0-3]):[0-5]\d(?<second>:[0-5]\d)?)$/;
+const timePattern = new RegExp(
+  String.raw`^(?:(?<weekday>${weekdayPattern}) |(?<date>\d{4}-\d\d-\d\d) )?(?<time>${clockPattern}(?<second>:[0-5]\d)?)$`,
+);
 export const timeExpected = 'expected a time such as "Mon 10:00", "10:20" or "2026-01-05 10:00"';
 
 const time = z
@@ -22,9 +24,7 @@ const time = z
   .superRefine((text, context) => {
     const date = timePattern.exec(text)?.groups?.['date'];
     if (timePattern.test(text) && (date === undefined || z.iso.date().safeParse(date).success)) return;
-    const meant = meantWeek(text);
-    const message = meant === null ? timeExpected : `${timeExpected} (write ${meant})`;
-    context.addIssue({ code: 'custom', message });
+    context.addIssue({ code: 'custom', message: timeExpected + writeInstead(meantWeek(text), text) });
   })
   .meta({ pattern: timePattern.source.replaceAll(/\?<\w+>/g, '') });
 

@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { timeOfWeek } from '../../src/config/hours.ts';
+import { timeMeant } from '../../src/config/scenarios.ts';
 import { actionOf } from '../../src/deliveries/prepare.ts';
 import { noFacts } from '../../src/model.ts';
 import { decide, planNotice } from '../../src/rules/decide.ts';
@@ -175,6 +178,14 @@ describe('the summary', () => {
       actions: [{ rule: 'alerts.summary', action: 0, sink: 'page', digest: null }],
     });
     expect(actionOf(plan, { rule: 'alerts.summary', action: 0 })).toBe(plan.summary?.actions[0]);
+  });
+
+  test('has a weekday in any case, and editors and scenarios take it, too', () => {
+    const { pattern = '' } = z.toJSONSchema(timeOfWeek, { io: 'input' });
+    for (const text of ['Mon 09:00', 'mon 09:00', 'MON 09:00']) {
+      expect(text).toMatch(new RegExp(pattern));
+      expect(timeMeant(text, 'UTC', 0)).toBe(Date.UTC(1970, 0, 5, 9));
+    }
   });
 
   test.each([
