@@ -9,10 +9,15 @@ const durationExamples = ['30s', '10m', '24h', '30d'];
 const rateExpected = 'expected a rate such as 5/s, 60/min or 300/h';
 const sizeExpected = 'expected a size such as 64kb or 1mb';
 
+const oneOf = (units: object): string => `(${Object.keys(units).join('|')})`;
+const durationPattern = new RegExp(`^\\d+${oneOf(msPer)}$`);
+const ratePattern = new RegExp(`^[1-9]\\d{0,8}/${oneOf(ratePeriodMs)}$`);
+const sizePattern = new RegExp(`^[1-9]\\d*${oneOf(bytesPer)}$`);
+
 /** Parses `200ms`, `2s`, `10m`, `24h` or `30d` to milliseconds; null if the text is not a duration. */
 export function parseDuration(text: string): number | null {
-  const [, amount = '', unit = ''] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? [];
-  return amount === '' ? null : Number(amount) * (msPer[unit] ?? Number.NaN);
+  const [, unit] = durationPattern.exec(text) ?? [];
+  return unit === undefined ? null : Number.parseInt(text, 10) * msPer[unit]!;
 }
 
 /** The duration that `daily` or `5 minutes` means; null if it means none. A duration stays as it is. */
@@ -48,7 +53,7 @@ export function duration(bounds: { readonly min?: string; readonly max?: string 
     `expected a duration such as ${orList(examples)}${writeInstead(durationMeant(input), input)}`;
   return z
     .string({ error })
-    .regex(/^\d+(ms|s|m|h|d)$/, { error })
+    .regex(durationPattern, { error })
     .transform((text, context) => {
       const valueMs = parseDuration(text) ?? Number.NaN;
       if (valueMs < minMs) context.addIssue(`expected a duration of at least ${bounds.min}`);
@@ -61,10 +66,10 @@ export function duration(bounds: { readonly min?: string; readonly max?: string 
 export function rate() {
   return z
     .string({ error: rateExpected })
-    .regex(/^[1-9]\d{0,8}\/(s|min|h)$/, { error: rateExpected })
+    .regex(ratePattern, { error: rateExpected })
     .transform((text) => {
       const [count, unit = ''] = text.split('/');
-      return { count: Number(count), perMs: ratePeriodMs[unit] ?? Number.NaN };
+      return { count: Number(count), perMs: ratePeriodMs[unit]! };
     });
 }
 
@@ -72,10 +77,10 @@ export function rate() {
 export function size() {
   return z
     .string({ error: sizeExpected })
-    .regex(/^[1-9]\d*(b|kb|mb)$/, { error: sizeExpected })
+    .regex(sizePattern, { error: sizeExpected })
     .transform((text, context) => {
-      const [, amount = '', unit = ''] = /^(\d+)([a-z]+)$/.exec(text) ?? [];
-      const bytes = Number(amount) * (bytesPer[unit] ?? Number.NaN);
+      const [, unit = ''] = sizePattern.exec(text)!;
+      const bytes = Number.parseInt(text, 10) * bytesPer[unit]!;
       if (bytes > 16 * 1024 ** 2) context.addIssue('expected a size of at most 16mb');
       return bytes;
     });
