@@ -1,6 +1,6 @@
 import { httpFailure, WatchedFetch } from '../../src/connector.ts';
 import type { CallFailure, CallResult, HttpFailure, Proxy, Secret } from '../../src/connector.ts';
-import { channelName } from './message.ts';
+import { channelName } from './escape.ts';
 
 /** Why a call of the Web API gave no result. */
 export type Failure =

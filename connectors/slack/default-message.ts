@@ -101,7 +101,7 @@ function fullEvent(hasLink: boolean, known?: CandidateFields): JsonMap {
 function list(around: Around, hasLink: boolean): string {
   const who = linkedTo(around.links, candidateInList(around, hasLink), hasLink);
   const each = `${emoji} ${whatHappened(around, who)}, {{ event.receivedAt | date: "short" }}\n`;
-  // More would not fit into one block.
+  // As many as mostly fit into one block.
   const mostListed = hasLink ? 15 : 25;
   const body = [
     `{% assign room = ${mostListed} | minus: listed | at_least: 0 %}`,

@@ -146,6 +146,9 @@ export const mrkdwnSlips = slipsBy([
   },
 ]);
 
+/** A channel's name, however it is written: `#hiring` and `hiring` are the same. */
+export const channelName = (channel: string): string => channel.trim().replace(/^#/, '');
+
 /** Finds names by which Slack finds no place. Ids and addresses are left alone. */
 export function channelSlips(text: string): Slip[] {
   const name = text.trim().replace(/^#/, '');

@@ -6,9 +6,9 @@ import { Places, webApi } from './client.ts';
 import { describe } from './describe.ts';
 import { defaultFields } from './default-message.ts';
 import { deliverMessage } from './deliver.ts';
-import { channelSlips, escapeValue, inBlocks, joinText, mrkdwnSlips } from './escape.ts';
+import { channelName, channelSlips, escapeValue, inBlocks, joinText, mrkdwnSlips } from './escape.ts';
 import { findMessage } from './find.ts';
-import { action, channelName, compose, style, threadOf } from './message.ts';
+import { action, compose, style, threadOf } from './message.ts';
 import type { SlackMessage } from './message.ts';
 import { placeNamed, placesOf } from './places.ts';
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { mapLeaves, rejected } from '../../src/connector.ts';
 import type { ComposeResult, DeliveryContext } from '../../src/connector.ts';
 import { isMap, type Json } from '../../src/model.ts';
-import { escapeText, escapeValue, isLiteral, isMarkdown, unescapeMarkdown } from './escape.ts';
+import { channelName, escapeText, escapeValue, isLiteral, isMarkdown, unescapeMarkdown } from './escape.ts';
 
 export const style = (about: string) =>
   z
@@ -133,7 +133,7 @@ export function compose(
 
   const notes = new Set<string>();
   const addressed = given.blocks && withAddresses(given.blocks, isAddress);
-  const written = addressed?.map(withFilledCells);
+  const written = addressed && continued(addressed.map(withFilledCells));
   const full = written && (withoutEmpty(written) as readonly Block[] | undefined);
   const firstTable = full?.findIndex(isTable);
   const filled = full?.filter((block, index) => !isTable(block) || index === firstTable);
@@ -190,11 +190,6 @@ export function threadOf({ channel, threadBy, updateBy }: SlackMessage): string 
   return threadBy === undefined ? null : `${channelName(channel)} ${threadBy}`;
 }
 
-/** A channel's name, however it is written: `#hiring` and `hiring` are the same. */
-export function channelName(channel: string): string {
-  return channel.trim().replace(/^#/, '');
-}
-
 type Path = readonly (string | number)[];
 
 /** The number of blocks of a message. */
@@ -229,6 +224,29 @@ const sharedLimits: readonly { readonly isOf: (block: Block) => boolean; readonl
   { isOf: isMarkdownBlock, maxLength: 12_000 },
 ];
 
+/** What a block takes of the size of all together, besides its texts. */
+const extraOf = ({ type }: Block): number => (type === 'header' || type === 'divider' ? 135 : 75);
+
+/** A section whose text is too long goes on in others, from line to line, while the message has room. Code stays whole. */
+function continued(blocks: readonly Block[]): readonly Block[] {
+  const size = (block: Block) => Math.min(lengthOf(block), defaultMaxLength) + extraOf(block);
+  const left = blocks.reduce((room, block) => room - size(block), maxTotalSize);
+  let more = Math.min(maxBlocks - blocks.length, Math.floor(left / (defaultMaxLength + 75)));
+  return blocks.flatMap((block) => {
+    const { type, text, ...others } = block;
+    const whole = isMap(text) ? text['text'] : null;
+    if (type !== 'section' || typeof whole !== 'string' || Object.keys(others).length > 0) return [block];
+    const parts = [whole];
+    for (; more > 0; more -= 1) {
+      const rest = parts.at(-1)!;
+      const end = rest.lastIndexOf('\n', defaultMaxLength);
+      if (rest.length <= defaultMaxLength || end < 1 || rest.includes('```')) break;
+      parts.splice(-1, 1, rest.slice(0, end), rest.slice(end + 1));
+    }
+    return parts.map((part) => ({ type, text: { ...(text as Block), text: part } }));
+  });
+}
+
 /** Blocks that Slack takes: texts within their limits, and no more blocks than fit into a message. */
 function fitBlocks(blocks: readonly Block[]): readonly Block[] {
   const shortenTo = (block: Block, maxLength: number): Block =>
@@ -243,7 +261,7 @@ function fitBlocks(blocks: readonly Block[]): readonly Block[] {
   }, within);
   let total = 0;
   const tooMuch = short.findIndex((block) => {
-    total += lengthOf(block) + (block['type'] === 'header' || block['type'] === 'divider' ? 135 : 75);
+    total += lengthOf(block) + extraOf(block);
     return total > maxTotalSize;
   });
   const fit = Math.min(tooMuch === -1 ? short.length : tooMuch, maxBlocks);

@@ -1,7 +1,6 @@
 import type { Place } from '../../src/connector.ts';
 import { isChannelId, isEmail, isPersonId } from './client.ts';
-import { channelSlips } from './escape.ts';
-import { channelName } from './message.ts';
+import { channelName, channelSlips } from './escape.ts';
 
 /** The places that a message to a channel goes to; none if the channel is empty. */
 export function placesOf(channel: string): Place[] {

@@ -372,6 +372,37 @@ describe('a text that is too long', () => {
     expect(composed).toHaveProperty('note');
   });
 
+  test('goes on in further sections from line to line, and leaves room for what follows', () => {
+    const section = (text: string) => ({ type: 'section', text: { type: 'mrkdwn', text } });
+    const lines = (count: number) =>
+      Array.from({ length: count }, (_, index) => `${index} ${'x'.repeat(95)}`);
+    const next = { type: 'context', elements: [{ type: 'mrkdwn', text: 'What next: decide.' }] };
+    const listed = (count: number) =>
+      compose({ channel: '#a', text: 'b', blocks: [section(lines(count).join('\n')), next] }) as {
+        message: SlackMessage;
+      };
+    const whole = listed(100);
+    expect(whole).not.toHaveProperty('note');
+    const { blocks } = whole.message;
+    expect(blocks!.map(({ text }) => (text as { text?: string } | undefined)?.text ?? '').join('\n')).toBe(
+      `${lines(100).join('\n')}\n`,
+    );
+    expect(blocks).toHaveLength(5);
+    checkBlocks(blocks!);
+    const cut = listed(1000);
+    expect(cut).toMatchObject({ note: expect.stringContaining('shortened') });
+    expect(cut.message.blocks!.at(-1)).toEqual(next);
+    expect(JSON.stringify(cut.message.blocks)).toContain('… (shortened)');
+    checkBlocks(cut.message.blocks!);
+    // In two, neither would be shown as code.
+    const code = compose({
+      channel: '#a',
+      text: 'b',
+      blocks: [section(`\`\`\`${lines(50).join('\n')}\`\`\``)],
+    });
+    expect((code as { message: SlackMessage }).message.blocks).toHaveLength(1);
+  });
+
   test('leaves blocks out beyond fifty, and says how many', () => {
     const blocks = Array.from({ length: 60 }, () => ({ type: 'divider' }));
     const fitted = message({ channel: '#a', text: 'b', blocks }).blocks!;
