@@ -169,7 +169,9 @@ export class Access {
   /** The role of a password. `roles`: those that are let in here; default: all. */
   #judge(password: string, req: Request, roles?: readonly PasswordRole[]): PasswordRole | 'wrong' | 'busy' {
     const from = addressOf(req);
-    const judged = this.#guesses.judge(password, from, (given) => {
+    // Behind a proxy all share its address. What it says of the sender only tells people apart: a forged one gains nothing.
+    const sender = [from, req.headers['x-forwarded-for'] ?? ''].join(' ');
+    const judged = this.#guesses.judge(password, sender, (given) => {
       const role = roleWith(this.#options.config(), given);
       return role !== null && (roles?.includes(role) ?? true) ? role : null;
     });

@@ -17,7 +17,7 @@ export class Guesses {
   #comparedAt = -Infinity;
   readonly #known = new Map<string, number>();
 
-  /** The result of `compare`, which says whose password it is. `busy`: it was not compared. */
+  /** The result of `compare`, which says whose password it is. `from`: the sender. `busy`: it was not compared. */
   judge<Whose>(
     password: string,
     from: string,

@@ -29,8 +29,8 @@ async function startAdmin(password: string | null, options: Partial<AdminOptions
   return {
     current,
     lines,
-    get: (path: string, login?: string) =>
-      fetch(url + path, login === undefined ? {} : { headers: basic(login) }),
+    get: (path: string, login?: string, headers: Readonly<Record<string, string>> = {}) =>
+      fetch(url + path, { headers: { ...headers, ...(login !== undefined && basic(login)) } }),
   };
 }
 
@@ -91,6 +91,19 @@ describe('with a password', () => {
     expect((await get('/metrics')).status).toBe(401);
     vi.advanceTimersByTime(60_000);
     expect(await statuses('one', 'two', 'another')).toEqual([401, 401, 200]);
+  });
+
+  test('behind a proxy that says for whom it calls, only who gave the right one is not held up', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { get } = await startAdmin('pass');
+    const tried = async (password: string, from: string) =>
+      (await get('/metrics', `x:${password}`, { 'x-forwarded-for': from })).status;
+    expect(await tried('pass', '203.0.113.5')).toBe(200);
+    const wrong = Array.from({ length: 30 }, (_, index) => tried(String(index), '198.51.100.6'));
+    expect(await Promise.all(wrong)).toContain(429);
+    expect(await tried('pass', '198.51.100.6')).toBe(429);
+    expect(await tried('pass', '203.0.113.5')).toBe(200);
   });
 
   test('wrong ones are logged once a minute, with how many there were', async () => {
