@@ -8,6 +8,7 @@ import * as deciding from './operations/deciding.ts';
 import * as forgetting from './operations/forgetting.ts';
 import * as housekeeping from './operations/housekeeping.ts';
 import {
+  continueSeqs,
   replicaStates,
   type ReplicaState,
   keepReplicaState,
@@ -302,6 +303,8 @@ export function storeOn(driver: Driver) {
 
     async settleIn(now: number): Promise<number | null> {
       const { home } = driver;
+      // The first event may come before the first renewal.
+      if (shared) await write(continueSeqs);
       if (home === null) return null;
       const count = await write(() => housekeeping.settleIn(home, now));
       await home.kept();

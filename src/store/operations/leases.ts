@@ -245,7 +245,7 @@ export function* settleHere(
 }
 
 /** The tables whose seqs PostgreSQL numbers. */
-const numbered = ['events', 'duplicates', 'notices', 'rejected_requests', 'audit'];
+export const numbered = ['events', 'duplicates', 'notices', 'rejected_requests', 'audit'];
 
 /**
  * Has PostgreSQL go on after the last seqs of its tables. Its sequences count only what they numbered themselves, and neither a

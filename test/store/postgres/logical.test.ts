@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { numbered } from '../../../src/store/operations/leases.ts';
 import { openPostgres } from '../../../src/store/postgres.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { arrival, configId, minute, t0 } from '../../contract/store-fixtures.ts';
@@ -31,6 +32,16 @@ test('a publication of all tables stands beside the connector, as tools that fol
   expect(await sql(url, keyless)).toEqual([]);
 });
 
+test('each table whose rows PostgreSQL numbers is one whose numbers are continued', async () => {
+  const url = await freshDatabase();
+  await using(url, async () => {});
+  const identities = `select table_name as name from information_schema.columns
+    where table_schema = 'public' and is_identity = 'YES' order by 1`;
+  // A delivery's number is made of its event's.
+  const tables = (await sql(url, identities)).map(({ name }) => name).filter((name) => name !== 'deliveries');
+  expect(tables).toEqual(numbered.toSorted());
+});
+
 test('a store that was moved by logical replication, which moves no sequences, goes on with the numbers', async () => {
   const [from, to] = [server.url(freshName()), server.url(freshName())];
   for (const url of [from, to]) await sql(server.url(), `create database ${new URL(url).pathname.slice(1)}`);
@@ -54,8 +65,12 @@ test('a store that was moved by logical replication, which moves no sequences, g
     await eventually(async () => expect(await sql(to, unready)).toEqual([]), 30_000);
     await sql(to, 'drop subscription moving');
 
-    expect((await store.leases!.renew(request)).distrusted).toBe(3);
+    // A start settles in before its port opens, and renews later; a replica that goes on only renews.
+    await store.settleIn(t0);
     expect(await store.accept(arrival({ candidateId: 'd' }))).toMatchObject({ duplicate: false });
+    await sql(to, `select setval('events_seq_seq', 1)`);
+    expect((await store.leases!.renew(request)).distrusted).toBe(4);
+    expect(await store.accept(arrival({ candidateId: 'e' }))).toMatchObject({ duplicate: false });
     expect((await store.leases!.renew(request)).distrusted).toBeNull();
   });
 });
