@@ -229,7 +229,8 @@ const extraOf = ({ type }: Block): number => (type === 'header' || type === 'div
 
 /** A section whose text is too long goes on in others, from line to line, while the message has room. Code stays whole. */
 function continued(blocks: readonly Block[]): readonly Block[] {
-  const size = (block: Block) => Math.min(lengthOf(block), defaultMaxLength) + extraOf(block);
+  const most = ({ type }: Block) => (type === 'section' ? defaultMaxLength : maxBlockLength);
+  const size = (block: Block) => Math.min(lengthOf(block), most(block)) + extraOf(block);
   const left = blocks.reduce((room, block) => room - size(block), maxTotalSize);
   let more = Math.min(maxBlocks - blocks.length, Math.floor(left / (defaultMaxLength + 75)));
   return blocks.flatMap((block) => {

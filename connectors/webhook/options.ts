@@ -29,11 +29,14 @@ const signature = z.strictObject({
   prefix: z.string().default('').describe('What stands before it, as in `sha256=`.'),
 });
 
-const statuses = (from: number, to: number) => z.array(z.int().min(from).max(to)).min(1);
+const statuses = (from: number, to: number) => z.array(z.int().min(from).max(to));
 
 const success = z
   .strictObject({
-    status: statuses(200, 499).optional().describe('The statuses that mean success. Default: all of 2xx.'),
+    status: statuses(200, 499)
+      .min(1)
+      .optional()
+      .describe('The statuses that mean success. Default: all of 2xx.'),
     body: z
       .record(z.string(), z.json())
       .optional()
@@ -62,7 +65,7 @@ export const options = withRules(
       success: success.optional().describe('What counts as success, for APIs whose status does not tell.'),
       dead: statuses(400, 599)
         .optional()
-        .describe('Statuses after which a delivery is dead at once. 410 always is.'),
+        .describe('Statuses after which a delivery is dead at once. 410 is one of them; with `[]` none is.'),
       headers: z
         .record(headerName, headerValue)
         .refine((headers) => isJson(contentTypeIn(headers)), {

@@ -61,7 +61,7 @@ export const reasonOf = (error: NodeJS.ErrnoException): 'timeout' | 'network' =>
   /TIMEOUT|ETIMEDOUT/.test(error.code ?? '') ? 'timeout' : 'network';
 
 function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: Mask): Outcome {
-  const { success = {}, dead = [] } = terms;
+  const { success = {}, dead = [410] } = terms;
   const { status, headers } = answer;
   const isLogin = pointsToLogin(answer);
   const isSuccess = !isLogin && (success.status?.includes(status) ?? (status >= 200 && status < 300));
@@ -71,6 +71,7 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: M
   const clock = terms.isSigned && mayBeOfTheSignature.has(status) ? clockAdvice(answer, now) : '';
   const detail = `The other system answered ${status}${quote}.${clock}`;
   if (isSuccess) return outcomeByBody(answer, success.body ?? {}, detail, signal.aborted);
+  if (status === 410 && dead.length > 0) return rejected('not_found', detail, checkAddress);
   if (dead.includes(status)) return rejected(status === 404 ? 'not_found' : 'invalid', detail, checkBody);
   if (status < 300)
     return perhaps(retry('invalid', `${detail} success.status of the sink does not name it.`));
@@ -99,7 +100,6 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, request: Request, mask: M
   // From a gateway: what is behind it may have taken the request, and only its answer was lost.
   if (status === 502) return unknown('server', detail);
   if (status === 504) return unknown('timeout', detail);
-  if (status === 410) return rejected('not_found', detail, checkAddress);
   const statedMs = statedDelayMs(firstOf(headers['retry-after']), now);
   // A receiver may have failed behind the work, and a gateway may have lost its answer. Envoy's 408 may be about the
   // receiver. Who says with 503 when to come again has done nothing.
@@ -185,13 +185,14 @@ const temporary = new Set([408, 425, 429]);
 const perhapsOfThisMessage = new Set([408, 425, 500, 501, 505, 507, 508]);
 
 /**
- * The retry for a failing status. Only 410 is final: all else may end with the receiver's next deploy. A gateway with nothing
- * behind it answers 404, and a receiver with a bug answers 400 until it is fixed.
+ * The retry for a failing status. Only 410 is final, where the sink's `dead` is not empty: all else may end with the
+ * receiver's next deploy. A gateway with nothing behind it answers 404, and a receiver with a bug answers 400 until it is fixed.
  */
 function retryFor(status: number, detail: string, retryAfterMs: number | null): Retry {
   if (ofThisMessage.has(status)) return retry('invalid', `${detail} ${checkBody}`, retryAfterMs);
   if (status === 429) return sinkWide('rate_limited', detail, retryAfterMs);
-  if (status === 404) return perhapsSinkWide('not_found', `${detail} ${checkAddress}`, retryAfterMs);
+  if (status === 404 || status === 410)
+    return perhapsSinkWide('not_found', `${detail} ${checkAddress}`, retryAfterMs);
   if (status < 500 && !temporary.has(status)) {
     return perhapsSinkWide('invalid', `${detail} ${checkBody}`, retryAfterMs);
   }

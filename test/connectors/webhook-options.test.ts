@@ -139,6 +139,11 @@ test.for([
   expect(await (await connected({ url, dead: [404, 422] })).deliver(request())).toMatchObject({ outcome });
 });
 
+test.for([410, 404, 422])('of %s, with dead: [], a delivery is tried again', async (status) => {
+  const { url } = await receiver(() => ({ status }));
+  expect(await (await connected({ url, dead: [] })).deliver(request())).toMatchObject({ outcome: 'retry' });
+});
+
 describe('a body', () => {
   const formType = { 'Content-Type': 'application/x-www-form-urlencoded' };
 
