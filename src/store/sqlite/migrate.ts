@@ -9,7 +9,9 @@ const applicationId = 0x63616e64;
 
 const readVersion = query<{ readonly user_version: number }>('pragma user_version');
 const readApplicationId = query<{ readonly application_id: number }>('pragma application_id');
-const countTables = query<{ readonly n: number }>('select count(*) as n from sqlite_schema');
+const countTables = query<{ readonly n: number; readonly own: number }>(`
+  select count(*) as n, count(*) filter (where type = 'table' and name in ('events', 'deliveries', 'attempts')) as own
+  from sqlite_schema`);
 
 /**
  * Brings the schema up to date in one exclusive transaction; for a command, only where nobody serves the store. Throws SQLite's
@@ -41,9 +43,15 @@ export function refuseForeign(db: Database, path: string): void {
         'Run that version, or restore a backup from before the update.',
     );
   }
-  const tables = db.get(countTables)?.n ?? 0;
+  const { n: tables, own } = db.get(countTables)!;
   const application = db.get(readApplicationId)?.application_id;
   if (tables > 0 && application !== applicationId) {
+    if (application === 0 && version === 0 && own === 3)
+      throw new StoreUnavailable(
+        `${path} lacks the marks of a store, which \`.dump\` of sqlite3 leaves out. If all rows are in it, set them: ` +
+          `sqlite3 ${path} 'pragma application_id = ${applicationId}; pragma user_version = …'. ` +
+          `The last number is what \`pragma user_version\` says of the file that was dumped; for one of this version it is ${sqliteSteps.length}.`,
+      );
     throw new StoreUnavailable(`${path} is the database of another program.`);
   }
 }

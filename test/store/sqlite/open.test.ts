@@ -340,6 +340,17 @@ test('says that a file is no store', async () => {
   await expect(patient).rejects.toThrow(StoreUnavailable);
 });
 
+test('says what to set in a store of which a tool copied the rows alone, as `.dump` of sqlite3 does', async () => {
+  await (await openStore(`sqlite:${path}`, { serve: true })).close();
+  const marks = 'pragma application_id = 1667329636; pragma user_version = ';
+  write('pragma application_id = 0; pragma user_version = 0');
+  const refused = await refusal(`sqlite:${path}`);
+  expect(refused).toContain('`.dump`');
+  expect(refused).toContain(`sqlite3 ${path} '${marks}`);
+  write(`${marks}${sqliteSteps.length}`);
+  await (await openStore(`sqlite:${path}`, { serve: true })).close();
+});
+
 test("refuses another program's database, and leaves it as it is", async () => {
   write('create table diary (entry text)');
   const before = readFileSync(path);
