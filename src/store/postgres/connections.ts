@@ -336,13 +336,33 @@ function tlsOf(options: URLSearchParams): ConnectionOptions | boolean {
   const mode = options.get('sslmode') ?? (given.length > 0 ? 'verify-full' : 'disable');
   if (mode === 'disable') return false;
   const tls: ConnectionOptions = { rejectUnauthorized: mode !== 'no-verify' };
-  for (const [key, name] of given) {
-    const path = options.get(name)!;
-    try {
-      tls[key as keyof typeof files] = readFileSync(path, 'utf8');
-    } catch (cause) {
-      throw new StoreUnavailable(`store.url: the file of ${name}, ${path}, cannot be read.`, { cause });
-    }
-  }
+  for (const [key, name] of given)
+    Object.defineProperty(tls, key, {
+      get: readerOf(name, options.get(name)!),
+      enumerable: true,
+      configurable: true,
+    });
   return tls;
+}
+
+/**
+ * Reads a file anew for each connection, as certificates are renewed while the connector runs. One that cannot be read for the
+ * moment is as it was.
+ */
+function readerOf(name: string, path: string): () => string {
+  const read = () => readFileSync(path, 'utf8');
+  let kept: string;
+  try {
+    kept = read();
+  } catch (cause) {
+    throw new StoreUnavailable(`store.url: the file of ${name}, ${path}, cannot be read.`, { cause });
+  }
+  return () => {
+    try {
+      kept = read();
+    } catch {
+      // The one before may be good for longer.
+    }
+    return kept;
+  };
 }

@@ -177,6 +177,38 @@ describe('a clear sentence says', () => {
       expect(await refusal(`${secure.url()}?sslmode=no-verify`)).toBe('opened');
     });
 
+    test('nothing where certificates are renewed in their files, the authority and its own', async () => {
+      const file = (name: string) => join(folder, name);
+      const [own, next] = [selfSigned(), selfSigned()];
+      const keep = (ca: string, one: typeof own) => {
+        for (const [name, text] of Object.entries({ 'its.pem': ca, 'own.pem': one.cert, 'own.key': one.key }))
+          writeFileSync(file(name), text);
+      };
+      const serve = async (one: typeof own) => {
+        secure.write('server.key', one.key);
+        secure.write('server.crt', one.cert);
+        secure.write('clients.crt', one.cert);
+        await secure.restart();
+      };
+      secure.write('postgresql.auto.conf', "ssl = on\nssl_ca_file = 'clients.crt'\n");
+      secure.write('pg_hba.conf', 'hostssl all all all scram-sha-256 clientcert=verify-ca');
+      keep(own.cert, own);
+      await serve(own);
+      const files = `${withCa('its.pem')}&sslcert=${file('own.pem')}&sslkey=${file('own.key')}`;
+      const driver = await postgresDriver(`${secure.url()}?${files}`);
+      try {
+        await driver.now();
+        keep(next.cert, next);
+        await serve(next);
+        expect(await driver.now()).toBeTypeOf('number');
+        rmSync(file('own.pem'));
+        await secure.restart();
+        expect(await driver.now()).toBeTypeOf('number');
+      } finally {
+        await driver.close();
+      }
+    });
+
     test('that the authority has no such file', async () => {
       const missing = join(folder, 'none.pem');
       expect(await refusal(`${secure.url()}?sslrootcert=${missing}`)).toBe(
