@@ -3,7 +3,7 @@ import { isMap, type Json, type JsonMap } from '../model.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
 import { type FoundSecret, looksRandom, namesSecret, secretsOfUrl, urlPasswords } from '../support/secret.ts';
 import { closest, tagsIn } from '../support/text.ts';
-import { slipsInTags } from '../templates/slips.ts';
+import { slipsIn } from '../templates/slips.ts';
 import { conditionMeant } from '../rules/fields.ts';
 import type { SinkConfig } from './sinks.ts';
 import { actionsOf, entries, type PlanSource, type WrittenAction } from './plan-source.ts';
@@ -156,7 +156,7 @@ function* ofMessages(
         const message = `this prints all of ${name} as JSON; write {{ ${part} }}`;
         yield { ...warning(full, message), inside: { index, length: found.length } };
       }
-      for (const { index, length, message } of slipsInTags(text))
+      for (const { index, length, message } of slipsIn(text))
         yield { ...warning(full, message), inside: { index, length } };
       for (const { index, length, message, isError } of slips)
         yield { ...(isError ? error : warning)(full, message), inside: { index, length } };

@@ -102,7 +102,7 @@ class Checker {
   #visit(template: Template): void {
     const loop = template.blockScope ? [...template.blockScope()] : null;
     const read = this.#facts.length;
-    const name = (template.token as { name?: string }).name ?? '';
+    const name = nameOf(template);
     const given = argumentsOf(template, loop !== null);
     const [value = unknown] = conditions.has(name)
       ? this.#readConditions(template, name, given)
@@ -307,8 +307,11 @@ const falseOnly = new Set(['false']);
 /** Untrusted although it is escaped, because a filter may undo the escaping. */
 const captured: ValueInfo = { shape: text, untrusted: true, raw: false };
 
+/** The name of a tag; empty for an output. */
+export const nameOf = ({ token }: Template): string => (token as { name?: string }).name ?? '';
+
 /** The arguments of a tag, without `offset: continue`, which is no variable, and without words such as `reversed`. */
-function argumentsOf(template: Template, isLoop: boolean): Argument[] {
+export function argumentsOf(template: Template, isLoop: boolean): Argument[] {
   const all = [...(template.arguments?.() ?? [])] as (Argument | undefined)[];
   return all
     .filter((one) => one !== undefined)
@@ -316,7 +319,7 @@ function argumentsOf(template: Template, isLoop: boolean): Argument[] {
 }
 
 /** The generator ends at once: only tags that read files would wait, and they are disabled. */
-function childrenOf(template: Template): Template[] {
+export function childrenOf(template: Template): Template[] {
   const children = template.children?.(false, true).next();
   return children?.done ? children.value : [];
 }

@@ -1,109 +1,148 @@
+import { Output, type Template, type Token, TypeGuards } from 'liquidjs';
 import type { Slip } from '../connector.ts';
 import { type Status, statuses } from '../model.ts';
-import { closest, tagsIn } from '../support/text.ts';
-
-/** What the tags of a template hold and nobody means, although it can be rendered. */
-
-const loopOverEvents = /\bfor\s+(\w+)\s+in\s+events\b/g;
-const comparedPath = String.raw`(?<![\w.])(\w+)(?:\[\d+\])?\.(status|testId|candidateNumericalId)`;
-const quoted = String.raw`(["'])([^"']*)`;
-const comparison = new RegExp(String.raw`${comparedPath}\s*[!=]=\s*${quoted}\3`, 'g');
-const dateFormat = /\|\s*date\s*:\s*(["'])([^"'%]+)\1/g;
-/** Minutes beside a day or a year and behind no hour, where the month was meant, and the month behind an hour. */
-const mixedUp: readonly { readonly pattern: RegExp; readonly message: string }[] = [
-  {
-    pattern:
-      /(?<=\|\s*date\s*:\s*(["'])[^"']*)(?:%-?[deYy]\W{0,2}%M|(?<!%-?[HIkl]\W{0,2})%M\W{0,2}%-?[deYy])/g,
-    message: '%M is the minute: the month is %m',
-  },
-  {
-    pattern: /(?<=\|\s*date\s*:\s*(["'])[^"']*)%-?[HI]\W{0,2}%m/g,
-    message: '%m is the month: the minute is %M',
-  },
-];
-const caseOf = new RegExp(String.raw`^\{%-?\s*case\s+${comparedPath}\s*-?%\}$`);
-const quotedValue = /(["'])([^"']*)\1/g;
-/** A value behind `and` or `or` that is compared with nothing. Before it, what the value before was compared with. */
-const aloneValue =
-  /(?<![\w.[\]])(?:([\w.[\]]+)\s*([!=]=)\s*)?(?:"_*"|[\w.]+)\s+(?:and|or)\s+("_*"|\d+)(?=\s*(?:-?%\}|(?:and|or)\b))/g;
-/** Values of an output that are compared with nothing, with `and` or `or` between them. */
-const joinedValues =
-  /(?<=^\{\{-?\s*)(?:"_*"|[\w.[\]]+)(?:\s+(?:and|or)\s+(?:"_*"|[\w.[\]]+))+(?=\s*(?:\||-?\}\}))/g;
-/** No person writes longer ones, for which some patterns would take long. */
-const longestTag = 4000;
-
-/** `default` behind a filter that makes something of nothing, such as 0 or the added text alone. */
-const lateDefault =
-  /\|\s*((?:append|prepend)(?=\s*:\s*"_)|abs|ceil|floor|round|plus|minus|times|divided_by|modulo|at_least|at_most|size|number_of_words|to_integer|sum)\b.*?\|\s*(default)\b/s;
-const firstValue = /^\{\{-?\s*([\w.[\]]+)|^\{%-?\s*assign\s+\w+\s*=\s*([\w.[\]]+)/;
+import { closest } from '../support/text.ts';
+import { type Argument, tokenOf } from './filter-faults.ts';
+import { argumentsOf, childrenOf, nameOf } from './find-faults.ts';
+import { parse } from './parse.ts';
 
 /**
- * Comparisons whose result is always the same, values of which only that is printed, dates without a date, and what is to be
- * said of nothing and never is.
+ * What a template holds and nobody means, although it can be rendered: comparisons whose result is always the same, values of
+ * which only that is printed, dates without a date, and what is to be said of nothing and never is.
  */
-export function* slipsInTags(text: string): Generator<Slip> {
-  const loops = Array.from(text.matchAll(loopOverEvents), ([, name]) => name);
-  const ofEvents = new Set(['event', 'events', ...loops]);
-  /** The keys of events that the `case` tags around a place are about; null for one about something else. */
-  const cases: (string | null)[] = [];
-  for (const { part, index: start } of tagsIn(text)) {
-    if (part.length > longestTag) continue;
-    const [, tag] = /^\{%-?\s*(\w+)/.exec(part) ?? [];
-    if (tag === 'case') {
-      const [, name, key = null] = caseOf.exec(part) ?? [];
-      cases.push(ofEvents.has(name) ? key : null);
+export const slipsIn = (source: string): Slip[] => [
+  ...slipsOf(parse(source).templates, new Set(['event', 'events'])),
+];
+
+/** `ofEvents`: the names of events, and of their list. */
+function* slipsOf(templates: readonly Template[], ofEvents: ReadonlySet<string>): Generator<Slip> {
+  for (const template of templates) {
+    const name = nameOf(template);
+    const [variable = null] = template.blockScope?.() ?? [];
+    const given = argumentsOf(template, variable !== null);
+    for (const one of given) {
+      const tokens = inOrder(one);
+      for (const [at, sign] of tokens.entries())
+        if (isComparing(sign)) yield* neverEqual(tokens.slice(at - 1, at + 2), ofEvents);
+      if (name === 'if' || name === 'unless') yield* alone(tokens);
+      if (template instanceof Output) yield* joined(tokens);
+      if ('filters' in one) yield* filtered(tokens, one.filters.map(tokenOf));
     }
-    if (tag === 'endcase') cases.pop();
-    const chosenBy = tag === 'when' ? (cases.at(-1) ?? null) : null;
-    if (chosenBy !== null)
-      for (const { 0: found, 2: value = '', index } of part.matchAll(quotedValue))
-        yield* neverEqual(chosenBy, value, { index: start + index, length: found.length });
-    for (const { 0: found, 1: name, 2: key = '', 4: value = '', index } of part.matchAll(comparison))
-      if (ofEvents.has(name)) yield* neverEqual(key, value, { index: start + index, length: found.length });
-    // What stands in quotes is no condition, as in "5 or 6".
-    const bare = part.replace(quotedValue, (found) => `"${'_'.repeat(found.length - 2)}"`);
-    for (const { 0: found, index } of bare.matchAll(joinedValues)) {
-      const { length } = found;
-      const first = found.includes(' and ') ? '' : firstOf(part.slice(index, index + length));
-      yield { index: start + index, length, message: `this prints only true or false${first}` };
-    }
-    const late = lateDefault.exec(bare);
-    if (late) {
-      const [found, filter = '', { length } = ''] = late;
-      const [, printed, assigned] = firstValue.exec(bare) ?? [];
-      const value = printed ?? assigned ?? '…';
-      const message = `this never applies, as \`${filter}\` makes something of nothing, too; write {% if ${value} %}…{% else %}not known{% endif %}`;
-      yield { index: start + late.index + found.length - length, length, message };
-    }
-    if (tag === 'if' || tag === 'elsif' || tag === 'unless')
-      for (const { 0: found, 1: path, 2: sign, 3: { length } = '', index } of bare.matchAll(aloneValue)) {
-        const at = index + found.length - length;
-        const hint = path === undefined ? '' : `; write ${path} ${sign} ${part.slice(at, at + length)}`;
-        yield { index: start + at, length, message: `this alone is always true${hint}` };
-      }
-    for (const { 0: found, 2: format, index } of part.matchAll(dateFormat))
-      yield {
-        index: start + index,
-        length: found.length,
-        message: `this prints "${format}" itself: a date format has signs such as %d.%m.%Y`,
-      };
-    for (const { pattern, message } of mixedUp)
-      for (const { 0: found, index } of part.matchAll(pattern))
-        yield { index: start + index, length: found.length, message };
+    const [first, ...values] = given;
+    const about =
+      first === undefined || ('filters' in first && first.filters.length > 0) ? [] : inOrder(first);
+    if (name === 'case' && about.length === 1)
+      for (const value of values.map(inOrder))
+        for (const { message } of neverEqual([...about, ...value], ofEvents)) yield slip(value, message);
+    const isOfEvents = variable !== null && about[0]?.getText() === 'events';
+    yield* slipsOf(childrenOf(template), isOfEvents ? new Set([...ofEvents, variable]) : ofEvents);
   }
 }
 
-/** How to print the first of several values that there is, which other languages do by `or`. */
-const firstOf = (values: string): string =>
-  `; for the first that there is write ${values.replaceAll(/(["'][^"']*["'])|\s+or\s+/g, (_, text?: string) => text ?? ' | default: ')}`;
+/** The values and operators of an expression as they are written. */
+const inOrder = (argument: Argument): readonly Token[] =>
+  'initial' in argument ? argument.initial.postfix.toSorted((a, b) => a.begin - b.begin) : [argument];
 
-/** Says why no event has this value there, as text. */
-function* neverEqual(key: string, value: string, place: Omit<Slip, 'message'>): Generator<Slip> {
+/** A slip from the first of these to the last. */
+const slip = (tokens: readonly Token[], message: string): Slip => {
+  const { begin } = tokens[0]!;
+  return { index: begin, length: tokens.at(-1)!.end - begin, message };
+};
+
+const isOperator = (token: Token | undefined, signs: readonly string[]): boolean =>
+  TypeGuards.isOperatorToken(token) && signs.includes(token.operator);
+const isComparing = (token: Token | undefined): boolean => isOperator(token, ['==', '!=']);
+const isJoining = (token: Token | undefined): boolean => isOperator(token, ['and', 'or']);
+
+/** A value of an event beside a text that it never equals. */
+function neverEqual(compared: readonly Token[], ofEvents: ReadonlySet<string>): Slip[] {
+  const key = compared.map((token) => keyOf(token, ofEvents)).find((one) => one !== null);
+  const text = compared.find((token) => TypeGuards.isQuotedToken(token))?.content;
+  if (key === undefined || text === undefined) return [];
   if (key !== 'status')
-    yield { ...place, message: `${key} is a number, and never equal to text: leave the quotes out` };
-  else if (!statuses.includes(value as Status)) {
-    const meant = closest(value, statuses);
-    const hint = meant === null ? `there are ${statuses.join(', ')}` : `did you mean "${meant}"?`;
-    yield { ...place, message: `no event has the status "${value}"; ${hint}` };
+    return [slip(compared, `${key} is a number, and never equal to text: leave the quotes out`)];
+  if (statuses.includes(text as Status)) return [];
+  const meant = closest(text, statuses);
+  const hint = meant === null ? `there are ${statuses.join(', ')}` : `did you mean "${meant}"?`;
+  return [slip(compared, `no event has the status "${text}"; ${hint}`)];
+}
+
+const comparedKeys = new Set(['status', 'testId', 'candidateNumericalId']);
+
+/** The key of an event that a path such as `events[0].status` leads to; null for other keys and values. */
+function keyOf(token: Token, ofEvents: ReadonlySet<string>): string | null {
+  if (!TypeGuards.isPropertyAccessToken(token)) return null;
+  const [, root = '', key = ''] = /^(\w+)(?:\[\d+\]|\.first|\.last)?\.(\w+)$/.exec(token.getText()) ?? [];
+  return ofEvents.has(root) && comparedKeys.has(key) ? key : null;
+}
+
+/** Values behind `and` or `or` that are compared with nothing. Before one, what the value before was compared with. */
+const alone = (tokens: readonly Token[]): Slip[] =>
+  tokens.flatMap((token, at) => {
+    const isLast = at === tokens.length - 1 || isJoining(tokens[at + 1]);
+    if (!isLast || !isJoining(tokens[at - 1])) return [];
+    if (!TypeGuards.isQuotedToken(token) && !TypeGuards.isNumberToken(token)) return [];
+    const [path, sign] = [tokens[at - 4], tokens[at - 3]];
+    const meant = isComparing(sign) ? `; write ${path?.getText()} ${sign?.getText()} ${token.getText()}` : '';
+    return [slip([token], `this alone is always true${meant}`)];
+  });
+
+/** Values of an output that are compared with nothing. For the first of several that there is, other languages write `or`. */
+function joined(tokens: readonly Token[]): Slip[] {
+  const values = tokens.filter((token) => !isJoining(token));
+  if (values.length < 2 || values.some((value) => TypeGuards.isOperatorToken(value))) return [];
+  const first = values.map((value) => value.getText()).join(' | default: ');
+  const isFirst = !tokens.some((token) => isOperator(token, ['and']));
+  const hint = isFirst ? `; for the first that there is write ${first}` : '';
+  return [slip(tokens, `this prints only true or false${hint}`)];
+}
+
+type Filter = ReturnType<typeof tokenOf>;
+
+/** Slips in the filters behind a value: a late `default`, and dates. */
+function filtered(value: readonly Token[], filters: readonly Filter[]): Slip[] {
+  const maker = filters.findIndex(isMaker);
+  const late = maker < 0 ? undefined : filters.slice(maker).find(({ name }) => name === 'default');
+  const named = value.length === 1 ? value[0]!.getText() : '…';
+  const said = `this never applies, as \`${filters[maker]?.name}\` makes something of nothing, too; write {% if ${named} %}…{% else %}not known{% endif %}`;
+  return [
+    ...(late ? [{ index: late.begin, length: late.name.length, message: said }] : []),
+    ...filters.filter(({ name }) => name === 'date').flatMap(dateSlips),
+  ];
+}
+
+const makers = new Set(
+  [
+    'abs ceil floor round plus minus times divided_by modulo at_least at_most',
+    'size number_of_words to_integer sum',
+  ].flatMap((names) => names.split(' ')),
+);
+
+/** Whether a filter makes something of nothing, such as 0 or the added text alone. */
+function isMaker({ name, args: [added] }: Filter): boolean {
+  if (name !== 'append' && name !== 'prepend') return makers.has(name);
+  return TypeGuards.isQuotedToken(added) && added.content !== '';
+}
+
+/** Minutes beside a day or a year and behind no hour, where the month was meant, and the month behind an hour. */
+const mixedUp = [
+  [/%-?[deYy]\W{0,2}%M|(?<!%-?[HIkl]\W{0,2})%M\W{0,2}%-?[deYy]/g, '%M is the minute: the month is %m'],
+  [/%-?[HI]\W{0,2}%m/g, '%m is the month: the minute is %M'],
+] as const;
+
+function dateSlips({ begin, args: [format], input }: Filter): Slip[] {
+  if (!TypeGuards.isQuotedToken(format)) return [];
+  const text = format.getText();
+  const index = input.lastIndexOf('|', begin);
+  if (format.content !== '' && !text.includes('%')) {
+    const message = `this prints "${format.content}" itself: a date format has signs such as %d.%m.%Y`;
+    return [{ index, length: format.end - index, message }];
   }
+  return mixedUp.flatMap(([pattern, message]) =>
+    Array.from(text.matchAll(pattern), ({ 0: found, index: at }) => ({
+      index: format.begin + at,
+      length: found.length,
+      message,
+    })),
+  );
 }

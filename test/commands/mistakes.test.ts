@@ -231,8 +231,12 @@ const mistakes = {
   'a status that no event has, in a case': says(
     '{% case event.status %}{% when "completed" %}a{% when "Cancelled", "DidNotTake" %}b{% else %}c{% endcase %}{% case event.testId %}{% when 7 or "8" %}a{% else %}c{% endcase %}',
   ),
+  'the same before the sign': says('{% if "Cancelled" == event.status %}c{% else %}d{% endif %}'),
+  'the same in a comment, and as text': says(
+    '{% comment %}{% if event.status == "Done" %}c{% endif %}{% endcomment %}{% raw %}{{ event.status == "Done" }}{% endraw %}',
+  ),
   'a case that is right': says(
-    '{% case event.status %}{% when "Completed" or "Canceled" %}a{% else %}c{% endcase %}{% case test.name %}{% when "completed" %}b{% else %}c{% endcase %}{% if test.name contains "or" or event.testId == 8 or test.name == "5 or 6 and up" %}d{% endif %}',
+    '{% case event.status %}{% when "Completed" or "Canceled" %}a{% else %}c{% endcase %}{% case test.name %}{% when "completed" %}b{% else %}c{% endcase %}{% case event.status | downcase %}{% when "completed" %}b{% else %}c{% endcase %}{% if test.name contains "or" or event.testId == 8 or test.name == "5 or 6 and up" %}d{% endif %}',
   ),
   'a date format of another language': says('on {{ now | date: "DD.MM.YYYY" }}'),
   'comparisons and dates that are right': says(

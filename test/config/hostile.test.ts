@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { Problem } from '../../src/config/config.ts';
 import { ConfigError } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { slipsInTags } from '../../src/templates/slips.ts';
+import { slipsIn } from '../../src/templates/slips.ts';
 import { env, failure, load, pagers, problems } from './tools.ts';
 import { runs } from '../fixtures/runs.ts';
 
@@ -133,8 +133,8 @@ test.each([
 });
 
 // Patterns that look back over blanks took hours for it.
-test('what no person means is not looked for in a tag that no person writes', () => {
-  expect([...slipsInTags(`{{ a |${' '.repeat(1_000_000)}b }}{{ a | size | default: 1 }}`)]).toHaveLength(1);
+test('what no person means is found quickly behind a tag that no person writes', () => {
+  expect(slipsIn(`{{ a |${' '.repeat(400_000)}b }}{{ a | size | default: 1 }}`)).toHaveLength(1);
 });
 
 test('a very long line is cut around what is wrong with it', () => {
