@@ -26,7 +26,7 @@ const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
   [
     14,
     (path: string) =>
-      `${path} cannot be opened. Its folder must exist, and this process must be allowed to write there.`,
+      `${path} cannot be opened. Its folder must exist, and this process must be allowed to write there: run this as the user that \`serve\` runs as.`,
   ],
   [15, (path: string) => `${path} cannot be locked. It must be on a local disk, not on a network share.`],
   [22, (path: string) => `${path} is larger than its file system allows.`],

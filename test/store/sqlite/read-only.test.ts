@@ -46,3 +46,15 @@ test('names the one of its files that cannot be written', async () => {
   chmodSync(`${path}-shm`, 0o600);
   expect(await writtenTo(path)).toBe('written');
 });
+
+test.runIf(nobody !== undefined)('says as whom to look into a store of somebody else', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'read-only-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  chownSync(folder, nobody!, nobody!);
+  const path = join(folder, 'connector.db');
+  expect(await writtenTo(path)).toBe('written');
+  chownSync(path, 0, 0);
+  expect(await writtenTo(path)).toBe(
+    `${path} cannot be opened. Its folder must exist, and this process must be allowed to write there: run this as the user that \`serve\` runs as.`,
+  );
+});
