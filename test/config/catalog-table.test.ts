@@ -72,6 +72,10 @@ test.for<[string, string]>([
   ['test,name\n1,a\n1,b\n', 'tests.csv:3:1: error: there is a row for the test 1 already'],
   ['name,test\na\n', 'tests.csv:2:1: error: expected a test id: a whole number, got ""'],
   ['test,name,name\n1,a,b\n', 'tests.csv:1:11: error: there is a column "name" already'],
+  [
+    'test\tname\tname\n1\ta\tb\n',
+    'there is a column "name" already\n  1 | test\tname\tname\n          \t    \t^',
+  ],
   ['test,name\n1,"a\n', 'tests.csv:2:3: error: the quote that begins here does not end'],
 ])('a mistake in a table is told at its place: %j', ([table, message]) => {
   const error = failure(() => withTable(table));

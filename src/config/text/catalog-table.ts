@@ -3,7 +3,7 @@ import { isMap, type Json, type JsonMap } from '../../model.ts';
 import { parseTable, type TableCell, type TablePlace } from '../../support/csv.ts';
 import { didYouMean } from '../../support/text.ts';
 import { testIdKey } from '../catalog.ts';
-import { error, type Fault, warning } from './problems.ts';
+import { error, type Fault, underlined, warning, widestLine } from './problems.ts';
 import { interpolateText, whyUnread } from './references.ts';
 import type { Reading } from './validate.ts';
 
@@ -109,12 +109,7 @@ function isNumeric(rows: readonly (readonly TableCell[])[], index: number): bool
   return cells.length > 0 && cells.every((cell) => /^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/.test(cell));
 }
 
-const widestLine = 160;
-
 function positionOf({ line, column }: TablePlace, lines: readonly string[]) {
   const shown = lines[line - 1] ?? '';
-  const number = `${line} | `;
-  const excerpt =
-    shown.length > widestLine ? '' : `${number}${shown}\n${' '.repeat(number.length + column - 1)}^`;
-  return { line, column, excerpt };
+  return { line, column, excerpt: shown.length > widestLine ? '' : underlined(line, shown, column - 1) };
 }

@@ -146,7 +146,16 @@ const commaHint =
 
 const commentHint = '; what stands under it is commented out: remove the # before each line';
 
-const widestLine = 160;
+/** The most characters of a line that are shown. */
+export const widestLine = 160;
+
+/** A line behind its number, and carets under a part of it. Tabs before the part stay, so that the carets stand under it. */
+export function underlined(line: number, shown: string, from: number, length = 1): string {
+  const number = `${line} | `;
+  const before = shown.slice(0, from).replaceAll(/\S/g, ' ');
+  const carets = '^'.repeat(Math.max(1, Math.min(length, shown.length - from)));
+  return `${number}${shown}\n${' '.repeat(number.length)}${before}${carets}`;
+}
 
 /** The most lines of a value that a message may quote. */
 const mostQuoted = 50;
@@ -209,10 +218,6 @@ export class Source {
     const whole = this.shown(mask)[line - 1];
     if (whole === undefined) return '';
     const cut = Math.max(0, Math.min(column - widestLine / 2, whole.length - widestLine));
-    const shown = whole.slice(cut, cut + widestLine);
-    const before = column - 1 - cut;
-    const carets = '^'.repeat(Math.max(1, Math.min(length, shown.length - before)));
-    const number = `${line} | `;
-    return `${number}${shown}\n${' '.repeat(number.length)}${shown.slice(0, before).replaceAll(/\S/g, ' ')}${carets}`;
+    return underlined(line, whole.slice(cut, cut + widestLine), column - 1 - cut, length);
   }
 }
