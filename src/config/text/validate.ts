@@ -13,6 +13,7 @@ import {
   type Resolve,
 } from './references.ts';
 import { definitionOf, wording } from './wording.ts';
+import { lacksSpace } from './yaml-faults.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -192,9 +193,9 @@ function show(value: Json | undefined): string {
   return text.length > 60 ? `${text.slice(0, 57)}…"` : text;
 }
 
-/** The advice for `status:Completed`, which YAML takes for one word; null for other texts. */
+/** The advice for a text such as `status:Completed`; null for other texts. */
 const spaceMissing = (text: string): string | null =>
-  /^[a-z][\w.-]*:[^\s/]/i.test(text) ? 'a space is missing after its ":"' : null;
+  lacksSpace.test(text) ? 'a space is missing after its ":"' : null;
 
 /** The advice for `test_name` or `testName` among conditions, which mean a key of the catalog; null for other keys. */
 function ofTest(key: string, known: readonly string[]): string | null {

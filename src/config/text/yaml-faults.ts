@@ -25,6 +25,14 @@ export function textFaults(errors: readonly YAMLParseError[], text: string, line
 
 /** Characters that look like a space, or like nothing. YAML takes them for text. */
 export const oddCharacter = /[\u00A0\u2007\u202F\u200B\uFEFF]/u;
+/** The last two lines of a text, the first of which is indented by such characters. */
+const oddlyIndented = new RegExp(
+  String.raw`^[ \t]*(${oddCharacter.source}+)[^\n]*(?:\n[^\n]*)?(?![^])`,
+  'dmu',
+);
+
+/** A key with a value right behind its colon, as in `status:Completed`, which YAML takes for one word. */
+export const lacksSpace = /^[a-z][\w.-]*:[^\s/]/i;
 
 /** A character's code point as Unicode writes it, such as 00A0. */
 export const hex = (character: string): string =>
@@ -44,8 +52,7 @@ function oddIndentation(errors: readonly YAMLParseError[], text: string): TextFa
   const at = Math.min(...errors.map(({ pos }) => pos[0]));
   const end = text.indexOf('\n', at);
   const upTo = text.slice(0, end < 0 ? undefined : end);
-  // The last two lines.
-  const found = /^[ \t]*([\u00A0\u2007\u202F\u200B\uFEFF]+)[^\n]*(?:\n[^\n]*)?(?![^])/dmu.exec(upTo);
+  const found = oddlyIndented.exec(upTo);
   return found && { range: found.indices![1]!, message: oddBefore(found[1]!)! };
 }
 
@@ -100,7 +107,7 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
     return { range: [pos[0] - 1, pos[0]], message: endingQuote };
   const isGlued =
     message.startsWith('Nested mappings') && /^[ -]*[\w.-]+:[{["']/.test(lineBefore(text, pos[1]));
-  if (isGlued || (code === 'MULTILINE_IMPLICIT_KEY' && /^[a-z][\w.-]*:[^\s/]/i.test(text.slice(pos[0]))))
+  if (isGlued || (code === 'MULTILINE_IMPLICIT_KEY' && lacksSpace.test(text.slice(pos[0]))))
     return { range: pos, message: 'a space is missing after the ":"' };
   const [line = ''] = text.slice(pos[0]).split('\n');
   if (line.startsWith('//')) return { range: [pos[0], pos[0] + 2], message: otherComment };
