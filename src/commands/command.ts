@@ -81,13 +81,16 @@ export const storeOptions = {
 };
 export type StoreOption = ConfigOption & { readonly store?: string | undefined };
 
+export const sinkArgument = () =>
+  new TypedArgument<string>('<sink>', 'the name of the sink, as `status` has it');
+
 const longestNote = 500;
 
 /** The option for the source of refused events, as `status` names it. */
 export const sourceOption = (description: string) =>
   readOption('--from <address>', description, (words) => (isIP(words) ? networkOf(words) : words));
 
-export const note = (description: string) =>
+export const note = (description = 'why; kept with who did it and when') =>
   readOption('--note <text>', description, (words: string) => {
     if (words.trim() === '' || words.length > longestNote) throw expected(`1 to ${longestNote} characters`);
     return words;

@@ -24,7 +24,7 @@ const declared = {
   since: readOption('--since <duration>', 'with --from: only those that came within this time', ago),
   dryRun: flag('--dry-run', 'only show what would be taken in'),
   yes: flag('--yes', 'do not ask'),
-  note: note('why; kept with who did it and when'),
+  note: note(),
 };
 type Options = ValuesOf<typeof declared>;
 

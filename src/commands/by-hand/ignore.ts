@@ -21,7 +21,7 @@ export const ignore = command({
     from: sourceOption('only what came from there, as `status` names it'),
     reason: choiceOption('--reason <reason>', 'only what was refused for this', refusalReasons),
     yes: flag('--yes', 'do not ask where events are kept of it'),
-    note: note('why; kept with who did it and when'),
+    note: note(),
   },
   argument: new TypedArgument<readonly string[]>(
     '[refused...]',

@@ -5,11 +5,9 @@ import { askedUntil, toolsWish } from '../../ops/sink-states.ts';
 import type { Store } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
-import { command, note, readOption, storeOptions, TypedArgument } from '../command.ts';
+import { command, note, readOption, sinkArgument, storeOptions } from '../command.ts';
 import { CommandError, exit, type Io, when } from '../output.ts';
 import { byUser, checkSink, servedAs, withStore } from '../with-store.ts';
-
-const sinkArgument = () => new TypedArgument<string>('<sink>', 'the name of the sink, as `status` has it');
 
 function length(words: string): number {
   const read = pauseLength.safeParse(words);
@@ -48,7 +46,7 @@ export const resume = command({
   name: 'resume',
   description: 'end the pause of a sink that a person has paused; what waits goes out',
   examples: ['resume hiring'],
-  options: { ...storeOptions, note: note('why; kept with who did it and when') },
+  options: { ...storeOptions, note: note() },
   argument: sinkArgument(),
   run: (options, io, sink) =>
     withStore(options, io, async (store, local) => {

@@ -11,7 +11,7 @@ import {
 } from '../../ops/sink-states.ts';
 import { program } from '../../support/invocation.ts';
 import { printable } from '../../support/text.ts';
-import { command, note, storeOptions, TypedArgument } from '../command.ts';
+import { command, note, sinkArgument, storeOptions } from '../command.ts';
 import { CommandError, exit, when } from '../output.ts';
 import { byUser, checkSink, servedAs, withStore } from '../with-store.ts';
 
@@ -20,8 +20,8 @@ export const retry = command({
   name: 'retry',
   description: 'try a paused or failing sink now, as after its cause was put right',
   examples: ['retry hiring', 'retry hiring --store sqlite:./data/connector.db'],
-  options: { ...storeOptions, note: note('why; kept with who did it and when') },
-  argument: new TypedArgument<string>('<sink>', 'the name of the sink, as `status` has it'),
+  options: { ...storeOptions, note: note() },
+  argument: sinkArgument(),
   run: (options, io, sink) =>
     withStore(options, io, async (store, local) => {
       await checkSink(sink, options, store);
