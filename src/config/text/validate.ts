@@ -1,6 +1,7 @@
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { isMap, type Json } from '../../model.ts';
+import { eventFieldNames } from '../../rules/fields.ts';
 import { type Path, replaceAt, valueAt } from '../../support/json.ts';
 import { closest, didYouMean, didYouMeanOneOf } from '../../support/text.ts';
 import { withoutPasswords } from './hidden.ts';
@@ -245,7 +246,7 @@ const misplacedKeys = [
   },
   {
     in: /^rules\/\d+$/,
-    keys: ['status', 'testId', 'candidateId', 'candidateNumericalId', 'all', 'any', 'not', dotted],
+    keys: [...eventFieldNames, 'all', 'any', 'not', dotted],
     belongs: 'it is a condition: indent it below "when"',
   },
   {
