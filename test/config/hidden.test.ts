@@ -165,6 +165,14 @@ describe('a credential is hidden in the lines of a config', () => {
     expect(lines).toContain('said: visible');
   });
 
+  test('of short words with any blanks between them, in what a message quotes, too', () => {
+    for (const words of ['xk qz', 'xk  qz']) {
+      const text = `sinks:\n  hook: { connector: webhook, url: "https://a.example", headers: "${words}" }\n`;
+      const { message } = failure(() => parseConfig(text, 'config.yaml', { env: {}, connectors }));
+      expect(message).toContain('expected a map, got "***"');
+    }
+  });
+
   test('of a text that cannot be parsed, by showing no line of it', () => {
     for (const text of [
       'sinks:\n  ats:\n    key: |\nMIIEvQIBADANBgkqhkiG\nrules: []\n',

@@ -1,5 +1,6 @@
 import { isMap, type Json } from '../../model.ts';
 import type { Mask } from '../../support/secret.ts';
+import { starRuns } from './hidden.ts';
 import { Source } from './problems.ts';
 
 /**
@@ -27,7 +28,7 @@ export function editableText(source: Source, mask: Mask): EditableText | null {
 
 /** A line with a mark for each run of stars that hides a secret. Written stars stay, and so does what begins a comment. */
 export function withMarks(line: string, written: string, mask: Mask): string {
-  const marked = line.replaceAll(/\*+(?: +\*+)*/g, (stars, at: number) =>
+  const marked = line.replaceAll(starRuns, (stars, at: number) =>
     written.startsWith(stars, at)
       ? stars
       : `${/\s#/.test(written.slice(at - 1, at + 1)) ? '# ' : ''}${hiddenMark}`,

@@ -167,6 +167,9 @@ function starred(raw: string, { isTemplate }: WrittenScalar): string {
   return head + (isTemplate ? stars(value) : value.replaceAll(reference, starsAside)) + tail;
 }
 
+/** What hides one value: its stars, with the blanks between its words. */
+export const starRuns = /\*+(?: +\*+)*/g;
+
 /** A star for each character. References and templates stay, but not the default after `:-`. */
 const stars = (value: string): string =>
   value.replaceAll(/\$\{[^}]*\}|\{\{.{0,2000}?\}\}|\{%.{0,2000}?%\}|\S/gs, starsAside);

@@ -4,7 +4,7 @@ import { masker } from '../../support/masker.ts';
 import type { Mask } from '../../support/secret.ts';
 import { count } from '../../support/text.ts';
 import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
-import { hideInLines, hideScalars } from './hidden.ts';
+import { hideInLines, hideScalars, starRuns } from './hidden.ts';
 import { type YamlResult, parseYaml, scalarOffset, type Tree } from './yaml.ts';
 
 /** A place in the config file, or in the file of a table. Lines and columns count from 1. */
@@ -191,7 +191,7 @@ export class Source {
     return this.#hidden(mask)
       .slice(first - 1, last)
       .flatMap((shown, index) =>
-        Array.from(shown.matchAll(/\*+(?: \*+)*/g), ({ 0: stars, index: at }) =>
+        Array.from(shown.matchAll(starRuns), ({ 0: stars, index: at }) =>
           written[index]!.slice(at, at + stars.length),
         )
           // YAML takes a sign in front as its own, and a message may quote the rest.
