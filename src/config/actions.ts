@@ -350,6 +350,9 @@ function addressWarnings(action: JsonMap, media: Media): Fault[] {
 /** An output of the candidate's number, which not every event has, without a default. */
 const bareNumber = /\{\{-?\s*event\.candidateNumericalId\b(?![^{}]*\|\s*default\b)/;
 
+/** What people read first of a message, where a gap is seen. */
+export const readFirst = ['subject', 'text'] as const;
+
 /** Warns of what a candidate without a number makes of a template: a key that all such share, or a gap in what people read. */
 function numberWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
   const without = 'candidates without a number, which the service does not always send, would';
@@ -367,7 +370,10 @@ function numberWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
       connector.sharedBy?.(action) ?? [],
       `${without} all share this; take event.candidateId, or add \`| default: event.candidateId\``,
     ),
-    ...about([['subject'], ['text']], `${without} leave a gap here; add \`| default: event.candidateId\``),
+    ...about(
+      readFirst.map((key) => [key]),
+      `${without} leave a gap here; add \`| default: event.candidateId\``,
+    ),
   ];
 }
 

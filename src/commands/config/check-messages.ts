@@ -1,4 +1,5 @@
 import type { CheckedConfig, Config, Problem } from '../../config/config.ts';
+import { readFirst } from '../../config/actions.ts';
 import { pathOf } from '../../config/plan-source.ts';
 import type { FactField } from '../../connector.ts';
 import { prepare } from '../../deliveries/prepare.ts';
@@ -157,8 +158,7 @@ function failuresOf(sample: Sample, { plan, planSource, sinks, mask }: Config, n
         failures.push({ sample, key, why: mask(message) });
     }
   if (event.candidateNumericalId === null) return failures;
-  // A gap in what people read first.
-  for (const key of ['subject', 'text'])
+  for (const key of readFirst)
     if (hollowKeys.includes(key) && valueAt(planSource, [...path, key]) !== undefined)
       failures.push({ sample, key, why: hollow });
   return failures;
