@@ -229,12 +229,11 @@ const extraOf = ({ type }: Block): number => (type === 'header' || type === 'div
 
 /** A section whose text is too long goes on in others, from line to line, while the message has room. Code stays whole. */
 function continued(blocks: readonly Block[]): readonly Block[] {
-  const most = ({ type }: Block) => (type === 'section' ? defaultMaxLength : maxBlockLength);
-  const size = (block: Block) => Math.min(lengthOf(block), most(block)) + extraOf(block);
+  const size = (block: Block) => lengthOf(mapTexts(block, shorten)) + extraOf(block);
   const left = blocks.reduce((room, block) => room - size(block), maxTotalSize);
   let more = Math.min(maxBlocks - blocks.length, Math.floor(left / (defaultMaxLength + 75)));
   return blocks.flatMap((block) => {
-    const { type, text, ...others } = block;
+    const { type, text, expand: _, ...others } = block;
     const whole = isMap(text) ? text['text'] : null;
     if (type !== 'section' || typeof whole !== 'string' || Object.keys(others).length > 0) return [block];
     const parts = [whole];
@@ -244,7 +243,8 @@ function continued(blocks: readonly Block[]): readonly Block[] {
       if (rest.length <= defaultMaxLength || end < 1 || rest.includes('```')) break;
       parts.splice(-1, 1, rest.slice(0, end), rest.slice(end + 1));
     }
-    return parts.map((part) => ({ type, text: { ...(text as Block), text: part } }));
+    const withText = (part: string): Block => ({ ...block, text: { ...(text as Block), text: part } });
+    return parts.map(withText);
   });
 }
 

@@ -394,6 +394,18 @@ describe('a text that is too long', () => {
     expect(cut.message.blocks!.at(-1)).toEqual(next);
     expect(JSON.stringify(cut.message.blocks)).toContain('… (shortened)');
     checkBlocks(cut.message.blocks!);
+    const fields = Array.from({ length: 5 }, () => ({ type: 'mrkdwn', text: 'f'.repeat(1900) }));
+    const before = message({
+      channel: '#a',
+      text: 'b',
+      blocks: [section(lines(100).join('\n')), { type: 'section', fields }],
+    });
+    expect(before.blocks!.at(-1)).toEqual({ type: 'section', fields });
+    const open = { ...section(lines(50).join('\n')), expand: true };
+    expect(message({ channel: '#a', text: 'b', blocks: [open] }).blocks).toMatchObject([
+      { expand: true },
+      { expand: true },
+    ]);
     // In two, neither would be shown as code.
     const code = compose({
       channel: '#a',
