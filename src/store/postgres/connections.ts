@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ConnectionOptions } from 'node:tls';
+import { type ConnectionOptions, createSecureContext } from 'node:tls';
 import { type ClientBase, DatabaseError, Pool, type PoolClient, type PoolConfig } from 'pg';
 import { postgresSteps } from '../schema/steps.ts';
 import type { Statement } from '../operation.ts';
@@ -331,38 +331,51 @@ function parseUrls(text: string): { place: StoreAddress; configs: readonly PoolC
 
 /** The TLS options. As in pg, every mode but `no-verify` checks the certificate and the host. */
 function tlsOf(options: URLSearchParams): ConnectionOptions | boolean {
-  const files = { ca: 'sslrootcert', cert: 'sslcert', key: 'sslkey' };
-  const given = Object.entries(files).filter(([, name]) => options.has(name));
-  const mode = options.get('sslmode') ?? (given.length > 0 ? 'verify-full' : 'disable');
+  const files = Object.entries({ ca: 'sslrootcert', cert: 'sslcert', key: 'sslkey' }).flatMap(
+    ([key, name]) => {
+      const path = options.get(name);
+      return path === null ? [] : [{ key, name, path }];
+    },
+  );
+  const mode = options.get('sslmode') ?? (files.length > 0 ? 'verify-full' : 'disable');
   if (mode === 'disable') return false;
-  const tls: ConnectionOptions = { rejectUnauthorized: mode !== 'no-verify' };
-  for (const [key, name] of given)
-    Object.defineProperty(tls, key, {
-      get: readerOf(name, options.get(name)!),
-      enumerable: true,
-      configurable: true,
-    });
-  return tls;
+  const rejectUnauthorized = mode !== 'no-verify';
+  if (files.length === 0) return { rejectUnauthorized };
+  const read = () => {
+    const contents = Object.fromEntries(files.map((file) => [file.key, contentOf(file)]));
+    try {
+      return createSecureContext(contents);
+    } catch (cause) {
+      const names = files.map(({ name }) => name).join(', ');
+      const { message } = cause as Error;
+      throw new StoreUnavailable(`store.url: the files of ${names} cannot be used: ${message}.`, { cause });
+    }
+  };
+  let kept = read();
+  return {
+    rejectUnauthorized,
+    /** Of the files as they are at each connection, as certificates are renewed while the connector runs. */
+    get secureContext() {
+      try {
+        kept = read();
+      } catch {
+        // They are being replaced, one after the other. The ones before may be good for longer.
+      }
+      return kept;
+    },
+  };
 }
 
-/**
- * Reads a file anew for each connection, as certificates are renewed while the connector runs. One that cannot be read for the
- * moment is as it was.
- */
-function readerOf(name: string, path: string): () => string {
-  const read = () => readFileSync(path, 'utf8');
-  let kept: string;
+function contentOf({ name, path }: { readonly name: string; readonly path: string }): string {
+  const fault = (what: string, cause?: unknown) =>
+    new StoreUnavailable(`store.url: the file of ${name}, ${path}, ${what}.`, { cause });
+  let content: string;
   try {
-    kept = read();
+    content = readFileSync(path, 'utf8');
   } catch (cause) {
-    throw new StoreUnavailable(`store.url: the file of ${name}, ${path}, cannot be read.`, { cause });
+    throw fault('cannot be read', cause);
   }
-  return () => {
-    try {
-      kept = read();
-    } catch {
-      // The one before may be good for longer.
-    }
-    return kept;
-  };
+  // The authorities that Node knows would count then, or no certificate be sent.
+  if (content.trim() === '') throw fault('is empty');
+  return content;
 }

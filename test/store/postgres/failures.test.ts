@@ -201,12 +201,27 @@ describe('a clear sentence says', () => {
         keep(next.cert, next);
         await serve(next);
         expect(await driver.now()).toBeTypeOf('number');
+        // Halfway through: a new certificate beside the key before, and a file that is not written yet.
+        writeFileSync(file('own.pem'), own.cert);
+        await secure.restart();
+        expect(await driver.now()).toBeTypeOf('number');
+        writeFileSync(file('own.pem'), '');
+        await secure.restart();
+        expect(await driver.now()).toBeTypeOf('number');
         rmSync(file('own.pem'));
         await secure.restart();
         expect(await driver.now()).toBeTypeOf('number');
       } finally {
         await driver.close();
       }
+    });
+
+    test('that a certificate and a key do not belong together', async () => {
+      writeFileSync(join(folder, 'other.key'), key);
+      const files = `sslcert=${join(folder, 'other.pem')}&sslkey=${join(folder, 'other.key')}`;
+      expect(await refusal(`${secure.url()}?${withCa('ca.pem')}&${files}`)).toMatch(
+        /^store\.url: the files of sslrootcert, sslcert, sslkey cannot be used: .*key values mismatch/,
+      );
     });
 
     test('that the authority has no such file', async () => {
