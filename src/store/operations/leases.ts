@@ -151,11 +151,12 @@ const sql = {
   place: query<{ readonly place: string | null; readonly at: number; readonly until: number | null }>(
     `select ${ownPlace} as place, ${now} as at, max(until) as until from copies`,
   ),
+  /** To number rows needs no right to their sequence. Who has none sees no value of it. */
   continueSeqs: (table: string) =>
     query<object>(`
     select setval(sequence, seq) from (
       select max(seq) as seq, pg_get_serial_sequence('${table}', 'seq')::regclass as sequence from ${table}
-    ) as last where seq > coalesce(pg_sequence_last_value(sequence), 0)`),
+    ) as last where has_sequence_privilege(sequence, 'usage, select') and seq > coalesce(pg_sequence_last_value(sequence), 0)`),
   end: `update leases set holder = '', epoch = epoch + 1, until = ${now} + $2 where name = $1`,
   /** A turn that is far from its end was taken before the clock was set back. */
   takeTurn: query<{ readonly epoch: number }>(`

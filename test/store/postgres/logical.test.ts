@@ -42,6 +42,21 @@ test('each table whose rows PostgreSQL numbers is one whose numbers are continue
   expect(tables).toEqual(numbered.toSorted());
 });
 
+test('a user who may only read and write the tables, and not see their sequences, goes on as before', async () => {
+  const url = await freshDatabase();
+  await using(url, async (store) => {
+    await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+    await store.accept(arrival({ candidateId: 'a' }));
+  });
+  const user = freshName();
+  await sql(url, `create role ${user} login password 'secret'`);
+  await sql(url, `grant select, insert, update, delete on all tables in schema public to ${user}`);
+  await using(url.replace(/\/\/.*@/, `//${user}:secret@`), async (store) => {
+    await store.settleIn(t0);
+    expect(await store.accept(arrival({ candidateId: 'b' }))).toMatchObject({ duplicate: false });
+  });
+});
+
 test('a store that was moved by logical replication, which moves no sequences, goes on with the numbers', async () => {
   const [from, to] = [server.url(freshName()), server.url(freshName())];
   for (const url of [from, to]) await sql(server.url(), `create database ${new URL(url).pathname.slice(1)}`);
