@@ -2,7 +2,7 @@
 export const maxCharacters = 500_000;
 export const maxDepth = 50;
 
-/** The most faults of one template: to find each takes time linear to its length. */
+/** The most faults of one template, and slips: to find or place each takes time linear to its length. */
 export const mostFaults = 100;
 
 export const tooDeep = `this is nested more than ${maxDepth} levels deep`;

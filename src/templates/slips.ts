@@ -4,6 +4,7 @@ import { type Status, statuses } from '../model.ts';
 import { closest } from '../support/text.ts';
 import { type Argument, tokenOf } from './filter-faults.ts';
 import { argumentsOf, childrenOf, nameOf } from './find-faults.ts';
+import { mostFaults } from './limits.ts';
 import { parse } from './parse.ts';
 
 /**
@@ -11,7 +12,7 @@ import { parse } from './parse.ts';
  * which only that is printed, dates without a date, and what is to be said of nothing and never is.
  */
 export const slipsIn = (source: string): Slip[] => [
-  ...slipsOf(parse(source).templates, new Set(['event', 'events'])),
+  ...slipsOf(parse(source).templates, new Set(['event', 'events'])).take(mostFaults),
 ];
 
 /** `ofEvents`: the names of events, and of their list. */

@@ -137,6 +137,10 @@ test('what no person means is found quickly behind a tag that no person writes',
   expect(slipsIn(`{{ a |${' '.repeat(400_000)}b }}{{ a | size | default: 1 }}`)).toHaveLength(1);
 });
 
+test('of many slips in one template the first are told', () => {
+  expect(slipsIn('{{ event.status == "Done" }}'.repeat(17_000))).toHaveLength(100);
+});
+
 test('a very long line is cut around what is wrong with it', () => {
   const text = `{ "sinks": {}, "rules": [], "catalog": { "1": { "name": "${'x'.repeat(5000)}" } }, "lgo": {}, "hours": {} }`;
   const { problems: found } = failure(() => load(text));
