@@ -170,7 +170,9 @@ export class Access {
   #judge(password: string, req: Request, roles?: readonly PasswordRole[]): PasswordRole | 'wrong' | 'busy' {
     const from = addressOf(req);
     // Behind a proxy all share its address. What it says of the sender only tells people apart: a forged one gains nothing.
-    const sender = [from, req.headers['x-forwarded-for'] ?? ''].join(' ');
+    // Some write a port behind it, which is another with each connection.
+    const forwarded = String(req.headers['x-forwarded-for'] ?? '').replaceAll(/(\.\d+):\d+/g, '$1');
+    const sender = [from, forwarded].join(' ');
     const judged = this.#guesses.judge(password, sender, (given) => {
       const role = roleWith(this.#options.config(), given);
       return role !== null && (roles?.includes(role) ?? true) ? role : null;

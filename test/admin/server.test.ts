@@ -104,6 +104,8 @@ describe('with a password', () => {
     expect(await Promise.all(wrong)).toContain(429);
     expect(await tried('pass', '198.51.100.6')).toBe(429);
     expect(await tried('pass', '203.0.113.5')).toBe(200);
+    // As Azure's Application Gateway writes it.
+    expect(await tried('pass', '203.0.113.5:40123')).toBe(200);
   });
 
   test('wrong ones are logged once a minute, with how many there were', async () => {
