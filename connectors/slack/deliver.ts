@@ -2,7 +2,7 @@ import { delivered, retry, withoutEffect } from '../../src/connector.ts';
 import type { AttemptRequest } from '../../src/connector.ts';
 import type { Outcome, Receipt } from '../../src/model/outcomes.ts';
 import type { Answer, Call, Places } from './client.ts';
-import { withoutImages } from './message.ts';
+import { withoutImages } from './blocks.ts';
 import type { SlackMessage } from './message.ts';
 import { isAboutAnImage, outcomeOf } from './outcomes.ts';
 
