@@ -49,6 +49,15 @@ describe('serve', () => {
     expect(await connector.ended()).toBe(0);
   });
 
+  test('opens no debugger and goes on at signals by which other servers open their logs again', async () => {
+    const { folder, write } = await workplace();
+    const { app, connector } = await serve(await write('config.yaml', loud(folder) + nothing));
+    for (const signal of ['SIGUSR1', 'SIGUSR2']) process.kill(connector.pid!, signal);
+    expect(await post(app, { candidateId: 'Dana' })).toMatchObject({ status: 202 });
+    expect(await connector.stop()).toBe(0);
+    expect(connector.lines.join('\n')).not.toContain('Debugger listening');
+  });
+
   test.each([
     ['SIGTERM', 2, ['rule-1', 'rule-2']],
     ['SIGINT', 12, [...Array.from({ length: 10 }, (_, index) => `rule-${index + 1}`), 'and 2 more']],

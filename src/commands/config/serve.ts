@@ -12,6 +12,8 @@ export const serve = command({
   async run({ config }, { env }): Promise<never> {
     // The config's watcher listens to it. Before and after that, it would end the process.
     process.on('SIGHUP', () => {});
+    // Other servers open their logs again at these. Node opens its debugger at one, to all users of the machine, and ends at the other.
+    for (const signal of ['SIGUSR1', 'SIGUSR2']) process.on(signal, () => {});
     const signalled = stopSignal();
     const { startApp } = await import('../../app.ts');
     const app = await startApp(config, env, takeHandedOver(process.env, process.pid));
