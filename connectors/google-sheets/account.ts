@@ -112,13 +112,20 @@ const unusable = (what: string): Unusable =>
     'credentials has to be the JSON of a service account, of workload identity federation (external_account) or of an impersonation (impersonated_service_account), the path of a file with it, or adc',
   );
 
-/**
- * Reads and checks the credentials. Rejects with an Unusable. Application default ones come from the file that the
- * environment names, else from what gcloud has left on this machine, else of the machine at Google that this runs on.
- */
+/** Reads and checks the credentials. Rejects with an Unusable. */
 export async function readAccount(given: Credentials): Promise<Account> {
   if (given instanceof Secret) return accountOf(await readJson(given.reveal()), sheets);
   if (given !== 'adc') return serviceAccount(given, sheets);
+  const { name } = await defaultAccount();
+  // The config does not name their file, so no reload follows a change of it: it is read for each token.
+  return { name, ask: async (library, fetch) => (await defaultAccount()).ask(library, fetch) };
+}
+
+/**
+ * The account of the application default credentials. They come from the file that the environment names, else from what
+ * gcloud has left on this machine, else of the machine at Google that this runs on.
+ */
+async function defaultAccount(): Promise<Account> {
   const folder = process.env['CLOUDSDK_CONFIG'] || join(homedir(), '.config', 'gcloud');
   const ofGcloud = join(folder, 'application_default_credentials.json');
   const path = process.env['GOOGLE_APPLICATION_CREDENTIALS'] || (existsSync(ofGcloud) ? ofGcloud : null);

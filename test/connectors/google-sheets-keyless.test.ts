@@ -246,6 +246,17 @@ describe('application default credentials', () => {
     expect(await (await connect({ credentials: 'adc' })).deliver(requestFor())).toMatchObject(isWritten);
   });
 
+  test('are read anew where their file has others since, as after another login with gcloud', async () => {
+    const file = join(folder(), 'credentials.json');
+    const { federated, impersonated } = keyless();
+    writeFileSync(file, JSON.stringify({ ...federated, credential_source: { file: '/nowhere' } }));
+    vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', file);
+    await reconnect({ credentials: 'adc' });
+    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', reason: 'auth' });
+    writeFileSync(file, JSON.stringify(impersonated));
+    expect(await sink.deliver(requestFor())).toMatchObject(isWritten);
+  });
+
   test('are those of the machine at Google, which is asked past every proxy', async () => {
     vi.stubEnv('GCE_METADATA_HOST', new URL(sandbox.url).host);
     const proxy = await tunnels(407);
