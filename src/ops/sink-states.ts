@@ -239,7 +239,7 @@ export const putBack =
 export const nextShows = (sink: string): string =>
   lookupOf(sink) === null
     ? `The next message shows whether it works: \`${program} replay\` one, or \`${program} send\` an event, which people get like any other.`
-    : `The next event shows whether it works, or \`${program} lookup EVENT\` with one that \`${program} events --unanswered\` lists.`;
+    : `The next event shows whether it works, or \`${program} lookup EVENT\` with an earlier one.`;
 
 /** The command that asks these sinks whether they work. Look-ups are made for a candidate only. */
 export const liveCheck = (all: readonly { readonly sink: string }[]): string =>

@@ -59,21 +59,23 @@ export class Tallies {
 
   /**
    * Counts an attempt that called the sink. A rejection is a failed attempt, but no failure of the sink: it needs a person as a
-   * dead delivery. That of a look-up does not, so it is one.
+   * dead delivery. That of a look-up does not, so it is one, and so is an answer of which something could not be read.
    */
   tried(sink: string, at: number, outcome: Outcome): void {
     const tried = this.#tried.getOrInsertComputed(sink, newFigures);
     tried.attempts += 1;
     tried.at = Math.max(tried.at, at);
-    if (outcome.outcome === 'delivered') {
+    const isLookup = lookupOf(sink) !== null;
+    const failure = failureOf(outcome, isLookup);
+    if (failure === null) {
       tried.succeededAt = Math.max(tried.succeededAt ?? at, at);
       if (tried.because !== null) Object.assign(tried, noFailure);
     } else {
       tried.failed += 1;
       // In one call, a success says more than a failure.
       if (at <= (tried.succeededAt ?? -Infinity)) return;
-      tried.because = { reason: outcome.reason, detail: outcome.detail };
-      if (outcome.outcome === 'rejected' && lookupOf(sink) === null) return;
+      tried.because = failure;
+      if (outcome.outcome === 'rejected' && !isLookup) return;
       tried.failures += 1;
       tried.firstFailedAt ??= at;
       tried.lastFailedAt = at;
@@ -116,6 +118,12 @@ export class Tallies {
     const states = this.#counts.getOrInsertComputed(sink, newCounts);
     states.set(state, (states.get(state) ?? 0) + change);
   }
+}
+
+/** Why an attempt failed; null where it worked. */
+function failureOf(outcome: Outcome, isLookup: boolean): Failure | null {
+  if (outcome.outcome !== 'delivered') return { reason: outcome.reason, detail: outcome.detail };
+  return isLookup && outcome.note !== undefined ? { reason: 'invalid', detail: outcome.note } : null;
 }
 
 const noFailure = { failures: 0, firstFailedAt: null, lastFailedAt: null, askedUntil: null, because: null };

@@ -91,6 +91,8 @@ describe('an answer', () => {
     );
     expect(outcome.outcome).toBe('delivered');
     expect(factsOf(outcome)).toMatchObject({ state: 'answered', fields: { a: null } });
+    // So that somebody is told where it goes on.
+    expect(outcome).toHaveProperty('note', factsOf(outcome).reason);
     expect(factsOf(outcome).reason).toBe(
       [
         'name: expected text of at most 10000 characters, got a list',

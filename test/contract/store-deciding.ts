@@ -55,14 +55,20 @@ export function deciding(): void {
     expect(await store.daily(t0, t0 + day)).toMatchObject([{ what: 'Completed', count: 1 }]);
   });
 
-  test('counts a look-up that was rejected as a failure, since nobody is told of it otherwise', async () => {
-    for (const candidateId of ['ana', 'ben']) {
-      await store.accept(undecided(candidateId));
+  test('counts a look-up that was rejected, or whose answer could not be read, as a failure, since nobody is told of it otherwise', async () => {
+    const note = 'score: expected a number, got text.';
+    const results = [
+      [rejected, { state: 'discarded', dueAt: null, progress: { state: 'unknown' } }],
+      [{ ...delivered, note }, { progress: { state: 'answered' } }],
+    ] as const;
+    for (const [outcome, change] of results) {
+      await store.accept(undecided(outcome.outcome));
       const [claimed] = await claimDue(store, t0, lane);
-      const state = { state: 'discarded', dueAt: null, progress: { state: 'unknown' } } as const;
-      await store.record([resultOf(claimed!, rejected, state)]);
+      await store.record([resultOf(claimed!, outcome, change)]);
     }
-    expect(await store.sinkFigures(t0)).toMatchObject([{ sink: lane, failures: 2 }]);
+    expect(await store.sinkFigures(t0)).toMatchObject([
+      { sink: lane, failures: 2, lastSuccessAt: null, because: { reason: 'invalid', detail: note } },
+    ]);
   });
 
   test('decides the events of one candidate in the order they came, and nobody else waits', async () => {

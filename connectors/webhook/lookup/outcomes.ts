@@ -26,8 +26,8 @@ export const mostAnswerBytes = 256 * 1024;
 
 /**
  * The outcome of a call. `delivered`: its receipt has the status, the facts, and in `lacks` the names of the fields that were
- * not there or not of their type. `retry` with `progress`: something is not
- * there yet; the progress has the facts so far, which count if no better ones come. `rejected`: asking again would not help.
+ * not there or not of their type; a note says which were not of their type. `retry` with `progress`: something is not there
+ * yet; the progress has the facts so far, which count if no better ones come. `rejected`: asking again would not help.
  * No outcome quotes the body, and none is `unknown`, as asking changes nothing.
  */
 export function outcomeOf(result: Exchange, terms: Terms): Outcome {
@@ -99,7 +99,8 @@ function outcomeOfBody({ status, text, isWhole, isTooLong }: Answer, terms: Term
   if (missing.length > 0)
     return notYet(`It has no ${missing.join(' and no ')} yet.`, status, terms, () => facts);
   const lacks = Object.keys(terms.fields).filter((field) => (facts.fields[field] ?? null) === null);
-  return delivered({ status, ...(lacks.length > 0 && { lacks }), facts: facts as unknown as Json });
+  const receipt = { status, ...(lacks.length > 0 && { lacks }), facts: facts as unknown as Json };
+  return delivered(receipt, facts.reason ?? undefined);
 }
 
 const nothingYet = (status: number, terms: Terms): Retry =>

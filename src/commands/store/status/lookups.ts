@@ -26,7 +26,7 @@ export async function unfoundLines(store: Store, { lookups }: Status): Promise<s
     const [what, wrong] = never
       ? [
           `answers of ${lookupOf(sink)} had ${never.join(' or ')}, or not of the type that the config wants`,
-          'the API has changed, or an `at`',
+          'the API has changed, or an `at` or a `type`',
         ]
       : [`calls of ${lookupOf(sink)} found what it asks for: ${empty[0]}`, 'the url'];
     lines.push(
