@@ -4,7 +4,7 @@ import type { Outcome, Receipt } from '../../src/model/outcomes.ts';
 import type { Answer, Call, Places } from './client.ts';
 import { withoutImages } from './blocks.ts';
 import type { SlackMessage } from './message.ts';
-import { isAboutAnImage, outcomeOf } from './outcomes.ts';
+import { isAboutAnImage, ofOneMethod, outcomeOf } from './outcomes.ts';
 
 /** The place of a message. `channel` is an id; only an answer in a thread has `thread_ts`. */
 export interface Post {
@@ -16,9 +16,6 @@ export interface Post {
 interface Posted extends Partial<Post> {
   readonly message?: { readonly thread_ts?: string };
 }
-
-/** Errors of a token that may not look people up, and may post to channels. */
-const ofLookingUp = new Set(['missing_scope', 'not_allowed_token_type', 'enterprise_is_restricted']);
 
 /**
  * Errors of a message that cannot be edited any more: it or its channel was deleted, the channel was archived (and another may
@@ -90,7 +87,8 @@ async function postMessage(
   if (!address.ok) {
     const { failure } = address;
     const outcome = withoutEffect(outcomeOf(failure, name));
-    const concernsOthers = failure.kind !== 'refused' || !ofLookingUp.has(failure.error);
+    // Who may not look people up may post to channels.
+    const concernsOthers = failure.kind !== 'refused' || !ofOneMethod.has(failure.error);
     return concernsOthers ? outcome : retry(outcome.reason, outcome.detail);
   }
   const thread = threadOf && { thread_ts: rootOf(postOf(threadOf)) };

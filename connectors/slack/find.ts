@@ -2,7 +2,7 @@ import type { AttemptRequest, Finding } from '../../src/connector.ts';
 import { type Call, type Failure, noChannelId, type Places } from './client.ts';
 import { eventType } from './message.ts';
 import type { SlackMessage } from './message.ts';
-import { errorMeanings, findFailure } from './outcomes.ts';
+import { errorMeanings, findFailure, ofOneMethod } from './outcomes.ts';
 import { type Post, postOf, receiptOf, rootOf } from './deliver.ts';
 
 /** Slack's clock and ours may differ by this much. Looking back too far costs a page or two. */
@@ -106,14 +106,11 @@ async function searchPlace(
         return impossible(
           `Slack shows this app ${limitedPageSize} messages a minute, which is too few to look through: it is not an internal app.`,
         );
-      // Some tokens may not read threads. That concerns this thread only, whatever the code means for a post.
-      const ofThread =
-        method === 'conversations.replies' && failure.kind === 'refused' ? failure.error : null;
+      const isThread = method === 'conversations.replies';
       // The message that began it was deleted. What answered it later stands in the channel.
-      if (ofThread === 'thread_not_found') return { found: null };
-      if (ofThread === null || errorMeanings.get(ofThread)?.means === 'again')
-        return cannotAsk(failure, message.channel);
-      return impossible(`Slack cannot be asked about the thread in ${message.channel} (${ofThread}).`);
+      if (isThread && failure.kind === 'refused' && failure.error === 'thread_not_found')
+        return { found: null };
+      return cannotAsk(failure, message.channel, isThread ? 'the thread in ' : '');
     }
     if (!answer.data.messages) return cannotAsk({ kind: 'foreign' }, message.channel);
     const posted = answer.data.messages.find(
@@ -133,16 +130,17 @@ async function searchPlace(
 }
 
 /** After a refusal that waiting does not change, asking is impossible; after other failures it is asked again. */
-function cannotAsk(failure: Failure, channel: string): Finding {
-  if (failure.kind !== 'refused') return { found: 'failed', failure: findFailure(failure, channel) };
+function cannotAsk(failure: Failure, channel: string, part = ''): Finding {
+  const failed = (): Finding => ({ found: 'failed', failure: findFailure(failure, channel) });
+  if (failure.kind !== 'refused') return failed();
   const { error, data } = failure;
+  const asked = `Slack cannot be asked about ${part}${channel}`;
   if (error === 'missing_scope') {
     const scope = data.needed ?? 'channels:history or groups:history';
-    return impossible(`Slack cannot be asked about ${channel}: the app lacks the scope ${scope}.`);
+    return impossible(`${asked}: the app lacks the scope ${scope}.`);
   }
-  const lasting = errorMeanings.get(error)?.means ?? 'never';
-  if (lasting === 'never') return impossible(`Slack cannot be asked about ${channel} (${error}).`);
-  return { found: 'failed', failure: findFailure(failure, channel) };
+  const lasting = ofOneMethod.has(error) ? 'never' : (errorMeanings.get(error)?.means ?? 'never');
+  return lasting === 'never' ? impossible(`${asked} (${error}).`) : failed();
 }
 
 const impossible = (detail: string): Finding => ({ found: 'impossible', detail });

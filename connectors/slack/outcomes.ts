@@ -262,6 +262,14 @@ const byCode: { readonly [error: string]: ErrorMeaning } = {
 /** A map, since the codes come from outside: one may be `constructor`. */
 export const errorMeanings: ReadonlyMap<string, ErrorMeaning> = new Map(Object.entries(byCode));
 
+/** Errors that may be about this one method: an app that may not look people up, or read, may post all the same. */
+export const ofOneMethod: ReadonlySet<string> = new Set([
+  'missing_scope',
+  'not_allowed_token_type',
+  'enterprise_is_restricted',
+  'access_denied',
+]);
+
 /** The meaning of a code that the table lacks: Slack did not do what was asked, and would not do it a second time. */
 const otherError: ErrorMeaning = malformed(
   'it does not take this message',

@@ -862,9 +862,23 @@ describe('asking for an earlier message', () => {
     expect(finding).toMatchObject({ found: 'impossible', detail: expect.stringContaining(why) });
   });
 
-  test.for(['ratelimited', 'invalid_auth', 'internal_error'])('is put off by %s', async (code) => {
+  test('is impossible where an organization lets the app post, and not read', async () => {
+    sandbox.faults.only = ['conversations.history'];
+    refuseWith('enterprise_is_restricted');
+    const detail = expect.stringContaining('#hiring (enterprise_is_restricted)');
+    expect(await sink.find!(requestFor())).toMatchObject({ found: 'impossible', detail });
+  });
+
+  test.for(
+    [undefined, { channel: 'C0SANDBOX1', ts: '1.2' }].flatMap((threadOf) =>
+      ['ratelimited', 'invalid_auth', 'internal_error', 'org_login_required'].map(
+        (code) => [threadOf ? 'a thread' : 'a channel', code, threadOf ?? null] as const,
+      ),
+    ),
+  )('in %s is put off by %s', async ([, code, threadOf]) => {
     refuseWith(code);
-    expect(await sink.find!(requestFor())).toMatchObject({ found: 'failed', failure: { outcome: 'retry' } });
+    const finding = await sink.find!(requestFor({}, { threadOf }));
+    expect(finding).toMatchObject({ found: 'failed', failure: { outcome: 'retry' } });
   });
 
   test.for(['{"ok":true}', '<html>'])('takes no foreign answer for an empty channel: %s', async (body) => {
