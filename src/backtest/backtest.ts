@@ -15,6 +15,7 @@ import {
   type MessageContent,
   wholly,
 } from './differences.ts';
+import { digestKey, Digests } from './digests.ts';
 import { Effects } from './effects.ts';
 
 /** What another plan changes, for people. Plain data, which can pass between threads. */
@@ -76,6 +77,7 @@ export class Backtest {
   readonly #next: Plan;
   readonly #connectors: ReadonlyMap<string, AnyConnector>;
   readonly #effects: Effects;
+  readonly #digests = new Digests();
   readonly #groups = new Map<string, DifferenceGroup & { count: number }>();
   readonly #examples: Example[] = [];
 
@@ -92,7 +94,11 @@ export class Backtest {
       this.#lost.set(before.fault, (this.#lost.get(before.fault) ?? 0) + 1);
       return [];
     }
-    const found = compare(plannedFor(before, event, facts), plannedFor(this.#next, event, facts));
+    const found = compare(
+      plannedFor(before, event, facts),
+      plannedFor(this.#next, event, facts),
+      (was, planned) => this.#digests.compare(was, planned),
+    );
     this.#compared += 1;
     this.#noteMissing(event, facts);
     if (found.length === 0) return found;
@@ -135,7 +141,8 @@ export class Backtest {
         const one = asRead(planned);
         const before = was ? asRead(was) : kind === 'removed' ? one : null;
         const after = kind === 'removed' ? null : one;
-        const edits = was && before ? editsOf(before, one) : [];
+        const apart = all.filter(({ key }) => key === digestKey);
+        const edits = was && before ? [...editsOf(before, one), ...apart] : [];
         const unread = edits.length === 0 ? all.map(({ key }) => key) : [];
         return { kind, sink, rule, connector, before, after, edits, unread };
       }),

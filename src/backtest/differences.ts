@@ -3,7 +3,7 @@ import { cannotBeUsed, type PlanFault } from '../config/live/stored-plans.ts';
 import type { Audience } from '../connector.ts';
 import { eventFields } from '../ops/printed.ts';
 import { type ActionRef, type Event, isMap, type Json, noFacts } from '../model.ts';
-import { decide } from '../rules/decide.ts';
+import { agreedIn, decide, subjectOf } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
 import { templateData } from '../templates/data.ts';
 import { type Mask, maskTexts } from '../support/secret.ts';
@@ -20,10 +20,16 @@ export interface PlannedMessage extends ActionRef {
   readonly fields: { readonly [key: string]: Json };
   /** Why the message cannot be made; its fields are empty then. */
   readonly fault: string | null;
-  /** Whether it is collected into a message with those of other events. */
-  readonly inDigest: boolean;
+  /** Null if it goes alone. */
+  readonly digest: DigestPart | null;
   /** Who gets it. */
   readonly audience: () => Audience | null;
+}
+
+/** The digest that an event comes in: a key, which the events of a window have in common, and the most that one message holds. */
+export interface DigestPart {
+  readonly key: string;
+  readonly max: number;
 }
 
 /** What a message says, and when. */
@@ -52,25 +58,36 @@ export function wholly(plan: Plan | PlanFault): Plan | PlanFault {
 }
 
 export function plannedFor(plan: Plan, event: Event, facts = noFacts): PlannedMessage[] {
+  const subject = subjectOf(plan, event, facts);
   return decide(plan, event, facts, event.receivedAt).map((delivery) => {
     const { rule, action, sink, connector, dueAt } = delivery;
     const decided = actionOf(plan, delivery);
     const about = { events: [event], facts: new Map([[event.id, facts]]), notice: null };
     const said = decided?.render(dataOf(decided, about, plan, event.receivedAt)) ?? { fields: {} };
     const [fields, fault] = 'fault' in said ? [{}, said.fault] : [said.fields, null];
-    const inDigest = (decided?.digest ?? null) !== null;
+    const collects = decided?.digest ?? null;
+    const digest = collects && {
+      key: JSON.stringify([sink, ...agreedIn(collects, delivery, event, subject, dueAt)]),
+      max: collects.max,
+    };
     const audience = () =>
       decided?.audience(templateData(event, plan.test(event.testId), facts, rule, dueAt)) ?? null;
-    return { rule, action, sink, connector, dueAt, fields, fault, inDigest, audience };
+    return { rule, action, sink, connector, dueAt, fields, fault, digest, audience };
   });
 }
+
+type Comparing = (was: PlannedMessage, planned: PlannedMessage) => readonly Edit[];
 
 /**
  * Compares deliveries: those removed, added and changed, in this order. The same message to the same sink is no difference,
  * whichever rule asks for it. A message without an equal is compared with that of the same action, else with another one to
- * its sink.
+ * its sink. `besides` says what else differs where a message itself is the same.
  */
-export function compare(before: readonly PlannedMessage[], after: readonly PlannedMessage[]): Difference[] {
+export function compare(
+  before: readonly PlannedMessage[],
+  after: readonly PlannedMessage[],
+  besides: Comparing = () => [],
+): Difference[] {
   const [old, fresh] = [[...before], [...after]];
   const pairs: [PlannedMessage, PlannedMessage][] = [];
   /** Moves what belongs together from both lists to `pairs`, first come, first served. */
@@ -81,15 +98,22 @@ export function compare(before: readonly PlannedMessage[], after: readonly Plann
       else pairs.push([a, fresh.splice(at, 1)[0]!]);
     }
   };
-  take((a, b) => editsOf(a, b).length === 0);
-  take((a, b) => a.rule === b.rule && a.action === b.action);
+  const isOneAction = (a: PlannedMessage, b: PlannedMessage) => a.rule === b.rule && a.action === b.action;
+  const isEqual = (a: PlannedMessage, b: PlannedMessage) => editsOf(a, b).length === 0;
+  // Of messages that are alike, each is taken for that of its own action, whose digest it comes in.
+  take((a, b) => isOneAction(a, b) && isEqual(a, b));
+  take(isEqual);
+  take(isOneAction);
   take((a, b) => a.rule === b.rule);
   take(() => true);
   return [
     ...old.map((planned) => ({ kind: 'removed' as const, planned, was: null, edits: [] })),
     ...fresh.map((planned) => ({ kind: 'added' as const, planned, was: null, edits: [] })),
     ...pairs
-      .map(([a, b]) => ({ kind: 'changed' as const, planned: b, was: a, edits: editsOf(a, b) }))
+      .map(([a, b]) => {
+        const [own, others] = [editsOf(a, b), besides(a, b)];
+        return { kind: 'changed' as const, planned: b, was: a, edits: own.length > 0 ? own : others };
+      })
       .filter(({ edits }) => edits.length > 0),
   ];
 }

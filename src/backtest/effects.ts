@@ -1,6 +1,7 @@
 import type { AnyConnector } from '../connector.ts';
 import { count } from '../support/text.ts';
-import type { Difference, PlannedMessage } from './differences.ts';
+import type { Difference, Edit, PlannedMessage } from './differences.ts';
+import { digestKey } from './digests.ts';
 
 /** What a change of the config means for recipients, added up over events, in sentences. */
 
@@ -16,6 +17,8 @@ interface Effect {
   /** Messages that still come but say something else, or only come at another time. */
   reworded: number;
   moved: number;
+  /** Messages that are the same but come in another digest. */
+  regrouped: number;
 }
 
 /** Of others, only the number is told. */
@@ -43,8 +46,8 @@ export class Effects {
       const after = this.#reached(kind === 'removed' ? null : planned);
       shift(before, -1);
       shift(after, 1);
-      const isLater = edits.every(({ key }) => key === 'dueAt');
-      for (const effect of after) if (before.includes(effect)) effect[isLater ? 'moved' : 'reworded'] += 1;
+      const changed = changeOf(edits);
+      for (const effect of after) if (before.includes(effect)) effect[changed] += 1;
       const isBroken = kind !== 'removed' && planned.fault !== null && (was?.fault ?? null) === null;
       if (isBroken) this.#faults.set(planned.fault, (this.#faults.get(planned.fault) ?? 0) + 1);
     }
@@ -54,12 +57,13 @@ export class Effects {
   /** The effects on a message's recipients; none for a message that cannot be made. */
   #reached(message: PlannedMessage | null): Effect[] {
     if (message === null || message.fault !== null) return [];
-    const { sink, connector, inDigest } = message;
+    const { sink, connector } = message;
+    const inDigest = message.digest !== null;
     const described = this.#connectors.get(connector)?.describe;
     const unit = described?.unit ?? 'message';
     return this.#placesOf(message).map((place) =>
       this.#byPlace.getOrInsertComputed(JSON.stringify([sink, place, unit, inDigest]), () => {
-        return { sink, place, unit, inDigest, more: 0, fewer: 0, reworded: 0, moved: 0 };
+        return { sink, place, unit, inDigest, more: 0, fewer: 0, reworded: 0, moved: 0, regrouped: 0 };
       }),
     );
   }
@@ -92,10 +96,17 @@ export class Effects {
   }
 }
 
-const weight = ({ more, fewer, reworded, moved }: Effect): number => more + fewer + reworded + moved;
+const weight = ({ more, fewer, reworded, moved, regrouped }: Effect): number =>
+  more + fewer + reworded + moved + regrouped;
+
+function changeOf(edits: readonly Edit[]): 'reworded' | 'moved' | 'regrouped' {
+  const keys = new Set(edits.map(({ key }) => key));
+  if (keys.has(digestKey)) return 'regrouped';
+  return keys.has('dueAt') && keys.size === 1 ? 'moved' : 'reworded';
+}
 
 function sentence({ sink, place, unit, inDigest, ...many }: Effect, namesSink: boolean): string {
-  const { more, fewer, reworded, moved } = many;
+  const { more, fewer, reworded, moved, regrouped } = many;
   const short = place.length > longestPlace ? `${place.slice(0, longestPlace)}…` : place;
   const who = namesSink ? `${short} (${sink})` : short;
   const counted = (number: number) => count(number, inDigest ? 'event' : unit);
@@ -110,7 +121,10 @@ function sentence({ sink, place, unit, inDigest, ...many }: Effect, namesSink: b
           : `as many ${counted(2).slice(2)} as before${where}`;
   const says = reworded > 0 && `${reworded} of them ${reworded === 1 ? 'says' : 'say'} something else`;
   const comes = moved > 0 && `${moved} of them ${moved === 1 ? 'comes' : 'come'} at another time`;
-  const changes = [says, comes].filter((one) => one !== false);
+  const joins =
+    regrouped > 0 &&
+    `${regrouped} of them ${regrouped === 1 ? 'comes in another digest' : 'come in other digests'}`;
+  const changes = [says, comes, joins].filter((one) => one !== false);
   if (more + fewer === 0) return `${who} gets ${gets}; ${changes.join(', ')}.`;
   const others = changes.map((one) => one.replace('of them', 'others'));
   return `${who} gets ${[gets, ...others].join('; ')}.`;

@@ -1,9 +1,16 @@
-import { type Event, type Facts, noFacts, type PlannedDelivery } from '../model.ts';
+import {
+  type ActionRef,
+  type Event,
+  type Facts,
+  type Json,
+  noFacts,
+  type PlannedDelivery,
+} from '../model.ts';
 import type { RaisedNotice } from '../model/notices.ts';
 import { noticeData, templateData, testWith } from '../templates/data.ts';
 import { nextOpen, windowEnd } from './calendar.ts';
 import type { ConditionInput } from './fields.ts';
-import type { Action, Explanation, Plan } from './plan.ts';
+import type { Action, Digest, Explanation, Plan } from './plan.ts';
 
 /** The deliveries of an event, in the order of the rules and their actions. Pure. Called for every event. */
 export function decide(plan: Plan, event: Event, facts: Facts, now: number): PlannedDelivery[] {
@@ -68,14 +75,25 @@ export type Schedule = Pick<PlannedDelivery, 'dueAt' | 'group' | 'groupMax'>;
  * sets a group: deliveries with the same group become one message.
  */
 export function schedule(action: Action, event: Event, subject: ConditionInput, now: number): Schedule {
-  const { rule, digest } = action;
+  const { digest } = action;
   const dueAt = openFrom(action, digest ? windowEnd(digest.windows, now) : now);
   if (!digest) return { dueAt, group: null, groupMax: null };
-  const values = digest.by.map((field) => field.read(subject));
+  const agreed = [...agreedIn(digest, action, event, subject, dueAt), digest.contentId];
+  return { dueAt, group: digest.conceal(JSON.stringify(agreed)), groupMax: digest.max };
+}
+
+/** What the events of a digest have in common, besides how the plan words its message. */
+export function agreedIn(
+  digest: Digest,
+  { rule, action }: ActionRef,
+  event: Event,
+  subject: ConditionInput,
+  dueAt: number,
+): Json[] {
+  const values = digest.by.map((field) => field.read(subject) ?? null);
   const place = digest.place(templateData(event, subject.test, subject.facts, rule, dueAt));
   // With the due time instead of the window's end, windows that end outside opening hours share one message.
-  const agreed = [rule, action.action, new Date(dueAt).toISOString(), values, place, digest.contentId];
-  return { dueAt, group: digest.conceal(JSON.stringify(agreed)), groupMax: digest.max };
+  return [rule, action, new Date(dueAt).toISOString(), values, place];
 }
 
 /** The first moment from `time` on (ms) at which the action's hours are open. */

@@ -102,6 +102,43 @@ describe('what two plans make of an event', () => {
     ]);
   });
 
+  describe('of events that one digest tells of', () => {
+    const digest = (how: string) => mail('x@example.com').replace(' }', `, digest: { every: 1h${how} } }`);
+    /** What is told of three events of an hour, two of them of one test. */
+    const told = (before: string, after: string) => {
+      const [was, next] = [planOf(`rules:\n${before}`), planOf(`rules:\n${after}`)];
+      const summary = new Backtest(next, connectors);
+      const found = [1, 1, 2].map((testId, at) =>
+        inShort(summary.add(eventWith({ ...event, testId, candidateId: `c${at}` }), noFacts, was)),
+      );
+      return [found.map(([one]) => one?.[1] ?? null), summary.report().sentences];
+    };
+    const other = [
+      'x@example.com gets as many events as before in digests; 1 of them comes in another digest.',
+    ];
+    const apart = { key: 'digest', before: 'with other events', after: 'apart from them' };
+    const together = { key: 'digest', before: 'apart from other events', after: 'with them' };
+
+    test('differs where these come in several, by another `by`, a smaller `max`, or rules of their own', () => {
+      const one = rule('a', digest(''));
+      expect(told(one, rule('a', digest(', by: testId')))).toEqual([[null, null, apart], other]);
+      expect(told(rule('a', digest(', by: testId')), one)).toEqual([[null, null, together], other]);
+      expect(told(one, rule('a', digest(', max: 2')))).toEqual([[null, null, apart], other]);
+      const two = [1, 2].map((id) =>
+        rule(`a${id}`, digest('')).replace('when: {}', `when: { testId: ${id} }`),
+      );
+      expect(told(one, two.join(''))).toEqual([[null, null, apart], other]);
+    });
+
+    test('is the same where they come in one all the same', () => {
+      const one = rule('a', digest(''));
+      expect(told(one, rule('b', digest(', by: status, max: 3')))).toEqual([[null, null, null], []]);
+      // Of two that are alike, and one of them only of a test, in another order.
+      const ofTest = rule('b', digest('')).replace('when: {}', 'when: { testId: 2 }');
+      expect(told(one + ofTest, ofTest + one)).toEqual([[null, null, null], []]);
+    });
+  });
+
   test('differs where a message can no longer be made', () => {
     const found = difference(rule('a', slack('one')), rule('a', slack('{{ event.raw.gone }}')));
     expect(found).toEqual([

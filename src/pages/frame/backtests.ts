@@ -1,5 +1,6 @@
 import type { BacktestReport, DifferenceGroup, Example, ExampleDifference } from '../../backtest/backtest.ts';
 import type { MessageContent } from '../../backtest/differences.ts';
+import { digestKey } from '../../backtest/digests.ts';
 import { html, type Html } from '../../support/html.ts';
 import { count, printable, printableLines } from '../../support/text.ts';
 import { inLocale } from '../../templates/people.ts';
@@ -87,12 +88,14 @@ const tones = { removed: 'bad', added: 'good', changed: 'wait' } as const;
 function difference(one: ExampleDifference, parts: Shown): Html {
   const { kind, sink, rule, before, after, edits, unread } = one;
   const isMoved = edits.some(({ key }) => key === 'dueAt');
+  const isRegrouped = edits.some(({ key }) => key === digestKey);
   return html`<div class="would">
     <p class="break">
       ${chip(tones[kind], kind)} <b>${sink}</b>
       <span class="muted">${ruleName(rule)}</span>
     </p>
     ${unread.length > 0 && html`<p class="muted">It reads the same; other is ${printable(unread.join(', '))}.</p>`}
+    ${isRegrouped && html`<p class="muted">It comes in another digest than before.</p>`}
     <div class="sides">
       ${side('Before', before, one, isMoved, parts)} ${side('After', after, one, isMoved, parts)}
     </div>
