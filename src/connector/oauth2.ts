@@ -275,6 +275,7 @@ export class AccessTokens {
 
   get #grantAdvice(): string {
     if (this.#options.grant === 'password') return loginAdvice;
+    if (this.#options.refreshToken === undefined) return ofItselfAdvice;
     const isKept = this.#refreshTokens !== inMemory;
     return [refreshAdvice, ...(isKept ? [] : [keepAdvice])].join(' ');
   }
@@ -288,6 +289,8 @@ export class AccessTokens {
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
 const loginAdvice = 'Check username and password.';
+const ofItselfAdvice =
+  'The application may not act for itself there: have that allowed, or give a refreshToken of a user.';
 const refreshAdvice = 'The refresh token was revoked, was used up or has expired: get a new one.';
 const keepAdvice =
   'Where the server gives another one with each answer, set store.secretKey, so that the newest is kept.';
@@ -304,7 +307,7 @@ const advice: { readonly [error: string]: string } = {
 /** The codes of a server that cannot answer just now (RFC 6749, 4.1.2.1). */
 const passing: ReadonlySet<unknown> = new Set(['server_error', 'temporarily_unavailable']);
 
-/** `grantAdvice`: what to do where the server does not take the login or the refresh token. */
+/** `grantAdvice`: what to do where the server does not take the grant. */
 function refusedOutcome(
   { status, retryAfterMs, text }: TokenAnswer,
   host: string,

@@ -126,7 +126,10 @@ describe('access tokens', () => {
       { status: 401, body: '{"error":"invalid_client","error_description":"AADSTS7000222: expired"}' },
       /invalid_client.*AADSTS7000222.*a secret may have expired/,
     ],
-    [{ status: 400, body: '{"error":"invalid_grant"}' }, /refresh token was revoked/],
+    [
+      { status: 400, body: '{"error":"invalid_grant"}' },
+      /invalid_grant\. The application may not act for itself there: have that allowed/,
+    ],
     [{ status: 200, body: '<html><title>Sign in</title></html>' }, /answered without a token/],
     [{ status: 302, body: '', headers: { location: '/login' } }, /redirects are not followed/],
     [{ status: 200, body: 'x'.repeat(2_000_000) }, /Something other than the token endpoint/i],

@@ -370,16 +370,21 @@ describe('access tokens', () => {
       { status: 401, body: { error: 'invalid_client', error_description: 'expired' } },
       /invalid_client \(expired\).*a secret may have expired/,
     ],
-    [{ status: 400, body: { error: 'invalid_grant' } }, /refresh token was revoked.*set store\.secretKey/],
+    [{ status: 400, body: { error: 'invalid_grant' } }, /may not act for itself/],
+    [
+      { status: 400, body: { error: 'invalid_grant' } },
+      /refresh token was revoked.*set store\.secretKey/,
+      { refreshToken: 'of a user' },
+    ],
     [{ status: 200, body: '<html>' }, /answered without a token/],
     [{ status: 200, body: { access_token: 'a\nb' } }, /answered without a token/],
     [{ status: 302, headers: { location: '/login' } }, /redirects are not followed/],
     [{ status: 404 }, /answered 404. Check tokenUrl/],
     [{ status: 503 }, /answered 503/],
-  ] as const)('that are not given hold all messages back and say why: %j', async ([answer, words]) => {
+  ] as const)('that are not given hold all messages back and say why: %j', async ([answer, words, over]) => {
     const endpoint = await receiver(() => answer);
     const api = await receiver(ok);
-    const sink = await connected({ url: api.url, ...oauth2(endpoint.url) });
+    const sink = await connected({ url: api.url, ...oauth2(endpoint.url, over) });
     expect(await sink.deliver(request())).toMatchObject({
       outcome: 'retry',
       sinkWide: true,
