@@ -81,6 +81,8 @@ export async function startSlack(options: SlackOptions = {}) {
     remove: (ts: string) => workspace.remove(ts),
     /** Locks a message: the workspace's settings let nobody edit it any more. */
     lock: (ts: string) => workspace.locked.add(ts),
+    /** Nobody may answer a message any more; each try is refused with this code. */
+    closeThread: (ts: string, refusal: string) => workspace.closedThreads.set(ts, refusal),
     /** The addresses of images that Slack cannot load. */
     unloadable: workspace.unloadable,
   };

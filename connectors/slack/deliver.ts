@@ -30,6 +30,20 @@ const ofEditing = new Set([
   'edit_window_closed',
 ]);
 
+/** Errors of a message that takes no answers: it is of a kind that has none, or the channel or an administrator lets nobody answer. */
+const ofAnswering = new Set([
+  'cannot_reply_to_message',
+  'thread_not_found',
+  'restricted_action_thread_locked',
+  'restricted_action_non_threadable_channel',
+]);
+
+/** The error by which Slack lets nobody answer a message; null for all else. */
+const refusedAnswer = (answer: Answer<Posted>): string | null =>
+  !answer.ok && answer.failure.kind === 'refused' && ofAnswering.has(answer.failure.error)
+    ? answer.failure.error
+    : null;
+
 /** Edits the earlier message with the same `updateBy` where there is one, else posts. */
 export async function deliverMessage(
   call: Call,
@@ -91,9 +105,12 @@ async function postMessage(
     const concernsOthers = failure.kind !== 'refused' || !ofOneMethod.has(failure.error);
     return concernsOthers ? outcome : retry(outcome.reason, outcome.detail);
   }
+  const post = (more: object) =>
+    send(call, 'chat.postMessage', { ...rest, channel: address.data, ...more }, request);
   const thread = threadOf && { thread_ts: rootOf(postOf(threadOf)) };
-  const args = { ...rest, channel: address.data, ...thread };
-  const { answer, note } = await send(call, 'chat.postMessage', args, request);
+  const inThread = await post({ ...thread });
+  const refused = thread && refusedAnswer(inThread.answer);
+  const { answer, note } = refused ? await post({}) : inThread;
   if (!answer.ok) {
     if (answer.failure.kind === 'refused') places.forget(name);
     return outcomeOf(answer.failure, name);
@@ -102,14 +119,14 @@ async function postMessage(
   if (channel === undefined || ts === undefined) return outcomeOf({ kind: 'foreign' }, name);
   places.learn(name, channel);
   // An answer to a message that was deleted is not refused.
-  if (thread && posted && posted.thread_ts === undefined)
-    return delivered(
-      { channel, ts },
-      ['The message that began the thread is gone, so Slack put this one into the channel.', note ?? '']
-        .join(' ')
-        .trim(),
-    );
-  return delivered(receiptOf({ channel, ts, ...thread }), note);
+  const isGone = thread && !refused && posted && posted.thread_ts === undefined;
+  const alone = refused
+    ? `Slack takes no answer to the message that began the thread (${refused}), so this one stands in the channel.`
+    : isGone
+      ? 'The message that began the thread is gone, so Slack put this one into the channel.'
+      : null;
+  if (alone === null) return delivered(receiptOf({ channel, ts, ...thread }), note);
+  return delivered({ channel, ts }, [alone, note ?? ''].join(' ').trim());
 }
 
 /** The receipt of a post. */

@@ -101,12 +101,6 @@ const mangled: ErrorMeaning = {
 
 const tooLong = 'Make the text or the blocks shorter, then replay.';
 const blocksAdvice = "Try the blocks in Slack's Block Kit Builder, fix them in the config, then replay.";
-const threadGone: ErrorMeaning = {
-  means: 'never',
-  reason: 'not_found',
-  what: 'the message that this one should answer in {channel} takes no more answers',
-  advice: 'Change or remove threadBy, then replay.',
-};
 
 const imageNotLoaded: ErrorMeaning = {
   means: 'again',
@@ -239,15 +233,11 @@ const byCode: { readonly [error: string]: ErrorMeaning } = {
   restricted_action: forbidden('posting is restricted in {channel}'),
   restricted_action_read_only_channel: forbidden('{channel} is read-only'),
   restricted_action_thread_only_channel: forbidden('{channel} takes only answers in threads'),
-  restricted_action_non_threadable_channel: forbidden('{channel} has no threads'),
-  restricted_action_thread_locked: forbidden('the thread in {channel} is locked'),
   messages_tab_disabled: {
     ...forbidden('the app has no Messages Tab, so it cannot write to {channel}'),
     advice:
       "Turn the Messages Tab on under App Home in the app's settings at api.slack.com/apps, then replay. Channels do not need it.",
   },
-  cannot_reply_to_message: threadGone,
-  thread_not_found: threadGone,
 
   no_text: malformed('the message is empty', 'Give the action a text, then replay.'),
   msg_too_long: malformed('the message is too long', tooLong),

@@ -28,6 +28,7 @@ const byName: { readonly [name: string]: Method } = {
     workspace.demandScope('chat:write');
     const channel = workspace.channel(args['channel'], 'id or name');
     demandMayPost(workspace, channel);
+    workspace.demandOpenThread(args['thread_ts']);
     workspace.demandRate(channel.id);
     const message = messageOf(workspace, args, channel);
     const [posted] = partsOf(message.text).map((text) => workspace.post({ ...message, text }));

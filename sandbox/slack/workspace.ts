@@ -89,6 +89,8 @@ export class Workspace {
   readonly messages: PostedMessage[] = [];
   /** Messages that the workspace's settings let nobody edit any more. */
   readonly locked = new Set<string>();
+  /** The `ts` of messages that nobody may answer, with the refusal: https://docs.slack.dev/reference/methods/chat.postMessage#errors */
+  readonly closedThreads = new Map<string, string>();
   /** The addresses of images that Slack cannot load. */
   readonly unloadable = new Set<string>();
   readonly #rate: PostRate | null;
@@ -170,6 +172,11 @@ export class Workspace {
    */
   has(channel: Channel, ts: string | undefined): boolean {
     return this.messages.some((message) => message.channel === channel.id && message.ts === ts);
+  }
+
+  demandOpenThread(ts: string | undefined): void {
+    const refusal = this.closedThreads.get(ts ?? '');
+    if (refusal !== undefined) throw new SlackRefusal(refusal);
   }
 
   /**

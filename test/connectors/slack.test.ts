@@ -288,6 +288,22 @@ describe('a delivery', () => {
     expect(await sink.find!(request)).toEqual({ found: { channel, ts } });
   });
 
+  test.for([
+    'restricted_action_thread_locked',
+    'restricted_action_non_threadable_channel',
+    'cannot_reply_to_message',
+    'thread_not_found',
+  ])('stands in the channel, and says so, where Slack takes no answer to a message: %s', async (code) => {
+    const root = await posted(requestFor());
+    sandbox.closeThread(sandbox.messages[0]!.ts, code);
+    const request = requestFor({ threadBy: 'k' }, { threadOf: root });
+    const outcome = await sink.deliver(request);
+    const { channel, ts } = sandbox.messages[1]!;
+    expect(outcome).toMatchObject({ receipt: { channel, ts }, note: expect.stringContaining(code) });
+    expect(outcome).not.toHaveProperty('receipt.thread_ts');
+    expect(await sink.find!(request)).toEqual({ found: { channel, ts } });
+  });
+
   test('waits as long as Slack says when a channel is posted to too fast', async () => {
     await connected({ rate: { perSecond: 0.5, burst: 2 } });
     await posted(requestFor());
