@@ -20,6 +20,7 @@ import {
   nothing,
   post as postEvent,
   run,
+  serve,
   settled,
   workplace,
 } from './commands/tools.ts';
@@ -218,4 +219,37 @@ test('what nobody could receive is told: since when and until when no connector 
   await store.keepReplicaState({ ...last!, absences: [ago] });
   await store.close();
   expect(await restarted(0)).toMatchObject({ notServed: [], told: [] });
+});
+
+test('when a machine was suspended nobody served either; a clock that was ahead at a start makes it no longer than it was', async () => {
+  const { folder, write } = await workplace();
+  const file = await write('config.yaml', loud(folder) + nothing);
+  const hour = 3_600_000;
+  /** Starts with a clock that is off, and is set right at a signal. The sign of life comes soon. */
+  const startedOff = async (ms: number) => {
+    const code = `let off=${ms};const now=Date.now,wait=setTimeout;Date.now=()=>now()+off;process.on('SIGWINCH',()=>{off=0});globalThis.setTimeout=(f,ms,...a)=>wait(f,ms===1e4?10:ms,...a)`;
+    const { app, connector } = await serve(file, {
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}`,
+    });
+    const setRight = () => process.kill(connector.pid!, 'SIGWINCH');
+    return { app, connector, setRight };
+  };
+  const told = async () => {
+    const [status] = jsonLines<{ notServed: { from: string; to: string }[] }>(
+      await run(['status', '--json', '--config', file]),
+    );
+    return status!.notServed.map(({ from, to }) => (Date.parse(to) - Date.parse(from)) / hour);
+  };
+
+  const suspended = await startedOff(-3 * hour);
+  await postEvent(suspended.app, { candidateId: 'Dana' });
+  suspended.setRight();
+  await eventually(async () => expect(await told()).toEqual([expect.closeTo(3, 1)]));
+  expect(await suspended.connector.stop()).toBe(0);
+
+  await agedBy(hour, `sqlite:${folder}/connector.db`);
+  const ahead = await startedOff(48 * hour);
+  ahead.setRight();
+  await eventually(async () => expect(await told()).toEqual([expect.closeTo(3, 1), expect.closeTo(1, 1)]));
+  expect(await ahead.connector.stop()).toBe(0);
 });

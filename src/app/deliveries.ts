@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { ConnectedSinks } from '../deliveries/sinks/connected-sinks.ts';
 import { observeAttempts } from '../deliveries/call.ts';
 import { leaseOfSink } from '../deliveries/leases.ts';
@@ -5,10 +6,10 @@ import { Worker } from '../deliveries/worker.ts';
 import { accepting, createIntake } from '../intake.ts';
 import { Deciding, withLookupSinks } from '../lookups/deciding.ts';
 import { lookupConnector, type PlannedDelivery } from '../model.ts';
-import { absenceBefore, absencesIn } from '../ops/absence.ts';
+import { Absences } from '../ops/absence.ts';
 import { createAnnouncer } from '../ops/announcer.ts';
 import { seldom } from '../ops/log.ts';
-import { missedForMs } from '../ops/status/status.ts';
+import type { Absence } from '../store/store.ts';
 import { keptRefreshTokens } from '../store/refresh-tokens.ts';
 import { eventIds } from '../support/ids.ts';
 import type { Trusted, Undo } from './config-and-store.ts';
@@ -24,9 +25,9 @@ export async function prepareDeliveries(trusted: Trusted) {
     log.error({ err: error }, message),
   );
   const sinks = new ConnectedSinks(refreshTokens);
-  const startedAt = clock.now();
   // Before this replica says what it knows, which replaces that.
   const states = await store.replicaStates();
+  const absences = await Absences.before({ store, clock, id: replicas.id, found: toldIn(log) }, states);
   const known = states.flatMap(({ secretFaults = [] }) => secretFaults);
   const deciding: Deciding = new Deciding({
     store,
@@ -71,12 +72,6 @@ export async function prepareDeliveries(trusted: Trusted) {
   const wake = (stored?: readonly PlannedDelivery[]) => worker.wake(stored);
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
-  const absence = newest ? absenceBefore(states, startedAt) : null;
-  if (absence)
-    log.warn(
-      { from: new Date(absence.from).toISOString(), to: new Date(absence.to).toISOString() },
-      'nobody served this store for a while: events of that time are not in it, and the service does not send them again; `reconcile` tells which',
-    );
   const undecided = () => deciding.wake();
   const mayWait = () => deciding.mayWait;
   const intake = { store, refused, config, worker, undecided, mayWait, log, nextId };
@@ -88,13 +83,21 @@ export async function prepareDeliveries(trusted: Trusted) {
     live,
     id: replicas.id,
     movedAt: () => replicas.movedAt,
-    absences: absencesIn([...states, { absences: absence ? [absence] : [] }], startedAt - missedForMs),
+    absences,
     secretFaults: () => sinks.newSecrets.faults(),
     mine: (sink) => replicas.holding(leaseOfSink(sink)) !== null,
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
   });
   return { ...trusted, sinks, doubted, worker, deciding, whole, wake, accept, inbox, announcer };
 }
+const toldIn =
+  (log: Logger) =>
+  ({ from, to }: Absence): void =>
+    log.warn(
+      { from: new Date(from).toISOString(), to: new Date(to).toISOString() },
+      'nobody served this store for a while: events of that time are not in it, and the service does not send them again; `reconcile` tells which',
+    );
+
 export type Working = Awaited<ReturnType<typeof prepareDeliveries>>;
 
 /** Starts the worker, and begins to say in the store that this replica serves it. */

@@ -1,22 +1,80 @@
-import type { Absence, ReplicaState } from '../store/store.ts';
+import type { Absence, ReplicaState, Store } from '../store/store.ts';
+import { aheadMs, type Clock, setBackMs } from '../support/clock.ts';
 
 /** An update, or a move to another machine, takes less. */
 const longAbsenceMs = 120_000;
 /** One that goes on starting and ending makes many; the longest of them tell most. */
 const mostAbsences = 10;
+const toldForMs = 7 * 24 * 3_600_000;
 
-/**
- * When nobody served the store before a start; null if it was short, or nobody had served it. `states`: what the replicas said
- * last. Events of that time are lost, since the service sends each twice at most.
- */
-export function absenceBefore(states: readonly ReplicaState[], now: number): Absence | null {
-  const from = Math.max(...states.map(({ saidAt }) => saidAt));
-  return states.length > 0 && now - from >= longAbsenceMs ? { from, to: now } : null;
+interface AbsencesParts {
+  readonly store: Pick<Store, 'replicaStates' | 'lastEventAt'>;
+  readonly clock: Clock;
+  /** The id of this replica. */
+  readonly id: string;
+  readonly found: (absence: Absence) => void;
 }
 
-/** What the replicas know of absences that ended at `since` (ms) or later, in their order. */
-export function absencesIn(states: readonly Pick<ReplicaState, 'absences'>[], since: number): Absence[] {
-  const all = states.flatMap(({ absences = [] }) => absences).filter(({ to }) => to >= since);
+/**
+ * When nobody served the store for long: before a start, and while this process stood still, as with a machine that was
+ * suspended. Events of that time are lost, since the service sends each twice at most. `states`: what the replicas said last.
+ */
+export class Absences {
+  readonly #parts: AbsencesParts;
+  #known: readonly Absence[];
+  #lookedAt: number;
+  #aheadMs: number;
+
+  private constructor(parts: AbsencesParts, states: readonly ReplicaState[]) {
+    this.#parts = parts;
+    this.#lookedAt = states.length > 0 ? Math.max(...states.map(({ saidAt }) => saidAt)) : parts.clock.now();
+    this.#aheadMs = aheadMs(parts.clock);
+    this.#known = absencesIn(states, parts.clock.now());
+  }
+
+  static async before(parts: AbsencesParts, states: readonly ReplicaState[]): Promise<Absences> {
+    const absences = new Absences(parts, states);
+    await absences.look();
+    return absences;
+  }
+
+  get known(): readonly Absence[] {
+    return this.#known;
+  }
+
+  /** To be called every few seconds. */
+  async look(): Promise<void> {
+    const { store, clock, id, found } = this.#parts;
+    const now = clock.now();
+    this.#takeBack(setBackMs(clock, this.#aheadMs));
+    if (now - this.#lookedAt >= longAbsenceMs) {
+      const others = (await store.replicaStates()).filter((state) => state.id !== id);
+      const absence = { from: Math.max(this.#lookedAt, ...others.map(({ saidAt }) => saidAt)), to: now };
+      if (isLong(absence) && (await store.lastEventAt()) !== null) {
+        this.#known = absencesIn([{ absences: [...this.#known, absence] }], now);
+        found(absence);
+      }
+    }
+    this.#lookedAt = now;
+    this.#aheadMs = aheadMs(clock);
+  }
+
+  /** After the clock was set back, what ended by it while it was ahead ended sooner, or was none. */
+  #takeBack(ms: number): void {
+    if (ms === 0) return;
+    const now = this.#parts.clock.now();
+    const right = this.#known.map((one) => (one.to > now ? { ...one, to: one.to - ms } : one));
+    this.#known = right.filter(isLong);
+  }
+}
+
+const isLong = ({ from, to }: Absence): boolean => to - from >= longAbsenceMs;
+
+/** What the replicas know of absences that ended in the last week, in their order. None ends later than now by a right clock. */
+export function absencesIn(states: readonly Pick<ReplicaState, 'absences'>[], now: number): Absence[] {
+  const all = states
+    .flatMap(({ absences = [] }) => absences)
+    .filter(({ to }) => to >= now - toldForMs && to <= now);
   // Replicas that start together find the same one.
   const byStart = new Map(all.toSorted((a, b) => b.to - a.to).map((one) => [one.from, one]));
   const longest = [...byStart.values()].toSorted((a, b) => b.to - b.from - (a.to - a.from));

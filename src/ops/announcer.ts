@@ -1,7 +1,8 @@
 import type { LiveConfig } from '../config/live/live-config.ts';
 import { tooShort } from '../config/settings.ts';
-import type { Absence, ReplicaState, Store } from '../store/store.ts';
+import type { ReplicaState, Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
+import type { Absences } from './absence.ts';
 import type { Pause } from './pauses.ts';
 
 export const sayEveryMs = 10_000;
@@ -14,8 +15,7 @@ interface AnnouncerParts {
   readonly id: string;
   /** See ReplicaState. */
   readonly movedAt: () => number | null;
-  /** See ReplicaState. */
-  readonly absences: readonly Absence[];
+  readonly absences: Pick<Absences, 'known' | 'look'>;
   /** The sinks whose changed secrets do not work. */
   readonly secretFaults: () => readonly (Pick<Pause, 'sink' | 'since'> & { readonly detail: string })[];
   /** Whether this replica makes the calls to a sink. */
@@ -42,7 +42,7 @@ export function createAnnouncer(parts: AnnouncerParts) {
       saidAt: clock.now(),
       stopped,
       movedAt: movedAt(),
-      absences,
+      absences: absences.known,
       config: {
         id: plan.id,
         file,
@@ -62,6 +62,7 @@ export function createAnnouncer(parts: AnnouncerParts) {
 
   async function keep(stopped: boolean): Promise<boolean> {
     try {
+      await absences.look();
       await store.keepReplicaState(state(stopped));
       return true;
     } catch (error) {

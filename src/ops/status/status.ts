@@ -93,7 +93,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     /** When a replica last saw in the last week that PostgreSQL was promoted, restored or moved (ms). Null if none did. */
     movedAt: lastMove(all, now - missedForMs),
     /** The long times of the last week in which nobody served the store. */
-    absences: absencesIn(all, now - missedForMs),
+    absences: absencesIn(all, now),
     /** The replica that served the store last; null while one serves it. */
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt,
