@@ -89,6 +89,15 @@ export function checkCatalogUse(
     return [warning(path, `no entry of the catalog has "${name}"${didYouMean(name, keys)}`, at)];
   };
   const ids = new Set(Object.keys(catalog));
+  const textsOf = memo(100, (name) => {
+    const texts = Object.entries(catalog).flatMap(([id, test]) => {
+      const text = valueAt(test, [name]);
+      return typeof text === 'string' ? [{ id, text }] : [];
+    });
+    const first = texts.find(({ text }) => !isNumber(text));
+    // As a table writes a column in which one cell is no number.
+    return first && { ...first, takesAll: texts.some(({ text }) => isNumber(text)) };
+  });
   const valuesOf = memo(100, (name) => new Set(tests.flatMap((test) => [test[name] ?? []].flat())));
   const ofRules = entries(rules).map(([index, rule]) => ({
     when: valueAt(rule, ['when']) ?? null,
@@ -106,7 +115,7 @@ export function checkCatalogUse(
       const unknown = unknownKey(key, path, 'key');
       const name = testKeyOf(key);
       if (unknown.length > 0 || name === null || ['id', ...looked].includes(name)) return unknown;
-      return unknownValues(name, values, valuesOf(name));
+      return unknownValues(name, values, valuesOf(name)).concat(notNumbers(name, value, path, textsOf(name)));
     }),
   );
   return [...ofConditions, ...digestFields.flatMap(({ text, path }) => unknownKey(text, path, 'value'))];
@@ -150,6 +159,27 @@ function unknownValues(name: string, values: readonly ConditionValue[], all: Rea
     const hint = same === undefined ? meant : ` as ${kindOf(value)}; in the catalog it is ${kindOf(same)}`;
     return warning(path, `no test has ${name} "${wanted}"${hint}`);
   });
+}
+
+/** The first text of a catalog's key that is no number, and whether it makes texts of numbers beside it. */
+interface TextOfKey {
+  readonly id: string;
+  readonly text: string;
+  readonly takesAll: boolean;
+}
+
+const isNumber = (text: string): boolean => text.trim() !== '' && Number.isFinite(Number(text));
+
+/** Warns of a comparison with a number under a key that has a text, as "62,5" is. */
+function notNumbers(name: string, value: Json, path: Path, found: TextOfKey | undefined): Fault[] {
+  const compares = ['gt', 'gte', 'lt', 'lte'].some((key) => typeof valueAt(value, [key]) === 'number');
+  if (!compares || !found || hasReference(found.text)) return [];
+  const { id, text, takesAll } = found;
+  const column = takesAll ? ', and in a table that makes text of all its column' : '';
+  const number = text.trim().replace(',', '.');
+  const hint = isNumber(number) ? `; write ${number}` : '';
+  const never = takesAll ? 'this never holds' : 'this never holds for it';
+  return [warning(path, `${name} of test ${id} is "${text}", which is no number${column}: ${never}${hint}`)];
 }
 
 /** The type of a value: with quotes, YAML makes a text of a number. */

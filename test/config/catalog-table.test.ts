@@ -48,6 +48,24 @@ test('lists name a test as its cell does', () => {
     expect(catalogName(withTable(`test,name\n1,${name}\n`).planSource, 1)).toBe(name);
 });
 
+test('where one cell makes text of a column that is compared with a number, the cell is told', () => {
+  const rules = (key: string) =>
+    `rules: [{ name: a, when: { test.min: { ${key}: 60 } }, then: [{ sink: page, text: hi }] }]`;
+  const told = (table: string, key = 'gte') =>
+    withTable(table, rules(key)).warnings.map(({ message }) => message);
+  expect(told('test;min\n1;62,5\n2;70\n3;80\n')).toContain(
+    'min of test 1 is "62,5", which is no number, and in a table that makes text of all its column: this never holds; write 62.5',
+  );
+  expect(told('test;min\n1;\n2;70\n3;80 %\n', 'lt')).toContain(
+    'min of test 3 is "80 %", which is no number, and in a table that makes text of all its column: this never holds',
+  );
+  expect(told('test;min\n1;62.5\n2;70\n')).toEqual([]);
+  const entries = `catalog: { 1: { min: '62,5' }, 2: { min: 70 } }\n${rules('gte')}`;
+  expect(load(entries).warnings.map(({ message }) => message)).toEqual([
+    'min of test 1 is "62,5", which is no number: this never holds for it; write 62.5',
+  ]);
+});
+
 test('a table changes the plan as entries do, and the stored plan needs it no more', () => {
   const table = 'test,name,team\n1,Backend,core\n';
   const same = load('catalog: { 1: { name: Backend, team: core } }');
