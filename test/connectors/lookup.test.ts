@@ -197,6 +197,16 @@ describe('an answer', () => {
     expect(factsOf(missing)).toMatchObject({ state: 'absent', fields: { name: null, score: null } });
   });
 
+  test('202 is asked again where nothing of it is there yet', async () => {
+    const over = { until: [] };
+    const accepted = await outcomeOf(answering({ state: 'processing' }, 202), over);
+    const detail = expect.stringMatching(/^The API answered 202\. It has no name .*yet\.$/);
+    expect(accepted).toMatchObject({ outcome: 'retry', reason: 'not_found', detail });
+    expect(accepted).not.toHaveProperty('sinkWide');
+    expect(factsOf(accepted)).toMatchObject({ state: 'answered', fields: { name: null } });
+    expect(await outcomeOf(answering({ name: 'Ana' }, 202), over)).toMatchObject({ outcome: 'delivered' });
+  });
+
   test('410 says for ever that there is none', async () => {
     const gone = await outcomeOf(answering({}, 410));
     expect(factsOf(gone)).toMatchObject({ state: 'absent' });

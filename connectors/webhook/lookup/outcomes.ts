@@ -96,9 +96,12 @@ function outcomeOfBody({ status, text, isWhole, isTooLong }: Answer, terms: Term
     );
   }
   const { facts, missing } = readAnswer(terms, body, terms.now);
-  if (missing.length > 0)
-    return notYet(`It has no ${missing.join(' and no ')} yet.`, status, terms, () => facts);
-  const lacks = Object.keys(terms.fields).filter((field) => (facts.fields[field] ?? null) === null);
+  const all = Object.keys(terms.fields);
+  const lacks = all.filter((field) => (facts.fields[field] ?? null) === null);
+  // 202 (Accepted): the API is still at work on it.
+  const awaited = status === 202 && lacks.length === all.length ? lacks : missing;
+  if (awaited.length > 0)
+    return notYet(`It has no ${awaited.join(' and no ')} yet.`, status, terms, () => facts);
   const receipt = { status, ...(lacks.length > 0 && { lacks }), facts: facts as unknown as Json };
   return delivered(receipt, facts.reason ?? undefined);
 }
