@@ -15,7 +15,7 @@ import {
 import { conditionOf, type FoundSink, isDown, sinkFacts } from '../ops/sink-states.ts';
 import { readStatus, running, type StatusParts } from '../ops/status/status.ts';
 import { decide } from '../rules/decide.ts';
-import { allActions, type Plan } from '../rules/plan.ts';
+import { type Action, allActions, type Plan } from '../rules/plan.ts';
 import { deliveryPages, inParts } from '../store/paging.ts';
 import {
   type By,
@@ -215,9 +215,8 @@ function toDone(action: ActionName, result: ManualResult, delivery: Delivery): C
 }
 
 /**
- * Plans each delivery anew by today's plan, or says why that is not possible. Returns nothing for a discard. The action is
- * found by the rule's name: the one at the same place if it is for the same sink, else the first one for the sink. Due at
- * once: a person who replays does not wait for opening hours.
+ * Plans each delivery anew by today's plan, or says why that is not possible. Returns nothing for a discard. Due at once: a
+ * person who replays does not wait for opening hours.
  */
 async function plans(
   reads: Hands['reads'],
@@ -229,23 +228,53 @@ async function plans(
   if (action === 'discard' || plan === null) return [];
   return inParts(deliveries, async (delivery) => {
     const { rule, sink, eventId, noticeId } = delivery;
-    const sameSink = allActions(plan).filter((one) => one.rule === rule && one.sink === sink);
-    const ofToday = sameSink.find((one) => one.action === delivery.action) ?? sameSink[0];
-    if (!ofToday)
-      return {
-        fault: `today's config has no rule ${rule} with an action for ${sink}: put the config back that had it, then replay this`,
-      };
     const notice = noticeId === null ? null : ((await reads.notice(noticeId))?.notice ?? null);
     const story = noticeId !== null || eventId === null ? null : await reads.event(eventId);
     if (!notice && !story) return { fault: 'the event it is about is no longer stored' };
     const facts = new Map(story ? [[story.event.id, foundBy(story.lookups)]] : []);
     const about: About = { events: story ? [story.event] : [], facts, notice };
+    const laneOf = (one: Action) => one.lane(() => dataOf(one, about, plan, now));
+    const ofToday = actionOfToday(delivery, story?.deliveries ?? [], plan, laneOf);
+    if ('fault' in ofToday) return ofToday;
     if (ofToday.unusable !== undefined) return cannotUse(ofToday.unusable);
-    const lane = ofToday.lane(() => dataOf(ofToday, about, plan, now));
+    const lane = laneOf(ofToday);
     const { connector, action: place } = ofToday;
     const planned = { rule, action: place, sink, connector, lane, dueAt: now, group: null, groupMax: null };
     return { deliveryId: delivery.id, configId: plan.id, planned };
   });
+}
+
+/**
+ * The action that a delivery is for by today's plan, found by the rule's name: the one at the same place if it is for the same
+ * sink, else the first one for the sink. Actions may have been taken out or moved since. So it is none of a lane that has no
+ * more of them than the event has other deliveries there: who has one of these would get it twice.
+ */
+function actionOfToday(
+  delivery: Delivery,
+  ofEvent: readonly Delivery[],
+  plan: Plan,
+  laneOf: (action: Action) => string,
+): Action | Unplanned {
+  const { rule, sink } = delivery;
+  const sameSink = allActions(plan).filter((one) => one.rule === rule && one.sink === sink);
+  if (sameSink.length === 0)
+    return {
+      fault: `today's config has no rule ${rule} with an action for ${sink}: put the config back that had it, then replay this`,
+    };
+  const others = ofEvent.filter(
+    (one) => one.rule === rule && one.sink === sink && one.action !== delivery.action && !isUnsent(one),
+  );
+  const actionsIn = (lane: string) =>
+    new Set(others.filter((one) => one.lane === lane).map(({ action }) => action)).size;
+  const free = [...Map.groupBy(sameSink, laneOf)].flatMap(([lane, asked]) =>
+    asked.length > actionsIn(lane) ? asked : [],
+  );
+  const found = free.find(({ action }) => action === delivery.action) ?? free[0];
+  if (!found)
+    return {
+      fault: `what today's rule ${rule} asks of ${sink} is what other deliveries of the event are about: put the action back that this one is for, then replay this; or discard it`,
+    };
+  return found;
 }
 
 /** Why a delivery cannot be planned, as the end of a sentence. */
