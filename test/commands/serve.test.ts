@@ -1,16 +1,32 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
+import { freePort } from '../fixtures/free-port.ts';
 import { freshDatabase, sql } from '../fixtures/postgres.ts';
 import { theProgram } from '../fixtures/program.ts';
-import { base, jsonLines, logging, loud, nothing, post, run, serve, stack, workplace } from './tools.ts';
+import {
+  base,
+  endpoint,
+  jsonLines,
+  type Line,
+  logging,
+  loud,
+  nothing,
+  post,
+  run,
+  serve,
+  stack,
+  workplace,
+} from './tools.ts';
 import { eventually } from '../fixtures/eventually.ts';
 
 /** Runs the program as a process of its own until it ends. */
@@ -316,4 +332,43 @@ describe('the program', () => {
     const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
     expect({ out, err }).toEqual({ out: '{', err: 'code 0\n' });
   });
+});
+
+/** Gives a process another /etc/resolv.conf, which root may. */
+const withResolver = (resolv: string) => [
+  'unshare',
+  '--mount',
+  'sh',
+  '-c',
+  `mount --make-rprivate / && mount --bind ${resolv} /etc/resolv.conf && exec "$@"`,
+  'sh',
+];
+const mayHaveResolver = spawnSync('unshare', ['--mount', 'true']).status === 0;
+
+test.runIf(mayHaveResolver)('a name that no DNS answers for keeps no other sink waiting', async () => {
+  const { folder, write } = await workplace();
+  const dns = createSocket('udp4').bind(53, '127.83.20.53');
+  onTestFinished(() => void dns.close());
+  await once(dns, 'listening');
+  const resolv = await write('resolv.conf', 'nameserver 127.83.20.53\noptions timeout:20\n');
+  const http = await endpoint();
+  const port = await freePort();
+  const config = `${loud(folder).replace('port: 0', `port: ${port}`)}
+sinks:
+  dead: { connector: webhook, url: 'http://dead.example/', allowPrivate: true }
+  good: { connector: webhook, url: '${http.url.replace('127.0.0.1', 'localhost')}', allowPrivate: true }
+rules: [{ name: all, when: {}, then: [{ sink: dead }, { sink: good }] }]
+`;
+  const served = [await theProgram(), 'serve', '--config', await write('config.yaml', config)];
+  const [command = '', ...argv] = [...withResolver(resolv), process.execPath, ...served];
+  const child = spawn(command, argv, { stdio: ['ignore', 'pipe', 'ignore'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  await eventually(() => expect(lines.join('\n')).toContain('"ready"'));
+  for (let event = 0; event < 4; event += 1)
+    await post({ receiverUrl: `http://127.0.0.1:${port}/hook` }, { candidateId: `Dana ${event}` });
+  await eventually(() => expect(http.calls).toHaveLength(4), { timeout: 60_000 });
+  const ofGood = lines.map((line) => JSON.parse(line) as Line).filter(({ sink }) => sink === 'good');
+  expect(ofGood.filter(({ outcome }) => outcome !== 'delivered')).toEqual([]);
 });

@@ -10,6 +10,8 @@ export const serve = command({
   examples: ['serve --config config.yaml'],
   argument: configFile,
   async run({ config }, { env }): Promise<never> {
+    // Names are looked up by half of these threads, 2 of the usual 4. Those that no DNS answers for would keep all other sinks waiting.
+    process.env['UV_THREADPOOL_SIZE'] ??= '32';
     // The config's watcher listens to it. Before and after that, it would end the process.
     process.on('SIGHUP', () => {});
     // Other servers open their logs again at these. Node opens its debugger at one, to all users of the machine, and ends at the other.
