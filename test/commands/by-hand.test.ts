@@ -386,6 +386,23 @@ test('what is done to one event of a digest is done to all of it, as it is one m
   expect(await states()).toMatchObject({ [delivery(0)]: 'discarded', [delivery(1)]: 'discarded' });
 });
 
+test('a digest is not replayed by an action that tells of one event: the others would count as told, and nobody had heard of them', async () => {
+  const digest = { sink: 'ats', digest: { every: '5s' } };
+  const { ats, command, config, delivery, file, states } = await withDead(['Dana', 'Robin'], digest);
+  await writeFile(file, config({ sink: 'ats' }));
+  const { out } = await command('replay', '--dead', '--sink', 'ats', '--wait');
+  expect(out).toContain('is dead: This message is about 2 events, and its action has no digest any more');
+  await writeFile(file, config({ ...digest, path: '/{{ event.candidateId }}' }));
+  const parted = await command('replay', '--dead', '--sink', 'ats', '--wait');
+  expect(parted.out).toContain('and by its action they go to different places today. Name one place');
+  expect(ats.calls).toEqual([]);
+  await writeFile(file, config(digest));
+  await command('replay', '--dead', '--sink', 'ats');
+  await settled(file);
+  expect(await states()).toMatchObject({ [delivery(0)]: 'delivered', [delivery(1)]: 'delivered' });
+  expect(ats.calls.map(({ body }) => body.match(/Dana|Robin/g)?.length)).toEqual([2]);
+});
+
 test('what waits is discarded together by its rule or sink, as after an apply by mistake, and no more than that', async () => {
   const { app, command, delivery, file, states } = await withDead(['Dana']);
   await command('pause', 'ats');
