@@ -343,7 +343,8 @@ const withResolver = (resolv: string) => [
   `mount --make-rprivate / && mount --bind ${resolv} /etc/resolv.conf && exec "$@"`,
   'sh',
 ];
-const mayHaveResolver = spawnSync('unshare', ['--mount', 'true']).status === 0;
+const [unshare = '', ...unshared] = withResolver('/etc/resolv.conf');
+const mayHaveResolver = spawnSync(unshare, [...unshared, 'true']).status === 0;
 
 test.runIf(mayHaveResolver)('a name that no DNS answers for keeps no other sink waiting', async () => {
   const { folder, write } = await workplace();
@@ -360,8 +361,8 @@ sinks:
 rules: [{ name: all, when: {}, then: [{ sink: dead }, { sink: good }] }]
 `;
   const served = [await theProgram(), 'serve', '--config', await write('config.yaml', config)];
-  const [command = '', ...argv] = [...withResolver(resolv), process.execPath, ...served];
-  const child = spawn(command, argv, { stdio: ['ignore', 'pipe', 'ignore'] });
+  const argv = [...withResolver(resolv).slice(1), process.execPath, ...served];
+  const child = spawn(unshare, argv, { stdio: ['ignore', 'pipe', 'ignore'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
