@@ -5,7 +5,7 @@ import type { RefusedEvents, WholeRefusedEvent } from '../../src/model/notices.t
 import type { Acceptance } from '../../src/store/store.ts';
 import { seeded } from '../faults/random.ts';
 import { home, store } from './store-bench.ts';
-import { arrival, claimDue, configId, day, idsOf, person, planned, t0 } from './store-fixtures.ts';
+import { arrival, claimDue, configId, day, idsOf, person, planned, prune, t0 } from './store-fixtures.ts';
 import { StoreModel } from './store-model.ts';
 
 const untouched = {
@@ -393,6 +393,12 @@ export function receiving(): void {
     const [first, ...others] = kept;
     expect(await store.rejectedRequests({ limit: 1 })).toEqual([first]);
     expect(await store.rejectedRequests({ after: first!.seq })).toEqual(others);
+  });
+
+  test('keeps rejected requests, which name candidates, no longer than events', async () => {
+    for (const n of [1, 2, 3]) await store.keepRejected(rejectedRequest(n), 9);
+    await prune(store, rejectedRequest(2).receivedAt);
+    expect(await store.rejectedRequests({})).toMatchObject([3, 2].map(rejectedRequest));
   });
 
   test('counts the rejected requests by source, without those that lack a correlation id', async () => {

@@ -122,6 +122,7 @@ export const sql = {
   delete from audit where changed_at < $1
     and not exists (select 1 from audit_deliveries a where a.audit_seq = audit.seq)`,
   prunePersonPauses: `delete from person_pauses where until < $1`,
+  pruneRejected: `delete from rejected_requests where received_at < $1`,
   deleteNotice: `delete from notices where seq = $1`,
   token: query<{ readonly sealed: string }>(`select sealed from tokens where id = $1`),
   keepToken: `
@@ -253,7 +254,8 @@ function* forget(
 
 /**
  * Ends a round of retention: deletes what is older than `before` and serves nothing any more. Those are audit lines about
- * nothing that is left, pauses, hourly counts, and unused configs, except those in `keep` and those of live replicas.
+ * nothing that is left, pauses, rejected requests, hourly counts, and unused configs, except those in `keep` and those of live
+ * replicas.
  */
 export function* endRound(before: number, keep: ReadonlySet<string>, shared: boolean): Operation<void> {
   // A replica may use its config although no event refers to it any more.
@@ -262,6 +264,7 @@ export function* endRound(before: number, keep: ReadonlySet<string>, shared: boo
     if (!keep.has(id) && !ofReplicas.includes(id)) yield* run(sql.deleteConfig, id, before);
   yield* run(sql.pruneAudit, before);
   yield* run(sql.prunePersonPauses, before);
+  yield* run(sql.pruneRejected, before);
   yield* run(sql.pruneHours, Math.floor(before / 3_600_000));
 }
 

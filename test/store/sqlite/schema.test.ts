@@ -60,6 +60,8 @@ describe('the cost of a statement does not grow with what is stored', () => {
     writeProbe: ____,
     pruneAudit: ________,
     configsOfReplicas: ____________,
+    // There are at most 1000.
+    pruneRejected: __________________,
     // After a restore, what is undecided.
     distrustUndecided: ______________,
     ...pruning
