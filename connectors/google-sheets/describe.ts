@@ -1,7 +1,7 @@
 import { html, printable, textAt } from '../../src/connector.ts';
 import type { Description, Html } from '../../src/connector.ts';
 import { isMap, type Json } from '../../src/model.ts';
-import { type Cell, formatted, kind } from './message.ts';
+import { type Cell, deliveryHeader, formatted, kind } from './message.ts';
 
 export const describe: Description<unknown> = {
   starter: {
@@ -52,8 +52,9 @@ export const describe: Description<unknown> = {
     const url = `https://docs.google.com/spreadsheets/d/${encodeURIComponent(sheet)}/edit#${range.toString()}`;
     return sheet === '' ? null : { url, name: 'Open the row' };
   },
-  trace: (receipt) =>
-    `${textAt(receipt, 'range')} in https://docs.google.com/spreadsheets/d/${textAt(receipt, 'spreadsheetId')}`,
+  // Whoever erases it needs the id: since it was written, the sheet may have been sorted.
+  trace: (receipt, deliveryId) =>
+    `the row with ${deliveryId} in its column ${deliveryHeader}, written to ${textAt(receipt, 'range')} in https://docs.google.com/spreadsheets/d/${textAt(receipt, 'spreadsheetId')}`,
 };
 
 /** A cell as the sheet shows it, but for times: they are in UTC, and say so, as only the sheet knows its zone. */

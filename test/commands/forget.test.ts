@@ -213,7 +213,7 @@ test('names the place of each tool, and what may have arrived', async () => {
   expect(out.split('\n').slice(2, -2)).toEqual([
     'The tools keep what they were told. Erase it there:',
     '  slack: the message 1764000000.000100 in C0123: https://slack.com/archives/C0123/p1764000000000100',
-    "  google-sheets: 'Results'!A7:F7 in https://docs.google.com/spreadsheets/d/sheet-1",
+    `  google-sheets: the row with dlv_${eventId.slice(4)}_2 in its column Delivery, written to 'Results'!A7:F7 in https://docs.google.com/spreadsheets/d/sheet-1`,
     '  email: the mail <dlv_1@example.com> to a@example.com, b@example.com',
     `  webhook: may have got it, as dlv_${eventId.slice(4)}_4`,
   ]);

@@ -28,7 +28,8 @@ connectorContract('google-sheets', async () => {
       500: { outcome: 'unknown', reason: 'server' },
       503: { outcome: 'unknown', reason: 'server' },
     },
-    trace: /^'?[^']+'?![A-Z]+\d+:[A-Z]+\d+ in https:\/\/docs\.google\.com\/spreadsheets\/d\/[\w-]+$/,
+    trace:
+      /^the row with [\w-]+ in its column Delivery, written to '?[^']+'?![A-Z]+\d+:[A-Z]+\d+ in https:\/\/docs\.google\.com\/spreadsheets\/d\/[\w-]+$/,
     link: expect.stringMatching(
       /^https:\/\/docs\.google\.com\/spreadsheets\/d\/[\w-]+\/edit#range=.*%21A\d+/,
     ),
