@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { chmod, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { base, jsonLines, post, run, serving, stack, workplace } from './tools.ts';
@@ -225,8 +225,10 @@ describe('backtest --html', () => {
     expect(page).not.toContain(env.TOKEN);
 
     // The next page replaces it, but no other file. A place that cannot be written is reported at once.
+    await chmod(file, 0o644);
     expect((await backtest(rulesText(actions.hiring, ''), '--html', file)).code).toBe(0);
     expect(await readFile(file, 'utf8')).not.toContain('#ops');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
     const config = join(folder, 'config.yaml');
     const before = await readFile(config, 'utf8');
     expect(await backtest(rulesText('', ''), '--html', config)).toEqual({

@@ -1,4 +1,4 @@
-import { access, constants, open, stat, writeFile } from 'node:fs/promises';
+import { access, chmod, constants, open, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { connectors } from '../../../connectors/index.ts';
 import { Backtest } from '../../backtest/backtest.ts';
@@ -62,6 +62,8 @@ export const backtest = command({
         const names = mask(`${file} in place of ${options.config}`);
         // Only for its owner: the page shows what messages say of candidates.
         const page = backtestFile(report, names, { connectors });
+        // A file that was there keeps its mode otherwise. If it belongs to somebody else, they decide.
+        await chmod(html, 0o600).catch(() => {});
         await writeFile(html, page, { mode: 0o600 }).catch(cannotWrite(html));
         if (!json) io.out(`\n${html} shows it with the messages before and after.`);
       }
