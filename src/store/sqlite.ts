@@ -17,6 +17,7 @@ import {
   seeRoom,
   tryTo,
 } from './sqlite/files.ts';
+import { refuseTorn } from './sqlite/integrity.ts';
 import { migrate } from './sqlite/migrate.ts';
 import { refuseBesideRescued } from './sqlite/rescue.ts';
 import { countIn } from './sqlite/traces.ts';
@@ -89,6 +90,8 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
     await patiently(() => {});
     if (options.serve) {
       lock = new ServingLock(file);
+      const { witness } = lock;
+      await patiently((db) => refuseTorn(db, file, (place) => isHome(place, file, witness)));
       connection.serve(lock);
       keepFromOthers(file);
     }
@@ -119,12 +122,8 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
       return commit.queued;
     },
     shared: false,
-    // A copy is another file than the store was. A copy that was written over the store's file names an older witness.
     home: lock && {
-      isAt: (place) => {
-        const [store, ...witnesses] = place.split(' / ');
-        return store === identityOf(file) && (lock.witness === '' || witnesses.includes(lock.witness));
-      },
+      isAt: (place) => isHome(place, file, lock.witness),
       next: () => [identityOf(file), lock.witness, lock.nextWitness].join(' / '),
       kept: () => lock.renew(),
     },
@@ -157,6 +156,15 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
       connection.close();
     },
   };
+}
+
+/**
+ * Whether the store that kept this place is this file. A copy is another file than the store was. A copy that was written over
+ * the store's file names an older witness.
+ */
+function isHome(place: string, file: string, witness: string): boolean {
+  const [store, ...witnesses] = place.split(' / ');
+  return store === identityOf(file) && (witness === '' || witnesses.includes(witness));
 }
 
 /** As queries, since these are prepared once. */

@@ -280,6 +280,14 @@ export function* keepSignOfLife({ seenAt, doubt }: SignOfLife): Operation<void> 
   yield* run(sql.keepLife, seenAt, doubt?.seenAt ?? null, doubt?.agreedMs ?? 0);
 }
 
+/** Whether the store was restored or moved since it was last served. A new one was nowhere. */
+export function* isMoved(isAt: (place: string) => boolean): Operation<boolean> {
+  return movedFrom(yield* get(sql.home), isAt);
+}
+
+const movedFrom = (last: { readonly place: string } | undefined, isAt: (place: string) => boolean): boolean =>
+  last !== undefined && !isAt(last.place);
+
 /**
  * Call this before anything is delivered. If the store is not in the place where it was last served, it was restored or
  * moved, and what was due by `now` may have been sent from there: it becomes uncertain. Returns for how many deliveries, at
@@ -292,7 +300,7 @@ export function* settleIn(
   most = Number.MAX_SAFE_INTEGER,
 ): Operation<number | null> {
   const last = yield* get(sql.home);
-  const isHome = last === undefined || isAt(last.place);
+  const isHome = !movedFrom(last, isAt);
   // The clock of the machine before may have been ahead of this one.
   const seenAt = (yield* signOfLife())?.seenAt ?? now;
   const count = isHome ? null : yield* distrust(Math.max(now, seenAt), most);

@@ -2,11 +2,11 @@ import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync } from 'no
 import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { leaveHome } from '../operations/housekeeping.ts';
-import { query } from '../operation.ts';
 import { StoreUnavailable } from '../driver.ts';
 import { Database, runOn } from './database.ts';
 import { isFull, unavailable } from './failures.ts';
 import { codeOf, foundAt, inodeOf, refuseOtherWal, refuseOthers, resolveLinks } from './files.ts';
+import { faultIn, keepsHome } from './integrity.ts';
 import { isLocked } from './serving-lock.ts';
 
 /** Thrown when a copy cannot be made where it was to be. The store is as it was. `message` says why in plain words. */
@@ -132,9 +132,9 @@ function finish(path: string): void {
   const db = new Database(path);
   try {
     db.exec('pragma journal_mode = delete');
-    if (db.get(hasHome)) runOn(db, leaveHome());
-    const fault = db.get(integrity)?.integrity_check;
-    if (fault !== 'ok')
+    if (keepsHome(db)) runOn(db, leaveHome());
+    const fault = faultIn(db);
+    if (fault !== null)
       throw new StoreUnavailable(`The copy is damaged, and so the store is, most likely: ${fault}`);
   } finally {
     db.close();
@@ -154,10 +154,6 @@ export function sync(path: string): void {
     closeSync(fd);
   }
 }
-
-/** That of an older version may have none. */
-const hasHome = query("select 1 as found from sqlite_schema where name = 'home'");
-const integrity = query<{ readonly integrity_check: string }>('pragma integrity_check(1)');
 
 const numberOf = (db: DatabaseSync, pragma: 'page_count' | 'page_size'): number =>
   Number(db.prepare(`pragma ${pragma}`).get()?.[pragma]);

@@ -17,11 +17,7 @@ const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
   [7, () => 'There is not enough memory.'],
   [readOnly, cannotWrite],
   [diskFailed, (path: string) => `The disk reported an error on ${path}: it may be full, or broken.`],
-  [
-    11,
-    (path: string) =>
-      `${path} is damaged. Stop the connector, move it with ${path}-wal and ${path}-shm to another folder, as the rest of it can still be read there, and put a backup in its place. If you have just put one there beside these two, they damaged it: do it again without them.`,
-  ],
+  [11, damaged],
   [full, diskFull],
   [
     14,
@@ -48,6 +44,11 @@ export function unavailable(error: unknown, path: string): StoreUnavailable {
   const found = code === diskFailed && isOnReadOnlyDisk(path) ? readOnly : code;
   const explain = explanations.get(found) ?? (() => `Another process keeps ${path} locked.`);
   return new StoreUnavailable(explain(path), { cause: error });
+}
+
+/** Says that a store is damaged, and what to do. */
+export function damaged(path: string): string {
+  return `${path} is damaged. Stop the connector, move it with ${path}-wal and ${path}-shm to another folder, as the rest of it can still be read there, and put a backup in its place. If you have just put one there beside these two, they damaged it: do it again without them. A copy that was made of the files one after the other while the connector ran is damaged likewise.`;
 }
 
 export const isFull = (error: unknown): boolean => primaryCode(error) === full;

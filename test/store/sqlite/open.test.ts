@@ -325,6 +325,30 @@ test('says of a copy that a WAL beside it has damaged to put it there again with
   );
 });
 
+test('refuses a copy that was made file by file while the store was written, and does not wait for what comes upon it', async () => {
+  const before = join(folder, 'before.db');
+  const store = await openSqlite(before, { serve: true });
+  await store.settleIn(t0);
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  const beside = new Database(before);
+  const acceptMany = async () => {
+    beside.exec('pragma wal_checkpoint(truncate)');
+    await Promise.all(Array.from({ length: 300 }, () => store.accept(arrival())));
+  };
+  await acceptMany();
+  beside.exec('pragma wal_checkpoint(truncate)');
+  copyFileSync(before, path);
+  for (let round = 0; round < 2; round += 1) await acceptMany();
+  beside.close();
+  copyFileSync(`${before}-wal`, `${path}-wal`);
+  await store.close();
+  expect(await refusal(`sqlite:${path}`)).toContain(
+    `${path} is damaged. Stop the connector, move it with ${path}-wal`,
+  );
+  // A command may still read what is whole.
+  await (await openSqlite(path, { serve: false })).close();
+});
+
 test('says which folder it cannot make', async () => {
   writeFileSync(path, 'a file');
   expect(await refusal(`sqlite:${path}/below/connector.db`)).toContain(
