@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { noTunnel } from './proxy.ts';
 import type { Proxy } from './proxy.ts';
 
@@ -21,6 +22,9 @@ export interface HttpFailure {
   readonly retryAfterMs: number | null;
 }
 
+/** What undici, by which Node fetches, publishes when a connection is open, before it writes a request. */
+const opened = 'undici:client:connected';
+
 /** A `fetch` for one call of a client library. It records what libraries hide: whether a request began, and its answer. */
 export class WatchedFetch {
   readonly #maxAnswerBytes: number;
@@ -42,7 +46,11 @@ export class WatchedFetch {
     // Not followed: a redirect would turn a POST into a GET.
     const through = this.#proxy && { dispatcher: this.#proxy.dispatcher };
     const options = { ...init, ...through, redirect: 'manual', signal: this.#signal } as RequestInit;
-    const answer = (this.answered = await fetch(url, options));
+    // The signal ends the call when it is asked. Nothing else does where the process stood still until the connection was open:
+    // then the request would go before any timer.
+    const ask = () => void this.#signal.aborted;
+    subscribe(opened, ask);
+    const answer = (this.answered = await fetch(url, options).finally(() => unsubscribe(opened, ask)));
     if (answer.body === null) return answer;
     // Client libraries read all of a body, and an endless one would fill the memory.
     let bytes = 0;

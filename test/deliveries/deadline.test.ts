@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
@@ -200,12 +201,21 @@ test('after a time-out and then a shutdown it is abandoned at the earlier of the
 describe('a process that stands still in the middle of an attempt, until its time is up or as its machine is suspended, sends nothing after it', () => {
   const token = { access_token: 'token', token_type: 'Bearer', expires_in: 3600 };
 
-  /** Each with what it asks for before it sends. */
+  /** What undici tells before it opens a connection. */
+  const connecting = 'undici:client:beforeConnect';
+
+  /** Each with what it asks for before it sends, or does. */
   const sinks: [string, string, string, (tools: Tools) => string[]][] = [
     [
       'connector: slack, token: "${SLACK_BOT_TOKEN}", apiUrl: "${SLACK_API_URL}"',
       'channel: dana@example.com, text: Hello',
       'users.lookupByEmail',
+      ({ received }) => received.slack(),
+    ],
+    [
+      'connector: slack, token: "${SLACK_BOT_TOKEN}", apiUrl: "${SLACK_API_URL}"',
+      'channel: "#hiring", text: Hello',
+      connecting,
       ({ received }) => received.slack(),
     ],
     [
@@ -241,6 +251,9 @@ describe('a process that stands still in the middle of an attempt, until its tim
         if (name === question) stoodMs = 600_000;
         return null;
       };
+      const standConnecting = () => void stand({ name: connecting });
+      subscribe(connecting, standConnecting);
+      onTestFinished(() => void unsubscribe(connecting, standConnecting));
       const asked = sink.includes('oauth2') ? [tokens.faults] : tools.faults;
       for (const faults of asked) faults.decide = stand;
       const text = `
