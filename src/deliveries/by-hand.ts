@@ -1,9 +1,11 @@
 import { program } from '../support/invocation.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { duration } from '../config/text/units.ts';
+import type { FindPlan } from '../config/live/stored-plans.ts';
 import { lookupsOf } from '../lookups/deciding.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
-import { type About, dataOf } from './prepare.ts';
+import { type About, actionOf, dataOf } from './prepare.ts';
+import { actionOfToday, isUnsent, partedToday, taking, type Unplanned } from './todays-action.ts';
 import {
   type Delivery,
   type DeliveryState,
@@ -15,7 +17,7 @@ import {
 import { conditionOf, type FoundSink, isDown, sinkFacts } from '../ops/sink-states.ts';
 import { readStatus, running, type StatusParts } from '../ops/status/status.ts';
 import { decide } from '../rules/decide.ts';
-import { type Action, allActions, type Plan } from '../rules/plan.ts';
+import { allActions, type Plan } from '../rules/plan.ts';
 import { deliveryPages, inParts } from '../store/paging.ts';
 import {
   type By,
@@ -127,20 +129,23 @@ async function named(
 
 /** Parts of a store, to read and to change. */
 export interface Hands {
-  readonly reads: Pick<Store, 'event' | 'notice'>;
+  readonly reads: Pick<Store, 'event' | 'notice' | 'digestEvents' | 'lookupsOf'>;
   readonly store: Pick<Store, 'replay' | 'discard' | 'resend' | 'now'>;
+  /** Finds the plans that deliveries were made by. */
+  readonly plan: FindPlan;
 }
 
 /** Does the action to each delivery, or says why not. `plan`: today's, for all but a discard. */
 export async function change(
-  { reads, store }: Hands,
+  hands: Hands,
   action: ActionName,
   deliveries: readonly Delivery[],
   plan: Plan | null,
   by: By,
 ): Promise<ChangeResult[]> {
+  const { store } = hands;
   const now = await store.now();
-  const planned = await plans(reads, action, deliveries, plan, now);
+  const planned = await plans(hands, action, deliveries, plan, now);
   const items = planned.filter((one) => 'planned' in one);
   const faults = planned.flatMap((one, place): ChangeResult[] =>
     'fault' in one ? [{ id: deliveries[place]!.id, ok: false, says: one.fault }] : [],
@@ -154,12 +159,12 @@ export async function change(
 
 /** Says what `change` would do to each delivery. */
 export async function rehearse(
-  store: Hands['reads'] & Pick<Store, 'now'>,
+  hands: Hands,
   action: ActionName,
   deliveries: readonly Delivery[],
   plan: Plan | null,
 ): Promise<ChangeResult[]> {
-  const planned = await plans(store, action, deliveries, plan, await store.now());
+  const planned = await plans(hands, action, deliveries, plan, await hands.store.now());
   return deliveries.map((delivery, place): ChangeResult => {
     const { id, state, sink, rule, uncertain } = delivery;
     const found = planned[place];
@@ -219,96 +224,82 @@ function toDone(action: ActionName, result: ManualResult, delivery: Delivery): C
  * person who replays does not wait for opening hours.
  */
 async function plans(
-  reads: Hands['reads'],
+  { reads, plan: findPlan }: Hands,
   action: ActionName,
   deliveries: readonly Delivery[],
   plan: Plan | null,
   now: number,
 ): Promise<(Replay | Unplanned)[]> {
   if (action === 'discard' || plan === null) return [];
+  const digests = new Map<string, Promise<About>>();
   return inParts(deliveries, async (delivery) => {
     const { rule, sink, eventId, noticeId } = delivery;
-    const notice = noticeId === null ? null : ((await reads.notice(noticeId))?.notice ?? null);
+    const told = noticeId === null ? null : await reads.notice(noticeId);
+    const notice = told?.notice ?? null;
     const story = noticeId !== null || eventId === null ? null : await reads.event(eventId);
     if (!notice && !story) return { fault: 'the event it is about is no longer stored' };
     const facts = new Map(story ? [[story.event.id, foundBy(story.lookups)]] : []);
     const about: About = { events: story ? [story.event] : [], facts, notice };
-    const laneOf = (one: Action) => one.lane(() => dataOf(one, about, plan, now));
-    const ofToday = actionOfToday(delivery, story?.deliveries ?? [], plan, laneOf);
+    const today = { plan, findPlan, about, now };
+    const ofToday = await actionOfToday(delivery, (story ?? told)!.deliveries, today);
     if ('fault' in ofToday) return ofToday;
     if (ofToday.unusable !== undefined) return cannotUse(ofToday.unusable);
-    const lane = laneOf(ofToday);
+    if (action === 'replay' && delivery.carrier !== null) {
+      const { carrier } = delivery;
+      const whole = digests.getOrInsertComputed(carrier, () => wholeOf(reads, carrier));
+      const parted = partedToday(ofToday, await whole, plan, now);
+      if (parted) return parted;
+    }
+    const lane = ofToday.lane(() => dataOf(ofToday, about, plan, now));
     const { connector, action: place } = ofToday;
     const planned = { rule, action: place, sink, connector, lane, dueAt: now, group: null, groupMax: null };
     return { deliveryId: delivery.id, configId: plan.id, planned };
   });
 }
 
-/**
- * The action that a delivery is for by today's plan, found by the rule's name: the one at the same place if it is for the same
- * sink, else the first one for the sink. Actions may have been taken out or moved since. So it is none of a lane that has no
- * more of them than the event has other deliveries there: who has one of these would get it twice.
- */
-function actionOfToday(
-  delivery: Delivery,
-  ofEvent: readonly Delivery[],
-  plan: Plan,
-  laneOf: (action: Action) => string,
-): Action | Unplanned {
-  const { rule, sink } = delivery;
-  const sameSink = allActions(plan).filter((one) => one.rule === rule && one.sink === sink);
-  if (sameSink.length === 0)
-    return {
-      fault: `today's config has no rule ${rule} with an action for ${sink}: put the config back that had it, then replay this`,
-    };
-  const others = ofEvent.filter(
-    (one) => one.rule === rule && one.sink === sink && one.action !== delivery.action && !isUnsent(one),
-  );
-  const actionsIn = (lane: string) =>
-    new Set(others.filter((one) => one.lane === lane).map(({ action }) => action)).size;
-  const free = [...Map.groupBy(sameSink, laneOf)].flatMap(([lane, asked]) =>
-    asked.length > actionsIn(lane) ? asked : [],
-  );
-  const found = free.find(({ action }) => action === delivery.action) ?? free[0];
-  if (!found)
-    return {
-      fault: `what today's rule ${rule} asks of ${sink} is what other deliveries of the event are about: put the action back that this one is for, then replay this; or discard it`,
-    };
-  return found;
-}
-
-/** Why a delivery cannot be planned, as the end of a sentence. */
-interface Unplanned {
-  readonly fault: string;
+/** What the message of a digest is about. */
+async function wholeOf(reads: Hands['reads'], carrier: string): Promise<About> {
+  const events = await reads.digestEvents(carrier);
+  const lookups = await reads.lookupsOf(events.map(({ id }) => id));
+  const facts = new Map(events.map(({ id }, place) => [id, foundBy(lookups[place]!)]));
+  return { events, facts, notice: null };
 }
 
 const cannotUse = (why: string): Unplanned => ({
   fault: `the config in force cannot be used for it here: ${why}`,
 });
 
-/** Whether a person discarded it before it was tried, so that it has not arrived. */
-export const isUnsent = ({ state, attempts, uncertain }: Delivery): boolean =>
-  state === 'discarded' && attempts === 0 && !uncertain;
-
 /**
  * Plans the deliveries of a rule for an event that came before it, as if the event came now, with hours and digests. Null if
  * the rule asks for nothing, or the event has deliveries of it. With `discarded`, where some of these are unsent, only what
  * none of the others has done or may do, in whatever order today's rule has its actions. A fault if that cannot be told.
  */
-export function planLate(
+export async function planLate(
   plan: Plan,
+  findPlan: FindPlan,
   { event, decided, deliveries, lookups }: Omit<EventStory, 'configId' | 'duplicates'>,
   rule: string,
   now: number,
   discarded = false,
-): Late | Unplanned | null {
+): Promise<Late | Unplanned | null> {
   const had = deliveries.filter((one) => one.rule === rule);
   if (had.length > 0 && !(discarded && had.some(isUnsent))) return null;
   if (!decided) return { fault: 'it is not decided yet, as it waits for its look-ups' };
+  const facts = foundBy(lookups);
+  const all = decide(plan, event, facts, now).filter((one) => one.rule === rule);
   const sent = had.filter((one) => !isUnsent(one));
-  const isLeft = ({ sink, action, lane }: PlannedDelivery) =>
-    !sent.some((one) => one.sink === sink && (one.action === action || one.lane === lane));
-  const asked = decide(plan, event, foundBy(lookups), now).filter((one) => one.rule === rule && isLeft(one));
+  const about: About = { events: [event], facts: new Map([[event.id, facts]]), notice: null };
+  const taken = await taking(
+    sent,
+    all.map((one) => actionOf(plan, one)!),
+    { plan, findPlan, about, now },
+  );
+  // What is like none of today's actions may have been the one in its place.
+  const unlike = sent.filter((one) => !taken.values().some((other) => other === one));
+  const isLeft = (one: PlannedDelivery) =>
+    !taken.has(actionOf(plan, one)!) &&
+    !unlike.some(({ sink, action }) => sink === one.sink && action === one.action);
+  const asked = all.filter(isLeft);
   if (asked.length === 0) return null;
   const unusable = allActions(plan).find((one) => one.rule === rule && one.unusable !== undefined)?.unusable;
   return unusable === undefined

@@ -242,29 +242,6 @@ export interface About {
   /** The facts of look-ups, by the event's id. */
   readonly facts?: ReadonlyMap<string, Facts>;
   readonly notice: RaisedNotice | null;
-  readonly delivery?: Pick<Delivery, 'replayed'>;
-}
-
-/**
- * Why a digest that a person replays is no message of today's action: that tells of one event, or of some elsewhere. The
- * others would count as told, and those whom it concerns had not heard of them.
- */
-function partedToday(action: Action, about: About, plan: Plan, now: number): Outcome | null {
-  const { events, delivery } = about;
-  if (!delivery?.replayed || events.length < 2) return null;
-  const { digest, rule } = action;
-  const placeOf = (event: Event) =>
-    digest?.place(templateData(event, plan.test(event.testId), factsOf(about, event), rule, now));
-  const places = new Set(events.map((event) => JSON.stringify(placeOf(event))));
-  if (digest && places.size === 1) return null;
-  const [why, remedy] = digest
-    ? ['by its action they go to different places today', 'Name one place for all of them']
-    : ['its action has no digest any more', 'Give it a digest again'];
-  return rejected(
-    'invalid',
-    `This message is about ${events.length} events, and ${why}.`,
-    `${remedy}, then replay this delivery.`,
-  );
 }
 
 /** Renders an action and has the connector compose the message. Pure; `now` is for templates. */
@@ -276,8 +253,6 @@ export function prepare(
   { connector, options }: Pick<SinkConfig, 'connector' | 'options'>,
   now: number,
 ): PreparedMessage | Outcome {
-  const parted = partedToday(action, about, plan, now);
-  if (parted) return parted;
   const data = dataOf(action, about, plan, now);
   const rendered = action.render(data);
   if ('fault' in rendered) {
@@ -325,7 +300,7 @@ function saidLate({ raisedAt }: RaisedNotice, action: Action, plan: Plan, now: n
   return plan.wording.say('toldLate', { time: inLocale(then, plan.wording.locale) });
 }
 
-const factsOf = ({ facts }: About, { id }: Event): Facts => facts?.get(id) ?? noFacts;
+export const factsOf = ({ facts }: About, { id }: Event): Facts => facts?.get(id) ?? noFacts;
 
 /** The data that the templates of an action see. */
 export function dataOf(action: Action, about: About, plan: Plan, now: number): AnyTemplateData {

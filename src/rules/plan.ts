@@ -91,7 +91,7 @@ export interface Action extends ActionRef {
   /** Every key of the action with its templates rendered, or why one failed. */
   render(data: AnyTemplateData): RenderResult;
   /** Who gets the message; null if a template fails. Without data: as the config writes it. */
-  audience(data: TemplateData | null): Audience | null;
+  audience(data: AnyTemplateData | null): Audience | null;
   /** Only for an action of a stored plan: why it can no longer be carried out. */
   readonly unusable?: string;
 }

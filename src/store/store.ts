@@ -85,6 +85,7 @@ export const reads = {
   missed: reading.missed,
   stuckNotices: reading.stuckNotices,
   delivery: reading.delivery,
+  digestEvents: reading.digestEvents,
   dueEvents: deciding.dueEvents,
   event: reading.event,
   eventCounts: deciding.eventCounts,

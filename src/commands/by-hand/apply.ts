@@ -1,6 +1,8 @@
 import { program } from '../../support/invocation.ts';
-import { isUnsent, planLate } from '../../deliveries/by-hand.ts';
+import type { FindPlan } from '../../config/live/stored-plans.ts';
+import { planLate } from '../../deliveries/by-hand.ts';
 import { actionOf, dataOf } from '../../deliveries/prepare.ts';
+import { isUnsent } from '../../deliveries/todays-action.ts';
 import { foundBy, hasAbsent } from '../../lookups/kept-facts.ts';
 import type { PlannedDelivery } from '../../model.ts';
 import type { Plan } from '../../rules/plan.ts';
@@ -29,7 +31,7 @@ import {
   needsPerson,
   paint,
 } from '../output.ts';
-import { byUser, checkRule, saveToday, withStoreAndConfig } from '../with-store.ts';
+import { byUser, checkRule, saveToday, storedPlans, withStoreAndConfig } from '../with-store.ts';
 import { refuseWithoutConnector, tellKeptBack, waitFor } from './under-way.ts';
 
 const declared = {
@@ -52,9 +54,11 @@ export const apply = command({
     needsPerson(io, given, 'give --dry-run to look, or --yes to send');
     return withStoreAndConfig(given, io, async (store, config, local) => {
       const { plan } = config;
+      const plans = storedPlans(store, local);
       checkRule(rule, plan);
       if (wait && !dryRun) await refuseWithoutConnector(store);
-      const asked = await look(store, plan, given, local);
+      const findPlan: FindPlan = (configId) => plans.get(configId);
+      const asked = await look(store, plan, findPlan, given, local);
       if (asked.faults.size > 0) {
         for (const [why, events] of asked.faults) io.err(printable(`${count(events, 'event')}: ${why}`));
         throw new CommandError('nothing was sent');
@@ -70,7 +74,7 @@ export const apply = command({
         return exit.ok;
       }
       await saveToday(store, config);
-      const sent = await send(store, plan, asked.events, given, io);
+      const sent = await send(store, plan, findPlan, asked.events, given, io);
       io.out(`${count(sent.length, 'delivery')} planned.`);
       await tellKeptBack(store, asked.bySink.keys(), sent, local);
       return !wait || (await waitFor(store, sent, local)) ? exit.ok : exit.problems;
@@ -84,7 +88,13 @@ const add = (counts: Map<string, number>, key: string): void =>
   void counts.set(key, (counts.get(key) ?? 0) + 1);
 
 /** Finds what the rule asks for, for each stored event. */
-async function look(store: Store, plan: Plan, { rule, since, discarded }: ApplyOptions, io: Io) {
+async function look(
+  store: Store,
+  plan: Plan,
+  findPlan: FindPlan,
+  { rule, since, discarded }: ApplyOptions,
+  io: Io,
+) {
   const asked = {
     looked: 0,
     /** Events that are left out, as they have deliveries of the rule. */
@@ -117,10 +127,10 @@ async function look(store: Store, plan: Plan, { rule, since, discarded }: ApplyO
       continue;
     }
     const ofRule = story.deliveries.filter((one) => one.rule === rule);
-    const late = planLate(plan, story, rule, now, discarded);
+    const late = await planLate(plan, findPlan, story, rule, now, discarded);
     const has = ofRule.length > 0 && !late && !(discarded && ofRule.every(isUnsent));
     if (has) asked.had += 1;
-    if (has && !discarded && planLate(plan, story, rule, now, true)) asked.unsent += 1;
+    if (has && !discarded && (await planLate(plan, findPlan, story, rule, now, true))) asked.unsent += 1;
     if (late && 'fault' in late) add(asked.faults, late.fault);
     else if (late) {
       asked.events.push(story.event.id);
@@ -195,6 +205,7 @@ function messageOf(planned: PlannedDelivery, { event, lookups }: EventStory, pla
 async function send(
   store: Store,
   plan: Plan,
+  findPlan: FindPlan,
   newestFirst: readonly string[],
   { rule, note, discarded }: ApplyOptions,
   io: Io,
@@ -204,7 +215,10 @@ async function send(
   for (let from = 0; from < events.length; from += pageSize) {
     const stories = await inParts(events.slice(from, from + pageSize), (id) => store.event(id));
     const now = await store.now();
-    const late = stories.map((story) => story && planLate(plan, story, rule, now, discarded));
+    const late = await inParts(
+      stories,
+      async (story) => story && planLate(plan, findPlan, story, rule, now, discarded),
+    );
     const items = late.flatMap((one) => (one && !('fault' in one) ? [one] : []));
     sent.push(...(await store.apply(items, now, byUser({ note }, io))));
   }

@@ -29,6 +29,7 @@ import {
   checkRule,
   checkSink,
   saveToday,
+  storedPlans,
   type Today,
   withStore,
   withStoreAndToday,
@@ -213,6 +214,8 @@ async function toAll(
   if (waits) await refuseWithoutConnector(store);
   if (today && !dryRun) await saveToday(store, today);
   const plan = today?.plan ?? null;
+  const plans = storedPlans(store, io);
+  const hands = { reads: store, store, plan: (configId: string) => plans.get(configId) };
   const by = byUser(options, io);
   const sent: string[] = [];
   const sinks = new Set<string>();
@@ -222,8 +225,8 @@ async function toAll(
     for await (const { page, over } of selected(onlyStore(store), action, which)) {
       leftOut += over.length;
       const results = dryRun
-        ? await rehearse(store, action, page, plan)
-        : await change({ reads: store, store }, action, page, plan, by);
+        ? await rehearse(hands, action, page, plan)
+        : await change(hands, action, page, plan, by);
       for (const { id, ok, says, madeId } of results) {
         found += 1;
         if (ok) sent.push(madeId ?? id);

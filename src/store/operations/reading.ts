@@ -232,6 +232,8 @@ export const sql = {
   where ${missedAfter('$1')} order by d.ended_at desc, d.seq desc limit $2`),
   deliveryById: query<RowOf<Delivery>>(`
   select ${ofDelivery.columns} from ${deliveriesTable} where d.seq = ${seqById}`),
+  eventsOfDigest: query<RowOf<Event>>(`
+  select ${ofEvent.columns} from ${deliveriesTable} where d.carrier = ${seqById} order by d.seq`),
 };
 
 /** Reads share the connection and the thread with writes, so every read is bounded. */
@@ -305,6 +307,13 @@ export function* delivery(id: string): Operation<Delivery | null> {
   const place = parseDeliveryId(id);
   const row = place && (yield* get(sql.deliveryById, place.eventId, place.noticeId, place.n));
   return row ? ofDelivery.read(row) : null;
+}
+
+/** The events of a digest, by the id of its carrier. */
+export function* digestEvents(carrier: string): Operation<Event[]> {
+  const place = parseDeliveryId(carrier);
+  const rows = place ? yield* all(sql.eventsOfDigest, place.eventId, place.noticeId, place.n) : [];
+  return rows.map(ofEvent.read);
 }
 
 /** Lists deliveries in these states, oldest first; those of notices come last. */

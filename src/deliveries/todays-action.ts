@@ -1,0 +1,153 @@
+import type { FindPlan } from '../config/live/stored-plans.ts';
+import { type Delivery, isStuck, type Json } from '../model.ts';
+import { type Action, allActions, type Plan } from '../rules/plan.ts';
+import { templateData } from '../templates/data.ts';
+import { type About, actionOf, dataOf, factsOf } from './prepare.ts';
+
+/** Which action of today's plan a delivery of an earlier one is about. */
+
+/** Why a delivery cannot be planned, as the end of a sentence. */
+export interface Unplanned {
+  readonly fault: string;
+}
+
+/** Today's plan, and what came of an event or notice before. */
+export interface Today {
+  readonly plan: Plan;
+  /** Finds the plans that deliveries were made by. */
+  readonly findPlan: FindPlan;
+  readonly about: About;
+  readonly now: number;
+}
+
+/** Whether a person discarded it before it was tried, so that it has not arrived. */
+export const isUnsent = ({ state, attempts, uncertain }: Delivery): boolean =>
+  state === 'discarded' && attempts === 0 && !uncertain;
+
+/**
+ * The action of today's plan that a delivery is about, by the rule's name. Actions may have been taken out, put in or moved
+ * since. So it is none that another delivery is about: who has that one would get it twice, and counts as told of this one.
+ * `all`: the deliveries of the same event or notice.
+ */
+export async function actionOfToday(
+  delivery: Delivery,
+  all: readonly Delivery[],
+  today: Today,
+): Promise<Action | Unplanned> {
+  const { rule, sink, configId } = delivery;
+  const { plan } = today;
+  const sameSink = allActions(plan).filter((one) => one.rule === rule && one.sink === sink);
+  if (sameSink.length === 0)
+    return {
+      fault: `today's config has no rule ${rule} with an action for ${sink}: put the config back that had it, then replay this`,
+    };
+  const own = configId === plan.id && sameSink.find(({ action }) => action === delivery.action);
+  if (own) return own;
+  const firstId = ({ id, resendOf }: Delivery): string => {
+    const before = all.find((one) => one.id === resendOf);
+    return before ? firstId(before) : id;
+  };
+  const first = firstId(delivery);
+  const isOwn = ({ id }: Delivery) => id === delivery.id;
+  // What was sent again is about the same action as before.
+  const known = all.filter(
+    (one) =>
+      isOwn(one) ||
+      (one.rule === rule && one.sink === sink && one.resendOf === null && one.id !== first && !isUnsent(one)),
+  );
+  // What else is stuck may be replayed, too: the first one has what both could be about.
+  const { open = [], others = [] } = Object.groupBy(known, (one) =>
+    isOwn(one) || isStuck(one.state) ? 'open' : 'others',
+  );
+  const taken = await taking([...others, ...open], sameSink, today);
+  const isTaking = (one: Delivery) => taken.values().some((other) => other === one);
+  for (const one of open.filter((other) => !isTaking(other))) {
+    const free = sameSink.filter((action) => !taken.has(action));
+    const left = free.find(({ action }) => action === one.action) ?? free[0];
+    if (left) taken.set(left, one);
+  }
+  const found = sameSink.find((action) => taken.get(action)?.id === delivery.id);
+  if (!found)
+    return {
+      fault: `what today's rule ${rule} asks of ${sink} is what other deliveries of the ${delivery.noticeId === null ? 'event' : 'notice'} are about: put the action back that this one is for, then replay this; or discard it`,
+    };
+  return found;
+}
+
+/**
+ * Which of some actions of today's plan are taken by deliveries that were made before, each by at most one: first by those
+ * whose message is the same as then, then by those that go to the same place, and then by those in the same lane.
+ */
+export async function taking(
+  deliveries: readonly Delivery[],
+  actions: readonly Action[],
+  { plan, findPlan, about, now }: Today,
+): Promise<Map<Action, Delivery>> {
+  if (deliveries.length === 0) return new Map();
+  const were = await Promise.all(
+    deliveries.map(async (delivery) => {
+      const made = await findPlan(delivery.configId);
+      const action = 'fault' in made ? undefined : actionOf(made, delivery);
+      const { lane } = delivery;
+      return { delivery, looks: { ...(action && looksOf(action, about, made as Plan, now)), lane } };
+    }),
+  );
+  const are = actions.map((action) => ({ action, looks: looksOf(action, about, plan, now) }));
+  const taken = new Map<Action, Delivery>();
+  const paired = new Set<Delivery>();
+  for (const look of ['message', 'place', 'lane'] as const)
+    for (const { delivery, looks } of were) {
+      if (paired.has(delivery) || looks[look] === undefined) continue;
+      const alike = are.filter(
+        (one) =>
+          !taken.has(one.action) && one.action.sink === delivery.sink && one.looks[look] === looks[look],
+      );
+      const found = alike.find(({ action }) => action.action === delivery.action) ?? alike[0];
+      if (!found) continue;
+      taken.set(found.action, delivery);
+      paired.add(delivery);
+    }
+  return taken;
+}
+
+/** What deliveries are told apart by; without what cannot be rendered. */
+interface Looks {
+  readonly message?: string;
+  readonly place?: string;
+  readonly lane: string;
+}
+
+function looksOf(action: Action, about: About, plan: Plan, now: number): Looks {
+  const data = dataOf(action, about, plan, now);
+  const rendered = action.render(data);
+  const audience = action.audience(data);
+  return {
+    ...(!('fault' in rendered) && { message: JSON.stringify(rendered.fields) }),
+    ...(audience && { place: audience.place }),
+    lane: action.lane(() => data),
+  };
+}
+
+/**
+ * Why a digest that a person replays is no message of today's action: that tells of one event, or of some elsewhere. The
+ * others would count as told, and those whom it concerns had not heard of them.
+ */
+export function partedToday(
+  { digest, rule }: Action,
+  about: About,
+  plan: Plan,
+  now: number,
+): Unplanned | null {
+  const { events } = about;
+  if (events.length < 2) return null;
+  const which = `its message is about ${events.length} events, and`;
+  if (!digest)
+    return { fault: `${which} its action has no digest any more: give it a digest again, then replay this` };
+  const places = events.map((event): Json =>
+    digest.place(templateData(event, plan.test(event.testId), factsOf(about, event), rule, now)),
+  );
+  if (new Set(places.map((place) => JSON.stringify(place))).size === 1) return null;
+  return {
+    fault: `${which} by its action they go to different places today: name one place for all of them, then replay this`,
+  };
+}
