@@ -144,8 +144,11 @@ export function deciding(): void {
     const fields = { name: 'Ana Kovač', first: 'Ana', phone: 5550100, score: 87 };
     const progress = { state: 'answered', fields, personal: ['name', 'first', 'phone'] };
     await store.record([resultOf(look!, delivered, { progress, personalUntil: t0 + minute })]);
-    await store.decide(eventId, decider({ decide: () => [planned()] }), t0);
-    const [told] = await claimDue(store);
+    // A digest is one for each recipient, and a person who is written to has a lane.
+    const toHer = planned({ lane: 'slack Ana Kovač', group: '["r",0,{"to":"Ana Kovač"}]', groupMax: 9 });
+    const waiting = { ...toHer, lane: 'mail', action: 1, dueAt: t0 + 9 * minute };
+    await store.decide(eventId, decider({ decide: () => [toHer, waiting] }), t0);
+    const [told] = await claimDue(store, t0, toHer.lane);
     const outcome = { ...delivered, receipt: { to: 'Ana Kovač', quoted: 'Ana 5550100', ts: '1' } };
     await store.record([resultOf(told!, outcome, { message: JSON.stringify({ text: 'Ana Kovač: 87 %' }) })]);
 
@@ -156,6 +159,7 @@ export function deciding(): void {
       lookups: [{ progress: { state: 'answered', fields: { score: 87 }, personal: [] } }],
       deliveries: [
         { message: null, receipt: { to: '(erased)', quoted: '(erased) (erased)', ts: '1' }, history: [{}] },
+        { state: 'pending' },
       ],
     });
     await store.traces(['Ana Kovač'], false);

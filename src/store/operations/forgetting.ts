@@ -75,10 +75,16 @@ const sql = {
     readonly receipt: string | null;
     readonly last_error: string | null;
     readonly thread: string | null;
-  }>(
-    `select d.seq, d.receipt, d.last_error, d.thread from deliveries d where d.seq ${of('$1')} and not ${isLookup}`,
-  ),
-  keepTexts: `update deliveries set receipt = $2, last_error = $3, thread = $4 where seq = $1`,
+    readonly group_key: string | null;
+    readonly lane: string;
+  }>(`
+  select d.seq, d.receipt, d.last_error, d.thread, d.group_key, d.lane from deliveries d
+  where d.seq ${of('$1')} and not ${isLookup}`),
+  /** What is not over keeps its lane, by which it is found. */
+  keepTexts: `
+  update deliveries set receipt = $2, last_error = $3, thread = $4, group_key = $5,
+    lane = case when state in ('pending', 'sending') then lane else $6 end
+  where seq = $1`,
   outcomesOf: query<{ readonly seq: number; readonly number: number; readonly outcome: string }>(`
   select delivery_seq as seq, number, cast(outcome as text) as outcome from attempts where delivery_seq ${of('$1')}`),
   keepOutcome: `update attempts set outcome = $3 where delivery_seq = $1 and number = $2`,
@@ -162,13 +168,16 @@ function* forgetTold(event: number, without: Mask): Operation<void> {
   yield* run(sql.forgetSent, event);
   yield* run(sql.forgetMessages, event);
   const inJson = (text: string) => JSON.stringify(maskTexts(JSON.parse(text) as Json, without));
-  for (const { seq, receipt, last_error: error, thread } of yield* all(sql.textsOf, event))
+  const inText = (text: string | null) => (text === null ? null : without(text));
+  for (const told of yield* all(sql.textsOf, event))
     yield* run(
       sql.keepTexts,
-      seq,
-      receipt === null ? null : inJson(receipt),
-      error === null ? null : without(error),
-      thread === null ? null : without(thread),
+      told.seq,
+      told.receipt === null ? null : inJson(told.receipt),
+      inText(told.last_error),
+      inText(told.thread),
+      inText(told.group_key),
+      without(told.lane),
     );
   for (const { seq, number, outcome } of yield* all(sql.outcomesOf, event))
     yield* run(sql.keepOutcome, seq, number, inJson(outcome));
