@@ -113,6 +113,7 @@ const whyUntrusted: readonly (readonly [code: RegExp, words: string])[] = [
   ],
   [/_WRONG_VERSION/, ', as what answers there begins without TLS'],
   [/_(UNSUPPORTED_PROTOCOL|.*PROTOCOL_VERSION)$/, ', as it has neither TLS 1.2 nor 1.3'],
+  [/NO_APPLICATION_PROTOCOL$/, ', as it speaks HTTP/2 only; an address of it that takes HTTP/1.1 is needed'],
 ];
 
 /** Their system calls, which show it where the code is another one, such as a firewall's EACCES. */
@@ -120,7 +121,7 @@ const connecting = new Set<unknown>(['connect', 'getaddrinfo']);
 
 /** TLS errors of the handshake. Others may come after a request was sent. */
 const handshakeFailed =
-  /CERT|SELF_SIGNED|UNABLE_TO_|^ERR_TLS_|^ERR_SSL_(WRONG_VERSION|UNSUPPORTED_PROTOCOL|.*(HANDSHAKE_FAILURE|PROTOCOL_VERSION))/;
+  /CERT|SELF_SIGNED|UNABLE_TO_|^ERR_TLS_|^ERR_SSL_(WRONG_VERSION|UNSUPPORTED_PROTOCOL|.*(HANDSHAKE_FAILURE|PROTOCOL_VERSION|NO_APPLICATION_PROTOCOL))/;
 
 /** The alerts about the certificate that we showed, or did not show (RFC 8446, 6.2). Nothing is read without one before that. */
 const certificateRefused = /^ERR_SSL_.*_ALERT_(.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/;

@@ -578,6 +578,7 @@ describe('certificates', () => {
     ['is not valid yet; is the clock right?', selfSigned(new Date(Date.now() + 30 * day)), true],
     ['NODE_EXTRA_CA_CERTS (DEPTH_ZERO_SELF_SIGNED_CERT)', selfSigned(), false],
     ['neither TLS 1.2 nor 1.3', { ...selfSigned(), ...old }, true],
+    ['speaks HTTP/2 only', { ...selfSigned(), ALPNProtocols: ['h2'] }, true],
     ['begins without TLS', null, false],
   ] as const)('of the other side are told in words: %s', async ([words, tls, isTrusted]) => {
     const create = (listener: RequestListener) => createTlsServer(tls ?? {}, listener);
