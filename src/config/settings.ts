@@ -270,6 +270,7 @@ export type Settings = {
 export const adminPasswords = ['password', 'viewer', 'metrics'] as const;
 type AdminPassword = (typeof adminPasswords)[number];
 
+/** Shorter ones are guessed. */
 const leastPassword = 12;
 
 /** The password that is too short for an admin port which other machines can reach, and the message; null if none is. */
@@ -306,6 +307,10 @@ function contradictions({ receiver, admin, store, idempotency }: Partial<Setting
     ...(receiver && trustsSenders(receiver.trustProxy)
       ? [warning(['receiver', 'trustProxy'], sendersTrusted)]
       : []),
+    // No error, as an upgrade must not stop the receiving of events.
+    ...(receiver?.token.some((token) => token.reveal().length < leastPassword)
+      ? [warning(['receiver', 'token'], tokenTooShort)]
+      : []),
   ];
   if (
     receiver &&
@@ -324,6 +329,7 @@ function contradictions({ receiver, admin, store, idempotency }: Partial<Setting
   return faults;
 }
 
+const tokenTooShort = `a token of fewer than ${leastPassword} characters may be guessed, and whoever has it may send events; make one with \`openssl rand -hex 24\``;
 const sendersTrusted =
   "the testing service's own addresses are among these proxies, so whoever calls from one of them, or through a proxy, may write any sender into X-Forwarded-For; name the proxies alone";
 

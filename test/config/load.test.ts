@@ -304,6 +304,17 @@ alerts: { held: { then: [ { sink: page } ] } }`,
     expect(warnings(text)).toEqual([warning]);
   });
 
+  test.each(['"${SHORT}"', '["${LONG}", "${SHORT}"]'])(
+    'warns of a token of the receiver that somebody may guess: %s',
+    (token) => {
+      const tokens = { SHORT: 'hiring-2026', LONG: 'hiring-2026-' };
+      expect(warnings(`receiver: { token: ${token} }`, tokens)).toEqual([
+        '1:20 a token of fewer than 12 characters may be guessed, and whoever has it may send events; make one with `openssl rand -hex 24`',
+      ]);
+      expect(warnings('receiver: { token: "${LONG}" }', tokens)).toEqual([]);
+    },
+  );
+
   const mails = (alerts: string, other = 'smtps://MAIL.example') => `
 sinks:
   mail: { connector: email, url: "smtp://mail.example", from: a@example.com, onUnknown: hold }
