@@ -94,16 +94,23 @@ export function asReceived(kept: WholeRefusedEvent, receivedAt: number): Receive
   return { event, raw: JSON.parse(kept.raw) as JsonMap, correlationId, traceparent: null, receivedAt };
 }
 
+/**
+ * In what time before `receivedAt` an event of the same content makes a refused one a duplicate: if it came since that was
+ * refused, or within the window before.
+ */
+export const acceptanceWindowMs = (
+  { idempotency }: Pick<Config, 'idempotency'>,
+  { at }: Pick<WholeRefusedEvent, 'at'>,
+  receivedAt: number,
+): number => idempotency.windowMs + Math.max(0, receivedAt - at);
+
 export interface AcceptRefusedParts {
   readonly store: Pick<Store, 'now' | 'putAwayRefused' | 'refusedEvent'>;
   readonly config: IntakeParts['config'];
   readonly accept: Accept;
 }
 
-/**
- * Takes a refused event in as if it came now. It is a duplicate if the same content came since it was refused, or within the
- * window before. Resolves to null if there is none with this id.
- */
+/** Takes a refused event in as if it came now. Resolves to null if there is none with this id. */
 export async function acceptRefused(
   id: string,
   by: By,
@@ -112,7 +119,7 @@ export async function acceptRefused(
   const kept = await store.refusedEvent(id);
   if (kept === null) return null;
   const receivedAt = await store.now();
-  const windowMs = config().idempotency.windowMs + Math.max(0, receivedAt - kept.at);
+  const windowMs = acceptanceWindowMs(config(), kept, receivedAt);
   const doing = { action: 'accept', by } as const;
   const accepted = await accept(asReceived(kept, receivedAt), { ...doing, windowMs });
   // The audit has a line about a new event already. If this fails, the event is a duplicate the next time.

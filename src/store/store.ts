@@ -78,6 +78,7 @@ export const reads = {
   candidatesNumbered,
   config: housekeeping.config,
   replicaStates,
+  areRepeats: receiving.areRepeats,
   counts: counting.counts,
   daily: counting.daily,
   deadSince: counting.deadSince,

@@ -202,6 +202,21 @@ test('what came meanwhile by an allowed address, however long ago, is not told a
   expect((await command('events', '--audit')).out).toMatch(/^\S+ \S+ UTC {2}accept, by /);
 });
 
+test('of what has come already, and of what came from two addresses, it is said before that it tells nobody', async () => {
+  const { command, post, items, told } = await refusing();
+  for (const candidateId of ['dana', 'kim']) await post(unheardOf, { candidateId });
+  await post('203.0.113.77', { candidateId: 'kim' });
+  await post(allowed, { candidateId: 'dana' });
+  await eventually(async () => expect(await items()).toHaveLength(3));
+  const ids = (await items()).map(({ id }) => id);
+  const foretold = 'Rules ask for 1 to slack.\n2 events have come already, so they tell nobody.\n';
+  expect((await command('accept', ...ids, '--dry-run')).out).toContain(foretold);
+  const { out } = await command('accept', ...ids, '--yes');
+  expect(out).toContain(foretold);
+  expect(out).toContain('Taken in: 1 event. 2 events had come already.');
+  await eventually(() => expect(told()).toEqual(['dana', 'kim']));
+});
+
 test('who takes in an event that is older than what came of the candidate is told before', async () => {
   const { app, post, command } = await refusing();
   const page = async () => (await fetch(`${app.adminUrl}/attention`, { headers: basic() })).text();

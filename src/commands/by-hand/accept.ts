@@ -1,6 +1,6 @@
 import { program } from '../../support/invocation.ts';
 import type { PlanningConfig } from '../../config/load.ts';
-import { acceptRefused, asReceived } from '../../intake.ts';
+import { acceptanceWindowMs, acceptRefused, asReceived } from '../../intake.ts';
 import type { RefusedEvent } from '../../model/notices.ts';
 import { cautionOf } from '../../ops/refusals.ts';
 import type { Store } from '../../store/store.ts';
@@ -54,14 +54,7 @@ export const accept = command({
         io.out('Nothing is kept from there.');
         return exit.ok;
       }
-      const asked = new AskedFor(config.plan);
-      const receivedAt = await store.now();
-      const areOvertaken = await store.haveFollowers(meant);
-      for (const [place, { id }] of meant.entries()) {
-        const whole = await store.refusedEvent(id);
-        if (whole) asked.add(asReceived(whole, receivedAt), areOvertaken[place]!);
-      }
-      io.out(asked.words);
+      for (const line of await foretold(meant, store, config)) io.out(line);
       const caution = from === undefined ? null : cautionOf(from);
       if (caution !== null) io.out(printable(caution));
       if (dryRun || !(await isAgreed(io, options, `Take in ${count(meant.length, 'event')}?`))) {
@@ -87,6 +80,35 @@ async function meantBy(
       `${printable(unknown)} is not kept, or not any more; \`${program} events --refused\` lists what is`,
     );
   return ids.length > 0 ? all.filter(({ id }) => ids.includes(id)) : all.filter(({ at }) => at >= since);
+}
+
+/** Says what would come of them. */
+async function foretold(
+  meant: readonly RefusedEvent[],
+  store: Store,
+  config: PlanningConfig,
+): Promise<string[]> {
+  const asked = new AskedFor(config.plan);
+  const receivedAt = await store.now();
+  const coming = meant.map((one) => ({
+    ...one,
+    receivedAt,
+    windowMs: acceptanceWindowMs(config, one, receivedAt),
+  }));
+  const areRepeats = await store.areRepeats(coming);
+  const areOvertaken = await store.haveFollowers(meant);
+  const seen = new Set<string>();
+  let repeated = 0;
+  for (const [place, one] of meant.entries()) {
+    const whole = await store.refusedEvent(one.id);
+    if (!whole) continue;
+    const content = `${one.testId} ${one.status} ${one.candidateId}`;
+    if (areRepeats[place] || seen.has(content)) repeated += 1;
+    else asked.add(asReceived(whole, receivedAt), areOvertaken[place]!);
+    seen.add(content);
+  }
+  const told = repeated === 1 ? 'has come already, so it tells' : 'have come already, so they tell';
+  return [asked.words, ...(repeated === 0 ? [] : [`${count(repeated, 'event')} ${told} nobody.`])];
 }
 
 async function takeIn(

@@ -222,13 +222,8 @@ export function* accept(
  */
 function* acceptAgain(arrival: Arrival, key: number): Operation<number | AcceptedArrival> {
   const { event, configId, windowMs, byHand } = arrival;
-  const { candidateId, candidateNumericalId, testId, status, correlationId, receivedAt } = event;
-  const latest = yield* get(sql.latestWithContent, key, candidateId, testId, status);
-  let repeated: StoredEvent | undefined;
-  if (latest && correlationId !== null)
-    repeated = yield* get(sql.eventOfCorrelation, latest.content, correlationId);
-  // `abs`: an event that came while the clock was far ahead must not repel all others until that time.
-  if (latest && Math.abs(receivedAt - latest.received_at) < windowMs) repeated ??= latest;
+  const { candidateNumericalId, correlationId, receivedAt } = event;
+  const { latest, repeated } = yield* earlierOf(event, key, windowMs);
   if (latest && repeated) {
     if (!byHand) {
       yield* insertRow(sql.insertDuplicate, [repeated.seq, receivedAt, correlationId]);
@@ -240,6 +235,25 @@ function* acceptAgain(arrival: Arrival, key: number): Operation<number | Accepte
   const seq = (yield* insertEvent(event, key, latest?.content ?? null, configId))!;
   if (latest) yield* insertCorrelation(event, latest.content, seq);
   return seq;
+}
+
+/** When and how a content comes. */
+type Coming = Content & Pick<Event, 'correlationId' | 'receivedAt'>;
+
+/** Finds the latest event of a content, and the one that this repeats. */
+function* earlierOf(
+  { candidateId, testId, status, correlationId, receivedAt }: Coming,
+  key: number,
+  windowMs: number,
+): Operation<{ latest?: StoredContent; repeated?: StoredEvent }> {
+  const latest = yield* get(sql.latestWithContent, key, candidateId, testId, status);
+  if (!latest) return {};
+  const ofCorrelation =
+    correlationId === null ? undefined : yield* get(sql.eventOfCorrelation, latest.content, correlationId);
+  // `abs`: an event that came while the clock was far ahead must not repel all others until that time.
+  const repeated =
+    ofCorrelation ?? (Math.abs(receivedAt - latest.received_at) < windowMs ? latest : undefined);
+  return { latest, ...(repeated && { repeated }) };
 }
 
 const insertEvent = (event: Event, key: number, content: number | null, configId: string) =>
@@ -259,6 +273,14 @@ export function* haveCome(contents: readonly Content[]): Operation<boolean[]> {
     ),
   );
   return found.map((one) => one !== undefined);
+}
+
+/** Tells for each of these whether it would repeat an event, if it came so. */
+export function* areRepeats(coming: readonly (Coming & Pick<Arrival, 'windowMs'>)[]): Operation<boolean[]> {
+  const found = yield* together(
+    coming.map((one) => earlierOf(one, candidateKey(one.candidateId), one.windowMs)),
+  );
+  return found.map(({ repeated }) => repeated !== undefined);
 }
 
 /** Tells for each content whether the same candidate and test came with another status after `at` (ms). */
