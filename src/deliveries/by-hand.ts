@@ -129,7 +129,7 @@ async function named(
 
 /** Parts of a store, to read and to change. */
 export interface Hands {
-  readonly reads: Pick<Store, 'event' | 'notice' | 'digestEvents' | 'lookupsOf'>;
+  readonly reads: Pick<Store, 'event' | 'notice' | 'digestEvents' | 'lookupsOf' | 'resentAlready'>;
   readonly store: Pick<Store, 'replay' | 'discard' | 'resend' | 'now'>;
   /** Finds the plans that deliveries were made by. */
   readonly plan: FindPlan;
@@ -148,7 +148,7 @@ export async function change(
   const planned = await plans(hands, action, deliveries, plan, now);
   const items = planned.filter((one) => 'planned' in one);
   const faults = planned.flatMap((one, place): ChangeResult[] =>
-    'fault' in one ? [{ id: deliveries[place]!.id, ok: false, says: one.fault }] : [],
+    'fault' in one ? [refusal(action, deliveries[place]!, one)!] : [],
   );
   const ids = deliveries.map(({ id }) => id);
   const results =
@@ -164,19 +164,30 @@ export async function rehearse(
   deliveries: readonly Delivery[],
   plan: Plan | null,
 ): Promise<ChangeResult[]> {
-  const planned = await plans(hands, action, deliveries, plan, await hands.store.now());
+  const now = await hands.store.now();
+  const planned = await plans(hands, action, deliveries, plan, now);
+  const items = planned.filter((one) => 'planned' in one);
+  const resent = action === 'resend' ? await hands.reads.resentAlready(items, now) : new Map();
   return deliveries.map((delivery, place): ChangeResult => {
-    const { id, state, sink, rule, uncertain } = delivery;
-    const found = planned[place];
-    if (!actions[action].states.includes(state))
-      return toDone(action, { deliveryId: id, done: false, state }, delivery);
-    if (found && 'fault' in found) return { id, ok: false, says: found.fault };
+    const { id, sink, rule, uncertain } = delivery;
+    const earlier = resent.get(id);
+    const refused =
+      refusal(action, delivery, planned[place]) ?? (earlier && toDone(action, earlier, delivery));
+    if (refused) return refused;
     const what = `${wholeDigest(action, delivery)}: ${sink}, rule ${rule}`;
     if (action === 'discard') return { id, ok: true, says: `would be discarded${what}` };
     const before =
       action === 'resend' ? 'who has it gets it twice' : uncertain ? perhapsTwice : 'it has not arrived';
     return { id, ok: true, says: `would go out again${what}; ${before}` };
   });
+}
+
+/** Why an action cannot be done to a delivery, or null. */
+function refusal(action: ActionName, delivery: Delivery, found?: Replay | Unplanned): ChangeResult | null {
+  const { id, state } = delivery;
+  if (!actions[action].states.includes(state))
+    return toDone(action, { deliveryId: id, done: false, state }, delivery);
+  return found && 'fault' in found ? { id, ok: false, says: found.fault } : null;
 }
 
 /** Said of a replay that is uncertain. The tool is asked first, if it can be. */

@@ -39,7 +39,7 @@ export async function actionOfToday(
   const sameSink = allActions(plan).filter((one) => one.rule === rule && one.sink === sink);
   if (sameSink.length === 0)
     return {
-      fault: `today's config has no rule ${rule} with an action for ${sink}: put the config back that had it, then replay this`,
+      fault: `today's config has no rule ${rule} with an action for ${sink}: put the config back that had it, then try again`,
     };
   const own = configId === plan.id && sameSink.find(({ action }) => action === delivery.action);
   if (own) return own;
@@ -69,7 +69,7 @@ export async function actionOfToday(
   const found = sameSink.find((action) => taken.get(action)?.id === delivery.id);
   if (!found)
     return {
-      fault: `what today's rule ${rule} asks of ${sink} is what other deliveries of the ${delivery.noticeId === null ? 'event' : 'notice'} are about: put the action back that this one is for, then replay this; or discard it`,
+      fault: `what today's rule ${rule} asks of ${sink} is what other deliveries of the ${delivery.noticeId === null ? 'event' : 'notice'} are about: put the action back that this one is for, then try again`,
     };
   return found;
 }

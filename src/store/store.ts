@@ -1,6 +1,6 @@
 import type { Driver, Home } from './driver.ts';
 import { audit, type By } from './operations/audit.ts';
-import { apply, discard, lookUp, replay, resend } from './operations/by-hand.ts';
+import { apply, discard, lookUp, replay, resend, resentAlready } from './operations/by-hand.ts';
 import * as carrying from './operations/carrying-out.ts';
 import { claim } from './operations/claiming.ts';
 import * as counting from './operations/counting.ts';
@@ -109,6 +109,7 @@ export const reads = {
   openTroubles: reading.openTroubles,
   pauses: sinks.pauses,
   refused: refusedFigures.refused,
+  resentAlready,
   refusedEvent: refusedEvents.refusedEvent,
   refusedEvents: refusedEvents.refusedEvents,
   personPauses: sinks.personPauses,

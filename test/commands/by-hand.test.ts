@@ -495,14 +495,24 @@ describe('resend', () => {
     const { out } = await command('event', delivery(0));
     expect(out).toContain(`sent again by hand, as ${delivery(0)} was before`);
     expect(out).toMatch(new RegExp(`resend ${again}, by .*: deleted there`));
-    expect(await command('resend', again)).toMatchObject({
-      code: 1,
-      err: `${again}: it was sent again less than a minute ago, as this one\n`,
-    });
-    expect(await command('resend', delivery(0, 2))).toMatchObject({
-      code: 1,
-      err: `${delivery(0, 2)}: it is dead, and only delivered deliveries can be chosen; \`candidate-connector replay\` sends it\n`,
-    });
+    const refuses = async (action: string, id: string, why: string) => {
+      const refused = { code: 1, out: '', err: `${id}: ${why}\n` };
+      expect(await command(action, id, '--dry-run')).toEqual(refused);
+      expect(await command(action, id)).toEqual(refused);
+    };
+    await refuses('resend', delivery(0), `it was sent again less than a minute ago, as ${again}`);
+    await refuses('resend', again, 'it was sent again less than a minute ago, as this one');
+    const dead =
+      'it is dead, and only delivered deliveries can be chosen; `candidate-connector replay` sends it';
+    await refuses('resend', delivery(0, 2), dead);
+    await writeFile(file, config().replaceAll('told', 'other'));
+    await refuses('resend', delivery(0, 2), dead);
+    await refuses('replay', again, 'it is delivered, and only dead or held deliveries can be chosen');
+    await refuses(
+      'resend',
+      again,
+      "today's config has no rule told with an action for ats: put the config back that had it, then try again",
+    );
   });
 });
 

@@ -169,31 +169,58 @@ export function* resend(
   yield* lock(addingLock);
   const results: ManualResult[] = [];
   const made: { readonly seq: number }[] = [];
-  for (const { deliveryId, configId, planned } of items) {
+  for (const item of items) {
+    const { deliveryId, configId, planned } = item;
     const found = yield* find(deliveryId);
     if (!found || lookupOf(found.sink) !== null) {
       results.push({ deliveryId, done: false, state: null });
       continue;
     }
     const subject = Math.floor(found.seq / seqsPerEvent);
-    const idOf = (seq: number) => deliveryIdAt(parseDeliveryId(deliveryId)!.eventId, seq);
     if (found.state !== 'delivered') {
       results.push({ deliveryId, done: false, state: found.state });
       continue;
     }
-    const { rule, action, sink } = planned;
-    const earlier = yield* get(sql.earlierResend, subject, rule, action, sink, now);
+    const earlier = yield* earlierResend(item, found.seq, now);
     if (earlier) {
-      results.push({ deliveryId, done: false, state: earlier.state, madeId: idOf(earlier.seq) });
+      results.push(earlier);
     } else {
       const again = { ...planned, dueAt: now, group: null, groupMax: null };
       const [seq = 0] = yield* add(tallies, subject, configId, [again], found.seq);
       made.push({ seq });
-      results.push({ deliveryId, done: true, madeId: idOf(seq) });
+      results.push({ deliveryId, done: true, madeId: besides(deliveryId, seq) });
     }
   }
   yield* note('resend', made, now, by);
   return results;
+}
+
+/** The id of a delivery of the same event or notice. */
+const besides = (deliveryId: string, seq: number) => deliveryIdAt(parseDeliveryId(deliveryId)!.eventId, seq);
+
+/** Why a resend of a delivery with this seq is refused, or null: an earlier one has not ended, or just has. */
+function* earlierResend(
+  { deliveryId, planned }: Replay,
+  seq: number,
+  now: number,
+): Operation<ManualResult | null> {
+  const { rule, action, sink } = planned;
+  const subject = Math.floor(seq / seqsPerEvent);
+  const found = yield* get(sql.earlierResend, subject, rule, action, sink, now);
+  return found
+    ? { deliveryId, done: false, state: found.state, madeId: besides(deliveryId, found.seq) }
+    : null;
+}
+
+/** Those of some resends that would be refused for an earlier one, by the delivery's id. */
+export function* resentAlready(items: readonly Replay[], now: number): Operation<Map<string, ManualResult>> {
+  const found = yield* together(
+    items.map(function* earlier(item) {
+      const row = yield* find(item.deliveryId);
+      return row ? yield* earlierResend(item, row.seq, now) : null;
+    }),
+  );
+  return new Map(found.flatMap((one) => (one ? [[one.deliveryId, one] as const] : [])));
 }
 
 /**
