@@ -115,6 +115,7 @@ export async function judgeTheClock(stored: Stored, undo: Undo) {
       { deliveries: distrusted },
       'the store was restored or moved: what waits may have been sent from where it was, so each tool is asked first',
     );
+  const restoredAt = distrusted === null ? null : clock.now();
   const retention = keepRetention({
     store,
     clock,
@@ -131,6 +132,6 @@ export async function judgeTheClock(stored: Stored, undo: Undo) {
   });
   undo.defer(retention.stop);
   const clockDoubted = () => retention.isClockDoubted() || replicas.isClockUnsure;
-  return { ...stored, seenAt, clockDoubted };
+  return { ...stored, seenAt, restoredAt, clockDoubted };
 }
 export type Trusted = Awaited<ReturnType<typeof judgeTheClock>>;

@@ -31,6 +31,16 @@ export const eventIds = (from: IdsFrom = {}): ((now: number) => string) => ulids
 /** A source of notice ids: `ntc_` and 26 characters, otherwise as `eventIds`. */
 export const noticeIds = (from: IdsFrom = {}): ((now: number) => string) => ulids('ntc_', from);
 
+/**
+ * The id of a notice that is raised once for a time, as that of a week: the same in a store that was restored from before it
+ * was raised, so that a tool knows it.
+ */
+export function noticeIdOf(time: number): string {
+  const id = Buffer.from('ntc_'.padEnd(30, '0'));
+  writeDigits(id, time, 4, 14);
+  return id.toString('latin1');
+}
+
 /** A source of ids for refused events: `rej_` and 26 characters, otherwise as `eventIds`. */
 export const refusedIds = (): ((now: number) => string) => ulids('rej_', {});
 

@@ -67,7 +67,12 @@ interface Paused {
 }
 
 /** A watch on a real store, under a clock that stands still until `look`. `storeFails`: how many notices it fails to take. */
-async function watching({ storeFails = 0, paused = [] as (string | Paused)[], more = '' } = {}) {
+async function watching({
+  storeFails = 0,
+  paused = [] as (string | Paused)[],
+  more = '',
+  movedAt = -Infinity,
+} = {}) {
   const given = configWith(more);
   const { folder } = await workplace();
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
@@ -111,6 +116,7 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[], mo
       secretFaults: () => secretFaults,
       refused: () => refused,
       isWaiting: () => false,
+      movedAt: () => movedAt,
       wake: () => (wakes += 1),
       raised: () => {},
       cannotSend: ({ cause }) => notSent.push(cause),
@@ -916,6 +922,24 @@ summary: { at: "Mon 09:00", then: [ { sink: other, text: "{{ notice.detail }}" }
     watch.beMine(true);
     await watch.look(day, day);
     expect(await causes()).toEqual([...first, 'summary 2026-01-12', 'summary 2026-01-19']);
+  });
+
+  test('may have been told by the store that this one was restored from: it has the same id there, and is asked for', async () => {
+    const told = async (movedAt?: number) => {
+      const watch = await watching({ more, ...(movedAt !== undefined && { movedAt }) });
+      await watch.look(7 * hour);
+      for (const until of [2 * hour, 7 * day]) await watch.look(until);
+      const notices = await watch.store.notices({});
+      return notices.flatMap(({ notice: { alert }, deliveries }) =>
+        alert === 'summary' ? deliveries.map(({ id, uncertain, since }) => ({ id, uncertain, since })) : [],
+      );
+    };
+    const before = await told();
+    expect(before.map(({ uncertain }) => uncertain)).toEqual([false, false]);
+    const restored = await told(start + 9 * hour);
+    expect(restored.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
+    expect(restored.map(({ uncertain }) => uncertain)).toEqual([false, true]);
+    expect(restored[1]?.since).toBe(start + 8 * hour);
   });
 
   test('is not told of a time before there was anything', async () => {

@@ -1,3 +1,4 @@
+import { noticeIdOf } from '../../support/ids.ts';
 import { program } from '../../support/invocation.ts';
 import type { DeliveryState, Status } from '../../model.ts';
 import type { Notice } from '../../model/notices.ts';
@@ -12,11 +13,14 @@ export interface SummaryWeek {
   readonly to: number;
   /** The same for every summary of this week. */
   readonly cause: string;
+  /** As the cause. */
+  readonly id: string;
 }
 
 export function summaryWeek(week: Week, now: number): SummaryWeek {
   const { at, monday } = lastOf(week, now);
-  return { from: lastOf(week, at - 1).at, to: at, cause: `summary ${monday}` };
+  const id = noticeIdOf(Date.parse(monday));
+  return { from: lastOf(week, at - 1).at, to: at, cause: `summary ${monday}`, id };
 }
 
 const dayMs = 86_400_000;

@@ -48,6 +48,8 @@ export interface AlertParts {
   readonly refused: () => RefusedConfig | null;
   /** Whether changed keys wait for a restart. */
   readonly isWaiting: () => boolean;
+  /** When the store was last restored or moved, as far as this process knows (ms): what was told by then may not be in it. */
+  readonly movedAt: () => number | null;
   /** Called when a notice has been stored with its deliveries. */
   readonly wake: (stored: readonly PlannedDelivery[]) => void;
   readonly raised: (notice: RaisedNotice) => void;
@@ -216,7 +218,7 @@ class AlertWatch {
             : endingAlerts.includes(kind) && !told.has(keyOf(notice));
         if (!begins || !(isAnew || mayNotify(notifiedAt, now))) continue;
         const forMs = isAnew ? Math.min(quietMs, now - notice.since) : quietMs;
-        await this.#notify(notice, actions, now, notified, forMs).catch(this.#parts.failed);
+        await this.#notify(notice, actions, now, notified, { forMs }).catch(this.#parts.failed);
       }
     }
   }
@@ -285,7 +287,9 @@ class AlertWatch {
     };
     const needs = needsOf(troubles, plan.wording);
     const notice = summaryNotice(about, tally, needs, nameOf, plan.wording);
-    await this.#notify(notice, actions, now, notified, now - about.from);
+    const mayBeTold = (this.#parts.movedAt() ?? -Infinity) > about.to;
+    const once = { id: about.id, forMs: now - about.from, ...(mayBeTold && { perhapsSince: about.to }) };
+    await this.#notify(notice, actions, now, notified, once);
   }
 
   async #notify(
@@ -293,7 +297,7 @@ class AlertWatch {
     actions: readonly Action[],
     now: number,
     notified: Map<string, number>,
-    forMs = quietMs,
+    { id, forMs = quietMs, perhapsSince }: { id?: string; forMs?: number; perhapsSince?: number } = {},
   ): Promise<void> {
     const { store, config, wake, raised, cannotSend } = this.#parts;
     const usable = actions.filter(({ sink }) => sink !== notice.sink);
@@ -305,9 +309,10 @@ class AlertWatch {
       return cannotSend(notice);
     }
     const { plan } = config();
-    const raisedNotice: RaisedNotice = { ...notice, id: this.#nextId(now), raisedAt: now };
+    const raisedNotice: RaisedNotice = { ...notice, id: id ?? this.#nextId(now), raisedAt: now };
     const deliveries = usable.map((action) => planNotice(action, raisedNotice, now));
-    const isKept = await store.raise({ notice: raisedNotice, configId: plan.id, deliveries, quietMs: forMs });
+    const arrival = { notice: raisedNotice, configId: plan.id, deliveries, quietMs: forMs, perhapsSince };
+    const isKept = await store.raise(arrival);
     // If the clock was set back, the store may have a notice within the hour. The next check tries again.
     if (!isKept) return;
     // Only now: after a failure the next check tries again.

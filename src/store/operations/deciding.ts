@@ -1,6 +1,6 @@
 import { type Delivery, type Event, isUnderWay, type PlannedDelivery } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
-import { apply, change, insertDeliveries } from './deliveries.ts';
+import { apply, change, doubt, insertDeliveries } from './deliveries.ts';
 import { all, get, lock, query, run, type Operation } from '../operation.ts';
 import { delivery as ofDelivery, deliveries, event as ofEvent, isLookup, of, type RowOf } from '../rows.ts';
 
@@ -78,10 +78,6 @@ export const sql = {
   update undecided set waits = waits - $2, until = case when waits = $2 then 0 else cast($3 as bigint) end
   where event_seq = $1 returning uncertain`),
   oneLess: `update undecided set waits = waits - 1, until = case when waits = 1 then 0 else until end where event_seq = $1`,
-  /** Makes the event's deliveries uncertain. $2: when it came, which is before anything was sent. */
-  doubt: `
-  update deliveries set uncertain = 1, since = case when since > $2 then $2 else since end
-  where seq ${of('$1')} and state = 'pending'`,
   first: query<{ readonly seq: number }>(`
   select event_seq as seq from undecided where candidate_key = $1 order by event_seq limit 2`),
   end: `delete from undecided where event_seq = $1`,
@@ -176,7 +172,7 @@ export function* decide(
     tallies.used(configId);
   }
   yield* insertDeliveries(tallies, seq, deliveriesFor(lookups), lookups.length);
-  if (left.uncertain === 1) yield* run(sql.doubt, seq, seen.receivedAt);
+  if (left.uncertain === 1) yield* doubt(seq, seen.receivedAt);
   yield* leave(seq, key);
   return 'decided';
 }

@@ -2,7 +2,7 @@ import { parseDeliveryId } from '../../support/ids.ts';
 import type { DeliveryState, PlannedDelivery } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
 import { get, insertInto, insertRow, lock, query, run, type Operation, type Value } from '../operation.ts';
-import { planned, seqById, seqsPerEvent } from '../rows.ts';
+import { of, planned, seqById, seqsPerEvent } from '../rows.ts';
 
 /** What a change needs to know about a delivery. */
 export interface FoundRow {
@@ -49,6 +49,9 @@ export const sql = {
   }),
   findDelivery: query<FoundRow>(`
   select ${foundColumns} from deliveries d where d.seq = ${seqById}`),
+  doubt: `
+  update deliveries set uncertain = 1, since = case when since > $2 then $2 else since end
+  where seq ${of('$1')} and state = 'pending'`,
 };
 
 /** Stores deliveries. `seq`: that of their event or notice. `before`: how many deliveries that has already. */
@@ -79,6 +82,14 @@ export function insertDelivery(
   const attempts = begunAt === null ? 0 : 1;
   const values = [seqOfNew(seq, index), one.dueAt, state, attempts, begunAt, begunAt];
   return insertRow(sql.insertDelivery, planned.values(one, values));
+}
+
+/**
+ * Makes what waits of an event or a notice uncertain. `since`: from when on it may have been sent (ms), as by the store that
+ * this one was restored from.
+ */
+export function* doubt(seq: number, since: number): Operation<void> {
+  yield* run(sql.doubt, seq, since);
 }
 
 export const seqOfNew = (seq: number, index: number): number => seq * seqsPerEvent + 1 + index;

@@ -5,7 +5,7 @@ import type { Tallies } from '../tallies.ts';
 import { type By, noteMade } from './audit.ts';
 import { type Claim, claimOfNew } from './claiming.ts';
 import { lockCandidate, type Lookups, waitFor } from './deciding.ts';
-import { insertDeliveries, insertDelivery } from './deliveries.ts';
+import { doubt, insertDeliveries, insertDelivery } from './deliveries.ts';
 import { holds, type Lease } from './leases.ts';
 import {
   all,
@@ -63,6 +63,8 @@ export interface NoticeArrival {
   readonly configId: string;
   readonly deliveries: readonly PlannedDelivery[];
   readonly quietMs: number;
+  /** From when on it may have been sent without this store knowing (ms), as by the one that this was restored from. */
+  readonly perhapsSince?: number | undefined;
 }
 
 export interface Acceptance {
@@ -324,7 +326,7 @@ export function* loadCorrelations(): Operation<RecentCorrelations> {
  */
 export function* raise(
   tallies: Tallies,
-  { notice, configId, deliveries, quietMs }: NoticeArrival,
+  { notice, configId, deliveries, quietMs, perhapsSince }: NoticeArrival,
 ): Operation<boolean> {
   const { cause, raisedAt } = notice;
   yield* lock('notices');
@@ -333,6 +335,7 @@ export function* raise(
   tallies.used(configId);
   const alone = deliveries.map((planned) => ({ ...planned, group: null, groupMax: null }));
   yield* insertDeliveries(tallies, seq, alone);
+  if (perhapsSince !== undefined) yield* doubt(seq, perhapsSince);
   return true;
 }
 
