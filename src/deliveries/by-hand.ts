@@ -5,7 +5,7 @@ import type { FindPlan } from '../config/live/stored-plans.ts';
 import { lookupsOf } from '../lookups/deciding.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
 import { type About, actionOf, dataOf } from './prepare.ts';
-import { actionOfToday, isUnsent, partedToday, taking, type Unplanned } from './todays-action.ts';
+import { actionOfToday, isUnsent, isTold, partedToday, taking, type Unplanned } from './todays-action.ts';
 import {
   type Delivery,
   type DeliveryState,
@@ -298,7 +298,7 @@ export async function planLate(
   if (!decided) return { fault: 'it is not decided yet, as it waits for its look-ups' };
   const facts = foundBy(lookups);
   const all = decide(plan, event, facts, now).filter((one) => one.rule === rule);
-  const sent = had.filter((one) => !isUnsent(one));
+  const sent = had.filter(isTold);
   const about: About = { events: [event], facts: new Map([[event.id, facts]]), notice: null };
   const taken = await taking(
     sent,

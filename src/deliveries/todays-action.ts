@@ -24,6 +24,9 @@ export interface Today {
 export const isUnsent = ({ state, attempts, uncertain }: Delivery): boolean =>
   state === 'discarded' && attempts === 0 && !uncertain;
 
+/** Whether it has told of an action, or may. What was sent again is about the same action as before. */
+export const isTold = (one: Delivery): boolean => one.resendOf === null && !isUnsent(one);
+
 /**
  * The action of today's plan that a delivery is about, by the rule's name. Actions may have been taken out, put in or moved
  * since. So it is none that another delivery is about: who has that one would get it twice, and counts as told of this one.
@@ -49,11 +52,8 @@ export async function actionOfToday(
   };
   const first = firstId(delivery);
   const isOwn = ({ id }: Delivery) => id === delivery.id;
-  // What was sent again is about the same action as before.
   const known = all.filter(
-    (one) =>
-      isOwn(one) ||
-      (one.rule === rule && one.sink === sink && one.resendOf === null && one.id !== first && !isUnsent(one)),
+    (one) => isOwn(one) || (one.rule === rule && one.sink === sink && one.id !== first && isTold(one)),
   );
   // What else is stuck may be replayed, too: the first one has what both could be about.
   const { open = [], others = [] } = Object.groupBy(known, (one) =>

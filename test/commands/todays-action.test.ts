@@ -127,6 +127,24 @@ test('apply tells what was discarded, and not what the same sink has told, in wh
   expect(calls()).toEqual(['theirs this', 'right this']);
 });
 
+test('apply tells what was discarded also where another message of the rule was sent again', async () => {
+  const { by, calls, command, done, tell } = await withActions(toHook('mine'), toHook('theirs'));
+  await command('pause', 'hook');
+  const delivery = await tell();
+  await eventually(async () =>
+    expect((await command('discard', delivery(1))).out).toBe(`${delivery(1)} is discarded\n`),
+  );
+  await command('resume', 'hook');
+  await done();
+  await command('resend', delivery(2));
+  await done();
+  expect(calls()).toEqual(['theirs this', 'theirs this']);
+  expect(
+    await by([toHook('mine'), toHook('theirs')], 'apply', '--rule', 'told', '--discarded', '--yes'),
+  ).toBe('');
+  expect(calls().slice(2)).toEqual(['mine this']);
+});
+
 test('a notice is replayed to those who lack it, and not a second time to the others', async () => {
   const [hook, ops] = [await endpoint(), await startSlack({ channels: ['ops', 'leads'] })];
   onTestFinished(() => ops.close());
