@@ -34,7 +34,8 @@ export function addressSlips(text: string): Slip[] {
     const index = Math.max(0, text.indexOf(entry, from));
     from = index + entry.length;
     if (entry.includes(slot) || parseAddress(entry) !== null) return [];
-    const dotted = `${/[^\s,;]+(?=[,;]$)/.exec(text.slice(0, index))?.[0]}.${entry}`;
+    const [before] = /[^\s,;]+(?=[,;]$)/.exec(text.slice(0, index)) ?? [];
+    const dotted = before === undefined ? entry : `${before}.${entry}`;
     const hint = parseAddress(dotted) === null ? '' : `; did you mean "${dotted}"?`;
     return [{ index, length: entry.length, message: `"${entry}" is no email address${hint}`, isError: true }];
   });

@@ -195,6 +195,7 @@ const mistakes = {
   'letters of other languages in it': posts('text: t').replace("'#a'", "'#新規採用-für_alle'"),
   'two channels': posts('text: t').replace("'#a'", "'#hiring, {{ test.channel }}'"),
   'a recipient without an address': mail("'dana@example.com, robin'"),
+  'a name as Slack has it for an address': mail("'@robin'"),
   'a comma in an address': mail("'robin@example,com'"),
   'a recipient of a list without an address': mail("['{{ test.owner }}', robin]"),
   'a status that no event has, in a template': says(
