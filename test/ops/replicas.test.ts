@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { post as postTo } from '../activated.ts';
-import { base, endpoint, run, workplace } from '../commands/tools.ts';
+import { base, endpoint, post as postEvent, run, serving, workplace } from '../commands/tools.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
 import { freshSchema, PostgresProxy, sql } from '../fixtures/postgres.ts';
 import { Replicas } from '../../src/ops/replicas.ts';
@@ -191,6 +191,19 @@ test("a replica whose clock is ahead goes by PostgreSQL's before the first event
   await eventually(async () => expect(await ageS()).toBeGreaterThan(0), longer);
   expect(await ageS()).toBeLessThan(60);
   expect(await one.status()).toMatchObject({ running: true, needs: [] });
+}, 60_000);
+
+test("a replica whose clock is set ahead while it serves soon goes by PostgreSQL's again", async () => {
+  const [tool, url, { folder, write }] = [await endpoint(), await freshSchema(), await workplace()];
+  const config = base(folder).replace(/url: "[^"]*"/, `url: "${url}"`) + twoWebhooks(tool, '0s');
+  const app = await serving(await write('config.yaml', config));
+  vi.spyOn(systemClock, 'now').mockImplementation(() => Date.now() + 600_000);
+  onTestFinished(() => void vi.restoreAllMocks());
+  await eventually(async () => {
+    const { eventId } = await postEvent(app, { candidateId: `at ${performance.now()}` });
+    const [row] = await sql(url, `select received_at from events where id = '${eventId}'`);
+    expect(Math.abs(Number(row!['received_at']) - Date.now())).toBeLessThan(60_000);
+  }, longer);
 }, 60_000);
 
 test('a stop does not wait for a PostgreSQL that is away', async () => {
