@@ -53,13 +53,19 @@ export async function actionOfToday(
   const first = firstId(delivery);
   const isOwn = ({ id }: Delivery) => id === delivery.id;
   const known = all.filter(
-    (one) => isOwn(one) || (one.rule === rule && one.sink === sink && one.id !== first && isTold(one)),
+    (one) =>
+      isOwn(one) || (one.rule === rule && one.sink === sink && one.resendOf === null && one.id !== first),
   );
-  // What else is stuck may be replayed, too: the first one has what both could be about.
-  const { open = [], others = [] } = Object.groupBy(known, (one) =>
-    isOwn(one) || isStuck(one.state) ? 'open' : 'others',
+  // What else is stuck may be replayed, too: the first one has what both could be about. What was discarded unsent may have
+  // been planned anew since, as this one.
+  const {
+    others = [],
+    open = [],
+    unsent = [],
+  } = Object.groupBy(known, (one) =>
+    isOwn(one) || isStuck(one.state) ? 'open' : isUnsent(one) ? 'unsent' : 'others',
   );
-  const taken = await taking([...others, ...open], sameSink, today);
+  const taken = await taking([...others, ...open, ...unsent], sameSink, today);
   const isTaking = (one: Delivery) => taken.values().some((other) => other === one);
   for (const one of open.filter((other) => !isTaking(other))) {
     const free = sameSink.filter((action) => !taken.has(action));

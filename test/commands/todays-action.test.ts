@@ -110,15 +110,29 @@ test('resend sends each message again to those who had it, wherever its action s
   expect(calls().slice(3)).toEqual(['theirs this']);
 });
 
-test('apply tells what was discarded, and not what the same sink has told, in whatever order they are', async () => {
-  const { by, calls, command, done, tell, write } = await withActions(toHook('mine'), toHook('theirs'));
+/** The same, where the first one was discarded before it was sent. */
+async function withDiscarded(...first: string[]) {
+  const made = await withActions(...first);
+  const { command, done, tell } = made;
   await command('pause', 'hook');
   const delivery = await tell();
-  await eventually(async () =>
-    expect((await command('discard', delivery(1))).out).toBe(`${delivery(1)} is discarded\n`),
-  );
+  expect((await command('discard', delivery(1))).out).toBe(`${delivery(1)} is discarded\n`);
   await command('resume', 'hook');
   await done();
+  return { ...made, delivery };
+}
+
+test('replay sends nothing to those whose own message was discarded', async () => {
+  const { by, calls, delivery } = await withDiscarded(toHook('theirs'), toHook('mine', 'PUT'));
+  expect(await by([toHook('theirs')], 'replay', '--dead')).toContain(
+    `${delivery(2)}: what today's rule told asks of hook is what other deliveries`,
+  );
+  expect(await by([toHook('theirs'), toHook('right')], 'replay', '--dead')).toBe('');
+  expect(calls()).toEqual(['right this']);
+});
+
+test('apply tells what was discarded, and not what the same sink has told, in whatever order they are', async () => {
+  const { by, calls, command, write } = await withDiscarded(toHook('mine'), toHook('theirs'));
   expect(calls()).toEqual(['theirs this']);
   const apply = ['apply', '--rule', 'told', '--discarded'];
   await write(toHook('theirs'), toHook('right'));
