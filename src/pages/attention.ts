@@ -1,6 +1,7 @@
 import { program } from '../support/invocation.ts';
 import { type Delivery, type StuckState, stuckStates } from '../model.ts';
-import { missedForMs, type SinkStatus, type Status, type StuckNotice } from '../ops/status/status.ts';
+import { missedForMs } from '../ops/absence.ts';
+import type { SinkStatus, Status, StuckNotice } from '../ops/status/status.ts';
 import { causesOf, missedTitle, needsOf } from '../ops/status/words.ts';
 import type { StuckCount } from '../store/store.ts';
 import { count, printable } from '../support/text.ts';

@@ -1,7 +1,7 @@
 import { isMissed } from '../alerts/conditions.ts';
 import { isOver, weekMs, workedAt } from '../alerts/over.ts';
 import { type Announcer, sayEveryMs } from '../announcer.ts';
-import { absencesIn } from '../absence.ts';
+import { absencesIn, missedForMs } from '../absence.ts';
 import { conditionOf, failingAlone, sinkFacts, unableOf } from '../sink-states.ts';
 import { lookupOf } from '../../model.ts';
 import type { RefusedEvents } from '../../model/notices.ts';
@@ -16,10 +16,7 @@ import {
 
 /** A replica without a sign for so long is taken for ended. Two signs in a row may be late. */
 const aliveForMs = 3 * sayEveryMs;
-const dayMs = 86_400_000;
 const shownNotices = 5;
-/** Deliveries that missed somebody, and what else no command makes up for, are shown so long. */
-export const missedForMs = 7 * dayMs;
 /** Events are counted up to here. */
 const mostUnanswered = 1000;
 
