@@ -128,7 +128,7 @@ function looksOf(action: Action, about: About, plan: Plan, now: number): Looks {
   const rendered = action.render(data);
   const audience = action.audience(data);
   return {
-    ...(!('fault' in rendered) && { message: JSON.stringify(rendered.fields) }),
+    ...(!('fault' in rendered) && { message: JSON.stringify([action.digest !== null, rendered.fields]) }),
     ...(audience && { place: audience.place }),
     lane: action.lane(() => data),
   };

@@ -42,6 +42,8 @@ rules: [ { name: told, when: {}, then: [ ${actions.join(', ')} ] } ]
       return err;
     },
     channels: () => slack.messages.map(({ channelName }) => channelName),
+    typeOf: (id: string) =>
+      /"type":"(.*?)"/.exec(hook.calls.find(({ deliveryId }) => deliveryId === id)?.body ?? '')?.[1],
     /** The calls that arrived, by path and what they say. */
     calls: () =>
       hook.calls.map(({ path, body }) => `${path.replace(/.*\//, '')} ${/"says":"(\w+)"/.exec(body)?.[1]}`),
@@ -90,6 +92,16 @@ describe('replay by a rule that has other actions today', () => {
     const { replay, calls } = await withDead(toHook('one', 'PUT', 'mine'), toHook('one', 'POST', 'theirs'));
     expect(await replay(toHook('one', 'POST', 'theirs'), toHook('one', 'PUT', 'mine'))).toBe('');
     expect(calls()).toEqual(['one theirs', 'one mine']);
+  });
+
+  test('stays a digest where the action beside it tells the same place of each event', async () => {
+    const [digest, each] = [
+      '{ sink: hook, method: PUT, digest: { every: 5s } }',
+      '{ sink: hook, method: PUT }',
+    ];
+    const { delivery, replay, typeOf } = await withDead(digest, each);
+    expect(await replay(each, digest)).toBe('');
+    expect([1, 2].map((n) => typeOf(delivery(n)))).toEqual(['candidate.digest', 'candidate.completed']);
   });
 
   test('tells one channel once where two that were mistyped became it', async () => {
