@@ -116,9 +116,14 @@ const unusable = (what: string): Unusable =>
 export async function readAccount(given: Credentials): Promise<Account> {
   if (given instanceof Secret) return accountOf(await readJson(given.reveal()), sheets);
   if (given !== 'adc') return serviceAccount(given, sheets);
-  const { name } = await defaultAccount();
+  let account = await defaultAccount();
   // The config does not name their file, so no reload follows a change of it: it is read for each token.
-  return { name, ask: async (library, fetch) => (await defaultAccount()).ask(library, fetch) };
+  return {
+    get name() {
+      return account.name;
+    },
+    ask: async (library, fetch) => (account = await defaultAccount()).ask(library, fetch),
+  };
 }
 
 /**

@@ -142,7 +142,9 @@ export const googleSheets = defineConnector({
     const call = sheetsApi(library, account, { apiUrl, proxy }, closing.signal, counts);
     const sheet: Spreadsheet = {
       spreadsheetId,
-      account: account.name,
+      get account() {
+        return account.name;
+      },
       headerRow: headerRow - 1,
       call,
       tabs: new Map(),

@@ -257,6 +257,20 @@ describe('application default credentials', () => {
     expect(await sink.deliver(requestFor())).toMatchObject(isWritten);
   });
 
+  test('are named as they are now where the spreadsheet is to be shared with them', async () => {
+    const file = join(folder(), 'credentials.json');
+    const another = { ...JSON.parse(sandbox.credentials), client_email: 'before@example.com' };
+    writeFileSync(file, JSON.stringify(another));
+    vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', file);
+    await reconnect({ credentials: 'adc' });
+    writeFileSync(file, sandbox.credentials);
+    sandbox.document.role = 'none';
+    const detail = expect.stringContaining(
+      'Share the spreadsheet with connector@sandbox.iam.gserviceaccount.com',
+    );
+    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', reason: 'auth', detail });
+  });
+
   test('are those of the machine at Google, which is asked past every proxy', async () => {
     vi.stubEnv('GCE_METADATA_HOST', new URL(sandbox.url).host);
     const proxy = await tunnels(407);
