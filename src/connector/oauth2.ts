@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { z } from 'zod';
 import type { Retry } from '../model/outcomes.ts';
+import { endingAfter } from '../support/clock.ts';
 import { jsonMap } from '../support/json.ts';
 import { masker } from '../support/masker.ts';
 import type { Mask } from '../support/secret.ts';
@@ -117,7 +118,7 @@ export class AccessTokens {
   readonly #options: OAuth2Options;
   readonly #post: PostForm;
   readonly #refreshTokens: RefreshTokens;
-  readonly #shared = new SharedToken(() => this.#inTurn(AbortSignal.timeout(answersWithinMs)));
+  readonly #shared = new SharedToken(() => this.#inTurn(endingAfter(answersWithinMs)));
   /** The tokens that were given out lately, as a tool may quote them. */
   #secrets: readonly string[] = [];
   readonly #own: readonly string[];

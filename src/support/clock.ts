@@ -89,3 +89,44 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** When a signal aborts. */
+interface TimeLimit {
+  readonly isOver: boolean;
+  abort(): void;
+}
+
+/**
+ * A signal that looks at the time whenever it is asked. A process that stood still may go on with an answer before its timers
+ * run, and another replica may have done meanwhile what it was about. A class, as defining `aborted` on each signal would be
+ * slow.
+ */
+export class TimedSignal extends AbortSignal {
+  declare limit: TimeLimit;
+
+  /** Changes the class of a signal, as only controllers make signals. */
+  static of(signal: AbortSignal, limit: TimeLimit): AbortSignal {
+    const timed = Object.setPrototypeOf(signal, TimedSignal.prototype) as TimedSignal;
+    timed.limit = limit;
+    return timed;
+  }
+
+  override get aborted(): boolean {
+    if (!super.aborted && this.limit.isOver) this.limit.abort();
+    return super.aborted;
+  }
+}
+
+/** A signal that aborts after so long, and after the machine was suspended where it is asked then. Keeps no process alive. */
+export function endingAfter(ms: number): AbortSignal {
+  const controller = new AbortController();
+  const [endsAt, before] = [systemClock.elapsed() + ms, aheadMs(systemClock)];
+  const abort = () => controller.abort();
+  setTimeout(abort, ms).unref();
+  return TimedSignal.of(controller.signal, {
+    get isOver() {
+      return systemClock.elapsed() >= endsAt || wasSuspended(systemClock, before);
+    },
+    abort,
+  });
+}

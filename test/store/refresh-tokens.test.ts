@@ -1,14 +1,16 @@
 import { randomBytes } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { webhook } from '../../connectors/webhook/index.ts';
 import type { RefreshTokens } from '../../src/connector.ts';
 import { keptRefreshTokens } from '../../src/store/refresh-tokens.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
+import { systemClock } from '../../src/support/clock.ts';
 import { Secret } from '../../src/support/secret.ts';
 import { serve } from '../connectors/raw-server.ts';
 import { attemptAt } from '../fixtures/event.ts';
@@ -37,7 +39,7 @@ async function rotating() {
   await tool.start();
   onTestFinished(() => tool.close());
   const auth = { tokenUrl: server.url, clientId: 'app', refreshToken: 'given-refresh-token' };
-  return { refused: () => refused, url: tool.url, auth };
+  return { given: () => count, refused: () => refused, url: tool.url, auth };
 }
 
 /** A file for the store, and what a process has of it that begins now. */
@@ -185,3 +187,30 @@ test('a token that could not be stored is used all the same, and stored as soon 
   await eventually(async () => expect(await stored()).toBe('newer'));
   expect(failures).toHaveLength(1);
 });
+
+test.each([
+  ['until its time is up', 'elapsed'],
+  ['as its machine is suspended', 'now'],
+] as const)(
+  'a process that stands still before it sends a refresh token, %s, does not send it after that: another replica may have used it',
+  async (_, known) => {
+    const api = await rotating();
+    let stoodMs = 0;
+    // Its timers have not run yet.
+    const time = systemClock[known];
+    const told = vi.spyOn(systemClock, known).mockImplementation(() => time() + stoodMs);
+    onTestFinished(() => told.mockRestore());
+    const connecting = 'undici:client:beforeConnect';
+    const stand = () => void (stoodMs = 600_000);
+    subscribe(connecting, stand);
+    onTestFinished(() => void unsubscribe(connecting, stand));
+    const options = { url: api.url, allowPrivate: true, proxy: 'none', auth: { oauth2: api.auth } };
+    const sink = await webhook.connect(webhook.options.parse(options));
+    onTestFinished(() => sink.close());
+    const message = { method: 'POST', path: '', headers: {}, body: {} } as const;
+    const deliver = async () => (await sink.deliver(attemptAt({ message }))).outcome;
+    expect(await deliver()).toBe('retry');
+    expect(api.given()).toBe(0);
+    expect(await deliver()).toBe('delivered');
+  },
+);

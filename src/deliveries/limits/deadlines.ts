@@ -1,5 +1,5 @@
 import { unknown } from '../../connector.ts';
-import { aheadMs, type Clock, wasSuspended } from '../../support/clock.ts';
+import { aheadMs, type Clock, TimedSignal, wasSuspended } from '../../support/clock.ts';
 import type { Holding } from '../leases.ts';
 import type { Ending } from '../settle.ts';
 
@@ -161,26 +161,5 @@ class Deadline {
 
   #leftMs(elapsed: number): number {
     return Math.min(this.#endsAt, this.#limits.holding.until) - elapsed;
-  }
-}
-
-/**
- * A signal that looks at the time whenever it is asked. A process that stood still may go on with an answer before its timers
- * run, and another replica may have carried out the delivery meanwhile. A class, as defining `aborted` on each signal would
- * be slow.
- */
-class TimedSignal extends AbortSignal {
-  declare deadline: Deadline;
-
-  /** Changes the class of a signal, as only controllers make signals. */
-  static of(signal: AbortSignal, deadline: Deadline): AbortSignal {
-    const timed = Object.setPrototypeOf(signal, TimedSignal.prototype) as TimedSignal;
-    timed.deadline = deadline;
-    return timed;
-  }
-
-  override get aborted(): boolean {
-    if (!super.aborted && this.deadline.isOver) this.deadline.abort();
-    return super.aborted;
   }
 }
