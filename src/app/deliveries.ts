@@ -90,6 +90,7 @@ export async function prepareDeliveries(trusted: Trusted) {
   });
   return { ...trusted, sinks, doubted, worker, deciding, whole, wake, accept, inbox, announcer };
 }
+
 const toldIn =
   (log: Logger) =>
   ({ from, to }: Absence): void =>
