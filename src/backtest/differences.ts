@@ -1,4 +1,4 @@
-import { actionOf, dataOf } from '../deliveries/prepare.ts';
+import { aboutEvent, actionOf, dataOf } from '../deliveries/prepare.ts';
 import { cannotBeUsed, type PlanFault } from '../config/live/stored-plans.ts';
 import type { Audience } from '../connector.ts';
 import { eventFields } from '../ops/printed.ts';
@@ -62,8 +62,9 @@ export function plannedFor(plan: Plan, event: Event, facts = noFacts): PlannedMe
   return decide(plan, event, facts, event.receivedAt).map((delivery) => {
     const { rule, action, sink, connector, dueAt } = delivery;
     const decided = actionOf(plan, delivery);
-    const about = { events: [event], facts: new Map([[event.id, facts]]), notice: null };
-    const said = decided?.render(dataOf(decided, about, plan, event.receivedAt)) ?? { fields: {} };
+    const said = decided?.render(dataOf(decided, aboutEvent(event, facts), plan, event.receivedAt)) ?? {
+      fields: {},
+    };
     const [fields, fault] = 'fault' in said ? [{}, said.fault] : [said.fields, null];
     const collects = decided?.digest ?? null;
     const digest = collects && {

@@ -4,7 +4,7 @@ import { duration } from '../config/text/units.ts';
 import type { FindPlan } from '../config/live/stored-plans.ts';
 import { lookupsOf } from '../lookups/deciding.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
-import { type About, actionOf, dataOf } from './prepare.ts';
+import { type About, aboutEvent, actionOf, dataOf, lookedUp } from './prepare.ts';
 import { actionOfToday, isUnsent, isTold, partedToday, taking, type Unplanned } from './todays-action.ts';
 import {
   type Delivery,
@@ -246,13 +246,13 @@ async function plans(
   return inParts(deliveries, async (delivery) => {
     const { rule, sink, eventId, noticeId } = delivery;
     const told = noticeId === null ? null : await reads.notice(noticeId);
-    const notice = told?.notice ?? null;
-    const story = noticeId !== null || eventId === null ? null : await reads.event(eventId);
-    if (!notice && !story) return { fault: 'the event it is about is no longer stored' };
-    const facts = new Map(story ? [[story.event.id, foundBy(story.lookups)]] : []);
-    const about: About = { events: story ? [story.event] : [], facts, notice };
-    const today = { plan, findPlan, about, now };
-    const ofToday = await actionOfToday(delivery, (story ?? told)!.deliveries, today);
+    const story = eventId === null ? null : await reads.event(eventId);
+    const about = story
+      ? aboutEvent(story.event, foundBy(story.lookups))
+      : told && { events: [], notice: told.notice };
+    const had = (story ?? told)?.deliveries;
+    if (!about || !had) return { fault: 'the event it is about is no longer stored' };
+    const ofToday = await actionOfToday(delivery, had, { plan, findPlan, about, now });
     if ('fault' in ofToday) return ofToday;
     if (ofToday.unusable !== undefined) return cannotUse(ofToday.unusable);
     if (action === 'replay' && delivery.carrier !== null) {
@@ -271,9 +271,7 @@ async function plans(
 /** What the message of a digest is about. */
 async function wholeOf(reads: Hands['reads'], carrier: string): Promise<About> {
   const events = await reads.digestEvents(carrier);
-  const lookups = await reads.lookupsOf(events.map(({ id }) => id));
-  const facts = new Map(events.map(({ id }, place) => [id, foundBy(lookups[place]!)]));
-  return { events, facts, notice: null };
+  return { events, facts: (await lookedUp(events, reads)).facts, notice: null };
 }
 
 const cannotUse = (why: string): Unplanned => ({
@@ -299,11 +297,10 @@ export async function planLate(
   const facts = foundBy(lookups);
   const all = decide(plan, event, facts, now).filter((one) => one.rule === rule);
   const sent = had.filter(isTold);
-  const about: About = { events: [event], facts: new Map([[event.id, facts]]), notice: null };
   const taken = await taking(
     sent,
     all.map((one) => actionOf(plan, one)!),
-    { plan, findPlan, about, now },
+    { plan, findPlan, about: aboutEvent(event, facts), now },
   );
   // What is like none of today's actions may have been the one in its place.
   const unlike = sent.filter((one) => !taken.values().some((other) => other === one));

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import { actionOf, prepare } from './prepare.ts';
+import { aboutEvent, actionOf, prepare } from './prepare.ts';
 import {
   type CandidateEvent,
   type Delivery,
@@ -48,7 +48,7 @@ export function explained(
     const without = (problem: string) => ({ action, planned, message: null, problem });
     const sink = sinks.get(action.sink);
     if (!sink) return without(`There is no sink ${action.sink}.`);
-    const about = { events: [event], facts: new Map([[event.id, facts]]), notice: null };
+    const about = aboutEvent(event, facts);
     try {
       const prepared = prepare(action, about, deliveryId(event.id, index + 1), plan, sink, now);
       if (!('outcome' in prepared)) return { action, planned, message: maskTexts(prepared.message, mask) };
@@ -79,7 +79,7 @@ export function messageAhead(
   const sink = sinks.get(delivery.sink);
   if (!action || !sink || action.digest || action.unusable !== undefined) return null;
   if (action.connector !== sink.connector.name) return null;
-  const about = { events: [event], facts: new Map([[event.id, foundBy(lookups)]]), notice: null };
+  const about = aboutEvent(event, foundBy(lookups));
   const prepared = prepare(action, about, delivery.id, plan, sink, now);
   // An older plan may have secrets that today's config does not know.
   return 'outcome' in prepared ? null : maskTexts(prepared.message, (text) => mask(plan.mask(text)));

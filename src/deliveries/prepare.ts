@@ -121,20 +121,10 @@ function prepareBy(
   // A retry, a pause or a rate limit may have delayed it past closing time. Who replays it wants it now.
   const until = delivery.replayed ? now : openFrom(action, now);
   if (until > now) return { claimed, until };
-  if (plan.lookups.size === 0)
-    return inThread(parts, claimed, prepare(action, claimed, delivery.id, plan, config, now), [], now);
-  const ids = events.map(({ id }) => id);
-  return parts.store.lookupsOf(ids).then((found) => {
-    const facts = new Map(found.map((lookups, place) => [ids[place]!, foundBy(lookups)]));
-    const about = { ...claimed, facts };
-    return inThread(
-      parts,
-      claimed,
-      prepare(action, about, delivery.id, plan, config, now),
-      found.flat(),
-      now,
-    );
-  });
+  const complete = (about: About, lookups: readonly Delivery[]) =>
+    inThread(parts, claimed, prepare(action, about, delivery.id, plan, config, now), lookups, now);
+  if (plan.lookups.size === 0) return complete(claimed, []);
+  return lookedUp(events, parts.store).then(({ facts, lookups }) => complete({ ...claimed, facts }, lookups));
 }
 
 const refused = (claimed: Claim, reason: Reason, why: string): AttemptEnd =>
@@ -242,6 +232,20 @@ export interface About {
   /** The facts of look-ups, by the event's id. */
   readonly facts?: ReadonlyMap<string, Facts>;
   readonly notice: RaisedNotice | null;
+}
+
+/** What a message about one event is about. */
+export const aboutEvent = (event: Event, facts: Facts): About => ({
+  events: [event],
+  facts: new Map([[event.id, facts]]),
+  notice: null,
+});
+
+/** The look-ups of events, and the facts that these have found. */
+export async function lookedUp(events: readonly Event[], store: Pick<Store, 'lookupsOf'>) {
+  const lookups = await store.lookupsOf(events.map(({ id }) => id));
+  const facts = new Map(events.map(({ id }, place) => [id, foundBy(lookups[place]!)]));
+  return { facts, lookups: lookups.flat() };
 }
 
 /** Renders an action and has the connector compose the message. Pure; `now` is for templates. */

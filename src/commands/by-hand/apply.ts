@@ -1,7 +1,7 @@
 import { program } from '../../support/invocation.ts';
 import type { FindPlan } from '../../config/live/stored-plans.ts';
 import { planLate } from '../../deliveries/by-hand.ts';
-import { actionOf, dataOf } from '../../deliveries/prepare.ts';
+import { aboutEvent, actionOf, dataOf } from '../../deliveries/prepare.ts';
 import { isUnsent } from '../../deliveries/todays-action.ts';
 import { foundBy, hasAbsent } from '../../lookups/kept-facts.ts';
 import type { PlannedDelivery } from '../../model.ts';
@@ -191,8 +191,7 @@ function messageOf(planned: PlannedDelivery, { event, lookups }: EventStory, pla
   const action = actionOf(plan, planned);
   if (!action) return [];
   const now = Date.now();
-  const about = { events: [event], facts: new Map([[event.id, foundBy(lookups)]]), notice: null };
-  const said = action.render(dataOf(action, about, plan, now));
+  const said = action.render(dataOf(action, aboutEvent(event, foundBy(lookups)), plan, now));
   const due = planned.dueAt <= now ? 'at once' : dueText(action, planned.dueAt, now);
   const lines =
     'fault' in said

@@ -2,7 +2,7 @@ import type { CheckedConfig, Config, Problem } from '../../config/config.ts';
 import { readFirst } from '../../config/actions.ts';
 import { pathOf } from '../../config/plan-source.ts';
 import type { FactField } from '../../connector.ts';
-import { prepare } from '../../deliveries/prepare.ts';
+import { aboutEvent, prepare } from '../../deliveries/prepare.ts';
 import { type Event, type Facts, type JsonMap, type LookupFacts, noFacts, statuses } from '../../model.ts';
 import { actionsFor, subjectOf } from '../../rules/decide.ts';
 import { type Action, type Plan } from '../../rules/plan.ts';
@@ -142,7 +142,7 @@ function failuresOf(sample: Sample, { plan, planSource, sinks, mask }: Config, n
     if ('fields' in rendered) ({ fields, hollow: hollowKeys = [] } = rendered);
     return rendered;
   };
-  const about = { events: [event], facts: new Map([[event.id, facts]]), notice: null };
+  const about = aboutEvent(event, facts);
   const prepared = prepare({ ...action, render }, about, 'dlv_sample', plan, sink, now);
   const failures: Failure[] = [];
   const path = pathOf(plan.rules.names, action);
