@@ -5,7 +5,14 @@ import type { FindPlan } from '../config/live/stored-plans.ts';
 import { lookupsOf } from '../lookups/deciding.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
 import { type About, aboutEvent, actionOf, dataOf, lookedUp } from './prepare.ts';
-import { actionOfToday, isUnsent, isTold, partedToday, taking, type Unplanned } from './todays-action.ts';
+import {
+  actionOfToday,
+  isUnsent,
+  partedToday,
+  plannedOnes,
+  taking,
+  type Unplanned,
+} from './todays-action.ts';
 import {
   type Delivery,
   type DeliveryState,
@@ -296,7 +303,7 @@ export async function planLate(
   if (!decided) return { fault: 'it is not decided yet, as it waits for its look-ups' };
   const facts = foundBy(lookups);
   const all = decide(plan, event, facts, now).filter((one) => one.rule === rule);
-  const sent = had.filter(isTold);
+  const sent = plannedOnes(had).filter((one) => !isUnsent(one));
   const taken = await taking(
     sent,
     all.map((one) => actionOf(plan, one)!),

@@ -24,8 +24,9 @@ export interface Today {
 export const isUnsent = ({ state, attempts, uncertain }: Delivery): boolean =>
   state === 'discarded' && attempts === 0 && !uncertain;
 
-/** Whether it has told of an action, or may. What was sent again is about the same action as before. */
-export const isTold = (one: Delivery): boolean => one.resendOf === null && !isUnsent(one);
+/** Those that were planned for an event or notice. What was sent again is about the same action as the one before. */
+export const plannedOnes = (all: readonly Delivery[]): Delivery[] =>
+  all.filter(({ resendOf }) => resendOf === null);
 
 /**
  * The action of today's plan that a delivery is about, by the rule's name. Actions may have been taken out, put in or moved
@@ -51,11 +52,10 @@ export async function actionOfToday(
     return before ? firstId(before) : id;
   };
   const first = firstId(delivery);
-  const isOwn = ({ id }: Delivery) => id === delivery.id;
-  const known = all.filter(
-    (one) =>
-      isOwn(one) || (one.rule === rule && one.sink === sink && one.resendOf === null && one.id !== first),
-  );
+  const isOwn = (one: Delivery) => one === delivery;
+  const known = plannedOnes(all)
+    .map((one) => (one.id === first ? delivery : one))
+    .filter((one) => one.rule === rule && one.sink === sink);
   // What else is stuck may be replayed, too: the first one has what both could be about. What was discarded unsent may have
   // been planned anew since, as this one.
   const {
@@ -72,7 +72,7 @@ export async function actionOfToday(
     const left = free.find(({ action }) => action === one.action) ?? free[0];
     if (left) taken.set(left, one);
   }
-  const found = sameSink.find((action) => taken.get(action)?.id === delivery.id);
+  const found = sameSink.find((action) => taken.get(action) === delivery);
   if (!found)
     return {
       fault: `what today's rule ${rule} asks of ${sink} is what other deliveries of the ${delivery.noticeId === null ? 'event' : 'notice'} are about: put the action back that this one is for, then try again`,
