@@ -143,17 +143,31 @@ export class SmtpClient {
   #open(): Connections {
     const pool = smtpPool(this.#settings);
     pool.use('stream', (mail, done) => {
+      const { signal, messageId } = mail.data;
       mail.message?.processFunc((body) => {
-        this.#bodies.set(String(mail.data.messageId), body);
+        this.#bodies.set(String(messageId), body);
         // The server has asked for it, perhaps long ago: this process may have stood still since.
         body.once('resume', () => {
-          if (mail.data.signal?.aborted) body.destroy(new Error('aborted'));
+          if (signal?.aborted) body.destroy(new Error('aborted'));
         });
         return body;
       });
+      if (signal) mail.data.signal = this.#endingOnceRead(signal, String(messageId));
       done();
     });
     return { pool, hasSent: false };
+  }
+
+  /**
+   * The signal for nodemailer, which drops the reply to a mail where its signal has aborted. Once the whole mail went out, what
+   * the server replied is read before it aborts: this process may have stood still since.
+   */
+  #endingOnceRead(signal: AbortSignal, messageId: string): AbortSignal {
+    const controller = new AbortController();
+    const abort = () => controller.abort();
+    const end = () => void (this.wentOut({ messageId }) ? setImmediate(abort) : abort());
+    signal.addEventListener('abort', end, { once: true });
+    return controller.signal;
   }
 
   /** Opens another pool. This one stays until its last connection has been idle: other mails may be under way there. */

@@ -186,7 +186,9 @@ class Handler implements Dispatcher.DispatchHandler, EventListenerObject, Answer
   /** The signal aborts. */
   handleEvent(): void {
     const error = new Error('aborted');
-    if (this.#controller) this.#controller.abort(error);
+    const controller = this.#controller;
+    // After an answer that may be there, to be read: this process may have stood still since it asked.
+    if (controller) setImmediate(() => controller.abort(error));
     // Still waiting for a connection or for its turn: nothing was written, and nothing will be.
     else this.#settle({ error, sent: false });
   }

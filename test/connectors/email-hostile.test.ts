@@ -6,6 +6,8 @@ import { email } from '../../connectors/email/index.ts';
 import { selfSigned } from '../../sandbox/certificate.ts';
 import { fields, from, request } from './email-fixtures.ts';
 import { eventually } from '../fixtures/eventually.ts';
+import { standStillUntilOver } from '../fixtures/stand-still.ts';
+import { TimedSignal } from '../../src/support/clock.ts';
 
 /** Replies by command, each without its end of line; `null` keeps silent. */
 type Replies = { readonly [command: string]: string | null };
@@ -132,6 +134,35 @@ describe('a reply that has no end', () => {
     expect(JSON.stringify(outcome).length).toBeLessThan(1000);
     await eventually(() => expect(open.size).toBe(0));
     expect(written).toBeLessThan(10_000_000);
+  });
+});
+
+describe('a process that stands still after a mail went out, until the time of the attempt is up,', () => {
+  const messageOf = (sink: Awaited<ReturnType<typeof connect>>, signal: AbortSignal) =>
+    sink.deliver(request(fields, null, { signal }));
+
+  test('reads the reply that came meanwhile, where its timers run first', async () => {
+    const controller = new AbortController();
+    const { port } = await scripted(
+      {},
+      (command) => void (command === '.' && standStillUntilOver(controller)),
+    );
+    const outcome = await messageOf(await connect(port), controller.signal);
+    expect(outcome).toMatchObject({ outcome: 'delivered', receipt: { reply: '250 taken' } });
+  });
+
+  test('reads the reply that came meanwhile, where it is read before its timers run', async () => {
+    const controller = new AbortController();
+    let isOver = false;
+    const { port } = await scripted({}, (command) => void (command === '.' && (isOver = true)));
+    const limit = {
+      get isOver() {
+        return isOver;
+      },
+      abort: () => controller.abort(),
+    };
+    const outcome = await messageOf(await connect(port), TimedSignal.of(controller.signal, limit));
+    expect(outcome).toMatchObject({ outcome: 'delivered', receipt: { reply: '250 taken' } });
   });
 });
 

@@ -8,6 +8,7 @@ import type { AttemptRequest, EventData, Sink, Subject } from '../../src/connect
 import { attemptAt, eventDataWith } from '../fixtures/event.ts';
 import { selfSigned } from '../../sandbox/certificate.ts';
 import { HttpSandbox, type HttpSandboxOptions } from '../../sandbox/http.ts';
+import { standStillUntilOver } from '../fixtures/stand-still.ts';
 import { answerOk, serve } from './raw-server.ts';
 
 let sandbox: HttpSandbox;
@@ -513,6 +514,19 @@ describe('the connection', () => {
     expect(await sink.deliver(request({}, { deliveryId: 'd2' }))).toMatchObject({ outcome: 'delivered' });
     expect(sandbox.calls.map((call) => call.deliveryId)).toEqual(['d2']);
   });
+});
+
+test('an answer that came while the process stood still, until the time of the attempt was up, counts', async () => {
+  const controller = new AbortController();
+  const { url } = await serve((incoming, response) => {
+    incoming.resume().once('end', () => {
+      response.end();
+      standStillUntilOver(controller);
+    });
+  });
+  const sink = await connectTo({ url });
+  const outcome = await sink.deliver(request({}, { signal: controller.signal }));
+  expect(outcome).toMatchObject({ outcome: 'delivered', receipt: { status: 200 } });
 });
 
 describe('addresses that are not on the internet', () => {
