@@ -28,6 +28,7 @@ import { withCatalogOf } from './text/catalog-table.ts';
 import { hiddenMark } from './text/editable.ts';
 import { readText, type ReadText } from './text/files.ts';
 import {
+  commaHint,
   configError,
   error,
   type Fault,
@@ -161,9 +162,13 @@ export function checkText(text: string, file: string, options: LoadOptions) {
   const breaking = broken.filter((_one, index) => faults[index]?.standsAlone !== true);
   const brokenLines = new Set(breaking.map(({ line }) => line));
   const isConsequence = (one: Problem): boolean => one.file === undefined && brokenLines.has(one.line);
-  const problems = [...broken, ...checked.faults.map(place).filter((one) => !isConsequence(one))];
-  if (problems.some(({ severity }) => severity === 'error'))
-    throw configError(file, problems, { mask, mayPass: mayPass(checked) });
+  const others = checked.faults.map(place).filter((one) => !isConsequence(one));
+  // Where such a key is an error, that one says so already.
+  const cutOff = tree.afterCommas
+    .map((range) => source.problem('warning', range, commaHint, mask))
+    .filter((one) => ![...broken, ...others].some((other) => other.line === one.line && isError(other)));
+  const problems = [...broken, ...others, ...cutOff];
+  if (problems.some(isError)) throw configError(file, problems, { mask, mayPass: mayPass(checked) });
   const unused = checkUnused(checked);
   const cut = cutTexts(checked.source, checked.sinks, (path) => {
     const { scalar } = tree.placeOf(path);
@@ -179,6 +184,8 @@ export function checkText(text: string, file: string, options: LoadOptions) {
   };
   return { value: tree.value, checked, warnings, at };
 }
+
+const isError = ({ severity }: Pick<Problem, 'severity'>): boolean => severity === 'error';
 
 /** Whether the fault is in another file, so that it may pass without a change of the config. */
 const mayPass = ({ values, faults }: ReturnType<typeof checkValue>): boolean =>

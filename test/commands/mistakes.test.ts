@@ -167,6 +167,7 @@ const mistakes = {
   "a test's name as its id": rule('{ testId: Design }'),
   'several values without brackets': rule('{ testId: 7, 8 }'),
   'several addresses without quotes': mail('dana@example.com, robin@example.com'),
+  'a name with a comma without quotes': `catalog:\n  7: { name: Backend, TypeScript, owner: dana@example.com, robin@example.com }\n${posts('text: t')}`,
   'an apostrophe in single quotes': posting("        channel: '#a'\n        text: 'Don't panic'\n"),
   'double quotes within double quotes': posting(
     '        channel: "{{ test.channel | default: "#a" }}"\n        text: t\n',

@@ -141,7 +141,7 @@ export function problemOf(fault: Fault, tree: Tree, source: Source, mask: Mask):
   return problem((at === 'key' ? key : null) ?? range, message);
 }
 
-const commaHint =
+export const commaHint =
   'a comma ends the value before it; text with a comma has to be in quotes, and several values in [ ]';
 
 const commentHint = '; what stands under it is commented out: remove the # before each line';

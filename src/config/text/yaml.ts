@@ -112,6 +112,8 @@ const mostNodes = 500_000;
 export class Tree {
   readonly value: Json;
   readonly faults: TextFault[] = [];
+  /** The keys in { } that come after a comma and have no ":": probably the rest of a text with a comma. */
+  readonly afterCommas: Range[] = [];
   /** False if something had to be left out. */
   isWhole = true;
   readonly #root: Node | null;
@@ -235,6 +237,7 @@ export class Tree {
         this.faults.push({ range, message, standsAlone: true });
         continue;
       }
+      if (map.flow === true && pair.value === null && pair !== map.items[0]) this.afterCommas.push(range);
       pairs.set(name, pair);
       value[name] = this.#read(pair.value, [range[1], range[1]], depth + 1);
     }
