@@ -34,7 +34,12 @@ export interface MailOptions {
  */
 export type SmtpError = NodemailerError;
 
-const setupTimeoutMs = 15_000;
+/**
+ * For connecting, the greeting and STARTTLS together. Servers that look for the name of a client, or let all wait on purpose,
+ * greet after half a minute. Where a name has several addresses, one that stands still takes its share of this.
+ */
+const setupTimeoutMs = 45_000;
+const dnsTimeoutMs = 15_000;
 /** RFC 5321 allows 512 a line. */
 const maxReplyBytes = 64 * 1024;
 
@@ -53,7 +58,7 @@ export function smtpSettings({ url, name, requireTls }: MailOptions, tokens: Tok
     tls: { rejectUnauthorized: requireTls || url.secure },
     ...(login?.password && { auth: { user: login.user, pass: login.password.reveal() } }),
     ...(tokens && { auth: { user: tokens.user, method: tokenMethod }, customAuth: tokens.methods }),
-    dnsTimeout: setupTimeoutMs,
+    dnsTimeout: dnsTimeoutMs,
     connectionTimeout: setupTimeoutMs,
     greetingTimeout: setupTimeoutMs,
     socketCloseTimeout: 1000,

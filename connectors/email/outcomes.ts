@@ -19,10 +19,16 @@ export function outcomeOf(error: SmtpError, wentOut: boolean, attempt: Attempt):
   const reason = aborted || error.code === 'ETIMEDOUT' ? 'timeout' : 'network';
   if (wentOut) {
     const missing =
-      reason === 'timeout' ? 'did not confirm it in time' : 'closed the connection without confirming it';
-    return unknown(reason, `The mail went out, but the mail server ${missing}.`);
+      reason === 'timeout'
+        ? "did not confirm it in time. If it is only slow, raise the sink's timeout: it may get the mail with each attempt."
+        : 'closed the connection without confirming it.';
+    return unknown(reason, `The mail went out, but the mail server ${missing}`);
   }
-  if (aborted) return sinkWide(reason, 'Time ran out before the mail went out.');
+  if (aborted)
+    return sinkWide(
+      reason,
+      `Time ran out before the mail went out. ${checkHost} If the server is only slow, raise the sink's timeout.`,
+    );
   if (buildErrors.has(error.code ?? '')) {
     return rejected(
       'invalid',

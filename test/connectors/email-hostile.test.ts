@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { email } from '../../connectors/email/index.ts';
 import { selfSigned } from '../../sandbox/certificate.ts';
 import { fields, from, request } from './email-fixtures.ts';
@@ -107,6 +107,30 @@ describe.for(['', '250-PIPELINING\r\n'])('with %j', (extensions) => {
       await eventually(() => expect(open.size).toBe(0));
     },
   );
+});
+
+test('a server that is slow to greet, as one that looks for the name of each client, is waited for', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const greetLate = (command: string, socket: Socket) => {
+    if (command !== 'CONNECT') return;
+    vi.advanceTimersByTime(30_000);
+    socket.write('220 ready\r\n');
+  };
+  const { port } = await scripted({ CONNECT: null }, greetLate);
+  expect(await (await connect(port)).deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
+});
+
+test.for(['CONNECT', '.'])('a server that is too slow at %s is told with what to set', async (stage) => {
+  const controller = new AbortController();
+  const stop = (command: string) => void (command === stage && setTimeout(() => controller.abort(), 50));
+  const { port } = await scripted({ [stage]: null }, stop);
+  const outcome = await (await connect(port)).deliver(request(fields, null, { signal: controller.signal }));
+  expect(outcome).toMatchObject({
+    outcome: stage === '.' ? 'unknown' : 'retry',
+    reason: 'timeout',
+    detail: expect.stringMatching(/raise the sink's timeout/),
+  });
 });
 
 describe('a reply that has no end', () => {
