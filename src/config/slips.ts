@@ -2,7 +2,7 @@ import { slot } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
 import { type FoundSecret, looksRandom, namesSecret, secretsOfUrl, urlPasswords } from '../support/secret.ts';
-import { closest, tagsIn } from '../support/text.ts';
+import { closest, oddCharacter, tagsIn } from '../support/text.ts';
 import { slipsIn } from '../templates/slips.ts';
 import { conditionMeant } from '../rules/fields.ts';
 import type { SinkConfig } from './sinks.ts';
@@ -10,7 +10,7 @@ import { actionsOf, entries, type PlanSource, type WrittenAction } from './plan-
 import { isCredentialKey, placeOf } from './text/hidden.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { hasReference, looksLikePath, partsOf } from './text/references.ts';
-import { hashHint, oddCharacter, oddName } from './text/yaml-faults.ts';
+import { hashHint, oddName } from './text/yaml-faults.ts';
 
 /** Faults in what is well-formed and probably not meant. `config` is as written. */
 export function* findSlips(
@@ -24,7 +24,8 @@ export function* findSlips(
       yield warning(path, `these quotes are a part of the value: YAML knows only ' and "`);
     if (/^-[a-z]\S*(?: -[a-z]\S*)*$/i.test(text))
       yield warning(path, 'an entry of a list begins with "- ", a plain hyphen and a space');
-    const odd = namingKeys.has(key) ? oddCharacter.exec(text) : null;
+    const isExact = namingKeys.has(key) || isCompared(path) || placeOf(path).isSecret;
+    const odd = isExact ? oddCharacter.exec(text) : null;
     if (odd) yield { ...warning(path, oddSpaceIn(odd[0])), inside: { index: odd.index, length: 1 } };
     // Around JSON and keys, blanks are not part of the content.
     if (text.endsWith('\n') && placeOf(path).isSecret && !/^\s*(?:\{|-----BEGIN)/.test(text))
@@ -77,11 +78,14 @@ function comparedAsText(text: string, path: Path, lookups: Json | undefined): st
 
 /** Keys whose values name something for a program. In what people read, such a space is typography. */
 const namingKeys = new Set(
-  ['sink hours connector channel tab key', 'to cc bcc owner'].flatMap((keys) => keys.split(' ')),
+  ['sink hours connector channel tab key url', 'to cc bcc owner'].flatMap((keys) => keys.split(' ')),
 );
 
-const oddSpaceIn = (found: string): string =>
-  `${oddName(found)} is in this name; type a plain space, or nothing`;
+/** Whether a value is what events or facts are compared with. Those of tests are compared with the catalog. */
+const isCompared = (path: Path): boolean =>
+  path[path[0] === 'policies' ? 3 : 2] === 'when' && !path.some((part) => String(part).startsWith('test.'));
+
+const oddSpaceIn = (found: string): string => `${oddName(found)} is in this; type a plain space, or nothing`;
 
 function* oddKeys(value: Json, path: Path): Generator<Fault> {
   if (typeof value !== 'object' || value === null) return;

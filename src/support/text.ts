@@ -74,10 +74,10 @@ const invisible = String.raw`\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\
 /** What joins or keeps apart letters of Persian or Hindi, and the parts of emoji. */
 const joiner = String.raw`[\u200c\u200d\ufe0e\ufe0f]`;
 /** All but joiners behind a letter that is not ASCII, or an emoji, and within keycap emoji. */
-const invisibleOrControl = new RegExp(
-  String.raw`[\p{Cc}${invisible}](?<![^\0-\x7f\p{Cc}${invisible}]${joiner}{1,2}|\ufe0f(?=\u20e3))`,
-  'gu',
-);
+const butJoiners = String.raw`(?<![^\0-\x7f\p{Cc}${invisible}]${joiner}{1,2}|\ufe0f(?=\u20e3))`;
+const invisibleOrControl = new RegExp(String.raw`[\p{Cc}${invisible}]${butJoiners}`, 'gu');
+/** What looks like a space, or like nothing, and comes along from word processors, web pages and mails. */
+export const oddCharacter = new RegExp(String.raw`(?! )[\p{Zs}\u0085${invisible}]${butJoiners}`, 'u');
 /** JSON escapes the other controls itself; only its own whitespace is left. */
 const invisibleInJson = new RegExp(`[\\u007f-\\u009f${invisible}]`, 'gu');
 /** What gives the direction of all that follows, up to the end of the paragraph, where nothing ends it. */

@@ -288,6 +288,11 @@ const mistakes = {
   'curly quotes around a whole value': rule('{}', '{ sink: slack, channel: “#a”, text: t }'),
   'a non-breaking space in a name': rule('{}', `{ sink: slack, channel: '#a\u00A0b', text: "10\u00A0%" }`),
   'a non-breaking space in a key': rule('{\u00A0status: Completed }'),
+  'what a paste brings along, in a channel, two addresses, a status, what an API says, a test and a token': `catalog:\n  7: { name: A, owner: '\u202Adana@example.com', team: Platform }\n${rule('{ status: Completed\u200E, test.team: "Plat\u00ADform", api.stage: "Final\u2060" }', `{ sink: slack, channel: "#a\u3000", text: t }, { sink: mail, to: '\u2068dana@example.com', subject: s, text: t }`)}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', auth: { bearer: '\${SLACK}\u200B' }, fields: { stage: { at: /stage } } } }\n`,
+  'emoji and scripts that need such characters': rule(
+    '{}',
+    "{ sink: slack, channel: '#a', text: '👩‍💻 می‌خواهم' }",
+  ),
   'a mailbox at gmial.com': mail('dana@gmial.com'),
   'half a domain': mail('hiring@exmaple'),
   "a domain that differs from the file's other ones": mail('hiring@exmaple.com'),

@@ -2,7 +2,7 @@ import { LineCounter } from 'yaml';
 import type { Path } from '../../support/json.ts';
 import { masker } from '../../support/masker.ts';
 import type { Mask } from '../../support/secret.ts';
-import { count } from '../../support/text.ts';
+import { count, printableLines } from '../../support/text.ts';
 import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
 import { hideInLines, hideScalars, starRuns } from './hidden.ts';
 import { type YamlResult, parseYaml, scalarOffset, type Tree } from './yaml.ts';
@@ -107,7 +107,7 @@ export function inOrder(problems: readonly Problem[]): Problem[] {
 }
 
 export function maskProblem(problem: Problem, mask: (text: string) => string): Problem {
-  return { ...problem, message: mask(problem.message), excerpt: mask(problem.excerpt) };
+  return { ...problem, message: printableLines(mask(problem.message)), excerpt: mask(problem.excerpt) };
 }
 
 /** Gives a fault its place in the file. */

@@ -1,4 +1,5 @@
 import { CST, type ErrorCode, Lexer, type LineCounter, type YAMLParseError } from 'yaml';
+import { oddCharacter } from '../../support/text.ts';
 
 /** Offsets into the text: the first character, and the one after the last. */
 export type Range = readonly [start: number, end: number];
@@ -23,11 +24,9 @@ export function textFaults(errors: readonly YAMLParseError[], text: string, line
   return Array.from(byLine.values(), ([first]) => toFault(first!, text));
 }
 
-/** Characters that look like a space, or like nothing. YAML takes them for text. */
-export const oddCharacter = /[\u00A0\u2007\u202F\u200B\uFEFF]/u;
-/** The last two lines of a text, the first of which is indented by such characters. */
+/** The last two lines of a text, the first of which is indented by odd characters, which YAML takes for text. */
 const oddlyIndented = new RegExp(
-  String.raw`^[ \t]*(${oddCharacter.source}+)[^\n]*(?:\n[^\n]*)?(?![^])`,
+  String.raw`^[ \t]*((?:${oddCharacter.source})+)[^\n]*(?:\n[^\n]*)?(?![^])`,
   'dmu',
 );
 
@@ -36,11 +35,11 @@ export const lacksSpace = /^[a-z][\w.-]*:[^\s/]/i;
 
 /** A character's code point as Unicode writes it, such as 00A0. */
 export const hex = (character: string): string =>
-  character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+  character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
 
 export function oddName(character: string): string {
-  const code = hex(character);
-  return `${code === '200B' || code === 'FEFF' ? 'an invisible character' : 'a non-breaking space'} (U+${code})`;
+  const space = /^[\u00A0\u2007\u202F]/.test(character) ? 'a non-breaking space' : 'a space of another width';
+  return `${/^\p{Zs}/u.test(character) ? space : 'an invisible character'} (U+${hex(character)})`;
 }
 
 /** The fault of a key that begins with such a character, meant as indentation; null for other keys. */
