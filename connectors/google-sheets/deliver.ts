@@ -4,23 +4,13 @@ import type { Outcome, Retry } from '../../src/model/outcomes.ts';
 import type { Failure } from './client.ts';
 import { dated, deliveryHeader } from './message.ts';
 import type { RowRequest, WrittenRow } from './message.ts';
-import { columnsInWords, failedRead, refusedRows, unwrittenRows } from './outcomes.ts';
+import { columnsInWords, failedRead, isOutdated, isRefusal, refusedRows, unwrittenRows } from './outcomes.ts';
 import type { Result } from './outcomes.ts';
 import { addition, earlierRows, groupOf, planTab, unread } from './plan.ts';
 import type { Plan } from './plan.ts';
 import { landings } from './repair.ts';
 import type { Before, Landing } from './repair.ts';
-import {
-  a1,
-  batchUpdate,
-  formatCell,
-  Grid,
-  isOutdated,
-  isRefusal,
-  readParts,
-  tableRange,
-  writeCells,
-} from './spreadsheet.ts';
+import { a1, batchUpdate, formatCell, Grid, readParts, tableRange, writeCells } from './spreadsheet.ts';
 import type { Fix, Spreadsheet, Tab, View } from './spreadsheet.ts';
 import { readTabs, readWhole } from './tabs.ts';
 import type { Wanted } from './tabs.ts';

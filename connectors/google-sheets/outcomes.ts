@@ -147,17 +147,26 @@ const changedMeanwhile =
   /No grid with id|grid size|grid limits|is after last (row|column)|beyond the last requested|number format.*typed column|\.appendCells:/;
 
 /** The API's words where a range names a tab that is not there. */
-export const missingTab = /^Unable to parse range/;
+const missingTab = /^Unable to parse range/;
 
 const protectedWords = /protected/i;
+
+/** Whether Google refused the call itself, in these words. */
+export const says = (failure: Failure, words: RegExp): boolean =>
+  failure.kind === 'http' && failure.status === 400 && words.test(failure.error.message);
+
+export const isRefusal = (failure: Failure): boolean => says(failure, /^/);
+
+/** Whether the sheet has changed since it was last read: a tab, a row or a column is gone. */
+export const isOutdated = (failure: Failure): boolean =>
+  says(failure, /exceeds grid limits/) || says(failure, missingTab);
+
+/** Whether the account may edit the spreadsheet, but not these cells of it. */
+const isProtected = (failure: Failure): boolean => says(failure, protectedWords);
 
 /** The advice about a protection. */
 export const unlock = (account: string): string =>
   `Let ${account} edit the protected sheets and ranges of the tab (menu Data, "Protect sheets and ranges"), or remove the protection.`;
-
-/** Whether the account may edit the spreadsheet, but not these cells of it. */
-const isProtected = (failure: Failure): boolean =>
-  failure.kind === 'http' && failure.status === 400 && protectedWords.test(failure.error.message);
 
 /** A delivery, and the outcome of its attempt. */
 export type Result = readonly [RowRequest, Outcome];

@@ -1,10 +1,10 @@
 import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import type { Receipt } from '../../src/model/outcomes.ts';
 import { foreign, readRanges } from './client.ts';
-import type { Answer, Call, Failure } from './client.ts';
+import type { Answer, Call } from './client.ts';
 import { knownZone } from './message.ts';
 import type { Cell, Format, Row } from './message.ts';
-import { missingTab } from './outcomes.ts';
+import { isOutdated } from './outcomes.ts';
 
 /** A spreadsheet that can be called. Rows and columns count from 0 everywhere; only A1 notation counts from 1. */
 export interface Spreadsheet {
@@ -311,15 +311,6 @@ function firstAfter(stretches: readonly (readonly number[])[], index: number): n
   const across = stretches.find(([from, to]) => from! < index && index < to!);
   return across ? firstAfter(stretches, across[1]!) : index;
 }
-
-/** Whether the sheet has changed since it was last read: a tab, a row or a column is gone. */
-export const isOutdated = (failure: Failure): boolean =>
-  says(failure, /exceeds grid limits/) || says(failure, missingTab);
-
-export const isRefusal = (failure: Failure): boolean => says(failure, /^/);
-
-export const says = (failure: Failure, words: RegExp): boolean =>
-  failure.kind === 'http' && failure.status === 400 && words.test(failure.error.message);
 
 /** The request that inserts rows or columns, like those before or behind. At the end of a grid there is nothing behind. */
 export function insert(

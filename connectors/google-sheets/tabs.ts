@@ -13,7 +13,6 @@ import {
   lookUntilDone,
   placeOf,
   readParts,
-  says,
   tableRange,
   tabWith,
   writeCells,
@@ -21,7 +20,7 @@ import {
 import type { Part, Request, Spreadsheet, Tab, View } from './spreadsheet.ts';
 import { deliveryHeader } from './message.ts';
 import type { Row, RowRequest } from './message.ts';
-import { columnsInWords } from './outcomes.ts';
+import { columnsInWords, says } from './outcomes.ts';
 
 /** What has to be read of a tab before rows are written to it. */
 export interface Wanted {
@@ -210,11 +209,11 @@ export async function readOnce(
   return { ok: true, data: views };
 }
 
-/** The requests that add missing columns, behind all others: there they write over nothing that somebody types meanwhile. */
 /** How people put right what was renamed and made anew: a name can stand there only once. */
 const howToUndo = (what: 'rows' | 'cells'): string =>
   `Move the ${what} of the new one into the old one, delete the new one, and then give the old one its name back; or give the action its new name.`;
 
+/** The requests that add missing columns, behind all others: there they write over nothing that somebody types meanwhile. */
 function newColumns(
   { written, madeAnew }: Spreadsheet,
   { tab, grid }: View,
