@@ -1,6 +1,8 @@
 import type { Json } from '../../model.ts';
+import { oddCharacter } from '../../support/text.ts';
 import { error, type Fault, warning } from './problems.ts';
 import { referencesIn, type Values } from './references.ts';
+import { oddName } from './yaml-faults.ts';
 
 /** Faults of the references in a config or a part of it. A missing value under `lenientKeys` is only a warning. */
 export function* referenceFaults(
@@ -21,13 +23,17 @@ export function* referenceFaults(
   }
 }
 
-/** Oddities in values from a file that was written on Windows, or for a shell, which would remove the quotes and the comment. */
+/** Oddities in values from a file that was written on Windows, or for a shell, which would remove the quotes and the comment, and fill in the variables. */
 const oddities = [
   [/[\0\uFFFD]/, 'is not UTF-8 text; save it as UTF-8'],
   [/^\s/, 'begins with a space or a line break, which counts as a part of it'],
   [/\s$/, 'ends with a space or a line break, which counts as a part of it'],
-  [/^(["']).*\1$/s, 'stands in quotes, which count as a part of it'],
+  [/^(?:(["']).*\1|[“”„‘’‚].*[“”‘’])$/s, 'stands in quotes, which count as a part of it'],
   [/^\S+[ \t]+#[ \t].*$/, 'has a comment behind it, which counts as a part of it'],
+  [
+    /\$\{\w+\}|^\$[A-Z_][A-Z0-9_]*$|^%[A-Z_][A-Z0-9_]*%$/,
+    'names another variable, which nothing replaces: write its value',
+  ],
 ] as const;
 
 /** Warns of variables and files with such values. */
@@ -38,7 +44,10 @@ export function* oddValues(value: Json, values: Values): Generator<Fault> {
     const resolved = values.resolve(part.reference);
     // Around JSON and keys, blanks are not part of the content.
     if ('missing' in resolved || /^\s*\{|^-----BEGIN/m.test(resolved.value)) continue;
-    const what = oddities.find(([odd]) => odd.test(resolved.value))?.[1];
+    const [unseen] = oddCharacter.exec(resolved.value) ?? [];
+    const what =
+      oddities.find(([odd]) => odd.test(resolved.value))?.[1] ??
+      (unseen === undefined ? null : `has ${oddName(unseen)} in it`);
     const inside = { index: part.index, length: part.length };
     const source = from === 'file' ? `the file ${name}` : name;
     if (what) yield { ...warning(path, `the value of ${source} ${what}`), inside };
