@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs';
 import { StoreUnavailable } from '../driver.ts';
-import { codeOf, diskFull } from './files.ts';
+import { cannotOpen, codeOf, diskFull } from './files.ts';
 
 /** What an error of SQLite means. busy: wait for another process. unavailable: refuse for now. fault: a bug to fix. */
 export type FailureKind = 'busy' | 'unavailable' | 'fault';
@@ -19,11 +19,7 @@ const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
   [diskFailed, (path: string) => `The disk reported an error on ${path}: it may be full, or broken.`],
   [11, damaged],
   [full, diskFull],
-  [
-    14,
-    (path: string) =>
-      `${path} cannot be opened. Its folder must exist, and this process must be allowed to write there: run this as the user that \`serve\` runs as.`,
-  ],
+  [14, cannotOpen],
   [15, (path: string) => `${path} cannot be locked. It must be on a local disk, not on a network share.`],
   [22, (path: string) => `${path} is larger than its file system allows.`],
   [26, (path: string) => `${path} is not a SQLite database.`],

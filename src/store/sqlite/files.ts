@@ -1,6 +1,8 @@
 import {
+  accessSync,
   chmodSync,
   closeSync,
+  constants,
   existsSync,
   lstatSync,
   openSync,
@@ -103,10 +105,42 @@ export function foundAt(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch (error) {
-    throw new StoreUnavailable(
-      `The system does not say what is at ${path} (${codeOf(error)}). Run this as the user that \`serve\` runs as, who must be allowed to enter its folder.`,
-      { cause: error },
-    );
+    const code = codeOf(error);
+    const unknown = `The system does not say what is at ${path} (${code}).`;
+    throw new StoreUnavailable(code === 'EACCES' ? cannotOpen(path) : unknown, { cause: error });
+  }
+}
+
+/**
+ * Why this process cannot open a store, and what to do. In a container the folder is often another user's than the image's,
+ * and nobody sees there who is who.
+ */
+export function cannotOpen(path: string): string {
+  const store = path.replace(/\.serving$/, '');
+  const why = [dirname(store), store, path].map(closedTo).find((found) => found !== null);
+  return `${store} cannot be opened${why ?? '. Its folder must exist, this process must be allowed to write there, and it must not have too many files open.'}`;
+}
+
+function closedTo(place: string): string | null {
+  try {
+    accessSync(place, constants.W_OK);
+    return null;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'EROFS')
+      return `: ${place} is on a file system that is read-only. Mount it with write access.`;
+    return code === 'EACCES' ? ownerOf(place) : null;
+  }
+}
+
+function ownerOf(place: string): string | null {
+  try {
+    const { uid, gid, mode } = statSync(place);
+    const rights = (mode & 0o777).toString(8);
+    return `: ${place} belongs to user ${uid} and group ${gid} (mode ${rights}), and this process is user ${process.getuid?.()} with group ${process.getgid?.()}. Let it belong to this user, or run this as that one.`;
+  } catch {
+    // A folder further up is closed.
+    return null;
   }
 }
 

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,15 +17,24 @@ try {
   console.log(error.message);
 }`;
 
+/** Mounts a folder read-only for a process, as a volume may be by mistake, which root may. */
+const readOnly = (folder: string) => [
+  'unshare',
+  '--mount',
+  'sh',
+  '-c',
+  `mount --make-rprivate / && mount --bind ${folder} ${folder} && mount -o remount,bind,ro ${folder} && exec "$@"`,
+  'sh',
+];
+const [unshare = '', ...unshared] = readOnly('/mnt');
+const mayMount = spawnSync(unshare, [...unshared, 'true']).status === 0;
+
 /** Writes to a store as whoever serves it, as a user whom file modes bind: not as root. */
-async function writtenTo(path: string): Promise<string> {
-  const user = nobody === undefined ? {} : { uid: nobody, gid: nobody };
-  const options = { ...user, env: { NODE_DISABLE_COMPILE_CACHE: '1' } };
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ['--input-type=module', '--eval', serving, path],
-    options,
-  );
+async function writtenTo(path: string, within: string[] = []): Promise<string> {
+  const user = nobody === undefined || within.length > 0 ? {} : { uid: nobody, gid: nobody };
+  const options = { ...user, env: { NODE_DISABLE_COMPILE_CACHE: '1', PATH: process.env['PATH'] } };
+  const [program, ...argv] = [...within, process.execPath, '--input-type=module', '--eval', serving, path];
+  const { stdout } = await promisify(execFile)(program, argv, options);
   return stdout.trim();
 }
 
@@ -47,14 +56,30 @@ test('names the one of its files that cannot be written', async () => {
   expect(await writtenTo(path)).toBe('written');
 });
 
-test.runIf(nobody !== undefined)('says as whom to look into a store of somebody else', async () => {
+test.runIf(nobody !== undefined)('says whose a store or its folder is, and who this process is', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'read-only-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  chownSync(folder, nobody!, nobody!);
   const path = join(folder, 'connector.db');
+  const refused = (place: string, rights: string) =>
+    `${path} cannot be opened: ${place} belongs to user 0 and group 0 (mode ${rights}), and this process is user ${nobody} with group ${nobody}. Let it belong to this user, or run this as that one.`;
+
+  // As a volume is where a container first starts.
+  chmodSync(folder, 0o755);
+  expect(await writtenTo(path)).toBe(refused(folder, '755'));
+  chmodSync(folder, 0o700);
+  expect(await writtenTo(path)).toBe(refused(folder, '700'));
+
+  chownSync(folder, nobody!, nobody!);
   expect(await writtenTo(path)).toBe('written');
   chownSync(path, 0, 0);
-  expect(await writtenTo(path)).toBe(
-    `${path} cannot be opened. Its folder must exist, and this process must be allowed to write there: run this as the user that \`serve\` runs as.`,
+  expect(await writtenTo(path)).toBe(refused(path, '600'));
+});
+
+test.runIf(mayMount)('says that a volume was mounted read-only', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'read-only-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'connector.db');
+  expect(await writtenTo(path, readOnly(folder))).toBe(
+    `${path} cannot be opened: ${folder} is on a file system that is read-only. Mount it with write access.`,
   );
 });
