@@ -298,7 +298,7 @@ function loginAdvice(error: SmtpError): string {
 const checkHost = "Check host and port in the sink's url, and firewalls.";
 const untrusted = explanation(
   "The mail server's certificate is not trusted.",
-  'Have the server get one of a known authority, or give Node the authority in NODE_EXTRA_CA_CERTS.',
+  'Have the server get one of a known authority, or give Node the authority in NODE_EXTRA_CA_CERTS and restart: the file is read at the start.',
 );
 const plainPort = explanation(
   'The mail server does not start with TLS on this port.',

@@ -109,7 +109,7 @@ const whyUntrusted: readonly (readonly [code: RegExp, words: string])[] = [
   [/ALTNAME_INVALID$/, ', as its certificate is for another name'],
   [
     /SELF_SIGNED|^UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)/,
-    ', as its certificate is of no authority that is trusted here; give that in ca, or where there is no such key in NODE_EXTRA_CA_CERTS',
+    ', as its certificate is of no authority that is trusted here; give that in ca, or where there is no such key in NODE_EXTRA_CA_CERTS, and restart',
   ],
   [/_WRONG_VERSION/, ', as what answers there begins without TLS'],
   [/_(UNSUPPORTED_PROTOCOL|.*PROTOCOL_VERSION)$/, ', as it has neither TLS 1.2 nor 1.3'],
@@ -131,8 +131,8 @@ export function fetchFailure(error: unknown, proxy?: string | null): FetchFailur
   const causes = causesOf(error);
   const refused = causes.map(({ message }) => proxyRefusal.exec(String(message))?.[1]).find(Boolean);
   if (refused) {
-    const advice = refused === '407' ? '; check the login in its URL' : '';
-    return { sent: false, words: `the proxy ${proxy} refused it with status ${refused}${advice}` };
+    const words = `the proxy ${proxy} refused it with status ${refused}${proxyAdvice[refused] ?? ''}`;
+    return { sent: false, words };
   }
   const through = proxy ? `, through the proxy ${proxy}` : '';
   for (const cause of causes) {
@@ -162,6 +162,13 @@ const isUnreadable = ({ name, code, message }: ErrorLike): boolean =>
   code === 'UND_ERR_HEADERS_OVERFLOW' ||
   code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' ||
   (code === 'UND_ERR_SOCKET' && message === 'bad response');
+
+/** Squid by itself allows tunnels to port 443 only, and says 403. */
+const proxyAdvice: { readonly [status: string]: string } = {
+  403: '; it has to allow CONNECT to this host and port',
+  405: '; it has to allow CONNECT to this host and port',
+  407: '; check the login in its URL',
+};
 
 /** What undici says where a tunnel is not opened. */
 const proxyRefusal = /^Proxy response \((\d{3})\)/;

@@ -794,7 +794,7 @@ describe('the connection', () => {
     expect(await (await connect({ requireTls: true })).deliver(request(fields))).toMatchObject({
       outcome: 'retry',
       sinkWide: true,
-      detail: expect.stringContaining('not trusted'),
+      detail: expect.stringMatching(/not trusted.* NODE_EXTRA_CA_CERTS and restart/),
     });
   });
 

@@ -576,7 +576,7 @@ describe('certificates', () => {
   test.for([
     ['has expired (CERT_HAS_EXPIRED)', selfSigned(new Date(Date.now() - day)), true],
     ['is not valid yet; is the clock right?', selfSigned(new Date(Date.now() + 30 * day)), true],
-    ['NODE_EXTRA_CA_CERTS (DEPTH_ZERO_SELF_SIGNED_CERT)', selfSigned(), false],
+    ['NODE_EXTRA_CA_CERTS, and restart (DEPTH_ZERO_SELF_SIGNED_CERT)', selfSigned(), false],
     ['neither TLS 1.2 nor 1.3', { ...selfSigned(), ...old }, true],
     ['speaks HTTP/2 only', { ...selfSigned(), ALPNProtocols: ['h2'] }, true],
     ['begins without TLS', null, false],

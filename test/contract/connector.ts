@@ -48,7 +48,11 @@ const proxyFaults: readonly [string, ((socket: Socket) => void) | null, RegExp][
     answer('407 Proxy Authentication Required'),
     /refused it with status 407; check the login in its URL/,
   ],
-  ['forbids it', answer('403 Forbidden'), /refused it with status 403/],
+  [
+    'forbids it',
+    answer('403 Forbidden'),
+    /refused it with status 403; it has to allow CONNECT to this host and port/,
+  ],
   ['cannot reach the tool', answer('502 Bad Gateway'), /refused it with status 502/],
   ['redirects', answer('302 Found\r\nlocation: http://login.example/'), /refused it with status 302/],
   [
