@@ -1,3 +1,5 @@
+import { trimmed } from './text.ts';
+
 /** A place in a table's text. Lines and columns count from 1. */
 export interface TablePlace {
   readonly line: number;
@@ -5,7 +7,7 @@ export interface TablePlace {
 }
 
 export interface TableCell extends TablePlace {
-  /** Without blanks around it. */
+  /** Without blanks around it, or what looks like some. */
   readonly text: string;
 }
 
@@ -143,7 +145,7 @@ class TableReader {
       const plain = restFrom(at);
       const quote = /^ *"/.test(plain) ? at + plain.indexOf('"') : -1;
       if (quote < 0) {
-        cells.push({ ...place, text: plain.trim() });
+        cells.push({ ...place, text: trimmed(plain) });
         at += plain.length;
       } else {
         const end = endOfQuote(text, quote);
@@ -155,7 +157,7 @@ class TableReader {
             faultAt(place, 'this cell goes on after its quotes; within them a quote is written twice'),
           );
         const quoted = text.slice(quote + 1, end < 0 ? undefined : end);
-        cells.push({ ...place, text: quoted.replaceAll('""', '"').trim() });
+        cells.push({ ...place, text: trimmed(quoted.replaceAll('""', '"')) });
         for (const found of quoted.matchAll(lineBreaks)) {
           line += 1;
           lineStart = quote + 1 + found.index + found[0].length;

@@ -78,6 +78,12 @@ const butJoiners = String.raw`(?<![^\0-\x7f\p{Cc}${invisible}]${joiner}{1,2}|\uf
 const invisibleOrControl = new RegExp(String.raw`[\p{Cc}${invisible}]${butJoiners}`, 'gu');
 /** What looks like a space, or like nothing, and comes along from word processors, web pages and mails. */
 export const oddCharacter = new RegExp(String.raw`(?! )[\p{Zs}\u0085${invisible}]${butJoiners}`, 'u');
+const blank = String.raw`(?:\s|${oddCharacter.source})`;
+/** The lookbehind keeps the time linear where many blanks are within. */
+const blankEdges = new RegExp(`^${blank}+|(?<!${blank})${blank}+$`, 'gu');
+/** A text without blanks around it, and without what looks like some. */
+export const trimmed = (text: string): string =>
+  oddCharacter.test(text) ? text.replaceAll(blankEdges, '') : text.trim();
 /** JSON escapes the other controls itself; only its own whitespace is left. */
 const invisibleInJson = new RegExp(`[\\u007f-\\u009f${invisible}]`, 'gu');
 /** What gives the direction of all that follows, up to the end of the paragraph, where nothing ends it. */

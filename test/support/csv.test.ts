@@ -25,6 +25,15 @@ describe('a table', () => {
     expect(cells(text)).toEqual(usual);
   });
 
+  test('leaves out around a cell what a paste brings along and nobody sees, and keeps it within', () => {
+    expect(cells('\u200Etest\u200B,name\n\u202A7\u202C,"\u2060A\u00ADB ⚠\uFE0F\u200B "\n')).toEqual([
+      ['test', 'name'],
+      ['7', 'A\u00ADB ⚠\uFE0F'],
+    ]);
+    const blanks = ' '.repeat(100_000);
+    expect(cells(`a\n"\u200B${blanks}x${blanks}y\u200B"`)[1]).toEqual([`x${blanks}y`]);
+  });
+
   test('keeps a quote within a cell, and a comma where semicolons part the cells', () => {
     expect(cells('a;b\n5" disk;1,5')).toEqual([
       ['a', 'b'],
