@@ -147,12 +147,32 @@ describe('a file that cannot be read', () => {
     );
   });
 
-  test('is a folder, or no UTF-8', async () => {
+  test('is a folder', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'config-'));
     expect(await read(folder)).toMatchObject({ message: expect.stringContaining('this is a folder') });
-    const file = join(folder, 'utf16.yaml');
-    await writeFile(file, Buffer.from('\ufeffrules: []', 'utf16le'));
-    expect(await read(file)).toMatchObject({ message: expect.stringContaining('not UTF-8') });
+  });
+
+  test.each([
+    [
+      'UTF-16',
+      Buffer.from('\ufeffrules: []', 'utf16le'),
+      'not UTF-8 text, as line 1 shows; save it as UTF-8',
+    ],
+    ['Latin-1', Buffer.from('# é\nrules: []\n'.repeat(2).slice(4), 'latin1'), 'as line 2 shows'],
+    [
+      'RTF',
+      Buffer.from('{\\rtf1\\ansi\nrules: []\\\n}'),
+      'a document with formats (RTF); save it as plain text',
+    ],
+    [
+      'DOCX',
+      Buffer.from('PK\x03\x04\x14'),
+      'a document of an office program, or an archive; save it as plain text',
+    ],
+  ])('is %s', async (_, bytes, fault) => {
+    const file = join(await mkdtemp(join(tmpdir(), 'config-')), 'config.yaml');
+    await writeFile(file, bytes);
+    expect(await read(file)).toMatchObject({ message: expect.stringContaining(fault) });
   });
 });
 

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 
@@ -16,6 +17,12 @@ const refusals: Record<string, string> = {
   ENOTDIR: 'there is no such file: a part of its path is not a folder',
 };
 
+/** What an office program may have saved under the config's name, by how it begins. */
+const documents = [
+  ['{\\rtf', 'a document with formats (RTF)'],
+  ['PK\x03\x04', 'a document of an office program, or an archive'],
+] as const;
+
 /** A file's text, or why it cannot be read. */
 export type ReadText = { readonly text: string } | { readonly fault: string };
 
@@ -31,11 +38,14 @@ export async function readText(file: string, { onlyRegular = false } = {}): Prom
     );
     const bytes = Buffer.concat(chunks as Buffer[]);
     if (bytes.length > largestFileBytes) return { fault: 'the file is larger than 16 MB' };
-    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+    const document = documents.find(([begins]) => bytes.toString('latin1', 0, 9).startsWith(begins))?.[1];
+    if (document) return { fault: `the file is ${document}; save it as plain text, in UTF-8` };
+    const text = new TextDecoder().decode(bytes);
+    if (isUtf8(bytes)) return { text };
+    const line = text.slice(0, text.indexOf('\uFFFD')).split('\n').length;
+    return { fault: `the file is not UTF-8 text, as line ${line} shows; save it as UTF-8` };
   } catch (thrown) {
     const { code = '', message } = thrown as NodeJS.ErrnoException;
-    if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
-      return { fault: 'the file is not UTF-8 text; save it as UTF-8' };
     return { fault: refusals[code] ?? `the file cannot be read: ${message}` };
   }
 }
