@@ -40,6 +40,11 @@ export function* findSlips(
         path,
         `between the names stands a / alone, and none at the end; did you mean ${pointed}?`,
       );
+    if (/^(?:sinks|lookups)$/.test(String(path[0])) && path[2] === 'url' && !isExactAddress(text))
+      yield warning(
+        path,
+        'a URL has no spaces, no < or > and no &amp;: write it alone, as a browser shows it',
+      );
     const compared = comparedAsText(text, path, config['lookups']);
     if (compared !== null) yield warning(path, compared);
     const isZone = path.at(-1) === 'timezone';
@@ -61,6 +66,10 @@ export function* findSlips(
 }
 
 const entriesOf = (value: Json | undefined): [string, Json][] => (isMap(value) ? Object.entries(value) : []);
+
+/** Whether an address over HTTP has nothing that mail programs put beside it, or that HTML writes for `&`. */
+const isExactAddress = (text: string): boolean =>
+  !/^\s*<?https?:/i.test(text) || !/[\s<>]|&amp;/.test(withSlots(text));
 
 /** What is wrong with what a fact is compared with, where that is text, as if it were more; null where nothing is. */
 function comparedAsText(text: string, path: Path, lookups: Json | undefined): string | null {
