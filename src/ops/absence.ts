@@ -5,8 +5,8 @@ import { aheadMs, type Clock, setBackMs } from '../support/clock.ts';
 const longAbsenceMs = 120_000;
 /** One that goes on starting and ending makes many; the longest of them tell most. */
 const mostAbsences = 10;
-/** Deliveries that missed somebody, and what else no command makes up for, are shown so long. */
-export const missedForMs = 7 * 24 * 3_600_000;
+/** So long people are told of what no command makes up for: of requests that were not valid events, say. A summary covers as much. */
+export const weekMs = 7 * 86_400_000;
 
 interface AbsencesParts {
   readonly store: Pick<Store, 'replicaStates' | 'lastEventAt'>;
@@ -75,7 +75,7 @@ const isLong = ({ from, to }: Absence): boolean => to - from >= longAbsenceMs;
 export function absencesIn(states: readonly Pick<ReplicaState, 'absences'>[], now: number): Absence[] {
   const all = states
     .flatMap(({ absences = [] }) => absences)
-    .filter(({ to }) => to >= now - missedForMs && to <= now);
+    .filter(({ to }) => to >= now - weekMs && to <= now);
   const longest = all.toSorted((a, b) => b.to - b.from - (a.to - a.from));
   // Replicas that start together, or were suspended together, find the same one. It begins by what each had heard last.
   const apart = longest.filter(

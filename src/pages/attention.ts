@@ -1,6 +1,6 @@
 import { program } from '../support/invocation.ts';
 import { type Delivery, type StuckState, stuckStates } from '../model.ts';
-import { missedForMs } from '../ops/absence.ts';
+import { weekMs } from '../ops/absence.ts';
 import type { SinkStatus, Status, StuckNotice } from '../ops/status/status.ts';
 import { causesOf, missedTitle, needsOf } from '../ops/status/words.ts';
 import type { StuckCount } from '../store/store.ts';
@@ -94,7 +94,7 @@ async function overview(
 
 /** What was delivered, though not as meant, by cause, and whom it is about. */
 async function missedCard(missed: readonly StuckCount[], all: Parts, asked: PageRequest): Promise<Html> {
-  const found = await all.reads.missed(asked.now - missedForMs, shownDeliveries);
+  const found = await all.reads.missed(asked.now - weekMs, shownDeliveries);
   const stories = await storiesOf(found, all.reads);
   const isOf =
     ({ sink, reason, cause }: StuckCount) =>

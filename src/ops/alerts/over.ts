@@ -3,6 +3,7 @@ import type { AlertKind, Notice, NotTakenIn, RaisedNotice } from '../../model/no
 import type { SinkFigures, StuckCount } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { english, type Wording } from '../../words/wording.ts';
+import { weekMs } from '../absence.ts';
 import { causeOf, inWords, refusedCause } from './conditions.ts';
 
 /** A sink that fails again within this time after it worked is in the same outage. */
@@ -83,9 +84,6 @@ export interface Present extends Troubled {
   readonly refusedEvents: readonly NotTakenIn[];
   readonly lastEventAt: number;
 }
-
-/** Requests that were not valid events are told of for so long, and a summary covers as much. */
-export const weekMs = 7 * 86_400_000;
 
 type IsOver = (notice: RaisedNotice, present: Present) => boolean;
 

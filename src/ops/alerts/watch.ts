@@ -17,7 +17,8 @@ import {
   type RefusedConfig,
   type Situation,
 } from './conditions.ts';
-import { endingAlerts, Recoveries, weekMs, workedAt } from './over.ts';
+import { weekMs } from '../absence.ts';
+import { endingAlerts, Recoveries, workedAt } from './over.ts';
 import { StuckDeliveries } from './stuck.ts';
 import { UntoldOutages } from './untold.ts';
 import { needsOf } from '../needs.ts';

@@ -1,7 +1,7 @@
 import { isMissed } from '../alerts/conditions.ts';
-import { isOver, weekMs, workedAt } from '../alerts/over.ts';
+import { isOver, workedAt } from '../alerts/over.ts';
 import { type Announcer, sayEveryMs } from '../announcer.ts';
-import { absencesIn, missedForMs } from '../absence.ts';
+import { absencesIn, weekMs } from '../absence.ts';
 import { conditionOf, failingAlone, sinkFacts, unableOf } from '../sink-states.ts';
 import { lookupOf } from '../../model.ts';
 import type { RefusedEvents } from '../../model/notices.ts';
@@ -51,8 +51,9 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
   const others = (await store.replicaStates()).filter(({ id }) => id !== own?.id);
   const all = own === undefined ? others : [own, ...others];
   const replicas = running(all, now);
+  const weekAgo = now - weekMs;
   const counts = await store.counts();
-  const stuck = await store.deadSince(-1, now - missedForMs);
+  const stuck = await store.deadSince(-1, weekAgo);
   const called = await readSinks(store, replicas, counts, now);
   const busy = called.sinks.filter(({ state, pending }) => state === 'working' && pending > 0);
   const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).startOfDay();
@@ -74,7 +75,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     refused: replicas.find(({ config }) => config.refused !== null) ?? null,
     dead: stuck,
     held,
-    refusedEvents: [...refused, ...(await store.rejectedSince(now - weekMs))],
+    refusedEvents: [...refused, ...(await store.rejectedSince(weekAgo))],
     lastEventAt: lastEventAt ?? 0,
   };
   return {
@@ -88,16 +89,16 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
       (a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null),
     ),
     /** When a replica last saw in the last week that PostgreSQL was promoted, restored or moved (ms). Null if none did. */
-    movedAt: lastMove(all, now - missedForMs),
+    movedAt: lastMove(all, weekAgo),
     /** The long times of the last week in which nobody served the store. */
     absences: absencesIn(all, now),
     /** The replica that served the store last; null while one serves it. */
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt,
-    ...(await store.waiting(today.epochMilliseconds, now - missedForMs)),
+    ...(await store.waiting(today.epochMilliseconds, weekAgo)),
     ...called,
     /** Events of the last week that lack an answer of a look-up; see EventSearch.unanswered. */
-    unanswered: await unansweredSince(store, called.lookups.length > 0, now - missedForMs),
+    unanswered: await unansweredSince(store, called.lookups.length > 0, weekAgo),
     /** Deliveries that go on failing in sinks that work. */
     failing: await failingAlone(
       store,
