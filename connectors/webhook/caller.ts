@@ -140,13 +140,13 @@ export class Caller {
   }
 
   /** Checks the certificate and the access token by which calls say who makes them. */
-  async checkLogin(signal: AbortSignal, now = Date.now()): Promise<LiveCheck[]> {
+  async checkLogin(signal: AbortSignal): Promise<LiveCheck[]> {
     const endsAt = this.#certificateEndsAt;
     const what = 'certificate';
     return [
       ...(endsAt === null
         ? []
-        : now < endsAt
+        : Date.now() < endsAt
           ? [passed(what, `it ends ${dayOf(endsAt)}.`)]
           : [{ ok: false, what, detail: `it ended ${dayOf(endsAt)}.`, advice: renew }]),
       ...(this.#tokens ? [tokenCheck(await this.#tokens.get(signal))] : []),

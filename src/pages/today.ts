@@ -98,7 +98,7 @@ function needs(status: Status, asked: PageRequest, candidates: Candidates): Html
         lost > 0 &&
         html`<li>
           <b>${messages(lost)} about the connector itself</b>
-          ${were(lost)} not delivered ${helpLink('/attention')}
+          ${were(lost)} not delivered ${helpLink()}
         </li>`
       }
     </ul>
@@ -187,7 +187,7 @@ function stuck(causes: readonly StuckCount[], what: string, candidates: Candidat
       <b>${messages(one.count)} to ${printable(one.sink)}</b
       >${candidate && html` about candidate ${candidate}`} ${were(one.count)} ${what}
       (${one.count > 1 && 'first '}${times.short(one.firstAt)}): ${printable(one.reason)}
-      ${helpLink('/attention', { sink: one.sink })}
+      ${helpLink({ sink: one.sink })}
     </li>`;
   });
 }

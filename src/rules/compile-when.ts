@@ -107,13 +107,13 @@ function factTest(field: Field, condition: Condition): CompiledCondition {
   const values = listed?.filter((value) => !isFactWord(value)) ?? condition;
   const clauses = isList(values) && values.length === 0 ? null : clausesOf(values);
   const isExclusion = listed === null && Object.hasOwn(condition as object, 'not');
-  const inWords = (of: 'wants' | 'says', before: string, between: string) =>
+  const inWords = (of: 'wants' | 'says', before: string) =>
     [
       ...words.map((word) => before + word),
-      ...(clauses ? [clauses.map(({ [of]: text }) => text).join(between)] : []),
+      ...(clauses ? [clauses.map(({ [of]: text }) => text).join(' and ')] : []),
     ].join(' or ');
-  const says = inWords('says', 'is ', ' and ');
-  const wants = inWords('wants', 'it ', ' and ');
+  const says = inWords('says', 'is ');
+  const wants = inWords('wants', 'it ');
   const truth = (value: Json | undefined, found?: KnownValue['found']): Truth => {
     if (value === undefined) return words.includes('unknown') || null;
     if (value === null && (words.includes('absent') || isExclusion)) return !isExclusion;

@@ -146,7 +146,7 @@ export class Values {
   }
 
   /** Collects the secrets that `mask` hides. `config`: as written. `found`: secrets among the values as read. */
-  learnSecrets(config: Json, found: readonly { readonly value: string }[] = []): void {
+  learnSecrets(config: Json, found: readonly { readonly value: string }[]): void {
     for (const { text, path } of strings(config, [], mentionsReference)) {
       // A reference under a secret's key, such as `token`, gives a secret, whatever the variable's name is.
       if (!placeOf(path).isSecret) continue;

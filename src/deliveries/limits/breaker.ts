@@ -1,4 +1,4 @@
-import type { Clock } from '../../support/clock.ts';
+import { aheadMs, type Clock } from '../../support/clock.ts';
 import type { Failure } from '../../model/outcomes.ts';
 import type { SinkPause, Store } from '../../store/store.ts';
 import { backoffMs, type BackoffPolicy } from '../settle.ts';
@@ -187,7 +187,7 @@ export class StoredPauses {
     only?: string,
   ): Promise<ReadonlyMap<string, Pause>> {
     const now = this.#clock.now();
-    const offsetMs = now - this.#clock.elapsed();
+    const offsetMs = aheadMs(this.#clock);
     const loaded = new Map<string, Pause>();
     for (const { sink, since, probeAt, ...kept } of await this.#store.pauses()) {
       if (only !== undefined && sink !== only) continue;
@@ -211,11 +211,8 @@ export class StoredPauses {
   }
 
   /** Writes the pauses of these sinks that have changed. */
-  async save(
-    pauses: ReadonlyMap<string, Pause>,
-    which: (sink: string) => boolean = () => true,
-  ): Promise<void> {
-    const offsetMs = this.#clock.now() - this.#clock.elapsed();
+  async save(pauses: ReadonlyMap<string, Pause>, which: (sink: string) => boolean): Promise<void> {
+    const offsetMs = aheadMs(this.#clock);
     // Found first, as other pauses may be restored during the writes.
     const ended = [...this.#stored.keys()].filter((sink) => !pauses.has(sink) && which(sink));
     for (const [sink, pause] of pauses) {

@@ -52,7 +52,7 @@ export const troubleItems = (
         <b>${printable(what)}</b>, ${last - first >= 60_000 && html`first ${asked.times.short(first)}, last`}
         ${asked.times.short(last)}
         <div class="small muted">${withCommand(fix, reconcileCommand())}</div>
-        ${helpLink('/attention')}
+        ${helpLink()}
       </li>`,
   ),
   ...refusedConfigs(status, asked),
@@ -144,7 +144,7 @@ const downItem =
       <div class="small muted">${next}</div>
       ${elsewhereNote(one)} ${askedNotes(one, times)}
       ${replay && html`<div class="small">When that is put right, replay what was given up.</div>`}
-      ${isHere ? mayBeTried(one) && retryButton(sink, asked) : helpLink('/attention')}
+      ${isHere ? mayBeTried(one) && retryButton(sink, asked) : helpLink()}
     </li>`;
   };
 
@@ -210,8 +210,8 @@ export const askedNotes = ({ asked }: SinkStatus, times: Times): Html[] =>
 export const elsewhereNote = ({ calledBy }: SinkStatus): Html[] =>
   elsewhere(calledBy).map((line) => html`<div class="small muted">${printable(line)}</div>`);
 
-export const helpLink = (path: string, query: Readonly<Record<string, string>> = {}): Html =>
-  html`<div class="small"><a href="${pathWith(path, query)}">See what helps</a></div>`;
+export const helpLink = (query: Readonly<Record<string, string>> = {}): Html =>
+  html`<div class="small"><a href="${pathWith('/attention', query)}">See what helps</a></div>`;
 
 /** A sink's state as a chip. */
 export function sinkChip({ connector, pause, trouble, state, figures }: SinkStatus): Html {

@@ -30,8 +30,7 @@ export async function refusedNotice(
   const was = found.length === 1 ? 'was' : 'were';
   return html`<div class="notice bad">
     <b class="break">${count(found.length, 'event')} of this candidate ${was} refused</b>:
-    ${which}${found.length > mostSaid && '; …'}. Nobody is told of what was not taken in.
-    ${helpLink('/attention')}
+    ${which}${found.length > mostSaid && '; …'}. Nobody is told of what was not taken in. ${helpLink()}
   </div>`;
 }
 
