@@ -116,6 +116,12 @@ export function discard(
   });
 }
 
+/** Finds a message. Look-ups cannot be changed: the event of a discarded one would never be decided. */
+function* findMessage({ deliveryId }: { readonly deliveryId: string }): Operation<FoundRow | undefined> {
+  const found = yield* find(deliveryId);
+  return found && lookupOf(found.sink) === null ? found : undefined;
+}
+
 /**
  * Changes each delivery that is in one of the states `from`, and writes one audit line. Takes the locks of claims, so that
  * no replica begins these deliveries meanwhile. Claims wait for it, so it takes few round trips.
@@ -128,11 +134,7 @@ function* changeAll<Item extends { readonly deliveryId: string }>(
   by: By,
   make: (item: Item, found: FoundRow) => Operation<void>,
 ): Operation<ManualResult[]> {
-  // Look-ups cannot be changed: the event of a discarded one would never be decided.
-  const findAll = () => together(items.map(({ deliveryId }) => find(deliveryId)));
-  const found = (yield* withLanesLocked(findAll)).map((row) =>
-    row && lookupOf(row.sink) !== null ? undefined : row,
-  );
+  const found = yield* withLanesLocked(() => together(items.map(findMessage)));
   /** By the carrier's seq, so that a digest is changed once. */
   const changed = new Map<number, FoundRow>();
   const changes: Operation<void>[] = [];
@@ -171,25 +173,21 @@ export function* resend(
   const made: { readonly seq: number }[] = [];
   for (const item of items) {
     const { deliveryId, configId, planned } = item;
-    const found = yield* find(deliveryId);
-    if (!found || lookupOf(found.sink) !== null) {
-      results.push({ deliveryId, done: false, state: null });
-      continue;
-    }
-    const subject = Math.floor(found.seq / seqsPerEvent);
-    if (found.state !== 'delivered') {
-      results.push({ deliveryId, done: false, state: found.state });
+    const found = yield* findMessage(item);
+    if (found?.state !== 'delivered') {
+      results.push({ deliveryId, done: false, state: found?.state ?? null });
       continue;
     }
     const earlier = yield* earlierResend(item, found.seq, now);
     if (earlier) {
       results.push(earlier);
-    } else {
-      const again = { ...planned, dueAt: now, group: null, groupMax: null };
-      const [seq = 0] = yield* add(tallies, subject, configId, [again], found.seq);
-      made.push({ seq });
-      results.push({ deliveryId, done: true, madeId: besides(deliveryId, seq) });
+      continue;
     }
+    const subject = Math.floor(found.seq / seqsPerEvent);
+    const again = { ...planned, dueAt: now, group: null, groupMax: null };
+    const [seq = 0] = yield* add(tallies, subject, configId, [again], found.seq);
+    made.push({ seq });
+    results.push({ deliveryId, done: true, madeId: besides(deliveryId, seq) });
   }
   yield* note('resend', made, now, by);
   return results;
