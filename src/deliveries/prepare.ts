@@ -15,6 +15,7 @@ import type { RaisedNotice } from '../model/notices.ts';
 import type { Outcome, Reason, Receipt } from '../model/outcomes.ts';
 import { digestCsv } from '../ops/printed.ts';
 import { textAt } from '../support/json.ts';
+import { csvSeparator } from '../support/text.ts';
 import { traceparentFor } from '../support/trace.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
 import { openFrom } from '../rules/decide.ts';
@@ -276,7 +277,10 @@ export function prepare(
           kind: 'digest',
           events: events.map(eventData),
           ...(facts && { facts }),
-          csv: () => digestCsv(events, (id) => textAt(plan.test(id), 'name'), action.rule, timeZone),
+          csv: () => {
+            const separator = csvSeparator(plan.wording.locale);
+            return digestCsv(events, (id) => textAt(plan.test(id), 'name'), action.rule, timeZone, separator);
+          },
         }
       : facts
         ? { kind: 'event', event: data.event, facts: facts[0]! }

@@ -28,7 +28,7 @@ import type {
 } from '../store/store.ts';
 import { traceIdOf } from '../support/trace.ts';
 import { maskTexts } from '../support/secret.ts';
-import { csvLine, csvMark } from '../support/text.ts';
+import { csvLine, csvMark, type CsvSeparator } from '../support/text.ts';
 
 /** The shapes that `--json` prints; the contract fixes their names. Times are ISO 8601 in UTC. */
 
@@ -137,24 +137,31 @@ const inMessage = inCsv.filter((field) => field === 'receivedAt' || 'sent' in ev
 
 /** A line of CSV for an event. `test`: its name in the catalog, which stands after its id. */
 const line = (
+  separator: CsvSeparator,
   fields: readonly EventField[],
   values: Record<EventField, Cell>,
   test: string,
   ...more: Cell[]
 ): string =>
-  csvLine([
-    ...fields.flatMap((field) => (field === 'testId' ? [values[field], test] : [values[field]])),
-    ...more,
-  ]);
+  csvLine(
+    [...fields.flatMap((field) => (field === 'testId' ? [values[field], test] : [values[field]])), ...more],
+    separator,
+  );
 
 const names = Object.fromEntries(shownOfEvent.map((field) => [field, field])) as Record<EventField, string>;
 
 /** The first line of a CSV of events. Lines end with CR LF. */
-export const eventsCsvHeader = line(inCsv, names, 'test', 'duplicates', 'deliveries');
+export const eventsCsvHeader = (separator: CsvSeparator = ','): string =>
+  line(separator, inCsv, names, 'test', 'duplicates', 'deliveries');
 
 /** A line of CSV. `testName`: the name in the catalog, or empty. */
-export const eventCsv = ({ event, duplicates, deliveries }: EventStory, testName: string): string =>
+export const eventCsv = (
+  { event, duplicates, deliveries }: EventStory,
+  testName: string,
+  separator: CsvSeparator = ',',
+): string =>
   line(
+    separator,
     inCsv,
     eventFields(event),
     testName,
@@ -171,13 +178,14 @@ export function digestCsv(
   testName: (testId: number) => string,
   rule: string,
   timeZone: string,
+  separator: CsvSeparator,
 ): TextFile {
   const last = new Date(Math.max(...events.map(({ receivedAt }) => receivedAt)));
   const when = last.toTemporalInstant().toZonedDateTimeISO(timeZone).toPlainDateTime();
   const time = when.toString({ smallestUnit: 'minute' }).replace('T', '-').replace(':', '');
   const lines = [
-    line(inMessage, names, 'test'),
-    ...events.map((event) => line(inMessage, eventFields(event), testName(event.testId))),
+    line(separator, inMessage, names, 'test'),
+    ...events.map((event) => line(separator, inMessage, eventFields(event), testName(event.testId))),
   ];
   return {
     name: `${fileName(rule)}-${time}.csv`,

@@ -168,16 +168,23 @@ export function storable(text: string): string {
  * data away, gets an apostrophe in front. Some of them begin a field after `;`, tab or a new line, drop quotes and spaces
  * before it, and read full-width signs.
  */
-export function csvLine(values: readonly (string | number | null)[]): string {
+export function csvLine(values: readonly (string | number | null)[], separator: CsvSeparator): string {
   const fields = values.map((value) => {
     const harmless = String(value ?? '').replaceAll(
       /(?<=(?:^|[;\t\r\n])[\s"]*)[=+\-@＝＋－＠]|^[\t\r]/g,
       "'$&",
     );
-    return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+    const isPlain = !/["\r\n]/.test(harmless) && !harmless.includes(separator);
+    return isPlain ? harmless : `"${harmless.replaceAll('"', '""')}"`;
   });
-  return fields.join(',');
+  return fields.join(separator);
 }
+
+export type CsvSeparator = ',' | ';';
+
+/** What parts cells for people: programs for tables open a file by the country's signs, where a comma may begin decimals. */
+export const csvSeparator = (locale: string): CsvSeparator =>
+  new Intl.NumberFormat(locale).format(0.5).includes(',') ? ';' : ',';
 
 /** The byte order mark, by which programs for tables know that a file is UTF-8. */
 export const csvMark = '\u{feff}';

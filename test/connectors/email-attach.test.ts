@@ -116,6 +116,19 @@ test('nothing that was looked up is in the table, also where the mail names it',
   expect(prepared.message.attachments[0]!.content).toMatch(/^.*\r\n[^,]+,c1,4711,7,,Completed\r\n$/);
 });
 
+test('semicolons part the cells where a comma begins the decimals, as spreadsheets of that country expect', () => {
+  const text = configText('/tmp', 'smtp://localhost', `language: de\n${daily('Büro; links, oben')}`);
+  const { plan, sinks } = parseConfig(text, 'config.yaml', { env: {}, connectors });
+  const event = eventWith({ candidateId: 'c1', testId: 7, candidateNumericalId: 4711 });
+  const about = { events: [event], notice: null };
+  const prepared = prepare(plan.then[0]![0]!, about, 'dlv_1', plan, sinks.get('mail')!, 0) as never as {
+    message: { attachments: { content: string }[] };
+  };
+  expect(prepared.message.attachments[0]!.content).toMatch(
+    /^\uFEFFreceivedAt;candidateId;.*\r\n[^;]+;c1;4711;7;"Büro; links, oben";Completed\r\n$/,
+  );
+});
+
 test('explain shows the table, and a scenario may ask for it', async () => {
   const { folder, write } = await workplace();
   const file = await write('config.yaml', configText(folder, 'smtp://localhost', looking));

@@ -56,3 +56,9 @@ test('the events of a search are downloaded as a table, however many, with no fo
   for await (const chunk of await file.createReadStream()) chunks.push(String(chunk));
   expect(chunks.join('').trimEnd().split('\r\n')).toHaveLength(226);
 });
+
+test('semicolons part the cells where a comma begins the decimals', async () => {
+  const { send, login } = await startPages(`locale: de-DE\n${config}`);
+  await login();
+  expect(await (await send('/events.csv')).text()).toMatch(/^id;receivedAt;candidateId;[^,]*\r\n$/);
+});

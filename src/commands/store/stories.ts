@@ -74,7 +74,7 @@ export async function storyList(
   return {
     entries: found(store, asked, readLimit(options)),
     json: storyJson,
-    csv: { header: eventsCsvHeader, line: (story) => eventCsv(story, catalogName(story.event.testId)) },
+    csv: { header: eventsCsvHeader(), line: (story) => eventCsv(story, catalogName(story.event.testId)) },
     text: (story, io) => storyText(story, nameOf, obstacles, io, reasons),
     none:
       candidate === undefined

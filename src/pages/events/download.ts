@@ -6,7 +6,7 @@ import { eventCsv, eventsCsvHeader } from '../../ops/printed.ts';
 import type { EventSearch, FoundEvents } from '../../store/store.ts';
 import { answerProblem } from '../../http/problem.ts';
 import { oddIn, searchOf } from './events.ts';
-import { csvMark } from '../../support/text.ts';
+import { csvMark, csvSeparator } from '../../support/text.ts';
 import type { PageRequest, Parts } from '../page.ts';
 
 const pageSize = 200;
@@ -36,11 +36,12 @@ export const download =
   };
 
 async function* linesOf(parts: Parts, wanted: EventSearch, first: FoundEvents): AsyncGenerator<string> {
-  const { planSource } = parts.config();
-  yield `${csvMark}${eventsCsvHeader}\r\n`;
+  const { plan, planSource } = parts.config();
+  const separator = csvSeparator(plan.wording.locale);
+  yield `${csvMark}${eventsCsvHeader(separator)}\r\n`;
   for (let page = first; ; page = await parts.reads.search({ ...wanted, after: page.after })) {
     yield page.stories
-      .map((story) => `${eventCsv(story, catalogName(planSource, story.event.testId))}\r\n`)
+      .map((story) => `${eventCsv(story, catalogName(planSource, story.event.testId), separator)}\r\n`)
       .join('');
     if (page.after === null) return;
   }
