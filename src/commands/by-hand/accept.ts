@@ -3,7 +3,7 @@ import type { PlanningConfig } from '../../config/load.ts';
 import { acceptanceWindowMs, acceptRefused, asReceived } from '../../intake.ts';
 import type { RefusedEvent } from '../../model/notices.ts';
 import { cautionOf } from '../../ops/refusals.ts';
-import type { Store } from '../../store/store.ts';
+import { contentName, type Store } from '../../store/store.ts';
 import { count, printable } from '../../support/text.ts';
 import {
   ago,
@@ -102,7 +102,7 @@ async function foretold(
   for (const [place, one] of meant.entries()) {
     const whole = await store.refusedEvent(one.id);
     if (!whole) continue;
-    const content = `${one.testId} ${one.status} ${one.candidateId}`;
+    const content = contentName(one);
     if (areRepeats[place] || seen.has(content)) repeated += 1;
     else asked.add(asReceived(whole, receivedAt), areOvertaken[place]!);
     seen.add(content);

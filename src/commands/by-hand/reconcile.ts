@@ -6,7 +6,7 @@ import { type Status, statuses } from '../../model.ts';
 import { statusNamed } from '../../receiver/candidate-event.ts';
 import type { ReceivedEvent } from '../../receiver/receive.ts';
 import { inParts, pageByPage } from '../../store/paging.ts';
-import type { Change, Store } from '../../store/store.ts';
+import { type Change, contentName, type Store } from '../../store/store.ts';
 import { readCandidateId } from '../../support/ids.ts';
 import { closest, count, firstListed, jsonLine, lowerAscii, orList, printable } from '../../support/text.ts';
 import {
@@ -197,10 +197,10 @@ async function list(at: Context, from: number, figures: ExportFigures): Promise<
     const areOvertaken = await store.haveFollowers(page);
     for (const [place, one] of page.entries()) {
       const { line, candidateId, testId, status, isUnknown } = one;
-      const key = `${testId} ${status} ${candidateId}`;
-      if (seen.has(key)) continue;
+      const content = contentName(one);
+      if (seen.has(content)) continue;
       if (seen.size === mostSeen) seen.clear();
-      seen.add(key);
+      seen.add(content);
       found.missing += 1;
       const why = isUnknown ? '  (only a number, by which not exactly one candidate is known)' : '';
       io.out(

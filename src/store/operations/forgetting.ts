@@ -10,7 +10,7 @@ import { eraseEvent } from './housekeeping.ts';
 import { all, get, lock, query, run, type Operation, type Value } from '../operation.ts';
 import { sql as reading } from './reading.ts';
 import { candidateKey, delivery, firstNoticeSeq, idOf, isLookup, of, seqsPerEvent } from '../rows.ts';
-import { nameOf } from './receiving.ts';
+import { contentName } from './receiving.ts';
 
 export interface Forgetting {
   readonly candidateId: string;
@@ -104,7 +104,7 @@ export function* forget(
 ): Operation<Forgotten> {
   yield* lock('prune');
   const found = () => all(sql.eventsOf, candidateKey(candidateId), candidateId);
-  for (const { testId, status } of yield* found()) yield* lock(nameOf({ candidateId, testId, status }));
+  for (const { testId, status } of yield* found()) yield* lock(contentName({ candidateId, testId, status }));
   const events = yield* found();
   const unexpected = events.find(({ id }) => !eventIds.includes(id));
   if (unexpected) return { done: false, unexpected: unexpected.id, underWay: [] };

@@ -187,7 +187,7 @@ export function* accept(
   const { event, configId, byHand, lookups, begins = [] } = arrival;
   const { status, correlationId, receivedAt } = event;
   const key = candidateKey(event.candidateId);
-  const content = nameOf(event);
+  const content = contentName(event);
   yield* lock(content);
   if (lookups) yield* lockCandidate(key);
   // Nearly every event is the first of its content, which takes one statement.
@@ -262,7 +262,7 @@ const insertEvent = (event: Event, key: number, content: number | null, configId
   insertIf(sql.insertEvent, ofEvent.values(event, [key, content, configId]));
 
 /** The name of a content. Arrivals of a content hold the lock of this name. */
-export const nameOf = ({ candidateId, testId, status }: Content): string =>
+export const contentName = ({ candidateId, testId, status }: Content): string =>
   `${testId} ${status} ${candidateId}`;
 
 const isLeased = (begin: Begin | null): boolean => begin?.lease !== undefined;
@@ -316,7 +316,7 @@ export function* loadCorrelations(): Operation<RecentCorrelations> {
   const correlations = new RecentCorrelations(recentCorrelations);
   const rows = yield* all(sql.newestCorrelations, loadedCorrelations);
   for (const row of rows.toReversed())
-    if (row.correlationId !== null) correlations.note(row.correlationId, nameOf(row));
+    if (row.correlationId !== null) correlations.note(row.correlationId, contentName(row));
   return correlations;
 }
 
