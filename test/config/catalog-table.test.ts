@@ -48,6 +48,13 @@ test('lists name a test as its cell does', () => {
     expect(catalogName(withTable(`test,name\n1,${name}\n`).planSource, 1)).toBe(name);
 });
 
+test('a slip in a cell is told with its test and column', () => {
+  const { warnings } = withTable('test,owner\n1,a@example.com\n2,dana@exam\u200Bple.com\n');
+  expect(warnings.map(({ line, message }) => `${line} ${message}`)).toContain(
+    '1 test 2, owner: an invisible character (U+200B) is in this; type a plain space, or nothing',
+  );
+});
+
 test('where one cell makes text of a column that is compared with a number, the cell is told', () => {
   const rules = (key: string) =>
     `rules: [{ name: a, when: { test.min: { ${key}: 60 } }, then: [{ sink: page, text: hi }] }]`;

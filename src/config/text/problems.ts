@@ -1,5 +1,5 @@
 import { LineCounter } from 'yaml';
-import type { Path } from '../../support/json.ts';
+import { type Path, valueAt } from '../../support/json.ts';
 import { masker } from '../../support/masker.ts';
 import type { Mask } from '../../support/secret.ts';
 import { count, printableLines } from '../../support/text.ts';
@@ -112,8 +112,13 @@ export function maskProblem(problem: Problem, mask: (text: string) => string): P
 
 /** Gives a fault its place in the file. */
 export function problemOf(fault: Fault, tree: Tree, source: Source, mask: Mask): Problem {
-  const { severity, path, at, inside, message, elsewhere } = fault;
-  if (elsewhere) return { severity, message, ...elsewhere };
+  const { severity, path, at, inside, elsewhere } = fault;
+  if (elsewhere) return { severity, message: fault.message, ...elsewhere };
+  // A cell of the catalog's table has no place in the file.
+  const [section, test, column] = path;
+  const isInTable =
+    section === 'catalog' && column !== undefined && valueAt(tree.value, ['catalog', 'file']) !== undefined;
+  const message = isInTable ? `test ${test}, ${column}: ${fault.message}` : fault.message;
   const { text } = source;
   const { range, key, scalar } = tree.placeOf(path);
   const [start, end] = range;
