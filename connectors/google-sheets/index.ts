@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineConnector, openProxy, plain, proxyOption } from '../../src/connector.ts';
+import { defineConnector, openProxy, plain, proxyOption, putLast } from '../../src/connector.ts';
 import type { Place, Sink } from '../../src/connector.ts';
 import { checkSheet } from './check.ts';
 import { credentials, readAccount } from './account.ts';
@@ -96,11 +96,7 @@ const memories = new Map<string, Memory>();
 
 function memoryOf(key: string): Memory {
   const known: Memory = memories.get(key) ?? { written: new Map(), madeAnew: new Map() };
-  memories.delete(key);
-  memories.set(key, known);
-  const [oldest = ''] = memories.keys();
-  if (memories.size > mostMemories) memories.delete(oldest);
-  return known;
+  return putLast(memories, key, known, mostMemories);
 }
 
 /** Writes rows to one spreadsheet. Values are never interpreted: one that begins with = stays text. */

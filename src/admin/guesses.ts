@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { putLast } from '../support/lists.ts';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
@@ -32,15 +33,8 @@ export class Guesses {
       this.#comparedAt = now;
     }
     const whose = compare(password);
-    if (whose !== null) this.#learn(key, now);
+    if (whose !== null) putLast(this.#known, key, now, mostKnown);
     else this.#wrong = [...this.#wrong, now].slice(-slips);
     return whose ?? 'wrong';
-  }
-
-  #learn(key: string, now: number): void {
-    this.#known.delete(key);
-    this.#known.set(key, now);
-    const [oldest = ''] = this.#known.keys();
-    if (this.#known.size > mostKnown) this.#known.delete(oldest);
   }
 }

@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
+import { putLast } from '../support/lists.ts';
 import type { PasswordRole } from './roles.ts';
 
 /** Somebody who logged in on the operations page. */
@@ -32,14 +33,8 @@ export class Sessions {
   /** Starts a session. Returns the value of its cookie. */
   start(session: Pick<Session, 'who' | 'role' | 'host'>, password: string, now: number): string {
     const id = randomToken();
-    this.#sessions.set(digest(id), {
-      ...session,
-      csrf: randomToken(),
-      endsAt: now + lastsMs,
-      password: digest(password),
-    });
-    const [oldest = ''] = this.#sessions.keys();
-    if (this.#sessions.size > most) this.#sessions.delete(oldest);
+    const begun = { ...session, csrf: randomToken(), endsAt: now + lastsMs, password: digest(password) };
+    putLast(this.#sessions, digest(id), begun, most);
     return id;
   }
 

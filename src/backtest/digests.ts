@@ -1,4 +1,5 @@
 import type { DigestPart, Edit, PlannedMessage } from './differences.ts';
+import { putLast } from '../support/lists.ts';
 
 /** Digests that are remembered on each side. Events come in order, so that older ones are over. */
 const mostDigests = 10_000;
@@ -41,22 +42,14 @@ class Side {
   /** The message of a digest that its next event comes in. */
   messageOf({ key, max }: DigestPart): string {
     const size = this.#sizes.get(key) ?? 0;
-    remember(this.#sizes, key, size + 1);
+    putLast(this.#sizes, key, size + 1, mostDigests);
     return `${Math.floor(size / max)} ${key}`;
   }
 
   /** The message of the other side that one stands for: the first that came with it. */
   partner(message: string, other: string): string {
     const known = this.#partners.get(message);
-    if (known === undefined) remember(this.#partners, message, other);
+    if (known === undefined) putLast(this.#partners, message, other, mostDigests);
     return known ?? other;
-  }
-}
-
-function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  map.set(key, value);
-  for (const oldest of map.keys()) {
-    if (map.size <= mostDigests) return;
-    map.delete(oldest);
   }
 }

@@ -1,6 +1,7 @@
 import type { AnyConnector, AttemptRequest, Sink } from '../connector.ts';
 import type { Json } from '../model.ts';
 import type { Outcome } from '../model/outcomes.ts';
+import { putLast } from '../support/lists.ts';
 
 interface Kept {
   readonly outcome: Outcome;
@@ -27,10 +28,7 @@ export function cached(connector: AnyConnector, forMs: number): AnyConnector {
         calls += 1;
         const outcome = await sink.deliver(request);
         if (outcome.outcome !== 'delivered') return outcome;
-        kept.delete(key);
-        kept.set(key, { outcome, at: request.now });
-        const [oldest = ''] = kept.keys();
-        if (kept.size > mostKept) kept.delete(oldest);
+        putLast(kept, key, { outcome, at: request.now }, mostKept);
         return outcome;
       };
       return {

@@ -12,3 +12,12 @@ export function those<One>(list: readonly One[], isMeant: (one: One) => boolean)
 export function all<One>(list: readonly (One | Promise<One>)[]): readonly One[] | Promise<One[]> {
   return list.some((one) => one instanceof Promise) ? Promise.all(list) : (list as readonly One[]);
 }
+
+/** Puts an entry at the end of a map that keeps the newest `most`. Returns its value. */
+export function putLast<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, most: number): Value {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest = key] = map.keys();
+  if (map.size > most) map.delete(oldest);
+  return value;
+}

@@ -11,6 +11,7 @@ import {
 } from '../../rules/plan.ts';
 import type { EventStory } from '../../store/store.ts';
 import { type Path, pathText, textAt, valueAt } from '../../support/json.ts';
+import { putLast } from '../../support/lists.ts';
 import type { LoadOptions } from '../load.ts';
 import { referenceFaults } from '../text/reference-faults.ts';
 import { actionsOf, entries, type PlanSource } from '../plan-source.ts';
@@ -76,13 +77,7 @@ export class Plans {
   get(configId: string): ReturnType<FindPlan> {
     const plans = this.#plans;
     const compiling = this.#compiling;
-    const keep = (plan: Plan | PlanFault): Plan | PlanFault => {
-      plans.delete(configId);
-      plans.set(configId, plan);
-      const [oldest = ''] = plans.keys();
-      if (plans.size > maxPlans) plans.delete(oldest);
-      return plan;
-    };
+    const keep = (plan: Plan | PlanFault): Plan | PlanFault => putLast(plans, configId, plan, maxPlans);
     const known = plans.get(configId);
     // With a single plan, the order does not change.
     if (known) return plans.size === 1 ? known : keep(known);

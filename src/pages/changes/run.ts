@@ -14,6 +14,7 @@ import { inParts } from '../../store/paging.ts';
 import { obstaclesNow } from '../../ops/pauses.ts';
 import { type By, StoreUnavailable } from '../../store/store.ts';
 import { html, type Html } from '../../support/html.ts';
+import { putLast } from '../../support/lists.ts';
 import { count, printable } from '../../support/text.ts';
 import { chip, stateNames, tones, waitsFor } from '../frame/fragments.ts';
 import type { Page, Parts } from '../page.ts';
@@ -67,11 +68,8 @@ export async function start(
     fault: null,
     isDone: false,
   };
-  const all = runsOf(parts);
   const runId = randomUUID();
-  all.set(runId, run);
-  const [oldest = ''] = all.keys();
-  if (all.size > keptRuns) all.delete(oldest);
+  putLast(runsOf(parts), runId, run, keptRuns);
   const go = async () => {
     for await (const { page, over } of selected(parts, action, chosen)) {
       run.eventId = page.at(-1)?.eventId ?? null;
