@@ -17,6 +17,7 @@ import {
 } from './differences.ts';
 import { digestKey, Digests } from './digests.ts';
 import { Effects } from './effects.ts';
+import { addTo } from '../support/lists.ts';
 
 /** What another plan changes, for people. Plain data, which can pass between threads. */
 export interface BacktestReport {
@@ -91,7 +92,7 @@ export class Backtest {
   add(event: Event, facts: Facts, then: Plan | PlanFault): readonly Difference[] {
     const before = wholly(then);
     if ('fault' in before) {
-      this.#lost.set(before.fault, (this.#lost.get(before.fault) ?? 0) + 1);
+      addTo(this.#lost, before.fault);
       return [];
     }
     const found = compare(
@@ -123,7 +124,7 @@ export class Backtest {
     const subject = subjectOf(this.#next, event, noFacts);
     for (const [name, { applies }] of lookups)
       if (applies(subject) && (facts[name]?.state ?? 'waiting') === 'waiting')
-        this.#withoutFacts.set(name, (this.#withoutFacts.get(name) ?? 0) + 1);
+        addTo(this.#withoutFacts, name);
   }
 
   #exampleOf(event: Event, found: readonly Difference[]): Example {

@@ -2,6 +2,7 @@ import type { AnyConnector } from '../connector.ts';
 import { count } from '../support/text.ts';
 import type { Difference, Edit, PlannedMessage } from './differences.ts';
 import { digestKey } from './digests.ts';
+import { addTo } from '../support/lists.ts';
 
 /** What a change of the config means for recipients, added up over events, in sentences. */
 
@@ -39,7 +40,7 @@ export class Effects {
   add(found: readonly Difference[]): void {
     const balance = new Map<Effect, number>();
     const shift = (effects: readonly Effect[], by: number) => {
-      for (const effect of effects) balance.set(effect, (balance.get(effect) ?? 0) + by);
+      for (const effect of effects) addTo(balance, effect, by);
     };
     for (const { kind, planned, was, edits } of found) {
       const before = this.#reached(kind === 'removed' ? planned : was);
@@ -49,7 +50,7 @@ export class Effects {
       const changed = changeOf(edits);
       for (const effect of after) if (before.includes(effect)) effect[changed] += 1;
       const isBroken = kind !== 'removed' && planned.fault !== null && (was?.fault ?? null) === null;
-      if (isBroken) this.#faults.set(planned.fault, (this.#faults.get(planned.fault) ?? 0) + 1);
+      if (isBroken) addTo(this.#faults, planned.fault);
     }
     for (const [effect, many] of balance) effect[many > 0 ? 'more' : 'fewer'] += Math.abs(many);
   }

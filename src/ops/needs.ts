@@ -4,6 +4,7 @@ import { refusals } from './refusals.ts';
 import { liveCheck, nameOf, type SinkTrouble, type TroubleKind } from './sink-states.ts';
 import type { StuckState } from '../model.ts';
 import type { RefusedFile } from '../store/store.ts';
+import { totalOf } from '../support/lists.ts';
 
 /** All that may need a person. */
 export interface Troubles {
@@ -127,12 +128,11 @@ function stuckNeed(
   wording: Wording,
 ): Need | false {
   const stuck = all.filter((one) => one.state === state && one.count > 0);
-  const sum = (some: Troubles['stuck']) => some.reduce((total, one) => total + one.count, 0);
   const bySink = Map.groupBy(stuck, ({ sink }) => sink);
-  const counts = Array.from(bySink, ([sink, some]) => ({ sink, count: sum(some) }));
+  const counts = Array.from(bySink, ([sink, some]) => ({ sink, count: totalOf(some) }));
   return (
     stuck.length > 0 && {
-      words: `${sum(stuck)} ${state}`,
+      words: `${totalOf(stuck)} ${state}`,
       sentence: wording.say(text, { list: countsOf(counts, wording) }),
       command: `events --state ${state}`,
       causes: stuck.length,

@@ -4,6 +4,7 @@ import type { NotTakenIn } from '../model/notices.ts';
 import { program } from '../support/invocation.ts';
 import { count } from '../support/text.ts';
 import { english } from '../words/wording.ts';
+import { totalOf } from '../support/lists.ts';
 
 /** What was not taken in for one reason, in words. */
 export interface Refusals<Reason> extends NotTakenIn<Reason> {
@@ -51,7 +52,7 @@ export function refusals<Reason extends NotTakenIn['reason']>(
       const list = sources.slice(0, namedSources).join(', ');
       const more = sources.length - namedSources;
       const from = more > 0 ? wording.say('andMore', { list, count: more }) : list;
-      const total = alike.reduce((sum, one) => sum + one.count, 0);
+      const total = totalOf(alike);
       const { short, why: whyText, advice } = refusalTexts[reason];
       const why = wording.say(whyText);
       const isKept = reason !== 'store' && reason !== 'content';

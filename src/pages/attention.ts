@@ -13,6 +13,7 @@ import { html, type Html, pathWith } from '../support/html.ts';
 import { type Page, type PageRequest, type Parts, storiesOf } from './page.ts';
 import { refusedCards } from './refused/events.ts';
 import { rejectedNotice, troubleItems } from './frame/troubles.ts';
+import { totalOf } from '../support/lists.ts';
 
 /** The number of causes shown: those of most deliveries. */
 const shownGroups = 40;
@@ -35,7 +36,7 @@ export const attentionPage: Page = {
           (state ?? one.state) === one.state &&
           (cause ?? one.cause) === one.cause,
       );
-    const total = groups.reduce((sum, group) => sum + group.count, 0);
+    const total = totalOf(groups);
     const shown = groups.toSorted((a, b) => b.count - a.count).slice(0, shownGroups);
     const isListed = state !== undefined || total <= shownDeliveries;
     const parts: GroupView[] = [];
@@ -209,7 +210,7 @@ function sinkCard(
   const ofSink = groups.filter((group) => group.sink === sink);
   const shown = parts.filter((part) => part.sink === sink);
   const isWhole = asked.query['state'] === undefined;
-  const ofEvents = ofSink.reduce((sum, group) => sum + group.count, 0);
+  const ofEvents = totalOf(ofSink);
   const stuckNotices = isWhole ? notices.filter(({ delivery }) => delivery.sink === sink) : [];
   const ofNotices = stuckNotices.length;
   const over = stuckNotices.filter(({ isOver }) => isOver).map(({ delivery }) => delivery);

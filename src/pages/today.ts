@@ -42,6 +42,7 @@ import {
   sinkRate,
   troubleItems,
 } from './frame/troubles.ts';
+import { totalOf } from '../support/lists.ts';
 
 /** What needs a person comes first; then how the last two weeks went. */
 export const todayPage: Page = {
@@ -137,7 +138,7 @@ const gapNotices = (status: Status, times: Times): Html[] =>
 /** The notice that nothing needs a person. It says no more than is true. */
 function allRight({ sinks, missed }: Status): Html {
   const isPaused = sinks.some(({ pause }) => pause?.by === 'person');
-  const notAsMeant = missed.reduce((sum, one) => sum + one.count, 0);
+  const notAsMeant = totalOf(missed);
   const isQuiet = sinks.length > 0 && !isPaused && notAsMeant === 0;
   return html`<p class="notice ${notAsMeant > 0 ? 'wait' : 'good'}">
     <b>Nothing needs a person.</b> ${isQuiet && 'Events are delivered by the rules.'}
@@ -160,7 +161,7 @@ const mostSearched = 50;
 async function onlyCandidates(status: Status, { person }: PageRequest, reads: Reads): Promise<Candidates> {
   const found = new Map<StuckCount, Html>();
   for (const state of stuckStates) {
-    const all = status[state].reduce((sum, one) => sum + one.count, 0);
+    const all = totalOf(status[state]);
     if (all > mostSearched) continue;
     for (const one of shownOf(status[state])) {
       if (one.count > 1) continue;
@@ -194,7 +195,7 @@ function stuck(causes: readonly StuckCount[], what: string, candidates: Candidat
 
 /** The sum of the counts that are wanted. */
 const total = (counts: readonly DayCount[], isCounted: (one: DayCount) => boolean): number =>
-  counts.filter(isCounted).reduce((sum, one) => sum + one.count, 0);
+  totalOf(counts.filter(isCounted));
 
 function figures(status: Status, { labels, counts }: DayCounts, times: Times): Html {
   const today = counts.filter(({ day }) => day === labels.length - 1);

@@ -1,5 +1,6 @@
 import { type DeliveryState, lookupOf } from '../model.ts';
 import type { Failure, Outcome } from '../model/outcomes.ts';
+import { addTo } from '../support/lists.ts';
 
 /** A count of a sink's deliveries: those in a state, or `planned`, all that were planned. The two can be compared. */
 export type CountedState = DeliveryState | 'planned';
@@ -85,7 +86,7 @@ export class Tallies {
   }
 
   used(configId: string, count = 1): void {
-    this.#uses.set(configId, (this.#uses.get(configId) ?? 0) + count);
+    addTo(this.#uses, configId, count);
   }
 
   /** Returns every change, in a fixed order, and clears them. */
@@ -116,7 +117,7 @@ export class Tallies {
 
   #count(sink: string, state: CountedState, change: number): void {
     const states = this.#counts.getOrInsertComputed(sink, newCounts);
-    states.set(state, (states.get(state) ?? 0) + change);
+    addTo(states, state, change);
   }
 }
 

@@ -21,3 +21,11 @@ export function putLast<Key, Value>(map: Map<Key, Value>, key: Key, value: Value
   if (map.size > most) map.delete(oldest);
   return value;
 }
+
+/** The sum of what these count. */
+export const totalOf = (counted: readonly { readonly count: number }[]): number =>
+  counted.reduce((sum, one) => sum + one.count, 0);
+
+/** Adds to the number under a key, which is 0 before. */
+export const addTo = <Key>(sums: Map<Key, number>, key: Key, more = 1): void =>
+  void sums.set(key, (sums.get(key) ?? 0) + more);

@@ -33,6 +33,7 @@ import {
 } from '../output.ts';
 import { byUser, checkRule, saveToday, storedPlans, withStoreAndConfig } from '../with-store.ts';
 import { refuseWithoutConnector, tellKeptBack, waitFor } from './under-way.ts';
+import { addTo } from '../../support/lists.ts';
 
 const declared = {
   ...byHandOptions,
@@ -84,9 +85,6 @@ export const apply = command({
 
 type RuleSurvey = Awaited<ReturnType<typeof look>>;
 
-const add = (counts: Map<string, number>, key: string): void =>
-  void counts.set(key, (counts.get(key) ?? 0) + 1);
-
 /** Finds what the rule asks for, for each stored event. */
 async function look(
   store: Store,
@@ -131,17 +129,17 @@ async function look(
     const has = ofRule.length > 0 && !late && !(discarded && ofRule.every(isUnsent));
     if (has) asked.had += 1;
     if (has && !discarded && (await planLate(plan, findPlan, story, rule, now, true))) asked.unsent += 1;
-    if (late && 'fault' in late) add(asked.faults, late.fault);
+    if (late && 'fault' in late) addTo(asked.faults, late.fault);
     else if (late) {
       asked.events.push(story.event.id);
       if (!ofRule.every(isUnsent)) asked.partly += 1;
       asked.sample ??= { story, late };
       for (const { sink } of late.deliveries) {
-        add(asked.bySink, sink);
+        addTo(asked.bySink, sink);
         if (
           story.deliveries.some((one) => one.rule !== rule && one.sink === sink && one.state === 'delivered')
         )
-          add(asked.twice, sink);
+          addTo(asked.twice, sink);
       }
     } else if (!has && unansweredOf(story) === 'unknown') asked.unanswered += 1;
     else if (!has && hasAbsent(story)) asked.absent += 1;

@@ -5,6 +5,7 @@ import type { Content } from '../../store/store.ts';
 import { streamTable, type TableCell } from '../../support/csv.ts';
 import { lowerAscii, orList, printable } from '../../support/text.ts';
 import { CommandError } from '../output.ts';
+import { addTo } from '../../support/lists.ts';
 
 /** How to read the testing service's export of its candidates. */
 export interface ExportOptions {
@@ -79,7 +80,7 @@ export async function* exportedRows(
     const status = map.get(lowerAscii(written)) ?? statusNamed(written);
     if (status === undefined) {
       const one = figures.others.has(written) || figures.others.size < mostOthers ? written : '…';
-      figures.others.set(one, (figures.others.get(one) ?? 0) + 1);
+      addTo(figures.others, one);
       continue;
     }
     const at = places.at === null ? Number.MAX_SAFE_INTEGER : timeOf(textAt(places.at), timeZone);

@@ -9,6 +9,7 @@ import type { Store } from '../../store/store.ts';
 import { eventIds } from '../../support/ids.ts';
 import { count, firstListed, printable } from '../../support/text.ts';
 import { saveToday } from '../with-store.ts';
+import { addTo } from '../../support/lists.ts';
 
 /** Makes what takes events into a store as if they came now, by today's config. Their ids follow those in the store. */
 export async function takingIn(store: Store, config: PlanningConfig) {
@@ -37,7 +38,7 @@ export class AskedFor {
     if ((lookupsOf(this.#plan, subject)?.asked.length ?? 0) > 0) this.#undecided += 1;
     else
       for (const { sink } of decide(this.#plan, subject, noFacts, received.receivedAt))
-        this.#bySink.set(sink, (this.#bySink.get(sink) ?? 0) + 1);
+        addTo(this.#bySink, sink);
   }
 
   /** The sum in sentences. */

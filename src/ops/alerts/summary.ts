@@ -6,6 +6,7 @@ import { lastOf, type Week } from '../../rules/calendar.ts';
 import type { Need } from '../needs.ts';
 import type { Store, Tally } from '../../store/store.ts';
 import type { TextName, Wording } from '../../words/wording.ts';
+import { totalOf } from '../../support/lists.ts';
 
 /** The week that a summary is about. */
 export interface SummaryWeek {
@@ -49,9 +50,9 @@ export function summaryNotice(
   nameOf: (testId: number) => string,
   wording: Wording,
 ): Notice {
-  const all = sum(events);
+  const all = totalOf(events);
   const byTest = Map.groupBy(events, ({ testId }) => testId);
-  const tests = [...byTest].toSorted(([, a], [, b]) => sum(b) - sum(a));
+  const tests = [...byTest].toSorted(([, a], [, b]) => totalOf(b) - totalOf(a));
   const sinks = [...Map.groupBy(deliveries, ({ sink }) => sink)];
   const item = (name: string, value: string) => wording.say('item', { name, value });
   const more = (name: 'moreTests' | 'moreSinks') => (count: number) => wording.say(name, { count });
@@ -87,8 +88,6 @@ export function summaryNotice(
 
 type Count = { readonly count: number };
 
-const sum = (counted: readonly Count[]): number => counted.reduce((total, one) => total + one.count, 0);
-
 function listed<T>(
   all: readonly T[],
   most: number,
@@ -121,6 +120,6 @@ function inWords(
   of: (kind: string) => readonly Count[],
   wording: Wording,
 ): string {
-  const parts = Object.entries(kinds).map(([kind, name]) => [sum(of(kind)), name] as const);
+  const parts = Object.entries(kinds).map(([kind, name]) => [totalOf(of(kind)), name] as const);
   return parts.flatMap(([count, name]) => (count > 0 ? wording.say(name, { count }) : [])).join(', ');
 }

@@ -5,6 +5,7 @@ import { type Need, needsOf as needsOfAll } from '../needs.ts';
 import { toldOf } from '../sink-states.ts';
 import type { Status } from './status.ts';
 import { isUnderWay, type StuckState, stuckStates } from '../../model.ts';
+import { totalOf } from '../../support/lists.ts';
 
 /** The words for a status that commands and pages share. */
 
@@ -99,5 +100,5 @@ export function unheardWords({ deliveries }: Pick<NoticeStory, 'deliveries'>): s
 const ofNotices = (status: Status, state: StuckState) =>
   status.sinks.map(({ sink, [state]: all }) => {
     const ofSink = status[state].filter((one) => one.sink === sink);
-    return { sink, count: all - ofSink.reduce((sum, one) => sum + one.count, 0) };
+    return { sink, count: all - totalOf(ofSink) };
   });

@@ -2,6 +2,7 @@ import type { DayCount, Reads } from '../../store/store.ts';
 import { html, type Html } from '../../support/html.ts';
 import { amount } from './fragments.ts';
 import { duration, type Times } from './times.ts';
+import { totalOf } from '../../support/lists.ts';
 
 /** Charts, drawn on the server so that they look alike in every browser. Each has its numbers as a table, too. */
 
@@ -55,8 +56,7 @@ export interface Chart {
 /** How many messages arrived, of those that were delivered or given up. */
 export function arrivedOf(counts: readonly DayCount[]): { readonly arrived: number; readonly ended: number } {
   const ended = counts.filter(({ sink }) => sink !== null);
-  const sum = (all: readonly DayCount[]) => all.reduce((total, one) => total + one.count, 0);
-  return { arrived: sum(ended.filter(({ what }) => what === 'delivered')), ended: sum(ended) };
+  return { arrived: totalOf(ended.filter(({ what }) => what === 'delivered')), ended: totalOf(ended) };
 }
 
 /** The share of messages that arrived, by day. */
@@ -271,7 +271,7 @@ const roundTimes = [1, 10, 100, secondMs, 10 * secondMs, minuteMs, 10 * minuteMs
 export function delaysOf(counts: readonly DayCount[], parts: readonly number[]): (number | null)[] {
   const known = counts.filter(({ what, delayMs }) => what === 'delivered' && delayMs > 0);
   const delivered = known.toSorted((a, b) => a.delayMs - b.delayMs);
-  const total = delivered.reduce((sum, one) => sum + one.count, 0);
+  const total = totalOf(delivered);
   return parts.map((part) => {
     let left = part * total;
     const found = delivered.find((one) => (left -= one.count) <= 0);
