@@ -26,7 +26,7 @@ import {
 } from '../ops/pauses.ts';
 import type { Change, DeliveryStory, Store } from '../store/store.ts';
 import { mapLeaves } from '../support/json.ts';
-import { printable, timeText } from '../support/text.ts';
+import { printable, timeText, zoned } from '../support/text.ts';
 
 /** A command's input and output: the process, or a buffer in tests. */
 export interface Io {
@@ -148,7 +148,7 @@ export function dueText({ hours, digest }: Action, dueAt: number, now: number): 
 
 /** A time in UTC and, in brackets, by the clock that decided it, with the weekday if that differs. */
 function clocks(time: number, timeZone: string): string {
-  const utc = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO('UTC');
+  const utc = zoned(time, 'UTC');
   const there = utc.withTimeZone(timeZone);
   const shown = `${weekday(utc)} ${when(time, {})}`;
   if (timeZone === 'UTC') return shown;

@@ -12,6 +12,7 @@ import type { Lookup } from '../rules/plan.ts';
 import { error, type Fault } from './text/problems.ts';
 import { writeInstead } from './text/units.ts';
 import { type Reading, unknownKey, validate } from './text/validate.ts';
+import { zoned } from '../support/text.ts';
 
 /** Matches `10:20`, `Mon 10:20` and `2026-01-05 10:20`, each with seconds or without. */
 const timePattern = new RegExp(
@@ -225,7 +226,7 @@ export function timeMeant(text: string, timeZone: string, now: number): number |
   try {
     // With years of four digits, what is due later can still be represented.
     if (/^\d{4}-.*(?:Z|[+-]\d\d:\d\d)$/i.test(text)) return Temporal.Instant.from(text).epochMilliseconds;
-    const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).toPlainDate();
+    const today = zoned(now, timeZone).toPlainDate();
     const written = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text} 00:00` : text.replace(/(?<=\d)T/, ' ');
     return time.safeParse(written).success ? calendar(timeZone, today).next(written).at : null;
   } catch (fault) {

@@ -15,7 +15,7 @@ import type { RaisedNotice } from '../model/notices.ts';
 import type { Outcome, Reason, Receipt } from '../model/outcomes.ts';
 import { digestCsv } from '../ops/printed.ts';
 import { textAt } from '../support/json.ts';
-import { csvSeparator } from '../support/text.ts';
+import { csvSeparator, zoned } from '../support/text.ts';
 import { traceparentFor } from '../support/trace.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
 import { openFrom } from '../rules/decide.ts';
@@ -304,7 +304,7 @@ const lateMs = 120_000;
 /** The words for when a notice was raised, if that was long ago; else null. */
 function saidLate({ raisedAt }: RaisedNotice, action: Action, plan: Plan, now: number): string | null {
   if (now - raisedAt < lateMs) return null;
-  const then = Temporal.Instant.fromEpochMilliseconds(raisedAt).toZonedDateTimeISO(timeZoneOf(action, plan));
+  const then = zoned(raisedAt, timeZoneOf(action, plan));
   return plan.wording.say('toldLate', { time: inLocale(then, plan.wording.locale) });
 }
 

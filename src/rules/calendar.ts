@@ -1,3 +1,5 @@
+import { zoned } from '../support/text.ts';
+
 /** Opening hours, compiled. Times of day are minutes since midnight on the wall clock of the time zone. */
 export interface Hours {
   readonly name: string;
@@ -20,7 +22,7 @@ const daysAhead = 400;
  * change: a skipped time opens when the clock jumps over it, and a repeated time is open twice.
  */
 export function nextOpen(hours: Hours, now: number): number | null {
-  const start = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(hours.timeZone);
+  const start = zoned(now, hours.timeZone);
   if (isOpen(hours, start)) return now;
   const today = start.toPlainDate();
   for (let offset = 0; offset <= daysAhead; offset += 1) {
@@ -79,7 +81,7 @@ export type Windows = { readonly timeZone: string } & (
  * A time that the clock skips counts as reached when the clock jumps over it.
  */
 export function windowEnd(windows: Windows, now: number): number {
-  const moment = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(windows.timeZone);
+  const moment = zoned(now, windows.timeZone);
   if ('everyMs' in windows) return nextMultiple(windows.everyMs, moment);
   const today = moment.toPlainDate();
   const ends = [0, 1, 2].flatMap((days) =>
@@ -125,7 +127,7 @@ export interface Week {
 
 /** The last such moment (ms) up to `now`, and the Monday of its week: `2026-11-23`. */
 export function lastOf({ timeZone, weekday, minute }: Week, now: number): { at: number; monday: string } {
-  const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).toPlainDate();
+  const today = zoned(now, timeZone).toPlainDate();
   const passedDays = (today.dayOfWeek - weekday + 7) % 7;
   const day = today.subtract({ days: passedDays });
   const isToCome = firstShowing(day, minute, timeZone) > now;

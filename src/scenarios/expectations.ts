@@ -1,7 +1,7 @@
 import type { Expectation, TimedExpectation, TimedScenario } from '../config/config.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Path } from '../support/json.ts';
-import { firstListed } from '../support/text.ts';
+import { firstListed, zoned } from '../support/text.ts';
 import type { Playback, SentMessage } from './engine.ts';
 
 /** A difference from what a scenario expects, and its place in the scenario. */
@@ -128,7 +128,7 @@ const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
 /** A time as the scenario writes it: with a date if it has dates, or if the weekday would be ambiguous. */
 function timeText(time: number, { timeZone, events, expect }: TimedScenario): string {
-  const moment = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
+  const moment = zoned(time, timeZone);
   const [first] = events;
   const isInWeek = first !== undefined && time - first.at < 6 * 86_400_000;
   const hasDates = expect.some(({ at }) => at?.written.includes('-'));

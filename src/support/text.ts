@@ -198,9 +198,13 @@ export function lazily<T>(make: () => T): () => T {
   return () => (made ??= make());
 }
 
+/** A time (ms) by the clock of a place. */
+export const zoned = (time: number, timeZone: string): Temporal.ZonedDateTime =>
+  Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
+
 /** A time (ms) by a clock: `2026-11-21 18:00:00 +01:00`. */
 export function timeText(time: number, timeZone: string): string {
-  const there = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
+  const there = zoned(time, timeZone);
   const clock = there.toPlainDateTime().toString({ fractionalSecondDigits: 0 }).replace('T', ' ');
   return `${clock} ${timeZone === 'UTC' ? 'UTC' : there.offset}`;
 }

@@ -1,5 +1,6 @@
 import { toValue } from 'liquidjs';
 import { type Call, dayName, inLocale, inShort, monthName, settingOf } from './people.ts';
+import { zoned } from '../support/text.ts';
 
 /**
  * Filters in place of LiquidJS's, which use the machine's time zone and are an hour off when its clock changes. Without a
@@ -47,7 +48,7 @@ function formatDate(call: Call, value: unknown, format: string, zone?: unknown):
 function momentOf(call: Call, value: unknown, timeZone = settingOf(call).timeZone): Moment | null {
   const { now } = call.context.environments as { now: string };
   const time = parseDate(toValue(value), now);
-  return time === null ? null : Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
+  return time === null ? null : zoned(time, timeZone);
 }
 
 /** The range of JavaScript's dates. */

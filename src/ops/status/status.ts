@@ -13,6 +13,7 @@ import {
   type Store,
   StoreUnavailable,
 } from '../../store/store.ts';
+import { zoned } from '../../support/text.ts';
 
 /** A replica without a sign for so long is taken for ended. Two signs in a row may be late. */
 const aliveForMs = 3 * sayEveryMs;
@@ -56,7 +57,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
   const stuck = await store.deadSince(-1, weekAgo);
   const called = await readSinks(store, replicas, counts, now);
   const busy = called.sinks.filter(({ state, pending }) => state === 'working' && pending > 0);
-  const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).startOfDay();
+  const today = zoned(now, timeZone).startOfDay();
   const unwritable = await parts.store.probe().then(
     () => null,
     (error: unknown) => {

@@ -2,7 +2,7 @@ import type { BacktestReport, DifferenceGroup, Example, ExampleDifference } from
 import type { MessageContent } from '../../backtest/differences.ts';
 import { digestKey } from '../../backtest/digests.ts';
 import { html, type Html } from '../../support/html.ts';
-import { count, printable, printableLines } from '../../support/text.ts';
+import { count, printable, printableLines, zoned } from '../../support/text.ts';
 import { inLocale } from '../../templates/people.ts';
 import { english } from '../../words/wording.ts';
 import type { Parts } from '../page.ts';
@@ -119,8 +119,7 @@ function side(
   </div>`;
 }
 
-const clock = (time: number, { timeZone }: Shown): string =>
-  inLocale(Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone), english.locale);
+const clock = (time: number, { timeZone }: Shown): string => inLocale(zoned(time, timeZone), english.locale);
 
 /** The beginning of such a file. A file that begins otherwise is not overwritten. */
 export const backtestMark = '<!doctype html><!-- candidate-connector backtest -->';
