@@ -163,17 +163,19 @@ export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
+/** The beginning of what programs for tables take for a formula, where they part cells by `separator` though another sign does. */
+const formula = (separator: CsvSeparator): RegExp =>
+  new RegExp(String.raw`(?<=(?:^|[${separator}\t\r\n])[\s"]*)[=+\-@＝＋－＠]|^[\t\r]`, 'g');
+const formulas = { ',': formula(';'), ';': formula(',') };
+
 /**
  * Makes a line of CSV (RFC 4180), without its end. A text that programs for tables would take for a formula, which may send
- * data away, gets an apostrophe in front. Some of them begin a field after `;`, tab or a new line, drop quotes and spaces
- * before it, and read full-width signs.
+ * data away, gets an apostrophe in front. Some of them begin a field after the other separator, tab or a new line, drop quotes
+ * and spaces before it, and read full-width signs.
  */
 export function csvLine(values: readonly (string | number | null)[], separator: CsvSeparator): string {
   const fields = values.map((value) => {
-    const harmless = String(value ?? '').replaceAll(
-      /(?<=(?:^|[;\t\r\n])[\s"]*)[=+\-@＝＋－＠]|^[\t\r]/g,
-      "'$&",
-    );
+    const harmless = String(value ?? '').replaceAll(formulas[separator], "'$&");
     const isPlain = !/["\r\n]/.test(harmless) && !harmless.includes(separator);
     return isPlain ? harmless : `"${harmless.replaceAll('"', '""')}"`;
   });

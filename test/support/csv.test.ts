@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseTable, streamTable } from '../../src/support/csv.ts';
+import { csvLine } from '../../src/support/text.ts';
 
 const cells = (text: string) => {
   const { header, rows, faults } = parseTable(text);
@@ -95,4 +96,10 @@ describe('a table', () => {
     expect(cells(long)[1]?.[1]).toHaveLength(500_000);
     expect(parseTable(`a,b\n${'1,2\n'.repeat(200_000)}`).rows).toHaveLength(200_000);
   });
+});
+
+test('a written line has no formula in it, by whichever sign a program parts its cells', () => {
+  const values = ['x,=1+1', 'x; "=1+1', 'a, b; c'];
+  expect(csvLine(values, ',')).toBe(`"x,=1+1","x; ""'=1+1","a, b; c"`);
+  expect(csvLine(values, ';')).toBe(`x,'=1+1;"x; ""=1+1";"a, b; c"`);
 });
