@@ -204,6 +204,24 @@ describe('a file', () => {
     });
   });
 
+  test('has ids that a spreadsheet has made numbers of: nobody is taken in under these', async () => {
+    const { reconcile, command } = await withExport();
+    const ids = ['1.23457E+31', '"4,7E+10"', 'e+5', '1e7'];
+    const rows = ids.map((id) => `${id},1,Completed,${recently}`);
+    const { err } = await reconcile(`Id,Test,State,When\n${rows.join('\n')}`, ...mine, '--accept', '--yes');
+    const why = 'a program for tables has made a number of this id, and lost its digits; export it anew';
+    expect(err).toContain(`:2 Id: ${why}, got "1.23457E+31"`);
+    expect(err).toContain(`:3 Id: ${why}, got "4,7E+10"`);
+    expect(missingIn(await command('events', '--json')).toSorted()).toEqual(['1e7', 'e+5']);
+  });
+
+  test('has columns with spaces that do not break', async () => {
+    const { reconcile } = await withExport();
+    const table = 'Candidate\u00A0Id,Test,State\nDana,1,Completed\n';
+    const ran = await reconcile(table, '--candidate', 'Candidate Id', ...columns.slice(2));
+    expect(ran.out).toContain('candidate Dana');
+  });
+
   test('has rows that cannot be read, which are named, and those that are too old, which are left out', async () => {
     const { reconcile } = await withExport();
     const rows = [

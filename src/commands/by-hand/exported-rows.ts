@@ -89,6 +89,12 @@ export async function* exportedRows(
       continue;
     }
     const [candidateId, testId] = [textAt(places.candidate), textAt(places.test)];
+    if (madeNumber.test(candidateId)) {
+      refuse(
+        `${options.candidate}: a program for tables has made a number of this id, and lost its digits; export it anew, got "${candidateId}"`,
+      );
+      continue;
+    }
     const parsed = parseCandidateEvent({ candidateId, testId, status });
     if ('faults' in parsed) {
       const columns: Readonly<Record<string, string>> = {
@@ -105,6 +111,12 @@ export async function* exportedRows(
   if (places === null) throw new CommandError(`${name} is empty; expected a table with a row of names`);
 }
 
+/** An id of digits, with or without an E in it, as a program for tables saves it. */
+const madeNumber = /^\d(?:[.,]\d+)?E\+\d+$/;
+
+/** A name with plain spaces in place of those that do not break. */
+const spaced = (name: string): string => name.replaceAll(/\s+/g, ' ');
+
 interface Places {
   readonly candidate: number;
   readonly test: number;
@@ -117,9 +129,10 @@ function placesIn(
   file: string,
   { candidate, test, status, at }: ExportOptions,
 ): Places {
-  const names = header.map(({ text }) => text);
+  const names = header.map(({ text }) => spaced(text));
   const faults: string[] = [];
-  const find = (name: string): number => {
+  const find = (given: string): number => {
+    const name = spaced(given);
     const many = names.filter((one) => one === name).length;
     if (many > 1) faults.push(`${file} has ${many} columns "${name}"`);
     if (many === 0)
