@@ -17,6 +17,8 @@ lookups:
       name: { at: /name, personal: true }
       score: { at: /score, type: number }
       endedAt: { at: /endedAt, type: time }
+      report: { at: /report, type: url }
+    until: [score]
 rules:
   - name: strong
     when: { candidate.score: { gte: 80 } }
@@ -27,6 +29,9 @@ rules:
   - name: ended
     when: { candidate.endedAt: { lt: "2026-02-01" } }
     then: [ { sink: slack, channel: "#ended", text: "{{ candidate.endedAt }}" } ]
+  - name: reported
+    when: { candidate.report: { exists: true } }
+    then: [ { sink: slack, channel: "#reports", text: "{{ candidate.report }}" } ]
   - name: none
     when: { candidate.score: absent }
     then: [ { sink: slack, channel: "#none", text: "none" } ]
@@ -60,6 +65,10 @@ describe('a scenario says what is found out', () => {
         scenario(
           '{ score: 79, endedAt: "2026-01-31T10:00:00+01:00" }',
           sent('ended', '2026-01-31T09:00:00.000Z'),
+        ),
+        scenario(
+          '{ score: 79, report: "https://Tests.example.com/Ana Kovač" }',
+          sent('reports', 'https://tests.example.com/Ana%20Kova%C4%8D'),
         ),
         scenario('{ after: 5m, score: 87 }', sent('hiring', 'Somebody: 87 %')),
         scenario('{ after: 6m, score: 87 }', ask),
@@ -121,6 +130,8 @@ describe('over time', () => {
             event('10:02', 'd'),
             event('10:02', 'e', 'absent'),
             event('10:02', 'f', '{ after: 30s, score: unknown }'),
+            // It is asked again for what `until` names.
+            event('10:02', 'g', '{ name: Ana, score: absent }'),
           ],
           at('10:01', 'b', 'hiring'),
           at('10:02:30', 'f', 'ask'),
@@ -129,6 +140,7 @@ describe('over time', () => {
           at('10:07', 'c', 'ask'),
           at('10:07', 'd', 'ask'),
           at('10:07', 'e', 'none'),
+          at('10:07', 'g', 'none'),
         ),
       ),
     ).toEqual([]);

@@ -136,6 +136,8 @@ export interface Lookup {
   /** Whether it is made for the events of a cell, or what that depends on. */
   readonly given: (cell: Cell) => Truth | Rest;
   readonly fields: ReadonlyMap<string, FactField>;
+  /** The fields without which an answer counts as not ready. */
+  readonly until: readonly string[];
   /** How long an event waits for the answer before it is decided without. */
   readonly waitForMs: number;
   /** How long personal fields are kept; null: as long as the event. */

@@ -22,7 +22,9 @@ const values: { readonly [type in FactField['type']]: z.ZodType<string | number 
   time: z.iso
     .datetime({ offset: true, error: timeExpected })
     .transform((text) => new Date(Temporal.Instant.from(text).epochMilliseconds).toISOString()),
-  url: z.url({ protocol: /^https?$/, error: 'expected an address such as https://example.com/7' }),
+  url: z
+    .url({ protocol: /^https?$/, error: 'expected an address such as https://example.com/7' })
+    .transform((text) => new URL(text).href),
 };
 
 const after = duration({ max: '7d' }).optional().describe('How long after the event the answer comes.');
@@ -63,12 +65,17 @@ export function factsGiven(
   );
 }
 
-/** The delay of each look-up's answer after the event (ms). */
-export const delaysGiven = (given: { readonly [name: string]: unknown }, lookups: LookupFields) =>
+/** The delay after the event of each look-up's answer (ms); Infinity where it never has all of `until`. */
+export const delaysGiven = (
+  given: { readonly [name: string]: unknown },
+  lookups: ReadonlyMap<string, Pick<Lookup, 'until'>>,
+) =>
   new Map(
-    Array.from(lookups.keys(), (name): [string, number] => {
+    Array.from(lookups, ([name, { until }]): [string, number] => {
       const said = given[name] as GivenFacts | undefined;
-      return [name, typeof said === 'object' ? Number(said['after'] ?? 0) : 0];
+      if (typeof said !== 'object') return [name, 0];
+      const isReady = until.every((field) => said[field] !== 'absent');
+      return [name, isReady ? Number(said['after'] ?? 0) : Infinity];
     }),
   );
 

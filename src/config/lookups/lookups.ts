@@ -77,6 +77,7 @@ export function readLookups(raw: Json | undefined, reading: Reading): Map<string
       applies: (subject) => condition.holds(subject) === true,
       given: (cell) => condition.given(cell),
       fields: new Map(Object.entries(fields)),
+      until,
       waitForMs: waitFor,
       keepMs: keep,
     });
