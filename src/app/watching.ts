@@ -72,7 +72,7 @@ export async function watchOverIt(working: Working, undo: Undo) {
     wake,
     // Not before the policies are proven: one that does not hold would look as if its trouble were over.
     mine: () => isProven && replicas.holding(alertsLease) !== null,
-    paused: () => worker.pauses(),
+    hasWork: (sink) => worker.hasWork(sink),
     secretFaults: () => sinks.newSecrets.faults(),
     refused: () => live.refused && { ...live.refused, loadedAt: live.loadedAt },
     isWaiting: () => live.waiting.length > 0,

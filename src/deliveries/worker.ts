@@ -2,7 +2,7 @@ import type { PlannedDelivery } from '../model.ts';
 import type { Outcome } from '../model/outcomes.ts';
 import { ClockJumps, leastSetMs, type Moment } from '../support/clock.ts';
 import { Looks } from '../support/looks.ts';
-import type { LaneHead, Lease, SinkPause } from '../store/store.ts';
+import type { LaneHead, Lease } from '../store/store.ts';
 import { Asking } from './limits/asking.ts';
 import { StoredPauses, type SinkChange } from './limits/breaker.ts';
 import { PersonPauses } from './limits/by-people.ts';
@@ -29,11 +29,6 @@ export interface WorkerParts extends Omit<CallParts, OwnParts> {
   readonly pollMs?: number;
   /** Which sinks' deliveries this process carries out. Default: all. */
   readonly leases?: Leases;
-}
-
-export interface PausedSink extends Pick<SinkPause, 'sink' | 'since' | 'because'> {
-  /** Whether deliveries are due, now or soon. */
-  readonly hasWork: boolean;
 }
 
 /** How often to look into the store: another process may replay a delivery. */
@@ -118,16 +113,9 @@ export class Worker {
     });
   }
 
-  /** The sinks that are paused, by this or another replica. */
-  async pauses(): Promise<readonly PausedSink[]> {
-    const { store, clock } = this.#parts;
-    return (await store.pauses()).map(({ sink, since, because }) => ({
-      sink,
-      // The clock may have been set back.
-      since: Math.min(since, clock.now()),
-      because,
-      hasWork: this.#sinksWithWork.has(sink),
-    }));
+  /** Whether deliveries to a sink are due, now or soon. */
+  hasWork(sink: string): boolean {
+    return this.#sinksWithWork.has(sink);
   }
 
   /** Why what is due cannot be read or claimed, once that has lasted; null if it can. */

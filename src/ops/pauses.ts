@@ -5,26 +5,21 @@ import { printable } from '../support/text.ts';
 /** A person's pause without an end is taken for forgotten after so long. */
 const forgottenAfterMs = 86_400_000;
 
-/** A sink's pause, by a person or by the connector. `Own`: what is known of the connector's own. */
-export type PauseOf<Own> =
-  | ({ readonly by: 'connector' } & Own)
+/** A sink's pause, by a person or by the connector. */
+export type Pause =
+  | ({ readonly by: 'connector' } & SinkPause)
   | ({ readonly by: 'person'; readonly isForgotten: boolean } & Omit<PersonPause, 'phase'>);
 
-export type Pause = PauseOf<SinkPause>;
 export type Pauses = ReadonlyMap<string, Pause>;
 
-/** Where pauses are read. `Own`: what is known of the connector's own. */
-export interface PauseReads<Own> extends Pick<Store, 'personPauses'> {
-  readonly pauses: () => Promise<readonly Own[]>;
-}
-
 /** The pauses in force, by sink. A person's wins over the connector's own. */
-export async function pausesNow<Own extends Pick<SinkPause, 'sink'>>(
-  reads: PauseReads<Own>,
-  now: number,
-): Promise<ReadonlyMap<string, PauseOf<Own>>> {
-  const own = (await reads.pauses()).map((one) => [one.sink, { ...one, by: 'connector' } as const] as const);
-  return new Map<string, PauseOf<Own>>([...own, ...pausesOfPeople(await reads.personPauses(), now)]);
+export async function pausesNow(reads: Pick<Store, 'pauses' | 'personPauses'>, now: number): Promise<Pauses> {
+  const own = (await reads.pauses()).map((one) => {
+    // The clock may have been set back.
+    const since = Math.min(one.since, now);
+    return [one.sink, Object.assign(one, { by: 'connector', since } as const)] as const;
+  });
+  return new Map<string, Pause>([...own, ...pausesOfPeople(await reads.personPauses(), now)]);
 }
 
 /**

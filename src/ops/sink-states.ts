@@ -1,19 +1,11 @@
 import { lookupOf } from '../model.ts';
 import type { Failure } from '../model/outcomes.ts';
-import type {
-  AskedToWait,
-  Reads,
-  ReplicaState,
-  SinkFigures,
-  SinkPause,
-  Store,
-  StuckCount,
-} from '../store/store.ts';
+import type { AskedToWait, Reads, ReplicaState, SinkFigures, Store, StuckCount } from '../store/store.ts';
 import { longWaitMs } from '../store/tallies.ts';
 import { program, takesRestart } from '../support/invocation.ts';
 import { count } from '../support/text.ts';
 import { english } from '../words/wording.ts';
-import { type Pause, type PauseOf, type PauseReads, pausesNow } from './pauses.ts';
+import { type Pause, pausesNow } from './pauses.ts';
 
 /** The states of a sink, in the words of people. */
 export const sinkStates = {
@@ -80,15 +72,13 @@ export const unableOf = (all: readonly SinkTrouble[]): ReadonlySet<string> =>
  * until somebody ends it; nobody ends another one.
  */
 export const toldOf = (
-  { trouble, pause }: Pick<SinkCondition, 'trouble'> & { readonly pause: Pick<Pause, 'by'> | null },
+  { trouble, pause }: Pick<SinkCondition, 'trouble' | 'pause'>,
   isInConfig: boolean,
 ): SinkTrouble | null => (isInConfig || pause?.by === 'person' ? trouble : null);
 
-type OwnPause = Pick<SinkPause, 'sink' | 'since' | 'because'>;
-
 /** What sinks are judged by. `replicas`: those that run. */
-export const sinkFacts = async <Own extends OwnPause>(
-  reads: PauseReads<Own> & Pick<Store, 'sinkFigures'>,
+export const sinkFacts = async (
+  reads: Pick<Store, 'pauses' | 'personPauses' | 'sinkFigures'>,
   replicas: readonly Pick<ReplicaState, 'secretFaults'>[],
   now: number,
 ) => ({
@@ -98,13 +88,10 @@ export const sinkFacts = async <Own extends OwnPause>(
   secretFaults: replicas.flatMap(({ secretFaults = [] }) => secretFaults),
 });
 
-type SinkFacts<Own extends OwnPause> = Awaited<ReturnType<typeof sinkFacts<Own>>>;
+type SinkFacts = Awaited<ReturnType<typeof sinkFacts>>;
 
 /** How a sink is. Pure: whatever says so goes by this. */
-export function conditionOf<Own extends OwnPause>(
-  sink: string,
-  { now, pauses, figures: all, secretFaults }: SinkFacts<Own>,
-) {
+export function conditionOf(sink: string, { now, pauses, figures: all, secretFaults }: SinkFacts) {
   const pause = pauses.get(sink) ?? null;
   /** Null if the sink was never called. */
   const figures = all.find((one) => one.sink === sink) ?? null;
@@ -113,13 +100,13 @@ export function conditionOf<Own extends OwnPause>(
   const state: SinkState = (trouble && troubles[trouble.kind]) ?? otherwise;
   return { sink, state, trouble, pause, figures };
 }
-export type SinkCondition = ReturnType<typeof conditionOf<SinkPause>>;
+export type SinkCondition = ReturnType<typeof conditionOf>;
 
 function troubleOf(
   sink: string,
-  pause: PauseOf<OwnPause> | null,
+  pause: Pause | null,
   figures: SinkFigures | null,
-  secretFaults: SinkFacts<OwnPause>['secretFaults'],
+  secretFaults: SinkFacts['secretFaults'],
   now: number,
 ): SinkTrouble | null {
   if (pause?.by === 'person')

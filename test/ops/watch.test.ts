@@ -69,6 +69,7 @@ interface Paused {
 /** A watch on a real store, under a clock that stands still until `look`. `storeFails`: how many notices it fails to take. */
 async function watching({
   storeFails = 0,
+  /** What stands in the store as paused at each look. */
   paused = [] as (string | Paused)[],
   more = '',
   movedAt = -Infinity,
@@ -106,13 +107,7 @@ async function watching({
       },
       config: () => inForce,
       mine: () => isMine,
-      paused: async () =>
-        paused.map((one) => ({
-          since: start,
-          because: null,
-          hasWork: true,
-          ...(typeof one === 'string' ? { sink: one } : one),
-        })),
+      hasWork: (sink) => pauses().some((one) => one.sink === sink && one.hasWork),
       secretFaults: () => secretFaults,
       refused: () => refused,
       isWaiting: () => false,
@@ -123,6 +118,20 @@ async function watching({
       failed: () => (failures += 1),
     });
   };
+  const pauses = () =>
+    paused.map((one) => {
+      const {
+        hasWork = true,
+        since = start,
+        because = null,
+        sink,
+      } = typeof one === 'string' ? { sink: one } : one;
+      return { sink, since, because, hasWork };
+    });
+  async function keepPauses(): Promise<void> {
+    for (const { sink } of await store.pauses()) await store.endPause(sink);
+    for (const { hasWork: _, ...one } of pauses()) await store.keepPause({ ...one, probeAt: now, probes: 1 });
+  }
   let stop = begin();
   onTestFinished(async () => {
     stop();
@@ -142,6 +151,7 @@ async function watching({
         const run = await alarm.promise;
         alarm = Promise.withResolvers();
         now += afterMs;
+        await keepPauses();
         run();
         await alarm.promise;
       }

@@ -4,10 +4,9 @@ import { tooShort } from '../../config/settings.ts';
 import { noticeIds } from '../../support/ids.ts';
 import { type PlannedDelivery, stuckStates } from '../../model.ts';
 import type { AlertKind, Notice, NotTakenIn, RaisedNotice } from '../../model/notices.ts';
-import type { Failure } from '../../model/outcomes.ts';
 import type { Action, Summary } from '../../rules/plan.ts';
 import { planNotice } from '../../rules/decide.ts';
-import type { Store } from '../../store/store.ts';
+import type { ReplicaState, Store } from '../../store/store.ts';
 import {
   lastNotice,
   mayNotify,
@@ -42,9 +41,10 @@ export interface AlertParts {
   readonly config: () => Config;
   /** Whether this replica is the one that tells people. */
   readonly mine: () => boolean;
-  readonly paused: () => Promise<readonly Outage[]>;
+  /** Whether deliveries to a sink are due, now or soon. */
+  readonly hasWork: (sink: string) => boolean;
   /** The sinks whose changed secrets do not work. */
-  readonly secretFaults: () => readonly (Pick<Outage, 'sink' | 'since'> & Pick<Failure, 'detail'>)[];
+  readonly secretFaults: () => NonNullable<ReplicaState['secretFaults']>;
   /** Null if the config's file is in force as it is. */
   readonly refused: () => RefusedConfig | null;
   /** Whether changed keys wait for a restart. */
@@ -57,14 +57,6 @@ export interface AlertParts {
   /** Every action of the alert uses the sink that the notice is about. */
   readonly cannotSend: (notice: Notice) => void;
   readonly failed: (error: unknown) => void;
-}
-
-interface Outage {
-  readonly sink: string;
-  readonly since: number;
-  readonly because: Failure | null;
-  /** Whether deliveries wait for it. */
-  readonly hasWork: boolean;
 }
 
 const checkEveryMs = 10_000;
@@ -151,9 +143,9 @@ class AlertWatch {
 
   /** What is wrong with sinks. `toTell`: what people may have to hear of. */
   async sinksInTrouble(now: number) {
-    const { store, config, paused, secretFaults } = this.#parts;
+    const { store, config, hasWork, secretFaults } = this.#parts;
     const { sinks, plan } = config();
-    const facts = await sinkFacts({ ...store, pauses: paused }, [{ secretFaults: secretFaults() }], now);
+    const facts = await sinkFacts(store, [{ secretFaults: secretFaults() }], now);
     const named = [...facts.pauses.values(), ...facts.figures, ...facts.secretFaults];
     const troubles = Array.from(new Set(named.map(({ sink }) => sink)), (sink) => conditionOf(sink, facts))
       .flatMap((one) => {
@@ -173,7 +165,7 @@ class AlertWatch {
       // Events wait for a look-up a short time only; they are decided without its answer then.
       const hasUntold = async () => (await this.#untold.unanswered(sink, since, plan.lookups)) > 0;
       const isTold = {
-        paused: async () => (pause?.by === 'connector' && pause.hasWork) || hasUntold(),
+        paused: async () => hasWork(sink) || hasUntold(),
         failing: async () => count + givenUp > 0 || hasUntold(),
         forgotten: () => count > 0,
         secrets: () => true,
