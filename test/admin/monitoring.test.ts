@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { openPostgres } from '../../src/store/postgres.ts';
 import { scraped } from '../commands/tools.ts';
+import { PostgresServer, sql } from '../fixtures/postgres.ts';
 
 const docs = (name: string) => readFileSync(join(import.meta.dirname, '../../docs', name), 'utf8');
 
@@ -142,6 +145,32 @@ test('each alert names its row of On call, and that row the alert', () => {
   expect(beside).toEqual(rules.map(({ alert }) => [alert, 'docs/operating.md', true]));
   const known = new Set(['none', ...rules.map(({ alert }) => alert)]);
   expect([...rows.values()].flat().filter((alert) => !known.has(alert))).toEqual([]);
+});
+
+test('what the alert about a long transaction asks PostgreSQL finds each that the metric counts, and no other', async () => {
+  const { description } = rules.find(({ alert }) => alert === 'ConnectorStoreIsHeldBack')!.annotations;
+  const asked = Array.from(description.matchAll(/`(select [^`]* from [^`]*)`/g), ([, text = '']) => text);
+  const server = await PostgresServer.start({ max_prepared_transactions: '1' });
+  try {
+    await sql(server.url(), 'create database elsewhere');
+    const [another, between] = ['elsewhere', 'postgres'].map(
+      (database) => new Client({ connectionString: server.url(database) }),
+    ) as [Client, Client];
+    await Promise.all([another.connect(), between.connect()]);
+    await another.query('begin; select 1 as another');
+    await between.query(`begin; create table mine (a int); prepare transaction 'forgotten'`);
+    const answers = await Promise.all(asked.map((text) => between.query(text)));
+    const found = JSON.stringify(answers.flatMap(({ rows }) => rows as unknown[]));
+    await Promise.all([another.end(), between.end()]);
+    const store = await openPostgres(`${server.url()}?schema=ours`);
+    const counted = (await store.vitals(0)).oldestTransactionMs;
+    await store.close();
+    expect(counted).toBeGreaterThan(0);
+    expect(found).toContain('forgotten');
+    expect(found).not.toContain('as another');
+  } finally {
+    await server.remove();
+  }
 });
 
 function expectPagesKnown(): void {
