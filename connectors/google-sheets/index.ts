@@ -116,7 +116,10 @@ export const googleSheets = defineConnector({
   // With a key, the second rule updates the row of the first.
   audience: {
     keys: ['tab'],
-    of: ({ tab, key }) => ({ place: tab, members: key === undefined ? [tab] : [], places: placesOf(tab) }),
+    of({ tab, key }) {
+      const places = placesOf(tab);
+      return { place: tab, members: key === undefined ? places.map(({ id }) => id) : [], places };
+    },
     named: { key: 'tab', read: (tab) => placesOf(tab)[0] ?? { fault: 'expected the name of a tab' } },
   },
   compose: (fields, context) => compose(fields, context),

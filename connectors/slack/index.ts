@@ -53,7 +53,10 @@ export const slack = defineConnector({
   sharedBy: () => [['updateBy'], ['threadBy']],
   audience: {
     keys: ['channel'],
-    of: ({ channel }) => ({ place: channel, members: [channelName(channel)], places: placesOf(channel) }),
+    of({ channel }) {
+      const places = placesOf(channel);
+      return { place: channel, members: places.map(({ id }) => id), places };
+    },
     named: { key: 'channel', read: placeNamed },
   },
   thread: threadOf,

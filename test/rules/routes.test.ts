@@ -134,6 +134,24 @@ describe('what routes say', () => {
   });
 });
 
+it.each([
+  ['slack', { channel: 'dana@example.com' }, { channel: 'Dana@example.com' }],
+  ['slack', { channel: '#hiring' }, { channel: 'Hiring' }],
+  ['sheet', { tab: 'Results' }, { tab: 'results ' }],
+  ['mail', { to: 'dana@example.com' }, { to: 'Dana <Dana@example.com>' }],
+])(
+  'whoever gets two messages by %s does so in whatever capitals the place is written',
+  (sink, first: object, second: object) => {
+    const rules = [first, second].map((place, at) => ({
+      name: `r${at}`,
+      when: {},
+      then: [{ sink, ...place }],
+    }));
+    const routes = [...routesOf(planOf({ rules }))];
+    expect(routes.map(({ twice }) => twice.length)).toEqual(routes.map(() => 1));
+  },
+);
+
 /** Holds a route against all events of its cell. */
 function hold(plan: Plan, route: Route, ofCell: readonly EventWithFacts[]): void {
   const outcomes = ofCell.map((one) => {
