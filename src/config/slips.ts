@@ -8,6 +8,7 @@ import { conditionMeant } from '../rules/fields.ts';
 import type { SinkConfig } from './sinks.ts';
 import { actionsOf, entries, type PlanSource, type WrittenAction } from './plan-source.ts';
 import { isCredentialKey, placeOf } from './text/hidden.ts';
+import { oddIn } from './text/odd-characters.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { hasReference, looksLikePath, partsOf } from './text/references.ts';
 import { hashHint, oddName } from './text/yaml-faults.ts';
@@ -19,13 +20,11 @@ export function* findSlips(
   sinks: ReadonlyMap<string, Pick<SinkConfig, 'connector'>>,
 ): Generator<Fault> {
   for (const { text, path } of strings(config)) {
-    const key = String(path.findLast((part) => typeof part === 'string'));
     if (/^[“”„‘’‚][^“”„]*[“”‘’]$/u.test(text))
       yield warning(path, `these quotes are a part of the value: YAML knows only ' and "`);
     if (/^-[a-z]\S*(?: -[a-z]\S*)*$/i.test(text))
       yield warning(path, 'an entry of a list begins with "- ", a plain hyphen and a space');
-    const isExact = namingKeys.has(key) || isCompared(path) || placeOf(path).isSecret;
-    const odd = isExact ? oddCharacter.exec(text) : null;
+    const odd = oddIn(text, path);
     if (odd) yield { ...warning(path, oddSpaceIn(odd[0])), inside: { index: odd.index, length: 1 } };
     // Around JSON and keys, blanks are not part of the content.
     if (text.endsWith('\n') && placeOf(path).isSecret && !/^\s*(?:\{|-----BEGIN)/.test(text))
@@ -84,15 +83,6 @@ function comparedAsText(text: string, path: Path, lookups: Json | undefined): st
   if (!isOrder || !/^\s*-?\d+(\.\d+)?\s*%?\s*$/.test(text)) return null;
   return `${fact} is text, in which "100" is less than "80": write type: number where the look-up names it, and the number without quotes`;
 }
-
-/** Keys whose values name something for a program. In what people read, such a space is typography. */
-const namingKeys = new Set(
-  ['sink hours connector channel tab key url', 'to cc bcc owner'].flatMap((keys) => keys.split(' ')),
-);
-
-/** Whether a value is what events or facts are compared with. Those of tests are compared with the catalog. */
-const isCompared = (path: Path): boolean =>
-  path[path[0] === 'policies' ? 3 : 2] === 'when' && !path.some((part) => String(part).startsWith('test.'));
 
 const oddSpaceIn = (found: string): string => `${oddName(found)} is in this; type a plain space, or nothing`;
 

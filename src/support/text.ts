@@ -76,9 +76,11 @@ const joiner = String.raw`[\u200c\u200d\ufe0e\ufe0f]`;
 /** All but joiners behind a letter that is not ASCII, or an emoji, and within keycap emoji. */
 const butJoiners = String.raw`(?<![^\0-\x7f\p{Cc}${invisible}]${joiner}{1,2}|\ufe0f(?=\u20e3))`;
 const invisibleOrControl = new RegExp(String.raw`[\p{Cc}${invisible}]${butJoiners}`, 'gu');
+/** A wide space between names, and the selector behind a sign that is written in several ways. */
+const ofJapanese = String.raw`(?<=[^\0-\x7f\p{Zs}])(?:\u3000(?=\S)|[\u{e0100}-\u{e01ef}])`;
 /** What looks like a space, or like nothing, and comes along from word processors, web pages and mails. Some flags are made of tags (U+E0020 to U+E007F). */
 export const oddCharacter = new RegExp(
-  String.raw`(?![ \u{e0020}-\u{e007f}])[\p{Zs}\u0085${invisible}]${butJoiners}`,
+  String.raw`(?![ \u{e0020}-\u{e007f}]|${ofJapanese})[\p{Zs}\u0085${invisible}]${butJoiners}`,
   'u',
 );
 const blank = String.raw`(?:\s|${oddCharacter.source})`;

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import { interpolate, interpolateText, partsOf, Values } from '../../src/config/text/references.ts';
 import { type Json, noFacts } from '../../src/model.ts';
 import { load, problems, warnings } from './tools.ts';
@@ -131,6 +133,21 @@ test.each([
   const told = (name: string) => (what === null ? [] : [`1:22 the value of ${name} ${what}`]);
   expect(warnings(text('TOKEN'), { TOKEN: value })).toEqual(told('TOKEN'));
   expect(warnings(text('file:/run/x'), {}, { '/run/x': value })).toEqual(told('the file /run/x'));
+});
+
+test('a non-breaking space in what people read is typography, and in a channel it is told', () => {
+  const text = `sinks:
+  slack: { connector: slack, token: '\${TOKEN}' }
+  mail: { connector: email, url: smtp://localhost, from: '\${FROM}' }
+rules:
+  - { name: a, when: {}, then: [{ sink: slack, channel: '\${CHANNEL}', text: '\${TEXT}' }] }
+`;
+  const [FROM, TEXT] = ['«\u00A0Équipe\u00A0» <hr@example.com>', 'Résultat\u00A0: {{ test.name }}\u202F!'];
+  const values = { TOKEN: 'xoxb-1', FROM, TEXT, CHANNEL: '#a\u00A0b' };
+  const { warnings: told } = parseConfig(text, 'config.yaml', { env: values, connectors });
+  expect(told.filter(({ message }) => message.includes('space'))).toMatchObject([
+    { line: 5, message: 'the value of CHANNEL has a non-breaking space (U+00A0) in it' },
+  ]);
 });
 
 test('a file that is no UTF-8, as `>` of PowerShell writes it, is told', () => {

@@ -1,5 +1,5 @@
 import type { Json } from '../../model.ts';
-import { oddCharacter } from '../../support/text.ts';
+import { oddInReferred } from './odd-characters.ts';
 import { error, type Fault, warning } from './problems.ts';
 import { referencesIn, type Values } from './references.ts';
 import { oddName } from './yaml-faults.ts';
@@ -44,7 +44,7 @@ export function* oddValues(value: Json, values: Values): Generator<Fault> {
     const resolved = values.resolve(part.reference);
     // Around JSON and keys, blanks are not part of the content.
     if ('missing' in resolved || /^\s*\{|^-----BEGIN/m.test(resolved.value)) continue;
-    const [unseen] = oddCharacter.exec(resolved.value) ?? [];
+    const [unseen] = oddInReferred(resolved.value, path) ?? [];
     const what =
       oddities.find(([odd]) => odd.test(resolved.value))?.[1] ??
       (unseen === undefined ? null : `has ${oddName(unseen)} in it`);
