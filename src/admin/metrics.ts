@@ -4,18 +4,20 @@ import Histogram from 'prom-client/lib/histogram.js';
 import Registry from 'prom-client/lib/registry.js';
 import about from '../../package.json' with { type: 'json' };
 import { deliveryStates, lookupOf } from '../model.ts';
+import { refusalReasons } from '../model/notices.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import { isFailing } from '../ops/sink-states.ts';
 import { pausesOfPeople } from '../ops/pauses.ts';
 import { type RequestResult, requestResults } from '../receiver/access-log.ts';
 import { type RefusedFor, refusedFor } from '../receiver/receive.ts';
 import type { Store } from '../store/store.ts';
+import { totalOf } from '../support/lists.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
 export type MeasuredStore = Pick<
   Store,
-  'counts' | 'eventCounts' | 'vitals' | 'queued' | 'sinkFigures' | 'pauses' | 'personPauses'
+  'counts' | 'eventCounts' | 'vitals' | 'queued' | 'sinkFigures' | 'pauses' | 'personPauses' | 'refused'
 >;
 
 const readyParts = new Set(['store', 'config']);
@@ -58,6 +60,11 @@ export function createMetrics(
   const refused = counter(
     'refused_total',
     'Requests that were refused: for the address (403), the token (401), the path (404) or the method (405).',
+    'reason',
+  );
+  const refusedEvents = gauge(
+    'refused_events',
+    'Valid events that were refused, until a person has taken them in or put them away; of `store`: that could not be stored.',
     'reason',
   );
   const acceptDuration = histogram(
@@ -226,6 +233,14 @@ export function createMetrics(
     for (const [state, count] of Object.entries(counted ?? {})) events.set({ state }, count);
   }
 
+  async function readRefused(): Promise<void> {
+    const all = await store.refused().catch(() => null);
+    refusedEvents.reset();
+    if (all === null) return;
+    for (const reason of refusalReasons)
+      refusedEvents.set({ reason }, totalOf(all.filter((one) => one.reason === reason)));
+  }
+
   async function readFailing(): Promise<void> {
     const figures = await store.sinkFigures(now()).catch(() => null);
     failing.reset();
@@ -284,7 +299,7 @@ export function createMetrics(
       dropped.inc(linesDropped() - droppedBefore);
       droppedBefore = linesDropped();
       const ofSinks = [readDeliveries(), readFailing(), readPaused(), readPausedByPeople()];
-      await Promise.all([measureNode(), readEvents(), readVitals(), ...ofSinks]);
+      await Promise.all([measureNode(), readEvents(), readRefused(), readVitals(), ...ofSinks]);
       return { text: await registry.metrics(), contentType: registry.contentType };
     },
   };

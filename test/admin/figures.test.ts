@@ -23,6 +23,11 @@ test('the metrics say what was refused for what, what had to wait, what waits fo
   expect(await value('refused_total{reason="method"}')).toBe(1);
   expect(await value('refused_total{reason="path"}')).toBe(2);
   expect(await value('requests_total{result="refused"}')).toBe(3);
+  expect(await value('refused_events{reason="path"}')).toBe(0);
+  await post({ receiverUrl: `${app.receiverUrl}/moved` }, { candidateId: 'Robin' });
+  await eventually(async () => expect(await value('refused_events{reason="path"}')).toBe(1));
+  expect(await command('ignore', '--all')).toMatchObject({ code: 0 });
+  expect(await value('refused_events{reason="path"}')).toBe(0);
   await done();
   const waited = (word: string) => value(`delivery_delay_seconds_count{sink="ats",waited="${word}"}`);
   await eventually(async () => expect([await waited('no'), await waited('yes')]).toEqual([1, 1]));

@@ -301,6 +301,12 @@ const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing
     firing: [{ alert: 'ConnectorRefusesCallers', labels: { ...ofCopy, reason: 'address' } }],
   },
   {
+    series: { [c('refused_events', 'reason="path"')]: '0x5 1x20' },
+    quietAt: 5,
+    firesAt: 8,
+    firing: [{ alert: 'ConnectorRefusesCallers', labels: { ...ofCopy, reason: 'path' } }],
+  },
+  {
     // A scan.
     series: {
       [c('refused_total', 'reason="path"')]: '0+5x70',
