@@ -58,6 +58,8 @@ export interface Selection {
   readonly cause?: string | undefined;
   /** Only of events and notices that came at this time or later (ms). */
   readonly since?: number | undefined;
+  /** Only what was dead or held by this time (ms), as on the page that a person looked at; not together with ids. */
+  readonly until?: number | undefined;
   /** Only of notices whose trouble is over. */
   readonly over?: boolean | undefined;
 }
@@ -100,7 +102,7 @@ export const leftOut = ({ id }: Delivery): ChangeResult => ({
 
 async function* meant(
   parts: StatusParts,
-  { ids, states, sink, rule, cause, since, over }: Selection,
+  { ids, states, sink, rule, cause, since, until, over }: Selection,
 ): AsyncGenerator<readonly Delivery[]> {
   const isMeant = (one: Delivery): boolean =>
     states.includes(one.state) &&
@@ -110,7 +112,7 @@ async function* meant(
   if (ids.length > 0) yield await named(parts.reads, [...new Set(ids)], isMeant);
   else if (over) yield (await overNotices(parts)).filter(isMeant);
   else
-    for await (const page of deliveryPages(parts.reads, { states, sink, cause, since }))
+    for await (const page of deliveryPages(parts.reads, { states, sink, cause, since, until }))
       yield page.filter(isMeant);
 }
 
@@ -347,10 +349,7 @@ export function planLookups(
   return { eventId: event.id, configId: plan.id, deliveries };
 }
 
-/**
- * Asks the process that serves the store to try a sink at once, if it is failing or paused. Returns the sink's state
- * before.
- */
+/** Asks the process that serves the store to try a failing or paused sink at once. Returns the sink's state before. */
 export async function retrySink(
   reads: Pick<Store, 'pauses' | 'personPauses' | 'sinkFigures' | 'askedToWait' | 'replicaStates'>,
   store: Pick<Store, 'askRetry' | 'now'>,

@@ -339,6 +339,8 @@ export function reading(): void {
     expect(await ids({ states: ['dead', 'held'] })).toEqual([dead1, held, dead2]);
     expect(await ids({ states: ['pending', 'sending'] })).toEqual([]);
     expect(await ids({ states: ['dead', 'held', 'delivered'], since: t0 + 1 })).toEqual([dead2]);
+    expect(await ids({ states: ['dead', 'held'], until: t0 + day - 1 })).toEqual([dead1, held]);
+    expect(await ids({ states: ['dead', 'held'], until: t0 - 1 })).toEqual([]);
     expect(await ids({ states: ['dead'], sink: 'mail' })).toEqual([]);
     expect(await ids({ states: ['dead', 'held'], limit: 2 })).toEqual([dead1, held]);
     expect(await ids({ states: ['dead', 'held'], limit: 2, after: held! })).toEqual([dead2]);

@@ -39,7 +39,7 @@ async function withDead(candidates: readonly string[], more = '') {
   return { ...pages, ats, events, submit, audit, delivery: (n: number) => `dlv_${events[n]!.slice(4)}_1` };
 }
 
-const group = { states: 'dead', sink: 'ats', count: '2' };
+const group = { states: 'dead', sink: 'ats', count: '2', until: `${Number.MAX_SAFE_INTEGER}` };
 
 describe('what needs a person', () => {
   test('stands by sink and cause, and hostile text stays text', async () => {
@@ -115,6 +115,25 @@ describe('what needs a person', () => {
     expect(after).not.toContain('<img src=x');
   });
 
+  test.each(['its cause', 'all of its sink'])(
+    'is done from a tab of this morning to what stood there, by %s: what came since was not asked about',
+    async (which) => {
+      const { app, file, page, submit, ats, audit, delivery } = await withDead(['Dana']);
+      const [, until = ''] = /name="until" value="(\d+)"/.exec(await page('/attention')) ?? [];
+      const [, cause = ''] = /name="cause" value="([^"]+)"/.exec(await page('/attention')) ?? [];
+      ats.faults.decide = () => ({ kind: 'status', status: 410 });
+      await eventually(() => expect(Date.now()).toBeGreaterThan(Number(until)));
+      await post(app, { candidateId: 'Robin' });
+      await settled(file);
+      const old = { ...group, count: '1', until, ...(which === 'its cause' && { cause }), action: 'discard' };
+      expect(await (await submit(old, false)).text()).toContain(`name="until" value="${until}"`);
+      const place = (await submit(old)).headers.get('location') ?? '';
+      expect(await page(place)).toContain('1 message discarded');
+      expect(await audit()).toMatchObject([{ action: 'discard', deliveries: [delivery(0)] }]);
+      expect(await page('/attention')).toMatch(/1 given up[^]*Robin/);
+    },
+  );
+
   test('is also a notice that reached nobody, and Today says so', async () => {
     const begin = systemClock.after.bind(systemClock);
     // It looks every ten seconds for what to tell.
@@ -137,7 +156,7 @@ describe('what needs a person', () => {
     expect(await page('/attention')).not.toContain('of what is over');
     await run(['discard', '--dead', '--sink', 'ats', '--config', file]);
     expect(await page('/attention')).toMatch(/What it tells of is over[^]*Discard 1 of what is over/);
-    const all = { action: 'replay', states: 'dead', sink: 'ops', count: '1', confirmed: 'yes' };
+    const all = { ...group, action: 'replay', sink: 'ops', count: '1', confirmed: 'yes' };
     const done = async (form: Record<string, string>) => {
       const sent = await send('/attention/change', { form: { ...all, ...form, csrf: await csrf() } });
       return page(sent.headers.get('location') ?? '');
@@ -248,18 +267,11 @@ rules:
     expect(narrowed).not.toContain('All to ats');
     const [, cause = ''] = /name="cause" value="([^"]* told 1)"/.exec(text) ?? [];
     ats.faults.clear();
-    const form = {
-      action: 'replay',
-      states: 'dead',
-      sink: 'ats',
-      cause,
-      confirmed: 'yes',
-      csrf: await csrf(),
-    };
-    await send('/attention/change', { form });
+    const form = { ...group, confirmed: 'yes', csrf: await csrf() };
+    await send('/attention/change', { form: { ...form, action: 'replay', cause } });
     await eventually(() => expect(ats.calls.map((call) => call.path)).toEqual(Array(5).fill('/hooks/x')));
     expect(await page('/attention')).toContain('rule “told”, since');
-    const held = { action: 'discard', states: 'held', sink: 'crm', confirmed: 'yes', csrf: await csrf() };
+    const held = { ...form, action: 'discard', states: 'held', sink: 'crm' };
     await send('/attention/change', { form: held });
     expect(await page('/attention')).not.toContain('5 held');
     down.faults.clear();
@@ -340,7 +352,8 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, method: PUT
     for (const form of [
       { action: 'erase', id: delivery(0) },
       { action: 'replay', states: 'delivered', sink: 'ats' },
-      { action: 'replay', states: 'dead', sink: '' },
+      { ...group, action: 'replay', sink: '' },
+      { action: 'replay', states: 'dead', sink: 'ats' },
     ])
       expect((await submit(form)).status).toBe(400);
     const forged = await send('/attention/change', {

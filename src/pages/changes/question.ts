@@ -15,7 +15,7 @@ export interface Chosen {
   readonly states: readonly StuckState[];
   readonly sink: string;
   readonly cause?: string | undefined;
-  /** How many they are now. */
+  /** How many they were when the page was made. */
   readonly count: number;
   /** How many of them may have arrived. */
   readonly doubt: Doubt;
@@ -57,9 +57,10 @@ export const changesExplained = (asked: PageRequest): Html =>
         </p>`
       : html`<p class="muted small">You can only look here: ask somebody who may replay or discard.</p>`;
 
-const askingOf = ({ ids, states, sink, cause, count: many, doubt }: Chosen): Asking => ({
+/** `until`: when the page was made (ms). A form may be sent hours later, and is not about what is dead or held since. */
+const askingOf = ({ ids, states, sink, cause, count: many, doubt }: Chosen, until: number): Asking => ({
   path: '/attention/change',
-  about: { id: ids, states: states.join(' '), sink, cause, count: many, doubt },
+  about: { id: ids, states: states.join(' '), sink, cause, until, count: many, doubt },
 });
 
 /** `which`: the deliveries, in the question; `many`: the same on the button. */
@@ -85,7 +86,7 @@ export function choiceForm(chosen: Chosen, many: string, asked: PageRequest): Ht
   const [alone] = chosen.ids;
   const label = `to ${chosen.sink}`;
   const choices = allActions.map((action) => choiceOf(action, whichOf(chosen), chosen, many, label));
-  return askingForm(askingOf(chosen), choices, asked, { isQuiet: alone !== undefined });
+  return askingForm(askingOf(chosen, asked.now), choices, asked, { isQuiet: alone !== undefined });
 }
 
 /** The two buttons for those of a list that are ticked. */
@@ -98,7 +99,7 @@ export function tickForm(
   const choices = allActions.map((action) =>
     choiceOf(action, `the selected messages to ${sink} ({count})`, chosen, 'selected'),
   );
-  return askingForm(askingOf(chosen), choices, asked, { boxes });
+  return askingForm(askingOf(chosen, asked.now), choices, asked, { boxes });
 }
 
 export const changeForm: Form = {
@@ -106,13 +107,20 @@ export const changeForm: Form = {
   async carryOut(sent, parts) {
     const { ids } = sent;
     const { action, states = '', sink = '', cause, count: many, doubt: given, confirmed } = sent.form;
+    const until = Number(sent.form['until']);
     const named = states.split(' ').filter(isStuck);
     if (action !== 'replay' && action !== 'discard') return notUnderstood;
-    if (ids.length === 0 && (named.length === 0 || sink === '')) return notUnderstood;
+    const isBounded = named.length > 0 && sink !== '' && Number.isSafeInteger(until);
+    if (ids.length === 0 && !isBounded) return notUnderstood;
     const doubt = given === 'none' || given === 'all' ? given : 'some';
     const chosen: Chosen = { ids, states: named, sink, cause, count: ids.length || Number(many) || 0, doubt };
     if (confirmed !== 'yes')
-      return askingPage(askingOf(chosen), choiceOf(action, whichOf(chosen), chosen), '/attention', sent);
-    return `/attention/changes/${await start(parts, action, chosen, sent.by)}`;
+      return askingPage(
+        askingOf(chosen, until),
+        choiceOf(action, whichOf(chosen), chosen),
+        '/attention',
+        sent,
+      );
+    return `/attention/changes/${await start(parts, action, { ...chosen, until }, sent.by)}`;
   },
 };

@@ -93,6 +93,8 @@ export interface DeliveryFilter {
   readonly cause?: string | undefined;
   /** Created at or after (ms). */
   readonly since?: number | undefined;
+  /** Only those whose last attempt had ended by then (ms). */
+  readonly until?: number | undefined;
   /** The id of a delivery, the last of the page before: only those after it in the list. */
   readonly after?: string;
   /** Default: 1000. */
@@ -155,17 +157,18 @@ const deliveryColumns = `${ofDelivery.columns}, d.seq`;
 
 /**
  * Selects deliveries in a state, oldest first. $1: sink or null, $2: since or null, $3: only those after this seq, $4: how
- * many, $5: the cause, if there is one. The plus makes SQLite use the index of pending deliveries, which are few, instead of
+ * many, $5: until or null, $6: the cause, if there is one. The plus makes SQLite use the index of pending deliveries, which are few, instead of
  * reading all deliveries in order.
  */
 export function deliveriesIn(state: DeliveryState, cause = false, lookups = false): Query<DeliveryRow> {
   const seq = state === 'pending' ? '+d.seq' : 'd.seq';
   const byIndex = isRare(state) ? `and ${rareState}` : '';
-  const ofCause = `and ${ofEvents} and (select ${causeOfDeath} from attempts a where ${isLastAttempt}) = $5`;
+  const ofCause = `and ${ofEvents} and (select ${causeOfDeath} from attempts a where ${isLastAttempt}) = $6`;
   return query(`
     select ${deliveryColumns} from ${deliveriesTable} where d.state = '${state}' ${byIndex} ${cause ? ofCause : ''}
       ${lookups ? '' : `and not ${isLookup}`}
       and (cast($1 as text) is null or d.sink = $1) and (cast($2 as bigint) is null or coalesce(e.received_at, n.raised_at) >= $2)
+      and (cast($5 as bigint) is null or (select a.ended_at from attempts a where ${isLastAttempt}) <= $5)
       and ${seq} > $3 order by ${seq} limit $4`);
 }
 
@@ -318,7 +321,7 @@ export function* digestEvents(carrier: string): Operation<Event[]> {
 
 /** Lists deliveries in these states, oldest first; those of notices come last. */
 export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
-  const { sink = null, since = null, limit = defaultDeliveries, cause } = filter;
+  const { sink = null, since = null, limit = defaultDeliveries, until = null, cause } = filter;
   // Nothing comes after a delivery that was deleted meanwhile.
   const after =
     filter.after === undefined ? 0 : ((yield* find(filter.after))?.seq ?? Number.MAX_SAFE_INTEGER);
@@ -327,7 +330,7 @@ export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
     filter.states.map((state) =>
       all(
         deliveriesIn(state, cause !== undefined, filter.lookups),
-        ...[sink, since, after, limit, cause].filter((value) => value !== undefined),
+        ...[sink, since, after, limit, until, cause].filter((value) => value !== undefined),
       ),
     ),
   );
