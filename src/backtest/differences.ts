@@ -8,7 +8,7 @@ import { allActions, type Plan } from '../rules/plan.ts';
 import { templateData } from '../templates/data.ts';
 import { type Mask, maskTexts } from '../support/secret.ts';
 
-/** Compares what two plans make of one event. Pure: an event is decided as of when it came. */
+/** Compares what two plans make of one event. Pure: it is decided as of when it came, its messages are those of when they go. */
 
 /** A delivery as a plan decides it, with what it says. */
 export interface PlannedMessage extends ActionRef {
@@ -62,7 +62,7 @@ export function plannedFor(plan: Plan, event: Event, facts = noFacts): PlannedMe
   return decide(plan, event, facts, event.receivedAt).map((delivery) => {
     const { rule, action, sink, connector, dueAt } = delivery;
     const decided = actionOf(plan, delivery);
-    const said = decided?.render(dataOf(decided, aboutEvent(event, facts), plan, event.receivedAt)) ?? {
+    const said = decided?.render(dataOf(decided, aboutEvent(event, facts), plan, dueAt)) ?? {
       fields: {},
     };
     const [fields, fault] = 'fault' in said ? [{}, said.fault] : [said.fields, null];

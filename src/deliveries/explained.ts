@@ -50,7 +50,7 @@ export function explained(
     if (!sink) return without(`There is no sink ${action.sink}.`);
     const about = aboutEvent(event, facts);
     try {
-      const prepared = prepare(action, about, deliveryId(event.id, index + 1), plan, sink, now);
+      const prepared = prepare(action, about, deliveryId(event.id, index + 1), plan, sink, planned.dueAt);
       if (!('outcome' in prepared)) return { action, planned, message: maskTexts(prepared.message, mask) };
       return without(mask('detail' in prepared ? prepared.detail : 'There is no message.'));
     } catch (error) {
@@ -65,8 +65,8 @@ export function explained(
 }
 
 /**
- * The message of a delivery that nothing was sent of yet, as it would be sent now, with secrets masked. Null where it cannot
- * be made, and for a digest: that is about other events, too. `plan`: the one that the delivery was made by.
+ * The message of a delivery that nothing was sent of yet, as it would be sent when it is due, with secrets masked. Null where
+ * it cannot be made, and for a digest: that is about other events, too. `plan`: the one that the delivery was made by.
  */
 export function messageAhead(
   { sinks, mask }: Pick<Config, 'sinks' | 'mask'>,
@@ -80,7 +80,7 @@ export function messageAhead(
   if (!action || !sink || action.digest || action.unusable !== undefined) return null;
   if (action.connector !== sink.connector.name) return null;
   const about = aboutEvent(event, foundBy(lookups));
-  const prepared = prepare(action, about, delivery.id, plan, sink, now);
+  const prepared = prepare(action, about, delivery.id, plan, sink, Math.max(now, delivery.dueAt));
   // An older plan may have secrets that today's config does not know.
   return 'outcome' in prepared ? null : maskTexts(prepared.message, (text) => mask(plan.mask(text)));
 }

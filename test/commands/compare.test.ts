@@ -50,6 +50,16 @@ describe('what two plans make of an event', () => {
     expect(found).toEqual([['removed mail of a'], ['added slack of a']]);
   });
 
+  test('is compared as of when it goes', () => {
+    const [message] = plannedFor(
+      planOf(`hours: { office: { from: '08:00', to: '18:00' } }
+rules:
+${rule('a', "{ sink: slack, channel: '#a', text: '{{ now }}', hours: office }")}`),
+      event,
+    );
+    expect(message!.fields['text']).toBe('2026-11-23T08:00:00.000Z');
+  });
+
   test('differs by the keys of a message, also deep ones', () => {
     const found = difference(
       rule('a', sheet("Who: Dana, Status: '{{ event.status }}'")),

@@ -94,6 +94,14 @@ describe('explain', () => {
     expect(out).toContain(`mail (email, rule completed) ${expected}\n`);
   });
 
+  test('shows a message that waits as of when it goes: a tab a month is that of Monday', async () => {
+    const config = rules
+      .replace('text: "one\\ntwo" }', 'text: \'at {{ now | date: "%d %B %H:%M" }}\', hours: office }')
+      .concat("hours: { office: { timezone: Europe/Zagreb, from: '08:00', to: '18:00' } }\n");
+    const { out } = await explain([...completed, '--at', '2026-10-31 22:00'], config);
+    expect(out).toContain('text: at 02 November 08:00');
+  });
+
   test('takes times as scenarios do, and hours without a time zone, by the clock of the config', async () => {
     const config = rules
       .replace('text: "one\\ntwo" }', 'text: Hi, hours: office }')

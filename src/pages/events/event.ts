@@ -177,7 +177,7 @@ function rulesCard(rules: Verdicts, by: string): Html {
   </section>`;
 }
 
-/** The messages that wait for their first attempt, as they would be sent now, by the ids of their deliveries. */
+/** The messages that wait for their first attempt, as they would be sent, by the ids of their deliveries. */
 async function messagesAhead(
   story: EventDetail,
   { now }: PageRequest,
