@@ -124,6 +124,7 @@ function noticeMail(): string {
     dead: [],
     held: [],
     refused: null,
+    loadedAt: 0,
     refusedEvents: [],
     lastEventAt: receivedAt,
   });

@@ -16,7 +16,7 @@ const reloadThread = new URL('../config/live/reload-worker.ts', import.meta.url)
 /** Reloads the config when its file changes, and tells people when the connector needs them. */
 export async function watchOverIt(working: Working, undo: Undo) {
   const { file, env, read, text, live, config, adopt, announcer, restoredAt } = working;
-  const { store, log, metrics, clock, replicas, sinks, doubted, worker, whole, wake } = working;
+  const { store, refused, log, metrics, clock, replicas, sinks, doubted, worker, whole, wake } = working;
   const closing = new AbortController();
   undo.defer(() => closing.abort());
   const asked = { env, connectors, thread: reloadThread, signal: closing.signal };
@@ -67,15 +67,14 @@ export async function watchOverIt(working: Working, undo: Undo) {
   const stopAlerts = watchAlerts({
     nextId: noticeIds({ after: newest?.notice.id }),
     store,
+    refused,
+    announcer,
     clock,
     config: whole,
     wake,
     // Not before the policies are proven: one that does not hold would look as if its trouble were over.
     mine: () => isProven && replicas.holding(alertsLease) !== null,
     hasWork: (sink) => worker.hasWork(sink),
-    secretFaults: () => sinks.newSecrets.faults(),
-    refused: () => live.refused && { ...live.refused, loadedAt: live.loadedAt },
-    isWaiting: () => live.waiting.length > 0,
     movedAt: () => replicas.movedAt ?? restoredAt,
     raised: (notice) => log.warn({ notice }, 'alert raised'),
     cannotSend: (notice) =>

@@ -1,30 +1,10 @@
-import type { RefusedEvents } from '../model/notices.ts';
+import { type StuckState, stuckStates } from '../model.ts';
+import type { RefusedFile, StuckCount } from '../store/store.ts';
+import { totalOf } from '../support/lists.ts';
 import { english, type Wording } from '../words/wording.ts';
 import { refusals } from './refusals.ts';
-import { liveCheck, nameOf, type SinkTrouble, type TroubleKind } from './sink-states.ts';
-import type { StuckState } from '../model.ts';
-import type { RefusedFile } from '../store/store.ts';
-import { totalOf } from '../support/lists.ts';
-
-/** All that may need a person. */
-export interface Troubles {
-  /** Whether a connector serves the store. */
-  readonly isServed: boolean;
-  /** Why the store cannot be written; null if it can. */
-  readonly unwritable: string | null;
-  readonly refused: readonly RefusedEvents[];
-  /** The configs that were refused, or are in force although they break a policy. */
-  readonly refusedConfigs: readonly RefusedFile[];
-  /** Whether changed keys wait for a restart. */
-  readonly isWaiting: boolean;
-  /** Whether the admin port lets nobody in. */
-  readonly isClosed: boolean;
-  readonly sinks: readonly SinkTrouble[];
-  /** See `failingAlone`. */
-  readonly failing: readonly { readonly sink: string; readonly count: number }[];
-  /** Deliveries that are dead or held, by cause or by sink. */
-  readonly stuck: readonly { readonly sink: string; readonly state: StuckState; readonly count: number }[];
-}
+import { liveCheck, nameOf, type SinkTrouble, toldOf, type TroubleKind } from './sink-states.ts';
+import type { Status } from './status/status.ts';
 
 export interface Need {
   /** A few words, as part of a list. */
@@ -46,44 +26,44 @@ const needOf = {
   meant: 'none',
 } as const satisfies { readonly [kind in TroubleKind]: string };
 
-/**
- * What needs a person, for `status`, the pages and the weekly summary alike. `wording`: the language of the sentences.
- * Pure.
- */
-export function needsOf(
-  { isServed, unwritable, refused, refusedConfigs, isWaiting, isClosed, sinks, failing, stuck }: Troubles,
-  wording = english,
-): Need[] {
-  const { down = [], locked = [], forgotten = [] } = Object.groupBy(sinks, ({ kind }) => needOf[kind]);
-  const names = (all: Troubles['sinks'], by = wording) => all.map(({ sink }) => nameOf(sink, by)).join(', ');
+/** What needs a person, for commands, pages and the weekly summary alike. `wording`: the language of the sentences. Pure. */
+export function needsOf(status: Status, wording = english): Need[] {
+  const { replicas, sinks, lookups, unwritable, refused, failing } = status;
+  const configs = replicas.map(({ config }) => config);
+  const told = [...sinks, ...lookups].flatMap((one) => toldOf(one, one.connector !== null) ?? []);
+  const { down = [], locked = [], forgotten = [] } = Object.groupBy(told, ({ kind }) => needOf[kind]);
+  const names = (all: readonly SinkTrouble[], by = wording) =>
+    all.map(({ sink }) => nameOf(sink, by)).join(', ');
   const needs: (Need | false)[] = [
-    !isServed && {
-      words: 'no connector serves the store',
-      sentence: wording.say('needServed'),
-      command: 'status',
-    },
+    // Where the store cannot be written, no replica can say that it serves it.
+    replicas.length === 0 &&
+      unwritable === null && {
+        words: 'no connector serves the store',
+        sentence: wording.say('needServed'),
+        command: 'status',
+      },
     unwritable !== null && {
       words: 'the store cannot be written',
       sentence: wording.say('needUnwritable', { why: unwritable.replace(/\.$/, '') }),
       command: 'status',
     },
     ...refusals(refused, wording).map(({ words, what }) => ({ words, sentence: what, command: 'status' })),
-    refusedConfigs.some(({ isInForce }) => isInForce) && {
+    configs.some((one) => one.refused?.isInForce === true) && {
       words: 'the config in force breaks a policy',
       sentence: wording.say('needBroken'),
       command: 'check',
     },
-    refusedConfigs.some(({ isInForce }) => !isInForce) && {
+    configs.some((one) => one.refused && !one.refused.isInForce) && {
       words: 'the changed config was refused',
       sentence: wording.say('needConfig'),
       command: 'check',
     },
-    isWaiting && {
+    configs.some(({ waiting }) => waiting.length > 0) && {
       words: 'changed keys wait for a restart',
       sentence: wording.say('needRestart'),
       command: 'status',
     },
-    isClosed && {
+    configs.some(({ closed }) => typeof closed === 'string') && {
       words: 'the admin port lets nobody in',
       sentence: wording.say('needClosed'),
       command: 'status',
@@ -112,28 +92,32 @@ export function needsOf(
       command: 'events --state pending',
       causes: failing.length,
     },
-    stuckNeed('dead', 'needDead', stuck, wording),
-    stuckNeed('held', 'needHeld', stuck, wording),
+    ...stuckStates.map((state) => stuckNeed(state, status, wording)),
   ];
   return needs.filter((need) => need !== false);
 }
 
-const countsOf = (all: Troubles['failing'], wording: Wording): string =>
+/** How many causes need a person: as many as the page lists. */
+export const causesOf = (status: Status): number =>
+  needsOf(status).reduce((sum, { causes = 1 }) => sum + causes, 0);
+
+const countsOf = (all: readonly Pick<StuckCount, 'sink' | 'count'>[], wording: Wording): string =>
   all.map(({ count: some, sink }) => wording.say('countTo', { count: some, sink })).join(', ');
 
-function stuckNeed(
-  state: StuckState,
-  text: 'needDead' | 'needHeld',
-  all: Troubles['stuck'],
-  wording: Wording,
-): Need | false {
-  const stuck = all.filter((one) => one.state === state && one.count > 0);
+function stuckNeed(state: StuckState, status: Status, wording: Wording): Need | false {
+  const ofEvents = status[state];
+  // The figures of sinks have those of notices, too.
+  const ofNotices = status.sinks.map(({ sink, [state]: all }) => ({
+    sink,
+    count: all - totalOf(ofEvents.filter((one) => one.sink === sink)),
+  }));
+  const stuck = [...ofEvents, ...ofNotices].filter((one) => one.count > 0);
   const bySink = Map.groupBy(stuck, ({ sink }) => sink);
   const counts = Array.from(bySink, ([sink, some]) => ({ sink, count: totalOf(some) }));
   return (
     stuck.length > 0 && {
       words: `${totalOf(stuck)} ${state}`,
-      sentence: wording.say(text, { list: countsOf(counts, wording) }),
+      sentence: wording.say(state === 'dead' ? 'needDead' : 'needHeld', { list: countsOf(counts, wording) }),
       command: `events --state ${state}`,
       causes: stuck.length,
     }

@@ -3,7 +3,7 @@ import { fieldsOf, formRefused, idsOf, personOf, refusedLogin } from '../admin/a
 import type { Site } from '../admin/requests.ts';
 import { answerProblem } from '../http/problem.ts';
 import { readStatus, type Status } from '../ops/status/status.ts';
-import { causesOf } from '../ops/status/words.ts';
+import { causesOf } from '../ops/needs.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { apiRouter } from './api/endpoints.ts';
 import { sendAsset } from './frame/assets.ts';

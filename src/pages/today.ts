@@ -1,9 +1,10 @@
 import { program } from '../support/invocation.ts';
 import { statuses, stuckStates } from '../model.ts';
+import { causesOf, needsOf } from '../ops/needs.ts';
 import { reconcileCommand } from '../ops/refusals.ts';
 import { putBack } from '../ops/sink-states.ts';
 import type { Status } from '../ops/status/status.ts';
-import { causesOf, gapsIn, needsOf, unheardWords, unansweredWords } from '../ops/status/words.ts';
+import { gapsIn, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count, printable, printableInLine } from '../support/text.ts';
 import {

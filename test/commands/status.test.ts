@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { needsOf } from '../../src/ops/needs.ts';
 import { statusJson } from '../../src/ops/status/json.ts';
 import { onlyStore, readStatus } from '../../src/ops/status/status.ts';
-import { needsOf, rejectedWords } from '../../src/ops/status/words.ts';
+import { rejectedWords } from '../../src/ops/status/words.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { ReplicaState } from '../../src/store/store.ts';
 import {
@@ -75,7 +76,7 @@ describe('status', () => {
     await store.record([resultOf(other!, delivered)]);
     const at = (now: number) => readStatus(onlyStore(store), now, 'UTC');
     const found = await at(t0 + 3_600_000);
-    expect(needsOf(found)).toContain('1 to slack failing for an hour');
+    expect(needsOf(found)).toMatchObject([{}, { words: '1 to slack failing for an hour' }]);
     expect(statusJson(found).failing).toEqual([
       { sink: 'slack', count: 1, reason: 'It answered 503.', since: new Date(t0).toISOString() },
     ]);

@@ -380,7 +380,7 @@ test('the alert of a paused look-up names it, and says what becomes of what wait
     count: 2,
     lastSuccessAt: null,
   } as const;
-  const nothing = { dead: [], held: [], refused: null, refusedEvents: [], lastEventAt: 0 };
+  const nothing = { dead: [], held: [], refused: null, loadedAt: 0, refusedEvents: [], lastEventAt: 0 };
   const paused = [
     down,
     { ...down, kind: 'failing', givenUp: 1 },

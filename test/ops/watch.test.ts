@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { RefusedConfig } from '../../src/ops/alerts/conditions.ts';
 import { watchAlerts } from '../../src/ops/alerts/watch.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { lookupSink } from '../../src/model.ts';
 import type { Failure, Outcome } from '../../src/model/outcomes.ts';
+import type { RefusedFile } from '../../src/store/store.ts';
 import { openStore } from '../../src/store/open.ts';
 import {
   arrival,
@@ -86,7 +86,7 @@ async function watching({
   let wakes = 0;
   let isMine = true;
   const secretFaults: { sink: string; since: number; detail: string }[] = [];
-  let refused: RefusedConfig | null = null;
+  let refused: RefusedFile | null = null;
   let alarm = Promise.withResolvers<() => void>();
   const begin = () => {
     alarm = Promise.withResolvers();
@@ -108,9 +108,27 @@ async function watching({
       config: () => inForce,
       mine: () => isMine,
       hasWork: (sink) => pauses().some((one) => one.sink === sink && one.hasWork),
-      secretFaults: () => secretFaults,
-      refused: () => refused,
-      isWaiting: () => false,
+      announcer: {
+        state: () => ({
+          id: 'this',
+          saidAt: now,
+          stopped: false,
+          config: {
+            id: configId,
+            file: 'config.yaml',
+            since: start - 2 * day,
+            refused,
+            waiting: [],
+            closed: null,
+          },
+          sinks: Array.from(inForce.sinks.values(), ({ name, connector }) => ({
+            name,
+            connector: connector.name,
+          })),
+          secretFaults,
+        }),
+      },
+      refused: { unwritten: [] },
       movedAt: () => movedAt,
       wake: () => (wakes += 1),
       raised: () => {},
@@ -164,7 +182,7 @@ async function watching({
       stop = begin();
     },
     adopt: (next: typeof config) => void (inForce = next),
-    refuse: (next: RefusedConfig | null) => void (refused = next),
+    refuse: (next: RefusedFile | null) => void (refused = next),
     setBack: (ms: number) => (now -= ms),
     async event(sink = 'tool', outcome: Outcome = rejected, at = now, event = {}, ended = {}): Promise<void> {
       const deliveries = [planned({ sink, lane: sink, dueAt: at })];
@@ -465,7 +483,7 @@ describe('that a sink works again', () => {
 
 test('a config that is refused is reported with its first problem, each other one at once, and when it is in force', async () => {
   const watch = await watching();
-  const refusal = { isInForce: false, since: start + minute, loadedAt: start - 2 * day };
+  const refusal = { isInForce: false, since: start + minute };
   await watch.look(minute);
   watch.refuse({ ...refusal, problem: 'config.yaml:3:5: unknown key "colour"', others: 2 });
   await watch.look(10_000, 10_000);
@@ -521,7 +539,7 @@ test('a config in force that breaks a policy is reported with what does not hold
   const watch = await watching();
   const problem =
     'config.yaml:6:5: this does not hold: slack #a hears of { status: Canceled }, by rule "all"';
-  watch.refuse({ isInForce: true, since: start, loadedAt: start, problem, others: 1 });
+  watch.refuse({ isInForce: true, since: start, problem, others: 1 });
   await watch.look(10_000);
   watch.refuse(null);
   await watch.look(3 * minute);
@@ -894,6 +912,54 @@ summary: { at: "Mon 09:00", then: [ { sink: other, text: "{{ notice.detail }}" }
     expect(told?.advice).toBe(
       'The changed secrets of tool do not work. See: candidate-connector check --live.',
     );
+  });
+
+  test('names what is wrong with another replica, as the status does', async () => {
+    const watch = await watching({ more });
+    await watch.look(8 * hour);
+    const problem = {
+      since: start,
+      problem: 'config.yaml:3:5: unknown key "colour"',
+      others: 0,
+      isInForce: false,
+    };
+    const itsConfig = {
+      id: 'cfg',
+      file: 'config.yaml',
+      since: start,
+      refused: problem,
+      waiting: ['store.url'],
+    };
+    const secretFaults = [{ sink: 'tool', since: start, detail: 'token: The tool refuses it.' }];
+    await watch.store.keepReplicaState({
+      id: 'another',
+      saidAt: start + 7 * day + 8 * hour,
+      stopped: false,
+      config: itsConfig,
+      sinks: [{ name: 'tool', connector: 'scripted' }],
+      secretFaults,
+    });
+    await watch.look(7 * day);
+    const [, told] = await summaries(watch);
+    expect(told?.advice).toMatch(
+      /^The changed config is refused.*restart.*The changed secrets of tool do not work/,
+    );
+  });
+
+  test('is silent about a look-up that asks for an hour, as it may, like the status', async () => {
+    const watch = await watching({ more });
+    await watch.look(8 * hour);
+    const { store, configId } = watch;
+    const asked = start + 6 * day;
+    await store.accept({ ...undecided('ann', [lookupLane], asked), configId });
+    for (let times = 0; times < 6; times += 1) {
+      const [claimed] = await store.claim({ lane: lookupLane, now: asked + times, limit: 1 });
+      const outcome = { outcome: 'retry', reason: 'not_found', detail: 'No result yet.' } as const;
+      await store.record([resultOf(claimed!, outcome, { state: 'pending', dueAt: asked + times })]);
+    }
+    await watch.look(7 * day);
+    const [, told] = await summaries(watch);
+    expect(told?.advice).toBe('Nothing needs a person.');
   });
 
   test('speaks the language of the config', async () => {

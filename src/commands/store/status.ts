@@ -1,7 +1,8 @@
+import { needsOf } from '../../ops/needs.ts';
 import { refusals } from '../../ops/refusals.ts';
 import { statusJson } from '../../ops/status/json.ts';
 import { onlyStore, readStatus, type Status } from '../../ops/status/status.ts';
-import { missedTitle, needsOf, rejectedWords, unheardWords } from '../../ops/status/words.ts';
+import { missedTitle, rejectedWords, unheardWords } from '../../ops/status/words.ts';
 import { StoreUnavailable } from '../../store/store.ts';
 import { program, shellWord } from '../../support/invocation.ts';
 import { isPostgres } from '../../support/store-url.ts';
@@ -109,7 +110,7 @@ function statusText(found: Status, { unfound, lateSince }: Beside, timeZone: str
   const lines = [
     needs.length === 0
       ? paint(io, 'green', 'Nothing needs a person.')
-      : paint(io, 'red', printable(`A person is needed: ${needs.join(', ')}.`)),
+      : paint(io, 'red', printable(`A person is needed: ${needs.map(({ words }) => words).join(', ')}.`)),
   ];
   for (const [title, inside] of Object.entries(sections))
     if (inside.length > 0) lines.push(paint(io, 'bold', title), ...inside.map((line) => `  ${line}`));

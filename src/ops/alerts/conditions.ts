@@ -32,18 +32,14 @@ export interface Situation {
   readonly dead: readonly StuckCount[];
   /** Deliveries that were held since the last notice with the same cause. */
   readonly held: readonly StuckCount[];
-  /** Null if the config's file is in force as it is. */
-  readonly refused: RefusedConfig | null;
+  /** What is wrong with this replica's file; null if it is in force as it is. */
+  readonly refused: RefusedFile | null;
+  /** When the config in force was loaded (ms). */
+  readonly loadedAt: number;
   /** What was not taken in and may need a notice; see `newlyRefused`. */
   readonly refusedEvents: readonly NotTakenIn[];
   /** When the newest event came; without any, when the connector started (ms). */
   readonly lastEventAt: number;
-}
-
-/** A refused config, on the replica where it was refused. */
-export interface RefusedConfig extends RefusedFile {
-  /** When the config that stays in force was loaded (ms). */
-  readonly loadedAt: number;
 }
 
 export const causeOf = (alert: AlertKind, sink: string, cause = ''): string =>
@@ -120,9 +116,9 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation, wording: 
         ...noticeOfSink[kind](down, now, wording),
       });
     }),
-  config: ({ refused, now }, wording) => {
+  config: ({ refused, loadedAt, now }, wording) => {
     if (refused === null) return [];
-    const { isInForce, problem, others, since, loadedAt } = refused;
+    const { isInForce, problem, others, since } = refused;
     const more = others === 0 ? '' : ` ${wording.say('moreProblems', { count: others })}`;
     const what = `${asSentence(problem)}${more}`;
     return [

@@ -1,39 +1,23 @@
 import type { Clock } from '../../support/clock.ts';
 import type { Config } from '../../config/config.ts';
-import { tooShort } from '../../config/settings.ts';
 import { noticeIds } from '../../support/ids.ts';
-import { type PlannedDelivery, stuckStates } from '../../model.ts';
+import type { PlannedDelivery } from '../../model.ts';
 import type { AlertKind, Notice, NotTakenIn, RaisedNotice } from '../../model/notices.ts';
 import type { Action, Summary } from '../../rules/plan.ts';
 import { planNotice } from '../../rules/decide.ts';
-import type { ReplicaState, Store } from '../../store/store.ts';
-import {
-  lastNotice,
-  mayNotify,
-  newlyRefused,
-  noticesFor,
-  quietMs,
-  type RefusedConfig,
-  type Situation,
-} from './conditions.ts';
+import type { Store } from '../../store/store.ts';
+import { lastNotice, mayNotify, newlyRefused, noticesFor, quietMs, type Situation } from './conditions.ts';
 import { weekMs } from '../absence.ts';
 import { endingAlerts, Recoveries, workedAt } from './over.ts';
 import { StuckDeliveries } from './stuck.ts';
 import { UntoldOutages } from './untold.ts';
+import type { Announcer } from '../announcer.ts';
 import { needsOf } from '../needs.ts';
-import {
-  conditionOf,
-  failingAlone,
-  isDown,
-  sinkFacts,
-  type SinkTrouble,
-  toldOf,
-  troubleKinds,
-  unableOf,
-} from '../sink-states.ts';
+import { conditionOf, isDown, sinkFacts, toldOf, troubleKinds, unableOf } from '../sink-states.ts';
+import { readStatus, type StatusParts } from '../status/status.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
 
-export interface AlertParts {
+export interface AlertParts extends Pick<StatusParts, 'refused'> {
   /** Makes the ids of notices, which continue after those in the store. */
   readonly nextId?: (now: number) => string;
   readonly store: Store;
@@ -43,12 +27,7 @@ export interface AlertParts {
   readonly mine: () => boolean;
   /** Whether deliveries to a sink are due, now or soon. */
   readonly hasWork: (sink: string) => boolean;
-  /** The sinks whose changed secrets do not work. */
-  readonly secretFaults: () => NonNullable<ReplicaState['secretFaults']>;
-  /** Null if the config's file is in force as it is. */
-  readonly refused: () => RefusedConfig | null;
-  /** Whether changed keys wait for a restart. */
-  readonly isWaiting: () => boolean;
+  readonly announcer: Pick<Announcer, 'state'>;
   /** When the store was last restored or moved, as far as this process knows (ms): what was told by then may not be in it. */
   readonly movedAt: () => number | null;
   /** Called when a notice has been stored with its deliveries. */
@@ -124,7 +103,7 @@ class AlertWatch {
     const situation = await this.#situation(now, sinks, memory);
     await this.#tellTroubles(situation, memory);
     await this.#tellRecoveries(situation, sinks, memory);
-    if (summary) await this.#summarize(summary, situation, sinks.troubles).catch(this.#parts.failed);
+    if (summary) await this.#summarize(summary, situation).catch(this.#parts.failed);
   }
 
   /** What was told before, from the store at first. */
@@ -143,9 +122,9 @@ class AlertWatch {
 
   /** What is wrong with sinks. `toTell`: what people may have to hear of. */
   async sinksInTrouble(now: number) {
-    const { store, config, hasWork, secretFaults } = this.#parts;
+    const { store, config, hasWork, announcer } = this.#parts;
     const { sinks, plan } = config();
-    const facts = await sinkFacts(store, [{ secretFaults: secretFaults() }], now);
+    const facts = await sinkFacts(store, [announcer.state()], now);
     const named = [...facts.pauses.values(), ...facts.figures, ...facts.secretFaults];
     const troubles = Array.from(new Set(named.map(({ sink }) => sink)), (sink) => conditionOf(sink, facts))
       .flatMap((one) => {
@@ -178,14 +157,16 @@ class AlertWatch {
   }
 
   async #situation(now: number, { toTell }: SinksInTrouble, { notified }: Memory): Promise<Situation> {
-    const { store, config, refused } = this.#parts;
+    const { store, config, announcer } = this.#parts;
+    const { refused, since: loadedAt } = announcer.state().config;
     const isWanted = (wanted: AlertKind) => config().plan.alerts.some(({ kind }) => kind === wanted);
     return {
       now,
       paused: toTell,
       dead: isWanted('dead') ? await this.#dead.look(now, notified) : [],
       held: isWanted('held') ? await this.#held.look(now, notified) : [],
-      refused: refused(),
+      refused,
+      loadedAt,
       refusedEvents: isWanted('refused') ? newlyRefused(await this.#notTakenIn(now), notified) : [],
       lastEventAt: (await store.lastEventAt(now)) ?? this.#startedAt,
     };
@@ -241,9 +222,8 @@ class AlertWatch {
   }
 
   /** Raises the summary once a week, also late where nothing ran at its time. */
-  async #summarize({ week, actions }: Summary, situation: Situation, sinks: SinkTrouble[]): Promise<void> {
+  async #summarize({ week, actions }: Summary, { now, lastEventAt }: Situation): Promise<void> {
     const { store, config } = this.#parts;
-    const { now, refused, lastEventAt } = situation;
     const { notified } = this.#memory!;
     const about = summaryWeek(week, now);
     if (notified.has(about.cause) || this.#notSummarized === about.cause) return;
@@ -258,27 +238,8 @@ class AlertWatch {
       const { name } = plan.test(testId);
       return typeof name === 'string' ? name : plan.wording.say('testNumber', { id: String(testId) });
     };
-    const counts = await store.counts();
-    const unable = unableOf(sinks);
-    const working = counts.filter(({ sink, states }) => states.pending > 0 && !unable.has(sink));
-    const troubles = {
-      isServed: true,
-      unwritable: null,
-      refused: await store.refused(),
-      refusedConfigs: refused === null ? [] : [refused],
-      isWaiting: this.#parts.isWaiting(),
-      isClosed: tooShort(config().admin) !== null,
-      sinks,
-      failing: await failingAlone(
-        store,
-        working.map(({ sink }) => sink),
-        now,
-      ),
-      stuck: counts.flatMap(({ sink, states }) =>
-        stuckStates.map((state) => ({ sink, state, count: states[state] })),
-      ),
-    };
-    const needs = needsOf(troubles, plan.wording);
+    const status = await readStatus({ ...this.#parts, reads: store }, now, plan.timeZone);
+    const needs = needsOf(status, plan.wording);
     const notice = summaryNotice(about, tally, needs, nameOf, plan.wording);
     const mayBeTold = (this.#parts.movedAt() ?? -Infinity) > about.to;
     const once = { id: about.id, forMs: now - about.from, ...(mayBeTold && { perhapsSince: about.to }) };

@@ -4,7 +4,7 @@ import type { ReplicaState, StuckCount } from '../../store/store.ts';
 import { placeOf } from '../sink-states.ts';
 import type { Pause } from '../pauses.ts';
 import type { Status } from './status.ts';
-import { needsOf } from './words.ts';
+import { needsOf } from '../needs.ts';
 import { noticeFields } from '../printed.ts';
 
 /** The status as programs read it. */
@@ -14,9 +14,10 @@ const iso = (time: number | null): string | null => (time === null ? null : new 
 /** As `status --json` and `/api/status` have it. */
 export function statusJson(status: Status) {
   const { replicas, lastReplica, failing, dead, held } = status;
+  const needs = needsOf(status);
   return {
-    needsPerson: needsOf(status).length > 0,
-    needs: needsOf(status),
+    needsPerson: needs.length > 0,
+    needs: needs.map(({ words }) => words),
     running: replicas.length > 0,
     lastSignAt: iso((replicas[0] ?? lastReplica)?.saidAt ?? null),
     config: configJson(replicas[0]),

@@ -1,38 +1,10 @@
 import { keptRejected } from '../../store/operations/receiving.ts';
 import type { NoticeStory } from '../../store/store.ts';
 import { count } from '../../support/text.ts';
-import { type Need, needsOf as needsOfAll } from '../needs.ts';
-import { toldOf } from '../sink-states.ts';
 import type { Status } from './status.ts';
-import { isUnderWay, type StuckState, stuckStates } from '../../model.ts';
-import { totalOf } from '../../support/lists.ts';
+import { isUnderWay } from '../../model.ts';
 
 /** The words for a status that commands and pages share. */
-
-/** What needs a person, in a few words each; empty if nothing does. */
-export const needsOf = (status: Status): string[] => needsIn(status).map(({ words }) => words);
-
-/** How many causes need a person: as many as the page lists. */
-export const causesOf = (status: Status): number =>
-  needsIn(status).reduce((sum, { causes = 1 }) => sum + causes, 0);
-
-function needsIn(status: Status): Need[] {
-  const { replicas, sinks, lookups, unwritable, refused, failing } = status;
-  return needsOfAll({
-    // Where the store cannot be written, no replica can say that it serves it.
-    isServed: replicas.length > 0 || unwritable !== null,
-    unwritable,
-    refused,
-    refusedConfigs: replicas.flatMap(({ config }) => config.refused ?? []),
-    isWaiting: replicas.some(({ config }) => config.waiting.length > 0),
-    isClosed: replicas.some(({ config }) => typeof config.closed === 'string'),
-    sinks: [...sinks, ...lookups].flatMap((one) => toldOf(one, one.connector !== null) ?? []),
-    failing,
-    stuck: stuckStates.flatMap((state) =>
-      [...status[state], ...ofNotices(status, state)].map((one) => Object.assign({ state }, one)),
-    ),
-  });
-}
 
 /** How many requests of the last week were not valid events: the service may have changed what it sends. */
 export const rejectedWords = ({ rejectedThisWeek: many }: Pick<Status, 'rejectedThisWeek'>): string =>
@@ -95,10 +67,3 @@ export function unheardWords({ deliveries }: Pick<NoticeStory, 'deliveries'>): s
     ? 'This has reached nobody yet.'
     : 'This has reached nobody.';
 }
-
-/** The stuck deliveries of notices, by sink: `dead` and `held` of the status have those of events only. */
-const ofNotices = (status: Status, state: StuckState) =>
-  status.sinks.map(({ sink, [state]: all }) => {
-    const ofSink = status[state].filter((one) => one.sink === sink);
-    return { sink, count: all - totalOf(ofSink) };
-  });
