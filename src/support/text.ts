@@ -189,9 +189,12 @@ export function csvLine(values: readonly (string | number | null)[], separator: 
 
 export type CsvSeparator = ',' | ';';
 
-/** What parts cells for people: programs for tables open a file by the country's signs, where a comma may begin decimals. */
+/**
+ * What parts cells for people: programs for tables open a file by the country's signs, where a comma may begin decimals. In
+ * Switzerland and Liechtenstein a point begins them, and yet a semicolon parts cells.
+ */
 export const csvSeparator = (locale: string): CsvSeparator =>
-  new Intl.NumberFormat(locale).format(0.5).includes(',') ? ';' : ',';
+  /-(?:CH|LI)\b/i.test(locale) || new Intl.NumberFormat(locale).format(0.5).includes(',') ? ';' : ',';
 
 /** The byte order mark, by which programs for tables know that a file is UTF-8. */
 export const csvMark = '\u{feff}';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseTable, streamTable } from '../../src/support/csv.ts';
-import { csvLine } from '../../src/support/text.ts';
+import { csvLine, csvSeparator } from '../../src/support/text.ts';
 
 const cells = (text: string) => {
   const { header, rows, faults } = parseTable(text);
@@ -102,4 +102,14 @@ test('a written line has no formula in it, by whichever sign a program parts its
   const values = ['x,=1+1', 'x; "=1+1', 'a, b; c'];
   expect(csvLine(values, ',')).toBe(`"x,=1+1","x; ""'=1+1","a, b; c"`);
   expect(csvLine(values, ';')).toBe(`x,'=1+1;"x; ""=1+1";"a, b; c"`);
+});
+
+test.for([
+  ['en-GB', ','],
+  ['es-MX', ','],
+  ['fr', ';'],
+  ['de-CH', ';'],
+  ['it-CH', ';'],
+] as const)('spreadsheets of %s part cells by %s', ([locale, separator]) => {
+  expect(csvSeparator(locale)).toBe(separator);
 });
