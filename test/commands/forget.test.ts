@@ -1,11 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, claimDue, configId, planned, resultOf, t0 } from '../contract/store-fixtures.ts';
 import { base, endpoint, jsonLines, nothing, post, run, serving, settled, workplace } from './tools.ts';
 import { eventually } from '../fixtures/eventually.ts';
+import { freshSchema, PostgresProxy } from '../fixtures/postgres.ts';
 
 const guid = '0123456789abcdef0123456789abcdef';
 const dashed = '01234567-89AB-CDEF-0123-456789ABCDEF';
@@ -217,4 +218,28 @@ test('names the place of each tool, and what may have arrived', async () => {
     '  email: the mail <dlv_1@example.com> to a@example.com, b@example.com',
     `  webhook: may have got it, as dlv_${eventId.slice(4)}_4`,
   ]);
+});
+
+test('has named what the tools have where the connection is lost as it erases: nobody knows it after that', async () => {
+  const url = await freshSchema();
+  const store = await openStore(url, { serve: true });
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  const told = planned({ connector: 'webhook', sink: 'ats', lane: 'ats' });
+  const { eventId } = await store.accept(arrival({ candidateId: 'Dana' }, { deliveries: [told] }));
+  const [claimed] = await claimDue(store, t0, 'ats');
+  await store.record([resultOf(claimed!, { outcome: 'delivered', receipt: { status: 200 } })]);
+  await store.close();
+  const proxy = await PostgresProxy.start(url);
+  onTestFinished(() => proxy.close());
+  let erases = false;
+  proxy.breakAfter = (data) => {
+    erases ||= data.includes('delete from events');
+    return erases && data.includes('\0commit\0');
+  };
+  const cut = await run(['forget', 'Dana', '--yes', '--store', proxy.url]);
+  expect([cut.code, cut.err]).toEqual([1, expect.stringContaining('writes were stored is not known')]);
+  expect(cut.out).toContain(`  ats: the call with the webhook-id dlv_${eventId.slice(4)}_1\n`);
+  expect((await run(['forget', 'Dana', '--yes', '--store', url])).out).toContain(
+    'has no event of candidate Dana',
+  );
 });

@@ -65,8 +65,9 @@ export const forget = command({
       if (people.some((person) => mentionsIn(person).without(given.note ?? '') !== (given.note ?? '')))
         throw new CommandError('--note names the candidate, and is kept; say it without', exit.usage);
       for (const person of people) tellWhatIsStored(person, local);
+      // Said first: where this ends before it has told what it did, nobody knows it any more.
+      const told = tellWhatToolsHave(deliveriesIn(details), io);
       if (given.dryRun) {
-        tellWhatToolsHave(deliveriesIn(details), io);
         const requests = people.reduce((total, person) => total + person.requests, 0);
         await mindBeginning(store, candidate, details.length + requests);
         io.out('Nothing was erased (--dry-run).');
@@ -86,6 +87,7 @@ export const forget = command({
       tellWhatToolsHave(
         erased.flatMap(({ deliveries }) => deliveries),
         io,
+        told,
       );
       const spellings = ids.flatMap((id) => mentionsOf(id).spellings);
       io.out(tracesText(await store.traces(spellings, given.rewrite ?? false), given));
@@ -138,17 +140,19 @@ function tellWhatIsStored({ id: candidate, details, requests }: Person, io: Io):
     );
 }
 
-/** Lists what was delivered, or may have been, with its place in the tool. */
-function tellWhatToolsHave(deliveries: readonly Delivery[], io: Io): void {
+/** Lists what was delivered, or may have been, with its place in the tool, apart from the lines `told`. Returns all lines. */
+function tellWhatToolsHave(deliveries: readonly Delivery[], io: Io, told: readonly string[] = []): string[] {
   const arrived = deliveries.filter(({ receipt, uncertain }) => receipt !== null || uncertain);
-  if (arrived.length === 0) return;
-  io.out('The tools keep what they were told. Erase it there:');
-  for (const { sink, connector, id, receipt } of arrived) {
+  const lines = arrived.map(({ sink, connector, id, receipt }) => {
     const trace =
       receipt &&
       (connectors.get(connector)?.describe?.trace(receipt, id) ?? `${id}: ${JSON.stringify(receipt)}`);
-    io.out(`  ${sink}: ${printable(trace ?? `may have got it, as ${id}`)}`);
-  }
+    return `  ${sink}: ${printable(trace ?? `may have got it, as ${id}`)}`;
+  });
+  const news = lines.filter((line) => !told.includes(line));
+  if (news.length > 0) io.out('The tools keep what they were told. Erase it there:');
+  for (const line of news) io.out(line);
+  return lines;
 }
 
 /** Fails if nothing was found and ids begin with these characters. Messages show the beginning of an id, which is too little here. */
