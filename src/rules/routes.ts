@@ -1,12 +1,13 @@
 import type { Audience } from '../connector.ts';
-import { type Facts, type Json, noFacts } from '../model.ts';
+import { type Facts, noFacts } from '../model.ts';
 import { sampleEvent } from '../templates/data.ts';
 import { firstOnes, lazily } from '../support/text.ts';
 import { Audiences } from './audiences.ts';
 import { type Cells, cellsOf, reachedIn } from './cells.ts';
-import { wordOf } from './conditions.ts';
+import { type PatternResults, wordOf } from './conditions.ts';
 import type { Field, ConditionInput } from './fields.ts';
-import type { Action, Cell, Plan, ReachableRule, Rest } from './plan.ts';
+import type { Action, Ask, Cell, Plan, ReachableRule, Rest } from './plan.ts';
+import { casesOf } from './policies/cases.ts';
 
 /** Who hears of the events of a cell by the rules, before any event has come. */
 export interface Route {
@@ -130,14 +131,12 @@ const mostValues = 8;
 /** A candidate id that few patterns match. */
 const fewMatch = '-';
 
-/** A value of a field by which a condition may decide otherwise. */
-interface SampleValue {
-  readonly field: Field;
-  readonly value: Json;
-}
-
-/** How many combinations of facts are tried. */
-const mostFacts = 100;
+/** How many combinations of facts are tried. Of more, so many that are spread over all. */
+const mostFacts = 500;
+/** Coprime to the numbers of values that facts have, so that each value is among those that are tried. */
+const stride = 7919;
+/** Of more patterns on a field, not all combinations are tried. */
+const mostPatterns = 3;
 
 /** Facts, and which of them are missing. */
 interface FactsCase {
@@ -146,39 +145,58 @@ interface FactsCase {
   readonly missing: ReadonlyMap<string, string>;
 }
 
-/** Combinations of facts that conditions tell apart: each unknown, absent, or near a value that they name. */
-function factsOf(values: readonly SampleValue[]): FactsCase[] {
+/** Combinations of facts that conditions tell apart. First that of which nothing is known. */
+function factsOf(asks: readonly Ask[]): readonly FactsCase[] {
   const asked = Map.groupBy(
-    values.filter(({ field }) => field.fact),
+    asks.filter(({ field }) => field.fact),
     ({ field }) => field.name,
   );
-  let cases: FactsCase[] = [{ facts: noFacts, missing: new Map() }];
+  let cases: readonly FactsCase[] = [{ facts: noFacts, missing: new Map() }];
   for (const [name, same] of asked) {
     const { field } = same[0]!;
-    const schemas = [field.value, ...(field.bound ? [field.bound] : [])];
-    const known = same
-      .flatMap(({ value }) => aroundFact(value))
-      .filter((value) => schemas.some((schema) => schema.safeParse(value).success));
-    cases = cases
-      .flatMap(({ facts, missing }) => [
-        ...[...new Set(known)]
-          .slice(0, mostValues)
-          .map((value) => ({ facts: having(facts, field, value), missing })),
-        { facts: having(facts, field, null), missing: new Map([...missing, [name, 'absent']]) },
-        { facts, missing: new Map([...missing, [name, 'unknown']]) },
-      ])
-      .slice(-mostFacts);
+    const values = valuesOf(field, same);
+    cases = spread(
+      cases.flatMap(({ facts, missing }) =>
+        values.map((value) => ({
+          facts: value === undefined ? facts : having(facts, field, value),
+          missing: new Map([...missing, ...missed(name, value)]),
+        })),
+      ),
+    );
   }
   return cases;
 }
 
 type Fact = string | number | boolean | null;
 
-/** A value that a condition names and its neighbours; for null, values of each type. */
-function aroundFact(value: Json): Fact[] {
-  if (typeof value === 'number') return [value, value + 1, value - 1];
-  if (typeof value === 'string') return [value, `${value}~`, '-'];
-  return typeof value === 'boolean' ? [value, !value] : [0, '-', true, '0001-01-01', '9999-12-31'];
+const missed = (name: string, value: Fact | undefined): [string, string][] =>
+  value === undefined ? [[name, 'unknown']] : value === null ? [[name, 'absent']] : [];
+
+/** Values of a fact, one of each kind that conditions tell apart; undefined where it is unknown. */
+function valuesOf(field: Field, asks: readonly Ask[]): (Fact | undefined)[] {
+  const patterns = [...new Set(asks.flatMap((ask) => ask.patterns))];
+  const results = resultsOf(patterns);
+  const values = casesOf(field, asks, new Set()).flatMap((one) =>
+    (one.isOpen ? results : [new Map<string, boolean>()]).flatMap((found) => one.real(found) ?? []),
+  );
+  return [...new Set(values.map(({ value }) => value as Fact | undefined))];
+}
+
+/** Results that patterns can have: all combinations, or of many patterns that none, one or all are found. */
+function resultsOf(patterns: readonly string[]): PatternResults[] {
+  const few = patterns.length <= mostPatterns;
+  const sets = few
+    ? Array.from({ length: 2 ** patterns.length }, (_, bits) =>
+        patterns.filter((_one, at) => bits & (1 << at)),
+      )
+    : [[], ...patterns.map((one) => [one]), patterns];
+  return sets.map((found) => new Map(patterns.map((one) => [one, found.includes(one)])));
+}
+
+/** At most so many of all as are tried. */
+function spread<T>(all: readonly T[]): readonly T[] {
+  if (all.length <= mostFacts) return all;
+  return Array.from({ length: mostFacts }, (_, at) => all[(at * stride) % all.length]!);
 }
 
 function having(facts: Facts, { fact }: Field, value: Fact): Facts {
@@ -205,10 +223,9 @@ function samplesOf(
   others: readonly number[],
 ): { readonly event: ConditionInput; readonly missing: FactsCase['missing'] }[] {
   const asks = reached.flatMap(({ rest }) => rest?.asks ?? []);
-  const values = asks.flatMap(({ field, named, bounds, patterns }): SampleValue[] => {
-    const all = [...(field.fact ? [null] : []), ...named, ...bounds, ...patterns.map(wordOf)];
-    return all.map((value) => ({ field, value }));
-  });
+  const values = asks.flatMap(({ field, named, bounds, patterns }) =>
+    [...named, ...bounds, ...patterns.map(wordOf)].map((value) => ({ field, value })),
+  );
   const of = (isIt: (field: Field) => boolean) =>
     values.flatMap(({ field, value }) => (isIt(field) ? [value] : []));
   /** The values of a field and their neighbours. */
@@ -219,9 +236,14 @@ function samplesOf(
       .filter(Number.isSafeInteger);
   const texts = of(({ name }) => name === 'candidateId').filter((value) => typeof value === 'string');
   const few = <T>(list: readonly T[]) => [...new Set(list)].slice(0, mostValues);
-  const candidates = [sample.candidateId, fewMatch, texts.join(''), texts.toReversed().join(''), ...texts];
-  const numbers = [null, sample.testId, ...around(({ name }) => name === 'candidateNumericalId')];
-  const facts = factsOf(values);
+  const isAsked = (name: string) => asks.some(({ field }) => field.name === name);
+  const candidates = isAsked('candidateId')
+    ? [sample.candidateId, fewMatch, texts.join(''), texts.toReversed().join(''), ...texts]
+    : [sample.candidateId];
+  const numbers = isAsked('candidateNumericalId')
+    ? [null, sample.testId, ...around(({ name }) => name === 'candidateNumericalId')]
+    : [null];
+  const facts = factsOf(asks);
   const unknown = [...others, ...around((field) => field.of === 'testId').filter((id) => !known.has(id))];
   const ids = testId === null ? few(unknown) : [testId];
   return few(candidates.filter((text) => text !== '')).flatMap((candidateId) =>

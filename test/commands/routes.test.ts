@@ -227,6 +227,36 @@ describe('rules that ask what is looked up', () => {
     return Array.from(out.matchAll(/yaml:\d+:\d+: \w+: (.*reach.*)$/gm), ([, message]) => message);
   };
 
+  test('check finds who reaches nobody among many facts, too: a strong one from another region', async () => {
+    const facts = ['score', 'region', 'passed'].map((one) => `candidate.${one}`);
+    const strongIn = (region: string) =>
+      rule(
+        region,
+        `{ candidate.score: { gte: 80 }, candidate.region: ${region}, candidate.passed: true }`,
+        post('#a'),
+      );
+    const missing = facts.map((fact) => `{ ${fact}: [unknown, absent] }`).join(', ');
+    const rules = [
+      others,
+      strongIn('EU'),
+      strongIn('US'),
+      rule('weak', '{ candidate.score: { lt: 80 } }', post('#b')),
+      rule('failed', '{ candidate.passed: false }', post('#c')),
+    ];
+    const fields = `fields: { score: { at: /score, type: number }, region: { at: /region }, passed: { at: /passed, type: boolean } }`;
+    const asked = `lookups:
+  candidate: { url: "https://tests.example.com/api/{{ event.candidateId }}", ${fields} }
+`;
+    const known = rule('not-known', `{ any: [ ${missing} ] }`, post('#d'));
+    const warnings = async (written: string) => {
+      const { out } = await run(['check', '--config', await fileOf(written, asked)], env);
+      return Array.from(out.matchAll(/warning: (\w+ reaches nobody)/g), ([, message]) => message);
+    };
+    expect(await warnings(rules.join('') + known)).toEqual(['Completed reaches nobody']);
+    const elsewhere = rule('elsewhere', '{ candidate.region: { not: [EU, US] } }', post('#e'));
+    expect(await warnings(rules.join('') + elsewhere + known)).toEqual([]);
+  });
+
   test('routes says for which facts somebody hears, and that nobody does of what is not known', async () => {
     const { out } = await run(['routes', await fileOf(others + strong + weak, lookups)]);
     expect(out).toContain(`any other test
