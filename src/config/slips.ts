@@ -66,9 +66,12 @@ export function* findSlips(
 
 const entriesOf = (value: Json | undefined): [string, Json][] => (isMap(value) ? Object.entries(value) : []);
 
-/** Whether an address over HTTP has nothing that mail programs put beside it, or that HTML writes for `&`. */
+/**
+ * Whether an address over HTTP has nothing that mail programs put beside it, or that HTML writes for `&`. Long ones stand in a
+ * block, which ends with a line break.
+ */
 const isExactAddress = (text: string): boolean =>
-  !/^\s*<?https?:/i.test(text) || !/[\s<>]|&amp;/.test(withSlots(text));
+  !/^\s*<?https?:/i.test(text) || !/[\s<>]|&amp;/.test(withSlots(text.replace(/\n+$/, '')));
 
 /** What is wrong with what a fact is compared with, where that is text, as if it were more; null where nothing is. */
 function comparedAsText(text: string, path: Path, lookups: Json | undefined): string | null {

@@ -290,7 +290,7 @@ const mistakes = {
   'a non-breaking space in a key': rule('{\u00A0status: Completed }'),
   'what a paste brings along, in a channel, two addresses, a status, what an API says, a test and a token': `catalog:\n  7: { name: A, owner: '\u202Adana@example.com', team: Platform }\n${rule('{ status: Completed\u200E, test.team: "Plat\u00ADform", api.stage: "Final\u2060" }', `{ sink: slack, channel: "#a\u3000", text: t }, { sink: mail, to: '\u2068dana@example.com', subject: s, text: t }`)}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', auth: { bearer: '\${SLACK}\u200B' }, fields: { stage: { at: /stage } } } }\n`,
   'addresses as mail programs and HTML have them':
-    "sinks:\n  a: { connector: webhook, url: 'https://a.example/c <https://a.example/c>' }\n  b: { connector: webhook, url: 'https://a.example/c?a=1&amp;b=2' }\nrules: []\nlookups: { api: { url: 'https://a.example/{{ event.candidateId | default: \"a b\" }} ', fields: { x: { at: /x } } } }\n",
+    "sinks:\n  a: { connector: webhook, url: 'https://a.example/c <https://a.example/c>' }\n  b: { connector: webhook, url: 'https://a.example/c?a=1&amp;b=2' }\n  c:\n    connector: webhook\n    url: >\n      https://a.example/c?a=1&b=2\nrules: []\nlookups: { api: { url: 'https://a.example/{{ event.candidateId | default: \"a b\" }} ', fields: { x: { at: /x } } } }\n",
   'emoji and scripts that need such characters': `catalog:\n  7: { name: A, channel: '👩‍💻 می‌خواهم 1️⃣ 🏴\u{E0067}\u{E0062}\u{E007F}', owner: '渡邉\u{E0102}\u3000太郎 <taro@example.com>' }\n${posts('text: t')}`,
   'a mailbox at gmial.com': mail('dana@gmial.com'),
   'half a domain': mail('hiring@exmaple'),
