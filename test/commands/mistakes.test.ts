@@ -144,6 +144,8 @@ const mistakes = {
     'rules:\n  - name: a\n    when: {}\n    then: [{ sink: slack, channel: #hiring, text: t }]\n  - name: b\n    when: {}\n    then: []\n',
   'a brace that is not closed, before a further rule':
     'rules:\n  - name: a\n    when: { status: Completed\n  - name: b\n    when: {}\n    then: []\n',
+  'a dash on the line of its key':
+    'rules:\n  - name: a\n    when: {}\n    then: - sink: slack\n            channel: general\n',
   'no space after the dash of an entry': 'rules:\n  - name: a\n    when: {}\n    then: []\n  -name: b\n',
   'no space after the dashes of a list': rule(
     '{}',

@@ -180,6 +180,10 @@ const ambiguous: readonly (readonly [RegExp, string])[] = [
     /^A block sequence may not be used/,
     'this list stands where a key is expected; is one missing above it, such as "then:"?',
   ],
+  [
+    /^Unexpected block-seq-ind on same line/,
+    'a list begins below its key: put this "- " on the next line, or the list in [ ]',
+  ],
   [/^Alias cannot be an empty string/, 'text that begins with * has to be in quotes'],
   [/^Flow sequence .* end with a \]/, 'a list begun with "[" has no "]" before this line'],
   [/^Flow map .* end with a \}/, 'a map begun with "{" has no "}" before this line'],
