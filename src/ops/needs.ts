@@ -3,7 +3,7 @@ import type { RefusedFile, StuckCount } from '../store/store.ts';
 import { totalOf } from '../support/lists.ts';
 import { english, type Wording } from '../words/wording.ts';
 import { refusals } from './refusals.ts';
-import { liveCheck, nameOf, type SinkTrouble, toldOf, type TroubleKind } from './sink-states.ts';
+import { liveCheck, nameOf, type SinkTrouble, type TroubleKind } from './sink-states.ts';
 import type { Status } from './status/status.ts';
 
 export interface Need {
@@ -30,8 +30,8 @@ const needOf = {
 export function needsOf(status: Status, wording = english): Need[] {
   const { replicas, sinks, lookups, unwritable, refused, failing } = status;
   const configs = replicas.map(({ config }) => config);
-  const told = [...sinks, ...lookups].flatMap((one) => toldOf(one, one.connector !== null) ?? []);
-  const { down = [], locked = [], forgotten = [] } = Object.groupBy(told, ({ kind }) => needOf[kind]);
+  const troubles = [...sinks, ...lookups].flatMap(({ told }) => told ?? []);
+  const { down = [], locked = [], forgotten = [] } = Object.groupBy(troubles, ({ kind }) => needOf[kind]);
   const names = (all: readonly SinkTrouble[], by = wording) =>
     all.map(({ sink }) => nameOf(sink, by)).join(', ');
   const needs: (Need | false)[] = [

@@ -42,7 +42,7 @@ export const failingAlone = (
 ): Promise<StuckCount[]> => store.failingSince(working, now - hourMs, failuresToFail);
 
 /**
- * Why a sink sends nothing, or may soon not, and the state as which that is shown, in the order in which people are told.
+ * Why a sink sends nothing, or may soon not, and the state as which that is shown.
  * forgotten: a person paused it a day ago or longer, without an end. secrets: its only trouble is that its changed secrets do
  * not work. meant: a person paused it.
  */
@@ -54,7 +54,6 @@ const troubles = {
   meant: 'paused',
 } as const satisfies { readonly [kind: string]: SinkState | null };
 export type TroubleKind = keyof typeof troubles;
-export const troubleKinds: readonly string[] = Object.keys(troubles);
 
 export interface SinkTrouble {
   readonly kind: TroubleKind;
@@ -62,19 +61,6 @@ export interface SinkTrouble {
   readonly since: number;
   readonly because: Failure | null;
 }
-
-/** The sinks that send nothing, or fail. Changed secrets are no such trouble before a message has needed them. */
-export const unableOf = (all: readonly SinkTrouble[]): ReadonlySet<string> =>
-  new Set(all.flatMap(({ kind, sink }) => (troubles[kind] === null ? [] : sink)));
-
-/**
- * What people are told is wrong with a sink. Of one that left the config it is only a person's pause, which keeps what waits
- * until somebody ends it; nobody ends another one.
- */
-export const toldOf = (
-  { trouble, pause }: Pick<SinkCondition, 'trouble' | 'pause'>,
-  isInConfig: boolean,
-): SinkTrouble | null => (isInConfig || pause?.by === 'person' ? trouble : null);
 
 /** What sinks are judged by. `replicas`: those that run. */
 export const sinkFacts = async (
@@ -91,14 +77,23 @@ export const sinkFacts = async (
 type SinkFacts = Awaited<ReturnType<typeof sinkFacts>>;
 
 /** How a sink is. Pure: whatever says so goes by this. */
-export function conditionOf(sink: string, { now, pauses, figures: all, secretFaults }: SinkFacts) {
+export function conditionOf(
+  sink: string,
+  { now, pauses, figures: all, secretFaults }: SinkFacts,
+  isInConfig = true,
+) {
   const pause = pauses.get(sink) ?? null;
   /** Null if the sink was never called. */
   const figures = all.find((one) => one.sink === sink) ?? null;
   const trouble = troubleOf(sink, pause, figures, secretFaults, now);
   const otherwise = figures === null ? 'unused' : 'working';
   const state: SinkState = (trouble && troubles[trouble.kind]) ?? otherwise;
-  return { sink, state, trouble, pause, figures };
+  /**
+   * What people are told is wrong with it. Of one that left the config it is only a person's pause, which keeps what waits
+   * until somebody ends it; nobody ends another one.
+   */
+  const told = isInConfig || pause?.by === 'person' ? trouble : null;
+  return { sink, state, trouble, told, pause, figures };
 }
 export type SinkCondition = ReturnType<typeof conditionOf>;
 

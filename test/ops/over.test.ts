@@ -1,15 +1,19 @@
 import { expect, test } from 'vitest';
 import { isOver, type Present } from '../../src/ops/alerts/over.ts';
+import type { SinkState } from '../../src/ops/sink-states.ts';
 import type { RaisedNotice } from '../../src/model/notices.ts';
 import { day, minute, notice, t0 } from '../contract/store-fixtures.ts';
 
 const stuck = { sink: 'slack', cause: 'server', count: 1, doubtful: 0, firstAt: t0, reason: '503' };
 const refused = { reason: 'address', from: '203.0.113.9', count: 1, first: t0, last: t0 } as const;
 
+const slack = (state: SinkState, lastSuccessAt: number, failures = 0) => [
+  { sink: 'slack', state, figures: { failures, lastSuccessAt } },
+];
+
 const calm: Present = {
   now: t0 + 10 * minute,
-  down: new Set(),
-  workedAt: new Map([['slack', t0 + minute]]),
+  sinks: slack('working', t0 + minute),
   refused: null,
   dead: [],
   held: [],
@@ -18,8 +22,9 @@ const calm: Present = {
 };
 
 const cases: readonly [Partial<RaisedNotice>, stillSo: Partial<Present>][] = [
-  [{ alert: 'paused' }, { down: new Set(['slack']) }],
-  [{ alert: 'paused' }, { workedAt: new Map([['slack', t0 - minute]]) }],
+  [{ alert: 'paused' }, { sinks: slack('paused', t0 + minute) }],
+  [{ alert: 'paused' }, { sinks: slack('working', t0 - minute) }],
+  [{ alert: 'paused' }, { sinks: slack('working', t0 + minute, 1) }],
   [{ alert: 'config', sink: null }, { refused: {} }],
   [{ alert: 'dead', cause: 'dead slack: server' }, { dead: [stuck] }],
   [{ alert: 'held', cause: 'held slack' }, { held: [{ ...stuck, cause: '' }] }],
@@ -43,7 +48,7 @@ test('what is stuck for another cause, or refused for another reason, is another
 test('the end of a trouble is over when that is there again, and a summary after a week', () => {
   const works = notice({ alert: 'paused', since: t0, recovered: true });
   expect(isOver(works, calm)).toBe(false);
-  expect(isOver(works, { ...calm, down: new Set(['slack']) })).toBe(true);
+  expect(isOver(works, { ...calm, sinks: slack('failing', t0 + minute) })).toBe(true);
   const week = notice({ alert: 'summary', sink: null });
   expect(isOver(week, { ...calm, now: t0 + 7 * day - 1 })).toBe(false);
   expect(isOver(week, { ...calm, now: t0 + 7 * day })).toBe(true);

@@ -4,6 +4,7 @@ import type { SinkFigures, StuckCount } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { english, type Wording } from '../../words/wording.ts';
 import { weekMs } from '../absence.ts';
+import type { SinkCondition } from '../sink-states.ts';
 import { causeOf, inWords, refusedCause } from './conditions.ts';
 
 /** A sink that fails again within this time after it worked is in the same outage. */
@@ -14,23 +15,24 @@ export const endingAlerts: readonly AlertKind[] = ['paused', 'config'];
 
 /** The sinks and the config as they are now, by which the end of a trouble is seen. */
 export interface Troubled {
-  /** All paused or failing sinks, also those that no delivery waits for. */
-  readonly down: ReadonlySet<string>;
-  /** See `workedAt`. */
-  readonly workedAt: ReadonlyMap<string, number | null>;
+  readonly sinks: readonly (Pick<SinkCondition, 'sink' | 'state'> & {
+    readonly figures: Pick<SinkFigures, 'failures' | 'lastSuccessAt'> | null;
+  })[];
   /** Null if the config's file is in force as it is. */
   readonly refused: object | null;
 }
 
-/** When a call of each sink last worked (ms). Null where one has failed since: the sink may soon count as failing. */
-export const workedAt = (all: readonly SinkFigures[]): Troubled['workedAt'] =>
-  new Map(all.map(({ sink, failures, lastSuccessAt }) => [sink, failures > 0 ? null : lastSuccessAt]));
-
-/** Whether the trouble of a sink, or of the config, has ended. */
-const hasEnded = (
-  { sink, since }: Pick<Notice, 'sink' | 'since'>,
-  { down, workedAt: worked, refused }: Troubled,
-): boolean => (sink === null ? refused === null : !down.has(sink) && (worked.get(sink) ?? 0) > since);
+/** Whether the trouble of a sink, or of the config, has ended. A sink that has failed since it worked may soon count as failing. */
+const hasEnded = ({ sink, since }: Pick<Notice, 'sink' | 'since'>, { sinks, refused }: Troubled): boolean =>
+  sink === null
+    ? refused === null
+    : sinks.some(
+        ({ sink: name, state, figures }) =>
+          name === sink &&
+          state === 'working' &&
+          figures?.failures === 0 &&
+          (figures.lastSuccessAt ?? 0) > since,
+      );
 
 /** A trouble whose end is to be told. `id`: that of the notice which told of it. */
 export type Told = Pick<RaisedNotice, 'id' | 'alert' | 'sink' | 'since'>;

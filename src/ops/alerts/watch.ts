@@ -8,12 +8,12 @@ import { planNotice } from '../../rules/decide.ts';
 import type { Store } from '../../store/store.ts';
 import { lastNotice, mayNotify, newlyRefused, noticesFor, quietMs, type Situation } from './conditions.ts';
 import { weekMs } from '../absence.ts';
-import { endingAlerts, Recoveries, workedAt } from './over.ts';
+import { endingAlerts, Recoveries } from './over.ts';
 import { StuckDeliveries } from './stuck.ts';
 import { UntoldOutages } from './untold.ts';
 import type { Announcer } from '../announcer.ts';
 import { needsOf } from '../needs.ts';
-import { conditionOf, isDown, sinkFacts, toldOf, troubleKinds, unableOf } from '../sink-states.ts';
+import { conditionOf, isDown, sinkFacts } from '../sink-states.ts';
 import { readStatus, type StatusParts } from '../status/status.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
 
@@ -68,7 +68,7 @@ interface Memory {
   readonly told: Map<string, RaisedNotice>;
 }
 
-type SinksInTrouble = Awaited<ReturnType<AlertWatch['sinksInTrouble']>>;
+type ReadSinks = Awaited<ReturnType<AlertWatch['readSinks']>>;
 
 class AlertWatch {
   readonly #parts: AlertParts;
@@ -99,7 +99,7 @@ class AlertWatch {
     if (alerts.length === 0 && !summary) return;
     const now = this.#parts.clock.now();
     const memory = await this.#remember(now);
-    const sinks = await this.sinksInTrouble(now);
+    const sinks = await this.readSinks(now);
     const situation = await this.#situation(now, sinks, memory);
     await this.#tellTroubles(situation, memory);
     await this.#tellRecoveries(situation, sinks, memory);
@@ -120,22 +120,17 @@ class AlertWatch {
     return memory;
   }
 
-  /** What is wrong with sinks. `toTell`: what people may have to hear of. */
-  async sinksInTrouble(now: number) {
+  /** How the sinks are. `toTell`: what is wrong with them that people may have to hear of. */
+  async readSinks(now: number) {
     const { store, config, hasWork, announcer } = this.#parts;
     const { sinks, plan } = config();
     const facts = await sinkFacts(store, [announcer.state()], now);
-    const named = [...facts.pauses.values(), ...facts.figures, ...facts.secretFaults];
-    const troubles = Array.from(new Set(named.map(({ sink }) => sink)), (sink) => conditionOf(sink, facts))
-      .flatMap((one) => {
-        const trouble = toldOf(one, sinks.has(one.sink));
-        return trouble === null ? [] : Object.assign(one, trouble);
-      })
-      .toSorted((a, b) => troubleKinds.indexOf(a.kind) - troubleKinds.indexOf(b.kind));
-    const counts = troubles.length === 0 ? [] : await store.counts();
+    const all = Array.from(sinks.keys(), (sink) => conditionOf(sink, facts));
+    const counts = all.some(({ trouble }) => trouble) ? await store.counts() : [];
     const toTell: Situation['paused'][number][] = [];
-    for (const { kind, sink, since, because, pause, figures } of troubles) {
-      if (kind === 'meant' || !sinks.has(sink)) continue;
+    for (const { sink, trouble, pause, figures } of all) {
+      if (trouble === null || trouble.kind === 'meant') continue;
+      const { kind, since, because } = trouble;
       const { failures = 0, lastSuccessAt = null } = figures ?? {};
       const { pending = 0, sending = 0, dead = 0 } = counts.find((one) => one.sink === sink)?.states ?? {};
       const count = pending + sending;
@@ -153,10 +148,10 @@ class AlertWatch {
       const who = pause?.by === 'person' ? pause.who : '';
       toTell.push({ kind, sink, since, because, count, givenUp, failures, lastSuccessAt, who });
     }
-    return { figures: facts.figures, troubles, toTell };
+    return { all, toTell };
   }
 
-  async #situation(now: number, { toTell }: SinksInTrouble, { notified }: Memory): Promise<Situation> {
+  async #situation(now: number, { toTell }: ReadSinks, { notified }: Memory): Promise<Situation> {
     const { store, config, announcer } = this.#parts;
     const { refused, since: loadedAt } = announcer.state().config;
     const isWanted = (wanted: AlertKind) => config().plan.alerts.some(({ kind }) => kind === wanted);
@@ -197,21 +192,12 @@ class AlertWatch {
     }
   }
 
-  async #tellRecoveries(
-    situation: Situation,
-    { figures, troubles }: SinksInTrouble,
-    { notified, told }: Memory,
-  ): Promise<void> {
+  async #tellRecoveries(situation: Situation, { all }: ReadSinks, { notified, told }: Memory): Promise<void> {
     const { clock, config } = this.#parts;
     const { sinks, plan } = config();
     const open = [...told.values()].filter(({ sink }) => sink === null || sinks.has(sink));
-    const state = {
-      ...situation,
-      elapsed: clock.elapsed(),
-      down: unableOf(troubles),
-      workedAt: workedAt(figures),
-    };
-    const down = troubles.filter((trouble) => isDown({ trouble }));
+    const state = { ...situation, elapsed: clock.elapsed(), sinks: all };
+    const down = all.flatMap((one) => (isDown(one) ? one.trouble! : []));
     const untold = this.#untold.look(down, open, config());
     for (const over of this.#recoveries.look([...open, ...untold], state, plan.wording)) {
       const alert = plan.alerts.find(({ kind }) => kind === over.alert);

@@ -34,7 +34,7 @@ export function statusJson(status: Status) {
     refused: refusedJson(status.refused),
     sinks: status.sinks.map((one) => {
       const { pause, nextTryAt, asked, figures, sink, connector, state, trouble, ...rest } = one;
-      const { sending: _, calledBy: __, ...counts } = rest;
+      const { sending: _, calledBy: __, told: ___, ...counts } = rest;
       return {
         sink,
         connector,

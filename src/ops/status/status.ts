@@ -1,8 +1,8 @@
 import { isMissed } from '../alerts/conditions.ts';
-import { isOver, workedAt } from '../alerts/over.ts';
+import { isOver } from '../alerts/over.ts';
 import { type Announcer, sayEveryMs } from '../announcer.ts';
 import { absencesIn, weekMs } from '../absence.ts';
-import { conditionOf, failingAlone, sinkFacts, unableOf } from '../sink-states.ts';
+import { conditionOf, failingAlone, sinkFacts } from '../sink-states.ts';
 import { lookupOf } from '../../model.ts';
 import type { RefusedEvents } from '../../model/notices.ts';
 import { addRefused } from '../../store/operations/refused/figures.ts';
@@ -68,11 +68,9 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
   const refused = await refusedOf(parts);
   const held = counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [];
   const lastEventAt = (await store.lastEventAt(now)) ?? (await store.lastEventAt());
-  const both = [...called.sinks, ...called.lookups];
   const present = {
     now,
-    down: unableOf(both.flatMap(({ trouble }) => trouble ?? [])),
-    workedAt: workedAt(both.flatMap(({ figures }) => figures ?? [])),
+    sinks: [...called.sinks, ...called.lookups],
     refused: replicas.find(({ config }) => config.refused !== null) ?? null,
     dead: stuck,
     held,
@@ -165,7 +163,7 @@ async function readSinks(
     .map((sink) => {
       const { pending = 0, sending = 0, dead = 0, held = 0 } = countOf.get(sink) ?? {};
       const dueAt = heads.filter((head) => head.sink === sink).map((head) => head.dueAt);
-      const condition = conditionOf(sink, facts);
+      const condition = conditionOf(sink, facts, known.has(sink));
       const { pause } = condition;
       return Object.assign(condition, {
         /** Null if no running replica has the sink in its config. */

@@ -11,7 +11,6 @@ import {
   putBack,
   sinkStates,
   stateWord,
-  toldOf,
   type TroubleKind,
 } from '../../ops/sink-states.ts';
 import { sinceWords } from '../../ops/pauses.ts';
@@ -172,10 +171,8 @@ const ofTrouble: { readonly [kind in TroubleKind]: { readonly chip: Html; readon
     meant: { chip: chip('wait', 'paused'), item: null },
   };
 
-function sinkTrouble(one: SinkStatus, asked: PageRequest, isHere: boolean): Html | false {
-  const trouble = toldOf(one, one.connector !== null);
-  return trouble !== null && (ofTrouble[trouble.kind].item?.(one, asked, isHere) ?? false);
-}
+const sinkTrouble = (one: SinkStatus, asked: PageRequest, isHere: boolean): Html | null =>
+  (one.told && ofTrouble[one.told.kind].item?.(one, asked, isHere)) ?? null;
 
 /** When a sink that the connector paused is tried again. */
 export function nextTry(

@@ -11,7 +11,6 @@ import {
   restartHint,
   sinkStates,
   stateWord,
-  toldOf,
   type TroubleKind,
 } from '../../../ops/sink-states.ts';
 import type { SinkStatus } from '../../../ops/status/status.ts';
@@ -21,7 +20,7 @@ import { type Io, paint, pausedText, when } from '../../output.ts';
 
 /** A sink's state, last success, figures of the last hour, and what helps. */
 export function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[] {
-  const { sink, connector, pending, figures } = one;
+  const { sink, connector, told, pending, figures } = one;
   const lastSuccessAt = figures?.lastSuccessAt ?? null;
   const parts = [
     stateOf(one, isRunning, io),
@@ -32,7 +31,6 @@ export function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[]
   const name = lookupOf(sink) ?? (connector === null ? sink : `${sink} (${connector})`);
   const line = `${printable(name)}  ${parts.join(', ')}`;
   if (!isRunning) return [line];
-  const told = toldOf(one, connector !== null);
   const help = told === null ? [] : ofTrouble[told.kind][1](one, printable(shellWord(sink)));
   if (connector === null) return [line, ...(one.pending + one.sending > 0 ? [`  ${putBack}`] : []), ...help];
   const other = isDown(one) ? elsewhere(one.calledBy).map((words) => `  ${printable(words)}`) : [];
