@@ -134,6 +134,17 @@ describe('what needs a person', () => {
     },
   );
 
+  test('is not discarded from an old tab once somebody has replayed it, and that is said', async () => {
+    const { page, file, submit, delivery, audit } = await withDead(['Dana']);
+    await run(['pause', 'ats', '--config', file]);
+    await run(['replay', delivery(0), '--config', file]);
+    const sent = await submit({ action: 'discard', id: delivery(0), sink: 'ats' });
+    expect(await page(sent.headers.get('location') ?? '')).toMatch(
+      /0 messages discarded[^]*1 message stayed as it was[^]*: somebody has replayed it since/,
+    );
+    expect(await audit()).toMatchObject([{ action: 'replay' }, { action: 'pause' }]);
+  });
+
   test('is also a notice that reached nobody, and Today says so', async () => {
     const begin = systemClock.after.bind(systemClock);
     // It looks every ten seconds for what to tell.

@@ -73,7 +73,12 @@ export async function start(
   const go = async () => {
     for await (const { page, over } of selected(parts, action, chosen)) {
       run.eventId = page.at(-1)?.eventId ?? null;
-      for (const one of await carryOut(parts, action, page, by)) {
+      // The form was about dead and held ones, and may be old: nobody meant to end what somebody sends again.
+      const { open = [], stuck = [] } = Object.groupBy(page, ({ state }) =>
+        isUnderWay(state) ? 'open' : 'stuck',
+      );
+      run.refused.push(...open.map(replayedSince));
+      for (const one of await carryOut(parts, action, stuck, by)) {
         if (one.ok) run.states.set(one.id, action === 'replay' ? 'pending' : 'discarded');
         else run.refused.push(one);
       }
@@ -90,6 +95,12 @@ export async function start(
   await Promise.race([ended, sleep(patienceMs)]);
   return runId;
 }
+
+const replayedSince = ({ id, state }: Delivery): ChangeResult => ({
+  id,
+  ok: false,
+  says: `it is ${state}: somebody has replayed it since`,
+});
 
 /** Changes deliveries by the config in force, and wakes the worker. */
 export async function carryOut(
