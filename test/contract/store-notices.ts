@@ -172,6 +172,7 @@ export function notices(): void {
     const ended = t0 + 5;
     const held = {
       sink: 'slack',
+      state: 'held',
       cause: '',
       count: 3,
       doubtful: 3,
@@ -199,8 +200,9 @@ export function notices(): void {
     );
     const ended = t0 + 5;
     const cause = 'not_found in completed 0';
-    const mail = { sink: 'mail', cause, count: 1, doubtful: 1, firstAt: ended, reason: rejected.detail };
-    const slack = { sink: 'slack', cause, count: 3, doubtful: 0, firstAt: ended, reason: later.detail };
+    const dead = { state: 'dead', cause, firstAt: ended };
+    const mail = { ...dead, sink: 'mail', count: 1, doubtful: 1, reason: rejected.detail };
+    const slack = { ...dead, sink: 'slack', count: 3, doubtful: 0, reason: later.detail };
     // They may be of another channel: whoever discards all by the newest reason would lose those.
     const reason = `${later.detail} That is the newest of 2 reasons: look at the others, too.`;
     expect(await store.deadSince(ended - 1)).toEqual([mail, { ...slack, reason }]);
@@ -220,6 +222,7 @@ export function notices(): void {
     ]);
     const count = {
       sink: 'slack',
+      state: 'delivered',
       cause: 'missed in completed 0',
       count: 1,
       doubtful: 0,

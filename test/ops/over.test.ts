@@ -4,7 +4,15 @@ import type { SinkState } from '../../src/ops/sink-states.ts';
 import type { RaisedNotice } from '../../src/model/notices.ts';
 import { day, minute, notice, t0 } from '../contract/store-fixtures.ts';
 
-const stuck = { sink: 'slack', cause: 'server', count: 1, doubtful: 0, firstAt: t0, reason: '503' };
+const stuck = {
+  sink: 'slack',
+  state: 'dead',
+  cause: 'server',
+  count: 1,
+  doubtful: 0,
+  firstAt: t0,
+  reason: '503',
+} as const;
 const refused = { reason: 'address', from: '203.0.113.9', count: 1, first: t0, last: t0 } as const;
 
 const slack = (state: SinkState, lastSuccessAt: number, failures = 0) => [

@@ -1,6 +1,6 @@
 import { program, shellWord } from '../../support/invocation.ts';
 import { lookupOf, type StuckState } from '../../model.ts';
-import { type AlertKind, missedCause, type NotTakenIn, type Notice } from '../../model/notices.ts';
+import type { AlertKind, NotTakenIn, Notice } from '../../model/notices.ts';
 import type { Reason } from '../../model/outcomes.ts';
 import { refusals } from '../refusals.ts';
 import { liveCheck, nameOf, type SinkTrouble, type TroubleKind } from '../sink-states.ts';
@@ -86,7 +86,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation, wording: 
   dead: ({ dead }, wording) =>
     dead.map((stuck) => {
       const replay = `${program} replay --dead --sink ${shellWord(stuck.sink)} --cause ${shellWord(stuck.cause)}`;
-      return isMissed(stuck)
+      return stuck.state === 'delivered'
         ? stuckNotice('dead', stuck, {
             detail: wording.say('missedDetail', stuck),
             advice: wording.say('missedAdvice', { command: `${program} resend` }),
@@ -233,9 +233,6 @@ export function newlyRefused(
   const reasons = new Set(all.filter(isNew).map(({ reason }) => reason));
   return all.filter(({ reason }) => reasons.has(reason));
 }
-
-/** Whether these deliveries were delivered, though not as meant; see Delivered.missed. */
-export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith(`${missedCause} `);
 
 function stuckNotice(
   alert: StuckState,

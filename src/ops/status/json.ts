@@ -95,7 +95,7 @@ function configJson(replica: ReplicaState | undefined) {
   };
 }
 
-const stuckJson = ({ firstAt, cause: _, doubtful: __, ...stuck }: StuckCount) => ({
+const stuckJson = ({ firstAt, state: _, cause: __, doubtful: ___, ...stuck }: StuckCount) => ({
   ...stuck,
   since: iso(firstAt),
 });

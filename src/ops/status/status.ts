@@ -1,4 +1,3 @@
-import { isMissed } from '../alerts/conditions.ts';
 import { isOver } from '../alerts/over.ts';
 import { type Announcer, sayEveryMs } from '../announcer.ts';
 import { absencesIn, weekMs } from '../absence.ts';
@@ -105,14 +104,14 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
       now,
     ),
     /** Dead deliveries of events, by cause. `held` likewise; those of notices are in `stuckNotices`. */
-    dead: stuck.filter((one) => !isMissed(one)),
+    dead: stuck.filter(({ state }) => state === 'dead'),
     held,
     /** Deliveries of notices that are dead or held. */
     stuckNotices: (await store.stuckNotices()).map((one) =>
       Object.assign(one, { isOver: isOver(one.notice, present) }),
     ),
     /** Deliveries of the last week that were delivered, though not to everybody. */
-    missed: stuck.filter(isMissed),
+    missed: stuck.filter(({ state }) => state === 'delivered'),
     notices: await store.notices({ limit: shownNotices }),
   };
 }

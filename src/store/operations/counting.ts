@@ -48,6 +48,8 @@ export interface Tally {
 
 export interface StuckCount {
   readonly sink: string;
+  /** `delivered` where they went out, but not as meant; see Delivered.missed. */
+  readonly state: Exclude<DeliveryState, 'sending' | 'discarded'>;
   /**
    * The same for all deliveries that one fix may help: the reason of the last outcome, with rule and action if the tool
    * rejected the message. `missed in`, with rule and action, if they did not reach everybody. Empty for held deliveries.
@@ -81,7 +83,7 @@ export interface AskedToWait {
  */
 const stuckOf = (causes: string) =>
   query<StuckCount & { readonly reasons: number }>(`
-  select sink, cause, stuck as count, doubtful, first_at as "firstAt", reasons,
+  select sink, state, cause, stuck as count, doubtful, first_at as "firstAt", reasons,
     coalesce((select last_error from deliveries where seq = latest), '') as reason
   from (${causes}) as causes order by sink, cause, latest`);
 
@@ -101,22 +103,22 @@ export const sql = {
   select sink, state, n from delivery_counts order by sink, state`),
   /** What went dead after $1, and what was delivered after $2 but missed somebody. */
   deadSince: stuckOf(`
-    select d.sink, ${causeOfDeath} as cause, count(*) as stuck, ${doubtful}, min(d.ended_at) as first_at,
+    select d.sink, 'dead' as state, ${causeOfDeath} as cause, count(*) as stuck, ${doubtful}, min(d.ended_at) as first_at,
       max(d.seq) as latest,
       count(distinct case when a.outcome ->> 'outcome' = 'rejected' then d.last_error end) as reasons
     from ${lastAttempt} where d.state = 'dead' and d.ended_at > $1 and ${ofEvents} group by d.sink, cause
     union all
-    select d.sink, '${missedCause} ' || d.rule || ' ' || d.action as cause, count(*) as stuck, 0 as doubtful,
+    select d.sink, 'delivered' as state, '${missedCause} ' || d.rule || ' ' || d.action as cause, count(*) as stuck, 0 as doubtful,
       min(d.ended_at) as first_at, max(d.seq) as latest, 1 as reasons
     from deliveries d where ${missedAfter('$2')} group by d.sink, d.rule, d.action, d.last_error`),
   /** Held deliveries are few: only sinks with `onUnknown: hold` have them. */
   heldSince: stuckOf(`
-    select d.sink, '' as cause, count(*) as stuck, count(*) as doubtful, min(a.ended_at) as first_at,
+    select d.sink, 'held' as state, '' as cause, count(*) as stuck, count(*) as doubtful, min(a.ended_at) as first_at,
       max(d.seq) as latest, 0 as reasons
     from ${lastAttempt} where d.state = 'held' and ${rareState} and a.ended_at > $1 and ${ofEvents} group by d.sink`),
   /** Pending deliveries of the sink $1 that are tried since $2 or longer, at least $3 times. */
   failingSince: stuckOf(`
-    select d.sink, '' as cause, count(*) as stuck, ${doubtful}, min(${triedSince}) as first_at,
+    select d.sink, 'pending' as state, '' as cause, count(*) as stuck, ${doubtful}, min(${triedSince}) as first_at,
       max(d.seq) as latest, 0 as reasons
     from deliveries d where ${waits} and d.lane >= '' and d.sink = $1 and ${triedSince} <= $2 and d.attempts >= $3
     group by d.sink`),
