@@ -223,6 +223,19 @@ scenarios:
     expect((await runScenarios(config)).problems).toEqual([]);
   });
 
+  test('has one digest of events from both sides of a month end, in the channel of the month in which it goes', async () => {
+    const monthly = `
+sinks: { slack: { connector: slack, token: "\${TOKEN}" } }
+rules:
+  - { name: weekly, when: {}, then: [ { sink: slack, channel: '#m-{{ now | date: "%m" }}', text: "{{ events.size }}", digest: { every: 7d } } ] }
+scenarios:
+`;
+    const expected = '{ at: "2026-04-06 00:00", sink: slack, channel: "#m-04", text: 2 }';
+    const text = monthly + scenario('2026-03-31 10:00 Completed a, 2026-04-01 10:00 Completed b', expected);
+    const config = parseConfig(text, 'config.yaml', { env: { TOKEN: 'xoxb-12345' }, connectors });
+    expect((await runScenarios(config)).problems).toEqual([]);
+  });
+
   test('is told where it comes out otherwise: at the key, with what would be sent', async () => {
     expect(
       await timedMessages(

@@ -54,16 +54,17 @@ export function actionsFor(plan: Plan, subject: ConditionInput): readonly Action
 function planned(action: Action, event: Event, subject: ConditionInput, now: number): PlannedDelivery {
   const { rule, action: index, sink, connector } = action;
   const { test, facts } = subject;
-  const lane = action.lane(() => templateData(event, test, facts, rule, now));
   const { dueAt, group, groupMax } = schedule(action, event, subject, now);
+  // That of the place which it goes to, as a digest is taken from one lane.
+  const lane = action.lane(() => templateData(event, test, facts, rule, dueAt));
   return { rule, action: index, sink, connector, lane, dueAt, group, groupMax };
 }
 
 /** The delivery of an alert's action. Never part of a digest; due now or when its hours open. */
 export function planNotice(action: Action, notice: RaisedNotice, now: number): PlannedDelivery {
   const { rule, action: index, sink, connector } = action;
-  const lane = action.lane(() => noticeData(notice, rule, now));
   const dueAt = openFrom(action, now);
+  const lane = action.lane(() => noticeData(notice, rule, dueAt));
   return { rule, action: index, sink, connector, lane, dueAt, group: null, groupMax: null };
 }
 
