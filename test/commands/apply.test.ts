@@ -100,3 +100,24 @@ rules: [ { name: ${rule}, when: { testId: 7 }, then: [ { sink: ats } ] } ]
     expect(out).not.toContain('UTC');
   }
 });
+
+test('what it shows waits is shown as of when it goes', async () => {
+  const { folder, write } = await workplace();
+  const config = (rule: string) => `${base(folder)}
+hours: { once: { days: [${weekdayIn(3)}], from: '00:00', to: '24:00' } }
+sinks: { ats: { connector: webhook, url: 'https://ats.example' } }
+rules: [ { name: ${rule}, when: {}, then: [ { sink: ats, hours: once, body: { on: "{{ now | date: '%F' }}" } } ] } ]
+`;
+  const app = await serving(await write('config.yaml', config('told')));
+  await post(app, { candidateId: 'Dana' });
+  const later = await write('later.yaml', config('later'));
+  const { out } = await run(['apply', '--rule', 'later', '--dry-run', '--config', later]);
+  const [, due] = /due \w+ (\S+)/.exec(out)!;
+  expect(out).toContain(`on: ${due}\n`);
+});
+
+/** The name of the weekday in some days, by UTC. */
+const weekdayIn = (days: number): string => {
+  const { dayOfWeek } = Temporal.Now.plainDateISO('UTC').add({ days });
+  return ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'][dayOfWeek - 1]!;
+};

@@ -184,12 +184,13 @@ function summary(asked: RuleSurvey, many: string, plan: Plan, { rule }: ApplyOpt
   return lines.join('\n');
 }
 
-/** The lines that show a delivery with its rendered message, or why that cannot be made. */
+/** The lines that show a delivery with its message as of when it goes, or why that cannot be made. */
 function messageOf(planned: PlannedDelivery, { event, lookups }: EventStory, plan: Plan): string[] {
   const action = actionOf(plan, planned);
   if (!action) return [];
   const now = Date.now();
-  const said = action.render(dataOf(action, aboutEvent(event, foundBy(lookups)), plan, now));
+  const goesAt = Math.max(now, planned.dueAt);
+  const said = action.render(dataOf(action, aboutEvent(event, foundBy(lookups)), plan, goesAt));
   const due = planned.dueAt <= now ? 'at once' : dueText(action, planned.dueAt, now);
   const lines =
     'fault' in said
