@@ -6,7 +6,22 @@ import { refusals } from './refusals.ts';
 import { liveCheck, nameOf, type SinkTrouble, type TroubleKind } from './sink-states.ts';
 import type { Status } from './status/status.ts';
 
+/** What may need a person; `refused`: events. */
+export type NeedKind =
+  | 'served'
+  | 'unwritable'
+  | 'refused'
+  | 'broken'
+  | 'config'
+  | 'restart'
+  | 'closed'
+  | SinkNeed
+  | 'failing'
+  | StuckState;
+type SinkNeed = 'down' | 'locked' | 'forgotten';
+
 export interface Need {
+  readonly kind: NeedKind;
   /** A few words, as part of a list. */
   readonly words: string;
   /** A sentence with all that is known, without its full stop. */
@@ -17,14 +32,14 @@ export interface Need {
   readonly causes?: number;
 }
 
-/** Which troubles of sinks are one need. What a person meant is none. */
-const needOf = {
+/** Which need a trouble of a sink is. What a person meant is none. */
+export const needOf = {
   paused: 'down',
   failing: 'down',
   secrets: 'locked',
   forgotten: 'forgotten',
   meant: 'none',
-} as const satisfies { readonly [kind in TroubleKind]: string };
+} as const satisfies { readonly [kind in TroubleKind]: SinkNeed | 'none' };
 
 /** What needs a person, for commands, pages and the weekly summary alike. `wording`: the language of the sentences. Pure. */
 export function needsOf(status: Status, wording = english): Need[] {
@@ -38,55 +53,70 @@ export function needsOf(status: Status, wording = english): Need[] {
     // Where the store cannot be written, no replica can say that it serves it.
     replicas.length === 0 &&
       unwritable === null && {
+        kind: 'served',
         words: 'no connector serves the store',
         sentence: wording.say('needServed'),
         command: 'status',
       },
     unwritable !== null && {
+      kind: 'unwritable',
       words: 'the store cannot be written',
       sentence: wording.say('needUnwritable', { why: unwritable.replace(/\.$/, '') }),
       command: 'status',
     },
-    ...refusals(refused, wording).map(({ words, what }) => ({ words, sentence: what, command: 'status' })),
+    ...refusals(refused, wording).map(({ words, what }) => ({
+      kind: 'refused' as const,
+      words,
+      sentence: what,
+      command: 'status',
+    })),
     configs.some((one) => one.refused?.isInForce === true) && {
+      kind: 'broken',
       words: 'the config in force breaks a policy',
       sentence: wording.say('needBroken'),
       command: 'check',
     },
     configs.some((one) => one.refused && !one.refused.isInForce) && {
+      kind: 'config',
       words: 'the changed config was refused',
       sentence: wording.say('needConfig'),
       command: 'check',
     },
     configs.some(({ waiting }) => waiting.length > 0) && {
+      kind: 'restart',
       words: 'changed keys wait for a restart',
       sentence: wording.say('needRestart'),
       command: 'status',
     },
     configs.some(({ closed }) => typeof closed === 'string') && {
+      kind: 'closed',
       words: 'the admin port lets nobody in',
       sentence: wording.say('needClosed'),
       command: 'status',
     },
     down.length > 0 && {
+      kind: 'down',
       words: down.map(({ sink, kind }) => `${nameOf(sink)} is ${kind}`).join(', '),
       sentence: wording.say('needDown', { sinks: names(down) }),
       command: liveCheck(down),
       causes: down.length,
     },
     locked.length > 0 && {
+      kind: 'locked',
       words: `the changed secrets of ${names(locked, english)} do not work`,
       sentence: wording.say('needSecrets', { sinks: names(locked) }),
       command: 'check --live',
       causes: locked.length,
     },
     forgotten.length > 0 && {
+      kind: 'forgotten',
       words: `${names(forgotten, english)} ${forgotten.length === 1 ? 'is' : 'are'} still paused by a person`,
       sentence: wording.say('needForgotten', { sinks: names(forgotten) }),
       command: 'status',
       causes: forgotten.length,
     },
     failing.length > 0 && {
+      kind: 'failing',
       words: `${countsOf(failing, english)} failing for an hour`,
       sentence: wording.say('needFailing', { list: countsOf(failing, wording) }),
       command: 'events --state pending',
@@ -116,6 +146,7 @@ function stuckNeed(state: StuckState, status: Status, wording: Wording): Need | 
   const counts = Array.from(bySink, ([sink, some]) => ({ sink, count: totalOf(some) }));
   return (
     stuck.length > 0 && {
+      kind: state,
       words: `${totalOf(stuck)} ${state}`,
       sentence: wording.say(state === 'dead' ? 'needDead' : 'needHeld', { list: countsOf(counts, wording) }),
       command: `events --state ${state}`,

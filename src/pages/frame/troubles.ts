@@ -1,5 +1,5 @@
 import { lookupOf } from '../../model.ts';
-import { refusedAt } from '../../ops/needs.ts';
+import { needOf, type NeedKind, needsOf, refusedAt } from '../../ops/needs.ts';
 import { reconcileCommand, refusals } from '../../ops/refusals.ts';
 import {
   askedWords,
@@ -28,75 +28,102 @@ import type { Times } from './times.ts';
 /** The state of the connector and its sinks, in the words of the pages. */
 
 /** What is wrong with the connector and its sinks, as items of a list. `isHere`: on the page where people do something about it. */
-export const troubleItems = (
-  status: Status,
-  asked: PageRequest,
-  isHere: boolean,
-): (Html | false | null)[] => [
-  status.unwritable !== null &&
+export const troubleItems = (status: Status, asked: PageRequest, isHere: boolean): Html[] =>
+  [...new Set(needsOf(status).map(({ kind }) => kind))].flatMap((kind) =>
+    itemsOf[kind](status, asked, isHere),
+  );
+
+type Items = (status: Status, asked: PageRequest, isHere: boolean) => readonly Html[];
+
+const itemsOfSinks =
+  (need: NeedKind): Items =>
+  ({ sinks, lookups }, asked, isHere) =>
+    [...sinks, ...lookups].flatMap((one) => {
+      const { told } = one;
+      return told && needOf[told.kind] === need
+        ? (ofTrouble[told.kind].item?.(one, asked, isHere) ?? [])
+        : [];
+    });
+
+const itemsOf: { readonly [kind in NeedKind]: Items } = {
+  unwritable: ({ unwritable }) => [
     html`<li>
-      <b>The store cannot be written</b>: ${printable(status.unwritable)}
+      <b>The store cannot be written</b>: ${printable(unwritable!)}
       <div class="small muted">
         Until it can, events are refused, or soon will be: the service sends each of them once more. Once it
         can, all goes on without a restart.
       </div>
     </li>`,
-  status.unwritable === null &&
-    status.replicas.length === 0 &&
-    html`<li><b>No connector has said for a while that it serves the store</b></li>`,
+  ],
+  served: () => [html`<li><b>No connector has said for a while that it serves the store</b></li>`],
   // On that page, refused events have cards of their own.
-  ...refusals(isHere ? [] : status.refused).map(
-    ({ what, fix, first, last }) =>
-      html`<li>
-        <b>${printable(what)}</b>, ${last - first >= 60_000 && html`first ${asked.times.short(first)}, last`}
-        ${asked.times.short(last)}
-        <div class="small muted">${withCommand(fix, reconcileCommand())}</div>
-        ${helpLink()}
-      </li>`,
-  ),
-  ...refusedConfigs(status, asked),
-  ...status.replicas.map(
-    ({ config: { waiting, closed } }) =>
-      html`${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}${
-        typeof closed === 'string' &&
-        html`<li><b>The admin port of a replica lets nobody in</b>: ${printable(closed)}</li>`
-      }`,
-  ),
-  ...[...status.sinks, ...status.lookups].map((one) => sinkTrouble(one, asked, isHere)),
-  ...status.failing.map(
-    ({ sink, count: many, firstAt, reason }) =>
-      html`<li>
-        <b
-          >${count(many, 'message')} to ${printable(sink)} ${many === 1 ? 'has' : 'have'} failed for an
-          hour</b
-        >, while others go out; first ${asked.times.short(firstAt)}: ${printable(reason)}
-        <div class="small muted">
-          ${commandLine(`${program} events --state pending --sink ${sink}`)} lists them.
-        </div>
-      </li>`,
-  ),
-];
+  refused: ({ refused }, asked, isHere) =>
+    refusals(isHere ? [] : refused).map(
+      ({ what, fix, first, last }) =>
+        html`<li>
+          <b>${printable(what)}</b>,
+          ${last - first >= 60_000 && html`first ${asked.times.short(first)}, last`}
+          ${asked.times.short(last)}
+          <div class="small muted">${withCommand(fix, reconcileCommand())}</div>
+          ${helpLink()}
+        </li>`,
+    ),
+  broken: (status, asked) => refusedConfigs(status, asked, true),
+  config: (status, asked) => refusedConfigs(status, asked, false),
+  restart: ({ replicas }) =>
+    replicas
+      .filter(({ config: { waiting } }) => waiting.length > 0)
+      .map(
+        ({ config: { waiting } }) =>
+          html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`,
+      ),
+  closed: ({ replicas }) =>
+    replicas
+      .flatMap(({ config: { closed } }) => closed ?? [])
+      .map(
+        (closed) => html`<li><b>The admin port of a replica lets nobody in</b>: ${printable(closed)}</li>`,
+      ),
+  down: itemsOfSinks('down'),
+  locked: itemsOfSinks('locked'),
+  forgotten: itemsOfSinks('forgotten'),
+  failing: ({ failing }, asked) =>
+    failing.map(
+      ({ sink, count: many, firstAt, reason }) =>
+        html`<li>
+          <b
+            >${count(many, 'message')} to ${printable(sink)} ${many === 1 ? 'has' : 'have'} failed for an
+            hour</b
+          >, while others go out; first ${asked.times.short(firstAt)}: ${printable(reason)}
+          <div class="small muted">
+            ${commandLine(`${program} events --state pending --sink ${sink}`)} lists them.
+          </div>
+        </li>`,
+    ),
+  // Both pages show these in their own ways, by cause.
+  dead: () => [],
+  held: () => [],
+};
 
 /** What is wrong with the files of the replicas. Where not all have it, it is said which ones. */
-function refusedConfigs({ replicas }: Status, { times }: PageRequest): Html[] {
+function refusedConfigs({ replicas }: Status, { times }: PageRequest, inForce: boolean): Html[] {
   const alike = Map.groupBy(
-    replicas.filter(({ config }) => config.refused !== null),
-    ({ config: { file, refused } }) => `${file} ${refused!.isInForce} ${refused!.problem}`,
+    replicas.filter(({ config: { refused } }) => refused && Boolean(refused.isInForce) === inForce),
+    ({ config: { file, refused } }) => `${file} ${refused!.problem}`,
   );
   return [...alike.values()].map((same) => {
     const { file, refused } = same[0]!.config;
-    const { isInForce, problem, others } = refused!;
+    const { problem, others } = refused!;
     const isOfAll = same.length === replicas.length;
     const by = !isOfAll && ` by ${printable(namesOf(same))}`;
     return html`<li>
       ${
-        isInForce
+        inForce
           ? html`<b>The config in force breaks a policy</b>${by}:`
           : html`<b>The changed config was refused</b> ${times.short(refusedAt(refused!))}${by}:`
       }
       ${printable(problem)}${others > 0 && ` (and ${count(others, 'more problem')})`}
       <div class="small muted">
-        ${!isInForce && 'The one before stays in force. '}${isOfAll ? commandLine(`${program} check`) : html`${commandLine(checkOf(file))} there`}
+        ${!inForce && 'The one before stays in force. '}${isOfAll ? commandLine(`${program} check`) : html`${commandLine(checkOf(file))} there`}
         shows all that is wrong.
       </div>
     </li>`;
@@ -105,7 +132,7 @@ function refusedConfigs({ replicas }: Status, { times }: PageRequest): Html[] {
 
 /** The notice that a changed file is not what is in force. */
 export function refusedNotice(status: Status, asked: PageRequest): Html | false {
-  const items = refusedConfigs(status, asked);
+  const items = [true, false].flatMap((inForce) => refusedConfigs(status, asked, inForce));
   return (
     items.length > 0 &&
     html`<section class="notice bad">
@@ -170,9 +197,6 @@ const ofTrouble: { readonly [kind in TroubleKind]: { readonly chip: Html; readon
     forgotten: { chip: chip('wait', 'paused'), item: forgottenItem },
     meant: { chip: chip('wait', 'paused'), item: null },
   };
-
-const sinkTrouble = (one: SinkStatus, asked: PageRequest, isHere: boolean): Html | null =>
-  (one.told && ofTrouble[one.told.kind].item?.(one, asked, isHere)) ?? null;
 
 /** When a sink that the connector paused is tried again. */
 export function nextTry(
