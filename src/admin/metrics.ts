@@ -7,6 +7,7 @@ import { deliveryStates, lookupOf } from '../model.ts';
 import { refusalReasons } from '../model/notices.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import { isFailing } from '../ops/sink-states.ts';
+import { refusedOf, type StatusParts } from '../ops/status/status.ts';
 import { pausesOfPeople } from '../ops/pauses.ts';
 import { type RequestResult, requestResults } from '../receiver/access-log.ts';
 import { type RefusedFor, refusedFor } from '../receiver/receive.ts';
@@ -27,12 +28,13 @@ const misnamed = ['handles', 'requests', 'resources'].map((what) => `nodejs_acti
 
 /**
  * The metrics of this replica. Each scrape asks the store; a figure that the store cannot tell is left out, so that no alert
- * takes it for 0. `linesDropped`: lines of the log dropped since the start.
+ * takes it for 0. `linesDropped`: lines of the log dropped since the start; `refusals`: what was refused, and the store does not have yet.
  */
 export function createMetrics(
   store: MeasuredStore,
   linesDropped: () => number = () => 0,
   now = () => Date.now(),
+  refusals: StatusParts['refused'] = { unwritten: [] },
 ) {
   const registry = new Registry();
   const described = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) => ({
@@ -234,7 +236,7 @@ export function createMetrics(
   }
 
   async function readRefused(): Promise<void> {
-    const all = await store.refused().catch(() => null);
+    const all = await refusedOf({ reads: store, refused: refusals }).catch(() => null);
     refusedEvents.reset();
     if (all === null) return;
     for (const reason of refusalReasons)

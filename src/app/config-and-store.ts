@@ -65,6 +65,7 @@ export async function openTheStore(base: Base, undo: Undo) {
     store,
     () => output.dropped(),
     () => clock.now(),
+    refused,
   );
   const plans = new Plans(
     (id) => store.config(id),

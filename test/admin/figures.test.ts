@@ -25,7 +25,9 @@ test('the metrics say what was refused for what, what had to wait, what waits fo
   expect(await value('requests_total{result="refused"}')).toBe(3);
   expect(await value('refused_events{reason="path"}')).toBe(0);
   await post({ receiverUrl: `${app.receiverUrl}/moved` }, { candidateId: 'Robin' });
-  await eventually(async () => expect(await value('refused_events{reason="path"}')).toBe(1));
+  expect(await value('refused_events{reason="path"}')).toBe(1);
+  const kept = async () => (await command('events', '--refused')).out;
+  await eventually(async () => expect(await kept()).toContain('Robin'));
   expect(await command('ignore', '--all')).toMatchObject({ code: 0 });
   expect(await value('refused_events{reason="path"}')).toBe(0);
   await done();

@@ -98,6 +98,7 @@ alerts: { refused: { then: [ { sink: ops } ] } }
   expect(await page('/')).toMatch(/The store cannot be written.*3 events from 127\.0\.0\.1 were refused/s);
   expect(await page('/metrics')).toContain('candidate_connector_ready{part="store"} 0');
   expect(await page('/metrics')).toContain('candidate_connector_ready{part="config"} 1');
+  expect(await page('/metrics')).toContain('candidate_connector_refused_events{reason="store"} 3');
 
   limit('unlimited');
   await eventually(async () => expect(await status()).toBe(4));
