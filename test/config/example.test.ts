@@ -87,6 +87,12 @@ test('the schema lets actions say what they say by default', () => {
   expect(validate.errors).toBeNull();
 });
 
+test('the schema accepts a section whose keys are all commented out where `check` does', () => {
+  validate(parse('rules: []\nsinks: {}\nlinks:\nreceiver:\ntimezone:\nunmatched:\nlookups:\nscenarios:'));
+  expect(validate.errors).toBeNull();
+  expect(validate(parse('rules:\nsinks: {}'))).toBe(false);
+});
+
 test('the schema accepts a reference in place of any value', () => {
   validate(
     parse(

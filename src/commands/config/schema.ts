@@ -110,7 +110,22 @@ export function jsonSchemaText(): string {
     // Editors' YAML support knows this draft best.
     target: 'draft-07',
   }) as Json;
-  return `${JSON.stringify(withReferences(whole), null, 2)}\n`;
+  return `${JSON.stringify(withEmptySections(withReferences(whole) as JsonMap), null, 2)}\n`;
+}
+
+/** Lets nothing stand under the top keys that a config may lack: whose keys are all commented out. */
+function withEmptySections({ properties, ...whole }: JsonMap): JsonMap {
+  const mayBeEmpty = ([key, schema]: [string, Json]): [string, Json] => {
+    if ((whole['required'] as readonly string[]).includes(key)) return [key, schema];
+    const { description, default: standard, ...one } = schema as JsonMap;
+    const said = {
+      ...(description !== undefined && { description }),
+      ...(standard !== undefined && { default: standard }),
+    };
+    const shapes = Array.isArray(one['anyOf']) ? (one['anyOf'] as Json[]) : [one];
+    return [key, { ...said, anyOf: [...shapes, { type: 'null' }] }];
+  };
+  return { ...whole, properties: Object.fromEntries(Object.entries(properties as JsonMap).map(mayBeEmpty)) };
 }
 
 /** Lets `${…}` stand where anything but free text is expected. Drops what only this program reads. */
