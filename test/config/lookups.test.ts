@@ -100,6 +100,7 @@ describe('a look-up is refused', () => {
     ['5:5', lookup({ unti: '[score]' }), 'unknown key "unti"; did you mean "until"?'],
     ['2:3', lookup({}, 'event'), 'expected another name'],
     ['2:3', lookup({}, 'links'), 'expected another name'],
+    ['2:3', lookup({}, 'constructor'), 'expected another name'],
     ['2:3', lookup({}, 'Candidate'), 'expected a name of small letters'],
     [
       '5:38',

@@ -14,11 +14,12 @@ import { namedIn, type Reading, validate } from '../text/validate.ts';
 
 /** The part of look-ups that a plan is compiled from: what they say about events, and how long these wait. */
 
-/** Names with a meaning in templates, conditions or scenarios, or in Liquid itself. */
+/** Names with a meaning in templates, conditions or scenarios, in Liquid itself, or in every object of JavaScript. */
 const takenNames: ReadonlySet<string> = new Set(
   [
     'event events rule links now notice status at all any not',
     'nil null true false empty blank and or contains in forloop tablerowloop',
+    'constructor',
   ].flatMap((names) => names.split(' ')),
 );
 
