@@ -300,6 +300,8 @@ export interface Connector<
   readonly laneKeys?: readonly (keyof z.infer<Action> & string)[];
   /** The keys that say where a message goes. Events with different values there never share a digest. */
   readonly placeKeys?: readonly (keyof z.infer<Action> & string)[];
+  /** A text under one of `laneKeys` and `placeKeys` as it is compared, where several are one place. Default: as it is. */
+  alike?(text: string, key: string): string;
   /** The keys that no action with a digest may have. */
   readonly ofOneEvent?: readonly (keyof z.infer<Action> & string)[];
   /** The keys that only an action with a digest may have. */

@@ -236,6 +236,36 @@ scenarios:
     expect((await runScenarios(config)).problems).toEqual([]);
   });
 
+  test('has one digest for a place, in whatever capitals it is written', async () => {
+    const written = `
+catalog: { 1: { who: Dana@example.com, where: "#Hiring" }, 2: { who: dana@example.com, where: "#hiring" } }
+sinks:
+  slack: { connector: slack, token: "\${TOKEN}" }
+  mail: { connector: email, url: smtp://smtp.example.com, from: hiring@example.com }
+  sheet: { connector: google-sheets, spreadsheetId: s, credentials: adc }
+rules:
+  - name: daily
+    when: {}
+    then:
+      - { sink: slack, channel: "{{ test.where }}", text: "{{ events.size }}", digest: { at: "09:00" } }
+      - { sink: slack, channel: "{{ test.who }}", text: "{{ events.size }}", digest: { at: "09:00" } }
+      - { sink: mail, to: "{{ test.who }}", text: "{{ events.size }}", digest: { at: "09:00" } }
+      - { sink: sheet, tab: "{{ test.where }}", row: { N: "{{ events.size }}" }, digest: { at: "09:00" } }
+scenarios:
+`;
+    const text =
+      written +
+      scenario(
+        'Mon 10:00 Completed a 1, Mon 11:00 Completed b 2',
+        '{ sink: slack, channel: "#Hiring", text: 2 }',
+        '{ sink: slack, channel: Dana@example.com, text: 2 }',
+        '{ sink: mail, text: 2 }',
+        '{ sink: sheet, row: { N: 2 } }',
+      );
+    const config = parseConfig(text, 'config.yaml', { env: { TOKEN: 'xoxb-12345' }, connectors });
+    expect((await runScenarios(config)).problems).toEqual([]);
+  });
+
   test('is told where it comes out otherwise: at the key, with what would be sent', async () => {
     expect(
       await timedMessages(

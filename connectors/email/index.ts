@@ -179,6 +179,7 @@ export const email = defineConnector({
   ofDigest: ['attach'],
   sharedBy: () => [['threadBy']],
   placeKeys: ['to', 'cc', 'bcc', 'replyTo', 'threadBy'],
+  alike: (text, key) => (key === 'threadBy' ? text : text.toLowerCase()),
   audience: {
     keys: ['to', 'cc', 'bcc'],
     of: ({ to, cc = [], bcc = [] }) => audienceOf([to, cc, bcc].flat()),

@@ -112,6 +112,7 @@ export const googleSheets = defineConnector({
   defaults: { concurrency: 1, timeoutMs: 30_000, pace: { count: 50, perMs: 60_000, burst: 1 } },
   defaultFields,
   placeKeys: ['tab'],
+  alike: (tab) => tab.toLowerCase(),
   sharedBy: ({ key }) => (key === undefined ? [] : [['row', key]]),
   // With a key, the second rule updates the row of the first.
   audience: {

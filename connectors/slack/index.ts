@@ -10,7 +10,7 @@ import { channelName, channelSlips, escapeValue, inBlocks, joinText, mrkdwnSlips
 import { findMessage } from './find.ts';
 import { action, compose, style, threadOf } from './message.ts';
 import type { SlackMessage } from './message.ts';
-import { placeNamed, placesOf } from './places.ts';
+import { alike, placeNamed, placesOf } from './places.ts';
 
 const options = z.object({
   token: secret().describe('The bot token of the app, xoxb-…'),
@@ -49,6 +49,7 @@ export const slack = defineConnector({
   lane: ({ channel }) => channelName(channel),
   laneKeys: ['channel'],
   placeKeys: ['channel', 'threadBy'],
+  alike: (text, key) => (key === 'channel' ? alike(text) : text),
   ofOneEvent: ['updateBy', 'updates'],
   sharedBy: () => [['updateBy'], ['threadBy']],
   audience: {

@@ -12,6 +12,12 @@ export function placesOf(channel: string): Place[] {
   return [{ id: id.toLowerCase(), kind: 'channel', by: 'name' }];
 }
 
+/** A channel as it is compared: for Slack, capitals of a name or an address make no difference. Those of an id do. */
+export function alike(channel: string): string {
+  const [{ by } = {}] = placesOf(channel);
+  return by === 'name' || by === 'email' ? channel.toLowerCase() : channel;
+}
+
 /** A place as a policy names it. */
 export function placeNamed(channel: string): Place | { readonly fault: string } {
   const [slip] = channelSlips(channel);

@@ -4,7 +4,7 @@ import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Hours } from '../rules/calendar.ts';
 import { eventFieldNames, factNames, findField, type LookupFields } from '../rules/fields.ts';
 import type { Action } from '../rules/plan.ts';
-import { type Path, strings, valueAt } from '../support/json.ts';
+import { mapTexts, type Path, strings, valueAt } from '../support/json.ts';
 import { didYouMean, didYouMeanOneOf } from '../support/text.ts';
 import { type CompiledFields, compileFields, type TemplateFault } from '../templates/template.ts';
 import type { Setting } from '../templates/data.ts';
@@ -280,11 +280,14 @@ function toAction(
   /** A text for the store; a hash of it if it has a secret, which is enough to compare it. */
   const conceal = (text: string): string =>
     mask(text) === text ? text : `*** ${contentId(text).slice(0, 16)}`;
+  /** A secret stays as it is, by which `conceal` knows it. */
+  const compared = (keys: JsonMap): JsonMap =>
+    mapTexts(keys, (text, key) => (mask(text) === text ? (connector.alike?.(text, key) ?? text) : text));
   /** What keeps digests of one action apart, besides time and `by`. */
   const apart = {
     place(data: Parameters<Action['render']>[0]) {
       const rendered = fields.render(data, placeKeysOf(connector));
-      return 'fault' in rendered ? null : rendered.fields;
+      return 'fault' in rendered ? null : compared(rendered.fields);
     },
     contentId: contentId([written, dataId]).slice(0, 16),
     conceal,
@@ -302,7 +305,7 @@ function toAction(
       if (!connector.lane) return sink;
       const rendered = fields.render(data(), connector.laneKeys);
       if ('fault' in rendered) return sink;
-      const lane = connector.lane({ ...fixed, ...rendered.fields });
+      const lane = connector.lane({ ...fixed, ...compared(rendered.fields) });
       return lane === '' ? sink : `${sink} ${conceal(lane)}`;
     },
     audience(data) {

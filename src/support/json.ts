@@ -29,6 +29,12 @@ export function mapLeaves(
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inside(inner, key)]));
 }
 
+/** Copies a map, with `change` for each text in it. `key`: the map's own under which the text stands. */
+export const mapTexts = (map: JsonMap, change: (text: string, key: string) => string): JsonMap =>
+  mapLeaves(map, (leaf, path) =>
+    typeof leaf === 'string' ? change(leaf, String(path()[0])) : (leaf as Json),
+  ) as JsonMap;
+
 /** A path as text, such as `rules[0].then[1].text`. */
 export function pathText(path: Path): string {
   return path
