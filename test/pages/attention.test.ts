@@ -143,6 +143,10 @@ describe('what needs a person', () => {
       /0 messages discarded[^]*1 message stayed as it was[^]*: somebody has replayed it since/,
     );
     expect(await audit()).toMatchObject([{ action: 'replay' }, { action: 'pause' }]);
+    const all = await submit({ ...group, count: '1', action: 'discard' });
+    expect(await page(all.headers.get('location') ?? '')).toMatch(
+      /0 messages discarded[^]*1 message of those on the page was left alone/,
+    );
   });
 
   test('is also a notice that reached nobody, and Today says so', async () => {

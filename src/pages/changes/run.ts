@@ -31,6 +31,8 @@ export type Action = keyof typeof actionNames;
 interface Run {
   readonly action: Action;
   readonly sink: string;
+  /** How many of those that it was asked of were something else meanwhile. */
+  others: number;
   /** By id, the states of the changed deliveries when they were last looked at. */
   readonly states: Map<string, DeliveryState>;
   /** Why some of them need a person again. */
@@ -55,12 +57,13 @@ export const patienceMs = 1500;
 export async function start(
   parts: Parts,
   action: Action,
-  chosen: Selection & { readonly sink: string },
+  chosen: Selection & { readonly sink: string; readonly count: number },
   by: By,
 ): Promise<string> {
   const run: Run = {
     action,
     sink: chosen.sink,
+    others: 0,
     states: new Map(),
     reasons: new Set(),
     refused: [],
@@ -84,6 +87,7 @@ export async function start(
       }
       run.refused.push(...over.map(leftOut));
     }
+    run.others = chosen.count - run.states.size - run.refused.length;
   };
   const ended = go()
     .catch((error: unknown) => {
@@ -143,7 +147,7 @@ export const changePage: Page = {
   },
 };
 
-function progress({ action, isDone, states, reasons, eventId, refused, fault }: Run): Html {
+function progress({ action, isDone, others, states, reasons, eventId, refused, fault }: Run): Html {
   const byState = [...Map.groupBy(states.values(), (state) => state)];
   const isAlone = states.size + refused.length === 1;
   return html`<section class="card" role="status">
@@ -156,6 +160,13 @@ function progress({ action, isDone, states, reasons, eventId, refused, fault }: 
       }
       ${[...reasons].slice(0, shownReasons).map((reason) => html`<p class="notice bad break">${printable(reason)}</p>`)}
       ${fault !== null && html`<p class="notice bad">${fault}</p>`}
+      ${
+        others > 0 &&
+        html`<p>
+          ${count(others, 'message')} of those on the page ${others === 1 ? 'was' : 'were'} left alone:
+          replayed, discarded or given up anew since.
+        </p>`
+      }
       ${
         refused.length > 0 &&
         html`<h3>
