@@ -18,8 +18,8 @@ import { textAt } from '../support/json.ts';
 import { csvSeparator, zoned } from '../support/text.ts';
 import { traceparentFor } from '../support/trace.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
-import { openFrom } from '../rules/decide.ts';
-import { type Action, allActions, type Plan } from '../rules/plan.ts';
+import { agreedIn, openFrom, subjectOf } from '../rules/decide.ts';
+import { type Action, allActions, type Digest, type Plan } from '../rules/plan.ts';
 import type { Claim, Store } from '../store/store.ts';
 import { cannotBeUsed, type FindPlan, type PlanFault } from '../config/live/stored-plans.ts';
 import {
@@ -125,7 +125,23 @@ function prepareBy(
   const complete = (about: About, lookups: readonly Delivery[]) =>
     inThread(parts, claimed, prepare(action, about, delivery.id, plan, config, now), lookups, now);
   if (plan.lookups.size === 0) return complete(claimed, []);
-  return lookedUp(events, parts.store).then(({ facts, lookups }) => complete({ ...claimed, facts }, lookups));
+  return lookedUp(events, parts.store).then(({ facts, factsThen, lookups }) => {
+    const latest = { ...claimed, facts };
+    const isParted = action.digest !== null && !belongTogether(action.digest, action, latest, plan, now);
+    return complete(isParted ? { ...claimed, facts: factsThen } : latest, lookups);
+  });
+}
+
+/**
+ * Whether the events of a digest agree in what puts them together. A look-up that was made again may have found something
+ * else for some: the message would go to where only its first event belongs.
+ */
+function belongTogether(digest: Digest, action: Action, about: About, plan: Plan, now: number): boolean {
+  const agreed = about.events.map((event) => {
+    const subject = subjectOf(plan, event, factsOf(about, event));
+    return JSON.stringify(agreedIn(digest, action, event, subject, now));
+  });
+  return new Set(agreed).size === 1;
 }
 
 const refused = (claimed: Claim, reason: Reason, why: string): AttemptEnd =>
@@ -180,8 +196,7 @@ export function requestFor(
   { now, isProbe, signal }: Pick<AttemptRequest<Json>, 'now' | 'isProbe' | 'signal'>,
 ): AttemptRequest<Json> {
   const { delivery, events } = claimed;
-  // The look-ups that an event waits for are due when it comes.
-  const isAgain = delivery.connector === lookupConnector && delivery.since > events[0]!.receivedAt;
+  const isAgain = delivery.connector === lookupConnector && isMadeAgain(delivery, events[0]!);
   return {
     deliveryId: delivery.id,
     message: prepared.message,
@@ -242,12 +257,20 @@ export const aboutEvent = (event: Event, facts: Facts): About => ({
   notice: null,
 });
 
-/** The look-ups of events, and the facts that these have found. */
+/** The look-ups of events, the facts that these have found, and `factsThen`: those that the events were decided by. */
 export async function lookedUp(events: readonly Event[], store: Pick<Store, 'lookupsOf'>) {
   const lookups = await store.lookupsOf(events.map(({ id }) => id));
-  const facts = new Map(events.map(({ id }, place) => [id, foundBy(lookups[place]!)]));
-  return { facts, lookups: lookups.flat() };
+  const known = (which: (lookup: Delivery, event: Event) => boolean) =>
+    new Map(events.map((event, at) => [event.id, foundBy(lookups[at]!.filter((one) => which(one, event)))]));
+  return {
+    facts: known(() => true),
+    factsThen: known((lookup, event) => !isMadeAgain(lookup, event)),
+    lookups: lookups.flat(),
+  };
 }
+
+/** The look-ups that an event waits for are due when it comes. */
+const isMadeAgain = ({ since }: Delivery, { receivedAt }: Event): boolean => since > receivedAt;
 
 /** Renders an action and has the connector compose the message. Pure; `now` is for templates. */
 export function prepare(
