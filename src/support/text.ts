@@ -170,7 +170,7 @@ export function storable(text: string): string {
 
 /** The beginning of what programs for tables take for a formula, where they part cells by `separator` though another sign does. */
 const formula = (separator: CsvSeparator): RegExp =>
-  new RegExp(String.raw`(?<=(?:^|[${separator}\t\r\n])[\s"]*)[=+\-@＝＋－＠]|^[\t\r]`, 'g');
+  new RegExp(String.raw`(?<=(?:^|[${separator}\t\r\n])[\s"]*)[=+\-@\uff0b\uff0d\uff1d\uff20]|^[\t\r]`, 'g');
 const formulas = { ',': formula(';'), ';': formula(',') };
 
 /**
