@@ -121,13 +121,14 @@ export class Connection {
     if (this.#unsynced) this.#db ??= this.#connect();
     const db = this.#db;
     if (db === null) return;
-    for (const [file, inode] of this.#inodes) {
-      const now = inodeOf(file);
-      if (now !== inode) throw this.#end(db, file, now === undefined ? 'removed' : 'replaced');
+    for (const file of this.#inodes.keys()) {
+      const change = this.#changeOf(file);
+      if (change) throw this.#end(db, file, change);
     }
     const pages = this.#pagesOfWal(db);
     const cut = this.#lock && this.#cutShort(db, pages);
-    if (cut) throw this.#end(db, cut, 'cut short');
+    // One that was removed meanwhile is still whole for SQLite.
+    if (cut) throw this.#end(db, cut, this.#changeOf(cut) ?? 'cut short');
     if (this.#unsaved) this.#repaired();
     this.#unsaved = null;
     this.#lookedAt = performance.now();
@@ -231,6 +232,13 @@ export class Connection {
     }
     this.#unsynced = null;
     this.#repaired();
+  }
+
+  /** Whether a path leads to another file than the one that is open. */
+  #changeOf(file: string): Change | null {
+    const now = inodeOf(file);
+    if (now === this.#inodes.get(file)) return null;
+    return now === undefined ? 'removed' : 'replaced';
   }
 
   /** The path of a file that is shorter than SQLite takes it to be; null if none is. */
