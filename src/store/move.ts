@@ -101,6 +101,7 @@ export async function move(source: Side, target: Side, progress: MoveProgress): 
     const tell = (checked: number) => progress('checked', table.name, checked, rows);
     const sums = await Promise.all([digest(table, source, tell), digest(table, target, () => {})]);
     if (found !== rows || sums[0] !== sums[1]) {
+      // Who has begun the same move since has emptied the target.
       await target.driver.write(() => refuseOther(target.name, begunAt));
       const difference = found === rows ? 'other content' : `${found} rows instead of ${rows}`;
       throw new StoreUnavailable(
