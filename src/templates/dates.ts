@@ -32,14 +32,23 @@ function dateInWords(month: string) {
   };
 }
 
+/** The locale's own forms of a date, by the format that asks for one. */
+const localeForms = new Map<string, (moment: Moment, locale: string) => string>([
+  ['', (moment, locale) => inLocale(moment, locale)],
+  ['short', inShort],
+]);
+
+/** Whether a format is the name of one of the locale's forms, and has no signs such as `%d`. */
+export const isLocaleForm = (format: string): boolean => localeForms.has(format);
+
 /** Formats a date. Another value is returned unchanged. */
 function formatDate(call: Call, value: unknown, format: string, zone?: unknown): unknown {
   const setting = settingOf(call);
   const timeZone = timeZoneOf(toValue(zone), setting.timeZone);
   const moment = momentOf(call, value, timeZone ?? 'UTC');
   if (moment === null) return toValue(value);
-  if (format === '') return inLocale(moment, setting.locale);
-  if (format === 'short') return inShort(moment, setting.locale);
+  const form = localeForms.get(format);
+  if (form !== undefined) return form(moment, setting.locale);
   const text = strftime(moment, format, setting.locale);
   // Only literal zones are checked in advance. A wrong zone in an event must not make the message fail.
   return timeZone === null ? `${text} UTC` : text;

@@ -2,6 +2,7 @@ import { Output, type Template, type Token, TypeGuards } from 'liquidjs';
 import type { Slip } from '../connector.ts';
 import { type Status, statuses } from '../model.ts';
 import { closest } from '../support/text.ts';
+import { isLocaleForm } from './dates.ts';
 import { type Argument, tokenOf } from './filter-faults.ts';
 import { argumentsOf, childrenOf, nameOf } from './find-faults.ts';
 import { mostFaults } from './limits.ts';
@@ -135,7 +136,7 @@ function dateSlips({ begin, args: [format], input }: Filter): Slip[] {
   if (!TypeGuards.isQuotedToken(format)) return [];
   const text = format.getText();
   const index = input.lastIndexOf('|', begin);
-  if (format.content !== '' && !text.includes('%')) {
+  if (!isLocaleForm(format.content) && !text.includes('%')) {
     const message = `this prints "${format.content}" itself: a date format has signs such as %d.%m.%Y`;
     return [{ index, length: format.end - index, message }];
   }

@@ -244,7 +244,7 @@ const mistakes = {
   ),
   'a date format of another language': says('on {{ now | date: "DD.MM.YYYY" }}'),
   'comparisons and dates that are right': says(
-    '{% if event.status == "Canceled" or event.testId == 7 %}{{ now | date: "%d.%m.%Y" }}{% else %}b{% endif %}',
+    '{% if event.status == "Canceled" or event.testId == 7 %}{{ now | date: "%d.%m.%Y" }}{% else %}{{ now | date: "short" }}{% endif %}',
   ),
   'what to say of nothing behind a filter that makes something of it': `${says(
     '{{ api.score | round: 1 | default: "no score" }}{% assign s = api.score | append: "%" | upcase | default: "none" %}{{ s }}',
