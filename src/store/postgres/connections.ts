@@ -11,10 +11,12 @@ import {
   failureKind,
   ofConnecting,
   readOnlyCode,
+  replacedCode,
   type StoreAddress,
   weightOf,
 } from './failures.ts';
 import { type Keeping, send } from './pipeline.ts';
+import { FormerPrimaries, type NamedServer, placeOf } from './place.ts';
 
 export interface ConnectionLimits {
   readonly connectMs: number;
@@ -52,7 +54,7 @@ const maxRetryMs = 250;
  * The connection pools of one server: one for transactions, one for reads, so that no page that reads much delays an
  * event.
  */
-interface Server {
+interface Server extends NamedServer {
   readonly writers: Pool;
   readonly readers: Pool;
 }
@@ -71,13 +73,14 @@ export class Connections {
   readonly #ofServer = new WeakSet<object>();
   /** Connections to the server itself, and not to a pooler, which tells another process id and may change it. */
   readonly #direct = new WeakSet<object>();
+  readonly #formerPrimaries = new FormerPrimaries();
   readonly #settings: Statement;
   /** The settings of transactions. */
   #ownSettings: Statement;
   #closed: StoreUnavailable | null = null;
 
   constructor(url: string, limits: Partial<ConnectionLimits> = {}) {
-    const { place, configs } = parseUrls(url);
+    const { place, servers } = parseUrls(url);
     this.place = place;
     this.limits = { ...defaultLimits, ...limits };
     this.#settings = settingsOf(place.schema, this.limits);
@@ -87,21 +90,27 @@ export class Connections {
       const [row] = await send(client as PoolClient, [nature], connectMs);
       const { pid, standby } = row as { readonly pid: number; readonly standby: string };
       // Its reads would lack the last commits.
-      if (standby === 'on' && configs.length > 1)
+      if (standby === 'on' && servers.length > 1)
         throw Object.assign(new Error('a standby'), { code: readOnlyCode });
       if (pid === (client as PoolClient & { readonly processID: number }).processID) this.#direct.add(client);
     };
-    this.#servers = configs.map((config) => ({
+    this.#servers = servers.map(({ name, config }) => ({
+      name,
+      config,
       writers: poolOf({ ...config, onConnect, max: mostWriters }, this.limits),
       readers: poolOf({ ...config, onConnect, max: mostReaders }, this.limits),
     }));
   }
 
-  /** Has each transaction know from now on which server it is on; see placeOf. Some compatible servers cannot tell. */
+  /**
+   * Has each transaction know from now on which server it is on; see placeOf. Of several servers, none that is a former primary
+   * is used from then on. Some compatible servers cannot tell.
+   */
   async learnPlace(): Promise<void> {
     const settings = settingsOf(this.place.schema, this.limits, placeOf(this.place.schema));
     try {
       await this.outside([settings]);
+      if (this.#servers.length > 1) await this.#formerPrimaries.look(this.#servers);
       this.#ownSettings = settings;
     } catch (error) {
       const { cause = error } = error as Error;
@@ -187,7 +196,7 @@ export class Connections {
     await Promise.all(this.#servers.flatMap(({ writers, readers }) => [writers.end(), readers.end()]));
   }
 
-  async #using<T>(kind: keyof Server, run: (client: PoolClient) => Promise<T>): Promise<T> {
+  async #using<T>(kind: 'writers' | 'readers', run: (client: PoolClient) => Promise<T>): Promise<T> {
     if (this.#closed) throw this.#closed;
     const place = this.#current;
     const client = await this.#servers[place]![kind].connect().catch((error: unknown) => {
@@ -195,12 +204,15 @@ export class Connections {
       throw ofConnecting(error);
     });
     try {
+      const { name } = this.#servers[place]!;
+      // What is behind a pooler may be another server at any time.
+      if (this.#direct.has(client)) await this.#formerPrimaries.refuse(client, name, this.limits.connectMs);
       const result = await run(client);
       client.release();
       return result;
     } catch (error) {
       client.release(!(await this.#undone(client, error)));
-      if (failureKind(error) === 'lost' || isReadOnly(error)) this.#leave(place, error);
+      if (failureKind(error) === 'lost' || isNoPrimary(error)) this.#leave(place, error);
       throw error;
     }
   }
@@ -234,8 +246,8 @@ const newer: Statement = {
 const outdated =
   'A newer version of the connector has changed the tables since this one started, and this one cannot use them. Update this replica.';
 
-const isReadOnly = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === readOnlyCode;
+const isNoPrimary = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && [readOnlyCode, replacedCode].includes(String(error.code));
 
 const nature: Statement = {
   sql: `select pg_backend_pid() as pid, current_setting('transaction_read_only') as standby`,
@@ -268,16 +280,6 @@ interface Transaction {
 }
 
 /**
- * The SQL of the place of the store, which changes with a promotion or a restored base backup (the timeline), with a restored
- * dump (the cluster's identifier, the table's oid), and with a copy of the database (the database's oid). The timeline is from
- * the name of a WAL file, as the control file has it later.
- */
-const placeOf = (schema: string | null): string => `
-  case when not pg_is_in_recovery() then concat_ws(' ', left(pg_walfile_name(pg_current_wal_lsn()), 8),
-    (select system_identifier from pg_control_system()),
-    (select oid from pg_database where datname = current_database()), to_regclass('${schema === null ? '' : `"${schema}".`}deliveries')::oid) end`;
-
-/**
  * The settings of one transaction: PgBouncer gives the next one another connection, and refuses most settings of connections.
  * A commit has to be on disk, also if the server is set up otherwise.
  */
@@ -294,7 +296,7 @@ function settingsOf(schema: string | null, limits: ConnectionLimits, place?: str
 }
 
 /** Reads a URL with one or several hosts. Throws StoreUnavailable, never with the password. */
-function parseUrls(text: string): { place: StoreAddress; configs: readonly PoolConfig[] } {
+function parseUrls(text: string): { place: StoreAddress; servers: readonly NamedServer[] } {
   const parsed = urlsOfHosts(text).map((one) => {
     const url = parseHostUrl(one);
     if (url === null) {
@@ -326,7 +328,10 @@ function parseUrls(text: string): { place: StoreAddress; configs: readonly PoolC
     return { config, place: { server, user, database, schema: options.get('schema') } };
   });
   const server = parsed.map(({ place }) => place.server).join(' or ');
-  return { place: { ...parsed[0]!.place, server }, configs: parsed.map(({ config }) => config) };
+  return {
+    place: { ...parsed[0]!.place, server },
+    servers: parsed.map(({ config, place }) => ({ name: place.server, config })),
+  };
 }
 
 /** The TLS options. As in pg, every mode but `no-verify` checks the certificate and the host. */

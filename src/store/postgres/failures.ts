@@ -24,6 +24,8 @@ const againCodes = new Set(['40001', '40P01']);
 const notKept = '26000';
 /** The server is a standby. */
 export const readOnlyCode = '25006';
+/** The server is a former primary; see FormerPrimaries. PostgreSQL has no such code. */
+export const replacedCode = 'replaced';
 
 const connectionBroke = 'The connection to {server} broke: {message}.';
 const untrusted =
@@ -48,6 +50,8 @@ const explanations: Readonly<Record<string, string>> = {
   '53300': '{server} takes no more connections of the user {user}. Raise its limit, or close others.',
   [readOnlyCode]:
     '{server} is read-only: a standby, or a primary that was made so, as services do where its disk is nearly full. The store needs a primary that can be written.',
+  [replacedCode]:
+    '{message} was replaced by a standby that was promoted, and lacks what was stored since. Keep it off, or make it a standby of that one.',
   '25P03': '{server} ended a transaction because this process stood still in it.',
   '55P03':
     'Rows of the database {database} stay locked: by another process, or by a commit that waits for a synchronous standby.',

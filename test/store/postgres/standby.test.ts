@@ -137,6 +137,34 @@ rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
   expect(await (await fetch(`${app.adminUrl}/`)).text()).toContain(told);
 }, 300_000);
 
+test('a former primary that comes back is never used, as it has what was delivered since as waiting', async () => {
+  const former = await PostgresServer.start();
+  const promoted = await former.standby(false);
+  onTestFinished(async () => void (await Promise.all([former.remove(), promoted.remove()])));
+  const open = async () => {
+    const store = await openPostgres(urlOf(former, promoted));
+    onTestFinished(() => store.close());
+    return store;
+  };
+  const store = await open();
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  await eventually(async () => expect(await sql(promoted.url(), 'select 1 from configs')).toHaveLength(1));
+  await former.crash();
+  await sql(promoted.url(), 'select pg_promote()');
+  await store.probe();
+  await former.start();
+
+  await promoted.stop();
+  await expect(store.probe()).rejects.toThrow(
+    `PostgreSQL at 127.0.0.1:${former.port} was replaced by a standby that was promoted, and lacks what was stored since. Keep it off, or make it a standby of that one.`,
+  );
+  await promoted.start();
+  // One that begins now has seen neither of them.
+  for (const one of [store, await open()]) await one.accept(arrival());
+  expect(await sql(promoted.url(), 'select 1 from events')).toHaveLength(2);
+  expect(await sql(former.url(), 'select 1 from events')).toHaveLength(0);
+}, 60_000);
+
 test('after a failover that lost commits, what may have been sent by then is asked for first', async () => {
   const first = await PostgresServer.start();
   const second = await first.standby(false);
