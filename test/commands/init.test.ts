@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { readFile } from 'node:fs/promises';
 import { expect, test, vi } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { isOpen } from '../../src/config/settings.ts';
 import { jsonLines, run, workplace } from './tools.ts';
 
 const all = ['slack', 'google-sheets', 'email', 'webhook'];
@@ -40,6 +43,21 @@ test.each(choices)('what it writes is good, and has a scenario for each rule: %s
   const { out: explained } = await run(['explain', '--status', 'Completed', '--test', '1234567', file], env);
   const isNamed = !/^(google-sheets,)?webhook$/.test(tools);
   expect(explained.includes('TypeScript')).toBe(isNamed || tools.includes('google-sheets'));
+});
+
+test('it proposes a password of its own for the operations page, which the config then asks for', async () => {
+  const { folder } = await workplace();
+  const proposed = async (name: string) => {
+    const file = `${folder}/${name}`;
+    const { out } = await run(['init', '--out', file, '--tools', 'webhook']);
+    const [, password = ''] = /^ {2}export ADMIN_PASSWORD=([\w-]+) /m.exec(out) ?? [];
+    return { file, password };
+  };
+  const [one, other] = [await proposed('one.yaml'), await proposed('other.yaml')];
+  expect(one.password).toMatch(/^.{24}$/);
+  expect(other.password).not.toBe(one.password);
+  const { admin } = await loadConfig(one.file, { connectors, env: { ...env, ADMIN_PASSWORD: one.password } });
+  expect([isOpen(admin), admin.password?.reveal()]).toEqual([false, one.password]);
 });
 
 test('it says where editors find the schema, where the image knows', async () => {

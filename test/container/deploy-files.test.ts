@@ -1,7 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { parseEnv, promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { openSqlite } from '../../src/store/sqlite.ts';
@@ -76,6 +78,25 @@ test.each([
   const copy = new DatabaseSync(target);
   expect(copy.prepare('select count(*) as n from events').get()).toEqual({ n: 1 });
   copy.close();
+});
+
+test('the first start by systemd makes a password for the operations page, and later ones keep it', async () => {
+  const unit = read('deploy/systemd/candidate-connector.service');
+  const folder = await mkdtemp(join(tmpdir(), 'unit-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const [, script = ''] = /^ExecStartPre=\/bin\/sh -c '(.*)'$/m.exec(unit) ?? [];
+  const [, stateFolder = '', name = ''] = /^EnvironmentFile=-(\/var\/lib\/[^/\n]+)\/(.*)$/m.exec(unit) ?? [];
+  expect(unit).toContain(`\nWorkingDirectory=${stateFolder}\n`);
+  const started = async () => {
+    // In a unit's line systemd reads $$ as $.
+    await promisify(execFile)('/bin/sh', ['-c', script.replaceAll('$$', () => '$')], { cwd: folder });
+    return parseEnv(await readFile(join(folder, name), 'utf8'))['ADMIN_PASSWORD'] ?? '';
+  };
+  const password = await started();
+  expect(password.length).toBeGreaterThanOrEqual(24);
+  expect(await started()).toBe(password);
+  await rm(join(folder, name));
+  expect(await started()).not.toBe(password);
 });
 
 test('each probe says how long it waits, and the memory asked for is that of a busy connector', () => {
