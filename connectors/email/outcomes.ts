@@ -116,7 +116,9 @@ export const isLoginFault = (error: SmtpError): boolean => {
   // Amazon SES says 454 of too many mails, too, and Google of too many logins.
   if (responseCode < 500 && isRate(error)) return false;
   if (code === 'EAUTH') return true;
-  return command !== 'STARTTLS' && (loginReplies.has(responseCode) || /^550[ -]5\.7\.30\b/.test(response));
+  // Gmail says 5.7.30 of a missing DKIM.
+  const isWithoutPasswords = /^550[ -]5\.7\.30 Basic auth/i.test(response);
+  return command !== 'STARTTLS' && (loginReplies.has(responseCode) || isWithoutPasswords);
 };
 
 /** The words for an exceeded rate, for which SMTP has no code. Microsoft's code is 432. */
@@ -165,12 +167,12 @@ const isAboutTheAddress = (error: SmtpError): boolean =>
   );
 
 /**
- * Whether a reply objects to the sink's account, tenant, machine or domain: x.7.2x (RFC 7372), Microsoft's x.7.5x to x.7.7xx
- * and x.7.23x, and Postfix' words where a block list has the machine. Where a recipient's mailbox is full, RCPT is refused,
- * or the words name the recipient; else it is the sender's.
+ * Whether a reply objects to the sink's account, tenant, machine or domain: x.7.2x (RFC 7372), Gmail's x.7.3x and x.7.40 of
+ * DKIM and DMARC, Microsoft's x.7.5x to x.7.7xx and x.7.23x, and Postfix' words where a block list has the machine. Where a
+ * recipient's mailbox is full, RCPT is refused, or the words name the recipient; else it is the sender's.
  */
 const isBlocked = (error: SmtpError): boolean =>
-  (/^7\.(2(?!8$)\d{1,2}|[5-7]\d{1,2})$/.test(enhancedCode(error)) && !isRelayRefused(error)) ||
+  (/^7\.(2(?!8$)\d{1,2}|3\d|40|[5-7]\d{1,2})$/.test(enhancedCode(error)) && !isRelayRefused(error)) ||
   (enhancedCode(error) === '2.2' && error.command !== 'RCPT TO' && !isFullAtTheRecipient(error)) ||
   /OutboundSpam|\b(client host|helo command|sender address) \[.*\] blocked using/i.test(wordsOf(error));
 

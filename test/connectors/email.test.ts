@@ -607,7 +607,16 @@ describe('what the server says', () => {
     ['DATA', 550, '5.7.501 Access denied, spam abuse detected', ofSink('lift')],
     ['DATA', 550, '5.7.708 Access denied, traffic not accepted from this IP', ofSink('lift')],
     ['DATA', 550, '5.7.232 Your trial tenant has exceeded its daily limit', ofSink('lift')],
-    ['DATA', 550, '5.7.26 Your email has been blocked: the sender is unauthenticated', ofSink('lift')],
+    ...(['5.7.26', '5.7.27', '5.7.30', '5.7.32', '5.7.40'] as const).map(
+      // Gmail of SPF, DKIM and DMARC (support.google.com/a/answer/3726730).
+      (code) =>
+        [
+          'DATA',
+          550,
+          `${code} Your email has been blocked: the sender is unauthenticated`,
+          ofSink('lift'),
+        ] as const,
+    ),
     ['DATA', 550, 'The from address does not match a verified Sender Identity', ofSink('`from`')],
     // Of the machine, in Postfix' words (default_rbl_reply).
     [
