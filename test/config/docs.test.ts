@@ -57,6 +57,13 @@ describe('docs/configuration.md', () => {
     expect(inDocs.get('sinks.<name>.timeout')?.cells[3]).toContain(`${name} ${defaults.timeoutMs / 1000}s`);
   });
 
+  // Three connections at once, and 30 mails a minute (learn.microsoft.com, "Exchange Online limits").
+  test("keeps to what Microsoft 365 takes of a mailbox's mails", () => {
+    const blocks = Array.from(docs.matchAll(/^```yaml\n(.*?)^```/gms), ([, block = '']) => block);
+    const mail = blocks.find((block) => block.includes('smtp.office365.com')) ?? '';
+    expect(mail).toMatch(/^ {4}concurrency: 3\n {4}rate: 30\/min$/m);
+  });
+
   test('has a meaning for every key', () => {
     expect([...inDocs].filter(([, { cells }]) => !cells[3]).map(([key]) => key)).toEqual([]);
   });

@@ -40,6 +40,10 @@ test.each(['en', 'de', 'fr', 'es', 'hr', 'pl', 'de-CH'])(
   },
 );
 
+test('an id is looked for in files as JSON, URLs and HTML write it, too', () => {
+  expect(mentionsOf('a"b&c').spellings).toEqual(['a"b&c', 'a\\"b&c', 'a%22b%26c', 'a&quot;b&amp;c']);
+});
+
 test('a text that a caller made long takes no longer than it should', () => {
   const { without } = mentionsOf('b'.repeat(32), [20970]);
   const long = 'candida'.repeat(20_000);
