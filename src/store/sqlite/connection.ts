@@ -163,7 +163,11 @@ export class Connection {
 
   /** Every later use fails. */
   close(): void {
-    tryTo(() => this.look());
+    tryTo(() => {
+      this.look();
+      // SQLite does this by itself only where no other process has the file open, such as a replicator.
+      if (this.#lock !== null) this.#db?.get(emptyWal);
+    });
     this.#closed ??= storeClosed();
     this.#disconnect();
     this.#lock?.release();

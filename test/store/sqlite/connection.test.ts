@@ -113,6 +113,17 @@ test.each(['-wal', ''])('nothing is lost where notes.db%s is removed right befor
   expect(notesIn(join(folder, rescued()[0] ?? 'notes.db'))).toEqual(['first']);
 });
 
+test('once it is closed the file alone has all, though somebody else has it open', () => {
+  note('one');
+  const other = new Database(path);
+  other.get(allNotes);
+  close();
+  const copy = join(folder, 'copy.db');
+  copyFileSync(path, copy);
+  other.close();
+  expect(notesIn(copy)).toEqual(['one']);
+});
+
 test('as long as a reader is in the way it is refused, and saved when that has ended', () => {
   note('first');
   const reader = new Database(path);
