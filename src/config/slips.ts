@@ -1,7 +1,14 @@
 import { slot } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
-import { type FoundSecret, looksRandom, namesSecret, secretsOfUrl, urlPasswords } from '../support/secret.ts';
+import {
+  type FoundSecret,
+  looksRandom,
+  namesSecret,
+  secretParameters,
+  secretsOfUrl,
+  urlPasswords,
+} from '../support/secret.ts';
 import { closest, oddCharacter, tagsIn } from '../support/text.ts';
 import { slipsIn } from '../templates/slips.ts';
 import { conditionMeant } from '../rules/fields.ts';
@@ -325,8 +332,7 @@ function inAddress(text: string, isPath: boolean): string[] {
   if (url === null) return [];
   if (/hook|\/services\/|\/bot\d+:|\/key\//i.test(`${url.host}${url.pathname}`))
     return secretsOfUrl(url.href);
-  const parameters = [...url.searchParams].filter(([name]) => namesSecret(name)).map(([, value]) => value);
-  return [...urlPasswords(text), ...parameters];
+  return [...urlPasswords(text), ...secretParameters(url)];
 }
 
 /** Warns of credentials in the file itself, which end up in backups and version control. `config` is as written. */

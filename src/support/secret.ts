@@ -90,9 +90,14 @@ function credentialsIn(text: string): string[] {
 export function secretsOfUrl(text: string): string[] {
   const url = urlOf(text);
   if (!url) return [];
-  const values = [...url.searchParams].filter(([name]) => namesSecret(name)).map(([, value]) => value);
-  return [...urlPasswords(text), ...values, ...partsOf(url).filter(looksRandom)];
+  return [...urlPasswords(text), ...secretParameters(url), ...partsOf(url).filter(looksRandom)];
 }
+
+/** The values of parameters that are named like secrets, or `code`, by which Azure Functions get their key. */
+export const secretParameters = ({ searchParams }: URL): string[] =>
+  [...searchParams].flatMap(([name, value]) =>
+    namesSecret(name) || (name === 'code' && looksRandom(value)) ? [value] : [],
+  );
 
 /** The parts of a secret URL that are secret by themselves: the end of it is often enough to call it. */
 export function partsOfUrl(text: string): string[] {

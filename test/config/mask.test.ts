@@ -266,6 +266,7 @@ sinks:
       'aB3dE5fG7hJ9',
     ],
     ['path: "/candidates?api_key=xyz-literal"', 'xyz-literal'],
+    ['path: "/api/Hired?code=aNfUbywaBdiazr+LWqJW1I/xw7AGHw=="', 'aNfUbywaBdiazr+LWqJW1I/xw7AGHw=='], // Azure Functions
     ['path: /hooks/T024BE7LD1/in', 'T024BE7LD1'],
     ['path: /bot7123456789:AAHdqTcvCH1vGWJxfSeo/sendMessage', 'bot7123456789:AAHdqTcvCH1vGWJxfSeo'],
     ['path: /trigger/hired/with/key/dR3mXk2PqLs9VbTn', 'dR3mXk2PqLs9VbTn'],
@@ -274,15 +275,16 @@ sinks:
     ['path: "/in?api_key=aB3dE5fG7hJ9{{ event.testId }}"', 'aB3dE5fG7hJ9'],
     [`headers: { Authorization: "Basic {{ 'joe:aB3dE5fG7hJ9' | base64_encode }}" }`, 'joe:aB3dE5fG7hJ9'],
     ['body: { routing_key: 0a1b2c3d4e5f6a7b }', '0a1b2c3d4e5f6a7b'],
-    ['', 'aBcDeFgHiJkL12'],
-  ])('and warns of what is written into an action or the address of a hook: %s', (action, value) => {
-    const [url, keys] =
-      action === '' ? [`https://h.example/hooks/${value}`, ''] : ['https://h.example', `, ${action}`];
+    ['', 'https://h.example/hooks/aBcDeFgHiJkL12'],
+    ['', 'https://h.example/api/Hired?code=aBcDeFgHiJkL12'],
+  ])('and warns of what is written into an action or the address of a hook: %s', (action, given) => {
+    const value = given.replace(/^https:.*[/=]/, '');
+    const [url, keys] = action === '' ? [given, ''] : ['https://h.example', `, ${action}`];
     const text = `sinks: { ats: { connector: webhook, url: "${url}" } }
 rules: [ { name: a, when: {}, then: [ { sink: ats${keys} } ] } ]`;
-    const given = parseConfig(text, 'config.yaml', { env: {}, connectors });
-    expect(given.mask(`x ${value} y`)).toBe('x *** y');
-    const literal = given.warnings.filter(({ message }) => message.includes('is written in the file'));
+    const { mask, warnings } = parseConfig(text, 'config.yaml', { env: {}, connectors });
+    expect(mask(`x ${value} y`)).toBe('x *** y');
+    const literal = warnings.filter(({ message }) => message.includes('is written in the file'));
     expect(literal).toHaveLength(1);
     expect(literal[0]?.excerpt).not.toContain(value);
   });

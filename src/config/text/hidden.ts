@@ -232,7 +232,7 @@ export const withoutPasswords = (text: string): string => text.replaceAll(word, 
 const word = /[^\s"']+/g;
 
 const credentialWords =
-  '(?:token|secret|passw|credential|auth(?!ors?(?![a-z]))|bearer|cookie|(?:private|api|access|routing|integration|signing)[-_]?key)';
+  '(?:token|secret|passw|credential|auth(?!ors?(?![a-z]))|bearer|cookie|(?:private|api|access|routing|integration|signing)[-_]?key|(?<=[?&])code(?==))';
 const credentialKey = new RegExp(credentialWords, 'i');
 
 /** Whether a key is certainly a credential's, unlike one such as `key`. */
