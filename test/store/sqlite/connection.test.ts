@@ -1,4 +1,4 @@
-import {
+import fs, {
   copyFileSync,
   mkdirSync,
   mkdtempSync,
@@ -11,9 +11,10 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { query, run } from '../../../src/store/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database, runOn } from '../../../src/store/sqlite/database.ts';
@@ -62,6 +63,23 @@ function replace(suffix: string): void {
   writeFileSync(`${path}.new`, 'another file');
   renameSync(`${path}.new`, path + suffix);
 }
+/** Does something right after this process has next asked the system for a path, as another process may. */
+function afterLookAt(file: string, change: () => void): void {
+  const { statSync: ask } = fs;
+  const use = (asks: typeof ask) => {
+    fs.statSync = asks;
+    syncBuiltinESMExports();
+  };
+  const asks = (...asked: Parameters<typeof ask>) => {
+    const found = ask(...asked);
+    if (asked[0] !== file) return found;
+    use(ask);
+    change();
+    return found;
+  };
+  use(Object.assign(asks, ask));
+  onTestFinished(() => use(ask));
+}
 
 test('while the system does not say what is there, nothing is stored, and it goes on when it says so again', () => {
   note('first');
@@ -98,6 +116,22 @@ test.each([
   close();
   expect(notesIn(path)).toEqual(['first', 'second']);
 });
+
+test.each([
+  ['removed', () => remove('-wal')],
+  ['replaced', () => replace('-wal')],
+])(
+  'a WAL that is %s after a look has seen it, and before it is measured, is not taken for cut short',
+  (what, change) => {
+    note('first');
+    note('second');
+    afterLookAt(`${path}-wal`, change);
+    expect(() => connection.look()).toThrow(`${path}-wal was ${what} while in use. Nothing is lost`);
+    expect(rescued()).toEqual([]);
+    close();
+    expect(notesIn(path)).toEqual(['first', 'second']);
+  },
+);
 
 test('a use looks by itself, though not each', async () => {
   note('first');
