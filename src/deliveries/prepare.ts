@@ -14,6 +14,8 @@ import {
 import type { RaisedNotice } from '../model/notices.ts';
 import type { Outcome, Reason, Receipt } from '../model/outcomes.ts';
 import { digestCsv } from '../ops/printed.ts';
+import { inParts } from '../store/paging.ts';
+import { parseDeliveryId } from '../support/ids.ts';
 import { textAt } from '../support/json.ts';
 import { csvSeparator, zoned } from '../support/text.ts';
 import { traceparentFor } from '../support/trace.ts';
@@ -125,10 +127,11 @@ function prepareBy(
   const complete = (about: About, lookups: readonly Delivery[]) =>
     inThread(parts, claimed, prepare(action, about, delivery.id, plan, config, now), lookups, now);
   if (plan.lookups.size === 0) return complete(claimed, []);
-  return lookedUp(events, parts.store).then(({ facts, factsThen, lookups }) => {
+  return lookedUp(events, parts.store).then(async ({ facts, lookups }) => {
     const latest = { ...claimed, facts };
     const isParted = action.digest !== null && !belongTogether(action.digest, action, latest, plan, now);
-    return complete(isParted ? { ...claimed, facts: factsThen } : latest, lookups);
+    const about = isParted ? { ...claimed, facts: await factsThen(claimed, parts.store) } : latest;
+    return complete(about, lookups);
   });
 }
 
@@ -142,6 +145,22 @@ function belongTogether(digest: Digest, action: Action, about: About, plan: Plan
     return JSON.stringify(agreedIn(digest, action, event, subject, now));
   });
   return new Set(agreed).size === 1;
+}
+
+/** The facts by which a digest was put together: of each event, what was looked up before its delivery was planned. */
+async function factsThen(
+  { delivery: { carrier }, events }: Claim,
+  store: Pick<Store, 'event'>,
+): Promise<ReadonlyMap<string, Facts>> {
+  const nOf = ({ id }: Delivery): number => parseDeliveryId(id)!.n;
+  const stories = await inParts(events, ({ id }) => store.event(id));
+  return new Map(
+    stories.flatMap((story): [string, Facts][] => {
+      const planned = story?.deliveries.find((one) => one.carrier === carrier);
+      if (!story || !planned) return [];
+      return [[story.event.id, foundBy(story.lookups.filter((one) => nOf(one) < nOf(planned)))]];
+    }),
+  );
 }
 
 const refused = (claimed: Claim, reason: Reason, why: string): AttemptEnd =>
@@ -196,7 +215,8 @@ export function requestFor(
   { now, isProbe, signal }: Pick<AttemptRequest<Json>, 'now' | 'isProbe' | 'signal'>,
 ): AttemptRequest<Json> {
   const { delivery, events } = claimed;
-  const isAgain = delivery.connector === lookupConnector && isMadeAgain(delivery, events[0]!);
+  // The look-ups that an event waits for are due when it comes.
+  const isAgain = delivery.connector === lookupConnector && delivery.since > events[0]!.receivedAt;
   return {
     deliveryId: delivery.id,
     message: prepared.message,
@@ -257,20 +277,12 @@ export const aboutEvent = (event: Event, facts: Facts): About => ({
   notice: null,
 });
 
-/** The look-ups of events, the facts that these have found, and `factsThen`: those that the events were decided by. */
+/** The look-ups of events, and the facts that these have found. */
 export async function lookedUp(events: readonly Event[], store: Pick<Store, 'lookupsOf'>) {
   const lookups = await store.lookupsOf(events.map(({ id }) => id));
-  const known = (which: (lookup: Delivery, event: Event) => boolean) =>
-    new Map(events.map((event, at) => [event.id, foundBy(lookups[at]!.filter((one) => which(one, event)))]));
-  return {
-    facts: known(() => true),
-    factsThen: known((lookup, event) => !isMadeAgain(lookup, event)),
-    lookups: lookups.flat(),
-  };
+  const facts = new Map(events.map(({ id }, place) => [id, foundBy(lookups[place]!)]));
+  return { facts, lookups: lookups.flat() };
 }
-
-/** The look-ups that an event waits for are due when it comes. */
-const isMadeAgain = ({ since }: Delivery, { receivedAt }: Event): boolean => since > receivedAt;
 
 /** Renders an action and has the connector compose the message. Pure; `now` is for templates. */
 export function prepare(
