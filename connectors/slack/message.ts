@@ -17,7 +17,10 @@ export const style = (about: string) =>
 export const action = z
   .object({
     channel: z
-      .string()
+      .string({
+        error: ({ input }) =>
+          Array.isArray(input) ? 'expected one channel: write an action for each' : undefined,
+      })
       .min(1)
       .describe(
         "The name of a channel (#hiring) or its id. A person's id or email address sends a direct message.",

@@ -158,9 +158,11 @@ function* ofMessages(
         yield severity(full, `without braces this is only text: write {{ ${bare} }}`);
         continue;
       }
-      for (const { 0: found, 1: inner = '', index } of text.matchAll(singleBrace)) {
+      const merged = medium?.data === true ? [] : withSlots(text).matchAll(mergeField);
+      for (const { 0: found, 1: inner = '', index } of [...text.matchAll(singleBrace), ...merged]) {
         const variable = eventFields.has(inner) ? `event.${inner}` : inner;
-        const message = `one brace is only text: write {{ ${variable} }}`;
+        const what = found.startsWith('{') ? 'one brace' : 'this';
+        const message = `${what} is only text: write {{ ${variable} }}`;
         yield { ...warning(full, message), inside: { index, length: found.length } };
       }
       for (const { 0: found, 1: name = '', index } of medium?.data === true ? [] : text.matchAll(alone)) {
@@ -203,6 +205,10 @@ const starsOf = (policies: Json | undefined): Fault[] =>
 
 const singleBrace =
   /(?<![{$])\{\s*((?:event|events|test|rule|notice|links)\.[\w.]+[^{}]*?|candidateId|candidateNumericalId|testId)\s*\}(?!\})/g;
+
+/** A field as word processors and other templates have it: `«testId»`, `[testId]`, `%testId%`, `<%= event.testId %>`. */
+const mergeField =
+  /(?:\u00AB|\[|%|<%=?)\s*((?:event|test)\.\w+|candidateId|candidateNumericalId|testId)\s*(?:\u00BB|\]|%>?)/g;
 
 /** A template with slots in place of its tags and references, each as long as what it stands for. */
 function withSlots(text: string): string {

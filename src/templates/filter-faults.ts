@@ -39,7 +39,7 @@ export function filterFaults({ token, args, untrusted, escaping }: FilterUse): T
   if (!(name in checking.filters)) {
     const reason = disabledFilters.get(name);
     if (reason !== undefined) return fault(`the filter \`${name}\` is not available here: ${reason}`);
-    const meant = closest(name, Object.keys(checking.filters));
+    const meant = elsewhere.get(name.toLowerCase()) ?? closest(name, Object.keys(checking.filters));
     return fault(`unknown filter \`${name}\`${meant === null ? '' : `, did you mean \`${meant}\`?`}`);
   }
   const dates = dateFaults(name, args);
@@ -53,6 +53,22 @@ export function filterFaults({ token, args, untrusted, escaping }: FilterUse): T
     );
   return dates;
 }
+
+/** Filters by what Jinja, Twig and JavaScript call them. */
+const elsewhere = new Map([
+  ['upper', 'upcase'],
+  ['touppercase', 'upcase'],
+  ['lower', 'downcase'],
+  ['tolowercase', 'downcase'],
+  ['title', 'capitalize'],
+  ['trim', 'strip'],
+  ['length', 'size'],
+  ['count', 'size'],
+  ['format', 'date'],
+  ['strftime', 'date'],
+  ['to_json', 'json'],
+  ['tojson', 'json'],
+]);
 
 /** Without an argument, LiquidJS throws at rendering for some of these, and gives odd results for the others. */
 const needsArgument = new Set(

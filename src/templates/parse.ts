@@ -93,7 +93,18 @@ const wordings: readonly Wording[] = [
   },
   { pattern: /^unexpected "if\b/, words: () => 'expected `elsif` instead of `else if`' },
   { pattern: tooManyCalls, words: () => tooDeep },
-  { pattern: /^invalid value expression/, words: () => 'expected a value' },
+  {
+    pattern: /^invalid range syntax/,
+    words: () =>
+      'brackets are only for a range such as `(1..5)`: write `{% if a and b %}`, or an `if` within an `if`',
+  },
+  {
+    pattern: /^invalid value expression/,
+    words: (_, text) =>
+      /^[#/]/.test(text)
+        ? 'expected a value; a tag is written as `{% if test.name %}…{% endif %}`'
+        : 'expected a value',
+  },
   { pattern: /^illegal tag/, words: (_, text) => `expected \`{% for entry in list %}\`, got \`${text}\`` },
 ];
 

@@ -150,7 +150,33 @@ export function unknownVariable(
     return `\`${parent}\` is a list without \`${step}\`; loop over it with \`{% for entry in ${parent} %}\``;
   if (within.kind !== 'map')
     return `\`${parent}\` is ${within.kind === 'text' ? 'text' : 'a number'} and has no \`${step}\``;
+  const beside = namedBeside(path, at, scope);
+  if (beside !== null) return `unknown variable \`${name}\`, did you mean \`${beside}\`?`;
   return `unknown variable \`${name}\`${keyHint(parent, step, [...within.keys.keys()])}`;
+}
+
+/** What has times of an event in other programs. */
+const timeOfEvent = /^(?:date|time|timestamp|(?:created|completed|finished)(?:_?(?:at|on))?)$/i;
+
+/** What was meant by a part that the event or the test lacks, and that stands beside it: `test.name` for `event.testName`. */
+function namedBeside(path: readonly Step[], at: number, scope: Scope): string | null {
+  const [parent, step] = [path[0], String(path[at])];
+  if (at !== 1 || (parent !== 'event' && parent !== 'test')) return null;
+  const others = scope
+    .names()
+    .filter((name) => name !== parent)
+    .flatMap((name) => {
+      const shape = scope.find(name)?.shape;
+      return shape?.kind === 'map' ? [{ name, keys: shape.keys }] : [];
+    });
+  if (others.some(({ name }) => name === step)) return nameOf(path.slice(1));
+  for (const { name, keys } of others) {
+    const key = step.toLowerCase().startsWith(name) ? step.slice(name.length).replace(/^_/, '') : step;
+    const meant = [...keys.keys()].find((one) => one.toLowerCase() === key.toLowerCase());
+    // A name may be the candidate's, the test's or the rule's.
+    if (meant !== undefined && step !== 'name') return `${name}.${meant}`;
+  }
+  return timeOfEvent.test(step) ? 'event.receivedAt' : null;
 }
 
 function nameOf(path: readonly Step[]): string {

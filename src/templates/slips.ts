@@ -93,6 +93,8 @@ const alone = (tokens: readonly Token[]): Slip[] =>
 function joined(tokens: readonly Token[]): Slip[] {
   const values = tokens.filter((token) => !isJoining(token));
   if (values.length < 2 || values.some((value) => TypeGuards.isOperatorToken(value))) return [];
+  // Where nothing stands between two values, they are no such alternatives, and that is a fault.
+  if (tokens.length !== 2 * values.length - 1) return [];
   const first = values.map((value) => value.getText()).join(' | default: ');
   const isFirst = !tokens.some((token) => isOperator(token, ['and']));
   const hint = isFirst ? `; for the first that there is write ${first}` : '';

@@ -242,6 +242,28 @@ const mistakes = {
   'a case that is right': says(
     '{% case event.status %}{% when "Completed" or "Canceled" %}a{% else %}c{% endcase %}{% case test.name %}{% when "completed" %}b{% else %}c{% endcase %}{% case event.status | downcase %}{% when "completed" %}b{% else %}c{% endcase %}{% if test.name contains "or" or event.testId == 8 or test.name == "5 or 6 and up" %}d{% endif %}',
   ),
+  'what stands beside the event, as a part of it': says(
+    '{{ event.test.name }} {{ event.testName }} {{ event.test_owner }} {{ event.channel }} {{ event.date }} {{ event.created_at }} {{ test.status }}',
+  ),
+  'what a look-up found, as a part of the event': `${says(
+    '{{ event.api.score }}',
+  )}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { score: { at: /score, type: number } } } }\n`,
+  'filters of Jinja and JavaScript': says(
+    '{{ test.name | upper }} {{ test.name | toLowerCase }} {{ test.name | length }} {{ now | strftime: "%d" }}',
+  ),
+  'conditions of other languages in an output': says(
+    '{{ test.name if test.name else "x" }} {{ test.name ?? "x" }}',
+  ),
+  'brackets around a condition': says('{% if (event.testId == 7) %}a{% endif %}'),
+  'a block of Handlebars': says('{{#if test.name}}a{{/if}}'),
+  'a template as JavaScript writes it': says('${event.candidateId} and ${candidateId}'),
+  'fields as mail programs merge them': mailing(
+    '«candidateId» [candidateId] %testId% <%= event.testId %> [x]',
+  ),
+  'what an action has, in an alert': `${mail('a@example.com')}alerts: { dead: { sink: slack, channel: '#ops' } }\n`,
+  'the channel of a sink': `sinks:\n  s: { connector: slack, token: '\${SLACK}', channel: '#a' }\nunmatched: silent\n${rule('{}', "{ sink: s, channel: '#a' }")}`,
+  'what a rule has, in an action': posts('final: true'),
+  'a list of channels': rule('{}', "{ sink: slack, channel: ['#a', '#b'] }"),
   'a date format of another language': says('on {{ now | date: "DD.MM.YYYY" }}'),
   'comparisons and dates that are right': says(
     '{% if event.status == "Canceled" or event.testId == 7 %}{{ now | date: "%d.%m.%Y" }}{% else %}{{ now | date: "short" }}{% endif %}',

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Json } from '../../model.ts';
+import { eventSpec, type Json } from '../../model.ts';
 import { strings } from '../../support/json.ts';
 import { masker } from '../../support/masker.ts';
 import { type Mask, namesSecret, secretsOfUrl } from '../../support/secret.ts';
@@ -70,10 +70,12 @@ function referenceAt(text: string, index: number): TextPiece {
   return { kind: 'fault', ...place, message: `"${whole}" is not a reference: ${expected}` };
 }
 
-/** What is meant by what others write in `${…}`: `${{ secrets.NAME }}`, `${env:NAME}`, or a `$` before a template. */
+/** What is meant by what others write in `${…}`: `${{ secrets.NAME }}`, `${env:NAME}`, or a `$` before a template, or for one. */
 function referenceMeant(inner: string): string | null {
   const [, name] = /^\{?\s*(?:(?:env|process\.env|secrets|vars)[.:])?([A-Za-z_]\w*)\s*$/.exec(inner) ?? [];
   if (name !== undefined) return `\${${name}}`;
+  const isVariable = /^(?:event|test|rule|links|notice)\.[\w.]+$/.test(inner);
+  if (isVariable) return `{{ ${inner} }}`;
   return inner.startsWith('{') ? `{{ ${inner.slice(1).trim()} }}` : null;
 }
 
@@ -175,7 +177,9 @@ export class Values {
     if (fallback !== null) return { value: fallback };
     const [state, may] = value === '' ? ['empty', 'empty'] : ['not set', 'unset'];
     const set = Object.keys(this.#env).filter((other) => this.#env[other] !== '');
-    const meant = value === '' ? '' : didYouMean(name, set);
+    const isOfEvent = Object.hasOwn(eventSpec, name);
+    const hint = isOfEvent ? `; did you mean {{ event.${name} }}?` : didYouMean(name, set);
+    const meant = value === '' ? '' : hint;
     const orElse = `or write \${${name}:-} if it may be ${may}`;
     // The variable may be set in a shell, where `check` finds nothing wrong.
     const missing = this.#isRunning

@@ -214,6 +214,7 @@ function ofLookup(key: string, known: readonly string[]): string | null {
 /** Stands for any key such as `test.team` or `candidate.score`. */
 const dotted = '*.*';
 const ofDigest = ['every', 'at', 'by', 'max'];
+const ofActions = ['sink', 'text', 'channel', 'to', 'subject', 'tab', 'row', 'body'];
 
 const ofConditions = /(^|\/)when(\/|$)/;
 
@@ -255,14 +256,19 @@ const misplacedKeys = [
     belongs: 'alerts are not collected',
   },
   {
-    in: /^rules\/\d+$/,
-    keys: ['sink', 'text', 'channel', 'to', 'subject', 'tab', 'row', 'body'],
+    in: /^(rules\/\d+|alerts\/\w+|summary)$/,
+    keys: ofActions,
     belongs: 'it belongs to an action: write "then:" above it, and "- " before the first key of the action',
   },
   {
     in: /^(rules\/\d+|sinks\/[^/]+)$/,
-    keys: ['hours', 'digest'],
+    keys: ['hours', 'digest', ...ofActions],
     belongs: 'it belongs to an action under "then"',
+  },
+  {
+    in: /\/then\/\d+$/,
+    keys: ['final', 'silent', 'when'],
+    belongs: 'it belongs to the rule, beside "then"',
   },
   {
     in: /^(rules\/\d+\/then|unmatched)\/\d+$/,
