@@ -276,6 +276,17 @@ describe('what several do at the same time on PostgreSQL', () => {
     },
   );
 
+  test('of two people who send a message again at the same moment, one does', async () => {
+    const [deliveryId] = await carriedOut(one, [delivered]);
+    const items = [{ deliveryId: deliveryId!, configId, planned: planned() }];
+    const results = await atOnce(
+      'lock table deliveries in exclusive mode',
+      ...[one, other].map((store) => () => store.resend(items, t0, person)),
+    );
+    expect(new Set(results.flat().map(({ done }) => done))).toEqual(new Set([false, true]));
+    expect(await counted()).toEqual(await there());
+  });
+
   test('what is done to many takes a handful of round trips, while others wait for the locks', async () => {
     await carriedOut(one, [rejected, rejected, rejected]);
     for (let n = 0; n < 3; n += 1) await one.accept(arrival());
