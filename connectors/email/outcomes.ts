@@ -76,9 +76,11 @@ function detailWithAdvice(error: SmtpError): string {
 /** Whether the server replied with a refusal. */
 const isReply = (error: SmtpError): boolean => (error.responseCode ?? 0) >= 400;
 
-/** The codes and words of a reply, without what differs from mail to mail: addresses, ids and times. */
+/** The words of a reply without addresses, ids and times, which differ from mail to mail and say nothing of the cause. */
+const causeIn = (error: SmtpError): string => wordsOf(error).replace(/\S*[\d@]\S*/g, '');
+
 const comparable = (error: SmtpError): string =>
-  `${error.responseCode} ${enhancedCode(error)} ${wordsOf(error).replace(/\S*[\d@]\S*/g, '')}`;
+  `${error.responseCode} ${enhancedCode(error)} ${causeIn(error)}`;
 
 /** Whether no later attempt would get this recipient, or this mail, accepted. */
 export function isPermanent(error: SmtpError): boolean {
@@ -232,7 +234,7 @@ const isAboutTheMail = (error: SmtpError): boolean =>
 const isUnexplained = (error: SmtpError): boolean =>
   error.responseCode === 554 &&
   enhancedCode(error) === '' &&
-  !/spam|virus|malware|phish|content|attachment|header|too (big|large)/i.test(wordsOf(error));
+  !/spam|virus|malware|phish|content|attachment|header|too (big|large)/i.test(causeIn(error));
 
 const checkAccount =
   "It may object to the account, to the sink's `from` or to this mail; its administrator can tell why.";

@@ -584,6 +584,12 @@ describe('what the server says', () => {
     ['DATA', 554, '5.7.1 Spam message rejected', ofMail('')],
     // Without a code, or with one that says nothing.
     ['DATA', 554, 'Message rejected: Email address is not verified.', perhapsOfSink],
+    [
+      'DATA',
+      554,
+      'Message rejected: Email address is not verified. The following identities failed the check: hr@content.example',
+      perhapsOfSink,
+    ],
     ['DATA', 554, 'Access denied: the account is paused', perhapsOfSink],
     ['DATA', 554, '5.0.0 Transaction failed', perhapsOfSink],
     ['DATA', 554, 'Rejected as spam', ofMail('')],
