@@ -93,10 +93,15 @@ export function secretsOfUrl(text: string): string[] {
   return [...urlPasswords(text), ...secretParameters(url), ...partsOf(url).filter(looksRandom)];
 }
 
+/** The least length of a key of Azure Functions, so that no code of a job is taken for one. */
+export const shortestFunctionKey = 20;
+
 /** The values of parameters that are named like secrets, or `code`, by which Azure Functions get their key. */
 export const secretParameters = ({ searchParams }: URL): string[] =>
   [...searchParams].flatMap(([name, value]) =>
-    namesSecret(name) || (name === 'code' && looksRandom(value)) ? [value] : [],
+    namesSecret(name) || (name === 'code' && value.length >= shortestFunctionKey && looksRandom(value))
+      ? [value]
+      : [],
   );
 
 /** The parts of a secret URL that are secret by themselves: the end of it is often enough to call it. */

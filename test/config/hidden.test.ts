@@ -103,7 +103,7 @@ describe('a credential is hidden in the lines of a config', () => {
     'sinks: { ats: { url: "${HOST:-https://hooks.example.com}\\\n  /services/T1/hunter2\\\n  Winter" } }',
     'rules: [ { note: "see (https://hooks.example.com/services/T1/hunter2Winter)" } ]',
     'rules: [ { then: [ { body: "token=hunter2&x=1" } ] } ]',
-    'rules: [ { then: [ { path: "/api/Hired?code=hunter2&x=1" } ] } ]',
+    'rules: [ { then: [ { path: "/api/Hired?code=hunter2-Winter-hunter2&x=1" } ] } ]',
     `rules: [ { then: [ { body: '{"routing_key": "hunter2"}' } ] } ]`,
     'rules: [ { then: [ { body: "<a><password>hunter2</password></a>" } ] } ]',
     'rules: [ { then: [ { body: "<token type=\'a\'>hunter2</token>" } ] } ]',
@@ -119,6 +119,7 @@ describe('a credential is hidden in the lines of a config', () => {
       `rules: [{ when: { candidate.passed: [unknown, absent] }, then: [${action}] }]`,
       `unmatched: [${action}]`,
       `scenarios: [{ expect: [${action}] }]`,
+      'path: /jobs?code=BACKEND2026',
     ].join('\n');
     expect(shown(text)).toBe(text.replaceAll('hunter2', '*******'));
   });

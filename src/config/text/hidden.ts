@@ -1,6 +1,12 @@
 import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, type Scalar, visit } from 'yaml';
 import type { Path } from '../../support/json.ts';
-import { looksRandom, type Mask, namesSecret, secretsOfUrl } from '../../support/secret.ts';
+import {
+  looksRandom,
+  type Mask,
+  namesSecret,
+  secretsOfUrl,
+  shortestFunctionKey,
+} from '../../support/secret.ts';
 import { closest, memo } from '../../support/text.ts';
 import type { Range } from './yaml-faults.ts';
 
@@ -231,8 +237,7 @@ export const withoutPasswords = (text: string): string => text.replaceAll(word, 
 
 const word = /[^\s"']+/g;
 
-const credentialWords =
-  '(?:token|secret|passw|credential|auth(?!ors?(?![a-z]))|bearer|cookie|(?:private|api|access|routing|integration|signing)[-_]?key|(?<=[?&])code(?==))';
+const credentialWords = `(?:token|secret|passw|credential|auth(?!ors?(?![a-z]))|bearer|cookie|(?:private|api|access|routing|integration|signing)[-_]?key|(?<=[?&])code(?==[^&\\s"']{${shortestFunctionKey}}))`;
 const credentialKey = new RegExp(credentialWords, 'i');
 
 /** Whether a key is certainly a credential's, unlike one such as `key`. */
