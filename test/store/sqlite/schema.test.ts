@@ -8,7 +8,12 @@ import { sql as carryingOut } from '../../../src/store/operations/carrying-out.t
 import { sql as housekeeping } from '../../../src/store/operations/housekeeping.ts';
 import { query, run } from '../../../src/store/operation.ts';
 import { deliveriesIn, eventsWhere, joined, sql as reading } from '../../../src/store/operations/reading.ts';
-import { candidatesBy, conditionsOf, type EventSearch } from '../../../src/store/operations/searching.ts';
+import {
+  candidatesBy,
+  conditionsOf,
+  type EventSearch,
+  search,
+} from '../../../src/store/operations/searching.ts';
 import { sql as sinksSql } from '../../../src/store/operations/sink-health.ts';
 import { sql as counting } from '../../../src/store/operations/counting.ts';
 import { stateSql } from '../../../src/store/operations/leases.ts';
@@ -122,6 +127,12 @@ describe('the cost of a statement does not grow with what is stored', () => {
   test.each(each)('%s', (_name, sql) => {
     const steps = planOf(sql);
     expect(steps.filter((step) => scans.test(step) && !walks.test(step))).toEqual([]);
+  });
+
+  test('a search for a test of which nothing came is over with one statement: the next ones would read all events', () => {
+    const searching = search({ testId: 4711 });
+    expect(searching.next().value).toMatchObject({ values: [4711] });
+    expect(searching.next()).toEqual({ done: true, value: { stories: [], after: null } });
   });
 
   test('claims and lanes read what is pending in the order of their index', () => {
