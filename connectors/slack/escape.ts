@@ -156,7 +156,7 @@ export function channelSlips(text: string): Slip[] {
   if (/^https?:|^<#/.test(name))
     return slip('Slack finds no channel by its link: write its name, or the id in the link (C…)');
   if (/[,;]|\s#/.test(name)) return slip('one action posts to one place: write an action for each');
-  if (name.startsWith('@'))
+  if (/^<?@/.test(name))
     return slip('Slack finds nobody by such a name: write the id of the person (U…) or the email address');
   const isId = /^[A-Z][A-Z0-9]{2,}$/.test(name);
   // Such quotes are told of wherever they stand.

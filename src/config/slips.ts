@@ -53,6 +53,13 @@ export function* findSlips(
       );
     const compared = comparedAsText(text, path, config['lookups']);
     if (compared !== null) yield warning(path, compared);
+    const isPattern = path.at(-1) === 'matches' && path.includes('when');
+    const [, pattern, flags = ''] = (isPattern && /^\/(.+)\/([a-z]*)$/.exec(text)) || [];
+    if (pattern !== undefined)
+      yield warning(
+        path,
+        `the slashes are a part of the pattern: write '${flags.includes('i') ? '(?i)' : ''}${pattern}'`,
+      );
     const isZone = path.at(-1) === 'timezone';
     // Elsewhere, as in what a message sends, a key `timezone` is somebody else's.
     const isInDigest = path.at(-2) === 'digest' && path.at(-4) === 'then';

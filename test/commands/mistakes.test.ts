@@ -264,6 +264,10 @@ const mistakes = {
   'the channel of a sink': `sinks:\n  s: { connector: slack, token: '\${SLACK}', channel: '#a' }\nunmatched: silent\n${rule('{}', "{ sink: s, channel: '#a' }")}`,
   'what a rule has, in an action': posts('final: true'),
   'a list of channels': rule('{}', "{ sink: slack, channel: ['#a', '#b'] }"),
+  'a pattern as JavaScript writes it': scored(
+    "{ any: [{ api.stage: { matches: '/senior/i' } }, { test.name: { not: { matches: /design/ } } }] }",
+  ),
+  'a mention in place of a channel': rule('{}', "{ sink: slack, channel: '<@U012AB3CD>' }"),
   'a date format of another language': says('on {{ now | date: "DD.MM.YYYY" }}'),
   'comparisons and dates that are right': says(
     '{% if event.status == "Canceled" or event.testId == 7 %}{{ now | date: "%d.%m.%Y" }}{% else %}{{ now | date: "short" }}{% endif %}',
