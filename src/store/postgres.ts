@@ -37,6 +37,7 @@ const oldestTransaction = query<{ readonly ms: number | null }>(`
 export async function postgresDriver(url: string, options: PostgresOptions = {}): Promise<Driver> {
   const connections = new Connections(url, options.limits);
   try {
+    await connections.look();
     await migrate(connections, options);
     await connections.learnPlace();
   } catch (error) {
@@ -82,6 +83,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
 export async function checkPostgres(url: string): Promise<string> {
   const connections = new Connections(url, { patientForMs: 0 });
   try {
+    await connections.look();
     return await checkSchema(connections);
   } finally {
     await connections.close();

@@ -16,7 +16,7 @@ import {
   weightOf,
 } from './failures.ts';
 import { type Keeping, send } from './pipeline.ts';
-import { FormerPrimaries, type NamedServer, placeOf } from './place.ts';
+import { cannotTell, FormerPrimaries, type NamedServer, placeOf } from './place.ts';
 
 export interface ConnectionLimits {
   readonly connectMs: number;
@@ -32,6 +32,8 @@ export interface ConnectionLimits {
   readonly patientForMs: number;
   /** Which statements a direct connection keeps prepared. */
   readonly keeps: Keeping;
+  /** How often several servers are asked which of them was replaced. */
+  readonly lookAgainMs: number;
 }
 
 const defaultLimits: ConnectionLimits = {
@@ -42,6 +44,7 @@ const defaultLimits: ConnectionLimits = {
   answerMs: 15_000,
   patientForMs: 5000,
   keeps: 'inserts',
+  lookAgainMs: 10_000,
 };
 
 /** One transaction at a time, as writes share it; see GroupCommit. */
@@ -73,7 +76,8 @@ export class Connections {
   readonly #ofServer = new WeakSet<object>();
   /** Connections to the server itself, and not to a pooler, which tells another process id and may change it. */
   readonly #direct = new WeakSet<object>();
-  readonly #formerPrimaries = new FormerPrimaries();
+  /** Null if there is one server. */
+  readonly #formerPrimaries: FormerPrimaries | null;
   readonly #settings: Statement;
   /** The settings of transactions. */
   #ownSettings: Statement;
@@ -100,21 +104,22 @@ export class Connections {
       writers: poolOf({ ...config, onConnect, max: mostWriters }, this.limits),
       readers: poolOf({ ...config, onConnect, max: mostReaders }, this.limits),
     }));
+    this.#formerPrimaries = servers.length > 1 ? new FormerPrimaries(servers, this.limits.lookAgainMs) : null;
   }
 
-  /**
-   * Has each transaction know from now on which server it is on; see placeOf. Of several servers, none that is a former primary
-   * is used from then on. Some compatible servers cannot tell.
-   */
+  /** Learns which of several servers are former primaries. Call it before the first use, which may write. */
+  async look(): Promise<void> {
+    await this.#formerPrimaries?.look();
+  }
+
+  /** Has each transaction know from now on which server it is on; see placeOf. Some compatible servers cannot tell. */
   async learnPlace(): Promise<void> {
     const settings = settingsOf(this.place.schema, this.limits, placeOf(this.place.schema));
     try {
       await this.outside([settings]);
-      if (this.#servers.length > 1) await this.#formerPrimaries.look(this.#servers);
       this.#ownSettings = settings;
     } catch (error) {
-      const { cause = error } = error as Error;
-      if (!(cause instanceof DatabaseError) || !/^(?:0A|42|XX)/.test(cause.code ?? '')) throw error;
+      if (!cannotTell((error as Error).cause ?? error)) throw error;
     }
   }
 
@@ -206,7 +211,7 @@ export class Connections {
     try {
       const { name } = this.#servers[place]!;
       // What is behind a pooler may be another server at any time.
-      if (this.#direct.has(client)) await this.#formerPrimaries.refuse(client, name, this.limits.connectMs);
+      if (this.#direct.has(client)) await this.#formerPrimaries?.refuse(client, name, this.limits.connectMs);
       const result = await run(client);
       client.release();
       return result;

@@ -165,6 +165,47 @@ test('a former primary that comes back is never used, as it has what was deliver
   expect(await sql(former.url(), 'select 1 from events')).toHaveLength(0);
 }, 60_000);
 
+/** A primary without a store that came back after its standby was promoted. */
+async function replaced() {
+  const former = await PostgresServer.start();
+  const promoted = await former.standby(false);
+  onTestFinished(async () => void (await Promise.all([former.remove(), promoted.remove()])));
+  await former.crash();
+  await sql(promoted.url(), 'select pg_promote()');
+  await former.start();
+  return { former, promoted, url: urlOf(former, promoted) };
+}
+
+test('a start makes and updates the tables of the server that was promoted, and looks there only', async () => {
+  const { former, promoted, url } = await replaced();
+  const store = await openPostgres(url);
+  onTestFinished(() => store.close());
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  await store.accept(arrival());
+  expect(await checkPostgres(url)).toContain('the store is in');
+  expect(await sql(promoted.url(), 'select 1 from events')).toHaveLength(1);
+  expect(await sql(former.url(), `select to_regclass('events') as made`)).toEqual([{ made: null }]);
+}, 60_000);
+
+test('a former primary is left as soon as the server that was promoted is there again, also where only it was there at the start', async () => {
+  const { former, promoted, url } = await replaced();
+  await promoted.stop();
+  const store = await openPostgres(url, { limits: { lookAgainMs: 50 } });
+  onTestFinished(() => store.close());
+  await promoted.start();
+  const other = await openPostgres(url);
+  onTestFinished(() => other.close());
+  for (const one of [store, other]) await one.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  await eventually(async () => {
+    await store.accept(arrival());
+    expect(await sql(promoted.url(), 'select 1 from events')).not.toHaveLength(0);
+  });
+  const onFormer = () => sql(former.url(), 'select id from events');
+  const before = await onFormer();
+  await store.accept(arrival());
+  expect(await onFormer()).toEqual(before);
+}, 60_000);
+
 test('after a failover that lost commits, what may have been sent by then is asked for first', async () => {
   const first = await PostgresServer.start();
   const second = await first.standby(false);
