@@ -44,7 +44,9 @@ export const lookupPlanShape = {
     .describe('How long an event waits for the answer before it is decided without, at most 7d.'),
   keep: duration({ min: '1h' })
     .optional()
-    .describe('How long its personal fields are kept. Default: as long as the event.'),
+    .describe(
+      'How long its personal fields are kept. A message that waits longer, as for a digest or opening hours, goes without them. Default: as long as the event.',
+    ),
 } satisfies { readonly [key in (typeof lookupPlanKeys)[number]]: z.ZodType };
 
 const lookupPlan = z.strictObject(lookupPlanShape);
