@@ -67,6 +67,9 @@ export interface ValueInfo {
 /** Names that outsiders cannot write. All others come from an event, a look-up or a tool. */
 const trustedNames: ReadonlySet<string> = new Set(['test', 'rule', 'now']);
 
+/** The names that a template may have without look-ups. */
+const ownNames: ReadonlySet<string> = new Set(['event', 'events', 'test', 'links', 'rule', 'now', 'notice']);
+
 export const unknown: ValueInfo = { shape: any, untrusted: false, raw: false };
 
 export const neverStrict: IsStrict = () => false;
@@ -95,6 +98,15 @@ export class Scope {
 
   names(): string[] {
     return [this.#roots, this.#assigned, ...this.#loops].flatMap((names) => Array.from(names.keys()));
+  }
+
+  /** What look-ups find, as in `candidate.score`. */
+  facts(): string[] {
+    return Array.from(this.#roots).flatMap(([name, shape]) =>
+      ownNames.has(name) || shape.kind !== 'map'
+        ? []
+        : Array.from(shape.keys.keys(), (key) => `${name}.${key}`),
+    );
   }
 
   assign(name: string, known: ValueInfo): void {
@@ -152,7 +164,7 @@ export function unknownVariable(
     return `\`${parent}\` is ${within.kind === 'text' ? 'text' : 'a number'} and has no \`${step}\``;
   const beside = namedBeside(path, at, scope);
   if (beside !== null) return `unknown variable \`${name}\`, did you mean \`${beside}\`?`;
-  return `unknown variable \`${name}\`${keyHint(parent, step, [...within.keys.keys()])}`;
+  return `unknown variable \`${name}\`${keyHint(parent, step, [...within.keys.keys()], scope)}`;
 }
 
 /** What has times of an event in other programs. */
@@ -196,7 +208,7 @@ function rootHint(name: string, scope: Scope): string {
   if (name === 'notice') return '; it is available only in the actions of alerts';
   if (name === 'links' && !scope.names().includes('notice'))
     return '; it needs `links` at the top of the config, such as `links: { candidate: "https://…" }`';
-  if (/^candidate(?:_?(?:name|e?mail|phone))?$/i.test(name)) return sendsNoNames;
+  if (/^candidate(?:_?(?:name|e?mail|phone))?$/i.test(name)) return sendsNoNames(scope);
   if (name === 'forloop') return '; it is available only inside `for`';
   const parent = scope.names().find((root) => {
     const shape = scope.find(root)?.shape;
@@ -206,11 +218,14 @@ function rootHint(name: string, scope: Scope): string {
   return meant === null ? `; there are ${inCode(scope.names())}` : `, did you mean \`${meant}\`?`;
 }
 
-const sendsNoNames =
-  '; the service sends no names or addresses of candidates, only `event.candidateId` and, not always, `event.candidateNumericalId`; `lookups` can ask its API for them';
+function sendsNoNames(scope: Scope): string {
+  const facts = scope.facts();
+  if (facts.length > 0) return `; your look-ups find ${inCode(facts)}`;
+  return '; the service sends no names or addresses of candidates, only `event.candidateId` and, not always, `event.candidateNumericalId`; `lookups` can ask its API for them';
+}
 
-function keyHint(parent: string, key: string, keys: readonly string[]): string {
-  if (parent === 'event' && /name|mail|phone/i.test(key)) return sendsNoNames;
+function keyHint(parent: string, key: string, keys: readonly string[], scope: Scope): string {
+  if (parent === 'event' && /name|mail|phone/i.test(key)) return sendsNoNames(scope);
   const meant = closest(key, keys);
   if (meant !== null) return `, did you mean \`${parent}.${meant}\`?`;
   if (parent === 'event')

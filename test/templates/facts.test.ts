@@ -62,6 +62,17 @@ describe('facts in templates', () => {
     expect(said(template, words)).toEqual([fault]);
   });
 
+  it('are named to whoever takes another name for a look-up', () => {
+    const person = new Map([
+      ['person', { fields: new Map([['name', { ...level, type: 'text' as const }]]) }],
+    ]);
+    const found = 'your look-ups find `person.name`';
+    expect(said('{{ candidate.name }} {{ event.candidateName }}', { ...vocabulary, facts: person })).toEqual([
+      `1:4 unknown variable \`candidate\`; ${found}`,
+      `1:25 unknown variable \`event.candidateName\`; ${found}`,
+    ]);
+  });
+
   it('come from outside, so they cannot be printed unescaped', () => {
     expect(faultsOf('{{ candidate.name | raw }}', html, words)).toHaveLength(1);
   });
