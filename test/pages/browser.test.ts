@@ -173,8 +173,17 @@ test('Today follows what happens while it is open, and says when it does not', a
   await figure.filter({ hasText: new RegExp(`^${before + 1}the last came`) }).waitFor();
   // What somebody has opened stays open.
   expect(await table.getAttribute('open')).toBe('');
+  const coloured = () =>
+    page.evaluate<string>(`getComputedStyle(document.querySelector('[data-refresh]')).filter`);
+  expect(await coloured()).toBe('none');
+  const cookies = await page.context().cookies();
   await page.context().clearCookies();
   await page.getByText('Not live just now.').waitFor();
+  // In a tab that was left open, what was right then is not to look as if it were right now.
+  expect(await coloured()).toBe('grayscale(1)');
+  await page.context().addCookies(cookies);
+  await page.locator('.live[data-is=live]').waitFor();
+  expect(await coloured()).toBe('none');
 });
 
 test('the list and an event speak as people do, and keep ids and receipts for whoever opens them', async () => {

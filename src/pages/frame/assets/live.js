@@ -8,6 +8,7 @@ async function refresh(part) {
     await new Promise((resolve) => setTimeout(resolve, Number(part.dataset.refresh)));
     if (document.hidden) continue;
     const fresh = await load(part.id);
+    part.classList.toggle('old', !fresh);
     if (!fresh) say(status, 'off', 'Not live just now. Load the page again to see what is new.');
     else if (part.dataset.rows !== undefined && isRead(part) && wouldJump(part, fresh))
       hold(status, part, fresh);
