@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { readable } from '../../src/pages/rules/config-shown.ts';
 import { load } from '../config/tools.ts';
 import { endpoint, jsonLines, post, run, settled } from '../commands/tools.ts';
-import { barriersOf, openLoggedIn } from './browser.ts';
+import { barriersOf, logIn, openLoggedIn } from './browser.ts';
 import { basic, password, startPages } from './tools.ts';
 import { eventually } from '../fixtures/eventually.ts';
 
@@ -309,6 +309,28 @@ test('in a browser an event and a config are tried, in light on a desktop and in
   const bottom = `document.querySelector('#checked .notice').getBoundingClientRect().bottom`;
   await expect.poll(() => page.evaluate(`${bottom} > 0 && ${bottom} < innerHeight`)).toBe(true);
   expect(await barriersOf(page)).toEqual([]);
+});
+
+test('a text that was sent after the session had ended is there again after the login', async () => {
+  const { app } = await started();
+  const page = await openLoggedIn(`${app.adminUrl}/rules`);
+  const editor = page.getByLabel('A whole config');
+  const written = `${await editor.inputValue()}\n# an hour's work`;
+  // What is written is checked while somebody writes, which the ended session would refuse.
+  await page.route('**/rules/check', (route) => route.abort());
+  await editor.fill(written);
+  await page.context().clearCookies();
+  await page.getByRole('button', { name: 'Check it' }).click();
+  await page.getByText('Your session has ended').waitFor();
+  await page.unroute('**/rules/check');
+  await logIn(page);
+  await page.getByText('this config can be used', { exact: false }).first().waitFor();
+  expect(await editor.inputValue()).toBe(written);
+  // Once it was tried, it is not brought back: a page that is opened anew has the config in force.
+  await page.getByRole('button', { name: 'Check it' }).click();
+  await page.waitForURL('**/rules/try*');
+  await page.goto(`${app.adminUrl}/rules`);
+  expect(await editor.inputValue()).not.toContain("an hour's work");
 });
 
 test('while somebody writes, what is wrong is said of what stands there, and leads to it', async () => {

@@ -6,10 +6,13 @@ function editor(form) {
   layer.ariaHidden = 'true';
   area.before(layer);
   area.parentElement.classList.add('coloured');
+  const lost = lostText(form, area);
+  if (lost !== null) area.value = lost;
   const colour = colourer(layer);
   colour(area.value);
   const check = checker(form, area, (problems) => mark(layer, problems));
   mark(layer, document.querySelectorAll('[data-line]'));
+  if (lost !== null) check();
   area.addEventListener('input', () => {
     colour(area.value);
     check();
@@ -21,6 +24,15 @@ function editor(form) {
     event.preventDefault();
     goTo(area, layer, Number(place.dataset.line), Number(place.dataset.column));
   });
+}
+
+/** The text that was sent last, where no result came of it, as when the session had ended; else null. */
+function lostText(form, area) {
+  const key = 'config-sent';
+  const sent = sessionStorage.getItem(key);
+  sessionStorage.removeItem(key);
+  form.addEventListener('submit', () => sessionStorage.setItem(key, area.value));
+  return location.pathname === new URL(form.action).pathname ? null : sent;
 }
 
 /** Returns a function that colours a text. Lines that have not changed stay as they are. */
