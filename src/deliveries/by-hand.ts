@@ -4,23 +4,9 @@ import { duration } from '../config/text/units.ts';
 import type { FindPlan } from '../config/live/stored-plans.ts';
 import { lookupsOf } from '../lookups/deciding.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
-import { type About, aboutEvent, actionOf, dataOf, lookedUp } from './prepare.ts';
-import {
-  actionOfToday,
-  isUnsent,
-  partedToday,
-  plannedOnes,
-  taking,
-  type Unplanned,
-} from './todays-action.ts';
-import {
-  type Delivery,
-  type DeliveryState,
-  discardableStates,
-  isStuck,
-  type PlannedDelivery,
-  stuckStates,
-} from '../model.ts';
+import { type About, aboutEvent, dataOf, lookedUp } from './prepare.ts';
+import { actionOfToday, isUnsent, leftToTell, partedToday, type Unplanned } from './todays-action.ts';
+import { type Delivery, type DeliveryState, discardableStates, isStuck, stuckStates } from '../model.ts';
 import { conditionOf, type FoundSink, isDown, sinkFacts } from '../ops/sink-states.ts';
 import { readStatus, running, type StatusParts } from '../ops/status/status.ts';
 import { decide } from '../rules/decide.ts';
@@ -290,7 +276,7 @@ const cannotUse = (why: string): Unplanned => ({
 /**
  * Plans the deliveries of a rule for an event that came before it, as if the event came now, with hours and digests. Null if
  * the rule asks for nothing, or the event has deliveries of it. With `discarded`, where some of these are unsent, only what
- * none of the others has done or may do, in whatever order today's rule has its actions. A fault if that cannot be told.
+ * none of the others has done or may do. A fault if that cannot be told.
  */
 export async function planLate(
   plan: Plan,
@@ -305,18 +291,7 @@ export async function planLate(
   if (!decided) return { fault: 'it is not decided yet, as it waits for its look-ups' };
   const facts = foundBy(lookups);
   const all = decide(plan, event, facts, now).filter((one) => one.rule === rule);
-  const sent = plannedOnes(had).filter((one) => !isUnsent(one));
-  const taken = await taking(
-    sent,
-    all.map((one) => actionOf(plan, one)!),
-    { plan, findPlan, about: aboutEvent(event, facts), now },
-  );
-  // What is like none of today's actions may have been the one in its place.
-  const unlike = sent.filter((one) => !taken.values().some((other) => other === one));
-  const isLeft = (one: PlannedDelivery) =>
-    !taken.has(actionOf(plan, one)!) &&
-    !unlike.some(({ sink, action }) => sink === one.sink && action === one.action);
-  const asked = all.filter(isLeft);
+  const asked = await leftToTell(all, had, { plan, findPlan, about: aboutEvent(event, facts), now });
   if (asked.length === 0) return null;
   const unusable = allActions(plan).find((one) => one.rule === rule && one.unusable !== undefined)?.unusable;
   return unusable === undefined

@@ -1,5 +1,5 @@
 import type { FindPlan } from '../config/live/stored-plans.ts';
-import { type Delivery, isStuck, type Json } from '../model.ts';
+import { type Delivery, isStuck, type Json, type PlannedDelivery } from '../model.ts';
 import { type Action, allActions, type Plan } from '../rules/plan.ts';
 import { templateData } from '../templates/data.ts';
 import { type About, actionOf, dataOf, factsOf } from './prepare.ts';
@@ -25,7 +25,7 @@ export const isUnsent = ({ state, attempts, uncertain }: Delivery): boolean =>
   state === 'discarded' && attempts === 0 && !uncertain;
 
 /** Those that were planned for an event or notice. What was sent again is about the same action as the one before. */
-export const plannedOnes = (all: readonly Delivery[]): Delivery[] =>
+const plannedOnes = (all: readonly Delivery[]): Delivery[] =>
   all.filter(({ resendOf }) => resendOf === null);
 
 /**
@@ -84,10 +84,11 @@ export async function actionOfToday(
  * Which of some actions of today's plan are taken by deliveries that were made before, each by at most one: first by those
  * whose message is the same as then, then by those that go to the same place, and then by those in the same lane.
  */
-export async function taking(
+async function taking(
   deliveries: readonly Delivery[],
   actions: readonly Action[],
   { plan, findPlan, about, now }: Today,
+  isItsTool: SameTool = (was, { sink }) => was.sink === sink,
 ): Promise<Map<Action, Delivery>> {
   if (deliveries.length === 0) return new Map();
   const were = await Promise.all(
@@ -105,8 +106,7 @@ export async function taking(
     for (const { delivery, looks } of were) {
       if (paired.has(delivery) || looks[look] === undefined) continue;
       const alike = are.filter(
-        (one) =>
-          !taken.has(one.action) && one.action.sink === delivery.sink && one.looks[look] === looks[look],
+        (one) => !taken.has(one.action) && isItsTool(delivery, one.action) && one.looks[look] === looks[look],
       );
       const found = alike.find(({ action }) => action.action === delivery.action) ?? alike[0];
       if (!found) continue;
@@ -114,6 +114,35 @@ export async function taking(
       paired.add(delivery);
     }
   return taken;
+}
+
+/** Whether a delivery went through the sink of what is asked today. */
+type SameTool = (was: Delivery, today: Pick<PlannedDelivery, 'sink' | 'connector'>) => boolean;
+
+/**
+ * Of what today's rule asks for an event, what none of its deliveries of the rule has done or may do, in whatever order the
+ * rule has its actions. A sink of the rule that its config did not have is another name of one that today's has not.
+ */
+export async function leftToTell(
+  asked: readonly PlannedDelivery[],
+  had: readonly Delivery[],
+  today: Today,
+): Promise<readonly PlannedDelivery[]> {
+  const isItsTool: SameTool = (was, { sink, connector }) =>
+    was.sink === sink ||
+    (was.connector === connector &&
+      asked.every((one) => one.sink !== was.sink) &&
+      had.every((one) => one.sink !== sink || one.configId !== was.configId));
+  const sent = plannedOnes(had).filter((one) => !isUnsent(one));
+  const actionsOf = new Map(asked.map((one) => [one, actionOf(today.plan, one)!]));
+  const taken = await taking(sent, [...actionsOf.values()], today, isItsTool);
+  // What is like none of today's actions may have been the one in its place.
+  const unlike = sent.filter((one) => !taken.values().some((other) => other === one));
+  return asked.filter(
+    (one) =>
+      !taken.has(actionsOf.get(one)!) &&
+      !unlike.some((other) => isItsTool(other, one) && other.action === one.action),
+  );
 }
 
 /** What deliveries are told apart by; without what cannot be rendered. */

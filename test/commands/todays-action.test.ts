@@ -19,6 +19,7 @@ async function withActions(...first: string[]) {
 sinks:
   slack: { connector: slack, token: '${slack.token}', apiUrl: '${slack.url}' }
   hook: { connector: webhook, url: '${hook.url}', allowPrivate: true }
+  renamed: { connector: webhook, url: '${hook.url}', allowPrivate: true }
 rules: [ { name: told, when: {}, then: [ ${actions.join(', ')} ] } ]
 `;
   const file = await write('config.yaml', config(first));
@@ -151,6 +152,13 @@ test('apply tells what was discarded, and not what the same sink has told, in wh
   expect((await command(...apply, '--dry-run')).out).toContain('asks for 1 delivery, for 1 of 1 event');
   expect(await by([toHook('theirs'), toHook('right')], ...apply, '--yes')).toBe('');
   expect(calls()).toEqual(['theirs this', 'right this']);
+});
+
+test('apply tells what was discarded, and not what its sink has told by the name that it had then', async () => {
+  const { by, calls } = await withDiscarded(toHook('mine'), toHook('theirs'));
+  const renamed = [toHook('mine'), toHook('theirs')].map((one) => one.replace('hook', 'renamed'));
+  expect(await by(renamed, 'apply', '--rule', 'told', '--discarded', '--yes')).toBe('');
+  expect(calls()).toEqual(['theirs this', 'mine this']);
 });
 
 test('apply tells what was discarded also where another message of the rule was sent again', async () => {
