@@ -25,8 +25,7 @@ export const isUnsent = ({ state, attempts, uncertain }: Delivery): boolean =>
   state === 'discarded' && attempts === 0 && !uncertain;
 
 /** Those that were planned for an event or notice. What was sent again is about the same action as the one before. */
-const plannedOnes = (all: readonly Delivery[]): Delivery[] =>
-  all.filter(({ resendOf }) => resendOf === null);
+const plannedOnes = (all: readonly Delivery[]): Delivery[] => all.filter(({ resendOf }) => resendOf === null);
 
 /**
  * The action of today's plan that a delivery is about, by the rule's name. Actions may have been taken out, put in or moved
@@ -65,7 +64,9 @@ export async function actionOfToday(
   } = Object.groupBy(known, (one) =>
     isOwn(one) || isStuck(one.state) ? 'open' : isUnsent(one) ? 'unsent' : 'others',
   );
-  const taken = await taking([...others, ...open, ...unsent], sameSink, today);
+  // Whoever had the message that is sent again is to get it, whatever else went to the same place.
+  const sentAgain = isStuck(delivery.state) ? [] : [delivery];
+  const taken = await taking([...sentAgain, ...others, ...open, ...unsent], sameSink, today);
   const isTaking = (one: Delivery) => taken.values().some((other) => other === one);
   for (const one of open.filter((other) => !isTaking(other))) {
     const free = sameSink.filter((action) => !taken.has(action));

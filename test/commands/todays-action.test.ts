@@ -123,6 +123,13 @@ test('resend sends each message again to those who had it, wherever its action s
   expect(calls().slice(3)).toEqual(['theirs this']);
 });
 
+test('resend sends to the same place where the action beside it is gone and another one was put in', async () => {
+  const [mine, theirs] = [toHook('one', 'POST', 'mine'), toHook('one', 'POST', 'theirs')];
+  const { by, delivery, calls } = await withDead(mine, theirs);
+  expect(await by([toHook('other'), toHook('one', 'POST', 'more')], 'resend', delivery(1))).toBe('');
+  expect(calls().slice(2)).toEqual(['one more']);
+});
+
 /** The same, where the first one was discarded before it was sent. */
 async function withDiscarded(...first: string[]) {
   const made = await withActions(...first);
