@@ -71,10 +71,11 @@ describe('docs/configuration.md', () => {
   test('begins each meaning with what the schema says of the key; `vitest -u` writes it', async () => {
     let made = docs;
     for (const [key, { description = '' }] of own) {
-      const { row, cells } = inDocs.get(key)!;
+      const { row, cells } = inDocs.get(key) ?? { row: '', cells: [] };
       const [, , , meaning = ''] = cells;
-      if (!meaning.startsWith(description))
-        made = made.replace(row, () => row.replace(meaning, () => description));
+      // A key without a row is named by the first of these tests.
+      if (row !== '' && !meaning.startsWith(description))
+        made = made.replace(row, () => row.replace(/(?:[^|\\]|\\.)*\|$/, () => ` ${description} |`));
     }
     await expect(made).toMatchFileSnapshot(file);
   });
