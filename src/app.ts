@@ -41,7 +41,7 @@ const requestsGraceMs = 2000;
 /** How long PostgreSQL may take to be told that this replica stops. */
 const storeGraceMs = 2000;
 
-/** When to begin to measure Node: after the first events. */
+/** How long after the start the metrics of Node begin (ms): the first events come before them. */
 const measuredAfterMs = 1000;
 
 const trialThread = new URL('./commands/config/trial-thread.ts', import.meta.url);

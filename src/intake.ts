@@ -95,8 +95,8 @@ export function asReceived(kept: WholeRefusedEvent, receivedAt: number): Receive
 }
 
 /**
- * In what time before `receivedAt` an event of the same content makes a refused one a duplicate: if it came since that was
- * refused, or within the window before.
+ * How far back from `receivedAt` (ms) an event of the same content makes a refused one a duplicate: to when that was refused,
+ * and by `idempotency.window` further.
  */
 export const acceptanceWindowMs = (
   { idempotency }: Pick<Config, 'idempotency'>,
@@ -122,7 +122,7 @@ export async function acceptRefused(
   const windowMs = acceptanceWindowMs(config(), kept, receivedAt);
   const doing = { action: 'accept', by } as const;
   const accepted = await accept(asReceived(kept, receivedAt), { ...doing, windowMs });
-  // The audit has a line about a new event already. If this fails, the event is a duplicate the next time.
+  // Of a new event, `accept` has told the audit. If this fails, the next try finds a duplicate, and tells it here.
   await store.putAwayRefused([id], accepted.duplicate ? { ...doing, at: receivedAt } : null);
   return accepted;
 }

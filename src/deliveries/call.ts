@@ -93,7 +93,7 @@ const isReady = (one: Preparation) => 'asksOnly' in one;
 const isSent = ({ ending }: MaskedAttempt) => !ending.unsent;
 const nothing: readonly never[] = [];
 
-/** A look-up that is asked again because its answer is not complete says that its API works. */
+/** Where a look-up is asked again since its answer was not complete, its API has answered: for the sink that is a success. */
 function outcomeOf({ claimed: { delivery }, ending: { outcome } }: MaskedAttempt): DeliveryOutcome {
   return outcome.outcome === 'retry' && isAnswer(delivery, outcome)
     ? { deliveryId: delivery.id, outcome: delivered({}), again: true }
@@ -160,7 +160,7 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
       dueAt: dueAt === null ? undefined : new Date(dueAt).toISOString(),
       durationMs: endedAt - startedAt,
     };
-    // There is no alert about an alert that was not delivered.
+    // Only the log tells of it: no alert tells of another alert.
     if (notice && state === 'dead') log.error({ ...line, notice }, 'an alert could not be delivered');
     else {
       const what = lookup === null ? 'attempt' : 'look-up';

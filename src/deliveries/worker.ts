@@ -24,7 +24,7 @@ export interface WorkerParts extends Omit<CallParts, OwnParts> {
    * start.
    */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
-  /** Called when the clock was set back by `aheadMs`, with how many deliveries that it had put off are due sooner. */
+  /** Called when the clock was set back by `aheadMs` (ms). `deliveries`: how many were due too late by it, and are due sooner now. */
   readonly pulledIn: (aheadMs: number, deliveries: number) => void;
   readonly pollMs?: number;
   /** Which sinks' deliveries this process carries out. Default: all. */
@@ -34,9 +34,9 @@ export interface WorkerParts extends Omit<CallParts, OwnParts> {
 /** How often to look into the store: another process may replay a delivery. */
 const defaultPollMs = 1000;
 const pollsBetweenStrays = 5;
-/** Beyond the restart of a database. */
+/** How long every look has to fail until it is a fault: longer than a database takes to restart. */
 const failingMs = 10_000;
-/** Longer than the backoff of most retries. */
+/** What is due within this time counts as work of a sink: most retries wait less. */
 const soonMs = 10 * 60_000;
 
 /** Claims due deliveries, which puts the intent to send on disk, attempts each once, and records the outcomes. */
@@ -53,16 +53,17 @@ export class Worker {
   readonly #calls: Calls;
   readonly #dueLanes: DueLanes;
   readonly #looks: Looks;
-  /** All sinks with deliveries that are pending, or that somebody else is or was sending, in the config or not. */
+  /** All sinks, in the config or not, with deliveries that are pending, or `sending` and not by this process. */
   sinksWithDeliveries: ReadonlySet<string> = new Set();
   /** The sinks with deliveries that are due now or soon. */
   #sinksWithWork: ReadonlySet<string> = new Set();
-  #lookForWishesAt = -Infinity;
-  /** Paused sinks of which something says that they may work again. */
-  readonly #hopeful = new Set<string>();
+  /** When to look next for what people asked for, on the scale of Clock.elapsed. */
+  #lookForAskedAt = -Infinity;
+  /** Paused sinks to try at the next look: see tryPaused. */
+  readonly #toTry = new Set<string>();
   #started = false;
   #stopping = false;
-  /** Why the last look at what is due failed, and since when each has, on the scale of Clock.elapsed. */
+  /** Why the last look at what is due failed, and since when every look has, on the scale of Clock.elapsed. Null: it did not. */
   #failing: { readonly since: number; readonly error: unknown } | null = null;
   /** By how much Clock.now was ahead of Clock.elapsed at the last look (ms). */
   #offsetMs = -Infinity;
@@ -194,7 +195,7 @@ export class Worker {
   /** Looks for due deliveries, also in the lanes of those that were `stored` just now. Cheap, and safe to call at any time. */
   wake(stored: readonly PlannedDelivery[] = []): void {
     this.#dueLanes.expect(stored);
-    // The start would rescue deliveries that were claimed before it.
+    // Not before the start, which rescues all that is `sending`: also what was claimed here.
     if (this.#started) this.#looks.wake();
   }
 
@@ -228,7 +229,7 @@ export class Worker {
       await this.#savePauses();
       await this.#followClock(moment);
       await this.#strays.look(elapsed);
-      await this.#takeWishes(moment);
+      await this.#doAsAsked(moment);
       const heads = await this.#dueLanes.look();
       this.sinksWithDeliveries = new Set([...heads.map(({ sink }) => sink), ...this.#strays.sinks]);
       this.#sinksWithWork = new Set(
@@ -264,26 +265,26 @@ export class Worker {
   /** Tries a sink now if it is paused, as `retry` does: what was wrong with it may have been put right. */
   tryPaused(sink: string): void {
     if (!this.#traffic.pauses().has(sink)) return;
-    this.#hopeful.add(sink);
-    this.#lookForWishesAt = -Infinity;
+    this.#toTry.add(sink);
+    this.#lookForAskedAt = -Infinity;
     this.wake();
   }
 
   /** Does what people asked for: pauses sinks, and tries sinks at once. Tries those of `tryPaused`, too. */
-  async #takeWishes({ now, elapsed }: Moment): Promise<void> {
+  async #doAsAsked({ now, elapsed }: Moment): Promise<void> {
     const { store, config, pollMs = defaultPollMs } = this.#parts;
-    if (elapsed < this.#lookForWishesAt) return;
-    this.#lookForWishesAt = elapsed + pollMs;
+    if (elapsed < this.#lookForAskedAt) return;
+    this.#lookForAskedAt = elapsed + pollMs;
     await this.#byPeople.load();
     await this.#byPeople.take((sink) => this.#serving(sink) !== null);
-    const tried = new Set([...this.#hopeful, ...(await store.retriesAsked())]);
-    this.#hopeful.clear();
+    const tried = new Set([...this.#toTry, ...(await store.retriesAsked())]);
+    this.#toTry.clear();
     for (const sink of tried) {
       if (this.#holding(sink) === null) continue;
       await store.takeRetry(sink, now, config().sinks.get(sink)?.timeoutMs ?? 0);
       this.#dueLanes.forget();
       this.#traffic.tryNow(sink, elapsed);
-      this.#asking.wish(sink);
+      this.#asking.askSoon(sink);
     }
   }
 
@@ -293,6 +294,7 @@ export class Worker {
     const sink = this.#parts.config().sinks.get(head.sink);
     // Deliveries to an unknown sink are rejected, but not while another replica's config may have the sink.
     if (holding === null || (sink === undefined && !holding.orphaned)) return Infinity;
+    // Unless many wait in the lane, calls are left for deliveries that begin with their event.
     const sparing = !this.#dueLanes.isCrowded(head.lane);
     const { calls, probe, untriedFirst } = this.#traffic.permit(head, sink, elapsed, sparing);
     if (calls === 0) {

@@ -46,7 +46,7 @@ export class AccessLog {
     else this.#log.warn(whole, 'request');
   }
 
-  /** How many lines with this status were suppressed since the last one; null if this one is too. */
+  /** How many lines with this status were suppressed since the last that was written; null if this one is suppressed, too. */
   #admit(status: number): number | null {
     const minute = Math.floor(this.#now() / 60_000);
     const budget = this.#budgets.get(status) ?? { minute, left: refusedLinesPerMinute, suppressed: 0 };

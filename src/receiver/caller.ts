@@ -61,7 +61,7 @@ const notPosted = { status: 405, headers: { allow: 'POST' } };
 export const redirected: Refusal = {
   ...notPosted,
   detail:
-    'This was an event, and a redirect on the way took it out: a redirected POST comes as a GET without its body. Enter the final address as webhook URL in the service: https, the right host and path, no slash too many.',
+    'This was an event, but a redirect on the way emptied it: a redirected POST comes as a GET without its body. Enter the final address as webhook URL in the service: https, the right host and path, no slash too many.',
 };
 
 /** Why a caller may not send events, or a warning about one that may; null where there is neither. */

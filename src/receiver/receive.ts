@@ -49,7 +49,7 @@ export interface ReceiveParts {
   /** `Retry-After` when an event could not be stored. */
   readonly retryAfterS: number;
   readonly bodyTimeoutMs: number;
-  /** So many bodies of refused callers are read at the same time, and so many events are held that cannot be stored. */
+  /** The most bodies of refused callers that are read at the same time, and also the most events that are held because they cannot be stored. */
   readonly mostWaiting: number;
   /** Aborted when the process stops: then nothing is held any more. */
   readonly stopping: AbortSignal;
@@ -80,7 +80,7 @@ interface Head extends Omit<ReceivedEvent, 'event' | 'raw'> {
   /** The caller's address, for the log. */
   readonly address: string;
   /** Why the caller may not send events, whatever the path is. */
-  readonly ofCaller: Refusal | null;
+  readonly callerRefusal: Refusal | null;
   /** Why the request is refused, whatever its body is. */
   readonly refusal: Refusal | null;
   /** Something that a person should know of a request that is not refused. */
@@ -93,12 +93,12 @@ const refusedBodyMs = 5000;
 /** The pause before an event that could not be stored is tried again. */
 const heldMs = 250;
 
-/** The reasons of refusals whatever the body is, by the status of the answer. */
+/** Why requests are refused before their body is looked at, by the status of the answer. */
 const beforeBody = { 401: 'token', 403: 'address', 404: 'path' } as const;
-/** Those of refused requests. */
+/** Why requests are refused for their sender, path or method. */
 export const refusedFor = { ...beforeBody, 405: 'method' } as const;
 export type RefusedFor = (typeof refusedFor)[keyof typeof refusedFor];
-/** Those of refused events. */
+/** Why events are refused, as people are told. */
 const refusalReasons: Partial<Record<number, RefusedEvents['reason']>> = { ...beforeBody, 503: 'store' };
 
 /** Handles a request: checks caller, size and content, hands the event to the inbox, answers. */
@@ -118,16 +118,26 @@ export function receiving(parts: ReceiveParts): Receive {
     const traceparent = readTraceparent(req.headers['traceparent'] as string | undefined);
     const isRedirected = req.method === 'GET' && correlationId !== null && gate.allows(caller.address);
     const judged = isRedirected ? redirected : judgeCaller(req, gate, caller, tokens, receivedAt);
-    const ofCaller = judged && 'status' in judged ? judged : null;
+    const callerRefusal = judged && 'status' in judged ? judged : null;
     // A redirect may lead to any path. So may a scan, where anyone may call, and many gateways give each request an id.
     const paths = isRedirected ? [config.path, `${config.path}/`] : [config.path];
     const isHere = paths.includes(pathOf(req.url)) || (isRedirected && config.allowFrom !== 'any');
-    const refusal = isHere ? ofCaller : nothingHere;
+    const refusal = isHere ? callerRefusal : nothingHere;
     const warning = judged && 'warning' in judged ? judged.warning : unusable;
-    return { startedMs, receivedAt, caller, address, correlationId, traceparent, ofCaller, refusal, warning };
+    return {
+      startedMs,
+      receivedAt,
+      caller,
+      address,
+      correlationId,
+      traceparent,
+      callerRefusal,
+      refusal,
+      warning,
+    };
   }
 
-  /** Reads the body of a refused caller, because people have to know of refused events. */
+  /** Reads the body of a refused request if it may be an event: people have to know of events that were refused. */
   async function readRefused(
     req: IncomingMessage,
     res: ServerResponse,
@@ -160,7 +170,7 @@ export function receiving(parts: ReceiveParts): Receive {
       placesForHeld -= 1;
       try {
         await sleep(heldMs, undefined, { signal: parts.stopping });
-        // What follows from its time has not begun: its look-ups would be over before they are made, its digest be gone.
+        // As of now: by the time at which it came, its look-ups could be over before they are made, and its digest gone.
         return await inbox.accept({ ...received, receivedAt: parts.now() });
       } catch (again) {
         if (parts.stopping.aborted) break;
@@ -183,7 +193,7 @@ export function receiving(parts: ReceiveParts): Receive {
     req: IncomingMessage,
     res: ServerResponse,
     config: ReceiverConfig,
-    { startedMs, receivedAt, caller, address, correlationId, traceparent, ofCaller, warning }: Head,
+    { startedMs, receivedAt, caller, address, correlationId, traceparent, callerRefusal, warning }: Head,
     answer: Acceptance | RefusedReply,
   ): void {
     const refused = 'refusal' in answer ? answer : null;
@@ -217,12 +227,12 @@ export function receiving(parts: ReceiveParts): Receive {
         faults: faults ? faultLines(faults) : [detail],
         body: body.subarray(0, rejectedBodyBytes).toString('utf8'),
       });
-    // Who decides whether to take an event in has to know first that a stranger sent it.
-    const reason = refusalReasons[ofCaller?.status ?? status];
+    // A refusal of the caller comes before one of the path: whoever may take the event in has to know that a stranger sent it.
+    const reason = refusalReasons[callerRefusal?.status ?? status];
     if (event && reason) inbox.keepRefused(reason, address, event);
   }
 
-  // The only async function for an event, with little in it: each keeps all of its variables while it waits.
+  // Short, and the only async function for an event: while one waits, all of its variables stay in memory.
   return async (req, res, config) => {
     const head = headOf(req, config);
     const { maxBodyBytes, retryForMs } = config;

@@ -27,11 +27,12 @@ export interface ReceiverOptions extends HttpServerOptions {
   readonly mostConnections?: number;
 }
 
+/** The least time between two entries about requests that are no valid HTTP (ms). */
 const tellEveryMs = 60_000;
 /** The default number of connections: far more than the service and its proxies need. */
 const defaultMostConnections = 512;
 
-/** The server that the testing service calls. It does not listen yet. Without Express, whose routing would be a tenth of the cost of an event. */
+/** Makes the server that the testing service calls; `listen` opens its port. It is without Express, whose routing would be a tenth of the cost of an event. */
 export function createReceiver(options: ReceiverOptions): HttpServer {
   const { config, tokens, inbox, log, metrics, retryAfterS = 5, now = Date.now } = options;
   const {
@@ -59,7 +60,10 @@ export function createReceiver(options: ReceiverOptions): HttpServer {
   const answersHealth = health(options.readiness);
   const isWelcome = (address: string) => gateOf(config()).knows(address);
   let toldAt = -Infinity;
-  /** Nobody would hear of an event of the service, or through a proxy, that comes so. A scanner's is none. */
+  /**
+   * Counts a request that is no valid HTTP, and at most once in tellEveryMs logs and keeps it. From an allowed sender or a
+   * trusted proxy it may have been an event, of which nobody would hear otherwise; from others it is a scan.
+   */
   function unreadable(address: string, { status, detail }: Refusal): void {
     if (!isWelcome(address)) return;
     metrics.requests('invalid', 0);

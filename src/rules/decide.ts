@@ -37,7 +37,7 @@ export const subjectOf = (plan: Plan, event: Event, facts: Facts): ConditionInpu
   facts,
 });
 
-/** The given facts of look-ups that are made for an event. */
+/** Of the given facts, those of look-ups that the plan makes for this event. */
 export function lookedUpFor(plan: Plan, event: Event, given: Facts): Facts {
   const subject = subjectOf(plan, event, noFacts);
   const isMade = (lookup: string) => plan.lookups.get(lookup)?.applies(subject) === true;
@@ -55,7 +55,7 @@ function planned(action: Action, event: Event, subject: ConditionInput, now: num
   const { rule, action: index, sink, connector } = action;
   const { test, facts } = subject;
   const { dueAt, group, groupMax } = schedule(action, event, subject, now);
-  // That of the place which it goes to, as a digest is taken from one lane.
+  // The lane is by the place that the message goes to, as the deliveries of a digest are claimed from one lane.
   const lane = action.lane(() => templateData(event, test, facts, rule, dueAt));
   return { rule, action: index, sink, connector, lane, dueAt, group, groupMax };
 }
@@ -83,7 +83,7 @@ export function schedule(action: Action, event: Event, subject: ConditionInput, 
   return { dueAt, group: digest.conceal(JSON.stringify(agreed)), groupMax: digest.max };
 }
 
-/** What the events of a digest have in common, besides how the plan words its message. */
+/** What the events of a digest agree in, apart from the content of its message (`contentId`). */
 export function agreedIn(
   digest: Digest,
   { rule, action }: ActionRef,

@@ -16,32 +16,33 @@ interface AskingParts extends Omit<Parameters<typeof faultOf>[0], 'holding' | 'm
 
 /**
  * Asks paused sinks for which nothing waits whether they answer, without sending a message. People see why a sink does not
- * answer; if it does, the next message is tried at once. Asks also while deliveries wait that are not due, if a person wishes.
+ * answer; if it does, the next message is tried at once. Where a person wants a sink tried, it is also asked while deliveries wait that are not due.
  */
 export class Asking {
   readonly #parts: AskingParts;
   /** The sinks that a person wants tried. */
-  readonly #wished = new Set<string>();
+  readonly #wanted = new Set<string>();
 
   constructor(parts: AskingParts) {
     this.#parts = parts;
   }
 
-  wish(sink: string): void {
-    this.#wished.add(sink);
+  /** Has a sink asked by the next `askIdle`, as a person wants it tried. */
+  askSoon(sink: string): void {
+    this.#wanted.add(sink);
   }
 
   askIdle(heads: readonly LaneHead[], { now, elapsed }: Moment): void {
     const { traffic, config, holding: holdingOf } = this.#parts;
     for (const name of traffic.pauses().keys()) {
-      const isWished = this.#wished.delete(name);
+      const isWanted = this.#wanted.delete(name);
       const sink = config().sinks.get(name);
       const holding = holdingOf(name);
-      const isTried = heads.some((head) => head.sink === name && (!isWished || head.dueAt <= now));
-      if (sink && holding && !isTried && traffic.mayAsk(name, isWished, elapsed))
+      const isTried = heads.some((head) => head.sink === name && (!isWanted || head.dueAt <= now));
+      if (sink && holding && !isTried && traffic.mayAsk(name, isWanted, elapsed))
         void this.#ask(sink, holding);
     }
-    this.#wished.clear();
+    this.#wanted.clear();
   }
 
   async #ask(sink: SinkConfig, holding: Holding): Promise<void> {
