@@ -128,7 +128,7 @@ test('the manifest has the Messages Tab, without which Slack refuses direct mess
   expect(manifest.features.app_home).toMatchObject({ messages_tab_enabled: true });
 });
 
-test('a terminal that was told no token needs one to check, and can have it of a file', async () => {
+test('a terminal that was told no token needs one to check and to start, and can have it of a file', async () => {
   const slack = await startSlack({ scopes, channels: ['hiring'] });
   onTestFinished(() => slack.close());
   const file = await myYaml(slack.url);
@@ -139,6 +139,9 @@ test('a terminal that was told no token needs one to check, and can have it of a
   const envFile = await write('.env', variable.replace('xoxb-…', slack.token));
   const { code, out } = await outputOf(shell(line.replace('.env', envFile), file));
   expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining(' is good: ') });
+  // `npm start` reads no such file.
+  const [, start = ''] = /With a `\.env`: `([^`]+)`/.exec(readme) ?? [];
+  await ready(shell(start.replace('.env', envFile), file));
 });
 
 test.each(['did-not-take', 'not-assessed'])('the YAML with the rule %s is a good config', async (rule) => {
