@@ -94,7 +94,9 @@ rules:
       '--state delivered --rule also': 'robi Completed',
     };
     expect(Object.fromEntries(await Promise.all(Object.keys(searches).map(found)))).toEqual(searches);
-    expect((await command('events', '--candidate', 'dana')).out).toContain('No events of candidate dana:');
+    const { out } = await command('events', '--candidate', 'dana');
+    expect(out).toContain('No events of candidate dana:');
+    expect(out).toContain('names cannot be searched for');
     expect((await command('events', '--state', 'dead,lost')).err).toContain(
       'pending, sending, delivered, dead, held, discarded',
     );

@@ -79,7 +79,7 @@ export async function storyList(
     none:
       candidate === undefined
         ? 'No events.'
-        : `No events of candidate ${printable(candidate)}: no id or number is this, and no id begins so (6 characters or more). With an export of the service, \`${program} reconcile\` finds who never arrived.`,
+        : `No events of candidate ${printable(candidate)}: no id or number is this, and no id begins so (6 characters or more); names cannot be searched for. With an export of the service, \`${program} reconcile\` finds who never arrived.`,
     end: () => [
       ...missed,
       ...reasons.counted(),
