@@ -22,7 +22,14 @@ export const catalogEntry = z
   .object(
     {
       name: z.string().min(1).optional().describe('What you call the test.'),
-      owner: z.string().min(1).optional().describe('Whose test it is; an email address, for instance.'),
+      owner: z
+        .string({
+          error: ({ input }) =>
+            Array.isArray(input) ? `expected text (write "${input.map(String).join(', ')}")` : undefined,
+        })
+        .min(1)
+        .optional()
+        .describe('Whose test it is; an email address, for instance, or several with commas.'),
       channel: z.string().min(1).optional().describe('Where its news goes; a channel, for instance.'),
     } satisfies { readonly [key in Exclude<(typeof testKeys)[number], 'id'>]: z.ZodType },
     {

@@ -68,6 +68,7 @@ const mistakes = {
   'how long personal fields are kept, of which there are none': `${posts("text: '{{ api.name | default: 0 }}'")}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', keep: 30d, fields: { name: { at: /name } } } }\n`,
   'a header that names nobody who logged in': `${posts('text: t')}admin: { proxy: { from: [10.0.3.7], header: X-Forwarded-For } }\n`,
   'the whole internet as proxies': `${posts('text: t')}receiver: { trustProxy: [0.0.0.0/0] }\n`,
+  'two owners of a test as a list': `catalog: { 7: { owner: [dana@example.com, robin@example.com] } }\n${posts('text: t')}`,
   'the name of a test in place of its entry': `catalog: { 7: Backend Engineer }\n${posts('text: t')}`,
   'the name of a table as the catalog': `catalog: tests.csv\n${posts('text: t')}`,
   'actions of an alert without dashes': `${posts('text: t')}alerts: { dead: { then: { sink: slack, channel: '#ops' } } }\n`,
