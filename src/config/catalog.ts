@@ -25,7 +25,7 @@ export const catalogEntry = z
       owner: z
         .string({
           error: ({ input }) =>
-            Array.isArray(input) ? `expected text (write "${input.map(String).join(', ')}")` : undefined,
+            Array.isArray(input) ? 'expected text (write several in one, with commas between)' : undefined,
         })
         .min(1)
         .optional()
