@@ -1,24 +1,19 @@
-import { pino } from 'pino';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { type AnyConnector, type AttemptRequest, defineConnector, rejected } from '../../src/connector.ts';
 import { planLate, planLookups } from '../../src/deliveries/by-hand.ts';
 import type { AttemptReport } from '../../src/deliveries/call.ts';
 import { explained } from '../../src/deliveries/explained.ts';
-import { ConnectedSinks } from '../../src/deliveries/sinks/connected-sinks.ts';
-import { Worker } from '../../src/deliveries/worker.ts';
-import { createIntake } from '../../src/intake.ts';
-import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
 import { foundBy } from '../../src/lookups/kept-facts.ts';
-import { type Event, type Facts, type Json, lookupConnector, noFacts } from '../../src/model.ts';
+import { type Event, type Facts, type Json, noFacts } from '../../src/model.ts';
 import type { Plan } from '../../src/rules/plan.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
 import { VirtualClock } from '../../src/scenarios/virtual-clock.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
-import { eventIds } from '../../src/support/ids.ts';
 import { sampleEvent } from '../../src/templates/data.ts';
 import { seeded } from '../faults/random.ts';
+import { startDeliveries } from './connected.ts';
 import { Pending } from './process.ts';
 import { agreement, compare, type Foreseen, type Got } from './foresight-books.ts';
 import { among, type Case, laterRule, randomCase } from './foresight-cases.ts';
@@ -93,44 +88,19 @@ class World {
     const store = this.#watched(memory);
     const clock = this.#clock;
     const config = () => this.#config;
-    const sinks = new ConnectedSinks();
     const failed = (error: unknown) => void (this.#bug ??= error);
     const plan = async (id: string) => this.#configs.find((one) => one.plan.id === id)!.plan;
-    const deciding: Deciding = new Deciding({
+    const connected = startDeliveries({
       store,
-      clock,
-      config,
-      plan,
-      wake: (stored) => worker.wake(stored),
-      failed,
-    });
-    const worker: Worker = new Worker({
-      store,
-      sinks,
       clock,
       random: this.#random,
-      config: () => withLookupSinks(config()),
+      config,
       plan,
-      observe: (report) => {
-        if (report.delivery.connector === lookupConnector) deciding.wake();
-        else void this.#pending.run(() => this.#observe(report, memory));
-        worker.wake();
-      },
-      sinkChanged: () => {},
-      pulledIn: () => {},
-      clockDoubted: () => false,
-      storeFailed: failed,
-      callFailed: failed,
+      observe: (report) => void this.#pending.run(() => this.#observe(report, memory)),
+      failed,
       pollMs: 86_400_000,
     });
-    const inbox = createIntake({
-      store,
-      config,
-      worker,
-      undecided: () => deciding.wake(),
-      log: pino({ level: 'silent' }),
-      nextId: eventIds({ random: () => 0 }),
-    });
+    const { worker, inbox } = connected;
     try {
       for (const one of this.#configs)
         await store.saveConfig({ id: one.plan.id, source: one.planSource, savedAt: clock.now() });
@@ -163,18 +133,16 @@ class World {
         worker.sinksWithDeliveries.size === 0 &&
         (await memory.nextGiveUp()) === null &&
         (await memory.counts()).every(({ states }) => states.pending + states.sending === 0);
-      await this.#settled();
+      await this.#pending.settled();
       while (!(await isOver())) {
         if (this.#bug) throw this.#bug;
         if (clock.elapsed() > patienceMs || !clock.ring()) throw new Error('it never came to an end');
-        await this.#settled();
+        await this.#pending.settled();
       }
       if (this.#bug) throw this.#bug;
       return { got: this.#got, foreseen: this.#foreseen };
     } finally {
-      await deciding.stop();
-      await worker.stop(0);
-      await sinks.close();
+      await connected.stop();
       await memory.close();
     }
   }
@@ -275,13 +243,7 @@ class World {
           : story;
       },
     };
-    return new Proxy(whole, {
-      get: (target, name) => {
-        const operation: unknown = Reflect.get(target, name);
-        if (typeof operation !== 'function') return operation;
-        return (...args: unknown[]) => this.#pending.run(() => Reflect.apply(operation, target, args));
-      },
-    });
+    return this.#pending.counted(whole);
   }
 
   /** Each connector composes as it does, and its tool takes everything. The API of the look-up says what it likes. */
@@ -322,14 +284,5 @@ class World {
       return [name, { ...one, connector }] as const;
     });
     return { ...config, sinks: new Map(sinks), lookups: new Map(lookups) };
-  }
-
-  async #settled(): Promise<void> {
-    for (let quietTurns = 0; quietTurns < 2;) {
-      await new Promise((resolve) => void setImmediate(resolve));
-      const over = this.#pending.over();
-      quietTurns = over ? 0 : quietTurns + 1;
-      await over;
-    }
   }
 }

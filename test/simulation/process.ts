@@ -27,6 +27,28 @@ export class Pending {
     this.#over = Promise.withResolvers<void>();
     return this.#over.promise;
   }
+
+  /** Until nothing goes on any more but what waits for the clock. */
+  async settled(): Promise<void> {
+    for (let quietTurns = 0; quietTurns < 2;) {
+      await new Promise((resolve) => void setImmediate(resolve));
+      const over = this.over();
+      quietTurns = over ? 0 : quietTurns + 1;
+      // A server that is asked needs the processor more than who waits for it.
+      await over;
+    }
+  }
+
+  /** The store, with its operations counted. */
+  counted(store: Store): Store {
+    return new Proxy(store, {
+      get: (target, name) => {
+        const operation: unknown = Reflect.get(target, name);
+        if (typeof operation !== 'function') return operation;
+        return (...args: unknown[]) => this.run(() => Reflect.apply(operation, target, args));
+      },
+    });
+  }
 }
 
 /** A new one each time: what waits for a single one would stay in memory for good, and its whole world with it. */

@@ -129,13 +129,13 @@ class World {
   }
 
   async run(): Promise<void> {
-    await this.#settled();
+    await this.#pending.settled();
     while (!(await this.#done())) {
       if (this.clock.elapsed() > patienceMs || !this.clock.ring()) {
         this.note('it never came to an end');
         return;
       }
-      await this.#settled();
+      await this.#pending.settled();
     }
   }
 
@@ -354,16 +354,6 @@ class World {
     };
   }
 
-  async #settled(): Promise<void> {
-    for (let quietTurns = 0; quietTurns < 2;) {
-      await new Promise((resolve) => setImmediate(resolve));
-      const over = this.#pending.over();
-      quietTurns = over ? 0 : quietTurns + 1;
-      // A server that is asked needs the processor more than who waits for it.
-      await over;
-    }
-  }
-
   async #done(): Promise<boolean> {
     if (this.#toArrive > 0 || this.#process.dead) return false;
     // What is known without the store is not asked for after every alarm.
@@ -377,16 +367,6 @@ class World {
 const inMemory = () => openSqlite(':memory:', { serve: false });
 
 /** Leases run by the server's clock, so PostgreSQL is tried without them. The world waits for each operation. */
-function ofOneProcess(real: Store, pending: Pending): Store {
-  return new Proxy(real, {
-    get(store, name) {
-      if (name === 'leases') return null;
-      const operation: unknown = Reflect.get(store, name);
-      if (typeof operation !== 'function') return operation;
-      return (...args: unknown[]): Promise<unknown> =>
-        pending.run(() => Reflect.apply(operation, store, args));
-    },
-  });
-}
+const ofOneProcess = (real: Store, pending: Pending): Store => pending.counted({ ...real, leases: null });
 
 const silent = pino({ level: 'silent' });

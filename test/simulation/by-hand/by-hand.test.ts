@@ -1,0 +1,17 @@
+import { expect, test, vi } from 'vitest';
+import { playByHand } from './by-hand.ts';
+
+const times = Number(process.env['TEST_RUNS'] ?? 1);
+// Seconds on an idle machine; a busy one takes many times as long.
+vi.setConfig({ testTimeout: 120_000 * times });
+
+const seeds = Array.from({ length: 10 * times }, (_, index) => index + 1);
+/** What is applied through a sink that has another name by now, and digests whose action has none any more. */
+const telling = [48, 97];
+
+test('after any edit of the config, what a person does by hand tells whom a dry run names, nobody twice, and counts nobody as told who is not', async () => {
+  for (const seed of [...seeds, ...telling]) {
+    const { breaches, log } = await playByHand(seed);
+    expect({ seed, breaches, log: breaches.length > 0 ? log : [] }).toEqual({ seed, breaches: [], log: [] });
+  }
+});
