@@ -54,8 +54,8 @@ export function* findSlips(
     const compared = comparedAsText(text, path, config['lookups']);
     if (compared !== null) yield warning(path, compared);
     const isPattern = path.at(-1) === 'matches' && path.includes('when');
-    const [, pattern, flags = ''] = (isPattern && /^\/(.+)\/([a-z]*)$/.exec(text)) || [];
-    if (pattern !== undefined)
+    const [, pattern, flags = ''] = (isPattern && /^\/([^/]+)\/([gimsuy]*)$/.exec(text)) || [];
+    if (pattern !== undefined && !mayHaveSlashes(factAt(path.slice(0, -1)), config))
       yield warning(
         path,
         `the slashes are a part of the pattern: write '${flags.includes('i') ? '(?i)' : ''}${pattern}'`,
@@ -87,13 +87,30 @@ const entriesOf = (value: Json | undefined): [string, Json][] => (isMap(value) ?
 const isExactAddress = (text: string): boolean =>
   !/^\s*<?https?:/i.test(text) || !/[\s<>]|&amp;/.test(withSlots(text.replace(/\n+$/, '')));
 
+/** The name of what a condition is about. */
+const factAt = (path: Path): string =>
+  String(path.findLast((part) => typeof part === 'string' && part !== 'not' && part !== 'in'));
+
+/** Where a fact such as `api.score` stands among the look-ups. */
+function fieldOf(fact: string): Path {
+  const [name = '', key = ''] = fact.split('.');
+  return [name, 'fields', key];
+}
+
+/** Whether a value may have slashes by itself: an address, or what the catalog writes with some. */
+function mayHaveSlashes(fact: string, { lookups = null, catalog = null }: JsonMap): boolean {
+  const [, key] = fact.split('.');
+  const isOfTest = fact.startsWith('test.') && key !== undefined;
+  return isOfTest
+    ? strings(catalog, [], (text) => text.includes('/')).some(({ path }) => path[1] === key)
+    : valueAt(lookups, [...fieldOf(fact), 'type']) === 'url';
+}
+
 /** What is wrong with what a fact is compared with, where that is text, as if it were more; null where nothing is. */
 function comparedAsText(text: string, path: Path, lookups: Json | undefined): string | null {
-  const keys = path.filter((part) => typeof part === 'string' && part !== 'not' && part !== 'in');
-  const isOrder = /^[gl]te?$/.test(String(keys.at(-1)));
-  const fact = String(keys.at(isOrder ? -2 : -1));
-  const [name = '', key = ''] = fact.split('.');
-  const field = valueAt(lookups ?? null, [name, 'fields', key]);
+  const isOrder = /^[gl]te?$/.test(String(path.at(-1)));
+  const fact = factAt(isOrder ? path.slice(0, -1) : path);
+  const field = valueAt(lookups ?? null, fieldOf(fact));
   if (!isMap(field) || (field['type'] ?? 'text') !== 'text') return null;
   const meant = isOrder ? null : conditionMeant(text);
   if (meant !== null) return `this is compared as it stands: write ${meant}`;
@@ -213,9 +230,9 @@ const starsOf = (policies: Json | undefined): Fault[] =>
 const singleBrace =
   /(?<![{$])\{\s*((?:event|events|test|rule|notice|links)\.[\w.]+[^{}]*?|candidateId|candidateNumericalId|testId)\s*\}(?!\})/g;
 
-/** A field as word processors and other templates have it: `«testId»`, `[testId]`, `%testId%`, `<%= event.testId %>`. */
+/** A field as word processors and other templates have it: `«testId»`, `[testId]`, `%testId%`, `<%= event.testId %>`. Not a parameter such as `filter[testId]=7`. */
 const mergeField =
-  /(?:\u00AB|\[|%|<%=?)\s*((?:event|test)\.\w+|candidateId|candidateNumericalId|testId)\s*(?:\u00BB|\]|%>?)/g;
+  /(?:\u00AB|(?<![\w\]])\[|%|<%=?)\s*((?:event|test)\.\w+|candidateId|candidateNumericalId|testId)\s*(?:\u00BB|\]|%>?)/g;
 
 /** A template with slots in place of its tags and references, each as long as what it stands for. */
 function withSlots(text: string): string {

@@ -170,26 +170,28 @@ export function unknownVariable(
 /** What has times of an event in other programs. */
 const timeOfEvent = /^(?:date|time|timestamp|(?:created|completed|finished)(?:_?(?:at|on))?)$/i;
 
-/** What was meant by a part that the event or the test lacks, and that stands beside it: `test.name` for `event.testName`. */
+/** What was meant by a part that the event or the test lacks: its other spelling, or what stands beside it, as `test.name` for `event.testName`. */
 function namedBeside(path: readonly Step[], at: number, scope: Scope): string | null {
-  const [parent, step] = [path[0], String(path[at])];
+  const [parent, step, inner] = [path[0], String(path[at]), String(path[at + 1])];
   if (at !== 1 || (parent !== 'event' && parent !== 'test')) return null;
-  const others = scope
-    .names()
-    .filter((name) => name !== parent)
-    .flatMap((name) => {
-      const shape = scope.find(name)?.shape;
-      return shape?.kind === 'map' ? [{ name, keys: shape.keys }] : [];
-    });
-  if (others.some(({ name }) => name === step)) return nameOf(path.slice(1));
-  for (const { name, keys } of others) {
-    const key = step.toLowerCase().startsWith(name) ? step.slice(name.length).replace(/^_/, '') : step;
-    const meant = [...keys.keys()].find((one) => one.toLowerCase() === key.toLowerCase());
+  // First its own parts: those of look-ups are others, even where their names are alike.
+  const maps = [parent, ...scope.names()].flatMap((name) => {
+    const shape = scope.find(name)?.shape;
+    return shape?.kind === 'map' ? [{ name, keys: shape.keys }] : [];
+  });
+  const whole = maps.find(({ name }) => name === step);
+  if (whole) return whole.keys.has(inner) ? `${step}.${inner}` : step;
+  for (const { name, keys } of maps) {
+    const key = spelling(step).startsWith(name) ? spelling(step).slice(name.length) : spelling(step);
+    const meant = [...keys.keys()].find((one) => [key, spelling(step)].includes(spelling(one)));
     // A name may be the candidate's, the test's or the rule's.
     if (meant !== undefined && step !== 'name') return `${name}.${meant}`;
   }
   return timeOfEvent.test(step) ? 'event.receivedAt' : null;
 }
+
+/** A name as all that spell it alike have it: `testId`, `test_id`, `TestID`. */
+const spelling = (name: string): string => name.replaceAll('_', '').toLowerCase();
 
 function nameOf(path: readonly Step[]): string {
   return path

@@ -249,6 +249,9 @@ const mistakes = {
   'what a look-up found, as a part of the event': `${says(
     '{{ event.api.score }}',
   )}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { score: { at: /score, type: number } } } }\n`,
+  'another spelling of a field of the event, and parts that nothing has': `${says(
+    '{{ event.candidate_id }} {{ event.testID }} {{ event.candidate.email }} {{ event.test.score }} {{ event.test[0] }}',
+  )}lookups: { candidate: { url: 'https://a.example/{{ event.candidateId }}', fields: { id: { at: /id } } } }\n`,
   'filters of Jinja and JavaScript': says(
     '{{ test.name | upper }} {{ test.name | toLowerCase }} {{ test.name | length }} {{ now | strftime: "%d" }}',
   ),
@@ -264,6 +267,7 @@ const mistakes = {
   'what an action has, in an alert': `${mail('a@example.com')}alerts: { dead: { sink: slack, channel: '#ops' } }\n`,
   'the channel of a sink': `sinks:\n  s: { connector: slack, token: '\${SLACK}', channel: '#a' }\nunmatched: silent\n${rule('{}', "{ sink: s, channel: '#a' }")}`,
   'what a rule has, in an action': posts('final: true'),
+  'what a rule has, in an action of an alert': `${mail('a@example.com')}alerts: { dead: { then: [{ sink: slack, channel: '#ops', when: {} }, { sink: mail, to: a@example.com, text: t }] } }\n`,
   'a list of channels': rule('{}', "{ sink: slack, channel: ['#a', '#b'] }"),
   'a pattern as JavaScript writes it': scored(
     "{ any: [{ api.stage: { matches: '/senior/i' } }, { test.name: { not: { matches: /design/ } } }] }",
@@ -427,6 +431,12 @@ test.each(
       '{{ test.name | default: event.testId }} {{ test.owner | default: "" }}',
     ),
 
+    'parameters of an address in brackets, quotes and percents': mailing(
+      'https://a.example/jobs?filter[testId]={{ event.testId }}&of[test][candidateId]=1 «цитата» »Zitat« [optional] 100%',
+    ),
+    'patterns of addresses and paths': `catalog: { 7: { name: a, path: hr/eng/7 } }\n${rule(
+      '{ any: [{ api.link: { matches: /jobs/ } }, { api.stage: { matches: /jobs/backend } }, { test.path: { not: { matches: /eng/ } } }] }',
+    )}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { link: { at: /link, type: url }, stage: { at: /stage } } } }\n`,
     'a channel by the id of a test': channel("'#team-{{ test.id }}'"),
     'a channel with other letters': channel("'#größe-1'"),
     'a channel by its id': channel('C0123ABCD'),

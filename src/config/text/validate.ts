@@ -266,7 +266,7 @@ const misplacedKeys = [
     belongs: 'it belongs to an action under "then"',
   },
   {
-    in: /\/then\/\d+$/,
+    in: /^rules\/\d+\/then\/\d+$/,
     keys: ['final', 'silent', 'when'],
     belongs: 'it belongs to the rule, beside "then"',
   },
