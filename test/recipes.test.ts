@@ -8,7 +8,7 @@ import { startSlack } from '../sandbox/slack.ts';
 import { TestingService } from '../sandbox/testing-service.ts';
 import { base, post, run, serving, workplace } from './commands/tools.ts';
 import { parseConfig } from '../src/config/load.ts';
-import { editableText } from '../src/config/text/editable.ts';
+import { editableText } from '../src/config/secrets/editable.ts';
 import { Source } from '../src/config/text/problems.ts';
 import { prepare } from '../src/deliveries/prepare.ts';
 import type { Json } from '../src/model.ts';

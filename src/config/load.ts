@@ -23,9 +23,10 @@ import {
   type SinkConfig,
   unknownSink,
 } from './sinks.ts';
-import { checkLiteralSecrets, cutTexts, findSlips, literalSecrets } from './slips.ts';
+import { checkLiteralSecrets, literalSecrets } from './secrets/literal.ts';
+import { cutTexts, findSlips } from './slips.ts';
 import { withCatalogOf } from './text/catalog-table.ts';
-import { hiddenMark } from './text/editable.ts';
+import { hiddenMark } from './secrets/editable.ts';
 import { readText, type ReadText } from './text/files.ts';
 import {
   commaHint,

@@ -1,23 +1,14 @@
 import { slot } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
-import {
-  type FoundSecret,
-  looksRandom,
-  namesSecret,
-  secretParameters,
-  secretsOfUrl,
-  urlPasswords,
-} from '../support/secret.ts';
 import { closest, oddCharacter, tagsIn } from '../support/text.ts';
 import { slipsIn } from '../templates/slips.ts';
 import { conditionMeant } from '../rules/fields.ts';
 import type { SinkConfig } from './sinks.ts';
 import { actionsOf, entries, type PlanSource, type WrittenAction } from './plan-source.ts';
-import { isCredentialKey, placeOf } from './text/hidden.ts';
+import { placeOf } from './secrets/hidden.ts';
 import { oddIn } from './text/odd-characters.ts';
 import { error, type Fault, warning } from './text/problems.ts';
-import { hasReference, looksLikePath, partsOf } from './text/references.ts';
 import { hashHint, oddName } from './text/yaml-faults.ts';
 
 /** Faults in what is well-formed and probably not meant. `config` is as written. */
@@ -298,105 +289,3 @@ function domainSlips(config: JsonMap): Fault[] {
     return all.map(({ path, inside }) => Object.assign(warning(path, message), { inside }));
   });
 }
-
-/** Finds credentials that are written into actions, the catalog and URLs, where no schema marks them. */
-export function literalSecrets(config: JsonMap, source: PlanSource): FoundSecret[] {
-  const addresses = ['sinks', 'lookups']
-    .flatMap((section) => strings(config[section] ?? null, [section]))
-    .filter(({ path }) => path.at(-1) === 'url');
-  const ofTests = strings(config['catalog'] ?? null, ['catalog']);
-  const texts = actionsOf(source).flatMap(({ action, path }) => strings(action, path));
-  return [...addresses, ...ofTests, ...texts].flatMap(({ text, path }) => {
-    if (hasReference(text)) return [];
-    const inCatalog = path[0] === 'catalog';
-    const ofUrl = inAddress(text, inCatalog || path.at(-1) === 'path');
-    const inUrl = ofUrl.length > 0;
-    // Other keys, such as `key`, are what people make of them.
-    if (!inUrl && inCatalog && !isCredentialKey(String(path.at(-1)))) return [];
-    return (inUrl ? ofUrl : inText(text, path)).flatMap(besideTags).map((value) => ({ path, value, inUrl }));
-  });
-}
-
-const tag = /\{\{.*?\}\}|\{%.*?%\}|%7B(?:%7B|%25).*?(?:%7D|%25)%7D/gs;
-
-/** Splits a credential with tags into the parts that look random, those quoted in tags included. */
-function besideTags(value: string): string[] {
-  const tags = value.match(tag);
-  if (!tags) return [value];
-  const quoted = tags.flatMap((one) =>
-    Array.from(one.matchAll(/'([^']*)'|"([^"]*)"/g), ([, a, b]) => a ?? b ?? ''),
-  );
-  return [...value.split(tag), ...quoted].map((part) => part.trim()).filter(looksRandom);
-}
-
-/** The credentials that are written into the actions of a stored config. */
-export const writtenSecrets = (source: Json | null): string[] =>
-  isMap(source ?? undefined) ? literalSecrets({}, source as PlanSource).map(({ value }) => value) : [];
-
-/** Finds credentials in a text: the whole of it by its key, or values in a body that is JSON, XML or a form. */
-function inText(text: string, path: Path): string[] {
-  const name = String(path.findLast((key) => typeof key === 'string'));
-  const isNamed = path.at(-2) === 'headers' || namesSecret(name);
-  // Other keys, such as `key` in `project: { key: HIRING }`, tell nothing by themselves.
-  if (placeOf(path).isSecret && isNamed && (isCredentialKey(name) || looksRandom(text)))
-    return [text.replace(/^(?:bearer|basic|token|bot|apikey)\s+/i, '')];
-  if (path.at(-1) !== 'body') return [];
-  const inForm = Array.from(text.matchAll(named), ([, key = '', value = '']) =>
-    namesSecret(key) && looksRandom(value) ? [value] : [],
-  );
-  const inTree = Array.from(text.matchAll(whole), ([, key, value, element = '', inner = '']) =>
-    isCredentialKey(key ?? element) ? [value ?? inner.trim()] : [],
-  );
-  return [...new Set([...inForm, ...inTree].flat())];
-}
-
-const named = /([\w-]{1,100})["']?\s{0,9}(?:[:=]|(?:\s[^<>]{0,100})?>)\s{0,9}["']?([^"'&\s,{}<>]{1,2000})/g;
-/** A text in JSON or in XML. Its name tells enough there: it need not look random. */
-const whole =
-  /"([\w-]{1,100})"\s{0,9}:\s{0,9}"([^"\\]{1,2000})"|<([\w:.-]{1,100})(?:\s[^<>]{0,100})?>([^<>]{1,2000})</g;
-
-/** Finds credentials in a URL: all random parts of a hook's, else passwords and parameters that are named like one. */
-function inAddress(text: string, isPath: boolean): string[] {
-  if (!/^https?:|^[/?]/i.test(text)) return [];
-  const url = URL.parse(text, isPath ? 'https://sink.invalid' : undefined);
-  if (url === null) return [];
-  if (/hook|\/services\/|\/bot\d+:|\/key\//i.test(`${url.host}${url.pathname}`))
-    return secretsOfUrl(url.href);
-  return [...urlPasswords(text), ...secretParameters(url)];
-}
-
-/** Warns of credentials in the file itself, which end up in backups and version control. `config` is as written. */
-export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[]): Fault[] {
-  return secrets.flatMap(({ path, value, inUrl }) => {
-    // Any header of a sink may hold a credential, so all are masked. Only those named like one deserve a warning.
-    if (path.at(-2) === 'headers' && !namesSecret(String(path.at(-1)))) return [];
-    // A schema may have split the text into parts.
-    const ends = path.map((_, index) => path.slice(0, path.length - index));
-    const writtenAt = ends.find((end) => typeof valueAt(config, end) === 'string');
-    if (!writtenAt) return [];
-    const text = valueAt(config, writtenAt) as string;
-    if (hasReference(text)) {
-      const isFallback = partsOf(text).some((part) => {
-        const fallback = part.kind === 'reference' ? part.reference.fallback : null;
-        // Or a whole address with the credential in it.
-        return fallback === value || (fallback?.includes('://') && fallback.includes(value));
-      });
-      // A path is no credential, and neither is `adc`.
-      const isCredential = value.length > 3 && !looksLikePath(value);
-      return isFallback && isCredential ? [warning(writtenAt, standsIn)] : [];
-    }
-    if (!inUrl && looksLikePath(text)) return [];
-    const what = inUrl || text !== value ? 'the credential in this URL' : 'this credential';
-    const message = otherReference.test(text)
-      ? 'this is taken as it stands here; a variable is written as ${NAME}'
-      : `${what} is written in the file; take it from \${NAME} or \${file:/path} instead`;
-    return [warning(writtenAt, message)];
-  });
-}
-
-/** A variable as shells, Windows and templates write it. */
-const otherReference =
-  /^(?:\{[A-Z_][A-Z0-9_]*\}|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|\{\{\s*[A-Z_][A-Z0-9_.]*\s*\}\})$/i;
-
-const standsIn =
-  'the variable is not set, and the default that is written here stands in for this credential';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { editableText, hiddenMark, withMarksOf } from '../../src/config/text/editable.ts';
+import { editableText, hiddenMark, withMarksOf } from '../../src/config/secrets/editable.ts';
 import { Source } from '../../src/config/text/problems.ts';
 import { failure, load, problems } from './tools.ts';
 import { runs } from '../fixtures/runs.ts';

@@ -6,7 +6,7 @@ import { ConfigError } from '../../config/config.ts';
 import { parseToTry } from '../../config/load.ts';
 import { inOrder } from '../../config/text/problems.ts';
 import { compilePlan, Plans } from '../../config/live/stored-plans.ts';
-import { writtenSecrets } from '../../config/slips.ts';
+import { writtenSecrets } from '../../config/secrets/literal.ts';
 import type { Json } from '../../model.ts';
 import { masker } from '../../support/masker.ts';
 import type { Trial, TrialQuestion } from '../../config/live/trials.ts';

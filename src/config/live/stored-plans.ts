@@ -16,7 +16,7 @@ import type { LoadOptions } from '../load.ts';
 import { referenceFaults } from '../text/reference-faults.ts';
 import { actionsOf, entries, type PlanSource } from '../plan-source.ts';
 import { buildPlan } from '../build-plan.ts';
-import { literalSecrets } from '../slips.ts';
+import { literalSecrets } from '../secrets/literal.ts';
 import { Values } from '../text/references.ts';
 
 /** Why a stored plan cannot be used, as a sentence for people. */

@@ -1,6 +1,6 @@
 import type { BacktestReport } from '../../backtest/backtest.ts';
 import { ConfigError, type Problem } from '../config.ts';
-import { type EditableText, hiddenMark, withMarksOf } from '../text/editable.ts';
+import { type EditableText, hiddenMark, withMarksOf } from '../secrets/editable.ts';
 import { foundBy } from '../../lookups/kept-facts.ts';
 import type { EventWithFacts, Json } from '../../model.ts';
 import { askThread } from './reload.ts';

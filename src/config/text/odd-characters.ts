@@ -1,6 +1,6 @@
 import type { Path } from '../../support/json.ts';
 import { oddCharacter } from '../../support/text.ts';
-import { placeOf } from './hidden.ts';
+import { placeOf } from '../secrets/hidden.ts';
 
 /** Keys whose values name something for a program. */
 const namingKeys = new Set(

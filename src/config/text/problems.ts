@@ -4,7 +4,7 @@ import { masker } from '../../support/masker.ts';
 import type { Mask } from '../../support/secret.ts';
 import { count, printableLines } from '../../support/text.ts';
 import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
-import { hideInLines, hideScalars, starRuns } from './hidden.ts';
+import { hideInLines, hideScalars, starRuns } from '../secrets/hidden.ts';
 import { type YamlResult, parseYaml, scalarOffset, type Tree } from './yaml.ts';
 
 /** A place in the config file, or in the file of a table. Lines and columns count from 1. */

@@ -1,7 +1,7 @@
 import type { Json } from '../../model.ts';
 import { oddInReferred } from './odd-characters.ts';
 import { error, type Fault, warning } from './problems.ts';
-import { referencesIn, type Values } from './references.ts';
+import { referencesIn, shellVariable, type Values } from './references.ts';
 import { oddName } from './yaml-faults.ts';
 
 /** Faults of the references in a config or a part of it. A missing value under `lenientKeys` is only a warning. */
@@ -31,7 +31,7 @@ const oddities = [
   [/^(?:(["']).*\1|[“”„‘’‚].*[“”‘’])$/s, 'stands in quotes, which count as a part of it'],
   [/^\S+[ \t]+#[ \t].*$/, 'has a comment behind it, which counts as a part of it'],
   [
-    /\$\{\w+\}|^\$[A-Z_][A-Z0-9_]*$|^%[A-Z_][A-Z0-9_]*%$/,
+    new RegExp(String.raw`\$\{\w+\}|${shellVariable.source}`),
     'names another variable, which nothing replaces: write its value',
   ],
 ] as const;

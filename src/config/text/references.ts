@@ -5,7 +5,7 @@ import { masker } from '../../support/masker.ts';
 import { type Mask, namesSecret, secretsOfUrl } from '../../support/secret.ts';
 import { didYouMean } from '../../support/text.ts';
 import { readSecretFile } from './files.ts';
-import { placeOf } from './hidden.ts';
+import { placeOf } from '../secrets/hidden.ts';
 
 /** A `${…}` in a string of the config. */
 export interface Reference {
@@ -78,6 +78,15 @@ function referenceMeant(inner: string): string | null {
   if (isVariable) return `{{ ${inner} }}`;
   return inner.startsWith('{') ? `{{ ${inner.slice(1).trim()} }}` : null;
 }
+
+const ofShells = String.raw`\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%`;
+/** A variable as shells and Windows write it. In lower case it may be a password. */
+export const shellVariable = new RegExp(`^(?:${ofShells})$`);
+/** A variable as shells, Windows and templates write it. */
+export const otherReference = new RegExp(
+  String.raw`^(?:\{[A-Z_][A-Z0-9_]*\}|${ofShells}|\{\{\s*[A-Z_][A-Z0-9_.]*\s*\}\})$`,
+  'i',
+);
 
 /** Where the values of `${…}` come from. */
 export interface Surroundings {

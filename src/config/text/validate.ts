@@ -4,7 +4,7 @@ import { isMap, type Json } from '../../model.ts';
 import { eventFieldNames } from '../../rules/fields.ts';
 import { type Path, replaceAt, valueAt } from '../../support/json.ts';
 import { closest, didYouMean, didYouMeanOneOf } from '../../support/text.ts';
-import { withoutPasswords } from './hidden.ts';
+import { withoutPasswords } from '../secrets/hidden.ts';
 import { error, type Fault, type Report } from './problems.ts';
 import {
   hasReference,

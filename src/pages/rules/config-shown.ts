@@ -1,6 +1,6 @@
 import { setImmediate as otherWork, setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
-import { editableText, type EditableText, withMarks } from '../../config/text/editable.ts';
+import { editableText, type EditableText, withMarks } from '../../config/secrets/editable.ts';
 import { Source } from '../../config/text/problems.ts';
 import type { Json } from '../../model.ts';
 import { policyFields, routeFields } from '../../ops/printed.ts';

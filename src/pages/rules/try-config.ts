@@ -1,5 +1,5 @@
 import type { Trial } from '../../config/live/trials.ts';
-import { hiddenMark } from '../../config/text/editable.ts';
+import { hiddenMark } from '../../config/secrets/editable.ts';
 import { html, type Html } from '../../support/html.ts';
 import { count, printable, printableLines } from '../../support/text.ts';
 import { backtestShown } from '../frame/backtests.ts';

@@ -8,7 +8,7 @@ import {
   shortestFunctionKey,
 } from '../../support/secret.ts';
 import { closest, memo } from '../../support/text.ts';
-import type { Range } from './yaml-faults.ts';
+import type { Range } from '../text/yaml-faults.ts';
 
 /** Hides credentials in a config's text. Each line keeps its length, so that a caret fits. */
 

@@ -1,7 +1,7 @@
 import { isMap, type Json } from '../../model.ts';
 import type { Mask } from '../../support/secret.ts';
 import { starRuns } from './hidden.ts';
-import { Source } from './problems.ts';
+import { Source } from '../text/problems.ts';
 
 /**
  * A config's text that somebody may edit without seeing its secrets: a mark stands for each. Secrets are never put back, as
