@@ -5,6 +5,9 @@ import type { Plan } from '../rules/plan.ts';
 import { type Path, pathText, strings, valueAt } from '../support/json.ts';
 import { findSecrets, type Mask } from '../support/secret.ts';
 import { closest } from '../support/text.ts';
+import { domainSlips } from './advice/domains.ts';
+import { cutTexts, messageSlips } from './advice/messages.ts';
+import { oddValues, textSlips } from './advice/texts.ts';
 import { checkAlertSinks, checkBareNotices, checkSilence } from './alerts.ts';
 import { checkCatalogUse, unusedCatalogKeys } from './catalog.ts';
 import type { CheckedConfig, Config } from './config.ts';
@@ -24,7 +27,6 @@ import {
   unknownSink,
 } from './sinks.ts';
 import { checkLiteralSecrets, literalSecrets } from './secrets/literal.ts';
-import { cutTexts, findSlips } from './slips.ts';
 import { withCatalogOf } from './text/catalog-table.ts';
 import { hiddenMark } from './secrets/editable.ts';
 import { readText, type ReadText } from './text/files.ts';
@@ -42,8 +44,7 @@ import {
   warning,
   wholeFileError,
 } from './text/problems.ts';
-import { oddValues, referenceFaults } from './text/reference-faults.ts';
-import { type Surroundings, Values } from './text/references.ts';
+import { referenceFaults, type Surroundings, Values } from './text/references.ts';
 import { unknownKey } from './text/validate.ts';
 
 export interface LoadOptions extends Surroundings {
@@ -248,7 +249,9 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
     ),
     ...checkSilence(plan, settings),
     ...checkLiteralSecrets(config, secrets),
-    ...findSlips(config, source, sinks),
+    ...textSlips(config),
+    ...messageSlips(config['lookups'], source, sinks),
+    ...domainSlips(config),
     ...unusedCatalogKeys(source),
   ])
     report(fault);

@@ -13,11 +13,10 @@ import type { EventStory } from '../../store/store.ts';
 import { type Path, pathText, textAt, valueAt } from '../../support/json.ts';
 import { putLast } from '../../support/lists.ts';
 import type { LoadOptions } from '../load.ts';
-import { referenceFaults } from '../text/reference-faults.ts';
 import { actionsOf, entries, type PlanSource } from '../plan-source.ts';
 import { buildPlan } from '../build-plan.ts';
 import { literalSecrets } from '../secrets/literal.ts';
-import { Values } from '../text/references.ts';
+import { referenceFaults, Values } from '../text/references.ts';
 
 /** Why a stored plan cannot be used, as a sentence for people. */
 export interface PlanFault {

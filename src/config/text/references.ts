@@ -5,6 +5,7 @@ import { masker } from '../../support/masker.ts';
 import { type Mask, namesSecret, secretsOfUrl } from '../../support/secret.ts';
 import { didYouMean } from '../../support/text.ts';
 import { readSecretFile } from './files.ts';
+import { error, type Fault, warning } from './problems.ts';
 import { placeOf } from '../secrets/hidden.ts';
 
 /** A `${…}` in a string of the config. */
@@ -105,6 +106,25 @@ export function* referencesIn(value: Json) {
     for (const part of partsOf(text)) if (part.kind !== 'text') yield { part, path };
 }
 
+/** Faults of the references in a config or a part of it. A missing value under `lenientKeys` is only a warning. */
+export function* referenceFaults(
+  value: Json,
+  values: Values,
+  lenientKeys: readonly string[] = [],
+): Generator<Fault> {
+  for (const { part, path } of referencesIn(value)) {
+    const inside = { index: part.index, length: part.length };
+    if (part.kind === 'fault') {
+      yield { ...error(path, part.message), inside };
+      continue;
+    }
+    const resolved = values.resolve(part.reference);
+    if (!('missing' in resolved)) continue;
+    const severity = lenientKeys.includes(String(path[0])) ? warning : error;
+    yield { ...severity(path, resolved.missing), inside };
+  }
+}
+
 /** Resolves a config's references, and learns its secrets. */
 export class Values {
   readonly #env: Surroundings['env'];
@@ -203,8 +223,8 @@ export class Values {
       try {
         const value = this.readFile(path).replace(/^\uFEFF|\r?\n$/g, '');
         return value === '' ? { missing: `the file ${path} is empty` } : { value };
-      } catch (error) {
-        return { missing: `the file ${path} cannot be read: ${whyUnread(error)}` };
+      } catch (cause) {
+        return { missing: `the file ${path} cannot be read: ${whyUnread(cause)}` };
       }
     });
   }
@@ -224,13 +244,13 @@ function readMarked(path: string, read: (path: string) => string): { content: st
   try {
     const content = read(path);
     return { content, mark: hash('sha256', content) };
-  } catch (error) {
-    return { content: error as Error, mark: 'unreadable' };
+  } catch (cause) {
+    return { content: cause as Error, mark: 'unreadable' };
   }
 }
 
-export function whyUnread(error: unknown): string {
-  const { code = '', message } = error as NodeJS.ErrnoException;
+export function whyUnread(cause: unknown): string {
+  const { code = '', message } = cause as NodeJS.ErrnoException;
   return reasons[code] ?? message;
 }
 
