@@ -164,11 +164,7 @@ export function channelSlips(text: string): Slip[] {
   if (isId || isQuoted || name.includes(slot) || name.includes('@')) return [];
   const hasOther = /[^\p{L}\p{M}\p{N}\s_-]/u.test(name);
   if (!hasOther && !/[ \t]|\p{Lu}/u.test(name)) return [];
-  const meant =
-    name
-      .toLowerCase()
-      .match(/[\p{L}\p{M}\p{N}_-]+/gu)
-      ?.join('-') ?? '';
+  const meant = (name.toLowerCase().match(/[\p{L}\p{M}\p{N}_-]+/gu) ?? []).join('-');
   const rule = hasOther ? 'have only letters, digits, - and _' : 'have no capitals and no spaces';
   return slip(`names of channels ${rule}${meant && `; did you mean "#${meant}"?`}`);
 }

@@ -4,7 +4,7 @@ import { show } from '../rules/conditions.ts';
 import { type LookupFields, testKeys } from '../rules/fields.ts';
 import type { Plan } from '../rules/plan.ts';
 import { type Path, strings, textAt, valueAt } from '../support/json.ts';
-import { closest, didYouMean, memo } from '../support/text.ts';
+import { didYouMean, memo } from '../support/text.ts';
 import { entries, type PlanSource, ruleActions } from './plan-source.ts';
 import { type Fault, warning } from './text/problems.ts';
 import { hasReference } from './text/references.ts';
@@ -191,26 +191,3 @@ function notNumbers(name: string, value: Json, path: Path, found: TextOfKey | un
 
 /** The type of a value: with quotes, YAML makes a text of a number. */
 const kindOf = (value: Json): string => (typeof value === 'string' ? 'text' : `a ${typeof value}`);
-
-/** With more of them than people write by hand, nothing is compared. */
-const mostCompared = 200;
-
-/** Warns of catalog keys that nothing uses and that are one slip away from a key that the entry lacks. */
-export function unusedCatalogKeys({ catalog, rules, unmatched, alerts }: PlanSource): Fault[] {
-  const found = Object.entries(isMap(catalog) ? catalog : {}).flatMap(([id, entry]) =>
-    isMap(entry) ? Object.keys(entry).map((key) => ({ id, entry, key })) : [],
-  );
-  const ofKey = Map.groupBy(found, ({ key }) => key);
-  if (ofKey.size > mostCompared) return [];
-  const used = JSON.stringify([rules ?? null, unmatched ?? null, alerts ?? null]);
-  const known: readonly string[] = testKeys.filter((key) => key !== 'id');
-  return [...ofKey].flatMap(([key, all]) => {
-    const more = [...ofKey].filter(([, { length }]) => length > all.length).map(([other]) => other);
-    const meant = known.includes(key) ? null : closest(key, [...known, ...more], 1);
-    if (meant === null || new RegExp(`\\b${RegExp.escape(key)}\\b`).test(used)) return [];
-    const message = `nothing uses "${key}"; did you mean "${meant}"?`;
-    return all
-      .filter(({ entry }) => entry[meant] === undefined)
-      .map(({ id }) => warning(['catalog', id, key], message, 'key'));
-  });
-}

@@ -5,11 +5,12 @@ import type { Plan } from '../rules/plan.ts';
 import { type Path, pathText, strings, valueAt } from '../support/json.ts';
 import { findSecrets, type Mask } from '../support/secret.ts';
 import { closest } from '../support/text.ts';
-import { domainSlips } from './advice/domains.ts';
+import { unknownKey } from './advice/keys.ts';
 import { cutTexts, messageSlips } from './advice/messages.ts';
+import { catalogKeySlips, domainSlips } from './advice/spellings.ts';
 import { oddValues, textSlips } from './advice/texts.ts';
 import { checkAlertSinks, checkBareNotices, checkSilence } from './alerts.ts';
-import { checkCatalogUse, unusedCatalogKeys } from './catalog.ts';
+import { checkCatalogUse } from './catalog.ts';
 import type { CheckedConfig, Config } from './config.ts';
 import { checkDigestRetention } from './hours.ts';
 import { buildPlan } from './build-plan.ts';
@@ -45,7 +46,6 @@ import {
   wholeFileError,
 } from './text/problems.ts';
 import { referenceFaults, type Surroundings, Values } from './text/references.ts';
-import { unknownKey } from './text/validate.ts';
 
 export interface LoadOptions extends Surroundings {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
@@ -252,7 +252,7 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
     ...textSlips(config),
     ...messageSlips(config['lookups'], source, sinks),
     ...domainSlips(config),
-    ...unusedCatalogKeys(source),
+    ...catalogKeySlips(source),
   ])
     report(fault);
   return { ...parts, scenarios, policies, faults };

@@ -11,7 +11,8 @@ import { type SinkConfig, unknownSink } from './sinks.ts';
 import type { Lookup } from '../rules/plan.ts';
 import { error, type Fault } from './text/problems.ts';
 import { writeInstead } from './text/units.ts';
-import { type Reading, unknownKey, validate } from './text/validate.ts';
+import { unknownKey } from './advice/keys.ts';
+import { type Reading, validate } from './text/validate.ts';
 import { zoned } from '../support/text.ts';
 
 /** Matches `10:20`, `Mon 10:20` and `2026-01-05 10:20`, each with seconds or without. */

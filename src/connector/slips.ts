@@ -10,7 +10,7 @@ export interface Slip {
 /** What a text has that is probably a mistake: all of it, or the first by a pattern that is not global. */
 export interface SlipPattern {
   readonly pattern: RegExp;
-  readonly message: string;
+  readonly message: string | ((found: RegExpExecArray) => string);
 }
 
 export const slipsBy =
@@ -19,7 +19,11 @@ export const slipsBy =
     patterns.flatMap(({ pattern, message }) => {
       const first = pattern.global ? null : pattern.exec(text);
       const found = first ? [first] : pattern.global ? [...text.matchAll(pattern)] : [];
-      return found.map(({ 0: { length }, index }) => ({ index, length, message }));
+      return found.map((one) => ({
+        index: one.index,
+        length: one[0].length,
+        message: typeof message === 'string' ? message : message(one),
+      }));
     });
 
 /** A line break as programs write it. YAML knows it in double quotes only. Not the `\n` of a path such as `C:\news`. */

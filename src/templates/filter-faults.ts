@@ -54,29 +54,24 @@ export function filterFaults({ token, args, untrusted, escaping }: FilterUse): T
   return dates;
 }
 
-/** Filters by what Jinja, Twig and JavaScript call them. */
-const elsewhere = new Map([
-  ['upper', 'upcase'],
-  ['touppercase', 'upcase'],
-  ['lower', 'downcase'],
-  ['tolowercase', 'downcase'],
-  ['title', 'capitalize'],
-  ['trim', 'strip'],
-  ['length', 'size'],
-  ['count', 'size'],
-  ['format', 'date'],
-  ['strftime', 'date'],
-  ['to_json', 'json'],
-  ['tojson', 'json'],
-]);
+/** Filters, by what Jinja, Twig and JavaScript call them in small letters. */
+const elsewhere = new Map(
+  Object.entries({
+    upcase: 'upper touppercase',
+    downcase: 'lower tolowercase',
+    capitalize: 'title',
+    strip: 'trim',
+    size: 'length count',
+    date: 'format strftime',
+    json: 'to_json tojson',
+  }).flatMap(([name, others]) => others.split(' ').map((other) => [other, name] as const)),
+);
 
 /** Without an argument, LiquidJS throws at rendering for some of these, and gives odd results for the others. */
 const needsArgument = new Set(
-  [
-    'append prepend remove remove_first remove_last replace replace_first replace_last split slice hmac_sha256',
-    'plus minus times divided_by modulo at_least at_most',
-    'concat push unshift map where reject group_by has find find_index default',
-  ].flatMap((names) => names.split(' ')),
+  `append prepend remove remove_first remove_last replace replace_first replace_last split slice hmac_sha256
+  plus minus times divided_by modulo at_least at_most
+  concat push unshift map where reject group_by has find find_index default`.split(/\s+/),
 );
 
 const escapeFilters = new Set(['escape', 'escape_once', 'xml_escape']);

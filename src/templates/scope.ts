@@ -175,10 +175,7 @@ function namedBeside(path: readonly Step[], at: number, scope: Scope): string | 
   const [parent, step, inner] = [path[0], String(path[at]), String(path[at + 1])];
   if (at !== 1 || (parent !== 'event' && parent !== 'test')) return null;
   // First its own parts: those of look-ups are others, even where their names are alike.
-  const maps = [parent, ...scope.names()].flatMap((name) => {
-    const shape = scope.find(name)?.shape;
-    return shape?.kind === 'map' ? [{ name, keys: shape.keys }] : [];
-  });
+  const maps = mapsIn(scope, [parent, ...scope.names()]);
   const whole = maps.find(({ name }) => name === step);
   if (whole) return whole.keys.has(inner) ? `${step}.${inner}` : step;
   for (const { name, keys } of maps) {
@@ -189,6 +186,12 @@ function namedBeside(path: readonly Step[], at: number, scope: Scope): string | 
   }
   return timeOfEvent.test(step) ? 'event.receivedAt' : null;
 }
+
+const mapsIn = (scope: Scope, names: readonly string[] = scope.names()) =>
+  names.flatMap((name) => {
+    const shape = scope.find(name)?.shape;
+    return shape?.kind === 'map' ? [{ name, keys: shape.keys }] : [];
+  });
 
 /** A name as all that spell it alike have it: `testId`, `test_id`, `TestID`. */
 const spelling = (name: string): string => name.replaceAll('_', '').toLowerCase();
@@ -212,11 +215,8 @@ function rootHint(name: string, scope: Scope): string {
     return '; it needs `links` at the top of the config, such as `links: { candidate: "https://…" }`';
   if (/^candidate(?:_?(?:name|e?mail|phone))?$/i.test(name)) return sendsNoNames(scope);
   if (name === 'forloop') return '; it is available only inside `for`';
-  const parent = scope.names().find((root) => {
-    const shape = scope.find(root)?.shape;
-    return shape?.kind === 'map' && shape.keys.has(name);
-  });
-  const meant = parent === undefined ? closest(name, scope.names()) : `${parent}.${name}`;
+  const parent = mapsIn(scope).find(({ keys }) => keys.has(name));
+  const meant = parent ? `${parent.name}.${name}` : closest(name, scope.names());
   return meant === null ? `; there are ${inCode(scope.names())}` : `, did you mean \`${meant}\`?`;
 }
 

@@ -116,10 +116,8 @@ function filtered(value: readonly Token[], filters: readonly Filter[]): Slip[] {
 }
 
 const makers = new Set(
-  [
-    'abs ceil floor round plus minus times divided_by modulo at_least at_most',
-    'size number_of_words to_integer sum',
-  ].flatMap((names) => names.split(' ')),
+  `abs ceil floor round plus minus times divided_by modulo at_least at_most
+  size number_of_words to_integer sum`.split(/\s+/),
 );
 
 /** Whether a filter makes something of nothing, such as 0 or the added text alone. */

@@ -435,7 +435,7 @@ test.each(
       'https://a.example/jobs?filter[testId]={{ event.testId }}&of[test][candidateId]=1 «цитата» »Zitat« [optional] 100%',
     ),
     'patterns of addresses and paths': `catalog: { 7: { name: a, path: hr/eng/7 } }\n${rule(
-      '{ any: [{ api.link: { matches: /jobs/ } }, { api.stage: { matches: /jobs/backend } }, { test.path: { not: { matches: /eng/ } } }] }',
+      '{ any: [{ api.link: { matches: /jobs/ } }, { api.stage: { matches: /jobs/backend } }, { api.stage: { matches: Seniors* } }, { test.path: { not: { matches: /eng/ } } }] }',
     )}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { link: { at: /link, type: url }, stage: { at: /stage } } } }\n`,
     'a channel by the id of a test': channel("'#team-{{ test.id }}'"),
     'a channel with other letters': channel("'#größe-1'"),

@@ -1,9 +1,9 @@
-import { slot, type Slip } from '../../connector.ts';
+import { type Slip, slipsBy, slot } from '../../connector.ts';
 import { isMap, type Json, type JsonMap } from '../../model.ts';
 import { type Path, strings, textAt, valueAt } from '../../support/json.ts';
 import { tagsIn } from '../../support/text.ts';
 import { slipsIn } from '../../templates/slips.ts';
-import { actionsOf, type PlanSource, type WrittenAction } from '../plan-source.ts';
+import { actionsOf, type PlanSource } from '../plan-source.ts';
 import type { SinkConfig } from '../sinks.ts';
 import { error, type Fault, warning } from '../text/problems.ts';
 import { hashHint } from '../text/yaml-faults.ts';
@@ -15,60 +15,47 @@ type Sinks = ReadonlyMap<string, Pick<SinkConfig, 'connector'>>;
  * probably not meant is said by `templates/slips.ts`, and what a tool shows otherwise by its connector.
  */
 export function* messageSlips(lookups: Json | undefined, source: PlanSource, sinks: Sinks): Generator<Fault> {
-  const facts = keysOf(lookups).map((name) => {
-    const [field = 'name'] = keysOf(valueAt(lookups!, [name, 'fields']));
-    return [name, `${name}.${field}`] as const;
-  });
-  const variables = new Map([...namedVariables, ...facts]);
-  for (const one of actionsOf(source))
-    for (const [key, medium] of Object.entries(mediaOf(one, sinks)))
-      for (const { text, path } of strings((one.action as JsonMap)[key] ?? null)) {
-        const full = [...one.path, key, ...path];
-        const masked = withSlots(text);
-        const slips = medium?.slips?.(masked, path, one.action as JsonMap) ?? [];
-        const bare = withoutBraces(text, variables, medium?.data === true);
-        if (bare !== null) {
-          const severity = slips.some(({ isError }) => isError) ? error : warning;
-          yield severity(full, `without braces this is only text: write {{ ${bare} }}`);
-          continue;
-        }
-        const ofOthers = medium?.data === true ? [] : [...merged(masked), ...printedWhole(text, variables)];
-        for (const { index, length, message, isError } of [
-          ...inOneBrace(text),
-          ...ofOthers,
-          ...slipsIn(text),
-          ...slips,
-        ])
-          yield { ...(isError ? error : warning)(full, message), inside: { index, length } };
-      }
+  const factOf = (name: string) => keysOf(valueAt(lookups ?? null, [name, 'fields']))[0] ?? 'name';
+  const parts = [...partsOfNamed, ...keysOf(lookups).map((name) => `${name}.${factOf(name)}`)];
+  const variables = new Map(parts.map((part) => [part.split('.')[0]!, part]));
+  for (const { text, path, full, medium, action } of textsOf(source, sinks)) {
+    const isData = medium?.data === true;
+    const masked = withSlots(text);
+    const own = medium?.slips?.(masked, path, action) ?? [];
+    const bare = withoutBraces(text, variables, isData);
+    if (bare !== null) {
+      const severity = own.some(({ isError }) => isError) ? error : warning;
+      yield severity(full, `without braces this is only text: write {{ ${bare} }}`);
+      continue;
+    }
+    const ofOthers = isData ? [] : [...merged(masked), ...printedWhole(text, variables)];
+    for (const slip of [...inOneBrace(text), ...ofOthers, ...slipsIn(text), ...own]) {
+      const { index, length, message, isError } = slip;
+      yield { ...(isError ? error : warning)(full, message), inside: { index, length } };
+    }
+  }
 }
 
 const keysOf = (value: Json | undefined): string[] => (isMap(value) ? Object.keys(value) : []);
 
-/** How each key of an action is rendered; none for an action without a connector. */
-const mediaOf = ({ action }: WrittenAction, sinks: Sinks) =>
-  sinks.get(textAt(action, 'sink'))?.connector.templates ?? {};
+/** The texts of all messages. `path`: within their key; `full`: in the config. */
+function* textsOf(source: PlanSource, sinks: Sinks) {
+  for (const { action, path: base } of actionsOf(source))
+    for (const [key, medium] of Object.entries(sinks.get(textAt(action, 'sink'))?.connector.templates ?? {}))
+      for (const { text, path } of strings((action as JsonMap)[key] ?? null))
+        yield { text, path, full: [...base, key, ...path], medium, action: action as JsonMap };
+}
 
 /** Warns of texts that YAML ends at a `#`, as in `Candidate #4711`. `hasHashWord`: whether a word with `#` follows in the file. */
 export const cutTexts = (source: PlanSource, sinks: Sinks, hasHashWord: (path: Path) => boolean): Fault[] =>
-  actionsOf(source)
-    .flatMap((one) =>
-      Object.keys(mediaOf(one, sinks)).flatMap((key) =>
-        strings((one.action as JsonMap)[key] ?? null, [...one.path, key]),
-      ),
-    )
-    .filter(({ path }) => hasHashWord(path))
-    .map(({ path }) => warning(path, `the text ends here${hashHint}`));
+  [...textsOf(source, sinks)]
+    .filter(({ full }) => hasHashWord(full))
+    .map(({ full }) => warning(full, `the text ends here${hashHint}`));
 
-/** The variables that are there without look-ups, each with a part of it that messages have. */
-const namedVariables: readonly (readonly [string, string])[] = [
-  ['event', 'event.candidateId'],
-  ['events', 'events.size'],
-  ['test', 'test.name'],
-  ['rule', 'rule.name'],
-  ['notice', 'notice.detail'],
-  ['links', 'links.candidate'],
-];
+/** Of each variable that is there without look-ups, a part that messages have. */
+const partsOfNamed = 'event.candidateId events.size test.name rule.name notice.detail links.candidate'.split(
+  ' ',
+);
 const eventFields = new Set(['candidateId', 'candidateNumericalId', 'testId']);
 const fields = [...eventFields].join('|');
 
@@ -82,28 +69,23 @@ function withoutBraces(text: string, variables: ReadonlyMap<string, string>, isD
   return !isData && eventFields.has(name) ? variableOf(name) : null;
 }
 
-const onlyText =
-  (what: string, pattern: RegExp) =>
-  (text: string): Slip[] =>
-    Array.from(text.matchAll(pattern), ({ 0: { length }, 1: name = '', index }) => {
-      return { index, length, message: `${what} is only text: write {{ ${variableOf(name)} }}` };
-    });
+const onlyText = (what: string, pattern: string) =>
+  slipsBy([
+    {
+      pattern: new RegExp(pattern, 'g'),
+      message: ([, name = '']) => `${what} is only text: write {{ ${variableOf(name)} }}`,
+    },
+  ]);
 
 const inOneBrace = onlyText(
   'one brace',
-  new RegExp(
-    String.raw`(?<![{$])\{\s*((?:event|events|test|rule|notice|links)\.[\w.]+[^{}]*?|${fields})\s*\}(?!\})`,
-    'g',
-  ),
+  String.raw`(?<![{$])\{\s*((?:event|events|test|rule|notice|links)\.[\w.]+[^{}]*?|${fields})\s*\}(?!\})`,
 );
 
 /** A field as word processors and other templates have it: `«testId»`, `[testId]`, `%testId%`, `<%= event.testId %>`. Not a parameter such as `filter[testId]=7`. */
 const merged = onlyText(
   'this',
-  new RegExp(
-    String.raw`(?:\u00AB|(?<![\w\]])\[|%|<%=?)\s*((?:event|test)\.\w+|${fields})\s*(?:\u00BB|\]|%>?)`,
-    'g',
-  ),
+  String.raw`(?:\u00AB|(?<![\w\]])\[|%|<%=?)\s*((?:event|test)\.\w+|${fields})\s*(?:\u00BB|\]|%>?)`,
 );
 
 /** Whole variables, of which people see JSON. */

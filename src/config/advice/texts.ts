@@ -10,9 +10,9 @@ import { oddName } from '../text/yaml-faults.ts';
 import { withSlots } from './messages.ts';
 
 /**
- * What single texts of a config have that is probably not meant: as they are written, and as variables and files give them. Of
- * messages, `messages.ts` says what is specific to those; of keys, `keys.ts`; of mail domains, `domains.ts`. What is written
- * into the file and should not be is told by `secrets/literal.ts`, and what cannot be used by the schema of each part.
+ * What single texts of a config probably do not mean, as they are written, and as variables and files give them. Beside this,
+ * `messages.ts` has what is about messages, `keys.ts` unknown keys, `spellings.ts` what several places spell. What cannot be
+ * used is told by the schema of each part, and by `text/yaml-faults.ts`.
  */
 interface Advice {
   /** Where it applies: anywhere, if there is none. */
@@ -61,25 +61,23 @@ const ofWritten: readonly Advice[] = [
         : null,
   },
   {
-    at: (path) => path.includes('when') && !isOrder(path),
+    at: (path) => comparedBy(path) === 'value',
     looks: /^\s*[<>!≥≤]|\*/,
     say({ input }, path, config) {
-      const meant = isText(factAt(path), config) ? conditionMeant(input) : null;
+      const meant = typeOf(factAt(path), config) === 'text' ? conditionMeant(input) : null;
       return meant === null ? null : `this is compared as it stands: write ${meant}`;
     },
   },
   {
-    at: (path) => path.includes('when') && isOrder(path),
+    at: (path) => comparedBy(path) === 'order',
     looks: /^\s*-?\d+(\.\d+)?\s*%?\s*$/,
-    say(_found, path, config) {
-      const fact = factAt(path);
-      return isText(fact, config)
-        ? `${fact} is text, in which "100" is less than "80": write type: number where the look-up names it, and the number without quotes`
-        : null;
-    },
+    say: (_found, path, config) =>
+      typeOf(factAt(path), config) === 'text'
+        ? `${factAt(path)} is text, in which "100" is less than "80": write type: number where the look-up names it, and the number without quotes`
+        : null,
   },
   {
-    at: (path) => path.includes('when') && path.at(-1) === 'matches',
+    at: (path) => comparedBy(path) === 'matches',
     looks: /^\/([^/]+)\/([gimsuy]*)$/,
     say: ([, pattern, flags = ''], path, config) =>
       mayHaveSlashes(factAt(path), config)
@@ -190,7 +188,12 @@ function isZone(path: Path): boolean {
   return path.at(-1) === 'timezone' && (path.length === 1 || path[0] === 'hours' || isInDigest);
 }
 
-const isOrder = (path: Path): boolean => /^[gl]te?$/.test(String(path.at(-1)));
+/** How a text in a `when` is compared; null elsewhere. */
+function comparedBy(path: Path): 'order' | 'matches' | 'value' | null {
+  if (!path.includes('when')) return null;
+  const last = String(path.at(-1));
+  return last === 'matches' ? last : /^[gl]te?$/.test(last) ? 'order' : 'value';
+}
 
 /** The fact that a condition is about, such as `api.score`; a text without a dot where it is about something else. */
 const factAt = (path: Path): string => String(path.findLast((part) => String(part).includes('.')));
@@ -201,8 +204,6 @@ function typeOf(fact: string, { lookups = null }: JsonMap): Json | undefined {
   const field = valueAt(lookups, [name, 'fields', key]);
   return isMap(field) ? (field['type'] ?? 'text') : undefined;
 }
-
-const isText = (fact: string, config: JsonMap): boolean => typeOf(fact, config) === 'text';
 
 /** Whether a value may have slashes by itself: an address, or what the catalog writes with some. */
 function mayHaveSlashes(fact: string, config: JsonMap): boolean {

@@ -97,7 +97,9 @@ export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[
       });
       // A path is no credential, and neither is `adc`.
       const isCredential = value.length > 3 && !looksLikePath(value);
-      return isFallback && isCredential ? [warning(writtenAt, standsIn)] : [];
+      const message =
+        'the variable is not set, and the default that is written here stands in for this credential';
+      return isFallback && isCredential ? [warning(writtenAt, message)] : [];
     }
     if (!inUrl && looksLikePath(text)) return [];
     const what = inUrl || text !== value ? 'the credential in this URL' : 'this credential';
@@ -107,6 +109,3 @@ export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[
     return [warning(writtenAt, message)];
   });
 }
-
-const standsIn =
-  'the variable is not set, and the default that is written here stands in for this credential';

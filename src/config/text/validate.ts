@@ -1,9 +1,9 @@
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { isMap, type Json } from '../../model.ts';
-import { eventFieldNames } from '../../rules/fields.ts';
 import { type Path, replaceAt, valueAt } from '../../support/json.ts';
-import { closest, didYouMean, didYouMeanOneOf } from '../../support/text.ts';
+import { closest, didYouMean } from '../../support/text.ts';
+import { spaceMissing, unknownKey } from '../advice/keys.ts';
 import { withoutPasswords } from '../secrets/hidden.ts';
 import { error, type Fault, type Report } from './problems.ts';
 import {
@@ -14,7 +14,6 @@ import {
   type Resolve,
 } from './references.ts';
 import { definitionOf, wording } from './wording.ts';
-import { lacksSpace } from './yaml-faults.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -147,16 +146,6 @@ function toFault(issue: Issue, { raw, path: base, schema }: Section): Fault {
   return error(path, issue.message + got + suggestion(issue, written));
 }
 
-/** The message for an unknown key: where it belongs, or what was probably meant, or which keys there are. */
-export function unknownKey(key: string, known: readonly string[], path: Path): string {
-  const place = path.join('/');
-  const name = key.includes('.') ? dotted : key;
-  const moved = misplacedKeys.find(({ in: where, keys }) => where.test(place) && keys.includes(name));
-  const elsewhere = moved?.belongs ?? spaceMissing(key) ?? ofTest(key, known) ?? ofLookup(key, known);
-  const meant = elsewhere === null ? didYouMeanOneOf(key, known, 'there are no keys here') : `: ${elsewhere}`;
-  return `unknown key "${key}"${meant}`;
-}
-
 /** What the config has instead, as the end of a sentence. The value of a reference is not shown. */
 function instead({ code, message }: Issue, written: Json | undefined): string {
   if (!message.startsWith('expected ')) return '';
@@ -194,109 +183,17 @@ function show(value: Json | undefined): string {
   return text.length > 60 ? `${text.slice(0, 57)}…"` : text;
 }
 
-/** The advice for a text such as `status:Completed`; null for other texts. */
-const spaceMissing = (text: string): string | null =>
-  lacksSpace.test(text) ? 'a space is missing after its ":"' : null;
-
-/** The advice for `test_name` or `testName` among conditions, which mean a key of the catalog; null for other keys. */
-function ofTest(key: string, known: readonly string[]): string | null {
-  const [, name] = /^test(?:[_-]|(?=[A-Z]))(\w+)$/.exec(key) ?? [];
-  if (name === undefined || !known.includes('test.<key>') || closest(key, known) !== null) return null;
-  return `a key of the catalog is written with a dot, as test.${name.toLowerCase()}`;
-}
-
-/** The advice for `candidate: { score: … }` among conditions, where that is a look-up; null for other keys. */
-function ofLookup(key: string, known: readonly string[]): string | null {
-  const fact = known.find((one) => one.startsWith(`${key}.`));
-  return fact === undefined ? null : `what is looked up is written with a dot, as ${fact}`;
-}
-
-/** Stands for any key such as `test.team` or `candidate.score`. */
-const dotted = '*.*';
-const ofDigest = ['every', 'at', 'by', 'max'];
-const ofActions = ['sink', 'text', 'channel', 'to', 'subject', 'tab', 'row', 'body'];
-
-const ofConditions = /(^|\/)when(\/|$)/;
-
-/** Keys at places where they do not belong, and where they do, as the end of a sentence. */
-const misplacedKeys = [
-  { in: ofConditions, keys: ['and', '&&'], belongs: 'write "all" for conditions that must all hold' },
-  { in: ofConditions, keys: ['or', '||'], belongs: 'write "any" for conditions of which one must hold' },
-  { in: ofConditions, keys: ['min', 'max', 'between'], belongs: 'write gte for at least, lte for at most' },
-  {
-    in: ofConditions,
-    keys: ['above', 'over', 'greaterThan', 'below', 'under', 'lessThan'],
-    belongs: 'write gt for more than, lt for less than',
-  },
-  {
-    in: ofConditions,
-    keys: ['contains', 'includes', 'startsWith', 'endsWith'],
-    belongs: "write matches, as in matches: Design, or matches: '^Design' for how it begins",
-  },
-  { in: ofConditions, keys: ['eq', 'equals', 'is'], belongs: 'write the value alone, as status: Completed' },
-  {
-    in: ofConditions,
-    keys: ['ne', 'isNot', 'notIn'],
-    belongs: 'write not, as in not: [Completed, Canceled]',
-  },
-  {
-    in: ofConditions,
-    keys: ['test'],
-    belongs:
-      'name the test by its id, as testId: 1234567, or by a key of its catalog entry, as test.name: Backend',
-  },
-  {
-    in: /^rules\/\d+$/,
-    keys: [...eventFieldNames, 'all', 'any', 'not', dotted],
-    belongs: 'it is a condition: indent it below "when"',
-  },
-  {
-    in: /^(alerts|summary)\//,
-    keys: ['digest', ...ofDigest],
-    belongs: 'alerts are not collected',
-  },
-  {
-    in: /^(rules\/\d+|alerts\/\w+|summary)$/,
-    keys: ofActions,
-    belongs: 'it belongs to an action: write "then:" above it, and "- " before the first key of the action',
-  },
-  {
-    in: /^(rules\/\d+|sinks\/[^/]+)$/,
-    keys: ['hours', 'digest', ...ofActions],
-    belongs: 'it belongs to an action under "then"',
-  },
-  {
-    in: /^rules\/\d+\/then\/\d+$/,
-    keys: ['final', 'silent', 'when'],
-    belongs: 'it belongs to the rule, beside "then"',
-  },
-  {
-    in: /^(rules\/\d+\/then|unmatched)\/\d+$/,
-    keys: ofDigest,
-    belongs: 'it belongs under "digest"',
-  },
-  {
-    in: /\/then\/\d+$|^unmatched\/\d+$/,
-    keys: ['retry', 'rate', 'concurrency', 'timeout', 'onUnknown'],
-    belongs: 'it belongs to the sink',
-  },
-];
-
 /**
  * The schema of a sink or action whose connector is unknown: it checks the common keys, and whether another key is a
  * misspelling of `naming`, the one that leads to the connector.
  */
 export function withoutOwnKeys(common: z.ZodRawShape, naming: string, written: Json): z.ZodType {
   const keys = isMap(written) ? Object.keys(written) : [];
-  const misspelt = keys.includes(naming)
-    ? null
-    : closest(
-        naming,
-        keys.filter((key) => !Object.hasOwn(common, key)),
-      );
+  const others = keys.filter((key) => !Object.hasOwn(common, key));
+  const misspelt = keys.includes(naming) ? null : closest(naming, others);
   if (misspelt === null) return z.looseObject(common);
-  const others = keys.filter((key) => key !== misspelt && !Object.hasOwn(common, key));
-  return z.strictObject({ ...common, ...Object.fromEntries(others.map((key) => [key, z.unknown()])) });
+  const own = others.filter((key) => key !== misspelt).map((key) => [key, z.unknown()] as const);
+  return z.strictObject({ ...common, ...Object.fromEntries(own) });
 }
 
 /** Whether the schema has a credential at this path. Its value must not be shown. */

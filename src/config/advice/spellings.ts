@@ -1,7 +1,18 @@
-import type { JsonMap } from '../../model.ts';
+import { isMap, type JsonMap } from '../../model.ts';
+import { testKeys } from '../../rules/fields.ts';
 import { strings } from '../../support/json.ts';
 import { closest } from '../../support/text.ts';
+import type { PlanSource } from '../plan-source.ts';
 import { type Fault, warning } from '../text/problems.ts';
+
+/** What several places of a config name, and one of them spells otherwise: domains of mail, and keys of the catalog. */
+
+/** With more of them than people write by hand, nothing is compared. */
+const mostCompared = 200;
+
+/** The names that stand at more places than this one. */
+const usedMore = (places: ReadonlyMap<string, readonly unknown[]>, name: string): string[] =>
+  [...places.keys()].filter((other) => places.get(other)!.length > places.get(name)!.length);
 
 /** A mail address. One with a comma for a dot is not matched: another message says so. */
 const address = /(?<![\w.+-])[\w.+-]{1,64}@([\w-]{1,63}(?:\.[\w-]{1,63}){0,9})(?![\w.-]|,[\w-])/g;
@@ -17,9 +28,6 @@ const providers = [
 ];
 /** Domains that look like a slip of a provider's and are none. */
 const alsoGood = new Set(['mail.com', 'ymail.com', 'email.com', 'localhost']);
-
-/** With more of them than people write by hand, nothing is compared. */
-const mostCompared = 200;
 
 /** Warns of domains that look like a slip of one that is used more, or that are no whole domain. */
 export function domainSlips(config: JsonMap): Fault[] {
@@ -39,13 +47,11 @@ export function domainSlips(config: JsonMap): Fault[] {
   return [...uses].flatMap(([domain, all]) => {
     if (alsoGood.has(domain) || providers.includes(domain)) return [];
     const isWhole = domain.includes('.');
-    const more = [...uses].filter(([other, { length }]) => other.includes('.') && length > all.length);
-    const others = [...providers, ...more.map(([other]) => other)].filter(
-      // Domains of one organization are alike on purpose, also in several countries.
-      (other) =>
-        !isWhole ||
-        (organization(other) !== organization(domain) && withoutCountry(other) !== withoutCountry(domain)),
-    );
+    const more = usedMore(uses, domain).filter((other) => other.includes('.'));
+    // Domains of one organization are alike on purpose, also in several countries.
+    const isOther = (name: string) =>
+      organization(name) !== organization(domain) && withoutCountry(name) !== withoutCountry(domain);
+    const others = [...providers, ...more].filter((other) => !isWhole || isOther(other));
     const alike = domain.length < 6 ? null : closest(domain, isWhole ? others : others.map(firstLabel), 1);
     const meant = alike === null || isWhole ? alike : others.find((other) => firstLabel(other) === alike);
     if (isWhole && meant === null) return [];
@@ -53,5 +59,24 @@ export function domainSlips(config: JsonMap): Fault[] {
     const what = isWhole ? 'looks like a slip' : 'is no whole domain, as example.com is';
     const message = `"${domain}" ${what}${hint}`;
     return all.map(({ path, inside }) => Object.assign(warning(path, message), { inside }));
+  });
+}
+
+/** Warns of catalog keys that nothing uses and that are one slip away from a key that the entry lacks. */
+export function catalogKeySlips({ catalog, rules, unmatched, alerts }: PlanSource): Fault[] {
+  const found = Object.entries(isMap(catalog) ? catalog : {}).flatMap(([id, entry]) =>
+    isMap(entry) ? Object.keys(entry).map((key) => ({ id, entry, key })) : [],
+  );
+  const ofKey = Map.groupBy(found, ({ key }) => key);
+  if (ofKey.size > mostCompared) return [];
+  const used = JSON.stringify([rules ?? null, unmatched ?? null, alerts ?? null]);
+  const known: readonly string[] = testKeys.filter((key) => key !== 'id');
+  return [...ofKey].flatMap(([key, all]) => {
+    const meant = known.includes(key) ? null : closest(key, [...known, ...usedMore(ofKey, key)], 1);
+    if (meant === null || new RegExp(`\\b${RegExp.escape(key)}\\b`).test(used)) return [];
+    const message = `nothing uses "${key}"; did you mean "${meant}"?`;
+    return all
+      .filter(({ entry }) => entry[meant] === undefined)
+      .map(({ id }) => warning(['catalog', id, key], message, 'key'));
   });
 }
