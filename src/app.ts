@@ -68,9 +68,9 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
 
 /** Opens both ports, as soon as events can be stored. The events wait for the worker. */
 async function openThePorts(working: Working, handedOver: HandedOver | null, undo: Undo) {
-  const { store, config, text, clock, metrics, log, live, replicas, worker, inbox } = working;
+  const { store, config, text, clock, metrics, log, live, replicas, unsent, inbox } = working;
   const ready = watchReadiness(
-    async () => [await storeReadiness(store, () => worker.fault), live.readiness(), ...replicas.readiness()],
+    async () => [await storeReadiness(store, unsent), live.readiness(), ...replicas.readiness()],
     { clock, log },
   );
   undo.defer(() => ready.stop());

@@ -77,18 +77,20 @@ export async function prepareDeliveries(trusted: Trusted) {
   const intake = { store, refused, config, worker, undecided, mayWait, log, nextId };
   const accept = accepting(intake);
   const inbox = createIntake(intake, accept);
+  const unsent = () => worker.fault ?? replicas.fault;
   const announcer = createAnnouncer({
     store,
     clock,
     live,
     id: replicas.id,
+    unsent,
     movedAt: () => replicas.movedAt,
     absences,
     secretFaults: () => sinks.newSecrets.faults(),
     mine: (sink) => replicas.holding(leaseOfSink(sink)) !== null,
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
   });
-  return { ...trusted, sinks, doubted, worker, deciding, whole, wake, accept, inbox, announcer };
+  return { ...trusted, sinks, doubted, worker, deciding, whole, wake, accept, inbox, unsent, announcer };
 }
 
 const toldIn =

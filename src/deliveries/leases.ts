@@ -77,6 +77,10 @@ export class LeaseKeeper implements Leases {
   #cancel: () => void = () => {};
   #renewing: Promise<void> | null = null;
   #stopping = false;
+  /** Why it cannot renew just now. */
+  #failure: unknown = null;
+  /** When it last began to renew and could, on the scale of Clock.elapsed. */
+  #renewedAt = -Infinity;
   /** From when on it takes leases, on the scale of Clock.elapsed; Infinity while it cannot renew. */
   #takesFrom = -Infinity;
   /** By how much the database's clock was ahead of Clock.elapsed when it was asked last. */
@@ -86,6 +90,11 @@ export class LeaseKeeper implements Leases {
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
+  }
+
+  /** Why nothing can be sent by its leases, once they have ended for that; null if something can. */
+  get fault(): unknown {
+    return this.#parts.clock.elapsed() >= this.#renewedAt + runsForMs - marginMs ? this.#failure : null;
   }
 
   holding(name: string): Holding | null {
@@ -125,6 +134,7 @@ export class LeaseKeeper implements Leases {
     const { clock, failed } = this.#parts;
     this.#renewing = this.#ask().catch((error: unknown) => {
       this.#takesFrom = Infinity;
+      this.#failure = error;
       failed(error);
     });
     await this.#renewing;
@@ -148,6 +158,8 @@ export class LeaseKeeper implements Leases {
       forMs: runsForMs,
       quietMs,
     });
+    this.#failure = null;
+    this.#renewedAt = askedAt;
     told(state.now, askedAt);
     this.#wasSuspended = () => wasSuspended(clock, before);
     this.#databaseAheadMs = state.now - askedAt;

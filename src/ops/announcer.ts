@@ -13,6 +13,8 @@ interface AnnouncerParts {
   readonly live: LiveConfig;
   /** The id of this replica. */
   readonly id: string;
+  /** Why what waits cannot be sent; null if it can. */
+  readonly unsent: () => unknown;
   /** See ReplicaState. */
   readonly movedAt: () => number | null;
   readonly absences: Pick<Absences, 'known' | 'look'>;
@@ -27,7 +29,7 @@ export type Announcer = ReturnType<typeof createAnnouncer>;
 
 /** Stores every few seconds that this replica serves the store, and with which config. */
 export function createAnnouncer(parts: AnnouncerParts) {
-  const { store, clock, live, id, movedAt, absences, secretFaults, mine, failed } = parts;
+  const { store, clock, live, id, unsent, movedAt, absences, secretFaults, mine, failed } = parts;
   /** Whether the state could be stored the last time. */
   let last = Promise.resolve(false);
   let cancel = () => {};
@@ -37,10 +39,12 @@ export function createAnnouncer(parts: AnnouncerParts) {
   function state(stopped = false): ReplicaState {
     const { file, plan, sinks, lookups, admin } = live.config;
     const { refused, waiting, loadedAt: since } = live;
+    const fault = unsent();
     return {
       id,
       saidAt: clock.now(),
       stopped,
+      unsent: fault instanceof Error ? fault.message : null,
       movedAt: movedAt(),
       absences: absences.known,
       config: {

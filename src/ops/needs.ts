@@ -10,6 +10,7 @@ import type { Status } from './status/status.ts';
 export type NeedKind =
   | 'served'
   | 'unwritable'
+  | 'unsent'
   | 'refused'
   | 'broken'
   | 'config'
@@ -43,7 +44,7 @@ export const needOf = {
 
 /** What needs a person, for commands, pages and the weekly summary alike. `wording`: the language of the sentences. Pure. */
 export function needsOf(status: Status, wording = english): Need[] {
-  const { replicas, sinks, lookups, unwritable, refused, failing } = status;
+  const { replicas, sinks, lookups, unwritable, unsent, refused, failing } = status;
   const configs = replicas.map(({ config }) => config);
   const troubles = [...sinks, ...lookups].flatMap(({ told }) => told ?? []);
   const { down = [], locked = [], forgotten = [] } = Object.groupBy(troubles, ({ kind }) => needOf[kind]);
@@ -62,6 +63,12 @@ export function needsOf(status: Status, wording = english): Need[] {
       kind: 'unwritable',
       words: 'the store cannot be written',
       sentence: wording.say('needUnwritable', { why: unwritable.replace(/\.$/, '') }),
+      command: 'status',
+    },
+    unsent !== null && {
+      kind: 'unsent',
+      words: 'what waits cannot be sent',
+      sentence: wording.say('needUnsent', { why: unsent.replace(/\.$/, '') }),
       command: 'status',
     },
     ...refusals(refused, wording).map(({ words, what }) => ({

@@ -50,10 +50,10 @@ export function watchReadiness(readiness: Readiness, { clock, log }: { clock: Cl
   };
 }
 
-/** `unread`: why what waits cannot be read, although the store may be written; null if it can. */
+/** `unsent`: why what waits cannot be sent, although the store may be written; null if it can. */
 export async function storeReadiness(
   store: Pick<Store, 'probe'>,
-  unread: () => unknown,
+  unsent: () => unknown,
 ): Promise<ReadinessPart> {
   try {
     await Promise.race([
@@ -62,7 +62,7 @@ export async function storeReadiness(
         throw new StoreUnavailable(`It could not be written within ${longestMs / 1000} s.`);
       }),
     ]);
-    const fault = unread();
+    const fault = unsent();
     if (fault === null) return { part: 'store', ok: true };
     // Still serving: what comes is kept.
     return {

@@ -90,6 +90,11 @@ export class Replicas implements Leases {
     return this.#store === null ? soleReplica.holding(name) : (this.#keeper?.holding(name) ?? null);
   }
 
+  /** See LeaseKeeper. */
+  get fault(): unknown {
+    return this.#keeper?.fault ?? null;
+  }
+
   readiness(): readonly ReadinessPart[] {
     if (this.#isLeaving)
       return [{ part: 'copy', ok: false, detail: 'It is stopping. Other replicas go on.' }];

@@ -196,6 +196,7 @@ export const de = {
   need: '{what}. Siehe: {command}.',
   needServed: 'Kein Connector bedient den Speicher',
   needUnwritable: 'Der Speicher ist nicht beschreibbar: {why}',
+  needUnsent: 'Was wartet, kann nicht gesendet werden: {why}',
   needConfig: 'Die geänderte Konfiguration ist abgelehnt',
   needBroken: 'Die geltende Konfiguration verletzt eine Policy',
   needSecrets: 'Die geänderten Zugangsdaten von {sinks} funktionieren nicht',

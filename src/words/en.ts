@@ -202,6 +202,7 @@ export const en = {
   need: '{what}. See: {command}.',
   needServed: 'No connector serves the store',
   needUnwritable: 'The store cannot be written: {why}',
+  needUnsent: 'What waits cannot be sent: {why}',
   needConfig: 'The changed config is refused',
   needBroken: 'The config in force breaks a policy',
   needSecrets: 'The changed secrets of {sinks} do not work',

@@ -192,6 +192,7 @@ export const es = {
   need: '{what}. Véase: {command}.',
   needServed: 'Ningún conector atiende el almacenamiento',
   needUnwritable: 'No se puede escribir en el almacenamiento: {why}',
+  needUnsent: 'No se puede enviar lo que está en espera: {why}',
   needConfig: 'La configuración modificada está rechazada',
   needBroken: 'La configuración en vigor incumple una política',
   needSecrets: 'Las credenciales cambiadas de {sinks} no funcionan',

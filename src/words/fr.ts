@@ -197,6 +197,7 @@ export const fr = {
   need: '{what}. Voir : {command}.',
   needServed: 'Aucun connecteur ne sert le stockage',
   needUnwritable: 'Le stockage n’accepte pas l’écriture : {why}',
+  needUnsent: 'Ce qui attend ne peut pas être envoyé : {why}',
   needConfig: 'La configuration modifiée est refusée',
   needBroken: 'La configuration en vigueur enfreint une règle de policies',
   needSecrets: 'Les nouveaux identifiants de {sinks} ne fonctionnent pas',

@@ -220,6 +220,7 @@ export const hr = {
   need: '{what}. Pogledajte: {command}.',
   needServed: 'Nijedan konektor ne poslužuje spremište',
   needUnwritable: 'U spremište se ne može pisati: {why}',
+  needUnsent: 'Ono što čeka ne može se poslati: {why}',
   needConfig: 'Promijenjena konfiguracija je odbijena',
   needBroken: 'Konfiguracija na snazi krši pravilo iz policies',
   needSecrets: 'Promijenjeni pristupni podaci za {sinks} ne rade',

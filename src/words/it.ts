@@ -197,6 +197,7 @@ export const it = {
   need: '{what}. Vedi: {command}.',
   needServed: 'Nessun connettore serve l’archivio',
   needUnwritable: 'Non è possibile scrivere nell’archivio: {why}',
+  needUnsent: 'Non è possibile inviare ciò che è in attesa: {why}',
   needConfig: 'La configurazione modificata è rifiutata',
   needBroken: 'La configurazione in vigore viola una policy',
   needSecrets: 'Le credenziali modificate di {sinks} non funzionano',

@@ -196,6 +196,7 @@ export const nl = {
   need: '{what}. Zie: {command}.',
   needServed: 'Geen connector bedient de opslag',
   needUnwritable: 'Er kan niet naar de opslag worden geschreven: {why}',
+  needUnsent: 'Wat wacht, kan niet worden verstuurd: {why}',
   needConfig: 'De gewijzigde configuratie is geweigerd',
   needBroken: 'De geldende configuratie schendt een policy',
   needSecrets: 'De gewijzigde inloggegevens van {sinks} werken niet',

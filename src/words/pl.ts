@@ -274,6 +274,7 @@ export const pl = {
   need: '{what}. Zobacz: {command}.',
   needServed: 'Żaden konektor nie obsługuje magazynu danych',
   needUnwritable: 'Nie można zapisać danych: {why}',
+  needUnsent: 'Nie można wysłać tego, co czeka: {why}',
   needConfig: 'Zmieniona konfiguracja jest odrzucona',
   needBroken: 'Obowiązująca konfiguracja łamie zasadę z policies',
   needSecrets: 'Zmienione dane dostępowe dla {sinks} nie działają',

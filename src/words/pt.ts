@@ -193,6 +193,7 @@ export const pt = {
   need: '{what}. Veja: {command}.',
   needServed: 'Nenhum conector atende o armazenamento',
   needUnwritable: 'Não é possível gravar no armazenamento: {why}',
+  needUnsent: 'Não é possível enviar o que está em espera: {why}',
   needConfig: 'A configuração alterada está recusada',
   needBroken: 'A configuração em vigor viola uma política',
   needSecrets: 'As credenciais alteradas de {sinks} não funcionam',

@@ -312,3 +312,39 @@ test('a replica whose clock was set back goes on by the time that has passed unt
   expect(isRight()).toBe(true);
   expect(replicas.isClockUnsure).toBe(false);
 });
+
+test('what waits and cannot be sent needs a person, though events are stored', async () => {
+  const tool = await endpoint();
+  const url = await freshSchema();
+  const { post, status, page, readiness, file } = await started(url, twoWebhooks(tool, '0s'));
+  await sql(
+    url,
+    `create function refuse() returns trigger language plpgsql as
+       $$ begin raise exception 'permission denied for table deliveries' using errcode = '42501'; end $$;
+     create trigger refuse before update on deliveries for each statement execute function refuse()`,
+  );
+  // Those of the event itself are begun with it.
+  await eventually(async () => {
+    expect(await post()).toBe(202);
+    expect(await status()).toMatchObject({
+      needsPerson: true,
+      needs: ['what waits cannot be sent'],
+      storeProblem: expect.stringContaining('permission denied for table deliveries'),
+    });
+  }, longer);
+  expect(await page()).toContain('<b>What waits cannot be sent</b>: The user postgres lacks a right');
+  expect((await readiness()).body).toMatchObject({ parts: [{ part: 'store', ok: false }, { ok: true }] });
+  await eventually(async () => {
+    const { code, out } = await run(['status', '--config', file]);
+    expect([code, out]).toEqual([
+      4,
+      expect.stringMatching(/^A person is needed: what waits cannot be sent\./),
+    ]);
+    expect(out).toContain('what waits cannot be sent: The user postgres lacks a right');
+  }, longer);
+  await sql(url, 'drop trigger refuse on deliveries');
+  await eventually(async () => {
+    const { code, out } = await run(['status', '--config', file]);
+    expect([code, out]).toEqual([0, expect.stringContaining('Waiting\n  nothing')]);
+  }, longer);
+}, 150_000);

@@ -75,7 +75,7 @@ function statusText(found: Status, { unfound, lateSince }: Beside, timeZone: str
     ]),
     Sinks: found.sinks.flatMap((sink) => [
       ...sinkLines(sink, isRunning, io),
-      ...(isRunning ? lateLines(sink, lateSince.get(sink.sink), io) : []),
+      ...(isRunning && found.unsent === null ? lateLines(sink, lateSince.get(sink.sink), io) : []),
     ]),
     'Look-ups': [
       ...found.lookups.flatMap((lookup) => sinkLines(lookup, isRunning, io)),

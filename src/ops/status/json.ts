@@ -28,7 +28,7 @@ export function statusJson(status: Status) {
       rejectedToday: status.rejectedToday,
       rejectedThisWeek: status.rejectedThisWeek,
     },
-    storeProblem: status.unwritable,
+    storeProblem: status.unwritable ?? status.unsent,
     storeMovedAt: iso(status.movedAt),
     notServed: status.absences.map(({ from, to }) => ({ from: iso(from), to: iso(to) })),
     refused: refusedJson(status.refused),

@@ -80,6 +80,8 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     now,
     /** Why the store cannot be written just now; null if it can. */
     unwritable,
+    /** Why what waits cannot be sent, though events are stored; null if it can. */
+    unsent: unwritable === null ? (replicas.find(({ unsent }) => unsent)?.unsent ?? null) : null,
     /** Events that were refused, until a person puts that away. */
     refused,
     /** The replicas that serve the store, those with a refused config first. */

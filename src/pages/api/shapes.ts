@@ -161,7 +161,10 @@ export const status = z.object({
     rejectedToday: count.describe('At most 1000: no more are kept.'),
     rejectedThisWeek: count.describe('Of the last 7 days; at most 1000.'),
   }),
-  storeProblem: z.string().nullable().describe('Why the store cannot be written.'),
+  storeProblem: z
+    .string()
+    .nullable()
+    .describe('Why the store cannot be written, or what waits cannot be sent.'),
   storeMovedAt: time
     .nullable()
     .describe('When PostgreSQL was last promoted, restored or moved, in the last week: see `status`.'),

@@ -55,6 +55,14 @@ const itemsOf: { readonly [kind in NeedKind]: Items } = {
       </div>
     </li>`,
   ],
+  unsent: ({ unsent }) => [
+    html`<li>
+      <b>What waits cannot be sent</b>: ${printable(unsent!)}
+      <div class="small muted">
+        Events are stored meanwhile. Once that is put right, all is sent without a restart.
+      </div>
+    </li>`,
+  ],
   served: () => [html`<li><b>No connector has said for a while that it serves the store</b></li>`],
   // On that page, refused events have cards of their own.
   refused: ({ refused }, asked, isHere) =>

@@ -87,6 +87,8 @@ export interface ReplicaState {
     /** Why nobody can log in on the admin port. */
     readonly closed?: string | null;
   };
+  /** Why it cannot send what waits, although events are stored; null if it can. */
+  readonly unsent?: string | null;
   /** When this replica saw that the database was promoted, restored or moved (ms), so that commits may be missing. */
   readonly movedAt?: number | null;
   /** The long times in which nobody served the store, as far as this replica knows. */

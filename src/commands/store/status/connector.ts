@@ -7,14 +7,18 @@ import { checkOf, program } from '../../../support/invocation.ts';
 import { count, printable } from '../../../support/text.ts';
 import { type Io, paint, when } from '../../output.ts';
 
-/** Says why the store cannot be written, and what to do; a connector that does not run has to be started. */
+/** Says why the store cannot be written or what waits cannot be sent, and what to do; a connector that does not run has to be started. */
 export function storeLines(status: Status, io: Io): string[] {
-  const { unwritable, replicas } = status;
-  if (unwritable === null)
-    return gapsIn(status).map(({ what, after }) => {
+  const { unwritable, unsent, replicas } = status;
+  if (unwritable === null) {
+    const gaps = gapsIn(status).map(({ what, after }) => {
       const words = what.map((part) => (typeof part === 'string' ? part : when(part, io))).join('');
       return `${words}: ${after}: ${reconcileCommand()}`;
     });
+    if (unsent === null) return gaps;
+    const then = 'events are stored meanwhile; once that is put right, all is sent without a restart';
+    return [`what waits cannot be sent: ${printable(unsent)}`, `  ${then}`, ...gaps];
+  }
   const then =
     replicas.length > 0
       ? 'events are refused meanwhile; once it can be written, all goes on without a restart'
