@@ -113,15 +113,11 @@ export function* referenceFaults(
   lenientKeys: readonly string[] = [],
 ): Generator<Fault> {
   for (const { part, path } of referencesIn(value)) {
+    const isFault = part.kind === 'fault';
+    const resolved = isFault ? { missing: part.message } : values.resolve(part.reference);
+    const severity = !isFault && lenientKeys.includes(String(path[0])) ? warning : error;
     const inside = { index: part.index, length: part.length };
-    if (part.kind === 'fault') {
-      yield { ...error(path, part.message), inside };
-      continue;
-    }
-    const resolved = values.resolve(part.reference);
-    if (!('missing' in resolved)) continue;
-    const severity = lenientKeys.includes(String(path[0])) ? warning : error;
-    yield { ...severity(path, resolved.missing), inside };
+    if ('missing' in resolved) yield { ...severity(path, resolved.missing), inside };
   }
 }
 
