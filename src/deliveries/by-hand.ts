@@ -4,8 +4,15 @@ import { duration } from '../config/text/units.ts';
 import type { FindPlan } from '../config/live/stored-plans.ts';
 import { lookupsOf } from '../lookups/deciding.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
-import { type About, aboutEvent, dataOf, lookedUp } from './prepare.ts';
-import { actionOfToday, isUnsent, leftToTell, partedToday, type Unplanned } from './todays-action.ts';
+import { aboutEvent, dataOf, lookedUp } from './prepare.ts';
+import {
+  actionOfToday,
+  isUnsent,
+  leftToTell,
+  partedToday,
+  type Today,
+  type Unplanned,
+} from './todays-action.ts';
 import { type Delivery, type DeliveryState, discardableStates, isStuck, stuckStates } from '../model.ts';
 import { conditionOf, type FoundSink, isDown, sinkFacts } from '../ops/sink-states.ts';
 import { readStatus, running, type StatusParts } from '../ops/status/status.ts';
@@ -237,7 +244,7 @@ async function plans(
   now: number,
 ): Promise<(Replay | Unplanned)[]> {
   if (action === 'discard' || plan === null) return [];
-  const digests = new Map<string, Promise<About>>();
+  const digests = new Map<string, ReturnType<typeof wholeOf>>();
   return inParts(deliveries, async (delivery) => {
     const { rule, sink, eventId, noticeId } = delivery;
     const told = noticeId === null ? null : await reads.notice(noticeId);
@@ -252,8 +259,9 @@ async function plans(
     if (ofToday.unusable !== undefined) return cannotUse(ofToday.unusable);
     if (action === 'replay' && delivery.carrier !== null) {
       const { carrier } = delivery;
-      const whole = digests.getOrInsertComputed(carrier, () => wholeOf(reads, carrier));
-      const parted = partedToday(ofToday, await whole, plan, now);
+      const today = { plan, findPlan, now };
+      const whole = await digests.getOrInsertComputed(carrier, () => wholeOf(reads, carrier, today));
+      const parted = whole.refused ?? partedToday(whole.actions, whole.about, plan, now);
       if (parted) return parted;
     }
     const lane = ofToday.lane(() => dataOf(ofToday, about, plan, now));
@@ -263,10 +271,24 @@ async function plans(
   });
 }
 
-/** What the message of a digest is about. */
-async function wholeOf(reads: Hands['reads'], carrier: string): Promise<About> {
+/** What the message of a digest is about, and by which action of today's plan, for each of its events. */
+async function wholeOf(reads: Hands['reads'], carrier: string, today: Omit<Today, 'about'>) {
   const events = await reads.digestEvents(carrier);
-  return { events, facts: (await lookedUp(events, reads)).facts, notice: null };
+  const { facts } = await lookedUp(events, reads);
+  const each = await inParts(events, async (event) => {
+    const all = (await reads.event(event.id))?.deliveries ?? [];
+    const own = all.find((one) => one.carrier === carrier);
+    return own
+      ? [await actionOfToday(own, all, { ...today, about: aboutEvent(event, facts.get(event.id)!) })]
+      : [];
+  });
+  const found = each.flat();
+  return {
+    about: { events, facts, notice: null },
+    actions: found.flatMap((one) => ('fault' in one ? [] : [one])),
+    /** Why it cannot go out for one of its events: it is one message for all of them. */
+    refused: found.find((one) => 'fault' in one),
+  };
 }
 
 const cannotUse = (why: string): Unplanned => ({

@@ -166,19 +166,25 @@ function looksOf(action: Action, about: About, plan: Plan, now: number): Looks {
 
 /**
  * Why a digest that a person replays is no message of today's action: that tells of one event, or of some elsewhere. The
- * others would count as told, and those whom it concerns had not heard of them.
+ * others would count as told, and those whom it concerns had not heard of them. `actions`: for each of its events.
  */
 export function partedToday(
-  { digest, rule }: Action,
+  actions: readonly Action[],
   about: About,
   plan: Plan,
   now: number,
 ): Unplanned | null {
   const { events } = about;
-  if (events.length < 2) return null;
+  const [first] = actions;
+  if (events.length < 2 || !first) return null;
+  const { digest, rule } = first;
   const which = `its message is about ${events.length} events, and`;
   if (!digest)
     return { fault: `${which} its action has no digest any more: give it a digest again, then replay this` };
+  if (new Set(actions).size > 1)
+    return {
+      fault: `${which} not all of them have today's same action left: put the action back that it is for, then replay this`,
+    };
   const places = events.map((event): Json =>
     digest.place(templateData(event, plan.test(event.testId), factsOf(about, event), rule, now)),
   );
