@@ -122,19 +122,24 @@ type SameTool = (was: Delivery, today: Pick<PlannedDelivery, 'sink' | 'connector
 
 /**
  * Of what today's rule asks for an event, what none of its deliveries of the rule has done or may do, in whatever order the
- * rule has its actions. A sink of the rule that its config did not have is another name of one that today's has not.
+ * rule has its actions. A sink that an earlier plan does not use is another name of one that today's does not use any more.
  */
 export async function leftToTell(
   asked: readonly PlannedDelivery[],
   had: readonly Delivery[],
   today: Today,
 ): Promise<readonly PlannedDelivery[]> {
-  const isItsTool: SameTool = (was, { sink, connector }) =>
-    was.sink === sink ||
-    (was.connector === connector &&
-      asked.every((one) => one.sink !== was.sink) &&
-      had.every((one) => one.sink !== sink || one.configId !== was.configId));
   const sent = plannedOnes(had).filter((one) => !isUnsent(one));
+  const made = new Map(
+    await Promise.all(sent.map(async ({ configId }) => [configId, await today.findPlan(configId)] as const)),
+  );
+  const uses = (plan: Plan, sink: string) => allActions(plan).some((one) => one.sink === sink);
+  const isItsTool: SameTool = (was, { sink, connector }) => {
+    if (was.sink === sink) return true;
+    if (was.connector !== connector || uses(today.plan, was.sink)) return false;
+    const then = made.get(was.configId)!;
+    return 'fault' in then || !uses(then, sink);
+  };
   const actionsOf = new Map(asked.map((one) => [one, actionOf(today.plan, one)!]));
   const taken = await taking(sent, [...actionsOf.values()], today, isItsTool);
   // What is like none of today's actions may have been the one in its place.

@@ -15,12 +15,15 @@ async function withActions(...first: string[]) {
   const [slack, hook] = [await startSlack({ channels: ['hiring', 'design'] }), await endpoint()];
   onTestFinished(() => slack.close());
   const { folder, write } = await workplace();
+  let used = toSlack('#design');
   const config = (actions: readonly string[]) => `${base(folder)}
 sinks:
   slack: { connector: slack, token: '${slack.token}', apiUrl: '${slack.url}' }
   hook: { connector: webhook, url: '${hook.url}', allowPrivate: true }
   renamed: { connector: webhook, url: '${hook.url}', allowPrivate: true }
-rules: [ { name: told, when: {}, then: [ ${actions.join(', ')} ] } ]
+rules:
+  - { name: told, when: {}, then: [ ${actions.join(', ')} ] }
+  - { name: elsewhere, when: { testId: 1 }, then: [ ${used} ] }
 `;
   const file = await write('config.yaml', config(first));
   const app = await serving(file);
@@ -34,6 +37,8 @@ rules: [ { name: told, when: {}, then: [ ${actions.join(', ')} ] } ]
       return (n: number) => `dlv_${eventId.slice(4)}_${n}`;
     },
     done: () => settled(file),
+    /** Has another rule, of which nothing comes, use this from the next edit on. */
+    alsoUse: (action: string) => void (used = action),
     write: (...actions: string[]) => writeFile(file, config(actions)),
     by: async (actions: readonly string[], ...argv: string[]) => {
       isBroken = false;
@@ -166,6 +171,14 @@ test('apply tells what was discarded, and not what its sink has told by the name
   const renamed = [toHook('mine'), toHook('theirs')].map((one) => one.replace('hook', 'renamed'));
   expect(await by(renamed, 'apply', '--rule', 'told', '--discarded', '--yes')).toBe('');
   expect(calls()).toEqual(['theirs this', 'mine this']);
+});
+
+test('apply tells through another sink what went out by a mistaken one that other rules use still', async () => {
+  const { by, calls, alsoUse } = await withDiscarded(toHook('mine'), toHook('theirs'));
+  alsoUse(toHook('elsewhere'));
+  const corrected = [toHook('mine'), toHook('theirs')].map((one) => one.replace('hook', 'renamed'));
+  expect(await by(corrected, 'apply', '--rule', 'told', '--discarded', '--yes')).toBe('');
+  expect(calls().slice(1).toSorted()).toEqual(['mine this', 'theirs this']);
 });
 
 test('apply tells what was discarded also where another message of the rule was sent again', async () => {
