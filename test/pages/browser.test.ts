@@ -184,6 +184,12 @@ test('Today follows what happens while it is open, and says when it does not', a
   await page.context().addCookies(cookies);
   await page.locator('.live[data-is=live]').waitFor();
   expect(await coloured()).toBe('none');
+  // A connector that hangs answers nothing, and refuses nothing.
+  await page.route(page.url(), () => {});
+  await page.getByText('Not live just now.').waitFor({ timeout: 30_000 });
+  expect(await coloured()).toBe('grayscale(1)');
+  await page.unroute(page.url());
+  await page.locator('.live[data-is=live]').waitFor();
 });
 
 test('the list and an event speak as people do, and keep ids and receipts for whoever opens them', async () => {

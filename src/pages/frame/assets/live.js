@@ -19,9 +19,13 @@ async function refresh(part) {
   }
 }
 
+/** A server that hangs, or a network that is away, may never answer. */
+const longestMs = 10_000;
+
 /** The part as the server has it now; null if it cannot be had, as after the logout. */
 async function load(id) {
-  const answer = await fetch(location.href, { headers: { accept: 'text/html' } }).catch(() => null);
+  const signal = AbortSignal.timeout(longestMs);
+  const answer = await fetch(location.href, { headers: { accept: 'text/html' }, signal }).catch(() => null);
   const text = await answer?.text().catch(() => '');
   const page = new DOMParser().parseFromString(text ?? '', 'text/html');
   const part = page.getElementById(id);
