@@ -326,11 +326,30 @@ test('a text that was sent after the session had ended is there again after the 
   await logIn(page);
   await page.getByText('this config can be used', { exact: false }).first().waitFor();
   expect(await editor.inputValue()).toBe(written);
+  await page.getByText('This is the text that was sent last').waitFor();
   // Once it was tried, it is not brought back: a page that is opened anew has the config in force.
   await page.getByRole('button', { name: 'Check it' }).click();
   await page.waitForURL('**/rules/try*');
   await page.goto(`${app.adminUrl}/rules`);
   expect(await editor.inputValue()).not.toContain("an hour's work");
+  expect(await page.getByText('This is the text that was sent last').isVisible()).toBe(false);
+});
+
+test('a text of which no result came is not shown as the config in force', async () => {
+  const { app } = await started();
+  const page = await openLoggedIn(`${app.adminUrl}/rules`);
+  const editor = page.getByLabel('A whole config');
+  const inForce = await editor.inputValue();
+  await editor.fill(`${inForce}\n# tried`);
+  await page.route('**/rules/try', (route) => route.fulfill({ body: 'Bad gateway' }));
+  await page.getByRole('button', { name: 'Check it' }).click();
+  await page.getByText('Bad gateway').waitFor();
+  await page.goto(`${app.adminUrl}/rules`);
+  await page.getByText('This is the text that was sent last').waitFor();
+  expect(await editor.inputValue()).toContain('# tried');
+  await page.getByRole('link', { name: 'Begin with the config in force' }).click();
+  await expect.poll(() => editor.inputValue()).toBe(inForce);
+  expect(await page.getByText('This is the text that was sent last').isVisible()).toBe(false);
 });
 
 test('while somebody writes, what is wrong is said of what stands there, and leads to it', async () => {

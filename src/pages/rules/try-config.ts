@@ -44,6 +44,10 @@ export function editor(asked: PageRequest, config: ReadableConfig, tried: Tried 
         }
         ${!begun && editable && html`<a href="/rules?edit=force#edit">Begin with the config in force</a>`}
       </p>
+      <p class="notice wait lost" hidden>
+        This is the text that was sent last from this tab, without a result.
+        <a href="/rules?edit=force">Begin with the config in force</a>
+      </p>
       <div class="editor">
         <textarea
           id="config"

@@ -7,7 +7,10 @@ function editor(form) {
   area.before(layer);
   area.parentElement.classList.add('coloured');
   const lost = lostText(form, area);
-  if (lost !== null) area.value = lost;
+  if (lost !== null) {
+    area.value = lost;
+    form.querySelector('.lost').hidden = false;
+  }
   const colour = colourer(layer);
   colour(area.value);
   const check = checker(form, area, (problems) => mark(layer, problems));
