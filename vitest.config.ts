@@ -22,6 +22,7 @@ const slow = [
   'start',
   'sandbox',
   // They wait: one at the end would keep a run from its end.
+  'pages/browser',
   'ops/re',
   'templates',
   'connectors/google-sheets',
