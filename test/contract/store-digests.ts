@@ -224,6 +224,29 @@ export function digests(): void {
     expect(await store.config('cfg_replayed')).toBeNull();
   });
 
+  test('replays a digest whose deliveries were planned by several configs, and lets go of each of these', async () => {
+    const other = await home.open();
+    for (const id of ['cfg_applied', 'cfg_replayed'])
+      await other.saveConfig({ id, source: {}, savedAt: t0 - 1 });
+    const first = await accept();
+    const { eventId } = await store.accept(arrival({}, { deliveries: [] }));
+    const late = { eventId, configId: 'cfg_applied', deliveries: [inGroup()] };
+    const [second] = await store.apply([late], t0, person);
+    const [claimed] = await claimDue(store);
+    expect(claimed!.events).toHaveLength(2);
+    await store.record([resultOf(claimed!, rejected)]);
+    expect(await store.config('cfg_applied')).not.toBeNull();
+    const replays = [second!, first].map((deliveryId) => ({
+      deliveryId,
+      configId: 'cfg_replayed',
+      planned: inGroup(),
+    }));
+    expect(await store.replay(replays, t0, person)).toMatchObject([{ done: true }, { done: true }]);
+    await prune(store, t0);
+    expect(await store.config('cfg_applied')).toBeNull();
+    expect(await store.config('cfg_replayed')).not.toBeNull();
+  });
+
   test('prunes events of two digests that go out under each other', async () => {
     const [first, second] = [{ dueAt: t0 + 1 }, { dueAt: t0 + 2 }];
     const other = { group: 'h' };

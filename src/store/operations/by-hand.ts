@@ -55,6 +55,9 @@ export const sql = {
   state = 'pending', ended_at = null, config_id = $3, rule = $4, action = $5, sink = $6, connector = $7, lane = $8,
   due_at = $9, since = $9, replayed = 1, progress = case when $10 = 1 then progress else null end`),
   discard: change(`state = 'discarded', ended_at = null, discarded_at = $3`),
+  /** By which configs the deliveries of a digest were planned, apart from those of its events. */
+  plannedBy: query<{ readonly config_id: string; readonly n: number }>(`
+  select config_id, count(*) as n from deliveries d where d.carrier = $1 and config_id is not null group by config_id`),
   eventSeq: query<{ readonly seq: number }>(`select seq from events where id = $1`),
   decidedSeq: query<{ readonly seq: number }>(`
   select e.seq from events e where e.id = $1 and e.seq not in (select event_seq from undecided)`),
@@ -95,9 +98,11 @@ export function replay(
     const { rule, action, sink, connector, lane } = planned;
     const keepsProgress = connector === found.connector ? 1 : 0;
     const values = [configId, rule, action, sink, connector, lane, now, keepsProgress];
+    const before = found.carrier === null ? [{ ...found, n: 1 }] : yield* all(sql.plannedBy, found.carrier);
     const count = yield* applyChange(sql.replay, found, ...values);
+    if (count === 0) return;
     tallies.used(configId, count);
-    if (found.config_id !== null) tallies.used(found.config_id, -count);
+    for (const { config_id, n } of before) if (config_id !== null) tallies.used(config_id, -n);
     tallies.planned(found.sink, found.state, -count);
     tallies.planned(sink, 'pending', count);
   });
