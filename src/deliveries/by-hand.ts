@@ -4,7 +4,8 @@ import { duration } from '../config/text/units.ts';
 import type { FindPlan } from '../config/live/stored-plans.ts';
 import { lookupsOf } from '../lookups/deciding.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
-import { aboutEvent, dataOf, lookedUp } from './prepare.ts';
+import { lookedUp } from '../lookups/looked-up.ts';
+import { aboutEvent, dataOf } from './prepare.ts';
 import {
   actionOfToday,
   isUnsent,

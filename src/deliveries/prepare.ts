@@ -20,6 +20,7 @@ import { textAt } from '../support/json.ts';
 import { csvSeparator, zoned } from '../support/text.ts';
 import { traceparentFor } from '../support/trace.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
+import { lookedUp, perhapsSentAt } from '../lookups/looked-up.ts';
 import { agreedIn, openFrom, subjectOf } from '../rules/decide.ts';
 import { type Action, allActions, type Digest, type Plan } from '../rules/plan.ts';
 import type { Claim, Store } from '../store/store.ts';
@@ -127,8 +128,9 @@ function prepareBy(
   const complete = (about: About, lookups: readonly Delivery[]) =>
     inThread(parts, claimed, prepare(action, about, delivery.id, plan, config, now), lookups, now);
   if (plan.lookups.size === 0) return complete(claimed, []);
-  return lookedUp(events, parts.store).then(async ({ facts, lookups }) => {
-    const latest = { ...claimed, facts };
+  return lookedUp(events, parts.store).then(async ({ facts, factsAt, lookups }) => {
+    const sentAt = delivery.uncertain ? await perhapsSentAt(delivery, parts.store) : null;
+    const latest = { ...claimed, facts: sentAt === null ? facts : factsAt(sentAt) };
     const isParted = action.digest !== null && !belongTogether(action.digest, action, latest, plan, now);
     const about = isParted ? { ...claimed, facts: await factsThen(claimed, parts.store) } : latest;
     return complete(about, lookups);
@@ -276,13 +278,6 @@ export const aboutEvent = (event: Event, facts: Facts): About => ({
   facts: new Map([[event.id, facts]]),
   notice: null,
 });
-
-/** The look-ups of events, and the facts that these have found. */
-export async function lookedUp(events: readonly Event[], store: Pick<Store, 'lookupsOf'>) {
-  const lookups = await store.lookupsOf(events.map(({ id }) => id));
-  const facts = new Map(events.map(({ id }, place) => [id, foundBy(lookups[place]!)]));
-  return { facts, lookups: lookups.flat() };
-}
 
 /** Renders an action and has the connector compose the message. Pure; `now` is for templates. */
 export function prepare(

@@ -43,6 +43,10 @@ export function foundBy(lookups: readonly Delivery[], which: 'all' | 'public' = 
   );
 }
 
+/** The facts of an event's look-ups as they were known at a time (ms). */
+export const knownAt = (time: number, lookups: readonly Delivery[]): Facts =>
+  foundBy(lookups.filter(({ progress }) => !((keptIn(progress)?.at ?? 0) > time)));
+
 /** Whether an API answered to a look-up that there is nothing; perhaps because its URL is wrong. */
 export const hasAbsent = ({ lookups }: { readonly lookups: readonly Delivery[] }): boolean =>
   Object.values(foundBy(lookups)).some(({ state }) => state === 'absent');

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { startSlack } from '../../sandbox/slack.ts';
 import { TestingService } from '../../sandbox/testing-service.ts';
 import { post, telling } from '../commands/tools.ts';
 
@@ -40,4 +41,39 @@ rules:
   for (const [path, about] of told)
     expect(path).toMatch(about === 'ana ben ' || about === 'ben ana ' ? /\/everybody$/ : /\/\w+'?\w*/);
   expect(told.flatMap(([, about]) => about!.split(' ')).toSorted()).toEqual(['', 'ana', 'ben']);
+});
+
+test('a message that may have arrived is looked for where it went, and goes nowhere else, where a look-up made again finds another place', async () => {
+  const [api, slack] = [
+    await new TestingService().start(),
+    await startSlack({ channels: ['berlin', 'zagreb'] }),
+  ];
+  onTestFinished(async () => void (await Promise.all([api.close(), slack.close()])));
+  let office = 'berlin';
+  api.version = (answer) => ({ ...answer, office });
+  const { app, command, done } = await telling({
+    sinks: `,
+  slack: { connector: slack, token: '${slack.token}', apiUrl: '${slack.url}', timeout: 3s, retry: { minDelay: 2s, maxDelay: 2s } }`,
+    rules: `
+lookups:
+  candidate:
+    url: "${api.url}/candidates/{{ event.candidateId }}"
+    auth: { oauth2: { tokenUrl: "${api.url}/token", grant: password, username: ${api.username}, password: ${api.password} } }
+    fields: { office: { at: /office } }
+    allowPrivate: true
+rules: [{ name: told, when: {}, then: [{ sink: slack, channel: '#{{ candidate.office }}', text: told }] }]
+`,
+  });
+  slack.faults.only = ['chat.postMessage'];
+  slack.faults.once({ kind: 'drop', commit: true });
+  const { eventId } = await post(app, { candidateId: 'ana' });
+  const event = async () => (await command('event', eventId, '--json')).out;
+  await expect.poll(event, { timeout: 20_000 }).toContain('"outcome":"unknown"');
+  await command('pause', 'slack');
+  office = 'zagreb';
+  expect(await command('lookup', eventId, '--wait')).toMatchObject({ code: 0 });
+  expect(await event()).toContain('"office":"zagreb"');
+  await command('resume', 'slack');
+  await done();
+  expect(slack.messages.map(({ channelName }) => channelName)).toEqual(['berlin']);
 });
