@@ -77,7 +77,7 @@ export async function prepareDeliveries(trusted: Trusted) {
   const intake = { store, refused, config, worker, undecided, mayWait, log, nextId };
   const accept = accepting(intake);
   const inbox = createIntake(intake, accept);
-  const unsent = () => worker.fault ?? replicas.fault;
+  const unsent = () => worker.fault ?? deciding.fault ?? replicas.fault;
   const announcer = createAnnouncer({
     store,
     clock,

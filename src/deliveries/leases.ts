@@ -1,3 +1,4 @@
+import { StoreFaults } from '../store/store-faults.ts';
 import type { Lease, LeaseState, LeaseStore } from '../store/store.ts';
 import { aheadMs, type Clock, wasSuspended } from '../support/clock.ts';
 
@@ -59,6 +60,8 @@ const marginMs = 2000;
 const graceMs = 3000;
 /** Longer than a new config takes to reach all replicas, which tell of it with their next renewals. */
 const orphanedAfterMs = 60_000;
+/** The renewal of all leases, beside the names of single ones. */
+const renewal = 'renewal';
 
 interface HeldLease {
   readonly epoch: number;
@@ -77,10 +80,8 @@ export class LeaseKeeper implements Leases {
   #cancel: () => void = () => {};
   #renewing: Promise<void> | null = null;
   #stopping = false;
-  /** Why it cannot renew just now. */
-  #failure: unknown = null;
-  /** When it last began to renew and could, on the scale of Clock.elapsed. */
-  #renewedAt = -Infinity;
+  /** That leases are not renewed, and the names of those that cannot be taken. */
+  readonly #faults: StoreFaults<string>;
   /** From when on it takes leases, on the scale of Clock.elapsed; Infinity while it cannot renew. */
   #takesFrom = -Infinity;
   /** By how much the database's clock was ahead of Clock.elapsed when it was asked last. */
@@ -90,11 +91,12 @@ export class LeaseKeeper implements Leases {
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
+    this.#faults = new StoreFaults(parts.clock, parts.failed);
   }
 
-  /** Why nothing can be sent by its leases, once they have ended for that; null if something can. */
+  /** Why leases cannot be renewed or taken, once that has lasted; null if they can. */
   get fault(): unknown {
-    return this.#parts.clock.elapsed() >= this.#renewedAt + runsForMs - marginMs ? this.#failure : null;
+    return this.#faults.lasting;
   }
 
   holding(name: string): Holding | null {
@@ -131,11 +133,11 @@ export class LeaseKeeper implements Leases {
 
   /** Renews leases and takes free ones, again and again. Failures are reported. */
   async start(): Promise<void> {
-    const { clock, failed } = this.#parts;
+    const { clock } = this.#parts;
+    const askedAt = clock.elapsed();
     this.#renewing = this.#ask().catch((error: unknown) => {
       this.#takesFrom = Infinity;
-      this.#failure = error;
-      failed(error);
+      this.#faults.failed(renewal, error, askedAt);
     });
     await this.#renewing;
     if (!this.#stopping) this.#cancel = clock.after(renewEveryMs, () => void this.start());
@@ -158,8 +160,8 @@ export class LeaseKeeper implements Leases {
       forMs: runsForMs,
       quietMs,
     });
-    this.#failure = null;
-    this.#renewedAt = askedAt;
+    this.#faults.over(renewal);
+    this.#faults.keepOnly((name) => state.held.has(name));
     told(state.now, askedAt);
     this.#wasSuspended = () => wasSuspended(clock, before);
     this.#databaseAheadMs = state.now - askedAt;
@@ -190,11 +192,12 @@ export class LeaseKeeper implements Leases {
   async #take(name: string, taken: HeldLease): Promise<void> {
     try {
       await this.#parts.taken(this.#leaseOf(name, taken));
+      this.#faults.over(name);
       if (taken.phase === 'taking') taken.phase = 'held';
     } catch (error) {
       // The next renewal tries again.
       if (this.#held.get(name) === taken) this.#lose(name);
-      this.#parts.failed(error);
+      this.#faults.failed(name, error);
     }
   }
 

@@ -4,6 +4,7 @@ import { maskedJson, maskTexts, type Mask } from '../support/secret.ts';
 import { hidingPersonal, lookupResult } from '../lookups/kept-facts.ts';
 import { lookupConnector, lookupOf } from '../model.ts';
 import type { Outcome, Receipt } from '../model/outcomes.ts';
+import type { StoreFaults } from '../store/store-faults.ts';
 import { StoreUnavailable, type AttemptResult, type Claim, type Deferral } from '../store/store.ts';
 import type { AttemptEnd, Postponement, PrepareParts } from './prepare.ts';
 import { settle } from './settle.ts';
@@ -20,8 +21,8 @@ export interface RecordParts extends PrepareParts {
   readonly clockDoubted: () => boolean;
   /** Whether an outcome may be stored a few ms later, as nothing waits for its slot. */
   readonly mayWait: () => boolean;
-  /** Called when the store is unavailable. The write is tried again. */
-  readonly storeFailed: (error: unknown) => void;
+  /** For writes that are tried again, as the store is unavailable. */
+  readonly faults: StoreFaults<unknown>;
   /** Called when a bug disturbed an attempt. Its outcome is still recorded if the store accepts it. */
   readonly callFailed: (error: unknown) => void;
   /** Called when a bug keeps an outcome from being recorded. The delivery stays `sending`. */
@@ -168,19 +169,23 @@ export async function defer(
  * first try. Throws what is a bug.
  */
 async function retryStore(parts: RecordParts, write: () => Promise<void>, failure: unknown): Promise<void> {
-  // A loop: the store may be away for days, and a recursive function would keep each try in memory.
-  for (let error = failure; ;) {
-    // A bug would fail for ever and hold the sink's slot.
-    if (!(error instanceof StoreUnavailable)) throw error;
-    parts.storeFailed(error);
-    // Left unrecorded at shutdown, the attempt is unknown at the next start.
-    if (parts.shutdown.aborted) return;
-    await new Promise<void>((resolve) => parts.clock.after(storeRetryMs, resolve));
-    try {
-      return await write();
-    } catch (again) {
-      error = again;
+  try {
+    // A loop: the store may be away for days, and a recursive function would keep each try in memory.
+    for (let error = failure; ;) {
+      // A bug would fail for ever and hold the sink's slot.
+      if (!(error instanceof StoreUnavailable)) throw error;
+      parts.faults.failed(write, error);
+      // Left unrecorded at shutdown, the attempt is unknown at the next start.
+      if (parts.shutdown.aborted) return;
+      await new Promise<void>((resolve) => parts.clock.after(storeRetryMs, resolve));
+      try {
+        return await write();
+      } catch (again) {
+        error = again;
+      }
     }
+  } finally {
+    parts.faults.over(write);
   }
 }
 

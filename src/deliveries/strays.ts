@@ -1,4 +1,5 @@
 import type { Delivery } from '../model.ts';
+import type { StoreFaults } from '../store/store-faults.ts';
 import type { Lease, Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Holding } from './leases.ts';
@@ -9,7 +10,7 @@ interface StraysParts {
   readonly clock: Clock;
   /** How often to look. */
   readonly everyMs: number;
-  readonly storeFailed: (error: unknown) => void;
+  readonly faults: StoreFaults<unknown>;
   /** Null where this replica does not see to the sink. */
   readonly serving: (sink: string) => Holding | null;
   /** Resolves when no call to the sink is in flight. */
@@ -80,17 +81,18 @@ export class Strays {
   async clearUp(sink: string, lease: Lease | undefined): Promise<void> {
     if (this.#unclear.has(sink)) return;
     this.#unclear.add(sink);
-    const { clock, storeFailed, idle, rescue, isStopping, wake } = this.#parts;
+    const { clock, faults, idle, rescue, isStopping, wake } = this.#parts;
     while (!isStopping()) {
       await idle(sink);
       try {
         await rescue(sink, lease);
         break;
       } catch (error) {
-        storeFailed(error);
+        faults.failed(sink, error);
         await new Promise<void>((resolve) => void clock.after(storeRetryMs, resolve));
       }
     }
+    faults.over(sink);
     this.#unclear.delete(sink);
     wake();
   }

@@ -2,6 +2,7 @@ import type { PlannedDelivery } from '../model.ts';
 import type { Outcome } from '../model/outcomes.ts';
 import { ClockJumps, leastSetMs, type Moment } from '../support/clock.ts';
 import { Looks } from '../support/looks.ts';
+import { StoreFaults } from '../store/store-faults.ts';
 import type { LaneHead, Lease } from '../store/store.ts';
 import { Asking } from './limits/asking.ts';
 import { StoredPauses, type SinkChange } from './limits/breaker.ts';
@@ -16,7 +17,7 @@ import { Strays } from './strays.ts';
 import { Traffic } from './traffic.ts';
 
 /** The parts of its calls that the worker makes itself. */
-type OwnParts = 'clockJumps' | 'deadlines' | 'mayWait' | 'pausedMs' | 'shutdown' | 'unrecorded';
+type OwnParts = 'clockJumps' | 'deadlines' | 'faults' | 'mayWait' | 'pausedMs' | 'shutdown' | 'unrecorded';
 
 export interface WorkerParts extends Omit<CallParts, OwnParts> {
   /**
@@ -26,6 +27,8 @@ export interface WorkerParts extends Omit<CallParts, OwnParts> {
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
   /** Called when the clock was set back by `aheadMs` (ms). `deliveries`: how many were due too late by it, and are due sooner now. */
   readonly pulledIn: (aheadMs: number, deliveries: number) => void;
+  /** Called when the store is unavailable. What was to be done with it is tried again. */
+  readonly storeFailed: (error: unknown) => void;
   readonly pollMs?: number;
   /** Which sinks' deliveries this process carries out. Default: all. */
   readonly leases?: Leases;
@@ -34,8 +37,6 @@ export interface WorkerParts extends Omit<CallParts, OwnParts> {
 /** How often to look into the store: another process may replay a delivery. */
 const defaultPollMs = 1000;
 const pollsBetweenStrays = 5;
-/** How long every look has to fail until it is a fault: longer than a database takes to restart. */
-const failingMs = 10_000;
 /** What is due within this time counts as work of a sink: most retries wait less. */
 const soonMs = 10 * 60_000;
 
@@ -63,13 +64,17 @@ export class Worker {
   readonly #toTry = new Set<string>();
   #started = false;
   #stopping = false;
-  /** Why the last look at what is due failed, and since when every look has, on the scale of Clock.elapsed. Null: it did not. */
-  #failing: { readonly since: number; readonly error: unknown } | null = null;
+  /** The lanes of which nothing can be claimed. */
+  readonly #unclaimed: StoreFaults<string>;
+  /** What else fails: looks, writes of outcomes, and the clearing up of sinks (by their names). */
+  readonly #faults: StoreFaults<unknown>;
   /** By how much Clock.now was ahead of Clock.elapsed at the last look (ms). */
   #offsetMs = -Infinity;
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
+    this.#unclaimed = new StoreFaults(parts.clock, parts.storeFailed);
+    this.#faults = new StoreFaults(parts.clock, parts.storeFailed);
     this.#clockJumps = new ClockJumps(parts.clock);
     this.#leases = parts.leases ?? soleReplica;
     this.#traffic = new Traffic(parts.random);
@@ -80,6 +85,7 @@ export class Worker {
     const deadlines = new Deadlines(parts.clock, this.#aborted.signal);
     this.#strays = new Strays({
       ...parts,
+      faults: this.#faults,
       everyMs: pollsBetweenStrays * (parts.pollMs ?? defaultPollMs),
       serving: (sink) => this.#serving(sink),
       idle: (sink) => this.#traffic.idle(sink),
@@ -99,6 +105,7 @@ export class Worker {
         ...parts,
         clockJumps: this.#clockJumps,
         deadlines,
+        faults: this.#faults,
         shutdown: this.#aborted.signal,
         pausedMs: (sink, since) => this.#byPeople.pausedMs(sink, since),
         mayWait: () => !this.#dueLanes.isAnyCrowded && !this.#stopping,
@@ -119,10 +126,9 @@ export class Worker {
     return this.#sinksWithWork.has(sink);
   }
 
-  /** Why what is due cannot be read or claimed, once that has lasted; null if it can. */
+  /** Why what is due cannot be claimed, or outcomes not recorded, once that has lasted; null if they can. */
   get fault(): unknown {
-    const lastedMs = this.#parts.clock.elapsed() - (this.#failing?.since ?? Infinity);
-    return lastedMs >= failingMs ? this.#failing?.error : null;
+    return this.#unclaimed.lasting ?? this.#faults.lasting;
   }
 
   /**
@@ -188,7 +194,7 @@ export class Worker {
   }
 
   /** Stores pauses; by default of this replica's sinks, as another replica may have stored newer ones of the others. */
-  #savePauses(which = (sink: string) => this.#leases.holding(leaseOfSink(sink)) !== null): Promise<void> {
+  #savePauses(which = (sink: string) => this.#isOurs(sink)): Promise<void> {
     return this.#storedPauses.save(this.#traffic.pauses(), which);
   }
 
@@ -237,15 +243,17 @@ export class Worker {
       );
       this.#asking.askIdle(heads, moment);
       const due = heads.filter(({ sink, dueAt }) => dueAt <= now && this.#holding(sink) !== null);
+      this.#unclaimed.keepOnly((lane) =>
+        heads.some((head) => head.lane === lane && head.dueAt <= now && this.#isOurs(head.sink)),
+      );
       this.#dueLanes.keepCrowded(due);
       const claims = this.#dueLanes.inTurn(due).map((head) => this.#claimLane(head, moment));
       const lookAgainAt = await Promise.all(claims);
       const nextDueAt = Math.min(...heads.map(({ dueAt }) => (dueAt > now ? dueAt : Infinity)));
-      this.#failing = null;
+      this.#faults.over(this.#looks);
       return Math.min(elapsed + pollMs, elapsed + (nextDueAt - now), ...lookAgainAt);
     } catch (error) {
-      this.#failing = { since: this.#failing?.since ?? elapsed, error };
-      this.#parts.storeFailed(error);
+      this.#faults.failed(this.#looks, error, elapsed);
       return elapsed + storeRetryMs;
     }
   }
@@ -315,6 +323,7 @@ export class Worker {
         untriedFirst,
         ...(holding.lease && { lease: holding.lease }),
       });
+      this.#unclaimed.over(head.lane);
       this.#dueLanes.setCrowded(head.lane, claimed.length === limit);
       for (let first = 0; first < claimed.length; first += batch) {
         const call = claimed.slice(first, first + batch);
@@ -323,13 +332,18 @@ export class Worker {
         started += 1;
       }
     } catch (error) {
+      this.#unclaimed.failed(head.lane, error, elapsed);
       if (holding.lease) void this.#strays.clearUp(head.sink, holding.lease);
-      throw error;
+      return elapsed + storeRetryMs;
     } finally {
       this.#traffic.giveBack(head, calls - started, probe);
     }
     // If fewer were due than permitted, the next delivery will wake the worker.
     return started < calls ? Infinity : this.#traffic.askAgainAt(head, sink, elapsed);
+  }
+
+  #isOurs(sink: string): boolean {
+    return this.#leases.holding(leaseOfSink(sink)) !== null;
   }
 
   /** The holding of a sink, if calls to it may begin here. */

@@ -11,6 +11,7 @@ import {
 } from '../model.ts';
 import { decide } from '../rules/decide.ts';
 import type { Plan } from '../rules/plan.ts';
+import { StoreFaults } from '../store/store-faults.ts';
 import type { Decided, DueEvent, Lookups, Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 import { Looks } from '../support/looks.ts';
@@ -74,15 +75,23 @@ export class Deciding {
   readonly #looks: Looks;
   /** Whether an event waited at the last look. */
   #waited = true;
+  /** That the store cannot be asked for events, or that one of them cannot be decided. */
+  readonly #faults: StoreFaults<'looking' | 'deciding'>;
 
   constructor(parts: DecidingParts) {
     this.#parts = parts;
+    this.#faults = new StoreFaults(parts.clock, parts.failed);
     this.#looks = new Looks(parts.clock, () => this.#look());
   }
 
   /** Whether an event may be waiting, also by an earlier config. A later one of its candidate must not overtake it. */
   get mayWait(): boolean {
     return this.#waited || this.#looks.isUnderWay;
+  }
+
+  /** Why events cannot be decided, once that has lasted; null if they can. */
+  get fault(): unknown {
+    return this.#faults.lasting;
   }
 
   /** Looks for events to decide. Cheap, and safe to call at any time. */
@@ -97,11 +106,12 @@ export class Deciding {
   async #look(): Promise<number | null> {
     try {
       const waitMs = await this.#decideDue();
+      this.#faults.over('looking');
       this.#waited = waitMs !== null;
       // Another replica, whose config has look-ups, may leave an event and end.
       return waitMs ?? (this.#parts.store.leases === null ? null : longestMs);
     } catch (error) {
-      this.#parts.failed(error);
+      this.#faults.failed('looking', error);
       this.#waited = true;
       return pollMs;
     }
@@ -116,6 +126,7 @@ export class Deciding {
       const due = await store.dueEvents(now, atOnce);
       const planned: PlannedDelivery[] = [];
       const done = await Promise.all(due.map((one) => this.#decide(one, now, planned)));
+      if (!done.includes('failed')) this.#faults.over('deciding');
       // Events that waited for these may be next.
       if (done.includes('decided')) wake(planned);
       else if (done.length > 0) return pollMs;
@@ -127,8 +138,12 @@ export class Deciding {
   }
 
   /** Decides an event, and adds its deliveries to `planned`. */
-  async #decide({ event, configId }: DueEvent, now: number, planned: PlannedDelivery[]): Promise<Decided> {
-    const { store, config, failed, gaveUp } = this.#parts;
+  async #decide(
+    { event, configId }: DueEvent,
+    now: number,
+    planned: PlannedDelivery[],
+  ): Promise<Decided | 'failed'> {
+    const { store, config, gaveUp } = this.#parts;
     const over = new Set<string>();
     try {
       const own = await this.#parts.plan(configId);
@@ -157,8 +172,8 @@ export class Deciding {
       if (decided !== 'gone') for (const name of over) gaveUp?.(name);
       return decided;
     } catch (error) {
-      failed(error);
-      return 'waits';
+      this.#faults.failed('deciding', error);
+      return 'failed';
     }
   }
 }

@@ -9,7 +9,7 @@ import { systemClock } from '../../src/support/clock.ts';
 import { arrival, claimDue, configId, day, idsOf, planned, prune, t0 } from '../contract/store-fixtures.ts';
 
 import { freshSchema, sql } from '../fixtures/postgres.ts';
-import { bench, configFor, ScriptedTool } from './scripted.ts';
+import { bench, configFor, ScriptedTool, skipping } from './scripted.ts';
 import { eventually } from '../fixtures/eventually.ts';
 
 const minuteMs = 60_000;
@@ -278,10 +278,14 @@ describe('a replica', () => {
     a.elapsed += 1000;
     expect(a.held).toEqual([]);
     expect(holding.until).toBe(13_000);
+    expect(a.keeper.fault).toBe(null);
+    a.elapsed += 9000;
+    expect(a.keeper.fault).toEqual(new StoreUnavailable('It is away.'));
     isAway = false;
     await runOut('a');
     await a.renew();
     expect(a.held).toHaveLength(3);
+    expect(a.keeper.fault).toBe(null);
     // What is under way must not be taken for something that an ended process left.
     expect(a.taken).toHaveLength(3);
     expect(a.lost).toEqual([]);
@@ -391,6 +395,36 @@ describe('a replica', () => {
     await eventually(() => expect(a.held).toEqual(['one']));
   });
 
+  test('are at fault while a lease cannot be taken for long, until it can or another one holds it', async () => {
+    const { replica, runOut } = await cluster();
+    let isAway = true;
+    const a = await replica('a', ['one'], {
+      taken: async () => {
+        if (isAway) throw new StoreUnavailable('It is away.');
+      },
+    });
+    const failsUntil = async (elapsed: number) => {
+      a.elapsed = elapsed;
+      await a.renew();
+    };
+    await failsUntil(9999);
+    expect(a.keeper.fault).toBe(null);
+    await failsUntil(10_000);
+    expect(a.keeper.fault).toEqual(new StoreUnavailable('It is away.'));
+    await runOut('a');
+    const b = await replica('b', ['one']);
+    await settle(b, a);
+    expect([b.held, a.keeper.fault]).toEqual([['one'], null]);
+    await b.keeper.stop();
+    await failsUntil(20_000);
+    await failsUntil(30_000);
+    expect(a.keeper.fault).not.toBe(null);
+    isAway = false;
+    await a.renew();
+    await eventually(() => expect(a.held).toEqual(['one']));
+    expect(a.keeper.fault).toBe(null);
+  });
+
   test('does not give back what it got again in the meantime', async () => {
     const { replica, runOut, url } = await cluster();
     const busy = Promise.withResolvers<void>();
@@ -452,6 +486,7 @@ async function working(
 ) {
   const { url, open, runOut } = await cluster();
   const real = await open();
+  const { clock, skip } = skipping();
   let looks = 0;
   let isBusy = false;
   const store: Store = {
@@ -470,6 +505,7 @@ async function working(
     store,
     leases,
     pollMs,
+    clock,
     storeFailed: (error) => errors.push(error),
   });
   leases.lease = await take(real, 'a');
@@ -479,6 +515,7 @@ async function working(
     leases,
     errors,
     real,
+    skip,
     configId: config.plan.id,
     /** It has claimed all that it wants. */
     looked: async () => {
@@ -671,6 +708,59 @@ describe('a worker', () => {
     expect(await on.delivery(eventId)).toMatchObject({ attempts: 2 });
     expect(scripted.sent).toHaveLength(1);
     expect(on.errors).toHaveLength(1);
+  });
+
+  /** From now on nothing that PostgreSQL has of deliveries can be changed. Returns what ends that. */
+  async function readOnly(url: string): Promise<() => Promise<unknown>> {
+    await sql(
+      url,
+      `create function refuse() returns trigger language plpgsql as
+         $$ begin raise exception 'permission denied' using errcode = '42501'; end $$;
+       create trigger refuse before update on deliveries for each statement execute function refuse()`,
+    );
+    return () => sql(url, 'drop trigger refuse on deliveries');
+  }
+
+  test('is at fault while a claim fails, also while the sink waits to be cleared up', async () => {
+    const scripted = new ScriptedTool();
+    const sent = Promise.withResolvers<Outcome>();
+    scripted.deliver = () => sent.promise;
+    const on = await working(scripted, 'concurrency: 1, timeout: 10m');
+    const allow = await readOnly(on.url);
+    const first = await on.accept('ana');
+    const last = await on.accept('ben');
+    await eventually(() => expect(on.errors.length).toBeGreaterThan(1));
+    expect(on.worker.fault).toBe(null);
+    on.skip(10_000);
+    for (let times = 0; times < 3; times += 1) {
+      expect(on.worker.fault).toBeInstanceOf(StoreUnavailable);
+      await on.looked();
+    }
+    await allow();
+    await reached(on, first, 'sending');
+    // The other one is due, too, and waits for its turn.
+    await eventually(() => expect(on.worker.fault).toBe(null));
+    sent.resolve({ outcome: 'delivered', receipt: {} });
+    await reached(on, last, 'delivered');
+  });
+
+  test('is at fault while outcomes cannot be recorded, although it finds nothing else to do', async () => {
+    const scripted = new ScriptedTool();
+    const sent = Promise.withResolvers<Outcome>();
+    scripted.deliver = () => sent.promise;
+    const on = await working(scripted, 'concurrency: 1, timeout: 10m');
+    const eventId = await on.accept();
+    await reached(on, eventId, 'sending');
+    const allow = await readOnly(on.url);
+    sent.resolve({ outcome: 'delivered', receipt: {} });
+    await eventually(() => expect(on.errors.length).toBeGreaterThan(0));
+    expect(on.worker.fault).toBe(null);
+    on.skip(10_000);
+    await on.looked();
+    expect(on.worker.fault).toBeInstanceOf(StoreUnavailable);
+    await allow();
+    await reached(on, eventId, 'delivered');
+    await eventually(() => expect(on.worker.fault).toBe(null));
   });
 
   test('clears up what an event began that was stored without an answer', async () => {

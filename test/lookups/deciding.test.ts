@@ -61,6 +61,14 @@ rules: [ { name: all, when: {}, then: [ { sink: tool, text: "{{ candidate.name }
   );
 }
 
+const withoutLookups = (tool: ScriptedTool) =>
+  parseConfig(
+    `sinks: { tool: { connector: scripted } }
+rules: [ { name: all, when: {}, then: [ { sink: tool, text: by today's } ] } ]`,
+    'config.yaml',
+    { env: {}, connectors: new Map([['scripted', tool.connector]]) },
+  );
+
 async function deciding(
   ask: Ask,
   waitFor?: string,
@@ -111,12 +119,7 @@ async function deciding(
   const factsAbout = async (id: string) => foundBy((await store.event(id))!.lookups);
   /** A config without look-ups takes over; `lost`: the one before cannot be used any more. */
   const dropLookups = async (lost = false) => {
-    config = parseConfig(
-      `sinks: { tool: { connector: scripted } }
-rules: [ { name: all, when: {}, then: [ { sink: tool, text: by today's } ] } ]`,
-      'config.yaml',
-      { env: {}, connectors: new Map([['scripted', tool.connector]]) },
-    );
+    config = withoutLookups(tool);
     await on.adopt(config);
     isLost = lost;
     decider.wake();
@@ -342,12 +345,7 @@ describe('an event with a look-up', () => {
   });
 
   test('is decided by a replica whose config has no look-ups, where the one that took it has ended', async () => {
-    const config = parseConfig(
-      `sinks: { tool: { connector: scripted } }
-rules: [ { name: all, when: {}, then: [ { sink: tool, text: x } ] } ]`,
-      'config.yaml',
-      { env: {}, connectors: new Map([['scripted', new ScriptedTool().connector]]) },
-    );
+    const config = withoutLookups(new ScriptedTool());
     const store = await openPostgres(await freshSchema());
     onTestFinished(() => store.close());
     for (const id of [configId, config.plan.id])
@@ -368,6 +366,36 @@ rules: [ { name: all, when: {}, then: [ { sink: tool, text: x } ] } ]`,
     const { eventId } = await store.accept(undecided('ana'));
     await eventually(async () => expect(await store.event(eventId)).toMatchObject({ decided: true }));
   });
+});
+
+test('events that cannot be decided for long are a fault, until they are decided', async () => {
+  const store = await openPostgres(await freshSchema());
+  onTestFinished(() => store.close());
+  const { clock, skip } = skipping();
+  const config = withoutLookups(new ScriptedTool());
+  for (const id of [configId, config.plan.id])
+    await store.saveConfig({ id, source: config.planSource, savedAt: t0 });
+  let isAway = true;
+  let failures = 0;
+  const decider = new Deciding({
+    store,
+    clock: { ...clock, after: (ms, run) => systemClock.after(ms / 100, run) },
+    config: () => config,
+    plan: () =>
+      isAway ? Promise.reject(new Error('It is away.')) : Promise.resolve({ fault: 'It cannot be used.' }),
+    wake: () => {},
+    failed: () => void (failures += 1),
+  });
+  onTestFinished(() => decider.stop());
+  const { eventId } = await store.accept(undecided('ana'));
+  decider.wake();
+  await eventually(() => expect(failures).toBeGreaterThan(0));
+  expect(decider.fault).toBe(null);
+  skip(10_000);
+  expect(decider.fault).toEqual(new Error('It is away.'));
+  isAway = false;
+  await eventually(async () => expect(await store.event(eventId)).toMatchObject({ decided: true }));
+  await eventually(() => expect(decider.fault).toBe(null));
 });
 
 test('the alert of a paused look-up names it, and says what becomes of what waits for it', () => {
