@@ -22,11 +22,11 @@ export async function lookedUp(events: readonly Event[], store: Pick<Store, 'loo
  * and nothing else goes out meanwhile. Null if there was none since a person replayed it, who wants what is known today.
  */
 export async function perhapsSentAt(
-  { id, since }: Delivery,
+  { id, replayed }: Delivery,
   store: Pick<Store, 'event'>,
 ): Promise<number | null> {
+  if (replayed) return null;
   const story = await store.event(parseDeliveryId(id)!.eventId);
   const history = story?.deliveries.find((one) => one.id === id)?.history ?? [];
-  const sent = history.findLast(({ startedAt, outcome }) => startedAt >= since && mayHaveArrived(outcome));
-  return sent?.startedAt ?? null;
+  return history.findLast(({ outcome }) => mayHaveArrived(outcome))?.startedAt ?? null;
 }

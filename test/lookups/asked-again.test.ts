@@ -1,7 +1,23 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { startSlack } from '../../sandbox/slack.ts';
 import { TestingService } from '../../sandbox/testing-service.ts';
-import { post, telling } from '../commands/tools.ts';
+import { perhapsSentAt } from '../../src/lookups/looked-up.ts';
+import { openStore } from '../../src/store/open.ts';
+import { post, telling, workplace } from '../commands/tools.ts';
+import {
+  arrival,
+  claimDue,
+  configId,
+  day,
+  idsOf,
+  minute,
+  person,
+  planned,
+  rejected,
+  resultOf,
+  t0,
+  unknown,
+} from '../contract/store-fixtures.ts';
 
 test('a digest goes to nobody whom its first event alone concerns, where look-ups made again find who that is', async () => {
   const api = await new TestingService().start();
@@ -76,4 +92,27 @@ rules: [{ name: told, when: {}, then: [{ sink: slack, channel: '#{{ candidate.of
   await command('resume', 'slack');
   await done();
   expect(slack.messages.map(({ channelName }) => channelName)).toEqual(['berlin']);
+});
+
+test('when a message may have gone out is known also after it waited for its opening hours, until a person replays it', async () => {
+  const { folder } = await workplace();
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
+  onTestFinished(() => store.close());
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  const [id] = idsOf(await store.accept(arrival({}, { deliveries: [planned()] })));
+  const [first] = await claimDue(store);
+  await store.record([resultOf(first!, unknown, { state: 'pending', dueAt: t0 + minute })]);
+  const [early] = await claimDue(store, t0 + minute);
+  const { claimedAt, delivery } = early!;
+  await store.defer(
+    [{ deliveryId: id!, attempt: delivery.attempts, claimedAt, until: t0 + day }],
+    t0 + minute,
+  );
+  const [again] = await claimDue(store, t0 + day);
+  expect(await perhapsSentAt(again!.delivery, store)).toBe(t0);
+  await store.record([resultOf(again!, rejected, { uncertain: true })]);
+  await store.replay([{ deliveryId: id!, configId, planned: planned() }], t0 + 2 * day, person);
+  const [replayed] = await claimDue(store, t0 + 2 * day);
+  expect(replayed!.delivery.uncertain).toBe(true);
+  expect(await perhapsSentAt(replayed!.delivery, store)).toBeNull();
 });
