@@ -76,7 +76,7 @@ export const sql = {
   earlierResend: query<{ readonly seq: number; readonly state: DeliveryState }>(`
   select d.seq, d.state from deliveries d where d.seq ${of('$1')} and d.resend_of is not null
     and d.rule = $2 and d.action = $3 and d.sink = $4
-    and (d.state in ('pending', 'sending') or (d.state = 'delivered' and abs(d.since - $5) < ${resentAgainMs})) limit 1`),
+    and (d.state in ('pending', 'sending') or (d.state = 'delivered' and abs(d.ended_at - $5) < ${resentAgainMs})) limit 1`),
   add: `
   insert into deliveries (seq, config_id, since, replayed, resend_of, ${ofPlan.written.join(', ')})
   values ($1, $2, $3, $4, $5, ${places(ofPlan.written, 6)})`,
