@@ -13,7 +13,7 @@ import {
 import { attemptsGraceMs, beginDeliveries, prepareDeliveries, type Working } from './app/deliveries.ts';
 import { watchOverIt } from './app/watching.ts';
 import type { Config } from './config/config.ts';
-import { Trials } from './config/live/trials.ts';
+import { Trials } from './backtest/trials.ts';
 import { addressOf, type HandedOver, listen } from './http/listen.ts';
 import { storeReadiness, watchReadiness } from './ops/readiness.ts';
 import { createReceiver } from './receiver/server.ts';

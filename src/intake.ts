@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import { networkOf } from './http/addresses.ts';
-import { lookupsOf } from './lookups/deciding.ts';
+import { lookupsOf } from './deliveries/deciding.ts';
 import { eventIds, refusedIds } from './support/ids.ts';
 import { type Event, type JsonMap, noFacts } from './model.ts';
 import type { WholeRefusedEvent } from './model/notices.ts';

@@ -6,7 +6,7 @@ import { compilePlan, Plans } from '../config/live/stored-plans.ts';
 import { parseConfig, textOf } from '../config/load.ts';
 import { tooShort } from '../config/settings.ts';
 import { readText } from '../config/text/files.ts';
-import { withLookupSinks } from '../lookups/deciding.ts';
+import { withLookupSinks } from '../deliveries/deciding.ts';
 import type { RefusedEvents } from '../model/notices.ts';
 import { createLogger } from '../ops/log.ts';
 import { RefusedFigures } from '../ops/refused.ts';

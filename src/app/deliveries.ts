@@ -4,7 +4,7 @@ import { observeAttempts } from '../deliveries/call.ts';
 import { leaseOfSink } from '../deliveries/leases.ts';
 import { Worker } from '../deliveries/worker.ts';
 import { accepting, createIntake } from '../intake.ts';
-import { Deciding, withLookupSinks } from '../lookups/deciding.ts';
+import { Deciding, withLookupSinks } from '../deliveries/deciding.ts';
 import { lookupConnector, type PlannedDelivery } from '../model.ts';
 import { Absences } from '../ops/absence.ts';
 import { createAnnouncer } from '../ops/announcer.ts';
@@ -114,7 +114,7 @@ export async function beginDeliveries(working: Working, undo: Undo) {
     await deciding.stop();
   });
   // Before the worker looks at the clock.
-  await replicas.join({ store, config: whole, worker, log, metrics });
+  await replicas.join({ store, config: whole, worker, log, counted: metrics.replicas });
   const rescued = await worker.start(seenAt);
   deciding.wake();
   await announcer.say();

@@ -1,7 +1,7 @@
 import { aboutEvent, actionOf, dataOf } from '../deliveries/prepare.ts';
 import { cannotBeUsed, type PlanFault } from '../config/live/stored-plans.ts';
 import type { Audience } from '../connector.ts';
-import { eventFields } from '../ops/printed.ts';
+import { eventFields } from '../printed/json.ts';
 import { type ActionRef, type Event, isMap, type Json, noFacts } from '../model.ts';
 import { agreedIn, decide, subjectOf } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';

@@ -13,7 +13,7 @@ import {
 } from '../model.ts';
 import type { RaisedNotice } from '../model/notices.ts';
 import type { Outcome, Reason, Receipt } from '../model/outcomes.ts';
-import { digestCsv } from '../ops/printed.ts';
+import { digestCsv } from '../printed/csv.ts';
 import { inParts } from '../store/paging.ts';
 import { parseDeliveryId } from '../support/ids.ts';
 import { textAt } from '../support/json.ts';

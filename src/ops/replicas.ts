@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Metrics } from '../admin/metrics.ts';
 import type { Config } from '../config/config.ts';
 import {
   type Holding,
@@ -26,7 +25,8 @@ export interface BaseParts {
 
 type Parts = BaseParts & {
   readonly worker: Worker;
-  readonly metrics: Pick<Metrics, 'replicas'>;
+  /** Called with how many replicas run this one's config, and how many another one. */
+  readonly counted: (same: number, others: number) => void;
 };
 
 export const alertsLease = 'alerts';
@@ -158,10 +158,10 @@ export class Replicas implements Leases {
   }
 
   /** Logs when replicas come and go, and when they run different configs. */
-  #are(replicas: LeaseState['replicas'], { config, log, metrics }: Parts): void {
+  #are(replicas: LeaseState['replicas'], { config, log, counted }: Parts): void {
     const { id } = config().plan;
     const others = replicas.filter(({ configId }) => configId !== id).length;
-    metrics.replicas(replicas.length - others, others);
+    counted(replicas.length - others, others);
     if (replicas.length !== this.#count)
       log.info({ copies: replicas.length }, 'copies that serve this store');
     if (others > 0 && others !== this.#others) {

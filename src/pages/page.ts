@@ -10,7 +10,7 @@ import type { Status } from '../ops/status/status.ts';
 import type { Accept } from '../intake.ts';
 import { withoutPersonal } from '../lookups/kept-facts.ts';
 import type { By, EventDetail, Reads, Store } from '../store/store.ts';
-import type { Trials } from '../config/live/trials.ts';
+import type { Trials } from '../backtest/trials.ts';
 import type { Clock } from '../support/clock.ts';
 import { html, type Html } from '../support/html.ts';
 import type { Times } from './frame/times.ts';

@@ -1,5 +1,5 @@
 import { holdsBack } from '../ops/pauses.ts';
-import { pauseLength } from '../deliveries/by-hand.ts';
+import { pauseLength } from '../by-hand/sinks.ts';
 import { type Delivery, lookupOf } from '../model.ts';
 import { askedUntil, mayBeTried, putBack, toolsWish } from '../ops/sink-states.ts';
 import type { SinkStatus } from '../ops/status/status.ts';

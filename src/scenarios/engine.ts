@@ -13,7 +13,7 @@ import type { AttemptReport } from '../deliveries/call.ts';
 import { ConnectedSinks } from '../deliveries/sinks/connected-sinks.ts';
 import { Worker } from '../deliveries/worker.ts';
 import { createIntake } from '../intake.ts';
-import { Deciding, withLookupSinks } from '../lookups/deciding.ts';
+import { Deciding, withLookupSinks } from '../deliveries/deciding.ts';
 import { type ActionRef, type Json, type JsonMap, lookupConnector } from '../model.ts';
 import type { Outcome } from '../model/outcomes.ts';
 import { openSqlite } from '../store/sqlite.ts';

@@ -4,7 +4,7 @@ import { lookup } from '../../connectors/webhook/lookup/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { rejected, retry, sinkWide, type AttemptRequest } from '../../src/connector.ts';
-import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
+import { Deciding, withLookupSinks } from '../../src/deliveries/deciding.ts';
 import { foundBy } from '../../src/lookups/kept-facts.ts';
 import { noticesFor } from '../../src/ops/alerts/conditions.ts';
 import { nextShows } from '../../src/ops/sink-states.ts';

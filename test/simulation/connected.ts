@@ -5,7 +5,7 @@ import type { AttemptReport } from '../../src/deliveries/call.ts';
 import { ConnectedSinks } from '../../src/deliveries/sinks/connected-sinks.ts';
 import { Worker } from '../../src/deliveries/worker.ts';
 import { createIntake } from '../../src/intake.ts';
-import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
+import { Deciding, withLookupSinks } from '../../src/deliveries/deciding.ts';
 import { lookupConnector } from '../../src/model.ts';
 import type { VirtualClock } from '../../src/scenarios/virtual-clock.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -1,7 +1,7 @@
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { type AnyConnector, type AttemptRequest, defineConnector, rejected } from '../../src/connector.ts';
-import { planLate, planLookups } from '../../src/deliveries/by-hand.ts';
+import { planLate, planLookups } from '../../src/by-hand/late.ts';
 import type { AttemptReport } from '../../src/deliveries/call.ts';
 import { explained } from '../../src/deliveries/explained.ts';
 import { foundBy } from '../../src/lookups/kept-facts.ts';

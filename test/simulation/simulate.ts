@@ -4,7 +4,7 @@ import { ConnectedSinks } from '../../src/deliveries/sinks/connected-sinks.ts';
 import { Worker } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';
 import { VirtualClock } from '../../src/scenarios/virtual-clock.ts';
-import { Deciding, withLookupSinks } from '../../src/lookups/deciding.ts';
+import { Deciding, withLookupSinks } from '../../src/deliveries/deciding.ts';
 import { type CandidateEvent, lookupConnector, lookupOf } from '../../src/model.ts';
 import { createIntake } from '../../src/intake.ts';
 import type { Inbox } from '../../src/receiver/receive.ts';

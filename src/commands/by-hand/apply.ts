@@ -1,8 +1,8 @@
 import { program } from '../../support/invocation.ts';
 import type { FindPlan } from '../../config/live/stored-plans.ts';
-import { planLate } from '../../deliveries/by-hand.ts';
+import { planLate } from '../../by-hand/late.ts';
 import { aboutEvent, actionOf, dataOf } from '../../deliveries/prepare.ts';
-import { isUnsent } from '../../deliveries/todays-action.ts';
+import { isUnsent } from '../../by-hand/todays-action.ts';
 import { foundBy, hasAbsent } from '../../lookups/kept-facts.ts';
 import type { PlannedDelivery } from '../../model.ts';
 import type { Plan } from '../../rules/plan.ts';

@@ -1,4 +1,4 @@
-import { lateRules, planLookups } from '../../deliveries/by-hand.ts';
+import { lateRules, planLookups } from '../../by-hand/late.ts';
 import type { Plan } from '../../rules/plan.ts';
 import { lacksFacts } from '../../lookups/kept-facts.ts';
 import { inParts, pageSize, storiesOf } from '../../store/paging.ts';

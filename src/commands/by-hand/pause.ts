@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { pauseLength, pauseSink } from '../../deliveries/by-hand.ts';
+import { pauseLength, pauseSink } from '../../by-hand/sinks.ts';
 import { lookupOf } from '../../model.ts';
 import { askedUntil, toolsWish } from '../../ops/sink-states.ts';
 import type { Store } from '../../store/store.ts';

@@ -1,11 +1,5 @@
-import {
-  type ActionName,
-  change,
-  NotThere,
-  rehearse,
-  selected,
-  type Selection,
-} from '../../deliveries/by-hand.ts';
+import { type ActionName, change, rehearse } from '../../by-hand/change.ts';
+import { NotThere, selected, type Selection } from '../../by-hand/selection.ts';
 import { type DeliveryState, lookupOf, stuckStates } from '../../model.ts';
 import { onlyStore } from '../../ops/status/status.ts';
 import { inParts } from '../../store/paging.ts';

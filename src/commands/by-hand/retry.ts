@@ -1,4 +1,4 @@
-import { retrySink } from '../../deliveries/by-hand.ts';
+import { retrySink } from '../../by-hand/sinks.ts';
 import {
   askedUntil,
   nameOf,

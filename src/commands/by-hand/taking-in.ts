@@ -1,6 +1,6 @@
 import type { PlanningConfig } from '../../config/load.ts';
 import { accepting } from '../../intake.ts';
-import { lookupsOf } from '../../lookups/deciding.ts';
+import { lookupsOf } from '../../deliveries/deciding.ts';
 import { noFacts, unknownOfEvent } from '../../model.ts';
 import type { ReceivedEvent } from '../../receiver/receive.ts';
 import { decide } from '../../rules/decide.ts';

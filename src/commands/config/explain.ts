@@ -3,7 +3,7 @@ import { timeExpected, timeMeant } from '../../config/scenarios.ts';
 import { loadToShow } from '../../config/load.ts';
 import { factsWritten } from '../../config/lookups/given.ts';
 import { type Foresight, type ExplainedDelivery, explained } from '../../deliveries/explained.ts';
-import { eventFields } from '../../ops/printed.ts';
+import { eventFields } from '../../printed/json.ts';
 import type { Lookup } from '../../rules/plan.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import {

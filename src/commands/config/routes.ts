@@ -2,7 +2,7 @@ import { connectors } from '../../../connectors/index.ts';
 import { loadToShow } from '../../config/load.ts';
 import type { ConfigPolicy } from '../../config/policies/policies.ts';
 import { brokenBy, flow, lineOf } from '../../config/policies/problems.ts';
-import { policyFields, routeFields } from '../../ops/printed.ts';
+import { policyFields, routeFields } from '../../printed/json.ts';
 import type { Action } from '../../rules/plan.ts';
 import { type Proof, prove } from '../../rules/policies/prove.ts';
 import { type Route, routesOf } from '../../rules/routes.ts';

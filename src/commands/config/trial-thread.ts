@@ -9,7 +9,7 @@ import { compilePlan, Plans } from '../../config/live/stored-plans.ts';
 import { writtenSecrets } from '../../config/secrets/literal.ts';
 import type { Json } from '../../model.ts';
 import { masker } from '../../support/masker.ts';
-import type { Trial, TrialQuestion } from '../../config/live/trials.ts';
+import type { Trial, TrialQuestion } from '../../backtest/trials.ts';
 import { lookOver, verdict } from './check.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { verdictsBy, verdictsOf } from '../../config/live/stored-plans.ts';
-import { detailJson, noticeJson, storyJson } from '../../ops/printed.ts';
+import { detailJson, noticeJson, storyJson } from '../../printed/json.ts';
 import { type Change, type EventDetail, type Store, unansweredOf } from '../../store/store.ts';
 import { program } from '../../support/invocation.ts';
 import { jsonLine, printable, printableInLine } from '../../support/text.ts';

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { storyJson } from '../../ops/printed.ts';
+import { storyJson } from '../../printed/json.ts';
 import { storiesOf } from '../../store/paging.ts';
 import { type EventStory, isFound, type Store } from '../../store/store.ts';
 import { jsonLine } from '../../support/text.ts';

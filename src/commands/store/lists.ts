@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { RefusedEvent } from '../../model/notices.ts';
-import { changeFields, noticeStoryJson, refusedEventFields } from '../../ops/printed.ts';
+import { changeFields, noticeStoryJson, refusedEventFields } from '../../printed/json.ts';
 import { pageByPage } from '../../store/paging.ts';
 import type { Change, KeptRequest, NoticeStory, Store } from '../../store/store.ts';
 import { jsonLine, printable, printableInLine } from '../../support/text.ts';

@@ -3,7 +3,8 @@ import { InvalidArgumentError } from 'commander';
 import { type DeliveryState, deliveryStates, stuckStates } from '../../model.ts';
 import { refusedAbout, rejectedAbout } from '../../ops/not-taken-in.ts';
 import type { Obstacles } from '../../ops/pauses.ts';
-import { eventCsv, eventsCsvHeader, storyJson } from '../../ops/printed.ts';
+import { eventCsv, eventsCsvHeader } from '../../printed/csv.ts';
+import { storyJson } from '../../printed/json.ts';
 import { pageSize } from '../../store/paging.ts';
 import {
   type Candidates,

@@ -5,7 +5,7 @@ import { placeOf } from '../sink-states.ts';
 import type { Pause } from '../pauses.ts';
 import type { Status } from './status.ts';
 import { needsOf } from '../needs.ts';
-import { noticeFields } from '../printed.ts';
+import { noticeFields } from '../../printed/json.ts';
 
 /** The status as programs read it. */
 

@@ -1,14 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  change,
-  type ActionName,
-  type ChangeResult,
-  leftOut,
-  NotThere,
-  selected,
-  type Selection,
-} from '../../deliveries/by-hand.ts';
+import { change, type ActionName, type ChangeResult, leftOut } from '../../by-hand/change.ts';
+import { NotThere, selected, type Selection } from '../../by-hand/selection.ts';
 import { type Delivery, type DeliveryState, isStuck, isUnderWay } from '../../model.ts';
 import { inParts } from '../../store/paging.ts';
 import { obstaclesNow } from '../../ops/pauses.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
-import { pauseSink, retrySink } from '../../deliveries/by-hand.ts';
+import { pauseSink, retrySink } from '../../by-hand/sinks.ts';
 import type { By } from '../../store/store.ts';
 import { html, type Html } from '../../support/html.ts';
 import { notUnderstood } from '../frame/asking.ts';

@@ -2,7 +2,7 @@ import { catalogName } from '../../config/catalog.ts';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { RequestHandler } from 'express';
-import { eventCsv, eventsCsvHeader } from '../../ops/printed.ts';
+import { eventCsv, eventsCsvHeader } from '../../printed/csv.ts';
 import type { EventSearch, FoundEvents } from '../../store/store.ts';
 import { answerProblem } from '../../http/problem.ts';
 import { oddIn, searchOf } from './events.ts';

@@ -1,4 +1,4 @@
-import { planLookups } from '../../deliveries/by-hand.ts';
+import { planLookups } from '../../by-hand/late.ts';
 import { foundBy } from '../../lookups/kept-facts.ts';
 import { isUnderWay, type LookupFacts, lookupOf } from '../../model.ts';
 import { type By, type EventDetail, unansweredOf } from '../../store/store.ts';

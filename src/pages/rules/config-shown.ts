@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { editableText, type EditableText, withMarks } from '../../config/secrets/editable.ts';
 import { Source } from '../../config/text/problems.ts';
 import type { Json } from '../../model.ts';
-import { policyFields, routeFields } from '../../ops/printed.ts';
+import { policyFields, routeFields } from '../../printed/json.ts';
 import { prove } from '../../rules/policies/prove.ts';
 import { routesOf } from '../../rules/routes.ts';
 import { maskTexts } from '../../support/secret.ts';

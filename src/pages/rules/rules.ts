@@ -1,4 +1,4 @@
-import type { Trial } from '../../config/live/trials.ts';
+import type { Trial } from '../../backtest/trials.ts';
 import { html, type Html } from '../../support/html.ts';
 import { differNotice, refusedNotice } from '../frame/troubles.ts';
 import { count, printable } from '../../support/text.ts';

@@ -1,4 +1,4 @@
-import type { Trial } from '../../config/live/trials.ts';
+import type { Trial } from '../../backtest/trials.ts';
 import { hiddenMark } from '../../config/secrets/editable.ts';
 import { html, type Html } from '../../support/html.ts';
 import { count, printable, printableLines } from '../../support/text.ts';

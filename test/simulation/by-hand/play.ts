@@ -1,15 +1,9 @@
 import { connectors } from '../../../connectors/index.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { parseConfig } from '../../../src/config/load.ts';
-import {
-  type ActionName,
-  change,
-  type ChangeResult,
-  planLate,
-  rehearse,
-  selected,
-  type Selection,
-} from '../../../src/deliveries/by-hand.ts';
+import { type ActionName, change, type ChangeResult, rehearse } from '../../../src/by-hand/change.ts';
+import { planLate } from '../../../src/by-hand/late.ts';
+import { selected, type Selection } from '../../../src/by-hand/selection.ts';
 import { type Delivery, discardableStates, isStuck, stuckStates } from '../../../src/model.ts';
 import { onlyStore, readStatus } from '../../../src/ops/status/status.ts';
 import { VirtualClock } from '../../../src/scenarios/virtual-clock.ts';

@@ -2,7 +2,7 @@ import type { FindPlan } from '../config/live/stored-plans.ts';
 import { type Delivery, isStuck, type Json, type PlannedDelivery } from '../model.ts';
 import { type Action, allActions, type Plan } from '../rules/plan.ts';
 import { templateData } from '../templates/data.ts';
-import { type About, actionOf, dataOf, factsOf } from './prepare.ts';
+import { type About, actionOf, dataOf, factsOf } from '../deliveries/prepare.ts';
 
 /** Which action of today's plan a delivery of an earlier one is about. */
 
@@ -10,6 +10,11 @@ import { type About, actionOf, dataOf, factsOf } from './prepare.ts';
 export interface Unplanned {
   readonly fault: string;
 }
+
+/** Of an action that the config in force has, but whose sink it cannot use here. */
+export const cannotUse = (why: string): Unplanned => ({
+  fault: `the config in force cannot be used for it here: ${why}`,
+});
 
 /** Today's plan, and what came of an event or notice before. */
 export interface Today {

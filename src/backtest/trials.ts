@@ -1,10 +1,10 @@
-import type { BacktestReport } from '../../backtest/backtest.ts';
-import { ConfigError, type Problem } from '../config.ts';
-import { type EditableText, hiddenMark, withMarksOf } from '../secrets/editable.ts';
-import { foundBy } from '../../lookups/kept-facts.ts';
-import type { EventWithFacts, Json } from '../../model.ts';
-import { askThread } from './reload.ts';
-import type { Reads } from '../../store/store.ts';
+import type { BacktestReport } from './backtest.ts';
+import { ConfigError, type Problem } from '../config/config.ts';
+import { type EditableText, hiddenMark, withMarksOf } from '../config/secrets/editable.ts';
+import { foundBy } from '../lookups/kept-facts.ts';
+import type { EventWithFacts, Json } from '../model.ts';
+import { askThread } from '../config/live/reload.ts';
+import type { Reads } from '../store/store.ts';
 
 /** A config that somebody writes in a page: what `check` and `backtest` say of it, without a file or a value from outside. */
 

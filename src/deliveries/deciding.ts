@@ -15,7 +15,7 @@ import { StoreFaults } from '../store/store-faults.ts';
 import type { Decided, DueEvent, Lookups, Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 import { Looks } from '../support/looks.ts';
-import { foundBy, givenUp } from './kept-facts.ts';
+import { foundBy, givenUp } from '../lookups/kept-facts.ts';
 
 /** The look-ups to make before an event is decided. Undefined if the plan has none: then no event waits. */
 export function lookupsOf(plan: Plan, event: Event): Lookups | undefined {
