@@ -266,6 +266,10 @@ sinks:
       'aB3dE5fG7hJ9',
     ],
     ['path: "/candidates?api_key=xyz-literal"', 'xyz-literal'],
+    ['path: "candidates?api_key=xyz-literal"', 'xyz-literal'],
+    ['path: "{{ event.candidateId }}/stage?api_key=xyz-literal"', 'xyz-literal'],
+    ['path: hooks/T024BE7LD1/in', 'T024BE7LD1'],
+    ['body: { credentials: { id: 5, value: aB3dE5fG7hJ9 } }', 'aB3dE5fG7hJ9'],
     ['path: "/api/Hired?code=aNfUbywaBdiazr+LWqJW1I/xw7AGHw=="', 'aNfUbywaBdiazr+LWqJW1I/xw7AGHw=='], // Azure Functions
     ['path: /hooks/T024BE7LD1/in', 'T024BE7LD1'],
     ['path: /bot7123456789:AAHdqTcvCH1vGWJxfSeo/sendMessage', 'bot7123456789:AAHdqTcvCH1vGWJxfSeo'],

@@ -50,9 +50,10 @@ export const writtenSecrets = (source: Json | null): string[] =>
 /** Finds credentials in a text: the whole of it by its key, or values in a body that is JSON, XML or a form. */
 function inText(text: string, path: Path): string[] {
   const name = String(path.findLast((key) => typeof key === 'string'));
-  const isNamed = path.at(-2) === 'headers' || namesSecret(name);
+  const place = placeOf(path);
+  const isNamed = path.at(-2) === 'headers' || place.inSecret || namesSecret(name);
   // Other keys, such as `key` in `project: { key: HIRING }`, tell nothing by themselves.
-  if (placeOf(path).isSecret && isNamed && (isCredentialKey(name) || looksRandom(text)))
+  if (place.isSecret && isNamed && (isCredentialKey(name) || looksRandom(text)))
     return [text.replace(/^(?:bearer|basic|token|bot|apikey)\s+/i, '')];
   if (path.at(-1) !== 'body') return [];
   const inForm = Array.from(text.matchAll(named), ([, key = '', value = '']) =>
@@ -71,7 +72,7 @@ const whole =
 
 /** Finds credentials in a URL: all random parts of a hook's, else passwords and parameters that are named like one. */
 function inAddress(text: string, isPath: boolean): string[] {
-  if (!/^https?:|^[/?]/i.test(text)) return [];
+  if (!isPath && !/^https?:/i.test(text)) return [];
   const url = URL.parse(text, isPath ? 'https://sink.invalid' : undefined);
   if (url === null) return [];
   if (/hook|\/services\/|\/bot\d+:|\/key\//i.test(`${url.host}${url.pathname}`))
