@@ -30,7 +30,11 @@ interface Context {
   readonly isAction: boolean;
   readonly isHeaders: boolean;
   readonly isSecret: boolean;
-  readonly isAdmin: boolean;
+  /** Under the top key `admin`, at any depth. */
+  readonly inAdmin: boolean;
+  /** Under the `auth` of a sink or look-up, at any depth. */
+  readonly inAuth: boolean;
+  readonly isBasic: boolean;
   /** Under a credential's key, such as `password`, at any depth. */
   readonly inSecret: boolean;
   /** Null at the top. */
@@ -45,7 +49,9 @@ const top: Context = {
   isAction: false,
   isHeaders: false,
   isSecret: false,
-  isAdmin: false,
+  inAdmin: false,
+  inAuth: false,
+  isBasic: false,
   inSecret: false,
   isTemplate: null,
 };
@@ -56,8 +62,29 @@ const haveTemplates: ReadonlySet<string> = new Set(['rules', 'unmatched', 'alert
 /** The keys with actions, and with what is expected of them. */
 const haveActions: ReadonlySet<string> = new Set(['then', 'unmatched', 'expect']);
 
+/** What anybody may see in `admin` and `auth`. Under any other key there, a misspelt one too, a credential may stand. */
+const shownInAdmin: ReadonlySet<string> = new Set([
+  'host',
+  'port',
+  'title',
+  'proxy',
+  'from',
+  'header',
+  'role',
+]);
+const shownInAuth: ReadonlySet<string> = new Set([
+  'user',
+  'username',
+  'tokenUrl',
+  'grant',
+  'clientId',
+  'scope',
+  'audience',
+]);
+
 /** The place of the value under a key. Entries of a list have the place of the list. */
-function under({ inRow, isAction, isHeaders, isAdmin, inSecret, isTemplate }: Context, key: string): Context {
+function under(place: Context, key: string): Context {
+  const { inRow, isAction, isHeaders, inAdmin, inAuth, isBasic, inSecret, isTemplate } = place;
   const isRow = inRow || key === 'row';
   // The keys under `auth` say themselves what is secret.
   const isWithin = inSecret || (isCredentialKey(key) && !/auth/i.test(key));
@@ -65,16 +92,20 @@ function under({ inRow, isAction, isHeaders, isAdmin, inSecret, isTemplate }: Co
     inRow: isRow,
     isAction: haveActions.has(key),
     isHeaders: key === 'headers',
-    // A name and a password as one text, where `basic` wants a map.
     isSecret:
       !isRow &&
       (isHeaders ||
         isWithin ||
         (namesSecret(key) && !(isAction && key === 'key')) ||
-        key === 'basic' ||
         isSlip(key) ||
-        (isAdmin && (key === 'viewer' || key === 'metrics'))),
-    isAdmin: isTemplate === null && key === 'admin',
+        (inAdmin && !shownInAdmin.has(key)) ||
+        (inAuth && !shownInAuth.has(key)) ||
+        // Without a password, the user is the key of an API. Or both stand in one text.
+        isBasic ||
+        key === 'basic'),
+    inAdmin: inAdmin || (isTemplate === null && key === 'admin'),
+    inAuth: inAuth || (isTemplate === false && key === 'auth'),
+    isBasic: key === 'basic',
     inSecret: isWithin,
     isTemplate: isTemplate ?? haveTemplates.has(key),
   };
@@ -178,9 +209,9 @@ export const starRuns = /\*+(?: +\*+)*/g;
 
 /** A star for each character. References and templates stay, but not the default after `:-`. */
 const stars = (value: string): string =>
-  value.replaceAll(/\$\{[^}]*\}|\{\{.{0,2000}?\}\}|\{%.{0,2000}?%\}|\S/gs, starsAside);
+  value.replaceAll(/(?<!\$)\$\{[^}]*\}|\{\{.{0,2000}?\}\}|\{%.{0,2000}?%\}|\S/gs, starsAside);
 
-const reference = /\$\{[^}]*\}|\S/g;
+const reference = /(?<!\$)\$\{[^}]*\}|\S/g;
 
 function starsAside(part: string): string {
   if (part.length === 1) return '*';

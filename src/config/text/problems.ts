@@ -199,8 +199,8 @@ export class Source {
         Array.from(shown.matchAll(starRuns), ({ 0: stars, index: at }) =>
           written[index]!.slice(at, at + stars.length),
         )
-          // YAML takes a sign in front as its own, and a message may quote the rest.
-          .flatMap((part) => [part, part.replaceAll(/^(?:[*&!]|\$\{)|\}$/g, '')])
+          // YAML takes a sign in front, with its word, as its own, and a message may quote that word or the rest.
+          .flatMap((part) => [part, part.replaceAll(/^(?:[*&!]|\$\{)|\}$/g, ''), part.split(' ', 1)[0]!])
           .filter((part) => !/^[* ]*$/.test(part)),
       );
   }
