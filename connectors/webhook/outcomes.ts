@@ -132,8 +132,8 @@ function clockAdvice({ headers }: Answer, now: number): string {
 
 const perhaps = (outcome: Retry): Retry => ({ ...outcome, perhapsDone: true });
 
-/** Statuses from 500 on that say that nothing was done: not supported, no room, not reached (Cloudflare's 52x). */
-const nothingDone = new Set([501, 505, 506, 507, 508, 510, 511, 521, 523, 525, 526]);
+/** Statuses from 500 on that say that nothing was done: not supported, no room, not reached (Cloudflare's 52x and 530). */
+const nothingDone = new Set([501, 505, 506, 507, 508, 510, 511, 521, 523, 525, 526, 530]);
 
 /** The outcome of an answer whose status means success, by the values that its body must have. */
 function outcomeByBody(

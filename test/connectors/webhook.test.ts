@@ -380,7 +380,7 @@ describe('answers', () => {
   test('may come after the work was done, but for those that say that it was not', async () => {
     const perhaps = [];
     for (const status of [
-      301, 302, 303, 307, 308, 400, 401, 404, 408, 409, 425, 429, 500, 501, 503, 507, 520, 521, 524,
+      301, 302, 303, 307, 308, 400, 401, 404, 408, 409, 425, 429, 500, 501, 503, 507, 520, 521, 524, 530,
     ])
       if ('perhapsDone' in (await answering(status))) perhaps.push(status);
     expect(perhaps).toEqual([302, 303, 408, 500, 503, 520, 524]);
