@@ -91,6 +91,10 @@ describe('with a password', () => {
     expect((await get('/metrics')).status).toBe(401);
     vi.advanceTimersByTime(60_000);
     expect(await statuses('one', 'two', 'another')).toEqual([401, 401, 200]);
+    // A day later it is a guess as any other.
+    vi.advanceTimersByTime(86_400_000);
+    await statuses(...wrong);
+    expect(await statuses('another')).toEqual([429]);
   });
 
   test('behind a proxy that says for whom it calls, only who gave the right one is not held up', async () => {

@@ -40,6 +40,19 @@ test.each(['en', 'de', 'fr', 'es', 'hr', 'pl', 'de-CH'])(
   },
 );
 
+test.each([
+  '"candidateNumericalId" : 20970',
+  '\\"candidateNumericalId\\":\\"20970\\"',
+  'candidate_numerical_id=20970',
+  'candidate numerical id: 20970',
+  '&quot;candidateNumericalId&quot;:&#32;20970',
+  'candidateNumericalId%22%3A%2020970',
+  'candidate\\u0020\\u002320970',
+])('a number is erased after the name of its field, however a tool quotes it: %s', (text) => {
+  const { without } = mentionsOf('b'.repeat(32), [20970]);
+  expect(without(text)).toBe(text.replace('20970', '(erased)'));
+});
+
 test('an id is looked for in files as JSON, URLs and HTML write it, too', () => {
   expect(mentionsOf('a"b&c').spellings).toEqual(['a"b&c', 'a\\"b&c', 'a%22b%26c', 'a&quot;b&amp;c']);
 });
