@@ -1,12 +1,9 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
+import { seedsOf } from '../fixtures/runs.ts';
 import { type Blindness, foresee } from './foresight.ts';
 
-const times = Number(process.env['TEST_RUNS'] ?? 1);
-// Seconds on an idle machine; a busy one takes many times as long.
-vi.setConfig({ testTimeout: 120_000 * times });
-
-const seeds = Array.from({ length: 12 * times }, (_, index) => index + 1);
+const seeds = seedsOf(12);
 /** Digests of an applied rule, between look-ups that were made again. */
 const found = [1298, 1401, 5050];
 

@@ -1,11 +1,8 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
+import { seedsOf } from '../../fixtures/runs.ts';
 import { playByHand } from './by-hand.ts';
 
-const times = Number(process.env['TEST_RUNS'] ?? 1);
-// Seconds on an idle machine; a busy one takes many times as long.
-vi.setConfig({ testTimeout: 120_000 * times });
-
-const seeds = Array.from({ length: 10 * times }, (_, index) => index + 1);
+const seeds = seedsOf(10);
 /** What is applied through a sink that has another name by now, and digests that today's action cannot tell whole. */
 const telling = [48, 97, 10724];
 
