@@ -51,7 +51,7 @@ const explanations: Readonly<Record<string, string>> = {
   [readOnlyCode]:
     '{server} is read-only: a standby, or a primary that was made so, as services do where its disk is nearly full. The store needs a primary that can be written.',
   [replacedCode]:
-    '{message} was replaced by a standby that was promoted, and lacks what was stored since. Keep it off, or make it a standby of that one.',
+    '{message} was replaced by a standby that was promoted, and lacks what was stored since. Keep it off, or make it a standby of that one. Where you went back to it on purpose, as with a backup, restart the connector.',
   '25P03': '{server} ended a transaction because this process stood still in it.',
   '55P03':
     'Rows of the database {database} stay locked: by another process, or by a commit that waits for a synchronous standby.',

@@ -156,7 +156,7 @@ test('a former primary that comes back is never used, as it has what was deliver
 
   await promoted.stop();
   await expect(store.probe()).rejects.toThrow(
-    `PostgreSQL at 127.0.0.1:${former.port} was replaced by a standby that was promoted, and lacks what was stored since. Keep it off, or make it a standby of that one.`,
+    `PostgreSQL at 127.0.0.1:${former.port} was replaced by a standby that was promoted, and lacks what was stored since. Keep it off, or make it a standby of that one. Where you went back to it on purpose, as with a backup, restart the connector.`,
   );
   await promoted.start();
   // One that begins now has seen neither of them.
