@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { isMap, type Json } from '../model.ts';
 import { type Hours, nextOpen, type Week, type Windows } from '../rules/calendar.ts';
 import { eventFieldNames, fieldOf, type LookupFields, nestedPattern } from '../rules/fields.ts';
-import type { Digest } from '../rules/plan.ts';
+import type { Digest, Lookup, Plan } from '../rules/plan.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
 import { orList } from '../support/text.ts';
 import { timeZoneOf } from '../templates/dates.ts';
 import { type PlanSource, ruleActions } from './plan-source.ts';
 import type { Settings } from './settings.ts';
 import { error, type Fault, warning } from './text/problems.ts';
-import { duration, durationMeant, parseDuration, writeInstead } from './text/units.ts';
+import { duration, durationMeant, durationText, parseDuration, writeInstead } from './text/units.ts';
 import { namedIn, type Reading, validate } from './text/validate.ts';
 
 const timeExpected = 'expected a time of day such as "08:00"';
@@ -262,4 +262,35 @@ export function checkDigestRetention(source: PlanSource, { store }: Partial<Sett
     const message = 'this is longer than events are kept; collect for less, or raise store.retention';
     return [error([...path, 'digest', 'every'], message)];
   });
+}
+
+/** Warns of digests that may collect for longer than a look-up keeps the personal facts that they name. */
+export function checkDigestFacts(source: PlanSource, plan: Plan | null): Fault[] {
+  if (!plan || plan.lookups.size === 0) return [];
+  return ruleActions(source).flatMap(({ action, path }) => {
+    const read = digestSchema.safeParse(valueAt(action, ['digest'])).data;
+    if (!read) return [];
+    const collectsMs = longestMs(read);
+    const texts = strings(action).map(({ text }) => text);
+    const isNamed = ({ name, fields }: Lookup) =>
+      fields
+        .entries()
+        .some(([fact, { personal }]) => personal && texts.some((text) => text.includes(`${name}.${fact}`)));
+    return [...plan.lookups.values()].flatMap((lookup) => {
+      const { name, keepMs } = lookup;
+      if (keepMs === null || keepMs >= collectsMs || !isNamed(lookup)) return [];
+      const message = `this collects for up to ${durationText(collectsMs)}, and the personal fields of "${name}" are kept for ${durationText(keepMs)}: a message may go without them, or not to whom they name; collect for less, or raise lookups.${name}.keep`;
+      return [warning([...path, 'digest'], message)];
+    });
+  });
+}
+
+/** How long a digest may collect, but for its hours (ms). */
+function longestMs({ every, at }: ReadDigest): number {
+  if (every !== undefined) return every;
+  const minutes = listOf(at)
+    .map(minuteOfDay)
+    .toSorted((a, b) => a - b);
+  const gaps = minutes.map((minute, index) => (minutes[index + 1] ?? minutes[0]! + 24 * 60) - minute);
+  return Math.max(...gaps) * 60_000;
 }

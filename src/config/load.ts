@@ -12,7 +12,7 @@ import { oddValues, textSlips } from './advice/texts.ts';
 import { checkAlertSinks, checkBareNotices, checkSilence } from './alerts.ts';
 import { checkCatalogUse } from './catalog.ts';
 import type { CheckedConfig, Config } from './config.ts';
-import { checkDigestRetention } from './hours.ts';
+import { checkDigestFacts, checkDigestRetention } from './hours.ts';
 import { buildPlan } from './build-plan.ts';
 import { readPolicies, whensOfPolicies } from './policies/policies.ts';
 import { actionsOf, entries, planKeys, sinkOf, toPlanSource } from './plan-source.ts';
@@ -240,6 +240,7 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
     ...checkAlertSinks(source, sinks),
     ...checkBareNotices(source, sinks),
     ...checkDigestRetention(source, settings),
+    ...checkDigestFacts(source, plan),
     ...checkRefreshTokens(
       [
         ...Array.from(sinks, ([name, { options: of }]) => ({ path: ['sinks', name], options: of })),

@@ -41,6 +41,20 @@ const mail = (to: string, subject = 's') =>
 const mailing = (text: string) =>
   rule('{}', `{ sink: mail, to: a@example.com, subject: s, text: '${text}' }`);
 const says = (text: string) => rule('{}', `{ sink: slack, channel: '#a', text: '${text}' }`);
+const named =
+  "text: '{% for event in events %}{{ event.api.name | default: event.candidateId }}{% endfor %}'";
+/** Digests with names that are kept for so long, and one without. */
+const namesKept = (keep: string) =>
+  `rules:\n  - name: a\n    when: {}\n    then:\n${[
+    `digest: { every: 7d }, ${named}`,
+    `digest: { at: '09:00' }, ${named}`,
+    `digest: { at: ['21:00', '09:00'] }, ${named}`,
+    'digest: { every: 7d, by: api.office }, text: t',
+  ]
+    .map((more) => `      - { sink: slack, channel: '#a', ${more} }\n`)
+    .join(
+      '',
+    )}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', keep: ${keep}, fields: { name: { at: /name, personal: true }, office: { at: /office } } } }\n`;
 const hours = (days: string) =>
   `hours: { office: { timezone: UTC, days: ${days}, from: '08:00', to: '18:00' } }\n`;
 const scored = (when: string) =>
@@ -66,6 +80,7 @@ const mistakes = {
   'the same with quotes, which compares text': `${rule("{ any: [{ api.score: { gte: '80' } }, { api.score: { not: { lt: '12.5' } } }], api.level: { gt: '3' } }")}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { score: { at: /score }, level: { at: /level, type: number } } } }\n`,
   'text of look-ups that is compared as text': `${rule("{ api.grade: { gte: B }, api.at: { gte: '2026-01-31' }, api.code: '80' }")}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { grade: { at: /grade }, at: { at: /at, type: time }, code: { at: /code } } } }\n`,
   'how long personal fields are kept, of which there are none': `${posts("text: '{{ api.name | default: 0 }}'")}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', keep: 30d, fields: { name: { at: /name } } } }\n`,
+  'digests that outlast the names of candidates that they tell': namesKept('12h'),
   'a header that names nobody who logged in': `${posts('text: t')}admin: { proxy: { from: [10.0.3.7], header: X-Forwarded-For } }\n`,
   'the whole internet as proxies': `${posts('text: t')}receiver: { trustProxy: [0.0.0.0/0] }\n`,
   'two owners of a test as a list': `catalog: { 7: { owner: [dana@example.com, robin@example.com] } }\n${posts('text: t')}`,
@@ -407,6 +422,7 @@ const channel = (name: string) => posts('text: t').replace("'#a'", name);
 
 test.each(
   Object.entries({
+    'digests that names outlast': namesKept('7d'),
     'addresses of several forms': mail(
       `'"Doe, Jane" <jane@mail.example.org>; {{ test.owner | default: ''a@b.example, c@d.example'' }}, {% if test.name %}x@y.example{% endif %}'`,
     ),
