@@ -1,6 +1,6 @@
 import type { FindPlan } from '../config/live/stored-plans.ts';
 import { aboutEvent, dataOf } from '../deliveries/prepare.ts';
-import { foundBy } from '../lookups/kept-facts.ts';
+import { foundBy, hidingPersonal } from '../lookups/kept-facts.ts';
 import { lookedUp } from '../lookups/looked-up.ts';
 import { type Delivery, type DeliveryState, discardableStates, isStuck, stuckStates } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
@@ -64,7 +64,9 @@ export async function rehearse(
     const refused =
       refusal(action, delivery, planned[place]) ?? (earlier && toDone(action, earlier, delivery));
     if (refused) return refused;
-    const what = `${wholeDigest(action, delivery)}: ${sink}, rule ${rule}`;
+    const found = planned[place];
+    const to = found && 'planned' in found ? found.place() : '';
+    const what = `${wholeDigest(action, delivery)}: ${sink}${to && ` ${to}`}, rule ${rule}`;
     if (action === 'discard') return { id, ok: true, says: `would be discarded${what}` };
     const before =
       action === 'resend' ? 'who has it gets it twice' : uncertain ? perhapsTwice : 'it has not arrived';
@@ -73,7 +75,7 @@ export async function rehearse(
 }
 
 /** Why an action cannot be done to a delivery, or null. */
-function refusal(action: ActionName, delivery: Delivery, found?: Replay | Unplanned): ChangeResult | null {
+function refusal(action: ActionName, delivery: Delivery, found?: Planned | Unplanned): ChangeResult | null {
   const { id, state } = delivery;
   if (!actions[action].states.includes(state))
     return toDone(action, { deliveryId: id, done: false, state }, delivery);
@@ -127,6 +129,11 @@ function toDone(action: ActionName, result: ManualResult, delivery: Delivery): C
   };
 }
 
+interface Planned extends Replay {
+  /** Where today's message goes, such as a channel; empty if the sink says. Without secrets and personal facts. */
+  place(): string;
+}
+
 /**
  * Plans each delivery anew by today's plan, or says why that is not possible. Returns nothing for a discard. Due at once: a
  * person who replays does not wait for opening hours.
@@ -137,7 +144,7 @@ async function plans(
   deliveries: readonly Delivery[],
   plan: Plan | null,
   now: number,
-): Promise<(Replay | Unplanned)[]> {
+): Promise<(Planned | Unplanned)[]> {
   if (action === 'discard' || plan === null) return [];
   const digests = new Map<string, ReturnType<typeof wholeOf>>();
   return inParts(deliveries, async (delivery) => {
@@ -159,10 +166,17 @@ async function plans(
       const parted = whole.refused ?? partedToday(whole.actions, whole.about, plan, now);
       if (parted) return parted;
     }
-    const lane = ofToday.lane(() => dataOf(ofToday, about, plan, now));
+    const data = () => dataOf(ofToday, about, plan, now);
+    const lane = ofToday.lane(data);
+    const hide = hidingPersonal(story?.lookups ?? []);
     const { connector, action: place } = ofToday;
     const planned = { rule, action: place, sink, connector, lane, dueAt: now, group: null, groupMax: null };
-    return { deliveryId: delivery.id, configId: plan.id, planned };
+    return {
+      deliveryId: delivery.id,
+      configId: plan.id,
+      planned,
+      place: () => hide(plan.mask(ofToday.audience(data())?.place ?? '')),
+    };
   });
 }
 

@@ -2,10 +2,11 @@ import { rm, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { RaisedNotice } from '../../src/model/notices.ts';
+import { TestingService } from '../../sandbox/testing-service.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { StuckCount } from '../../src/store/store.ts';
 import { notice, planned } from '../contract/store-fixtures.ts';
-import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './tools.ts';
+import { base, endpoint, jsonLines, post, run, serving, settled, telling, workplace } from './tools.ts';
 import { eventually } from '../fixtures/eventually.ts';
 
 const gone = { kind: 'status', status: 410 } as const;
@@ -474,6 +475,27 @@ test('two people who replay the same at the same time send it once', async () =>
 });
 
 describe('resend', () => {
+  test('is rehearsed with where it would go, but for secrets and what a look-up says of the candidate', async () => {
+    const api = await new TestingService().start();
+    onTestFinished(() => api.close());
+    const { app, command, done } = await telling({
+      rules: `lookups:
+  candidate:
+    url: "${api.url}/candidates/{{ event.candidateId }}"
+    auth: { oauth2: { tokenUrl: "${api.url}/token", grant: password, username: ${api.username}, password: ${api.password} } }
+    fields: { name: { at: /name, personal: true } }
+    allowPrivate: true
+rules: [{ name: told, when: {}, then: [{ sink: ats, path: "/people/{{ candidate.name | slice: 0, 3 }}?api_key=Winter2026x9" }] }]
+`,
+    });
+    const { eventId } = await post(app, { candidateId: 'ana' });
+    await done();
+    const [, delivery] = /(dlv_\w+)/.exec((await command('event', eventId)).out)!;
+    expect((await command('resend', delivery!, '--dry-run')).out).toMatch(
+      / would go out again: ats \/people\/\(personal\)\?api_key=\*+, rule told; who has it gets it twice\n$/,
+    );
+  });
+
   test('sends a delivered message again as a new delivery, by the config of today', async () => {
     const { command, delivery, ats, file, config } = await withDead(['Dana']);
     await command('replay', delivery(0), '--wait');
@@ -481,7 +503,7 @@ describe('resend', () => {
     const again = delivery(0, 3);
     expect(await command('resend', delivery(0), '--dry-run')).toMatchObject({
       code: 0,
-      out: `${delivery(0)} would go out again: ats, rule told; who has it gets it twice\n`,
+      out: `${delivery(0)} would go out again: ats /today, rule told; who has it gets it twice\n`,
     });
     expect(await command('resend', delivery(0), '--wait', '--note', 'deleted there')).toEqual({
       code: 0,
