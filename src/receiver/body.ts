@@ -48,10 +48,10 @@ export function readBody(
   });
 }
 
-/** The event in a body, or why there is none, with the body as far as it came; without it where the sender has gone. */
+/** The event in a body, or why there is none, with the body as far as it came. */
 type Content =
   | Exclude<ParsedEvent, { faults: unknown }>
-  | { readonly refusal: Refusal; readonly body?: Buffer };
+  | { readonly refusal: Refusal; readonly body: Buffer };
 
 const jsonType = /^(?:application|text)\/(?:[^\s;/]+\+)?json\s*(?:;|$)/i;
 const byteOrderMark = '\uFEFF';
@@ -71,8 +71,7 @@ export function readContent(headers: IncomingHttpHeaders, { bytes, fault }: Body
     return refuse(415, 'Expected the Content-Type application/json.');
   if (fault === 'too large') return refuse(413, `The body is larger than ${maxBytes} bytes.`);
   if (fault === 'too slow') return refuse(408, 'The body did not arrive in time.');
-  if (fault === 'gone')
-    return { refusal: { status: 408, detail: 'The connection ended before the end of the body.' } };
+  if (fault === 'gone') return refuse(408, 'The connection ended before the end of the body.');
   if (bytes.length === 0) return refuse(400, 'The body is empty; expected a JSON object.');
   if (!isUtf8(bytes)) return refuse(400, 'The body is not UTF-8, the only encoding that JSON has.');
   const text = bytes.toString('utf8');

@@ -272,7 +272,8 @@ function sendAcceptance(res: ServerResponse, { eventId, duplicate }: Acceptance)
 
 function sendRefusal(req: IncomingMessage, res: ServerResponse, { refusal, body }: RefusedReply): void {
   // If the body was not read, Node reads and drops it, and the connection can be reused.
-  if (body !== undefined && !req.complete) hangUp(req, res, refusal);
+  // To a sender that has gone, the answer goes nowhere.
+  if (body !== undefined && !req.complete && !req.destroyed) hangUp(req, res, refusal);
   else answerProblem(res, refusal);
 }
 
