@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { TestingService } from '../../sandbox/testing-service.ts';
 import { openStore } from '../../src/store/open.ts';
-import { base, endpoint, run, tellAll, workplace } from './tools.ts';
+import { base, endpoint, nothing, post, run, serving, tellAll, workplace } from './tools.ts';
 
 test('check makes the look-ups for a candidate, and says which fields it found but no value', async () => {
   const { folder, write } = await workplace();
@@ -63,6 +63,25 @@ test('check makes the look-ups for a candidate, and says which fields it found b
   await api.close();
   expect((await check('--live')).out).toMatch(/live checks? failed\.\nNo look-up was made: /);
 });
+
+test.each(['Candidate 20970', '#20970', '0123456789', '0123456789abcdef0123456789abcdef'])(
+  'check makes the look-ups for the candidate that messages call %s',
+  async (asked) => {
+    const { folder, write } = await workplace();
+    const api = await endpoint();
+    const url = `${api.url}/{{ event.candidateId }}/{{ event.candidateNumericalId }}/{{ event.testId }}`;
+    const candidate = { url, allowPrivate: true, fields: { name: { at: '/name' } } };
+    const file = await write(
+      'config.yaml',
+      `${base(folder)}lookups: ${JSON.stringify({ candidate })}\nsinks: {}\nrules: []\n`,
+    );
+    const came = { candidateId: '0123456789abcdef0123456789abcdef', candidateNumericalId: 20970, testId: 7 };
+    const app = await serving(await write('before.yaml', base(folder) + nothing));
+    await post(app, { ...came, status: 'Completed' });
+    await run(['check', '--candidate', asked, '--config', file]);
+    expect(api.calls.map(({ path }) => path)).toEqual([`/hooks/${came.candidateId}/20970/7`]);
+  },
+);
 
 test('messages of rules for good and for bad results are tried', async () => {
   const { folder, write } = await workplace();

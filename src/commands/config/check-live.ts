@@ -9,12 +9,13 @@ import {
   type RefreshTokens,
 } from '../../connector.ts';
 import { type About, prepare } from '../../deliveries/prepare.ts';
-import { type Json, noFacts } from '../../model.ts';
+import { type Event, type Json, noFacts } from '../../model.ts';
 import type { RaisedNotice } from '../../model/notices.ts';
 import { conditionOf, inLastHour, isDown, nextShows, restartHint, sinkFacts } from '../../ops/sink-states.ts';
 import { checkStore, glanceAt, openStore } from '../../store/open.ts';
 import { keptRefreshTokens } from '../../store/refresh-tokens.ts';
 import { type Reads, ServedByOlder, StoreUnavailable } from '../../store/store.ts';
+import { candidateIdIn, candidateNumberIn } from '../../support/candidate-traces.ts';
 import { program } from '../../support/invocation.ts';
 import { actionsOf, cellsOf, reachedIn } from '../../rules/cells.ts';
 import type { Action, Plan } from '../../rules/plan.ts';
@@ -29,10 +30,14 @@ export interface LiveOf {
   readonly checks: readonly LiveCheck[];
 }
 
-/** Asks the store, all sinks and all look-ups. `candidateId`: for whom look-ups are made; without it, only their logins are tried. */
-export async function checkLive(config: Config, candidateId?: string): Promise<LiveOf[]> {
+/**
+ * Asks the store, all sinks and all look-ups. `candidate`: for whom look-ups are made, as `events --candidate` takes it; without
+ * it, only their logins are tried.
+ */
+export async function checkLive(config: Config, candidate?: string): Promise<LiveOf[]> {
   await using ending = new AsyncDisposableStack();
   const refreshTokens = await keptTokens(config, ending);
+  const event = candidate === undefined ? undefined : await eventOf(candidate, config);
   const known = await glanceAt(config.store.url, readSinks);
   return await Promise.all([
     checkItsStore(config),
@@ -46,25 +51,35 @@ export async function checkLive(config: Config, candidateId?: string): Promise<L
     ...Array.from(config.lookups.values(), async (lookup) => ({
       of: `${lookup.lookup} (look-up)`,
       checks: [
-        ...(await tryLookup(lookup, config.plan, candidateId, refreshTokens)),
+        ...(await tryLookup(lookup, config.plan, event, refreshTokens)),
         ...fares(lookup.name, known, { what: 'look-ups are made', it: 'the look-up' }),
       ],
     })),
   ]);
 }
 
-/** Makes a look-up for a candidate and a test of the catalog. The result does not say who the candidate is. */
+/** The newest event of a candidate, or a sample where none has come, as before the first one. */
+async function eventOf(candidate: string, { store, plan }: Config): Promise<Event> {
+  const newest = await glanceAt(store.url, async (reads) => {
+    const candidates = await reads.candidatesMeant(candidate);
+    return (await reads.search({ candidates, limit: 1 })).stories[0]?.event;
+  });
+  const [testId] = plan.testIds;
+  const candidateId = candidateIdIn(candidate);
+  const given = { candidateId, candidateNumericalId: candidateNumberIn(candidateId) };
+  return newest ?? sampleEvent({ ...given, ...(testId !== undefined && { testId }) }, Date.now());
+}
+
+/** Makes a look-up for an event. The result does not say who the candidate is. */
 async function tryLookup(
   lookup: LookupSink,
-  { testIds, test }: Plan,
-  candidateId: string | undefined,
+  plan: Plan,
+  event: Event | undefined,
   refreshTokens: RefreshTokens | undefined,
 ): Promise<LiveCheck[]> {
-  if (candidateId === undefined) return askSink(lookup, [], refreshTokens);
-  const [testId] = testIds;
-  const now = Date.now();
-  const event = sampleEvent({ candidateId, ...(testId !== undefined && { testId }) }, now);
-  const asked = lookup.compose(templateData(event, test(event.testId), noFacts, lookup.name, now));
+  if (event === undefined) return askSink(lookup, [], refreshTokens);
+  const data = templateData(event, plan.test(event.testId), noFacts, lookup.name, Date.now());
+  const asked = lookup.compose(data);
   if ('message' in asked) return askSink(lookup, [asked.message], refreshTokens);
   return [failedCheck('url', asked.rejected)];
 }

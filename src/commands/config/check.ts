@@ -28,7 +28,7 @@ const declared = {
   live: flag('--live', 'also ask each sink; sends nothing'),
   candidate: readOption(
     '--candidate <id>',
-    'with --live: make the look-ups for this candidate, and show which fields they find, but no values',
+    'with --live: make the look-ups for this candidate, named as for events, and show which fields they find, but no values',
     readCandidateId,
   ),
   strict: flag('--strict', 'fail where there are warnings, too'),
