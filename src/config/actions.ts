@@ -20,7 +20,7 @@ const commonActionKeys = {
   sink: z
     .string({
       error: ({ input }) =>
-        Array.isArray(input) ? 'expected one sink: write an action for each' : undefined,
+        Array.isArray(input) ? 'expected one sink: write an action for each' : 'expected the name of a sink',
     })
     .min(1)
     .describe('The sink to send to, by its name under `sinks`.'),

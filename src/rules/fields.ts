@@ -46,6 +46,9 @@ const status = z.enum(statuses, {
   },
 });
 
+/** What people write between several values. */
+const separators = /\s*(?:[,;/|+&\s]|\b(?:or|and)\b)\s*/i;
+
 /** The statuses of a text such as `DidNotTake or Canceled`; none where anything else is in it. */
 function statusesIn(text: string): string[] {
   const words = text.split(/\s*(?:[,;/|+&]|\b(?:or|and)\b)\s*/i);
@@ -61,10 +64,23 @@ function wholeNumber(what: string) {
   const meant = (input: unknown): string => {
     if (typeof input !== 'string') return '';
     if (/^\s*-?\d{1,16}\s*$/.test(input)) return ` (write ${input.trim()}, without quotes)`;
+    if (/^\s*(?:\*|all|any|every)\s*$/i.test(input)) return ' (for any, leave this key out)';
+    const instead = wholeNumbersMeant(input);
+    if (instead !== null) return ` (write ${instead})`;
     return what === testIdWords ? ' (for the name of the catalog, write test.name instead of testId)' : '';
   };
   const value = z.int({ error: ({ input }) => `expected ${what}: a whole number${meant(input)}` });
   return { value, bound: value, whole: true };
+}
+
+/** What is meant by a text in place of whole numbers, such as `7, 8`, `7-9`, `>= 7` or `1.234.567`; null for others. */
+function wholeNumbersMeant(text: string): string | null {
+  const [, from, to] = /^\s*(\d+)\s*[-–]\s*(\d+)\s*$/.exec(text) ?? [];
+  if (to !== undefined) return `{ gte: ${from}, lte: ${to} }`;
+  if (/^\s*\d{1,3}([.,' ])\d{3}(?:\1\d{3})+\s*$/.test(text)) return text.replaceAll(/\D/g, '');
+  const parts = text.trim().split(separators);
+  if (parts.every((part) => /^\d+$/.test(part))) return `[${parts.join(', ')}]`;
+  return /\d\s*$/.test(text) ? conditionMeant(text) : null;
 }
 
 const candidateId = z

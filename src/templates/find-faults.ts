@@ -173,7 +173,7 @@ class Checker {
     initial,
     filters,
   }: Pick<Value, 'initial'> & { readonly filters: readonly unknown[] }): ValueInfo {
-    this.#checkOperators(initial.postfix);
+    if (!this.#checkOperators(initial.postfix)) return unknown;
     const operands = initial.postfix.filter((token) => !TypeGuards.isOperatorToken(token)) as Operand[];
     const values = operands.map((operand) => this.#read(operand));
     const [only = unknown] = values;
@@ -196,8 +196,11 @@ class Checker {
     return { ...unknown, shape: fact === undefined ? any : { kind: 'any', fact }, untrusted };
   }
 
-  /** LiquidJS ignores a second value without an operator before it, and reads a missing operand as nothing. */
-  #checkOperators(postfix: readonly Token[]): void {
+  /**
+   * LiquidJS ignores a second value without an operator before it, and reads a missing operand as nothing. Returns whether the
+   * values are meant as such: words of other languages between them are none.
+   */
+  #checkOperators(postfix: readonly Token[]): boolean {
     let depth = 0;
     for (const token of postfix) {
       const operands = TypeGuards.isOperatorToken(token) ? (token.operator === 'not' ? 1 : 2) : 0;
@@ -208,9 +211,15 @@ class Checker {
       depth = Math.max(0, depth - operands) + 1;
     }
     const last = postfix.at(-1);
-    if (depth <= 1 || !last) return;
+    if (depth <= 1 || !last) return true;
+    const word = postfix.find((token) => Object.hasOwn(operatorsElsewhere, token.getText()));
+    if (word) {
+      this.#report(word, `\`${word.getText()}\` is no operator here: ${operatorsElsewhere[word.getText()]}`);
+      return false;
+    }
     const expected = 'expected an operator such as `==`, or `|` and a filter';
     this.#report(last, `unexpected \`${last.getText()}\`; ${expected}`);
+    return true;
   }
 
   /** Returns whether the filter's result is untrusted. */
@@ -298,6 +307,19 @@ const compares = (argument: Argument): boolean =>
 /** Whether it only says that a value is another one, which holds for what is unknown. */
 const differs = (argument: Argument): boolean =>
   compares(argument) && operatorsOf(argument).join(' ') === '!=';
+
+/** What to write in place of the operators of other languages. */
+const operatorsElsewhere: Readonly<Record<string, string>> = {
+  is: 'write `==` or `!=`; a value alone asks whether it is there',
+  eq: 'write `==`',
+  equals: 'write `==`',
+  ne: 'write `!=`',
+  in: 'write `==` for each value, with `or` between them',
+  has: 'write `contains`',
+  includes: 'write `contains`',
+  startswith: 'write `contains`',
+  startsWith: 'write `contains`',
+};
 
 const joining = new Set(['and', 'or', 'not']);
 /** What a known value may be compared with to ask whether it is known. */

@@ -330,6 +330,27 @@ const mistakes = {
   'the same of a digest, in small letters': posts("digest: { at: '09:00', timezone: est }"),
   'a field of that name in what a webhook is sent':
     "sinks: { it: { connector: webhook, url: 'https://a.example' } }\nrules: [{ name: a, when: {}, then: [{ sink: it, body: { timezone: EST, digest: { timezone: EST } } }] }]\n",
+  'a colon in a text without quotes, and of nothing that follows from it':
+    'rules:\n  - name: a\n    when: {}\n    then:\n      - sink: mail\n        subject: Result: {{ test.name }}\n        to: a@example.com\n',
+  'conditions on the line of their key': `rules:\n  - name: a\n    when: status: Completed\n    then: []\n    silent: true\n`,
+  'keys of an action on one line': `rules:\n  - name: a\n    when: {}\n    then:\n      - sink: slack, channel: '#a'\n`,
+  'a key of an action that is indented less than the first':
+    "rules:\n  - name: a\n    when: {}\n    then:\n      - sink: slack\n      channel: '#a'\n",
+  'a text that is not indented below its sign': `rules:\n  - name: a\n    when: {}\n    then:\n      - sink: slack\n        channel: '#a'\n        text: |\n        Candidate {{ event.candidateId }}\n        is done\n`,
+  'commas at the ends of lines, as JSON has them': `rules:\n  - name: "a",\n    when: {},\n    then: []\n`,
+  'a comment as style sheets have it': `/* of the team */\n${rule('{}')}`,
+  'several tests in one text, as people write them': rule(
+    "{ any: [{ testId: '7, 8' }, { testId: 7 or 8 }, { testId: 7-9 }, { testId: '1.234.567' }, { testId: '>= 7' }, { testId: all }, { testId: '*' }] }",
+  ),
+  'a sign in place of a colon': rule('{ status = Completed }'),
+  'numbers and true where people read text': `admin: { password: 123456789012 }\n${posts('text: 5, threadBy: true')}`,
+  'a sink in place of its action': `rules:\n  - name: a\n    when: {}\n    then: [slack]\n  - name: b\n    when: {}\n    then: slack\n  - name: c\n    when: {}\n    then:\n      - slack: '#hiring'\n`,
+  'the keys of a sink on the level of its name':
+    "sinks:\n  slack:\n  connector: slack\n  token: '${SLACK}'\nrules: [{ name: a, when: {}, then: [{ sink: slack, channel: '#a' }] }]\n",
+  'the sender of a mail in its action': rule('{}', '{ sink: mail, to: a@example.com, from: b@example.com }'),
+  'operators of other languages in a condition': posting(
+    `        channel: '#a'\n        text: "{% if event.status in ['Completed', 'Canceled'] %}a{% endif %}{% if event.status is 'Completed' %}b{% endif %}{% if test.name is defined %}c{% endif %}{% if test.name startswith 'B' %}d{% endif %}{% if event.status eq 'Completed' %}e{% endif %}"\n`,
+  ),
   'a password that keeps its line break': `admin:\n  password: |\n    a-\${TEAM}-of-words\n${posts('text: t')}`,
   'a whole address as the path of a call':
     "sinks: { it: { connector: webhook, url: 'https://a.example' } }\nrules: [{ name: a, when: {}, then: [{ sink: it, path: 'https://b.example/x' }] }]\n",

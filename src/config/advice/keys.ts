@@ -69,5 +69,9 @@ const misplaced: readonly (readonly [where: RegExp, keys: string, belong: string
   [/^(rules\/\d+|sinks\/[^/]+)$/, `hours digest ${ofActions}`, 'it belongs to an action under "then"'],
   [/^rules\/\d+\/then\/\d+$/, 'final silent when', 'it belongs to the rule, beside "then"'],
   [/^(rules\/\d+\/then|unmatched)\/\d+$/, ofDigest, 'it belongs under "digest"'],
-  [/\/then\/\d+$|^unmatched\/\d+$/, 'retry rate concurrency timeout onUnknown', 'it belongs to the sink'],
+  [
+    /\/then\/\d+$|^unmatched\/\d+$/,
+    'retry rate concurrency timeout onUnknown from',
+    'it belongs to the sink',
+  ],
 ];

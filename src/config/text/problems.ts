@@ -127,7 +127,13 @@ export function problemOf(fault: Fault, tree: Tree, source: Source, mask: Mask):
     const after = key ? text.slice(key[1], key[1] + 2000) : '';
     // A key without ":", as is possible within { }.
     if (at === 'key' && key && /^["']?\s*[,}]/.test(after.slice(0, 100)))
-      return problem(key, message.replace(/^(unknown key "[^]*?"); expected .*/s, `$1: ${commaHint}`));
+      return problem(
+        key,
+        message.replace(
+          /^(unknown key "[^]*?"); expected .*/s,
+          `$1: ${/\{\s*$/.test(text.slice(0, key[0])) ? colonHint : commaHint}`,
+        ),
+      );
     // The length of a comment that was meant as the value.
     const hidden = path.length > 0 && at === 'value' ? hashWordLength(text, start) : 0;
     if (hidden > 0) return problem([start, start + hidden], message + hashHint);
@@ -145,6 +151,8 @@ export function problemOf(fault: Fault, tree: Tree, source: Source, mask: Mask):
   if (path.length === 0) return problem([start, start + 1], message);
   return problem((at === 'key' ? key : null) ?? range, message);
 }
+
+const colonHint = 'a ":" and a space belong between a key and its value';
 
 export const commaHint =
   'a comma ends the value before it; text with a comma has to be in quotes, and several values in [ ]';

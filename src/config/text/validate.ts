@@ -156,6 +156,8 @@ function instead({ code, message }: Issue, written: Json | undefined): string {
 }
 
 function suggestion(issue: Issue, written: Json | undefined): string {
+  if (/\btext$/.test(issue.message) && (typeof written === 'number' || typeof written === 'boolean'))
+    return '; put it in quotes';
   // Where the message says what to write, the nearest word may be the opposite of what was meant.
   if (typeof written !== 'string' || issue.message.includes('(write ')) return '';
   if (issue.code === 'invalid_type' && issue.expected === 'object' && spaceMissing(written) !== null)

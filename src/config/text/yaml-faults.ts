@@ -100,7 +100,9 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
     return { range: openingQuote(text, pos[0]) ?? pos, message: other };
   if (code === 'MULTILINE_IMPLICIT_KEY' && isValue(text, pos[0])) return { range: pos, message: deeperBelow };
   if (code === 'BAD_INDENT' && !isOpen && isDashMissing(text, pos[0]))
-    return { range: pos, message: dashMissing };
+    return { range: pos, message: isKey(text, pos[0]) ? lessIndented : dashMissing };
+  if (message.startsWith('Unexpected') && text[pos[0]] === ',')
+    return { range: [pos[0], pos[0] + 1], message: commaAtEnd };
   const endingQuote = /^[\w#<@*$%{.+-]/.test(text.slice(pos[0])) && endingQuotes[text[pos[0] - 1]!];
   if (endingQuote && /^(Unexpected|Comments must be separated)/.test(message))
     return { range: [pos[0] - 1, pos[0]], message: endingQuote };
@@ -109,8 +111,11 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
   if (isGlued || (code === 'MULTILINE_IMPLICIT_KEY' && lacksSpace.test(text.slice(pos[0]))))
     return { range: pos, message: 'a space is missing after the ":"' };
   const [line = ''] = text.slice(pos[0]).split('\n');
-  if (line.startsWith('//')) return { range: [pos[0], pos[0] + 2], message: otherComment };
+  const [sign] = /^(?:\/[/*]|<!--)/.exec(line) ?? [];
+  if (sign !== undefined)
+    return { range: [pos[0], pos[0] + sign.length], message: `a comment begins with #, not with ${sign}` };
   if (code === 'MULTILINE_IMPLICIT_KEY') {
+    if (/:[ \t]+[|>][+-]?$/.test(lastLine)) return { range: pos, message: blockNotDeeper };
     const wide = line.indexOf('\uFF1A');
     if (wide >= 0) return { range: [pos[0] + wide, pos[0] + wide + 1], message: wideColon };
     if (/^\w+\s*$/.test(line)) return { range: [pos[0], pos[0] + line.trimEnd().length], message: noColon };
@@ -121,14 +126,19 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
   };
 }
 
-const otherComment = 'a comment begins with #, not with //';
-
 const wideColon = 'this is a full-width colon (U+FF1A); type a plain ":", and a space after it';
 
 const noColon = 'a ":" is missing behind this';
 
 const dashMissing =
   'every entry of this list begins with "- ", a plain hyphen and a space, and here that is missing';
+
+const lessIndented =
+  'this is indented less than the entry above it: indent it as that one\'s keys, or put the "- " of an entry before it';
+
+const commaAtEnd = 'no comma stands at the end of a line, outside of { } and [ ]: leave it out';
+
+const blockNotDeeper = 'the text below | or > has to be indented deeper than its key';
 
 const deeperBelow =
   'the line below is indented deeper, as if it belonged to this one: a "- " is missing before this key, or there are too many spaces below';
@@ -138,15 +148,21 @@ const endingQuotes: Readonly<Record<string, string>> = {
   '"': 'this " ends the text; within "…" write \' in its place, or a backslash before it',
 };
 
+const lineAt = (text: string, at: number): string =>
+  text.slice(text.lastIndexOf('\n', at - 1) + 1).split('\n', 1)[0]!;
+
 /** Whether a line is indented as the "- " of the entry above it. */
 function isDashMissing(text: string, at: number): boolean {
-  const line = /^( *)[^ \n]/.exec(text.slice(text.lastIndexOf('\n', at - 1) + 1));
+  const line = /^( *)[^ ]/.exec(lineAt(text, at));
   const indent = line?.[1]?.length ?? 0;
   const above =
     lineBefore(text, at).length === 0 ? text.slice(0, at) : text.slice(0, text.lastIndexOf('\n', at - 1) + 1);
   const outer = above.split('\n').findLast((one) => one.trim() !== '' && one.search(/\S/) <= indent);
   return outer !== undefined && outer.search(/\S/) === indent && /^ *- /.test(outer);
 }
+
+/** Whether the line has a key and a colon, as those of an entry have. */
+const isKey = (text: string, at: number): boolean => /^ *\w[\w.-]*:(?: |$)/.test(lineAt(text, at));
 
 /** The quote that opens a text without an end. The library only says where it gave up. */
 function openingQuote(text: string, end: number): Range | null {
@@ -175,7 +191,10 @@ const wordings: { readonly [code in ErrorCode]?: (at: string) => string } = {
 
 /** Our words for codes that stand for several faults, by the library's messages. */
 const ambiguous: readonly (readonly [RegExp, string])[] = [
-  [/^Nested mappings are not allowed/, 'a second ": " on one line; put text that holds ": " in quotes'],
+  [
+    /^Nested mappings are not allowed/,
+    'a second ": " on one line; put text that holds ": " in quotes, and a further key on a line of its own',
+  ],
   [
     /^A block sequence may not be used/,
     'this list stands where a key is expected; is one missing above it, such as "then:"?',
@@ -191,10 +210,7 @@ const ambiguous: readonly (readonly [RegExp, string])[] = [
   [/^Missing closing "quote/, 'the text that begins with " has no " at its end'],
   [/^Missing closing 'quote/, "the text that begins with ' has no ' at its end"],
   [/^Implicit map keys need to be followed/, 'expected ":" and a value after this key'],
-  [
-    /^Sequence item without - indicator/,
-    'this is indented less than the entry above it: indent it as that one\'s keys, or put the "- " of an entry before it',
-  ],
+  [/^Sequence item without - indicator/, lessIndented],
   [
     /^(Not a YAML token|Block scalar header)/,
     'text that begins with > or | has to be in quotes, or on the lines below this sign',

@@ -283,7 +283,6 @@ function keyFault(name: string | null): string | null {
 const harmless = new Set<ErrorCode>([
   'BAD_DQ_ESCAPE',
   'BAD_SCALAR_START',
-  'BLOCK_AS_IMPLICIT_KEY',
   'MULTILINE_IMPLICIT_KEY',
   'MULTIPLE_DOCS',
 ]);
