@@ -43,6 +43,7 @@ const noToken: readonly (readonly [form: RegExp, what: string])[] = [
   [/^bearer\s/i, 'this begins with "Bearer", which is no part of a token'],
   [/^xapp-/, 'this is the token of an app itself, which may post nothing'],
   [/^[0-9a-f]{32}$/, 'this is a secret of the app, and no token'],
+  [/[^\p{ASCII}]/u, 'this has signs that no token has'],
 ];
 
 /** Why a token cannot serve for long, by its form; null for others. */

@@ -123,6 +123,8 @@ test.each([
   ['secret-${OTHER}-1234', 'names another variable, which nothing replaces: write its value'],
   ['$OTHER_SECRET_1', 'names another variable, which nothing replaces: write its value'],
   ['%OTHER_SECRET_1%', 'names another variable, which nothing replaces: write its value'],
+  ['secret-12345…', 'is a placeholder: write what it stands for'],
+  ['<your token>', 'is a placeholder: write what it stands for'],
   ['secret-1234 # of the bot', 'has a comment behind it, which counts as a part of it'],
   ['secret "1234" #1', null],
   ['Words\n# and a heading', null],
@@ -133,6 +135,17 @@ test.each([
   const told = (name: string) => (what === null ? [] : [`1:22 the value of ${name} ${what}`]);
   expect(warnings(text('TOKEN'), { TOKEN: value })).toEqual(told('TOKEN'));
   expect(warnings(text('file:/run/x'), {}, { '/run/x': value })).toEqual(told('the file /run/x'));
+});
+
+test('a token that no call can carry is told, as with a dash of a word processor in it', () => {
+  const sink = (token: string) =>
+    `sinks: { ats: { connector: webhook, url: 'https://a.example', auth: { bearer: ${token} } } }\nrules: []\n`;
+  const options = { env: { TOKEN: 'secret–1234' }, connectors };
+  const told = (text: string) =>
+    parseConfig(text, 'config.yaml', options).warnings.map(({ message }) => message);
+  expect(told(sink("'${TOKEN}'"))).toContain('the value of TOKEN has “–” (U+2013) in it, which no token has');
+  expect(told(sink("'secret–1234'"))).toContain('“–” (U+2013) is in this, which no token has');
+  expect(told(sink("'secret-1234'")).join()).not.toContain('no token has');
 });
 
 test('a non-breaking space in what people read is typography, and in a channel it is told', () => {

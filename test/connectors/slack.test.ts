@@ -950,6 +950,8 @@ describe('a live check', () => {
     ['Bearer xoxb-1', 'no part of a token'],
     ['xapp-1-A0-1-abc', 'may post nothing'],
     ['8f742231b10e8888abcd99e0e0e85a5b', 'no token: put the bot token'],
+    ['xoxb-…', 'signs that no token has'],
+    ['xoxb-1–2', 'signs that no token has'],
   ])('refuses the token %s, without calling Slack', async (token, message) => {
     const options = { token: new Secret(token), apiUrl: sandbox.url, style: 'compact' } as const;
     expect(await slack.fault!(options)).toEqual({

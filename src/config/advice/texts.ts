@@ -6,7 +6,7 @@ import { entries } from '../plan-source.ts';
 import { placeOf } from '../secrets/hidden.ts';
 import { type Fault, warning } from '../text/problems.ts';
 import { referencesIn, shellVariable, type Values } from '../text/references.ts';
-import { oddName } from '../text/yaml-faults.ts';
+import { hex, oddName } from '../text/yaml-faults.ts';
 import { withSlots } from './messages.ts';
 
 /**
@@ -25,6 +25,10 @@ interface Advice {
 }
 
 const inQuotes = /^[“”„‘’‚][^“”„]*[“”‘’]$/;
+/** Calls carry ASCII alone. A dash or quote of a word processor is in tokens that went through one. */
+const notInHeaders = /[^\p{ASCII}]/u;
+const foreignSign = (found: string): string => `“${found}” (U+${hex(found)})`;
+
 /** Around JSON and keys, blanks are not part of the content. */
 const keepsNoBlanks = /^\s*\{|^-----BEGIN/m;
 
@@ -35,6 +39,13 @@ const ofWritten: readonly Advice[] = [
     say: 'an entry of a list begins with "- ", a plain hyphen and a space',
   },
   { at: isExact, looks: oddCharacter, say: ([found]) => oddSpaceIn(found), isPart: true },
+  {
+    at: isBearer,
+    looks: notInHeaders,
+    say: ([found]) =>
+      oddCharacter.test(found) ? null : `${foreignSign(found)} is in this, which no token has`,
+    isPart: true,
+  },
   {
     at: (path) => placeOf(path).isSecret,
     looks: /\n$/,
@@ -147,6 +158,7 @@ const ofValues = [
     new RegExp(String.raw`\$\{\w+\}|${shellVariable.source}`),
     'names another variable, which nothing replaces: write its value',
   ],
+  [/…$|^<[^<>]+>$/, 'is a placeholder: write what it stands for'],
 ] as const;
 
 /** Warns of variables and files with such values. */
@@ -157,9 +169,11 @@ export function* oddValues(value: Json, values: Values): Generator<Fault> {
     const resolved = values.resolve(part.reference);
     if ('missing' in resolved || keepsNoBlanks.test(resolved.value)) continue;
     const [unseen] = (isRead(path) ? null : oddCharacter.exec(resolved.value)) ?? [];
+    const [foreign] = (isBearer(path) ? notInHeaders.exec(resolved.value) : null) ?? [];
     const what =
       ofValues.find(([odd]) => odd.test(resolved.value))?.[1] ??
-      (unseen === undefined ? null : `has ${oddName(unseen)} in it`);
+      (unseen === undefined ? null : `has ${oddName(unseen)} in it`) ??
+      (foreign === undefined ? null : `has ${foreignSign(foreign)} in it, which no token has`);
     const inside = { index: part.index, length: part.length };
     const source = from === 'file' ? `the file ${name}` : name;
     if (what) yield { ...warning(path, `the value of ${source} ${what}`), inside };
@@ -176,6 +190,11 @@ function isExact(path: Path): boolean {
     path[path[0] === 'policies' ? 3 : 2] === 'when' && !path.some((part) => String(part).startsWith('test.'));
   const isNaming = namingKeys.has(String(path.findLast((part) => typeof part === 'string')));
   return isNaming || isCompared || placeOf(path).isSecret;
+}
+
+/** Whether a value is a token that calls carry as it stands. */
+function isBearer(path: Path): boolean {
+  return path.at(-1) === 'bearer' && (path[0] === 'sinks' || path[0] === 'lookups');
 }
 
 /** Whether people read a value. There such spaces are typography, as before the colon of a French sentence. */
