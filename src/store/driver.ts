@@ -41,6 +41,9 @@ export class ServedByOlder extends StoreUnavailable {
 /** Thrown when the store's disk is full. Space that the store already has may take some more writes. */
 export class NoRoom extends StoreUnavailable {}
 
+/** Thrown when a part of the store cannot be used, such as a table without a right to it. Writes to others may succeed. */
+export class PartUnavailable extends StoreUnavailable {}
+
 /** The place of a store, which a copy of the store does not share. */
 export interface Home {
   /** Whether the store is in this place, which was kept earlier. */

@@ -1,5 +1,5 @@
 import type { Operation } from './operation.ts';
-import { storeClosed, StoreUnavailable } from './driver.ts';
+import { PartUnavailable, storeClosed, StoreUnavailable } from './driver.ts';
 import type { Tallies } from './tallies.ts';
 
 export type Work = (tallies: Tallies) => Operation<unknown>;
@@ -33,7 +33,8 @@ const manyWaiting = 64;
 
 /**
  * Puts the writes of many requests into one transaction, so that they share its round trips and its fsync. While a
- * transaction runs, further writes gather for the next. A write resolves after its commit. A bug in one does not fail others.
+ * transaction runs, further writes gather for the next. A write resolves after its commit. A bug in one does not
+ * fail others, nor does a part of the store that only one of them needs.
  */
 export class GroupCommit {
   readonly #on: string;
@@ -54,7 +55,7 @@ export class GroupCommit {
 
   /**
    * `on`: what writes wait for, for messages. `commit` resolves to the results of the writes, and rejects with
-   * StoreUnavailable if the store cannot be written.
+   * StoreUnavailable if the store cannot be written; PartUnavailable: nothing was, and others of the writes may succeed.
    */
   constructor(on: string, commit: Commit, limits: Partial<GroupCommitLimits> = {}) {
     this.#on = on;
@@ -126,8 +127,9 @@ export class GroupCommit {
       this.queued -= batch.length;
       batch.forEach(({ ended }, place) => ended.resolve(results[place]));
     } catch (error) {
-      if (batch.length > 1 && !(error instanceof StoreUnavailable)) {
-        // One of them has a bug. Alone, the others succeed.
+      const isOfOne = error instanceof PartUnavailable || !(error instanceof StoreUnavailable);
+      if (batch.length > 1 && isOfOne) {
+        // One of them has a bug, or is refused. Alone, the others succeed.
         for (const write of batch) await this.#commitAll([write]);
         return;
       }

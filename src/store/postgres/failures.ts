@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg';
 import { takesRestart } from '../../support/invocation.ts';
-import { StoreUnavailable } from '../driver.ts';
+import { PartUnavailable, StoreUnavailable } from '../driver.ts';
 
 /**
  * What a failure means for a transaction. again: another transaction was in the way, and this one was rolled back. lost: there
@@ -34,6 +34,7 @@ const noAnswer = '{server} did not answer in time.';
 const notListening = 'No PostgreSQL listens at {address}.';
 const ended = '{address} refused or ended the connection: {message}.';
 const failed = '{server} failed: {message}.';
+const trigger = 'A trigger or function in the database {database} refuses what the store needs: {message}.';
 const damaged = 'The database {database} is damaged: {message}. Restore a backup.';
 
 /** Messages by the codes of the server, the system and TLS. */
@@ -60,6 +61,7 @@ const explanations: Readonly<Record<string, string>> = {
   '57P02': '{server} crashed and starts again.',
   '57P03': '{server} is not ready: {message}.',
   '58030': 'The disk of {server} reported an error.',
+  P0001: trigger,
   XX001: damaged,
   XX002: damaged,
 
@@ -112,6 +114,8 @@ const lost = /^(?:53300|57P0[1-5]|08(?!P01)...|25P03|ECONNRESET|EPIPE)$/;
  * its disk is used up (XX000): no statement is wrong.
  */
 const ofServer = /^(?:53|57|58|XX)/;
+/** By these the server refuses one statement for what it touches. */
+const ofPart = new Set(['42501', '42P01', 'P0001', 'XX001', 'XX002']);
 const lostMessage = /^Connection terminated(?! due)|not queryable|no answer in time/;
 
 export function failureKind(error: unknown): FailureKind {
@@ -143,7 +147,7 @@ export function weightOf(error: unknown): number {
   return unanswered.has(parts.code) || explain(parts) === noAnswer ? 1 : 2;
 }
 
-/** The failure in plain words, as a StoreUnavailable. A fault is returned as it is. */
+/** The failure in plain words, as a StoreUnavailable, or PartUnavailable. A fault is returned as it is. */
 export function explained(error: unknown, place: StoreAddress): unknown {
   if (error instanceof StoreUnavailable) return error;
   const parts = partsOf(error);
@@ -157,7 +161,8 @@ export function explained(error: unknown, place: StoreAddress): unknown {
     message: parts.message.replace(/\.$/, ''),
   };
   const text = sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name]!);
-  return new StoreUnavailable(text, { cause: error });
+  const Failure = ofPart.has(parts.code) ? PartUnavailable : StoreUnavailable;
+  return new Failure(text, { cause: error });
 }
 
 function explain({ code, message, isFatal }: Parts): string | undefined {

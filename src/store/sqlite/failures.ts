@@ -1,5 +1,5 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs';
-import { StoreUnavailable } from '../driver.ts';
+import { PartUnavailable, StoreUnavailable } from '../driver.ts';
 import { cannotOpen, codeOf, diskFull } from './files.ts';
 
 /** What an error of SQLite means. busy: wait for another process. unavailable: refuse for now. fault: a bug to fix. */
@@ -10,6 +10,7 @@ const busyCodes = new Set([5, 6]);
 
 const readOnly = 8;
 const diskFailed = 10;
+const corrupt = 11;
 const full = 13;
 
 const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
@@ -17,7 +18,7 @@ const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
   [7, () => 'There is not enough memory.'],
   [readOnly, cannotWrite],
   [diskFailed, (path: string) => `The disk reported an error on ${path}: it may be full, or broken.`],
-  [11, damaged],
+  [corrupt, damaged],
   [full, diskFull],
   [14, cannotOpen],
   [15, (path: string) => `${path} cannot be locked. It must be on a local disk, not on a network share.`],
@@ -39,7 +40,8 @@ export function unavailable(error: unknown, path: string): StoreUnavailable {
   // The system makes a file system with faults read-only.
   const found = code === diskFailed && isOnReadOnlyDisk(path) ? readOnly : code;
   const explain = explanations.get(found) ?? (() => `Another process keeps ${path} locked.`);
-  return new StoreUnavailable(explain(path), { cause: error });
+  const Failure = code === corrupt ? PartUnavailable : StoreUnavailable;
+  return new Failure(explain(path), { cause: error });
 }
 
 /** Says that a store is damaged, and what to do. */

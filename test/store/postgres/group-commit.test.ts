@@ -106,6 +106,22 @@ describe('the driver of PostgreSQL', () => {
         },
         /a bug/,
       ],
+      [
+        'a write for which a right is missing',
+        function* failing(tallies) {
+          tallies.planned('slack', 'pending');
+          yield* run(`do $$ begin raise exception 'no' using errcode = '42501'; end $$`);
+        },
+        /lacks a right in the database .*: no\./,
+      ],
+      [
+        'a write that a trigger refuses',
+        function* failing(tallies) {
+          tallies.planned('slack', 'pending');
+          yield* run(`do $$ begin raise exception 'no' using errcode = 'P0001'; end $$`);
+        },
+        /^A trigger or function in the database postgres refuses what the store needs: no\.$/,
+      ],
     ])('%s', async (_, failing, message) => {
       const driver = await open();
       const results = await Promise.allSettled([

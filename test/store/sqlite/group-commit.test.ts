@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { all, get, query, run } from '../../../src/store/operation.ts';
@@ -15,6 +16,15 @@ const insert = (text: string) =>
     yield* run('insert into notes (text) values ($1)', text);
     return text;
   };
+
+/** Overwrites the first page of a table, as a broken disk does. */
+function overwritePage(path: string, table: string): void {
+  using db = new DatabaseSync(path, { readOnly: true });
+  const { rootpage } = db.prepare('select rootpage from sqlite_schema where name = ?').get(table)!;
+  const fd = openSync(path, 'r+');
+  writeSync(fd, Buffer.alloc(4096, 0xff), 0, 4096, (Number(rootpage) - 1) * 4096);
+  closeSync(fd);
+}
 
 describe('a group commit', () => {
   let folder: string;
@@ -97,6 +107,20 @@ describe('a group commit', () => {
     expect(await notes(driver)).toEqual(['before', 'after']);
     expect(await driver.read(() => all(query('select * from delivery_counts')))).toEqual([]);
     expect(driver.queued).toBe(0);
+  });
+
+  test('undoes a write that needs a damaged page, alone', async () => {
+    await (await open()).write(() => run('create table damaged (text text)'));
+    await Promise.all(drivers.splice(0).map((driver) => driver.close()));
+    overwritePage(path, 'damaged');
+    const driver = await open();
+    const failing = () => run('insert into damaged (text) values (1)');
+    const results = await Promise.allSettled(
+      [insert('before'), failing, insert('after')].map((work) => driver.write<unknown>(work)),
+    );
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(results[1]).toMatchObject({ reason: { message: expect.stringContaining('is damaged') } });
+    expect(await notes(driver)).toEqual(['before', 'after']);
   });
 
   test('refuses writes when too many wait, and keeps those that do', async () => {
