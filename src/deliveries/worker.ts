@@ -37,6 +37,8 @@ export interface WorkerParts extends Omit<CallParts, OwnParts> {
 /** How often to look into the store: another process may replay a delivery. */
 const defaultPollMs = 1000;
 const pollsBetweenStrays = 5;
+/** So long a lane waits for more than its turn. */
+const longWaitMs = 5000;
 /** What is due within this time counts as work of a sink: most retries wait less. */
 const soonMs = 10 * 60_000;
 
@@ -243,9 +245,10 @@ export class Worker {
       );
       this.#asking.askIdle(heads, moment);
       const due = heads.filter(({ sink, dueAt }) => dueAt <= now && this.#holding(sink) !== null);
-      this.#unclaimed.keepOnly((lane) =>
-        heads.some((head) => head.lane === lane && head.dueAt <= now && this.#isOurs(head.sink)),
-      );
+      // Claims of a sink that is being cleared up are only put off.
+      const isToClaim = ({ sink, dueAt }: LaneHead) =>
+        dueAt <= now && this.#isOurs(sink) && !this.#byPeople.isPaused(sink);
+      this.#unclaimed.keepOnly((lane) => heads.some((head) => head.lane === lane && isToClaim(head)));
       this.#dueLanes.keepCrowded(due);
       const claims = this.#dueLanes.inTurn(due).map((head) => this.#claimLane(head, moment));
       const lookAgainAt = await Promise.all(claims);
@@ -307,7 +310,10 @@ export class Worker {
     const { calls, probe, untriedFirst } = this.#traffic.permit(head, sink, elapsed, sparing);
     if (calls === 0) {
       this.#dueLanes.setCrowded(head.lane, true);
-      return this.#traffic.askAgainAt(head, sink, elapsed);
+      const askAgainAt = this.#traffic.askAgainAt(head, sink, elapsed);
+      // It is the tool or its rate that the lane waits for.
+      if (askAgainAt !== Infinity && askAgainAt > elapsed + longWaitMs) this.#unclaimed.over(head.lane);
+      return askAgainAt;
     }
     this.#dueLanes.served(head);
     const batch = sink?.connector.batch?.max ?? 1;

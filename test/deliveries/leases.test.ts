@@ -744,6 +744,36 @@ describe('a worker', () => {
     await reached(on, last, 'delivered');
   });
 
+  test('is not at fault any more once a claim that failed is not to be made, as a person has paused the sink', async () => {
+    const on = await working(new ScriptedTool());
+    const allow = await readOnly(on.url);
+    await on.accept();
+    await eventually(() => expect(on.errors.length).toBeGreaterThan(1));
+    on.skip(10_000);
+    expect(on.worker.fault).toBeInstanceOf(StoreUnavailable);
+    await on.real.pauseByPerson('tool', null, t0, { who: 'ana', from: '', note: null });
+    await allow();
+    await eventually(() => expect(on.worker.fault).toBe(null));
+  });
+
+  test('is not at fault any more once a claim that failed has to wait, as the tool asked for that', async () => {
+    const scripted = new ScriptedTool();
+    const answer = Promise.withResolvers<Outcome>();
+    scripted.deliver = () => answer.promise;
+    const on = await working(scripted, 'concurrency: 2, timeout: 10m');
+    const first = await on.accept('ana');
+    await reached(on, first, 'sending');
+    const allow = await readOnly(on.url);
+    await on.accept('ben');
+    await eventually(() => expect(on.errors.length).toBeGreaterThan(0));
+    on.skip(10_000);
+    expect(on.worker.fault).toBeInstanceOf(StoreUnavailable);
+    answer.resolve({ outcome: 'retry', reason: 'rate_limited', detail: 'Too many.', retryAfterMs: 240_000 });
+    await allow();
+    await reached(on, first, 'pending');
+    await eventually(() => expect(on.worker.fault).toBe(null));
+  });
+
   test('is at fault while outcomes cannot be recorded, although it finds nothing else to do', async () => {
     const scripted = new ScriptedTool();
     const sent = Promise.withResolvers<Outcome>();
