@@ -249,6 +249,11 @@ export const deliverySpec = {
   resendOf: { kind: 'text', nullable: true, shown: 'detail' },
   /** Whether an earlier attempt ended unknown, so that the tool may have the message. */
   uncertain: { kind: 'flag', shown: 'detail' },
+  /**
+   * When the message was first composed that may have arrived. Until it is known what became of it, every attempt composes it as
+   * of then: the tool is asked about that one, and at its place. Null where none may have arrived since the last replay.
+   */
+  composedAt: { kind: 'time', nullable: true },
   /** What earlier attempts did in part, in the connector's own format. */
   progress: { kind: 'json', nullable: true },
 } as const satisfies FieldList;

@@ -20,7 +20,7 @@ import { textAt } from '../support/json.ts';
 import { csvSeparator, zoned } from '../support/text.ts';
 import { traceparentFor } from '../support/trace.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
-import { lookedUp, perhapsSentAt } from '../lookups/looked-up.ts';
+import { lookedUp } from '../lookups/looked-up.ts';
 import { agreedIn, openFrom, subjectOf } from '../rules/decide.ts';
 import { type Action, allActions, type Digest, type Plan } from '../rules/plan.ts';
 import type { Claim, Store } from '../store/store.ts';
@@ -125,13 +125,14 @@ function prepareBy(
   // A retry, a pause or a rate limit may have delayed it past closing time. Who replays it wants it now.
   const until = delivery.replayed ? now : openFrom(action, now);
   if (until > now) return { claimed, until };
+  const { composedAt } = delivery;
+  const asOf = composedAt ?? now;
   const complete = (about: About, lookups: readonly Delivery[]) =>
-    inThread(parts, claimed, prepare(action, about, delivery.id, plan, config, now), lookups, now);
+    inThread(parts, claimed, prepare(action, about, delivery.id, plan, config, asOf), lookups, now);
   if (plan.lookups.size === 0) return complete(claimed, []);
   return lookedUp(events, parts.store).then(async ({ facts, factsAt, lookups }) => {
-    const sentAt = delivery.uncertain ? await perhapsSentAt(delivery, parts.store) : null;
-    const latest = { ...claimed, facts: sentAt === null ? facts : factsAt(sentAt) };
-    const isParted = action.digest !== null && !belongTogether(action.digest, action, latest, plan, now);
+    const latest = { ...claimed, facts: composedAt === null ? facts : factsAt(composedAt) };
+    const isParted = action.digest !== null && !belongTogether(action.digest, action, latest, plan, asOf);
     const about = isParted ? { ...claimed, facts: await factsThen(claimed, parts.store) } : latest;
     return complete(about, lookups);
   });

@@ -76,6 +76,33 @@ export function carryingOut(): void {
     expect(await claimAndRecord(t0 + 1, unknown)).toBe(false);
   });
 
+  test('keeps when a message was composed that may have arrived, also where it waits or is tried again, until it is known or replayed', async () => {
+    const [id] = await accept({});
+    const composedAt = async () => (await store.delivery(id!))?.composedAt;
+    const tried = async (now: number, outcome: Outcome, result: Parameters<typeof resultOf>[2]) => {
+      const [claimed] = await claimDue(store, now);
+      const attempt = { number: claimed!.delivery.attempts, startedAt: now, endedAt: now, outcome };
+      await store.record([resultOf(claimed!, outcome, { attempt, ...result })]);
+      return composedAt();
+    };
+    const again = { state: 'pending', dueAt: t0 + 1 } as const;
+    expect(await tried(t0, retry, { ...again, uncertain: false })).toBeNull();
+    expect(await tried(t0 + 1, unknown, again)).toBe(t0 + 1);
+    const [early] = await claimDue(store, t0 + 2);
+    await putOff(id!, early!.delivery.attempts, early!.claimedAt, t0 + day);
+    expect(await tried(t0 + day, unknown, again)).toBe(t0 + 1);
+    await claimDue(store, t0 + day);
+    await store.rescue(t0 + day, 0);
+    expect(await composedAt()).toBe(t0 + 1);
+    expect(await tried(t0 + day, rejected, { uncertain: true })).toBe(t0 + 1);
+    await store.replay([{ deliveryId: id!, configId, planned: planned() }], t0 + 2 * day, person);
+    expect(await composedAt()).toBeNull();
+    await claimDue(store, t0 + 2 * day);
+    await store.rescue(t0 + 3 * day, 0);
+    expect(await composedAt()).toBe(t0 + 2 * day);
+    expect(await tried(t0 + 3 * day, retry, { ...again, uncertain: false })).toBeNull();
+  });
+
   test('begins deliveries with the commit that stores their event, as a claim would', async () => {
     const deliveries = [planned(), planned({ lane: 'other' }), planned()];
     const came = arrival({}, { deliveries, begins: [{ now: t0 + 2 }, null, { now: t0 + 2 }] });

@@ -142,6 +142,8 @@ export class StoreModel {
     if (found?.state !== 'sending' || found.attempts !== attempt.number) return;
     for (const kept of this.#together(found)) {
       Object.assign(kept, { state, dueAt: dueAt ?? kept.dueAt, uncertain, progress, lastError });
+      if (attempt.outcome.outcome === 'unknown') kept.composedAt ??= attempt.startedAt;
+      if (!uncertain) kept.composedAt = null;
       kept.endedAt = result.settledAt;
       if (attempt.outcome.outcome === 'unknown') kept.replayed = false;
       if (attempt.outcome.outcome === 'delivered') kept.receipt = attempt.outcome.receipt;
@@ -156,6 +158,7 @@ export class StoreModel {
       const attempt = { ...interrupted(kept.attempts), startedAt: kept.startedAt, endedAt: now };
       const lastError = 'detail' in attempt.outcome ? attempt.outcome.detail : null;
       Object.assign(kept, { state: 'pending', dueAt: now, uncertain: true, replayed: false, lastError });
+      kept.composedAt ??= kept.startedAt;
       kept.history.push(attempt);
     }
     return left.length;
@@ -179,7 +182,7 @@ export class StoreModel {
       const progress = kept.connector === planned.connector ? kept.progress : null;
       const { group, groupMax } = kept;
       const again = { state: 'pending', configId, dueAt: now, since: now, replayed: true, progress };
-      Object.assign(kept, planned, again, { group, groupMax });
+      Object.assign(kept, planned, again, { group, groupMax, composedAt: null });
     }
   }
 
@@ -334,6 +337,7 @@ function fresh(planned: PlannedDelivery, configId: string, createdAt: number): K
     uncertain: false,
     replayed: false,
     resendOf: null,
+    composedAt: null,
     progress: null,
     receipt: null,
     lastError: null,

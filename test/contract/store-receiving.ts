@@ -19,6 +19,7 @@ const untouched = {
   firstAttemptAt: null,
   uncertain: false,
   replayed: false,
+  composedAt: null,
   resendOf: null,
   progress: null,
   receipt: null,

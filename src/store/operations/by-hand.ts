@@ -53,7 +53,7 @@ export const sql = {
   /** $10: 1 to keep `progress`. Another connector could not read it. */
   replay: change(`
   state = 'pending', ended_at = null, config_id = $3, rule = $4, action = $5, sink = $6, connector = $7, lane = $8,
-  due_at = $9, since = $9, replayed = 1, progress = case when $10 = 1 then progress else null end`),
+  due_at = $9, since = $9, replayed = 1, composed_at = null, progress = case when $10 = 1 then progress else null end`),
   discard: change(`state = 'discarded', ended_at = null, discarded_at = $3`),
   /** By which configs the deliveries of a digest were planned, apart from those of its events. */
   plannedBy: query<{ readonly config_id: string; readonly n: number }>(`

@@ -87,6 +87,7 @@ export const sql = {
     `
   state = $3, started_at = null, due_at = coalesce($4, due_at), uncertain = $5, progress = $6, last_error = $7,
   receipt = $8, ended_at = $9, replayed = case when $12 = 1 then 0 else replayed end,
+  composed_at = case when $5 = 1 and $12 = 1 then coalesce(composed_at, $14) when $5 = 1 then composed_at end,
   message = case when seq = $1 then coalesce($10, message) end, thread = case when seq = $1 then coalesce($11, thread) end`,
     'and started_at = $13',
   ),
@@ -103,7 +104,8 @@ export const sql = {
   where ${rareState} and d.state = 'sending' and ${leads}
       and (cast($1 as text) is null or d.sink = $1) order by d.seq limit $2`),
   rescue: change(`
-  state = 'pending', started_at = null, due_at = $3, uncertain = 1, replayed = 0, last_error = $4`),
+  state = 'pending', due_at = $3, uncertain = 1, replayed = 0, last_error = $4,
+  composed_at = coalesce(composed_at, started_at), started_at = null`),
   defer: change(
     `
   state = 'pending', started_at = null, attempts = attempts - 1, due_at = $3,
@@ -174,6 +176,7 @@ function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
     result.thread,
     mayHaveArrived(outcome) ? 1 : 0,
     result.claimedAt,
+    startedAt,
   );
   if (count === 0) return;
   tallies.moved(row.sink, 'sending', state, count);

@@ -197,6 +197,7 @@ export function claimOfNew(
       carrier: null,
       resendOf: null,
       uncertain: false,
+      composedAt: null,
       progress: null,
     },
     events: [came],

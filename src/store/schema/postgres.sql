@@ -341,3 +341,11 @@ alter table sink_figures add column asked_until bigint;
 alter table probe add primary key (written);
 alter table unfinished_copy add primary key (source);
 alter table schema_version add primary key (candidate_connector);
+
+-- step 28
+-- When a message was composed that may have arrived. See Delivery.composedAt.
+alter table deliveries add column composed_at bigint;
+update deliveries set composed_at = (
+  select max(a.started_at) from attempts a
+  where a.delivery_seq = coalesce(carrier, deliveries.seq) and a.outcome ->> 'outcome' = 'unknown'
+) where uncertain = 1 and state = 'pending' and replayed = 0;

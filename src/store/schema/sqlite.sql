@@ -383,3 +383,11 @@ alter table sink_figures add column asked_until integer;
 
 -- step 27
 -- Only of PostgreSQL: here, nothing is replicated by a table's key.
+
+-- step 28
+-- When a message was composed that may have arrived. See Delivery.composedAt.
+alter table deliveries add column composed_at integer;
+update deliveries set composed_at = (
+  select max(a.started_at) from attempts a
+  where a.delivery_seq = coalesce(carrier, deliveries.seq) and a.outcome ->> 'outcome' = 'unknown'
+) where uncertain = 1 and state = 'pending' and replayed = 0;
