@@ -126,6 +126,7 @@ test.each([
   ['secret-12345…', 'is a placeholder: write what it stands for'],
   ['<your token>', 'is a placeholder: write what it stands for'],
   ['secret-1234 # of the bot', 'has a comment behind it, which counts as a part of it'],
+  ['<hiring@example.com>', null],
   ['secret "1234" #1', null],
   ['Words\n# and a heading', null],
   ['{\n "private_key": "-----BEGIN PRIVATE KEY-----" }\n\n', null],

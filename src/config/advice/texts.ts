@@ -158,7 +158,7 @@ const ofValues = [
     new RegExp(String.raw`\$\{\w+\}|${shellVariable.source}`),
     'names another variable, which nothing replaces: write its value',
   ],
-  [/…$|^<[^<>]+>$/, 'is a placeholder: write what it stands for'],
+  [/…$|^<[^<>@]+>$/, 'is a placeholder: write what it stands for'],
 ] as const;
 
 /** Warns of variables and files with such values. */
