@@ -18,7 +18,6 @@ interface StraysParts {
   /** Makes all deliveries to the sink that are `sending` due again. */
   readonly rescue: (sink: string, lease: Lease | undefined) => Promise<unknown>;
   readonly isStopping: () => boolean;
-  readonly wake: () => void;
 }
 
 /**
@@ -77,11 +76,12 @@ export class Strays {
   /**
    * Rescues the deliveries of a claim that failed: the server may have stored it before it went away. Waits until no call to
    * the sink is under way, so that all that is `sending` is stray. A replica that has taken the sink over has rescued them.
+   * The next look, which the worker makes in any case, goes on: one at once would repeat a claim that is refused without end.
    */
   async clearUp(sink: string, lease: Lease | undefined): Promise<void> {
     if (this.#unclear.has(sink)) return;
     this.#unclear.add(sink);
-    const { clock, faults, idle, rescue, isStopping, wake } = this.#parts;
+    const { clock, faults, idle, rescue, isStopping } = this.#parts;
     while (!isStopping()) {
       await idle(sink);
       try {
@@ -94,7 +94,6 @@ export class Strays {
     }
     faults.over(sink);
     this.#unclear.delete(sink);
-    wake();
   }
 
   /** Whether a sink is being cleared up. No call to it may begin meanwhile. */

@@ -93,7 +93,6 @@ export class Worker {
       idle: (sink) => this.#traffic.idle(sink),
       rescue: (sink, lease) => this.#rescue(sink, lease),
       isStopping: () => this.#stopping,
-      wake: () => this.wake(),
     });
     this.#asking = new Asking({
       ...parts,

@@ -487,6 +487,8 @@ async function working(
   const { url, open, runOut } = await cluster();
   const real = await open();
   const { clock, skip } = skipping();
+  let areTimersHeld = false;
+  const after = (ms: number, run: () => void) => (areTimersHeld ? () => {} : clock.after(ms, run));
   let looks = 0;
   let isBusy = false;
   const store: Store = {
@@ -505,7 +507,7 @@ async function working(
     store,
     leases,
     pollMs,
-    clock,
+    clock: { ...clock, after },
     storeFailed: (error) => errors.push(error),
   });
   leases.lease = await take(real, 'a');
@@ -516,6 +518,8 @@ async function working(
     errors,
     real,
     skip,
+    /** From now on nothing happens by itself after a time. */
+    holdTimers: () => void (areTimersHeld = true),
     configId: config.plan.id,
     /** It has claimed all that it wants. */
     looked: async () => {
@@ -742,6 +746,24 @@ describe('a worker', () => {
     await eventually(() => expect(on.worker.fault).toBe(null));
     sent.resolve({ outcome: 'delivered', receipt: {} });
     await reached(on, last, 'delivered');
+  });
+
+  test('does not repeat a claim that is refused as soon as its sink is cleared up', async () => {
+    let [claims, rescues] = [0, 0];
+    const refused = () => {
+      claims += 1;
+      return Promise.reject(new StoreUnavailable('It is refused.'));
+    };
+    const rescue: Store['rescue'] = async () => {
+      rescues += 1;
+      return 0;
+    };
+    const on = await working(new ScriptedTool(), '', () => ({ claim: refused, rescue }), 3_600_000);
+    on.holdTimers();
+    await on.accept();
+    await eventually(() => expect(rescues).toBe(1));
+    for (let round = 0; round < 20; round += 1) await on.real.lanes();
+    expect(claims).toBe(1);
   });
 
   test('is not at fault any more once a claim that failed is not to be made, as a person has paused the sink', async () => {
