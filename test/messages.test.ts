@@ -97,9 +97,7 @@ const arrived: { readonly [title: string]: (tools: Tools) => void } = {
     );
   },
   'Only how many': (tools) => {
-    expect(slackTexts(tools)).toEqual([
-      'hiring: :bar_chart: Since yesterday at 17:00, 1 of 3 tests were completed.',
-    ]);
+    expect(slackTexts(tools)).toEqual(['hiring: 📊 Since yesterday at 17:00, 1 of 3 tests were completed.']);
   },
   'A row that follows the candidate': ({ sheets }) => {
     expect(sheets.rows('Backend Engineer, TypeScript')).toMatchObject([

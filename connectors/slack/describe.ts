@@ -84,6 +84,7 @@ const emoji: { readonly [name: string]: string } = {
   no_entry_sign: '🚫',
   warning: '⚠️',
   tada: '🎉',
+  bar_chart: '📊',
 };
 
 /** The text with emojis in place of their names. */

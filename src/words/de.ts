@@ -25,7 +25,7 @@ export const de = {
   personCompleted: '{name} hat {test} abgeschlossen',
   personDidNotTake: '{name} ist nicht zu {test} angetreten',
   personCanceled: '{name}: {test}, Test abgesagt',
-  withPercent: '{message}: {score} %',
+  withPercent: '{message}: {score}\u00a0%',
   withScore: '{message}: {score}',
   ids: 'Kandidaten-ID {candidate} | Test-ID {test}',
   received: 'Eingegangen: {time}',

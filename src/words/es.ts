@@ -24,7 +24,7 @@ export const es = {
   personCompleted: '{name} completó {test}',
   personDidNotTake: '{name} no hizo {test}',
   personCanceled: '{name}: {test}, prueba cancelada',
-  withPercent: '{message}: {score} %',
+  withPercent: '{message}: {score}\u00a0%',
   withScore: '{message}: {score}',
   ids: 'ID de candidato/a {candidate} | ID de la prueba {test}',
   received: 'Recibido: {time}',

@@ -24,7 +24,7 @@ export const fr = {
   personCompleted: '{name} a terminé {test}',
   personDidNotTake: '{name} n’a pas passé {test}',
   personCanceled: '{name} : {test}, test annulé',
-  withPercent: '{message} : {score} %',
+  withPercent: '{message} : {score}\u00a0%',
   withScore: '{message} : {score}',
   ids: 'Identifiant candidat {candidate} | Identifiant du test {test}',
   received: 'Reçu : {time}',

@@ -29,7 +29,7 @@ export const hr = {
   personCompleted: '{name}: {test}, test riješen',
   personDidNotTake: '{name}: {test}, test nije rješavan',
   personCanceled: '{name}: {test}, test otkazan',
-  withPercent: '{message}: {score} %',
+  withPercent: '{message}: {score}\u00a0%',
   withScore: '{message}: {score}',
   ids: 'ID kandidata/kinje {candidate} | ID testa {test}',
   received: 'Primljeno: {time}',

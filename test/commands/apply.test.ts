@@ -66,7 +66,7 @@ rules:
 
   const apply = () => command('apply', '--rule', 'told', '--discarded', '--yes');
   expect((await apply()).out).toContain(
-    'Rule told asks for 2 deliveries, for 2 of 3 events\n  1 of them have deliveries of this rule already and are left out\n  2 of them are told only what was discarded: the rest of the rule is done, or may be\n  2 to chat\n',
+    'Rule told asks for 2 deliveries, for 2 of 3 events\n  1 of them has deliveries of this rule already and is left out\n  2 of them are told only what was discarded: the rest of the rule is done, or may be\n  2 to chat\n',
   );
   await command('resume', 'chat');
   await settled(file);

@@ -44,6 +44,11 @@ test('check makes the look-ups for a candidate, and says which fields it found b
       /✓ url answers.* ✗ look-ups are made: the look-up is paused: The API answered 503\. The next event shows whether it works/,
     ),
   });
+  const app = await serving(file, { API_PASSWORD: api.password });
+  expect((await run(['status', '--config', file])).out).toMatch(
+    /paused \(since .*; next try with the next event\n +fix that\. The next event shows whether it works/,
+  );
+  await app.stop();
   await store.endPause('lookup:candidate');
 
   api.version = () => ({ name: 1 });

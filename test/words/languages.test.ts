@@ -148,6 +148,10 @@ describe.each(codes)('%s', (code) => {
     }
   });
 
+  test('keeps a score and its percent sign on one line', () => {
+    expect(languages[code].withPercent).toMatch(/\{score\}\u00a0?%$/);
+  });
+
   test('has a form for each class of plural that the language has', () => {
     const { pluralCategories } = new Intl.PluralRules(code).resolvedOptions();
     // These have a form `many` for whole millions, which may be left out where it equals `other`.

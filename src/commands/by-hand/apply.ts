@@ -152,7 +152,10 @@ function summary(asked: RuleSurvey, many: string, plan: Plan, { rule }: ApplyOpt
   const { looked, had, unsent, partly, undecided, unanswered, absent, events, bySink, twice, sample } = asked;
   const head = `Rule ${printable(rule)} asks for ${many}, for ${events.length} of ${count(looked, 'event')}`;
   const lines = [paint(io, 'bold', head)];
-  if (had > 0) lines.push(`  ${had} of them have deliveries of this rule already and are left out`);
+  if (had > 0) {
+    const [have, are] = had === 1 ? ['has', 'is'] : ['have', 'are'];
+    lines.push(`  ${had} of them ${have} deliveries of this rule already and ${are} left out`);
+  }
   if (unsent > 0)
     lines.push(`  ${unsent} of these were discarded unsent: with --discarded they are told, too`);
   if (partly > 0)

@@ -99,5 +99,6 @@ function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
   const since = `${paint(io, 'red', word)} ${sinceWords(trouble.since, (time) => when(time, io)).join('')}${why}`;
   if (pause === null) return since;
   const isNext = nextTryAt === null || pending + sending === 0;
-  return `${since}${nextTry}${isNext ? 'with the next message' : when(nextTryAt, io)}`;
+  const next = lookupOf(one.sink) === null ? 'message' : 'event';
+  return `${since}${nextTry}${isNext ? `with the next ${next}` : when(nextTryAt, io)}`;
 }
