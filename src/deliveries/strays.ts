@@ -56,6 +56,15 @@ export class Strays {
     this.#unrecorded.add(id);
   }
 
+  /** Why deliveries stay `sending` until the next start; null if none does. */
+  get fault(): Error | null {
+    const [id] = this.#unrecorded;
+    if (id === undefined) return null;
+    return new Error(
+      `Because of a bug, what became of ${id} could not be stored. Restart the connector: the tool is then asked, where it can be. The log says more.`,
+    );
+  }
+
   /** Looks for strays, if it is time to. `elapsed`: on the scale of Clock.elapsed. */
   async look(elapsed: number): Promise<void> {
     const { store, everyMs, serving } = this.#parts;

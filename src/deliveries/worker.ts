@@ -127,9 +127,9 @@ export class Worker {
     return this.#sinksWithWork.has(sink);
   }
 
-  /** Why what is due cannot be claimed, or outcomes not recorded, once that has lasted; null if they can. */
+  /** Why what is due cannot be claimed, once that has lasted, or outcomes not recorded; null if they can. */
   get fault(): unknown {
-    return this.#unclaimed.lasting ?? this.#faults.lasting;
+    return this.#unclaimed.lasting ?? this.#faults.lasting ?? this.#strays.fault;
   }
 
   /**

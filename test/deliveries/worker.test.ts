@@ -1071,6 +1071,11 @@ describe('a bug around an attempt loses details, but no outcome', () => {
     await eventually(() => expect(looks).toBeGreaterThan(4));
     expect(await on.delivery(eventId)).toMatchObject({ state: 'sending', attempts: 1 });
     expect(tool.sent).toHaveLength(1);
+    expect(on.worker.fault).toMatchObject({
+      message: expect.stringContaining(
+        `what became of ${eventId.replace('evt', 'dlv')}_1 could not be stored`,
+      ),
+    });
   });
 
   test('if reporting it fails', async () => {
