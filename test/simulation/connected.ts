@@ -14,6 +14,7 @@ import { eventIds } from '../../src/support/ids.ts';
 export interface Connected {
   readonly worker: Worker;
   readonly inbox: ReturnType<typeof createIntake>;
+  readonly deciding: Deciding;
   stop(): Promise<void>;
 }
 
@@ -29,8 +30,10 @@ export function startDeliveries(parts: {
   /** Hears of what must not be. */
   readonly failed: (error: unknown) => void;
   readonly pollMs: number;
+  /** The id of the newest event of a process before this one. */
+  readonly after?: string | undefined;
 }): Connected {
-  const { store, clock, random, config, plan, observe, failed, pollMs } = parts;
+  const { store, clock, random, config, plan, observe, failed, pollMs, after } = parts;
   const sinks = new ConnectedSinks();
   const deciding: Deciding = new Deciding({
     store,
@@ -65,11 +68,12 @@ export function startDeliveries(parts: {
     worker,
     undecided: () => deciding.wake(),
     log: pino({ level: 'silent' }),
-    nextId: eventIds({ random: () => 0 }),
+    nextId: eventIds({ after, random: () => 0 }),
   });
   return {
     worker,
     inbox,
+    deciding,
     async stop() {
       await deciding.stop();
       await worker.stop(0);

@@ -1,0 +1,300 @@
+import { connectors } from '../../../connectors/index.ts';
+import { lookup } from '../../../connectors/webhook/lookup/index.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { parseConfig } from '../../../src/config/load.ts';
+import { change } from '../../../src/by-hand/change.ts';
+import { planLookups } from '../../../src/by-hand/late.ts';
+import { lastSeenAt } from '../../../src/ops/retention.ts';
+import { type Delivery, isStuck, statuses } from '../../../src/model.ts';
+import { VirtualClock } from '../../../src/scenarios/virtual-clock.ts';
+import { openSqlite } from '../../../src/store/sqlite.ts';
+import type { EventStory, Store } from '../../../src/store/store.ts';
+import { sampleEvent } from '../../../src/templates/data.ts';
+import { seeded } from '../../faults/random.ts';
+import { type Connected, startDeliveries } from '../connected.ts';
+import { among } from '../foresight-cases.ts';
+import { Pending, SimulatedProcess } from '../process.ts';
+import { PlayedSlack } from './tool.ts';
+
+const byHand = { who: 'a person', from: 'here', note: null };
+const minuteMs = 60_000;
+const offices = ['berlin', 'zagreb'];
+const found = '{{ candidate.office | default: "others" }}';
+const places = [found, found, found, 'berlin', 'd-{{ now | date: "%d" }}'];
+
+/** An action as the config has it. */
+export interface WrittenAction {
+  readonly channel: string;
+  readonly updateBy?: string;
+  readonly updates?: string;
+  readonly digest?: object;
+}
+
+interface WrittenRule {
+  readonly name: string;
+  readonly then: readonly WrittenAction[];
+}
+
+function randomRules(random: () => number): WrittenRule[] {
+  const by = '{{ event.candidateId }}';
+  const one = `${by}/{{ event.status }} `;
+  const shared = [
+    {},
+    { threadBy: by },
+    { threadBy: 'all' },
+    { updateBy: `of ${by}` },
+    { updateBy: `of ${by}`, updates: 'thread' },
+  ];
+  const action = () => ({
+    sink: 'slack',
+    channel: `#${among(random, places)}`,
+    ...(random() < 0.25
+      ? { text: `{% for event in events %}${one}{% endfor %}`, digest: { every: '5m' } }
+      : { text: one, ...among<object>(random, shared) }),
+    ...(random() < 0.3 && { hours: 'day' }),
+  });
+  const some = () => 1 + Math.floor(random() * 2);
+  return Array.from({ length: some() }, (_, index) => ({
+    name: `rule-${index}`,
+    when: {},
+    then: Array.from({ length: some() }, action),
+  }));
+}
+
+/** Closed around midnight, so that what waits does so until the next day. */
+const hours = { days: ['mon', 'tue', 'wed', 'thu', 'fri'], from: '00:05', to: '23:55' };
+
+const configOf = (rules: readonly WrittenRule[], retry: object): string =>
+  JSON.stringify({
+    timezone: 'Etc/UTC',
+    store: { retention: '365d' },
+    hours: { day: hours },
+    sinks: { slack: { connector: 'slack', token: '${TOKEN}', timeout: '5s', retry } },
+    lookups: {
+      candidate: {
+        url: 'https://api.example.com/{{ event.candidateId }}',
+        fields: { office: { at: '/office' } },
+        waitFor: '60s',
+      },
+    },
+    rules,
+  });
+
+/** A message that the connector posted, perhaps in vain. */
+export interface Posted {
+  readonly deliveryId: string;
+  readonly channel: string;
+  readonly at: number;
+}
+
+/** Candidates are told of in Slack, in threads and in messages that are replaced; it fails, and people do what they may do. */
+export class Play {
+  readonly clock = new VirtualClock(Date.parse('2026-03-02T23:50:00Z'));
+  readonly log: string[] = [];
+  readonly posted: Posted[] = [];
+  /** The ids of what a person replayed; of digests, those of their carriers. */
+  readonly replayed = new Set<string>();
+  /** The ids of digests that could not be replayed, as their events have parted. */
+  readonly parted = new Set<string>();
+  readonly random: () => number;
+  readonly slack: PlayedSlack;
+  readonly text: string;
+  readonly #written: readonly WrittenRule[];
+  #config!: Config;
+  store!: Store;
+  readonly #pending = new Pending();
+  #process!: SimulatedProcess;
+  #connected!: Connected;
+  #bug: unknown = null;
+  #left = 0;
+  readonly #forgetful: boolean;
+
+  /** `forgetful`: as if nobody kept when a message was composed that may have arrived. */
+  constructor(seed: number, forgetful = false) {
+    this.#forgetful = forgetful;
+    this.random = seeded(seed);
+    this.slack = new PlayedSlack(this.clock, this.random, (deliveryId, channel, fate) => {
+      this.note(`posts ${deliveryId} to ${channel}: ${fate}`);
+      this.posted.push({ deliveryId, channel, at: this.clock.now() });
+    });
+    this.slack.faults = among(this.random, [0.1, 0.4, 0.7]);
+    this.#written = randomRules(this.random);
+    this.text = configOf(this.#written, {
+      minDelay: '1s',
+      maxDelay: among(this.random, ['20s', '10m']),
+      giveUpAfter: among(this.random, ['2m', '20h']),
+    });
+  }
+
+  note(what: string): void {
+    this.log.push(`${new Date(this.clock.now()).toISOString()} ${what}`);
+  }
+
+  async run(): Promise<EventStory[]> {
+    const memory = await openSqlite(':memory:', { serve: false });
+    const { clock, random } = this;
+    const claim: Store['claim'] = async (query) => {
+      const claims = await memory.claim(query);
+      if (!this.#forgetful) return claims;
+      return claims.map((one) => Object.assign({}, one, { delivery: { ...one.delivery, composedAt: null } }));
+    };
+    this.store = this.#pending.counted({ ...memory, claim, leases: null, now: async () => clock.now() });
+    try {
+      await this.#start();
+      const some = (most: number, withinMs: number, run: () => Promise<unknown>) => {
+        for (let left = Math.floor(random() * (most + 1)); left > 0; left -= 1) {
+          this.#left += 1;
+          clock.after(
+            random() * withinMs,
+            () =>
+              void run().then(
+                () => (this.#left -= 1),
+                (error: unknown) => (this.#bug ??= error),
+              ),
+          );
+        }
+      };
+      const forMs = among(random, [2, 20]) * minuteMs;
+      await this.#come();
+      some(5, forMs, () => this.#come());
+      some(8, 2 * forMs, () => this.#lookUp());
+      some(3, 2 * forMs, () => this.#pause());
+      some(3, 2 * forMs, () => this.#replay());
+      some(2, 2 * forMs, async () => this.#process.kill());
+      await this.#settled();
+      this.slack.faults = 0;
+      this.note('all works again');
+      for (let tries = 3; tries > 0; tries -= 1) {
+        await this.#replay(1);
+        await this.#settled();
+      }
+      return await this.store.events({ limit: 1000 });
+    } finally {
+      await this.#connected.stop();
+      await memory.close();
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { clock, random } = this;
+    const process = new SimulatedProcess(null, this.#pending, (operation) => {
+      this.note(`the process dies at ${operation}`);
+      clock.after(5000, () => void this.#start());
+    });
+    this.#process = process;
+    const outside = <T>(run: () => Promise<T>) => process.outside(run);
+    const config = parseConfig(this.text, 'slack.yaml', {
+      env: { TOKEN: 'xoxb-1' },
+      connectors: new Map([...connectors, ['slack', this.slack.connector(outside)]]),
+    });
+    const lookups = [...config.lookups].map(
+      ([name, one]) => [name, { ...one, connector: this.#api(outside) }] as const,
+    );
+    this.#config = { ...config, lookups: new Map(lookups) };
+    const { plan } = config;
+    const store = process.store(this.store);
+    await this.store.saveConfig({ id: plan.id, source: config.planSource, savedAt: clock.now() });
+    const [newest] = await this.store.events({ limit: 1 });
+    const connected = startDeliveries({
+      store,
+      clock,
+      random,
+      config: () => this.#config,
+      plan: async () => plan,
+      observe: ({ delivery, outcome, state }) =>
+        this.note(`${delivery.id} ${JSON.stringify(outcome)}: ${state}`),
+      failed: (error) => (this.#bug ??= error),
+      pollMs: 30_000,
+      after: newest?.event.id,
+    });
+    this.#connected = connected;
+    void lastSeenAt(this.store)
+      .then((time) => connected.worker.start(time))
+      .then(() => connected.deciding.wake());
+  }
+
+  #api(outside: <T>(run: () => Promise<T>) => Promise<T>) {
+    const deliver = () =>
+      outside(async () => {
+        await new Promise<void>((resolve) => this.clock.after(1 + this.random() * 300, resolve));
+        const office = this.random() < 0.1 ? null : among(this.random, offices);
+        const facts = { state: 'answered', at: null, reason: null, fields: { office } };
+        this.note(`looked up: ${office}`);
+        return { outcome: 'delivered', receipt: { status: 200, facts } } as const;
+      });
+    return { ...lookup, connect: async () => ({ deliver, check: async () => [], close: async () => {} }) };
+  }
+
+  async #come(): Promise<void> {
+    if (this.#process.dead) return;
+    const candidateId = among(this.random, ['ana', 'ben']);
+    const given = { candidateId, testId: 1, status: among(this.random, statuses) };
+    const { raw, receivedAt } = sampleEvent(given, this.clock.now());
+    const event = { ...given, candidateNumericalId: null };
+    this.note(`comes: ${candidateId}/${given.status}`);
+    const { inbox } = this.#connected;
+    const accepted = inbox.accept({ event, raw, correlationId: null, traceparent: null, receivedAt });
+    // Whoever waits for a process that died waits in vain.
+    await Promise.race([accepted, new Promise<void>((resolve) => this.clock.after(30_000, resolve))]);
+  }
+
+  async #lookUp(): Promise<void> {
+    const stories = (await this.store.events({ limit: 1000 })).filter(({ decided }) => decided);
+    const items = stories
+      .filter(() => this.random() < 0.7)
+      .map((story) => planLookups(this.#config.plan, story, this.clock.now()))
+      .filter((one) => 'deliveries' in one);
+    await this.store.lookUp(items, this.clock.now(), byHand);
+    this.note(`look-ups are made again: ${items.map(({ eventId }) => eventId).join(' ')}`);
+    this.#connected.worker.wake();
+  }
+
+  async #pause(): Promise<void> {
+    const { clock, store } = this;
+    this.note('a person pauses');
+    await store.pauseByPerson('slack', null, clock.now(), byHand);
+    await new Promise<void>((resolve) => clock.after(this.random() * 5 * minuteMs, resolve));
+    this.note('a person resumes');
+    await store.resumeByPerson('slack', clock.now(), byHand);
+    this.#connected.worker.wake();
+  }
+
+  async #replay(share = 0.7): Promise<void> {
+    const { store } = this;
+    const plan = async () => this.#config.plan;
+    const stuck = (await this.deliveries()).filter(({ state }) => isStuck(state) && this.random() < share);
+    const results = await change({ reads: store, store, plan }, 'replay', stuck, this.#config.plan, byHand);
+    for (const { id, ok, says } of results) {
+      this.note(`replay ${id}: ${says}`);
+      const { carrier } = stuck.find((one) => one.id === id)!;
+      if (ok) this.replayed.add(carrier ?? id);
+      if (says.includes('different places')) this.parted.add(id);
+    }
+    this.#connected.worker.wake();
+  }
+
+  /** An action as it is written in the config. */
+  written(rule: string, action: number): WrittenAction {
+    return this.#written.find(({ name }) => name === rule)!.then[action]!;
+  }
+
+  async deliveries(): Promise<Delivery[]> {
+    return (await this.store.events({ limit: 1000 })).flatMap(({ deliveries }) => deliveries);
+  }
+
+  async #settled(): Promise<void> {
+    const startedAt = this.clock.elapsed();
+    const isOver = async () =>
+      this.#left === 0 &&
+      !this.#process.dead &&
+      (await this.store.eventCounts()).undecided === 0 &&
+      (await this.store.counts()).every(({ states }) => states.pending + states.sending === 0);
+    await this.#pending.settled();
+    while (!this.#bug && !(await isOver())) {
+      if (this.clock.elapsed() - startedAt > 5 * 86_400_000 || !this.clock.ring())
+        throw new Error('it never came to an end');
+      await this.#pending.settled();
+    }
+    if (this.#bug) throw this.#bug;
+  }
+}
