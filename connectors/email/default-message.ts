@@ -1,6 +1,5 @@
 import {
   type CandidateFields,
-  candidateInList,
   candidateNumber,
   countsOfTest,
   digestInShort,
@@ -24,6 +23,7 @@ import {
   testName,
   testTitle,
   whatHappened,
+  whatHappenedInList,
   whatNextOfDigest,
   wholeIds,
 } from '../../src/connector.ts';
@@ -115,8 +115,10 @@ const moreThanListed = `{% assign more = events.size | minus: listed %}{% if mor
 
 function digestBody(around: Around, hasLink: boolean): JsonMap {
   const address = '{{ event.links.candidate }}';
-  const who = candidateInList(around, hasLink);
-  const line = row(whatHappened(around, hasLink ? link(address, who) : who), time);
+  const line = row(
+    whatHappenedInList(around, hasLink, (who) => (hasLink ? link(address, who) : who)),
+    time,
+  );
   const listed = counted(`${line}{% assign listed = listed | plus: 1 %}`);
   const list = rows(`{% for event in group.items %}${listed}{% endfor %}`);
   const name = testTitle(around);
@@ -127,7 +129,7 @@ function digestBody(around: Around, hasLink: boolean): JsonMap {
   ].join('');
   // The title says all else of a single event.
   const ids = hasLink ? '' : wholeIds;
-  const inText = `- ${whatHappened(around, who)}, ${time}${hasLink ? ` ${address}` : ''}\n`;
+  const inText = `- ${whatHappenedInList(around, hasLink)}, ${time}${hasLink ? ` ${address}` : ''}\n`;
   return {
     html: layout({
       preview: receivedBetween,

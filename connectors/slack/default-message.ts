@@ -1,6 +1,5 @@
 import {
   type CandidateFields,
-  candidateInList,
   candidateNumber,
   countsOfTest,
   digestInShort,
@@ -12,6 +11,7 @@ import {
   inShort,
   noticeBegan,
   noticeTitle,
+  numberInList,
   ofEntry,
   ofMessage,
   ofOneOrMore,
@@ -24,6 +24,7 @@ import {
   sentence,
   testTitle,
   whatHappened,
+  whatHappenedInList,
   whatNext,
   whatNextOfDigest,
   wholeIds,
@@ -64,7 +65,7 @@ type Around = ReturnType<typeof ofMessage>;
 function line(around: Around, hasLink: boolean): string {
   const linked = (text: string) => linkedTo(around.links, text, hasLink);
   const named = (name: string) => sentence(around, linked(`{{ ${name} }}`));
-  const unnamed = inShort(around, linked(candidateInList(ofMessage(), hasLink)));
+  const unnamed = inShort(around, linked(numberInList(hasLink)));
   // The page is behind the candidate already.
   const report = readOn(around, false, (address, text) => ` | <${address}|${text}>`);
   return `${emoji} ${ifKnown(around, 'name', named, unnamed)}${report}`;
@@ -99,8 +100,8 @@ function fullEvent(hasLink: boolean, known?: CandidateFields): JsonMap {
 
 /** The events of a digest by test, a line each. */
 function list(around: Around, hasLink: boolean): string {
-  const who = linkedTo(around.links, candidateInList(around, hasLink), hasLink);
-  const each = `${emoji} ${whatHappened(around, who)}, {{ event.receivedAt | date: "short" }}\n`;
+  const what = whatHappenedInList(around, hasLink, (who) => linkedTo(around.links, who, hasLink));
+  const each = `${emoji} ${what}, {{ event.receivedAt | date: "short" }}\n`;
   // As many as mostly fit into one block.
   const mostListed = hasLink ? 15 : 25;
   const body = [

@@ -117,17 +117,13 @@ export const testTitle = (around: Around): string =>
 export const candidateNumber =
   '{% assign id = event.candidateId | short %}{{ event.candidateNumericalId | default: id }}';
 
-const named = (around: Around, otherwise: string): string =>
-  ifKnown(around, 'name', (value) => `{{ ${value} }}`, otherwise);
+/** The candidate's number; the whole id where there is neither a number nor a link to the candidate. */
+export const numberInList = (hasLink: boolean): string =>
+  hasLink ? candidateNumber : '{{ event.candidateNumericalId | default: event.candidateId }}';
 
-/** The candidate's name, or number. */
-const candidate = (around: Around): string => named(around, candidateNumber);
-
-/** The candidate's name or number; the whole id where there is neither, nor a link to the candidate. */
+/** The candidate's name where it is known, else as numberInList. */
 export const candidateInList = (around: Around, hasLink: boolean): string =>
-  hasLink
-    ? candidate(around)
-    : named(around, '{{ event.candidateNumericalId | default: event.candidateId }}');
+  ifKnown(around, 'name', (name) => `{{ ${name} }}`, numberInList(hasLink));
 
 /** The whole ids, which people search for. */
 export const wholeIds = said('ids', {
@@ -144,6 +140,19 @@ export const sentence = (around: Around, who: string): string =>
 /** `Candidate 4711 completed the test: 87%`. */
 export const whatHappened = (around: Around, who: string): string =>
   withScore(around, saidOfStatus('candidate', { candidate: who, status }));
+
+/** `Ana Kovač completed the test: 87%` beside the name of the test, or as whatHappened. `shown`: makes a link of a name or number. */
+export const whatHappenedInList = (
+  around: Around,
+  hasLink: boolean,
+  shown: (who: string) => string = (who) => who,
+): string =>
+  ifKnown(
+    around,
+    'name',
+    (name) => withScore(around, saidOfStatus('named', { name: shown(`{{ ${name} }}`), status })),
+    whatHappened(around, shown(numberInList(hasLink))),
+  );
 
 /** `Backend Engineer: candidate 4711 completed the test`. */
 export const inShort = (around: Around, who: string): string =>

@@ -101,9 +101,16 @@ describe('what a message says of facts where its action says nothing', () => {
     });
   });
 
-  test('a digest lists names and scores', () => {
+  test('a digest lists people with their scores: by the name alone where it is known, as a message of their own says it', () => {
     expect(blocksOf(slack, [ana, noFacts], 'digest')).toMatch(
-      /\|Ana &lt;Kovač&gt;> completed the test: 87.5%, [^\\]*\\n.*\|4711> completed the test, /,
+      /: <[^|]+\|Ana &lt;Kovač&gt;> completed the test: 87.5%, [^\\]*\\n.*: Candidate <[^|]+\|4711> completed the test, /,
+    );
+    const { html, text } = said(email, [ana, noFacts], 'digest') as { html: string; text: string };
+    expect(text).toMatch(
+      /^- Ana <Kovač> completed the test: 87.5%, .*\n- Candidate 4711 completed the test, /m,
+    );
+    expect(html).toMatch(
+      />(?!Candidate)<a [^>]*>Ana &lt;Kovač&gt;<\/a> completed the test: 87.5%<.*Candidate <a [^>]*>4711<\/a> /s,
     );
   });
 
