@@ -49,9 +49,14 @@ export const nextTryWords = <T>(pause: Pause, now: number, at: (time: number) =>
 export const holdsBack = (pause: Pause, dueAt: number, now: number): boolean =>
   dueAt <= now || dueAt < (pause.by === 'person' ? (pause.until ?? Infinity) : pause.probeAt);
 
+/** Whether a delivery waits for its time, such as a digest's, and not because something failed. */
+export const isAhead = ({ state, dueAt, attempts }: Delivery, now: number): boolean =>
+  state === 'pending' && attempts === 0 && dueAt > now;
+
 /** Why a delivery that was not tried yet is due only later, to follow "due" and the time. */
-export function dueWords({ dueAt, since, group, attempts }: Delivery, now: number): string {
-  if (dueAt <= now || attempts > 0) return '';
+export function dueWords(delivery: Delivery, now: number): string {
+  const { dueAt, since, group } = delivery;
+  if (!isAhead(delivery, now)) return '';
   if (group !== null) return ', in a digest';
   // It was put off at its time, which may be for either.
   const orOther = dueAt === since ? '' : ', or it is known whether another message of its key has arrived';

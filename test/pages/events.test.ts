@@ -98,6 +98,20 @@ test("the box finds a delivery at its event, and says of a notice's what it is",
   expect(await page(`/find?q=dlv_${told.id.slice(4)}_1`)).toMatch(/It goes to ops, and is\s+waiting\./);
 });
 
+test('a message whose time has not come says when that is, quietly: a digest that collects is no cause for concern', async () => {
+  const sink = "{ connector: webhook, url: 'http://127.0.0.1:9/', allowPrivate: true }";
+  const { app, login, page } = await startPages(
+    `sinks: { ats: ${sink}, later: ${sink} }\nrules: [{ name: all, when: {}, then: [{ sink: ats }, { sink: later, digest: { every: 24h } }] }]\n`,
+  );
+  await login();
+  const { eventId } = await post(app, { candidateId: 'Dana' });
+  await eventually(async () => expect(await page(`/events/${eventId}`)).toContain('did not work'));
+  const line = /<td class="told">.*?<\/td>/s.exec(await page('/events'))![0];
+  expect(line).toMatch(/chip wait[^>]*>ats: waiting</);
+  expect(line).toMatch(/chip idle[^>]*>later: due <time/);
+  expect(await page(`/events/${eventId}`)).toMatch(/chip wait[^>]*>waiting<.*chip idle[^>]*>waiting</s);
+});
+
 test('the page of an event says when each message arrived, without a click', async () => {
   const http = await endpoint();
   const { app, file, login, page } = await startPages(

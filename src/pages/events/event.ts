@@ -226,7 +226,7 @@ function deliveryCard(
         >${[toolOf(one.sink, one.connector), ruleName(one.rule)].filter(Boolean).join(', ')}</span
       >
       <span class="state"
-        >${arrived !== undefined && html`<span class="muted">${times.exact(arrived.endedAt)}</span> `}${stateChip(one.state)}</span
+        >${arrived !== undefined && html`<span class="muted">${times.exact(arrived.endedAt)}</span> `}${stateChip(one, times.now)}</span
       >
     </h3>
     ${waits && html`<p class="muted small">It waits: ${waits}.</p>`}

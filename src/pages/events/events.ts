@@ -99,7 +99,7 @@ function eventRow(story: EventStory, { query, times, person }: PageRequest, part
     <td class="test" title="${test}">${test}</td>
     <td class="told">
       <div>
-        ${deliveryLine(story)}
+        ${deliveryLine(story, times)}
         ${duplicates > 0 && html`<span class="muted repeated" title="The service sent it ${duplicates + 1} times">repeated ${amount(duplicates)}×</span>`}
       </div>
     </td>

@@ -7,6 +7,7 @@ import type { Outcome } from '../../model/outcomes.ts';
 import {
   dueWords,
   holdsBack,
+  isAhead,
   nextTryWords,
   type Obstacles,
   type Pause,
@@ -36,7 +37,7 @@ export const waitForIt = (many: number): string =>
 type Tone = 'good' | 'wait' | 'bad' | 'idle';
 
 /** A short text on a colour. `title`: the word that configs and commands use, where people use another one. */
-export const chip = (tone: Tone, text: string, title?: string): Html =>
+export const chip = (tone: Tone, text: string | Html, title?: string): Html =>
   title === undefined
     ? html`<span class="chip ${tone}">${text}</span>`
     : html`<span class="chip ${tone}" title="${title}">${text}</span>`;
@@ -68,7 +69,9 @@ export const outcomeNames: { readonly [outcome in Outcome['outcome']]: string } 
   unknown: 'may have arrived',
 };
 
-export const stateChip = (state: DeliveryState): Html => chip(tones[state], stateNames[state]);
+/** A message whose time has not come waits as it should. */
+export const stateChip = (delivery: Delivery, now: number): Html =>
+  chip(isAhead(delivery, now) ? 'idle' : tones[delivery.state], stateNames[delivery.state]);
 
 export const statusNames: { readonly [status in Status]: string } = {
   Completed: 'Completed',
@@ -195,22 +198,31 @@ export const copiedId = (id: string, name: string, shown: Html | string = shortI
       </svg>
     </button>`;
 
-/** An event's deliveries in one line: those that need somebody first, those that were delivered last and quietly. */
-export function deliveryLine({ decided, deliveries }: Pick<EventStory, 'decided' | 'deliveries'>): Html {
+/**
+ * An event's deliveries in one line: those that need somebody first, those that were delivered last and quietly. One whose
+ * time has not come says when that is.
+ */
+export function deliveryLine(
+  { decided, deliveries }: Pick<EventStory, 'decided' | 'deliveries'>,
+  times: Times,
+): Html {
   if (!decided) return chip('wait', 'to be decided');
   if (deliveries.length === 0) return html`<span class="muted">nobody was told</span>`;
-  const times = (sinks: readonly string[]) =>
-    Map.groupBy(sinks, (sink) => sink)
-      .entries()
-      .map(([sink, all]) => (all.length === 1 ? printable(sink) : `${printable(sink)} ×${all.length}`));
-  const inState = (state: DeliveryState) => [
-    ...times(deliveries.filter((one) => one.state === state).map(({ sink }) => sink)),
-  ];
+  const ahead = deliveries.filter((one) => isAhead(one, times.now));
+  const sinksIn = (state: DeliveryState) => {
+    const inState = deliveries.filter((one) => one.state === state && !ahead.includes(one));
+    return [...Map.groupBy(inState, ({ sink }) => printable(sink))].map(([sink, all]) =>
+      all.length === 1 ? sink : `${sink} ×${all.length}`,
+    );
+  };
   const loud = (['dead', 'held', 'sending', 'pending', 'discarded'] as const).flatMap((state) =>
-    inState(state).map((sink) => chip(tones[state], `${sink}: ${stateNames[state]}`)),
+    sinksIn(state).map((sink) => chip(tones[state], `${sink}: ${stateNames[state]}`)),
   );
-  const delivered = inState('delivered');
-  return html`${loud}${
+  const later = ahead.map(({ sink, dueAt }) =>
+    chip('idle', html`${printable(sink)}: due ${times.ahead(dueAt)}`, stateNames.pending),
+  );
+  const delivered = sinksIn('delivered');
+  return html`${loud}${later}${
     delivered.length > 0 &&
     html`<span class="muted" title="delivered: ${delivered.join(', ')}"
       ><span aria-hidden="true">✓</span><span class="hidden">delivered:</span> ${delivered.join(', ')}</span
