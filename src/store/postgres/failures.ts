@@ -61,7 +61,7 @@ const explanations: Readonly<Record<string, string>> = {
   '57P02': '{server} crashed and starts again.',
   '57P03': '{server} is not ready: {message}.',
   '58030': 'The disk of {server} reported an error.',
-  P0001: trigger,
+  '23514': 'A constraint in the database {database} refuses what the store needs: {message}.',
   XX001: damaged,
   XX002: damaged,
 
@@ -115,7 +115,11 @@ const lost = /^(?:53300|57P0[1-5]|08(?!P01)...|25P03|ECONNRESET|EPIPE)$/;
  */
 const ofServer = /^(?:53|57|58|XX)/;
 /** By these the server refuses one statement for what it touches. */
-const ofPart = new Set(['42501', '42P01', 'P0001', 'XX001', 'XX002']);
+const ofPart = new Set(['42501', '42P01', '23514', 'XX001', 'XX002']);
+/** A trigger's error tells where in its function it was, in every language of the server. The store has no functions. */
+const inFunction = /\bPL\/\w/;
+/** A missing right, a read-only server and a lock are explained as elsewhere. */
+const ownInFunction = /^(?:42501|25|55)/;
 const lostMessage = /^Connection terminated(?! due)|not queryable|no answer in time/;
 
 export function failureKind(error: unknown): FailureKind {
@@ -161,11 +165,12 @@ export function explained(error: unknown, place: StoreAddress): unknown {
     message: parts.message.replace(/\.$/, ''),
   };
   const text = sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name]!);
-  const Failure = ofPart.has(parts.code) ? PartUnavailable : StoreUnavailable;
+  const isOfPart = sentence === trigger || ofPart.has(parts.code);
+  const Failure = isOfPart ? PartUnavailable : StoreUnavailable;
   return new Failure(text, { cause: error });
 }
 
-function explain({ code, message, isFatal }: Parts): string | undefined {
+function explain({ code, message, isFatal, isOfFunction }: Parts): string | undefined {
   // PgBouncer refuses with this code. A statement with too few values, which is a bug, has it, too.
   if (code === '08P01' && !message.startsWith('bind message')) return ended;
   if (code === '28000' && message.includes('no encryption'))
@@ -174,7 +179,9 @@ function explain({ code, message, isFatal }: Parts): string | undefined {
   const ofLost = lost.test(code) ? connectionBroke : undefined;
   const byWords = byMessage.find(([pattern]) => pattern.test(message))?.[1];
   const byClass = isFatal ? ended : ofServer.test(code) ? failed : undefined;
-  return explanations[code] ?? ofLost ?? byWords ?? byClass;
+  // Before the others: the table that a trigger misses is none of the store.
+  const isOfTrigger = isOfFunction && !byClass && !ownInFunction.test(code);
+  return isOfTrigger ? trigger : (explanations[code] ?? ofLost ?? byWords ?? byClass);
 }
 
 interface Parts {
@@ -182,10 +189,17 @@ interface Parts {
   readonly message: string;
   /** The other side ended the connection, which it does for no fault of a statement. */
   readonly isFatal: boolean;
+  /** It happened in a function of the server. */
+  readonly isOfFunction: boolean;
 }
 
 function partsOf(error: unknown): Parts {
-  if (!(error instanceof Error)) return { code: '', message: '', isFatal: false };
-  const { message, code = '', severity } = error as Error & { code?: unknown; severity?: unknown };
-  return { code: String(code), message, isFatal: severity === 'FATAL' || severity === 'PANIC' };
+  if (!(error instanceof Error)) return { code: '', message: '', isFatal: false, isOfFunction: false };
+  const { message, code = '', severity, where } = error as Error & Partial<Record<string, unknown>>;
+  return {
+    code: String(code),
+    message,
+    isFatal: severity === 'FATAL' || severity === 'PANIC',
+    isOfFunction: typeof where === 'string' && inFunction.test(where),
+  };
 }

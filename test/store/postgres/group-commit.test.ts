@@ -118,9 +118,26 @@ describe('the driver of PostgreSQL', () => {
         'a write that a trigger refuses',
         function* failing(tallies) {
           tallies.planned('slack', 'pending');
-          yield* run(`do $$ begin raise exception 'no' using errcode = 'P0001'; end $$`);
+          yield* run(`do $$ begin raise exception 'no'; end $$`);
         },
         /^A trigger or function in the database postgres refuses what the store needs: no\.$/,
+      ],
+      [
+        'a write whose trigger has a fault of its own',
+        function* failing(tallies) {
+          tallies.planned('slack', 'pending');
+          yield* run(`do $$ begin insert into no_such_table values (1); end $$`);
+        },
+        /^A trigger or function .* refuses what the store needs: relation "no_such_table" does not exist\.$/,
+      ],
+      [
+        'a write that a check of a table refuses',
+        function* failing(tallies) {
+          tallies.planned('slack', 'pending');
+          yield* run('create temp table checked (n bigint check (n > 1)) on commit drop');
+          yield* run('insert into checked values (1)');
+        },
+        /^A constraint in the database postgres refuses what the store needs: new row for relation "checked"/,
       ],
     ])('%s', async (_, failing, message) => {
       const driver = await open();
