@@ -18,8 +18,13 @@ export class StoreFaults<Work> {
 
   /** The work counts as failing from now on until it is `over`. `startedAt`: of this try, on the scale of Clock.elapsed. */
   failed(work: Work, error: unknown, startedAt = this.#clock.elapsed()): void {
-    this.#failing.set(work, { since: this.#failing.get(work)?.since ?? startedAt, error });
+    this.held(work, error, startedAt);
     this.#told(error);
+  }
+
+  /** As `failed`, for work that is only a fault if it goes on: nobody is told of it at once. */
+  held(work: Work, error: unknown, startedAt: number): void {
+    this.#failing.set(work, { since: this.#failing.get(work)?.since ?? startedAt, error });
   }
 
   /** The work was done, or nobody asks for it any more. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { once } from 'node:events';
+import { Client } from 'pg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { LeaseKeeper, type Holding, type LeaseParts, type Leases } from '../../src/deliveries/leases.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
@@ -746,6 +747,31 @@ describe('a worker', () => {
     await eventually(() => expect(on.worker.fault).toBe(null));
     sent.resolve({ outcome: 'delivered', receipt: {} });
     await reached(on, last, 'delivered');
+  });
+
+  test('sends what it can while a session keeps the row of a delivery locked, and is at fault for that one', async () => {
+    const scripted = new ScriptedTool();
+    const on = await working(scripted);
+    const { lease } = on.leases;
+    on.leases.lease = undefined;
+    const kept = await on.accept('ana');
+    const session = new Client({ connectionString: on.url.replace(/\?.*/, '') });
+    onTestFinished(() => session.end());
+    await session.connect();
+    await session.query(`set search_path to ${new URL(on.url).searchParams.get('schema')}`);
+    await session.query('begin; update deliveries set last_error = null');
+    on.leases.lease = lease;
+    await reached(on, await on.accept('ben'), 'delivered');
+    await on.looked();
+    on.skip(10_000);
+    await eventually(() =>
+      expect(on.worker.fault).toMatchObject({ message: expect.stringContaining('tool is locked') }),
+    );
+    expect(on.errors).toEqual([]);
+    await session.query('rollback');
+    await reached(on, kept, 'delivered');
+    await eventually(() => expect(on.worker.fault).toBe(null));
+    expect(scripted.sent).toHaveLength(2);
   });
 
   test('does not repeat a claim that is refused as soon as its sink is cleared up', async () => {

@@ -5,7 +5,7 @@ import type { Tallies } from '../tallies.ts';
 import { apply, change, type ClaimedRow, lockLane, seqOfNew } from './deliveries.ts';
 import type { LaneHead } from './carrying-out.ts';
 import { holds, type Lease } from './leases.ts';
-import { all, get, query, together, type Operation } from '../operation.ts';
+import { all, get, query, type Query, together, type Operation } from '../operation.ts';
 import { sql as reading } from './reading.ts';
 import { deliveries, delivery, event, notice, type RowOf, waits } from '../rows.ts';
 
@@ -55,12 +55,21 @@ const dueInLane = (rest: string) =>
   query<DueRow>(`${dueRows}
   where ${waits} and d.lane = $1 and d.due_at <= $2 and (d.due_at, d.seq) >= ($4, $5) ${rest} limit $3`);
 
+/**
+ * Leaves out rows that somebody else has locked, as a session that was left open after an edit: to wait for one would keep all
+ * writes of this process waiting. Only PostgreSQL has this, and leases.
+ */
+const unlocked = (due: Query<DueRow>) => query<DueRow>(`${due} for update of d skip locked`);
+
 const beginAttempt = (now: string) => `
   state = 'sending', attempts = attempts + 1, started_at = ${now}, first_attempt_at = coalesce(first_attempt_at, ${now})`;
 
+const dueFirst = dueInLane('order by d.due_at, d.seq');
+const untriedLast = dueInLane('and d.attempts = 0 order by d.due_at desc, d.seq desc');
+
 export const sql = {
-  dueFirst: dueInLane('order by d.due_at, d.seq'),
-  untriedLast: dueInLane('and d.attempts = 0 order by d.due_at desc, d.seq desc'),
+  dueFirst,
+  untriedLast,
   /** The delivery that becomes the carrier of a new digest. */
   firstOfGroup: query<DueRow>(`${dueRows}
   where d.state = 'pending' and d.group_key is not null and d.carrier is null
@@ -85,6 +94,8 @@ export const sql = {
   select ${event.columns} from ${deliveries} where d.carrier = $1 order by d.seq`),
 };
 
+const unlockedSql = { dueFirst: unlocked(dueFirst), untriedLast: unlocked(untriedLast) };
+
 /** A claim takes no more deliveries than this, because no request is answered while its transaction runs. */
 const mostDeliveries = 1000;
 
@@ -95,18 +106,22 @@ const mostDeliveries = 1000;
  * A delivery with a group takes along all other due deliveries of its sink, lane and group, up to `groupMax` in all; those
  * that are uncertain after a restore go apart. They are one digest from then on, and the first is its carrier. A digest
  * counts once for `limit`, is claimed as a whole under the carrier's id, and every change is made to all of its deliveries.
+ * With a lease, single deliveries whose rows are locked by others are left for a later claim.
  */
 export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> {
   const { lane, now, limit, untriedFirst = false, from, lease } = asked;
   if (lease && !(yield* holds(lease))) return [];
   // So no other claim sees these deliveries, and none is begun that a person is discarding.
   yield* lockLane(lane);
+  const [earliest, untriedNewest] = lease
+    ? [unlockedSql.dueFirst, unlockedSql.untriedLast]
+    : [sql.dueFirst, sql.untriedLast];
   const begun: Due[] = [];
   for (let taken = 0, isMore = true; isMore;) {
     const left = limit - begun.length;
     const place = [lane, now, left, from?.dueAt ?? 0, from?.seq ?? 0] as const;
-    const untried = untriedFirst ? yield* all(sql.untriedLast, ...place) : [];
-    const rows = untried.length > 0 ? untried : yield* all(sql.dueFirst, ...place);
+    const untried = untriedFirst ? yield* all(untriedNewest, ...place) : [];
+    const rows = untried.length > 0 ? untried : yield* all(earliest, ...place);
     const wentAlong = new Set<number>();
     const single: Due[] = [];
     for (const row of rows) {
