@@ -28,7 +28,7 @@ export * from './connector/outline.ts';
 export * from './connector/slips.ts';
 export { addressList, internalV4, isLoopback } from './http/addresses.ts';
 export { html, type Html, safeUrl } from './support/html.ts';
-export { jsonMap, listAt, mapLeaves, textAt } from './support/json.ts';
+export { jsonMap, listAt, mapLeaves, textAt, whyNoJson } from './support/json.ts';
 export { putLast } from './support/lists.ts';
 export { masker } from './support/masker.ts';
 export { maskTexts, partsOfUrl, percentDecoded } from './support/secret.ts';

@@ -6,6 +6,7 @@ import {
   oneLine,
   rejected,
   type Subject,
+  whyNoJson,
 } from '../../src/connector.ts';
 import {
   isMap,
@@ -77,7 +78,7 @@ export function compose(fields: CallFields, { subject }: DeliveryContext): Compo
       JSON.parse(body);
     } catch (error) {
       return refuse(
-        `The \`body\` is not valid JSON: ${(error as Error).message.replace(/\s+/g, ' ')}.`,
+        `The \`body\` is not valid JSON: ${whyNoJson(error)}; text in it has to be in double quotes.`,
         'Write the body as YAML instead of text, which is always valid JSON, or set another Content-Type in headers.',
       );
     }

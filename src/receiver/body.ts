@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Refusal } from '../http/problem.ts';
 import { continueIfExpected } from '../http/server.ts';
 import type { Json } from '../model.ts';
+import { whyNoJson } from '../support/json.ts';
 import { parseCandidateEvent, type ParsedEvent } from './candidate-event.ts';
 
 /** Why a body is not whole. `gone`: the connection ended, so nobody can be answered. */
@@ -79,13 +80,7 @@ export function readContent(headers: IncomingHttpHeaders, { bytes, fault }: Body
   try {
     json = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text) as Json;
   } catch (error) {
-    // The parser's message quotes the body, so only its position is used.
-    const position = /at position (\d+)/.exec((error as Error).message)?.[1];
-    const why =
-      position === undefined
-        ? 'it ends too early or has a wrong character'
-        : `wrong at character ${position}`;
-    return refuse(400, `The body is not JSON: ${why}.`);
+    return refuse(400, `The body is not JSON: ${whyNoJson(error)}.`);
   }
   const content = parseCandidateEvent(json);
   if ('event' in content) return content;

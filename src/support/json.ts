@@ -109,3 +109,11 @@ export function jsonMap(text: string): { readonly [key: string]: unknown } {
     return {};
   }
 }
+
+/** What an error of JSON.parse says, in words after "is not JSON: ". The error quotes a part of the text, which may be secret. */
+export function whyNoJson(error: unknown): string {
+  const position = /at position (\d+)/.exec((error as Error).message)?.[1];
+  return position === undefined
+    ? 'it ends too early or has a wrong character'
+    : `wrong at character ${position}`;
+}

@@ -238,6 +238,15 @@ describe('templates of the action', () => {
       message: { body: 'a=1' },
     });
   });
+
+  test.each(['{ "token": Hidden-1Pass, "a": 1 }', 'Hidden-1Pass', '{ "a": 1, "token": "x" Hidden-1Pass }'])(
+    'what is wrong with a body is said without a part of it, which could not be masked: %s',
+    (text) => {
+      const composed = compose({ body: text });
+      expect(composed).toMatchObject({ rejected: { detail: expect.stringMatching(/JSON.*quotes/) } });
+      expect(JSON.stringify(composed)).not.toContain('Hidden');
+    },
+  );
 });
 
 describe('the signature', () => {
