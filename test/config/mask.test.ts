@@ -387,6 +387,12 @@ describe('a report of problems shows no credential', () => {
     ['admin: password=hidden-pass', 'hidden-pass'],
     ['store: { url: "host=db password=hidden-pass" }', 'hidden-pass'],
     ['sinks: { page: { xoxb-1234567890-hidden: pager } }', 'xoxb-1234567890-hidden'],
+    // Without a colon, or with a comma that ends the password.
+    ['admin: { password hidden-pass, prt: 1 }', 'hidden-pass'],
+    ['admin:\n  password hidden-pass', 'hidden-pass'],
+    ['sinks: { page: { connector: pager, token hidden-pass } }', 'hidden-pass'],
+    ['sinks: { page: { connector: pager, token: left,hidden-pass, lout: 1 } }', 'hidden-pass'],
+    ['sinks: { page: { connector: pager, token: left, over,hidden-pass, lout: 1 } }', 'hidden-pass'],
   ])('%j', (text, secret) => {
     const { message } = failure(() => load(text));
     expect(message).not.toContain(secret);

@@ -1,4 +1,15 @@
-import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, type Scalar, visit } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  type Scalar,
+  visit,
+} from 'yaml';
 import type { Path } from '../../support/json.ts';
 import {
   looksRandom,
@@ -98,6 +109,8 @@ function under(place: Context, key: string): Context {
         isWithin ||
         (namesSecret(key) && !(isAction && key === 'key')) ||
         isSlip(key) ||
+        // Or a text where the map belongs.
+        (isTemplate === null && key === 'admin') ||
         (inAdmin && !shownInAdmin.has(key)) ||
         (inAuth && !shownInAuth.has(key)) ||
         // Without a password, the user is the key of an API. Or both stand in one text.
@@ -132,10 +145,11 @@ export function scalarsOf(document: Document): WrittenScalar[] {
     const [start, end] = node.range ?? [0, 0];
     found.set(node, { range: [start, end], value: String(node.value), isSecret, isTemplate });
   };
-  const walk = (node: unknown, place: Context): void => {
+  const walk = (node: unknown, place: Context, isAfterSecret = false): void => {
     if (isPair(node)) {
-      const key = isScalar(node.key) ? String(node.key.source ?? node.key.value) : '';
-      const isLost = place.inSecret && node.value === null;
+      const key = keyOf(node);
+      const isLost =
+        node.value === null && (place.inSecret || isAfterSecret || credentialWithoutColon.test(key));
       if (!isScalar(node.key)) walk(node.key, place);
       else if (isLost || knownToken.test(key)) add(node.key, true, false);
       return walk(node.value, under(place, key));
@@ -146,7 +160,16 @@ export function scalarsOf(document: Document): WrittenScalar[] {
     if (places.has(mark)) return;
     places.add(mark);
     if (isAlias(node)) return anchored.get(node.source)?.forEach((one) => walk(one, place));
-    if (isMap(node) || isSeq(node)) return node.items.forEach((item) => walk(item, place));
+    if (isSeq(node)) return node.items.forEach((item) => walk(item, place));
+    if (isMap(node)) {
+      let wasSecret = false;
+      for (const item of node.items) {
+        walk(item, place, wasSecret);
+        // A comma that is part of a credential ends it, and the rest is read as further keys.
+        if (item.value !== null) wasSecret = under(place, keyOf(item)).isSecret;
+      }
+      return;
+    }
     // Or a text where a map of headers belongs.
     const isSecret = place.isSecret || place.isHeaders || found.get(node)?.isSecret === true;
     const isTemplate = place.isTemplate === true && found.get(node)?.isTemplate !== false;
@@ -155,6 +178,8 @@ export function scalarsOf(document: Document): WrittenScalar[] {
   walk(document.contents, top);
   return [...found.values()].toSorted((a, b) => a.range[0] - b.range[0]);
 }
+
+const keyOf = ({ key }: Pair): string => (isScalar(key) ? String(key.source ?? key.value) : '');
 
 const isNode = (node: unknown): node is Node => isAlias(node) || isMap(node) || isSeq(node) || isScalar(node);
 
@@ -270,6 +295,9 @@ const word = /[^\s"']+/g;
 
 const credentialWords = `(?:token|secret|passw|credential|auth(?!ors?(?![a-z]))|bearer|cookie|(?:private|api|access|routing|integration|signing)[-_]?key|(?<=[?&])code(?==[^&\\s"']{${shortestFunctionKey}}))`;
 const credentialKey = new RegExp(credentialWords, 'i');
+
+/** A credential behind its key, where the colon between them is missing. */
+const credentialWithoutColon = new RegExp(String.raw`^\S{0,99}${credentialWords}\S{0,99}\s+\S`, 'i');
 
 /** Whether a key is certainly a credential's, unlike one such as `key`. */
 export const isCredentialKey = (name: string): boolean => credentialKey.test(name);
