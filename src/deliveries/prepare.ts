@@ -17,7 +17,7 @@ import { digestCsv } from '../printed/csv.ts';
 import { inParts } from '../store/paging.ts';
 import { parseDeliveryId } from '../support/ids.ts';
 import { textAt } from '../support/json.ts';
-import { csvSeparator, zoned } from '../support/text.ts';
+import { csvSeparator, storable, zoned } from '../support/text.ts';
 import { traceparentFor } from '../support/trace.ts';
 import { foundBy } from '../lookups/kept-facts.ts';
 import { lookedUp } from '../lookups/looked-up.ts';
@@ -57,11 +57,13 @@ export interface AttemptEnd {
 /** How long after the tool is asked about a message the next one of its thread is tried again. */
 const afterAskingMs = 200;
 
-/** A delivery that has to wait for its action's hours, or for the outcome of another one. Nothing was attempted. */
+/** A delivery that has to wait for its action's hours, for the outcome of another one, or in another lane. Nothing was attempted. */
 export interface Postponement {
   readonly claimed: Claim;
   /** Until then (ms). */
   readonly until: number;
+  /** The lane that it belongs to by now, if that is another one. */
+  readonly lane?: string;
 }
 
 /** A delivery whose message can go to the connector. */
@@ -127,8 +129,14 @@ function prepareBy(
   if (until > now) return { claimed, until };
   const { composedAt } = delivery;
   const asOf = composedAt ?? now;
-  const complete = (about: About, lookups: readonly Delivery[]) =>
-    inThread(parts, claimed, prepare(action, about, delivery.id, plan, config, asOf), lookups, now);
+  const complete = (about: About, lookups: readonly Delivery[]) => {
+    const composed = prepare(action, about, delivery.id, plan, config, asOf);
+    if ('outcome' in composed) return { ...nothingSent(claimed, composed), lookups };
+    // A look-up that was made again, or the date, may name another place. In the lane of that, it goes after the others there.
+    const lane = storable(action.lane(() => dataOf(action, about, plan, asOf)));
+    if (lane !== storable(delivery.lane)) return { claimed, until: now, lane };
+    return inThread(parts, claimed, composed, lookups, now);
+  };
   if (plan.lookups.size === 0) return complete(claimed, []);
   return lookedUp(events, parts.store).then(async ({ facts, factsAt, lookups }) => {
     const latest = { ...claimed, facts: composedAt === null ? facts : factsAt(composedAt) };
@@ -173,11 +181,10 @@ const refused = (claimed: Claim, reason: Reason, why: string): AttemptEnd =>
 function inThread(
   parts: PrepareParts,
   claimed: Claim,
-  composed: PreparedMessage | Outcome,
+  composed: PreparedMessage,
   lookups: readonly Delivery[],
   now: number,
 ): Preparation | Promise<Preparation> {
-  if ('outcome' in composed) return { ...nothingSent(claimed, composed), lookups };
   const prepared = lookups.length === 0 ? composed : { ...composed, lookups };
   if (composed.thread !== null) return behindOthers(parts, claimed, prepared, composed.thread, now);
   return { claimed, prepared, threadOf: null, overtaken: false, asksOnly: false };

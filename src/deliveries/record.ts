@@ -5,7 +5,13 @@ import { hidingPersonal, lookupResult } from '../lookups/kept-facts.ts';
 import { lookupConnector, lookupOf } from '../model.ts';
 import type { Outcome, Receipt } from '../model/outcomes.ts';
 import type { StoreFaults } from '../store/store-faults.ts';
-import { StoreUnavailable, type AttemptResult, type Claim, type Deferral } from '../store/store.ts';
+import {
+  StoreUnavailable,
+  type AttemptResult,
+  type Claim,
+  type Deferral,
+  type LaneHead,
+} from '../store/store.ts';
 import type { AttemptEnd, Postponement, PrepareParts } from './prepare.ts';
 import { settle } from './settle.ts';
 
@@ -25,6 +31,8 @@ export interface RecordParts extends PrepareParts {
   readonly faults: StoreFaults<unknown>;
   /** Called when a bug disturbed an attempt. Its outcome is still recorded if the store accepts it. */
   readonly callFailed: (error: unknown) => void;
+  /** Hears to which lanes deliveries were moved. */
+  readonly moved: (to: readonly Pick<LaneHead, 'sink' | 'lane'>[]) => void;
   /** Called when a bug keeps an outcome from being recorded. The delivery stays `sending`. */
   readonly unrecorded: (deliveryId: string) => void;
 }
@@ -150,15 +158,21 @@ export async function defer(
   deferred: readonly Postponement[],
   now: number,
 ): Promise<void> {
-  const deferrals = deferred.map(({ claimed, until }): Deferral => ({
+  const deferrals = deferred.map(({ claimed, until, lane }): Deferral => ({
     deliveryId: claimed.delivery.id,
     attempt: claimed.delivery.attempts,
     claimedAt: claimed.claimedAt,
     until,
+    ...(lane !== undefined && { lane }),
   }));
   try {
     const write = () => parts.store.defer(deferrals, now);
     await write().catch((error: unknown) => retryStore(parts, write, error));
+    parts.moved(
+      deferred.flatMap(({ claimed, lane }) =>
+        lane === undefined ? [] : [{ sink: claimed.delivery.sink, lane }],
+      ),
+    );
   } catch (error) {
     parts.callFailed(error);
   }

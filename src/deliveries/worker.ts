@@ -17,7 +17,15 @@ import { Strays } from './strays.ts';
 import { Traffic } from './traffic.ts';
 
 /** The parts of its calls that the worker makes itself. */
-type OwnParts = 'clockJumps' | 'deadlines' | 'faults' | 'mayWait' | 'pausedMs' | 'shutdown' | 'unrecorded';
+type OwnParts =
+  | 'clockJumps'
+  | 'deadlines'
+  | 'faults'
+  | 'mayWait'
+  | 'moved'
+  | 'pausedMs'
+  | 'shutdown'
+  | 'unrecorded';
 
 export interface WorkerParts extends Omit<CallParts, OwnParts> {
   /**
@@ -115,6 +123,7 @@ export class Worker {
         pausedMs: (sink, since) => this.#byPeople.pausedMs(sink, since),
         mayWait: () => !this.#dueLanes.isAnyCrowded && !this.#stopping,
         unrecorded: (id) => this.#strays.unrecorded(id),
+        moved: (to) => this.#dueLanes.expect(to),
       },
       sinkChanged: parts.sinkChanged,
       traffic: this.#traffic,

@@ -384,6 +384,23 @@ export function carryingOut(): void {
     expect(await store.threadOf('mail', 'candidate 1')).toBeNull();
   });
 
+  test('puts a delivery that was not attempted into another lane, and leaves it in its own unless that is asked for', async () => {
+    const [here, there] = await accept({}, {});
+    await claimDue(store);
+    const lane = 'slack #zagreb';
+    const putBack = { attempt: 1, claimedAt: t0, until: t0 + 1 };
+    await store.defer(
+      [
+        { deliveryId: here!, ...putBack },
+        { deliveryId: there!, ...putBack, lane },
+      ],
+      t0,
+    );
+    expect(await claimIds(t0 + 1)).toEqual([here]);
+    expect(await claimIds(t0 + 1, lane)).toEqual([there]);
+    expect(await store.delivery(there!)).toMatchObject({ lane });
+  });
+
   test('knows which other delivery of a lane may have arrived', async () => {
     await accept({}, {}, {});
     const [a, b, c] = await claimDue(store);

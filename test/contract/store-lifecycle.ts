@@ -49,7 +49,12 @@ const outcome = fc.constantFrom(delivered, retry, rejected, unknown);
 const record = fc.record({ op: fc.constant('record' as const), pick, outcome });
 const wait = fc.record({ op: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 12 * minute }) });
 const rescue = fc.record({ op: fc.constant('rescue' as const) });
-const defer = fc.record({ op: fc.constant('defer' as const), pick, byMs: fc.nat({ max: 10 * minute }) });
+const defer = fc.record({
+  op: fc.constant('defer' as const),
+  pick,
+  byMs: fc.nat({ max: 10 * minute }),
+  to: fc.option(lane),
+});
 const replay = fc.record({ op: fc.constant('replay' as const), pick, plan });
 const discard = fc.record({ op: fc.constant('discard' as const), pick });
 const resend = fc.record({ op: fc.constant('resend' as const), pick, plan });
@@ -229,8 +234,9 @@ class Both {
       const until = this.#now + one.byMs;
       const carrier = this.#model.find(id)?.carrier ?? id;
       const { attempts: attempt = 0, startedAt: claimedAt = 0 } = this.#model.find(id) ?? {};
-      await store.defer([{ deliveryId: id, attempt, claimedAt, until }], this.#now);
-      this.#model.defer(id, until, this.#now);
+      const to = one.to === null ? {} : { lane: one.to };
+      await store.defer([{ deliveryId: id, attempt, claimedAt, until, ...to }], this.#now);
+      this.#model.defer(id, until, this.#now, one.to);
       // Never attempted, it is no digest any more, and what becomes of its events may go in others.
       if (this.#model.find(id)?.carrier === null) this.#told.delete(carrier);
     } else if (one.op === 'replay' || one.op === 'resend') {

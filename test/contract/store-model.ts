@@ -164,11 +164,11 @@ export class StoreModel {
     return left.length;
   }
 
-  defer(id: string, until: number, now: number): void {
+  defer(id: string, until: number, now: number, lane: string | null): void {
     const found = this.find(id);
     if (found?.state !== 'sending') return;
     for (const kept of this.#together(found)) {
-      Object.assign(kept, { state: 'pending', dueAt: until });
+      Object.assign(kept, { state: 'pending', dueAt: until, lane: lane ?? kept.lane });
       kept.attempts -= 1;
       if (kept.attempts === 0) Object.assign(kept, { firstAttemptAt: null, carrier: null });
       else kept.since += until - now;
@@ -198,7 +198,8 @@ export class StoreModel {
       (one) => one.eventId === found?.eventId && one.noticeId === found.noticeId,
     );
     const isOpen = siblings.some(
-      ({ resendOf, state }) => resendOf === id && ['pending', 'sending'].includes(state),
+      ({ resendOf, sink, state }) =>
+        resendOf === id && sink === planned.sink && ['pending', 'sending'].includes(state),
     );
     if (found?.state !== 'delivered' || isOpen) return;
     const again = { ...planned, dueAt: now, group: null, groupMax: null };

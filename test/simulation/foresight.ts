@@ -211,7 +211,7 @@ class World {
           this.#blindness === 'due time'
             ? arrival.deliveries.map((one) => ({
                 ...one,
-                lane: `${one.lane} ${Math.floor(event.receivedAt / 86_400_000)}`,
+                group: one.group && `${one.group} ${Math.floor(event.receivedAt / 86_400_000)}`,
               }))
             : arrival.deliveries;
         const { config } = this.#events.getOrInsertComputed(event.id, () => ({

@@ -59,6 +59,8 @@ export interface Deferral {
   readonly attempt: number;
   readonly claimedAt: number;
   readonly until: number;
+  /** The lane to wait in, if it is another one. */
+  readonly lane?: string;
 }
 
 interface PutOffRow extends Pick<FoundRow, 'seq' | 'carrier' | 'state' | 'attempts'> {
@@ -111,7 +113,7 @@ export const sql = {
   state = 'pending', started_at = null, attempts = attempts - 1, due_at = $3,
   since = case when attempts = 1 then since else since + $4 end,
   first_attempt_at = case when attempts = 1 then null else first_attempt_at end,
-  carrier = case when attempts = 1 then null else carrier end`,
+  carrier = case when attempts = 1 then null else carrier end, lane = coalesce($6, lane)`,
     'and started_at = $5',
   ),
   /** Pending deliveries that are due after $1, with the times when they came and were last tried. */
@@ -246,10 +248,10 @@ export function* rescue(
  */
 export function* defer(tallies: Tallies, items: readonly Deferral[], now: number): Operation<void> {
   yield* together(
-    items.map(function* deferOne({ deliveryId, attempt, claimedAt, until }) {
+    items.map(function* deferOne({ deliveryId, attempt, claimedAt, until, lane = null }) {
       const found = yield* find(deliveryId);
       if (found?.state !== 'sending' || found.attempts !== attempt) return;
-      const undone = yield* apply(sql.defer, found, until, until - now, claimedAt);
+      const undone = yield* apply(sql.defer, found, until, until - now, claimedAt, lane);
       if (undone > 0) tallies.moved(found.sink, 'sending', 'pending', undone);
     }),
   );

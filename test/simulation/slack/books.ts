@@ -18,7 +18,7 @@ export function findBreaches(play: Play, stories: readonly EventStory[]): string
         ...elsewhere(play, story, one),
       ]),
     ),
-    ...begunTwice(play, stories),
+    ...begunTwice(play),
   ];
 }
 
@@ -69,14 +69,12 @@ function elsewhere(play: Play, { lookups }: EventStory, { id, rule, action }: De
 }
 
 /** What has the same key in a channel is one thread, or one message. */
-function begunTwice(play: Play, stories: readonly EventStory[]): string[] {
-  const all = new Map(stories.flatMap(({ deliveries }) => deliveries).map((one) => [one.id, one]));
+function begunTwice(play: Play): string[] {
   const begin = play.slack.workspace.messages.filter((message) => {
-    const { thread_ts, metadata, channelName } = message;
+    const { thread_ts, metadata } = message;
     if (thread_ts !== undefined || metadata?.event_payload['thread'] === undefined) return false;
-    // What was given up is not waited for, nor what was planned for another channel.
-    const { id, lane } = all.get(idOf(message))!;
-    return !play.replayed.has(id) && lane === `slack ${channelName}`;
+    // What was given up is not waited for.
+    return !play.replayed.has(idOf(message));
   });
   const keys = Map.groupBy(begin, ({ channelName, metadata }) =>
     JSON.stringify([channelName, metadata?.event_payload['thread']]),
