@@ -8,6 +8,7 @@ const usage = `Usage: npm run simulate -- [options]
 
   --seeds N      so many runs, on all cores (1000)
   --seed N       run one, and print its steps; so does the first that breaks the promise
+  --play NAME    model, whose tools are models; or slack: Slack's connector and sandbox (model)
   --store NAME   sqlite, or postgres: on a server of its own (sqlite)
   --url URL      a PostgreSQL server that runs already
   -h, --help     show this
@@ -21,6 +22,7 @@ const { values, refuse, whole } = scriptOptions(usage, {
     /** What a child runs: from this seed on, each so many. */
     from: { type: 'string' },
     by: { type: 'string', default: '1' },
+    play: { type: 'string', default: 'model' },
     store: { type: 'string', default: 'sqlite' },
     url: { type: 'string' },
   },
@@ -28,9 +30,11 @@ const { values, refuse, whole } = scriptOptions(usage, {
 const seeds = whole('seeds', values.seeds);
 if (!['sqlite', 'postgres'].includes(values.store))
   refuse(`--store ${values.store}: sqlite or postgres is needed.`);
+if (!['model', 'slack'].includes(values.play)) refuse(`--play ${values.play}: model or slack is needed.`);
 // Loaded here, so that who mistypes an option need not wait.
 const { PostgresServer } = await import('../fixtures/postgres.ts');
 const { simulate } = await import('./simulate.ts');
+const { playSlack } = await import('./slack/slack.ts');
 /** Since this process began. */
 const elapsedS = () => (performance.now() / 1000).toFixed(1);
 const server =
@@ -50,21 +54,22 @@ await server?.remove();
 
 async function runAll(): Promise<boolean> {
   const ofServer = url === undefined ? [] : ['--url', url];
+  const options = ['--seeds', values.seeds, '--play', values.play, ...ofServer];
   const cores = availableParallelism();
   const shares = Array.from({ length: cores }, (_, share) =>
-    fork(
-      import.meta.filename,
-      ['--seeds', values.seeds, '--from', String(share + 1), '--by', String(cores)].concat(ofServer),
-    ),
+    fork(import.meta.filename, [...options, '--from', String(share + 1), '--by', String(cores)]),
   );
   const codes = await Promise.all(shares.map(async (child) => ((await once(child, 'exit')) as [number])[0]));
-  const kept = codes.every((code) => code === 0);
-  if (kept) {
-    console.log(
-      `${seeds} seeds in ${elapsedS()} s: nothing lost, nothing twice where the tool can be asked, candidates in order, digests exact, rates held.`,
-    );
+  const isKept = codes.every((code) => code === 0);
+  if (isKept) {
+    const kept = {
+      model:
+        'nothing lost, nothing twice where the tool can be asked, candidates in order, digests exact, rates held',
+      slack: 'nobody left out, nothing twice in a channel, all in the right one, one thread for each key',
+    }[values.play as 'model' | 'slack'];
+    console.log(`${seeds} seeds in ${elapsedS()} s: ${kept}.`);
   }
-  return kept;
+  return isKept;
 }
 
 async function runShare(first: number, step: number): Promise<boolean> {
@@ -80,10 +85,12 @@ async function run(seed: number, show: boolean): Promise<boolean> {
     url === undefined
       ? undefined
       : async () => (shared ??= await sharedStore(url, `seeds_${process.pid}`)).empty();
-  const { breaches, steps } = await simulate(seed, null, open);
+  const { breaches, steps } =
+    values.play === 'slack' ? await playSlack(seed, { open }) : await simulate(seed, null, open);
   if (show || breaches.length > 0) for (const step of steps) console.log(step);
   for (const breach of breaches) console.log(`BROKEN: ${breach}`);
-  if (breaches.length > 0) console.log(`Seed ${seed} broke the promise: npm run simulate -- --seed ${seed}`);
+  if (breaches.length > 0)
+    console.log(`Seed ${seed} broke the promise: npm run simulate -- --play ${values.play} --seed ${seed}`);
   return breaches.length === 0;
 }
 

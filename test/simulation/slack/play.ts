@@ -87,6 +87,8 @@ export interface Posted {
   readonly at: number;
 }
 
+const inMemory = () => openSqlite(':memory:', { serve: false });
+
 /** Candidates are told of in Slack, in threads and in messages that are replaced; it fails, and people do what they may do. */
 export class Play {
   readonly clock = new VirtualClock(Date.parse('2026-03-02T23:50:00Z'));
@@ -130,15 +132,15 @@ export class Play {
     this.log.push(`${new Date(this.clock.now()).toISOString()} ${what}`);
   }
 
-  async run(): Promise<EventStory[]> {
-    const memory = await openSqlite(':memory:', { serve: false });
+  async run(open: () => Promise<Store> = inMemory): Promise<EventStory[]> {
+    const real = await open();
     const { clock, random } = this;
     const claim: Store['claim'] = async (query) => {
-      const claims = await memory.claim(query);
+      const claims = await real.claim(query);
       if (!this.#forgetful) return claims;
       return claims.map((one) => Object.assign({}, one, { delivery: { ...one.delivery, composedAt: null } }));
     };
-    this.store = this.#pending.counted({ ...memory, claim, leases: null, now: async () => clock.now() });
+    this.store = this.#pending.counted({ ...real, claim, leases: null, now: async () => clock.now() });
     try {
       await this.#start();
       const some = (most: number, withinMs: number, run: () => Promise<unknown>) => {
@@ -171,7 +173,7 @@ export class Play {
       return await this.store.events({ limit: 1000 });
     } finally {
       await this.#connected.stop();
-      await memory.close();
+      await real.close();
     }
   }
 

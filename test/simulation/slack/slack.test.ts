@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { seedsOf } from '../../fixtures/runs.ts';
-import { findBreaches } from './books.ts';
-import { Play } from './play.ts';
+import { playSlack } from './slack.ts';
 
 const seeds = seedsOf(12);
 /** A message whose answer was lost: then its look-up was made again, or the day changed in its channel's name. */
@@ -10,14 +9,13 @@ const lost = [25, 44];
 const moved = [304, 844, 1128];
 
 async function played(seed: number, forgetful?: boolean) {
-  const play = new Play(seed, forgetful);
-  const breaches = findBreaches(play, await play.run());
-  return { seed, breaches, log: breaches.length > 0 ? [play.text, ...play.log] : [] };
+  const { breaches, steps } = await playSlack(seed, { forgetful });
+  return { seed, breaches, steps: breaches.length > 0 ? steps : [] };
 }
 
 test('Slack has each message once and in the right channel, where answers are lost, look-ups are made again, and people replay', async () => {
   for (const seed of [...seeds, ...lost, ...moved])
-    expect(await played(seed)).toEqual({ seed, breaches: [], log: [] });
+    expect(await played(seed)).toEqual({ seed, breaches: [], steps: [] });
 });
 
 test('it is seen where nobody keeps when a message was composed that may have arrived', async () => {
