@@ -46,6 +46,7 @@ import {
   wholeFileError,
 } from './text/problems.ts';
 import { referenceFaults, type Surroundings, Values } from './text/references.ts';
+import { hashWordLength } from './text/yaml-faults.ts';
 
 export interface LoadOptions extends Surroundings {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
@@ -175,7 +176,8 @@ export function checkText(text: string, file: string, options: LoadOptions) {
   const cut = cutTexts(checked.source, checked.sinks, (path) => {
     const { scalar } = tree.placeOf(path);
     const end = scalar?.type === 'PLAIN' ? (scalar.range?.[1] ?? text.length) : text.length;
-    return /^[ \t]+#[^\s#]/.test(text.slice(end, end + 80));
+    const sign = end + /^[ \t]*/.exec(text.slice(end, end + 80))![0].length;
+    return sign > end && hashWordLength(text, sign) > 0;
   });
   const warnings = inOrder([...problems, ...[...unused, ...cut].map(place)]).map((one) =>
     maskProblem(one, mask),

@@ -277,7 +277,7 @@ const mistakes = {
   'a block of Handlebars': says('{{#if test.name}}a{{/if}}'),
   'a template as JavaScript writes it': says('${event.candidateId} and ${candidateId}'),
   'fields as mail programs merge them': mailing(
-    '«candidateId» [candidateId] %testId% <%= event.testId %> [x]',
+    '«candidateId» [candidateId] %testId% <%= event.testId %> <<candidateId>> <testId> [x]',
   ),
   'what an action has, in an alert': `${mail('a@example.com')}alerts: { dead: { sink: slack, channel: '#ops' } }\n`,
   'the channel of a sink': `sinks:\n  s: { connector: slack, token: '\${SLACK}', channel: '#a' }\nunmatched: silent\n${rule('{}', "{ sink: s, channel: '#a' }")}`,
@@ -307,6 +307,9 @@ const mistakes = {
   'what is looked up, as a map': scored('{ api: { score: { gte: 80 } } }'),
   'a number sign in a text without quotes': posting(
     "        channel: '#a'\n        text: Candidate #4711 is done\n",
+  ),
+  'a number sign before a template in such a text': posting(
+    "        channel: '#a'\n        text: Candidate # {{ event.candidateNumericalId }} is done\n",
   ),
   'a comment after a text': posting("        channel: '#a'\n        text: Candidate # 4711 is done\n"),
   'bold as Markdown has it': says('**done** by {{ event.candidateId }}'),

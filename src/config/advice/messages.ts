@@ -46,7 +46,7 @@ function* textsOf(source: PlanSource, sinks: Sinks) {
         yield { text, path, full: [...base, key, ...path], medium, action: action as JsonMap };
 }
 
-/** Warns of texts that YAML ends at a `#`, as in `Candidate #4711`. `hasHashWord`: whether a word with `#` follows in the file. */
+/** Warns of texts that YAML ends at a `#`, as in `Candidate #4711`. `hasHashWord`: whether such a word, or a template behind a `#`, follows in the file. */
 export const cutTexts = (source: PlanSource, sinks: Sinks, hasHashWord: (path: Path) => boolean): Fault[] =>
   [...textsOf(source, sinks)]
     .filter(({ full }) => hasHashWord(full))
@@ -82,10 +82,10 @@ const inOneBrace = onlyText(
   String.raw`(?<![{$])\{\s*((?:event|events|test|rule|notice|links)\.[\w.]+[^{}]*?|${fields})\s*\}(?!\})`,
 );
 
-/** A field as word processors and other templates have it: `«testId»`, `[testId]`, `%testId%`, `<%= event.testId %>`. Not a parameter such as `filter[testId]=7`. */
+/** A field as word processors and other templates have it: `«testId»`, `<<testId>>`, `[testId]`, `%testId%`, `<%= event.testId %>`. Not a parameter such as `filter[testId]=7`. */
 const merged = onlyText(
   'this',
-  String.raw`(?:\u00AB|(?<![\w\]])\[|%|<%=?)\s*((?:event|test)\.\w+|${fields})\s*(?:\u00BB|\]|%>?)`,
+  String.raw`(?:\u00AB|<<?|(?<![\w\]])\[|%|<%=?)\s*((?:event|test)\.\w+|${fields})\s*(?:\u00BB|>>?|\]|%>?)`,
 );
 
 /** Whole variables, of which people see JSON. */

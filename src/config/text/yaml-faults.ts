@@ -241,6 +241,6 @@ function braceHint(text: string, offset: number): string | null {
 export const hashHint =
   "; what follows # is a comment in YAML: text with # in it has to be in quotes, as in '#hiring'";
 
-/** The length of a word that starts with `#` here, as the names of channels do, or 0. */
+/** The length of a word that starts with `#` here, as the names of channels do, or of a `#` before a template; else 0. */
 export const hashWordLength = (text: string, at: number): number =>
-  /^#[^\s#,\]}]+/.exec(text.slice(at, at + 80))?.[0].length ?? 0;
+  /^#(?: \{\{|[^\s#,\]}]+)/.exec(text.slice(at, at + 80))?.[0].length ?? 0;
