@@ -228,6 +228,9 @@ test('requests that were not valid events are listed with what was wrong and wha
     /connector reconcile export\.csv --candidate COLUMN --test COLUMN --status COLUMN --at COLUMN\s+lists[^]*--accept/,
   );
   expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;\\u{202e}</pre>');
+  // PostgreSQL would refuse them.
+  for (const odd of ['0.5', '1e-400', 'x'])
+    expect(await page(`/rejected?after=${odd}`)).toContain('\\u{202e}</pre>');
   expect(text).toMatch(
     /answered 422, from\s+127[^]*correlation-\d+[^]*<br \/>status: Expected one of[^]*R26[^]*R3\b/,
   );

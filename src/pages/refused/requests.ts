@@ -12,8 +12,12 @@ const pageSize = 25;
 export const rejectedPage: Page = {
   path: '/rejected',
   async show({ query, times }, { reads }) {
-    const last = Number(query['after']) || undefined;
-    const found = await reads.rejectedRequests({ limit: pageSize + 1, ...(last && { after: last }) });
+    const { after = '' } = query;
+    const last = /^\d{1,15}$/.test(after) ? Number(after) : undefined;
+    const found = await reads.rejectedRequests({
+      limit: pageSize + 1,
+      ...(last !== undefined && { after: last }),
+    });
     const requests = found.slice(0, pageSize);
     return {
       title: 'Requests that were not valid events',
