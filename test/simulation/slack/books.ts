@@ -22,11 +22,15 @@ export function findBreaches(play: Play, stories: readonly EventStory[]): string
   ];
 }
 
-/** Nothing is twice in one channel, and in a second one only what a person replayed. */
-function toldTwice({ replayed }: Play, byId: ReadonlyMap<string, readonly PostedMessage[]>): string[] {
+/** Nothing is twice in one channel but what a person risked, and in a second one only what a person replayed. */
+function toldTwice(
+  { replayed, risked }: Play,
+  byId: ReadonlyMap<string, readonly PostedMessage[]>,
+): string[] {
   return [...byId].flatMap(([id, some]) => {
     const where = some.map(({ channelName }) => channelName);
-    const isTwice = new Set(where).size < where.length || (where.length > 1 && !replayed.has(id));
+    const isTwice =
+      (new Set(where).size < where.length && !risked.has(id)) || (where.length > 1 && !replayed.has(id));
     return isTwice ? [`${id} is in ${where.join(' and ')}`] : [];
   });
 }

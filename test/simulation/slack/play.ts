@@ -96,6 +96,9 @@ export class Play {
   readonly posted: Posted[] = [];
   /** The ids of what a person replayed; of digests, those of their carriers. */
   readonly replayed = new Set<string>();
+  /** Those of them that a person was told may come twice, and that were replayed once more: a look-up may have moved them between. */
+  readonly risked = new Set<string>();
+  readonly #mayComeTwice = new Set<string>();
   /** The ids of digests that could not be replayed, as their events have parted. */
   readonly parted = new Set<string>();
   readonly random: () => number;
@@ -266,10 +269,13 @@ export class Play {
     const plan = async () => this.#config.plan;
     const stuck = (await this.deliveries()).filter(({ state }) => isStuck(state) && this.random() < share);
     const results = await change({ reads: store, store, plan }, 'replay', stuck, this.#config.plan, byHand);
+    const warnedOf = new Set(this.#mayComeTwice);
     for (const { id, ok, says } of results) {
       this.note(`replay ${id}: ${says}`);
-      const { carrier } = stuck.find((one) => one.id === id)!;
-      if (ok) this.replayed.add(carrier ?? id);
+      const message = stuck.find((one) => one.id === id)!.carrier ?? id;
+      if (ok && warnedOf.has(message)) this.risked.add(message);
+      if (ok) this.replayed.add(message);
+      if (says.includes('may come twice')) this.#mayComeTwice.add(message);
       if (says.includes('different places')) this.parted.add(id);
     }
     this.#connected.worker.wake();
