@@ -1,4 +1,5 @@
 import { lateRules, planLookups } from '../../by-hand/late.ts';
+import { isUnderWay } from '../../model.ts';
 import type { Plan } from '../../rules/plan.ts';
 import { lacksFacts } from '../../lookups/kept-facts.ts';
 import { inParts, pageSize, storiesOf } from '../../store/paging.ts';
@@ -57,15 +58,19 @@ export const lookup = command({
       const now = await store.now();
       const stories = await chosen(store, ids, options);
       const planned = stories.map((story) =>
-        Object.assign(planLookups(today.plan, story, now), { id: story.event.id }),
+        Object.assign(planLookups(today.plan, story, now), {
+          id: story.event.id,
+          underWay: story.lookups.filter(({ state }) => isUnderWay(state)).map(({ sink }) => sink),
+        }),
       );
       const late = planned.flatMap((one) => ('fault' in one ? [] : [one]));
       for (const one of planned) if ('fault' in one) io.err(printable(`${one.id}: ${one.fault}`));
       if (dryRun) {
-        for (const { eventId, deliveries } of late)
-          io.out(
-            printable(`${eventId} would be asked for: ${deliveries.map(({ sink }) => sink).join(', ')}`),
-          );
+        for (const { eventId, deliveries, underWay } of late) {
+          const asked = deliveries.map(({ sink }) => sink).filter((sink) => !underWay.includes(sink));
+          const what = asked.length > 0 ? `would be asked for: ${asked.join(', ')}` : 'is asked for already';
+          io.out(printable(`${eventId} ${what}`));
+        }
         return late.length === planned.length ? exit.ok : exit.problems;
       }
       if (wait) await refuseWithoutConnector(store);
@@ -118,7 +123,7 @@ async function chosen(
   store: Store,
   ids: readonly string[],
   { unanswered, absent, since }: LookupOptions,
-): Promise<readonly Pick<EventStory, 'event' | 'decided'>[]> {
+): Promise<readonly Pick<EventStory, 'event' | 'decided' | 'lookups'>[]> {
   if (absent) {
     const found: EventStory[] = [];
     for await (const story of storiesOf(store, { since })) if (lacksFacts(story)) found.push(story);

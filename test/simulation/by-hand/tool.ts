@@ -1,6 +1,7 @@
 import { type AnyConnector, type AttemptRequest, defineConnector, rejected } from '../../../src/connector.ts';
 import type { Json, JsonMap } from '../../../src/model.ts';
 import type { Outcome } from '../../../src/model/outcomes.ts';
+import { addTo } from '../../../src/support/lists.ts';
 import type { SinkKind } from './cases.ts';
 
 /** A message that a tool has. */
@@ -27,6 +28,10 @@ export class Tools {
   readonly unclear = new Map<string, number>();
   /** The places named `shut-…` that take messages by now. */
   readonly opened = new Set<string>();
+  /** The tools that take nothing now from anybody. */
+  readonly down = new Set<SinkKind>();
+  /** How often each was called. */
+  readonly calls = new Map<SinkKind, number>();
   readonly #random: () => number;
 
   constructor(random: () => number) {
@@ -45,6 +50,7 @@ export class Tools {
 
   #connector(real: AnyConnector, kind: SinkKind): AnyConnector {
     const find = async (request: AttemptRequest<Json>) => {
+      addTo(this.calls, kind);
       const { place } = read(request, kind);
       const has = this.kept.some((one) => one.deliveryId === request.deliveryId && one.place === place);
       return { found: has ? {} : null };
@@ -52,13 +58,19 @@ export class Tools {
     const connect = async () => ({
       deliver: async (request: AttemptRequest<Json>) => this.#deliver(request, kind),
       ...(kind === 'slack' && { find }),
-      check: async () => [],
+      check: async () => {
+        addTo(this.calls, kind);
+        return [];
+      },
       close: async () => {},
     });
     return defineConnector({ ...real, connect });
   }
 
   #deliver(request: AttemptRequest<Json>, kind: SinkKind): Outcome {
+    addTo(this.calls, kind);
+    if (this.down.has(kind))
+      return { outcome: 'retry', reason: 'auth', detail: 'It takes nothing.', sinkWide: true };
     const message = read(request, kind);
     const isShut = message.place.startsWith('shut') && !this.opened.has(message.place);
     const roll = isShut || message.place.startsWith('bad') ? 0 : this.#random();
