@@ -37,8 +37,8 @@ export async function change(
   const now = await store.now();
   const planned = await plans(hands, action, deliveries, plan, now);
   const items = planned.filter((one) => 'planned' in one);
-  const faults = planned.flatMap((one, place): ChangeResult[] =>
-    'fault' in one ? [refusal(action, deliveries[place]!, one)!] : [],
+  const faults = planned.flatMap((one, index): ChangeResult[] =>
+    'fault' in one ? [refusal(action, deliveries[index]!, one)!] : [],
   );
   const ids = deliveries.map(({ id }) => id);
   const results =
@@ -58,13 +58,12 @@ export async function rehearse(
   const planned = await plans(hands, action, deliveries, plan, now);
   const items = planned.filter((one) => 'planned' in one);
   const resent = action === 'resend' ? await hands.reads.resentAlready(items, now) : new Map();
-  return deliveries.map((delivery, place): ChangeResult => {
+  return deliveries.map((delivery, index): ChangeResult => {
     const { id, sink, rule, uncertain } = delivery;
+    const found = planned[index];
     const earlier = resent.get(id);
-    const refused =
-      refusal(action, delivery, planned[place]) ?? (earlier && toDone(action, earlier, delivery));
+    const refused = refusal(action, delivery, found) ?? (earlier && toDone(action, earlier, delivery));
     if (refused) return refused;
-    const found = planned[place];
     const to = found && 'planned' in found ? found.place() : '';
     const what = `${wholeDigest(action, delivery)}: ${sink}${to && ` ${to}`}, rule ${rule}`;
     if (action === 'discard') return { id, ok: true, says: `would be discarded${what}` };
@@ -169,8 +168,8 @@ async function plans(
     const data = () => dataOf(ofToday, about, plan, now);
     const lane = ofToday.lane(data);
     const hide = hidingPersonal(story?.lookups ?? []);
-    const { connector, action: place } = ofToday;
-    const planned = { rule, action: place, sink, connector, lane, dueAt: now, group: null, groupMax: null };
+    const { connector, action: index } = ofToday;
+    const planned = { rule, action: index, sink, connector, lane, dueAt: now, group: null, groupMax: null };
     return {
       deliveryId: delivery.id,
       configId: plan.id,
