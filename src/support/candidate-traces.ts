@@ -6,7 +6,7 @@ export interface Mentions {
   /** Takes the candidate out of a text. */
   readonly without: Mask;
   /**
-   * Texts in lower case, in which `_` is any character. Whatever names the candidate has one of them, unless it escapes letters
+   * Texts in lower case, in which `%` is any text. Whatever names the candidate has one of them, unless it escapes letters
    * and digits.
    */
   readonly hints: readonly string[];
@@ -28,7 +28,7 @@ export function mentionsOf(id: string, numbers: readonly number[] = []): Mention
   const isDistinct = !/^\d{1,7}$/.test(id) && mask(id) !== id;
   const words = id.toLowerCase().match(/[a-z\d]+/g) ?? [];
   const named = [
-    ...numbers.map((number) => inGroups(number, `${groupSign}?`)),
+    ...numbers.map((number) => inGroups(number, betweenGroups)),
     ...(isDistinct ? [] : [RegExp.escape(id)]),
   ];
   const patterns = named.map(afterTheWord);
@@ -40,7 +40,7 @@ export function mentionsOf(id: string, numbers: readonly number[] = []): Mention
       ),
     hints: [
       guid?.at(-1) ?? words.toSorted((a, b) => b.length - a.length)[0] ?? '',
-      ...numbers.flatMap((number) => [String(number), inGroups(number, '_')]),
+      ...numbers.flatMap((number) => [String(number), inGroups(number, '%')]),
     ],
     spellings: [
       ...new Set([
@@ -59,8 +59,11 @@ export function mentionsOf(id: string, numbers: readonly number[] = []): Mention
  */
 const candidateWord = String.raw`[ck]and[iy]da\p{L}{0,20}(?:[(/-]-?\p{L}{1,6}\)?)?`;
 
+/** A sign as URLs, JSON and HTML escape it. Of several bytes, a URL has one escape each. */
+const escapedSign = String.raw`%[\da-f]{2}|\\+(?:u[\da-f]{4}|[nrt])|&#?\w{1,8};`;
+
 /** What may stand between the word and the value, also if it is escaped. */
-const between = String.raw`(?:[^\p{L}\p{N}]|%[\da-f]{2}|\\u[\da-f]{4}|&#?\w{1,6};){1,16}`;
+const between = String.raw`(?:[^\p{L}\p{N}]|${escapedSign}){1,16}`;
 
 /** Finds what a pattern matches after the word "candidate", or after `#`, unless that begins a character reference of HTML. */
 const afterTheWord = (pattern: string): RegExp =>
@@ -81,6 +84,7 @@ export function candidateNumberIn(id: string): number | null {
 
 /** Every language has its own sign between groups of three digits. */
 const groupSign = String.raw`[.,'\u2019\s]`;
+const betweenGroups = `(?:${groupSign}|(?:${escapedSign}){1,3})?`;
 const groupedNumber = new RegExp(String.raw`^\d{1,3}(${groupSign})\d{3}(?:\1\d{3})*$`, 'u');
 
 /** A number with this between its groups of three digits. */
