@@ -114,20 +114,27 @@ interface RecipientAnswer {
   readonly response?: string;
 }
 
-/** Counts refusals in the same words. Where two are refused so, and nothing is taken in between, the fault is the sink's. */
+/**
+ * Counts refusals. Where two are refused in the same words, or three in any, and nothing is taken in between, the fault is the
+ * sink's.
+ */
 class Refusals {
   #words = '';
-  readonly #refused = new Set<string>();
+  readonly #inTheseWords = new Set<string>();
+  /** Gateways name themselves in their words, or quote the mail, so that no two refusals may read alike. */
+  readonly #inAny = new Set<string>();
 
   isRepeated(refused: string, words = ''): boolean {
-    if (words !== this.#words) this.clear();
+    if (words !== this.#words) this.#inTheseWords.clear();
     this.#words = words;
-    if (this.#refused.size < 2) this.#refused.add(refused);
-    return this.#refused.size > 1;
+    if (this.#inTheseWords.size < 2) this.#inTheseWords.add(refused);
+    if (this.#inAny.size < 3) this.#inAny.add(refused);
+    return this.#inTheseWords.size > 1 || this.#inAny.size > 2;
   }
 
   clear(): void {
-    this.#refused.clear();
+    this.#inTheseWords.clear();
+    this.#inAny.clear();
   }
 }
 

@@ -8,7 +8,7 @@ type Failed = Exclude<Outcome, Delivered>;
 interface Attempt {
   readonly aborted: boolean;
   readonly isProbe: boolean;
-  /** Whether another mail was refused in the same words. */
+  /** Whether the mails before were refused, too: one in the same words, or two in others. */
   readonly isRepeated: (words: string) => boolean;
 }
 
@@ -240,7 +240,7 @@ const checkAccount =
   "It may object to the account, to the sink's `from` or to this mail; its administrator can tell why.";
 
 const ofAllMails =
-  'Another mail was refused in the same words, so it may object to all: to the account, to the sender, or to what the mails have in common. Its administrator can tell why.';
+  'Other mails were refused like this one, so it may object to all: to the account, to the sender, or to what the mails have in common. Its administrator can tell why.';
 
 /** The outcome of a permanent reply about the mail. */
 function refusal(error: SmtpError, detail: string): Rejected {

@@ -687,7 +687,7 @@ describe('what the server says', () => {
     const words = (n: number) => `5.7.1 <${n}@x> Not allowed by policy [AM0PR${n} 2026-11-23T00:00:${n}Z]`;
     expect(await refused('d1', words(11))).toEqual(['rejected', undefined]);
     expect(await refused('d1', words(12))).toEqual(['rejected', undefined]);
-    expect(await refused('d2', '5.7.1 Spam message rejected')).toEqual(['rejected', undefined]);
+    expect(await refused('d1', '5.7.1 Spam message rejected')).toEqual(['rejected', undefined]);
     expect(await refused('d3', '5.3.4 Too big')).toEqual(['rejected', undefined]);
     expect(await refused('d4', '5.3.4 Too big')).toEqual(['rejected', undefined]);
     expect(await refused('d5', words(13))).toEqual(['rejected', undefined]);
@@ -695,6 +695,20 @@ describe('what the server says', () => {
     expect(await refused('d7', words(15))).toEqual(['retry', true]);
     await sink.deliver(request(fields));
     expect(await refused('d6', words(16))).toEqual(['rejected', undefined]);
+  });
+
+  test('of three mails in a row concerns the sink, whatever the words: gateways name themselves, and quote', async () => {
+    sandbox.faults.only = ['DATA'];
+    const refused = async (id: string, by: string) => {
+      sandbox.faults.once({ kind: 'status', status: 550, body: `5.7.1 Refused by ${by}: account policy` });
+      return (await sink.deliver(attemptAt(compose(fields, id)))).outcome;
+    };
+    expect(await refused('d1', 'gateway-a')).toBe('rejected');
+    expect(await refused('d2', 'gateway-b')).toBe('rejected');
+    expect(await refused('d2', 'gateway-a')).toBe('rejected');
+    expect(await refused('d3', 'gateway-c')).toBe('retry');
+    await sink.deliver(request(fields));
+    expect(await refused('d3', 'gateway-b')).toBe('rejected');
   });
 
   const last = { 1: 10, 2: 4, 3: 5, 4: 7, 5: 6, 6: 7, 7: 13 } as const;
