@@ -305,6 +305,18 @@ rules: [ { name: a, when: {}, then: [ { sink: ats${keys} } ] } ]`;
     ]);
   });
 
+  test.each([
+    'Webhook Engineer',
+    'React Hooks with TypeScript, 2026',
+    'Hooks / callbacks, Senior 2',
+    'webhooks-team@example.com',
+    '#webhooks-2026',
+  ])('and not of the name of a test that is about hooks: %s', (name) => {
+    const given = load(`catalog: { 1: { name: "${name}", channel: '#hiring' } }`);
+    expect(given.mask(`x ${name} y`)).toBe(`x ${name} y`);
+    expect(given.warnings).toEqual([]);
+  });
+
   test('what is written into any header of an action and looks like a credential', () => {
     const text = `sinks: { ats: { connector: webhook, url: "https://h.example" } }
 rules: [ { name: a, when: {}, then: [ { sink: ats, headers: { X-Tenant: aB3dE5fG7hJ9, X-From: hiring } } ] } ]`;
