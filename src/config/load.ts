@@ -251,7 +251,7 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
       settings,
     ),
     ...checkSilence(plan, settings),
-    ...checkLiteralSecrets(config, secrets),
+    ...checkLiteralSecrets(config, secrets, valueAt(value, ['catalog', 'file']) !== undefined),
     ...textSlips(config),
     ...messageSlips(config['lookups'], source, sinks),
     ...domainSlips(config),

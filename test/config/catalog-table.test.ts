@@ -55,6 +55,16 @@ test('a slip in a cell is told with its test and column', () => {
   );
 });
 
+test.each(['/services/T024BE7LD1/aBcDeFgHiJkL12', '%HOOK_KEY%'])(
+  'a credential in a cell is told without advice that holds for the config alone: %s',
+  (cell) => {
+    const { warnings } = withTable(`test,token\n1,${cell}\n`);
+    expect(warnings.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/^test 1, token: .* in the table, where no variable can stand/),
+    );
+  },
+);
+
 test('where one cell makes text of a column that is compared with a number, the cell is told', () => {
   const rules = (key: string) =>
     `rules: [{ name: a, when: { test.min: { ${key}: 60 } }, then: [{ sink: page, text: hi }] }]`;

@@ -82,8 +82,15 @@ function inAddress(text: string, isPath: boolean): string[] {
   return [...urlPasswords(text), ...secretParameters(url)];
 }
 
-/** Warns of credentials in the file itself, which end up in backups and version control. `config` is as written. */
-export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[]): Fault[] {
+/**
+ * Warns of credentials in the file itself, which end up in backups and version control. `config` is as written, with the
+ * catalog's table in place of its name, if it `hasTable`.
+ */
+export function checkLiteralSecrets(
+  config: Json,
+  secrets: readonly FoundSecret[],
+  hasTable: boolean,
+): Fault[] {
   return secrets.flatMap(({ path, value, inUrl }) => {
     // Any header of a sink may hold a credential, so all are masked. Only those named like one deserve a warning.
     if (path.at(-2) === 'headers' && !namesSecret(String(path.at(-1)))) return [];
@@ -106,6 +113,10 @@ export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[
     }
     if (!inUrl && looksLikePath(text)) return [];
     const what = inUrl || text !== value ? 'the credential in this URL' : 'this credential';
+    if (hasTable && path[0] === 'catalog') {
+      const message = `${what} is written in the table, where no variable can stand; catalog entries in the config take it from \${NAME}`;
+      return [warning(writtenAt, message)];
+    }
     const message = otherReference.test(text)
       ? 'this is taken as it stands here; a variable is written as ${NAME}'
       : `${what} is written in the file; take it from \${NAME} or \${file:/path} instead`;
