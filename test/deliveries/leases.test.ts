@@ -478,6 +478,15 @@ async function take(store: Store, replica: string, name = 'sink tool'): Promise<
   return { name, replica, epoch: held.get(name)! };
 }
 
+/** Somebody's session in the store's schema, as of a database tool. */
+async function sessionOn(url: string): Promise<Client> {
+  const session = new Client({ connectionString: url.replace(/\?.*/, '') });
+  onTestFinished(() => session.end());
+  await session.connect();
+  await session.query(`set search_path to ${new URL(url).searchParams.get('schema')}`);
+  return session;
+}
+
 /** A worker on PostgreSQL that has the lease of its sink. */
 async function working(
   scripted: ScriptedTool,
@@ -755,10 +764,7 @@ describe('a worker', () => {
     const { lease } = on.leases;
     on.leases.lease = undefined;
     const kept = await on.accept('ana');
-    const session = new Client({ connectionString: on.url.replace(/\?.*/, '') });
-    onTestFinished(() => session.end());
-    await session.connect();
-    await session.query(`set search_path to ${new URL(on.url).searchParams.get('schema')}`);
+    const session = await sessionOn(on.url);
     await session.query('begin; update deliveries set last_error = null');
     on.leases.lease = lease;
     await reached(on, await on.accept('ben'), 'delivered');
@@ -773,6 +779,38 @@ describe('a worker', () => {
     await eventually(() => expect(on.worker.fault).toBe(null));
     expect(scripted.sent).toHaveLength(2);
   });
+
+  test.each(['first', 'other'] as const)(
+    'leaves a digest alone while a session keeps the row of its %s event locked, and takes it as one then',
+    async (which) => {
+      const { url, open } = await cluster();
+      const store = await open();
+      await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+      const digest = { group: 'of Monday', groupMax: 10 };
+      for (const one of [digest, digest, digest, { sink: 'other' }])
+        await store.accept(arrival({}, { deliveries: [planned(one)] }));
+      const lease = await take(store, 'a', 'sink slack');
+      const lane = 'slack #hiring';
+      const claimed = async (limit = 1) => {
+        const claims = await store.claim({ lane, now: t0, limit, lease });
+        return claims.map(({ delivery: { group, attempts }, events }) => [events.length, group, attempts]);
+      };
+      const session = await sessionOn(url);
+      const chosen = which === 'first' ? 'min' : 'max';
+      const edit = `begin; update deliveries set last_error = null where seq =
+        (select ${chosen}(seq) from deliveries where group_key is not null)`;
+      await session.query(edit);
+      expect(await claimed()).toEqual([[1, null, 1]]);
+      expect(await claimed(10)).toEqual([]);
+      await session.query('rollback');
+      expect(await claimed()).toEqual([[3, digest.group, 1]]);
+      await store.rescue(t0, 0, { sink: 'slack', lease });
+      await session.query(edit);
+      expect(await claimed()).toEqual([]);
+      await session.query('rollback');
+      expect(await claimed()).toEqual([[3, digest.group, 2]]);
+    },
+  );
 
   test('does not repeat a claim that is refused as soon as its sink is cleared up', async () => {
     let [claims, rescues] = [0, 0];

@@ -57,44 +57,65 @@ const dueInLane = (rest: string) =>
 
 /**
  * Leaves out rows that somebody else has locked, as a session that was left open after an edit: to wait for one would keep all
- * writes of this process waiting. Only PostgreSQL has this, and leases.
+ * writes of this process waiting. Only PostgreSQL has this, and leases. $6: groups to leave out, too, as JSON.
  */
-const unlocked = (due: Query<DueRow>) => query<DueRow>(`${due} for update of d skip locked`);
+const unlocked = (due: (rest: string) => Query<DueRow>) =>
+  query<DueRow>(
+    `${due('and (d.group_key is null or not cast($6 as jsonb) @> to_jsonb(d.group_key))')} for update of d skip locked`,
+  );
 
-const beginAttempt = (now: string) => `
-  state = 'sending', attempts = attempts + 1, started_at = ${now}, first_attempt_at = coalesce(first_attempt_at, ${now})`;
+/** Gives a row if nobody else has locked any of these deliveries, so that a digest goes as a whole or waits as one. */
+const allUnlocked = (seqs: string) =>
+  query<{ readonly free: number }>(`
+  with members as (${seqs})
+  select 1 as free where (select count(*) from members) = (select count(*) from (
+    select d.seq from deliveries d where d.seq in (select seq from members) for update skip locked
+  ) as free)`);
 
-const dueFirst = dueInLane('order by d.due_at, d.seq');
-const untriedLast = dueInLane('and d.attempts = 0 order by d.due_at desc, d.seq desc');
-
-export const sql = {
-  dueFirst,
-  untriedLast,
-  /** The delivery that becomes the carrier of a new digest. */
-  firstOfGroup: query<DueRow>(`${dueRows}
-  where d.state = 'pending' and d.group_key is not null and d.carrier is null
-    and d.lane = $1 and d.group_key = $2 and d.sink = $3 and d.due_at <= $4 order by d.due_at, d.seq limit 1`),
-  claim: change(beginAttempt('$3')),
-  /**
-   * $1: the carrier, as on PostgreSQL earlier ones may have come since it was read. $6: how many deliveries may join. $7: the
-   * carrier's `uncertain`; others do not join, as the tool's answer about a digest counts for all of it.
-   */
-  beginDigest: query<{ readonly seq: number }>(`
-  update deliveries set carrier = $1, ${beginAttempt('$2')} where seq in (
-    select cast($1 as bigint)
+/**
+ * The deliveries of a new digest. $1: the carrier, as on PostgreSQL earlier ones may have come since it was read. $6: how many
+ * deliveries may join. $7: the carrier's `uncertain`; others do not join, as the tool's answer about a digest counts for all of
+ * it.
+ */
+const joining = `
+    select cast($1 as bigint) as seq
     union all
     select * from (
       select d.seq from deliveries d
       where d.state = 'pending' and d.group_key is not null and d.carrier is null
         and d.lane = $3 and d.group_key = $4 and d.sink = $5 and d.due_at <= $2 and d.seq <> $1 and d.uncertain = $7
       order by d.due_at, d.seq limit $6 - 1
-    ) as others
+    ) as others`;
+
+const beginAttempt = (now: string) => `
+  state = 'sending', attempts = attempts + 1, started_at = ${now}, first_attempt_at = coalesce(first_attempt_at, ${now})`;
+
+const dueFirst = (rest: string) => dueInLane(`${rest} order by d.due_at, d.seq`);
+const untriedLast = (rest: string) =>
+  dueInLane(`${rest} and d.attempts = 0 order by d.due_at desc, d.seq desc`);
+
+export const sql = {
+  dueFirst: dueFirst(''),
+  untriedLast: untriedLast(''),
+  /** The delivery that becomes the carrier of a new digest. */
+  firstOfGroup: query<DueRow>(`${dueRows}
+  where d.state = 'pending' and d.group_key is not null and d.carrier is null
+    and d.lane = $1 and d.group_key = $2 and d.sink = $3 and d.due_at <= $4 order by d.due_at, d.seq limit 1`),
+  claim: change(beginAttempt('$3')),
+  beginDigest: query<{ readonly seq: number }>(`
+  update deliveries set carrier = $1, ${beginAttempt('$2')} where seq in (${joining}
   ) returning seq`),
   eventsOfDigest: query<RowOf<Event>>(`
   select ${event.columns} from ${deliveries} where d.carrier = $1 order by d.seq`),
 };
 
-const unlockedSql = { dueFirst: unlocked(dueFirst), untriedLast: unlocked(untriedLast) };
+const unlockedSql = {
+  dueFirst: unlocked(dueFirst),
+  untriedLast: unlocked(untriedLast),
+  /** As for beginDigest. */
+  ofNewDigest: allUnlocked(joining),
+  ofDigest: allUnlocked('select d.seq from deliveries d where d.carrier = $1'),
+};
 
 /** A claim takes no more deliveries than this, because no request is answered while its transaction runs. */
 const mostDeliveries = 1000;
@@ -106,7 +127,7 @@ const mostDeliveries = 1000;
  * A delivery with a group takes along all other due deliveries of its sink, lane and group, up to `groupMax` in all; those
  * that are uncertain after a restore go apart. They are one digest from then on, and the first is its carrier. A digest
  * counts once for `limit`, is claimed as a whole under the carrier's id, and every change is made to all of its deliveries.
- * With a lease, single deliveries whose rows are locked by others are left for a later claim.
+ * With a lease, single deliveries and digests of which a row is locked by others are left for a later claim.
  */
 export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> {
   const { lane, now, limit, untriedFirst = false, from, lease } = asked;
@@ -117,9 +138,12 @@ export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> 
     ? [unlockedSql.dueFirst, unlockedSql.untriedLast]
     : [sql.dueFirst, sql.untriedLast];
   const begun: Due[] = [];
+  // The groups of digests of which a row is locked.
+  const locked = new Set<string>();
   for (let taken = 0, isMore = true; isMore;) {
     const left = limit - begun.length;
-    const place = [lane, now, left, from?.dueAt ?? 0, from?.seq ?? 0] as const;
+    const without = lease ? [JSON.stringify([...locked])] : [];
+    const place = [lane, now, left, from?.dueAt ?? 0, from?.seq ?? 0, ...without] as const;
     const untried = untriedFirst ? yield* all(untriedNewest, ...place) : [];
     const rows = untried.length > 0 ? untried : yield* all(earliest, ...place);
     const wentAlong = new Set<number>();
@@ -129,6 +153,7 @@ export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> 
       if (wentAlong.has(row.seq)) continue;
       const due: Due = { row, carrier: row.carrier, found: delivery.read(row) };
       const { group, sink } = due.found;
+      if (group !== null && locked.has(group)) continue;
       let count = 1;
       if (group === null) {
         single.push(due);
@@ -137,10 +162,17 @@ export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> 
         const first = (yield* get(sql.firstOfGroup, lane, group, sink, now)) ?? row;
         const found = delivery.read(first);
         const values = [first.seq, now, lane, group, sink, found.groupMax, found.uncertain ? 1 : 0];
+        if (lease && !(yield* get(unlockedSql.ofNewDigest, ...values))) {
+          locked.add(group);
+          continue;
+        }
         const members = yield* all(sql.beginDigest, ...values);
         for (const { seq } of members) wentAlong.add(seq);
         begun.push({ row: first, carrier: first.seq, found });
         count = members.length;
+      } else if (lease && !(yield* get(unlockedSql.ofDigest, row.carrier))) {
+        locked.add(group);
+        continue;
       } else {
         count = yield* begin(due, now);
         begun.push(due);
