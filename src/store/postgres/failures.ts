@@ -130,6 +130,8 @@ export function failureKind(error: unknown): FailureKind {
   // Another replica deleted the event of a duplicate after it was found. The next try makes a new event.
   if (code === '23503' && ['duplicates', 'correlations'].includes(table ?? '')) return 'again';
   if (againCodes.has(code) || code === notKept) return 'again';
+  // It may have lost a connection of its own.
+  if (isOfTrigger(parts)) return 'unavailable';
   if (lost.test(code) || unanswered.has(code) || lostMessage.test(message)) return 'lost';
   const sentence = explain(parts);
   if (sentence === undefined) return 'fault';
@@ -170,7 +172,8 @@ export function explained(error: unknown, place: StoreAddress): unknown {
   return new Failure(text, { cause: error });
 }
 
-function explain({ code, message, isFatal, isOfFunction }: Parts): string | undefined {
+function explain(parts: Parts): string | undefined {
+  const { code, message, isFatal } = parts;
   // PgBouncer refuses with this code. A statement with too few values, which is a bug, has it, too.
   if (code === '08P01' && !message.startsWith('bind message')) return ended;
   if (code === '28000' && message.includes('no encryption'))
@@ -180,9 +183,12 @@ function explain({ code, message, isFatal, isOfFunction }: Parts): string | unde
   const byWords = byMessage.find(([pattern]) => pattern.test(message))?.[1];
   const byClass = isFatal ? ended : ofServer.test(code) ? failed : undefined;
   // Before the others: the table that a trigger misses is none of the store.
-  const isOfTrigger = isOfFunction && !byClass && !ownInFunction.test(code);
-  return isOfTrigger ? trigger : (explanations[code] ?? ofLost ?? byWords ?? byClass);
+  if (isOfTrigger(parts)) return trigger;
+  return explanations[code] ?? ofLost ?? byWords ?? byClass;
 }
+
+const isOfTrigger = ({ code, isFatal, isOfFunction }: Parts): boolean =>
+  isOfFunction && !isFatal && !ofServer.test(code) && !ownInFunction.test(code);
 
 interface Parts {
   readonly code: string;

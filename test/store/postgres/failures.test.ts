@@ -348,6 +348,14 @@ describe('a clear sentence says', () => {
     expect(failureKind(error)).toBe('lost');
   });
 
+  test('a connection that a trigger lost is its own, unless the session ended in it', () => {
+    const error = new DatabaseError('could not establish connection', 0, 'error');
+    Object.assign(error, { code: '08001', severity: 'ERROR', where: 'PL/pgSQL function audit() line 3' });
+    expect(failureKind(error)).toBe('unavailable');
+    error.severity = 'FATAL';
+    expect(failureKind(error)).toBe('lost');
+  });
+
   test('of a statement that is wrong nothing: it is a bug', async () => {
     const driver = await postgresDriver(await sharedSchema());
     for (const values of [[], ['text']]) {
