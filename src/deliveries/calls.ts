@@ -71,10 +71,14 @@ export class Calls {
         if (waiting.length > 0) this.#parts.wake(waiting);
       },
       failed: () => {
-        for (const one of taken) {
+        const { strays, wake } = this.#parts;
+        for (const [index, one] of taken.entries()) {
           if (one === null) continue;
           this.#giveBack(one);
-          if (one.holding.lease) void this.#parts.strays.clearUp(one.sink.name, one.holding.lease);
+          const { sink, holding } = one;
+          // The event may have been stored, and no look but one at everything would find its lane.
+          if (holding.lease)
+            void strays.clearUp(sink.name, holding.lease).then(() => wake([deliveries[index]!]));
         }
       },
     };

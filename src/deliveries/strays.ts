@@ -85,7 +85,7 @@ export class Strays {
   /**
    * Rescues the deliveries of a claim that failed: the server may have stored it before it went away. Waits until no call to
    * the sink is under way, so that all that is `sending` is stray. A replica that has taken the sink over has rescued them.
-   * The next look, which the worker makes in any case, goes on: one at once would repeat a claim that is refused without end.
+   * It wakes nobody: after a claim that is refused, a look at once would repeat that without end.
    */
   async clearUp(sink: string, lease: Lease | undefined): Promise<void> {
     if (this.#unclear.has(sink)) return;
