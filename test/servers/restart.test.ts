@@ -258,12 +258,13 @@ describe('three replicas on PostgreSQL behind HAProxy', () => {
     chmodSync(await write('haproxy', program), 0o755);
     const block = documented(
       'sh',
+      // First: the name of the schema or of a folder may have these digits by chance.
+      [/809/g, String(start)],
+      [/819/g, String(start)],
       [/postgres:\S+/, url],
       [/src\/main.ts/, main],
       [/config\/config.yaml/, await write('config.yaml', exampleFor(folder, tool.url))],
       [/deploy\/haproxy.cfg/, await write('haproxy.cfg', haproxyFor(port))],
-      [/809/g, String(start)],
-      [/819/g, String(start)],
     );
     const env = { ...process.env, PATH: `${folder}:${dirname(process.execPath)}:${process.env.PATH}` };
     const child = spawn('sh', ['-c', block], { cwd: folder, env, stdio: 'ignore', detached: true });
