@@ -63,7 +63,7 @@ const digestRow = (known?: CandidateFields): JsonMap => ({
     testName(ofEntry()),
     `: ${countsByStatus('group.items')}{% unless forloop.last %}; {% endunless %}`,
   ),
-  Candidates: `{% for event in events %}${candidateInList(ofEntry(known), false)}{% unless forloop.last %}, {% endunless %}{% endfor %}`,
+  Candidates: `{% for event in events %}${candidateInList(ofEntry(known))}{% unless forloop.last %}, {% endunless %}{% endfor %}`,
 });
 
 const noticeRow = {

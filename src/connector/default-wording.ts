@@ -121,9 +121,9 @@ export const candidateNumber =
 export const numberInList = (hasLink: boolean): string =>
   hasLink ? candidateNumber : '{{ event.candidateNumericalId | default: event.candidateId }}';
 
-/** The candidate's name where it is known, else as numberInList. */
-export const candidateInList = (around: Around, hasLink: boolean): string =>
-  ifKnown(around, 'name', (name) => `{{ ${name} }}`, numberInList(hasLink));
+/** The candidate's name where it is known, else the number, else the whole id. */
+export const candidateInList = (around: Around): string =>
+  ifKnown(around, 'name', (name) => `{{ ${name} }}`, numberInList(false));
 
 /** The whole ids, which people search for. */
 export const wholeIds = said('ids', {
