@@ -1,6 +1,6 @@
 import { isPostgres, withoutPassword } from '../support/store-url.ts';
 import { type MovedTable, move, type MoveProgress, refuseUnfinished } from './move.ts';
-import { sqliteDriver } from './sqlite.ts';
+import { checkSqlite, sqliteDriver } from './sqlite.ts';
 import { ThreadReads } from './sqlite/reads.ts';
 import { type BackupResult, copySqlite, type Progress } from './sqlite/backup.ts';
 import { resolveLinks } from './sqlite/files.ts';
@@ -74,12 +74,12 @@ function nameOf(url: string): string {
   return isPostgres(url) ? withoutPassword(url) : `sqlite:${resolveLinks(fileOf(url))}`;
 }
 
-/**
- * Asks a database server whether the store could be opened. Returns what it found; null for SQLite. Throws
- * StoreUnavailable.
- */
+/** Asks whether the store could be opened. Returns what a database server said; null for SQLite. Throws StoreUnavailable. */
 export async function checkStore(url: string): Promise<string | null> {
-  if (!isPostgres(url)) return null;
+  if (!isPostgres(url)) {
+    checkSqlite(fileOf(url));
+    return null;
+  }
   const { checkPostgres } = await import('./postgres.ts');
   return checkPostgres(url);
 }

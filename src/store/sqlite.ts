@@ -4,8 +4,8 @@ import { GroupCommit, type GroupCommitLimits, mayWaitMs, type Work } from './gro
 import { query } from './operation.ts';
 import { writeTallies } from './operations/housekeeping.ts';
 import { Connection, emptyWal } from './sqlite/connection.ts';
-import { runOn, type Database } from './sqlite/database.ts';
-import { failureKind } from './sqlite/failures.ts';
+import { Database, runOn } from './sqlite/database.ts';
+import { failureKind, unavailable } from './sqlite/failures.ts';
 import {
   bytesOf,
   foundAt,
@@ -18,7 +18,7 @@ import {
   tryTo,
 } from './sqlite/files.ts';
 import { refuseTorn } from './sqlite/integrity.ts';
-import { migrate } from './sqlite/migrate.ts';
+import { migrate, refuseForeign } from './sqlite/migrate.ts';
 import { refuseBesideRescued } from './sqlite/rescue.ts';
 import { countIn } from './sqlite/traces.ts';
 import { ServingLock } from './sqlite/serving-lock.ts';
@@ -50,6 +50,28 @@ const patientWithReadersMs = 2000;
 /** Opens the store in a file. Creates the file and its folder, unless `mustExist`. Throws StoreUnavailable. */
 export async function openSqlite(path: string, options: SqliteOptions): Promise<Store> {
   return storeOn(await sqliteDriver(path, options));
+}
+
+/**
+ * Refuses what stands in a store's place and is none. A store that is missing is right, as `serve` makes it. Changes
+ * nothing. Throws StoreUnavailable.
+ */
+export function checkSqlite(path: string): void {
+  const file = resolveLinks(path);
+  refuseBesideRescued(file);
+  refuseOthers(file);
+  if (foundAt(file) === undefined) return;
+  let db: Database | null = null;
+  try {
+    db = new Database(file, { readOnly: true });
+    refuseForeign(db, file);
+  } catch (error) {
+    const kind = failureKind(error);
+    if (kind === 'fault') throw error;
+    if (kind === 'unavailable') throw unavailable(error, file);
+  } finally {
+    db?.close();
+  }
 }
 
 export async function sqliteDriver(path: string, options: SqliteOptions): Promise<Driver> {

@@ -1,9 +1,12 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { freshName, freshSchema, sharedPostgres, sql } from '../fixtures/postgres.ts';
 import { SmtpSandbox } from '../../sandbox/smtp.ts';
 import { startTools, type ToolsOptions } from '../../sandbox/tools.ts';
 import { openStore } from '../../src/store/open.ts';
+import { sqliteSteps } from '../../src/store/schema/steps.ts';
 import { base, run, stack, workplace } from './tools.ts';
 
 const example = join(import.meta.dirname, '../../config.example.yaml');
@@ -390,17 +393,59 @@ rules:
   });
 });
 
-describe('check --live of a store in PostgreSQL', () => {
-  const password = 'correct%20horse';
+const password = 'correct%20horse';
 
-  async function checkStore(url: string): Promise<{ code: number; line: string | undefined }> {
-    const { write } = await workplace();
-    const text = `store: { url: "${url}" }\nsinks: {}\nrules: [ { name: all, when: {}, then: [] } ]\n`;
-    const { code, out, err } = await run(['check', '--live', '--config', await write('config.yaml', text)]);
-    expect({ err, out }).toEqual({ err: '', out: expect.not.stringContaining(password) });
-    return { code, line: out.split('\n').find((one) => /[✓✗]/.test(one)) };
+async function checkStore(url: string): Promise<{ code: number; line: string | undefined }> {
+  const { write } = await workplace();
+  const text = `store: { url: "${url}" }\nsinks: {}\nrules: [ { name: all, when: {}, then: [] } ]\n`;
+  const { code, out, err } = await run(['check', '--live', '--config', await write('config.yaml', text)]);
+  expect({ err, out }).toEqual({ err: '', out: expect.not.stringContaining(password) });
+  return { code, line: out.split('\n').find((one) => /[✓✗]/.test(one)) };
+}
+
+describe('check --live of a store in SQLite', () => {
+  test('takes one that is not there yet, and makes nothing', async () => {
+    const { folder } = await workplace();
+    expect(await checkStore(`sqlite:${folder}/later/connector.db`)).toEqual({ code: 0, line: undefined });
+    expect(existsSync(join(folder, 'later'))).toBe(false);
+  });
+
+  test('takes one of an earlier version, and leaves it as it is', async () => {
+    const { folder } = await workplace();
+    const path = join(folder, 'connector.db');
+    using db = new DatabaseSync(path);
+    for (const step of sqliteSteps.slice(0, 3)) db.exec(step);
+    db.exec('pragma application_id = 0x63616e64; pragma user_version = 3');
+    expect(await checkStore(`sqlite:${path}`)).toEqual({ code: 0, line: undefined });
+    expect(db.prepare('pragma user_version').get()).toEqual({ user_version: 3 });
+  });
+
+  test.each([
+    ['a folder', mkdirSync, 'is a folder, and a store is a file. Name one in it: sqlite:'],
+    ['a text', (path: string) => writeFileSync(path, 'no database at all'), 'is not a SQLite database.'],
+    ['the database of another program', makeForeign, 'is the database of another program.'],
+    ['nothing beside a rescued store', rescuedBeside, 'and all that the one before had is in '],
+  ])('finds %s in its place', async (_what, put, words) => {
+    const { folder } = await workplace();
+    const path = join(folder, 'connector.db');
+    put(path);
+    const line = expect.stringMatching(/✗ connect: .*connector\.db/);
+    const found = await checkStore(`sqlite:${path}`);
+    expect(found).toEqual({ code: 1, line });
+    expect(found.line).toContain(words);
+  });
+
+  function makeForeign(path: string): void {
+    using db = new DatabaseSync(path);
+    db.exec('create table notes (text)');
   }
 
+  function rescuedBeside(path: string): void {
+    writeFileSync(`${path}.rescued-20260102T030405Z`, '');
+  }
+});
+
+describe('check --live of a store in PostgreSQL', () => {
   test('says that it can be made, and makes nothing', async () => {
     const url = await freshSchema();
     const schema = new URL(url).searchParams.get('schema')!;

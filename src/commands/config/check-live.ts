@@ -17,6 +17,7 @@ import { keptRefreshTokens } from '../../store/refresh-tokens.ts';
 import { type Reads, ServedByOlder, StoreUnavailable } from '../../store/store.ts';
 import { candidateIdIn, candidateNumberIn } from '../../support/candidate-traces.ts';
 import { program } from '../../support/invocation.ts';
+import { isPostgres } from '../../support/store-url.ts';
 import { actionsOf, cellsOf, reachedIn } from '../../rules/cells.ts';
 import type { Action, Plan } from '../../rules/plan.ts';
 import { sampleEvent, templateData } from '../../templates/data.ts';
@@ -112,7 +113,7 @@ async function keptTokens(
 }
 
 async function checkItsStore({ store }: Config): Promise<LiveOf> {
-  const of = 'store (PostgreSQL)';
+  const of = `store (${isPostgres(store.url) ? 'PostgreSQL' : 'SQLite'})`;
   try {
     const detail = await checkStore(store.url);
     return { of, checks: detail === null ? [] : [{ ok: true, what: 'connect', detail }] };
