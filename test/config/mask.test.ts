@@ -405,6 +405,11 @@ describe('a report of problems shows no credential', () => {
     ['sinks: { page: { connector: pager, token hidden-pass } }', 'hidden-pass'],
     ['sinks: { page: { connector: pager, token: left,hidden-pass, lout: 1 } }', 'hidden-pass'],
     ['sinks: { page: { connector: pager, token: left, over,hidden-pass, lout: 1 } }', 'hidden-pass'],
+    ['admin: { viewer:hidden-pass, port: 1 }', 'hidden-pass'],
+    ['admin: { viewer hidden-pass, port: 1 }', 'hidden-pass'],
+    // With a sign that means a comment or an alias.
+    ['admin:\n  viewer: #hidden-pass', 'hidden-pass'],
+    ['admin:\n  viewer: *hidden-pass', 'hidden-pass'],
   ])('%j', (text, secret) => {
     const { message } = failure(() => load(text));
     expect(message).not.toContain(secret);
@@ -414,6 +419,11 @@ describe('a report of problems shows no credential', () => {
   test.each([
     ['a number as a token', 'sinks: { page: { connector: pager, token: 1234567890 } }', '1234567890'],
     ['a map whose key has no space behind it', 'admin:\n  password:|\n    hidden-pass', 'hidden-pass'],
+    [
+      'a map as a header',
+      'sinks: { page: { connector: webhook, url: "https://h", headers: { X-Team: { value: hidden-pass } } } }',
+      'hidden-pass',
+    ],
     [
       'a mail server that is none',
       'sinks: { page: { connector: email, url: "http://u:hidden-pass@h", from: a@b.c } }',
@@ -429,6 +439,11 @@ describe('a report of problems shows no credential', () => {
     const { message } = failure(() => parseConfig(around(text), 'config.yaml', options));
     expect(message).toMatch(/expected/);
     expect(message).not.toContain(secret);
+  });
+
+  test('nor does a warning, of a password that ends for YAML at a number sign', () => {
+    const { warnings } = load('admin:\n  host: 0.0.0.0\n  viewer: abc #hidden-pass');
+    expect(warnings.map(({ excerpt }) => excerpt).join()).toMatch(/viewer: \*{3} \*{12}\n/);
   });
 
   test('nor what a variable holds', () => {

@@ -1,4 +1,5 @@
 import {
+  type Alias,
   type Document,
   isAlias,
   isMap,
@@ -39,12 +40,11 @@ interface Context {
   readonly inRow: boolean;
   /** In an action, whose own `key` is a column. */
   readonly isAction: boolean;
+  /** Under `headers`, at any depth. */
   readonly isHeaders: boolean;
   readonly isSecret: boolean;
-  /** Under the top key `admin`, at any depth. */
-  readonly inAdmin: boolean;
-  /** Under the `auth` of a sink or look-up, at any depth. */
-  readonly inAuth: boolean;
+  /** Under the top key `admin`, or the `auth` of a sink or look-up, at any depth. */
+  readonly inLogin: boolean;
   readonly isBasic: boolean;
   /** Under a credential's key, such as `password`, at any depth. */
   readonly inSecret: boolean;
@@ -60,8 +60,7 @@ const top: Context = {
   isAction: false,
   isHeaders: false,
   isSecret: false,
-  inAdmin: false,
-  inAuth: false,
+  inLogin: false,
   isBasic: false,
   inSecret: false,
   isTemplate: null,
@@ -74,7 +73,7 @@ const haveTemplates: ReadonlySet<string> = new Set(['rules', 'unmatched', 'alert
 const haveActions: ReadonlySet<string> = new Set(['then', 'unmatched', 'expect']);
 
 /** What anybody may see in `admin` and `auth`. Under any other key there, a misspelt one too, a credential may stand. */
-const shownInAdmin: ReadonlySet<string> = new Set([
+const shownInLogin: ReadonlySet<string> = new Set([
   'host',
   'port',
   'title',
@@ -82,8 +81,6 @@ const shownInAdmin: ReadonlySet<string> = new Set([
   'from',
   'header',
   'role',
-]);
-const shownInAuth: ReadonlySet<string> = new Set([
   'user',
   'username',
   'tokenUrl',
@@ -95,14 +92,15 @@ const shownInAuth: ReadonlySet<string> = new Set([
 
 /** The place of the value under a key. Entries of a list have the place of the list. */
 function under(place: Context, key: string): Context {
-  const { inRow, isAction, isHeaders, inAdmin, inAuth, isBasic, inSecret, isTemplate } = place;
+  const { inRow, isAction, isHeaders, inLogin, isBasic, inSecret, isTemplate } = place;
   const isRow = inRow || key === 'row';
+  const isAdmin = isTemplate === null && key === 'admin';
   // The keys under `auth` say themselves what is secret.
   const isWithin = inSecret || (isCredentialKey(key) && !/auth/i.test(key));
   return {
     inRow: isRow,
     isAction: haveActions.has(key),
-    isHeaders: key === 'headers',
+    isHeaders: isHeaders || key === 'headers',
     isSecret:
       !isRow &&
       (isHeaders ||
@@ -110,14 +108,12 @@ function under(place: Context, key: string): Context {
         (namesSecret(key) && !(isAction && key === 'key')) ||
         isSlip(key) ||
         // Or a text where the map belongs.
-        (isTemplate === null && key === 'admin') ||
-        (inAdmin && !shownInAdmin.has(key)) ||
-        (inAuth && !shownInAuth.has(key)) ||
+        isAdmin ||
+        (inLogin && !shownInLogin.has(key)) ||
         // Without a password, the user is the key of an API. Or both stand in one text.
         isBasic ||
         key === 'basic'),
-    inAdmin: inAdmin || (isTemplate === null && key === 'admin'),
-    inAuth: inAuth || (isTemplate === false && key === 'auth'),
+    inLogin: inLogin || isAdmin || (isTemplate === false && key === 'auth'),
     isBasic: key === 'basic',
     inSecret: isWithin,
     isTemplate: isTemplate ?? haveTemplates.has(key),
@@ -141,15 +137,23 @@ export function scalarsOf(document: Document): WrittenScalar[] {
     },
   });
   const seen = new Map<Node, Set<string>>();
-  const add = (node: Scalar, isSecret: boolean, isTemplate: boolean): void => {
-    const [start, end] = node.range ?? [0, 0];
-    found.set(node, { range: [start, end], value: String(node.value), isSecret, isTemplate });
+  const add = (node: Scalar | Alias, isSecret: boolean, isTemplate: boolean): void => {
+    const [start, end, withComment] = node.range ?? [0, 0, 0];
+    const value = isAlias(node) ? node.source : String(node.value);
+    // The comment may be a part of the credential, which has no quotes.
+    const range: Range = [start, isSecret && node.comment ? withComment : end];
+    found.set(node, { range, value, isSecret, isTemplate });
   };
   const walk = (node: unknown, place: Context, isAfterSecret = false): void => {
     if (isPair(node)) {
       const key = keyOf(node);
       const isLost =
-        node.value === null && (place.inSecret || isAfterSecret || credentialWithoutColon.test(key));
+        node.value === null &&
+        (place.inSecret ||
+          isAfterSecret ||
+          // Without a space behind the colon, too.
+          (place.inLogin && /\W/.test(key)) ||
+          credentialWithoutColon.test(key));
       if (!isScalar(node.key)) walk(node.key, place);
       else if (isLost || knownToken.test(key)) add(node.key, true, false);
       return walk(node.value, under(place, key));
@@ -159,7 +163,12 @@ export function scalarsOf(document: Document): WrittenScalar[] {
     const mark = Object.values(place).join();
     if (places.has(mark)) return;
     places.add(mark);
-    if (isAlias(node)) return anchored.get(node.source)?.forEach((one) => walk(one, place));
+    if (isAlias(node)) {
+      const named = anchored.get(node.source);
+      // Without an anchor it may be a credential that begins with an asterisk.
+      if (named === undefined && place.isSecret) add(node, true, false);
+      return named?.forEach((one) => walk(one, place));
+    }
     if (isSeq(node)) return node.items.forEach((item) => walk(item, place));
     if (isMap(node)) {
       let wasSecret = false;
@@ -199,7 +208,7 @@ export function hideScalars(text: string, scalars: readonly WrittenScalar[], mas
 
 /** Whether to hide a scalar as a whole. Secrets that stand in one piece on a line are found later by the line's text. */
 function isToHide({ value, isSecret, isTemplate }: WrittenScalar, raw: string, mask: Mask): boolean {
-  if (isSecret) return !plainValue.test(value);
+  if (isSecret) return !plainValue.test(value) || /^\s*#/.test(raw);
   if (knownToken.test(value)) return true;
   // Probably meant as a map, with a credential below its key.
   if (!isTemplate && raw.includes('\n') && underCredentialKey.test(value)) return true;
