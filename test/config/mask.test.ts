@@ -297,6 +297,7 @@ rules: [ { name: a, when: {}, then: [ { sink: ats${keys} } ] } ]`;
     ['apiToken: two words', 'two words'],
     ['hook: /services/T024BE7LD1/aBcDeFgHiJkL12', 'aBcDeFgHiJkL12'],
     ['hook: "https://h.example/hooks/aBcDeFgHiJkL12"', 'aBcDeFgHiJkL12'],
+    ['query: "?api_key=aB3dE5fG7hJ9xyz0"', 'aB3dE5fG7hJ9xyz0'],
   ])('and warns of what is written into the catalog: %s', (entry, value) => {
     const given = load(`catalog: { 1: { ${entry}, channel: '#hiring' } }`);
     expect(given.mask(`x ${value} y #hiring`)).toBe('x *** y #hiring');

@@ -23,8 +23,8 @@ export function literalSecrets(config: JsonMap, source: PlanSource): FoundSecret
   return [...addresses, ...ofTests, ...texts].flatMap(({ text, path }) => {
     if (hasReference(text)) return [];
     const inCatalog = path[0] === 'catalog';
-    // Whatever its key is in the catalog. The name of a test, which has blanks or no slash, may be about hooks, too.
-    const isPath = inCatalog ? /^\S*\/\S*$/.test(text) : path.at(-1) === 'path';
+    // Whatever its key is in the catalog. The name of a test, which has blanks or neither `/` nor `?`, may be about hooks, too.
+    const isPath = inCatalog ? /^\S*[/?]\S*$/.test(text) : path.at(-1) === 'path';
     const ofUrl = inAddress(text, isPath);
     const inUrl = ofUrl.length > 0;
     // Other keys, such as `key`, are what people make of them.
