@@ -61,7 +61,8 @@ function outcomeOf(failure: Failure, { account }: Subject): Retry | Rejected | U
     return sinkWide(isAccess ? 'auth' : status === 404 ? 'not_found' : 'invalid', elsewhere);
   if (status === 400) return ofInvalid(detail, error, account);
   if (isAccess) {
-    const advice = accessAdvice.get(error.reason || String(status)) ?? ofProject;
+    const reason = scopeWords.test(line) ? scopeReason : error.reason;
+    const advice = accessAdvice.get(reason || String(status)) ?? ofProject;
     return sinkWide('auth', `${detail} ${advice.replace('{account}', () => account)}`);
   }
   if (status === 404)
@@ -82,13 +83,17 @@ function outcomeOf(failure: Failure, { account }: Subject): Retry | Rejected | U
 
 const notEnabled = 'Enable the Google Sheets API in the Google Cloud project of the service account.';
 
+/** Some answers have the words alone. */
+const scopeWords = /insufficient authentication scopes/i;
+const scopeReason = 'ACCESS_TOKEN_SCOPE_INSUFFICIENT';
+
 /** By the reason that Google names, or the status: where only the spreadsheet is not shared, it names none. */
 const accessAdvice: ReadonlyMap<string, string> = new Map([
   ['403', 'Share the spreadsheet with {account} as an editor.'],
   ['SERVICE_DISABLED', notEnabled],
   ['accessNotConfigured', notEnabled],
   [
-    'ACCESS_TOKEN_SCOPE_INSUFFICIENT',
+    scopeReason,
     'The login of {account} may not use Google Sheets: give it the scope https://www.googleapis.com/auth/spreadsheets, for a virtual machine in its settings, for `gcloud auth application-default login` by --scopes.',
   ],
 ]);

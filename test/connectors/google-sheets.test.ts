@@ -888,6 +888,13 @@ describe('a refusal by Google', () => {
       'auth',
       'https://www.googleapis.com/auth/spreadsheets',
     ],
+    // Without details, as googleworkspace/java-samples#110 on GitHub has it.
+    [
+      403,
+      { status: 'PERMISSION_DENIED', message: 'Request had insufficient authentication scopes.' },
+      'auth',
+      'https://www.googleapis.com/auth/spreadsheets',
+    ],
     [
       403,
       { status: 'PERMISSION_DENIED', details: [{ reason: 'USER_PROJECT_DENIED' }] },
