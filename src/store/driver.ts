@@ -41,7 +41,7 @@ export class ServedByOlder extends StoreUnavailable {
 /** Thrown when the store's disk is full. Space that the store already has may take some more writes. */
 export class NoRoom extends StoreUnavailable {}
 
-/** Thrown when a part of the store cannot be used, such as a table without a right to it. Writes to others may succeed. */
+/** Thrown when a part of the store cannot be used, such as a table without a right to it, or a locked row. Writes to others may succeed. */
 export class PartUnavailable extends StoreUnavailable {}
 
 /** The place of a store, which a copy of the store does not share. */
@@ -67,6 +67,8 @@ export interface Driver {
    * transaction it may run again, so it must change nothing but the store. `mayWait`: it may wait a few ms for others.
    */
   readonly write: <T>(work: (tallies: Tallies) => Operation<T>, mayWait?: boolean) => Promise<T>;
+  /** As `write`, for what a sender waits for. It waits for no other writes, where the database can do several at a time. */
+  readonly receive: <T>(work: (tallies: Tallies) => Operation<T>) => Promise<T>;
   /** Runs an operation that only reads. */
   readonly read: <T>(work: () => Operation<T>) => Promise<T>;
   /** Null if the store is not served, or leases notice that it was restored. */

@@ -44,10 +44,11 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     await connections.close();
     throw error;
   }
-  const commit = new GroupCommit('PostgreSQL', (works) => committed(connections, works), {
-    mayWaitMs,
-    ...options.limits,
-  });
+  const commits = (limits: Partial<GroupCommitLimits>) =>
+    new GroupCommit('PostgreSQL', (works) => committed(connections, works), { ...limits, ...options.limits });
+  // Somebody's lock on what other writes need holds up no event.
+  const received = commits({});
+  const others = commits({ mayWaitMs });
   const read = async <T>(work: () => Operation<T>): Promise<T> => {
     const ask = (statements: readonly Statement[]) => connections.outside(statements);
     const [result] = await inLockstep([work()], ask);
@@ -55,15 +56,16 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
   };
   return {
     get commits() {
-      return commit.commits;
+      return received.commits + others.commits;
     },
     get queued() {
-      return commit.queued;
+      return received.queued + others.queued;
     },
     shared: true,
     // `renew` of the leases looks at the place instead.
     home: null,
-    write: (work, mayWait) => commit.write(work, mayWait),
+    write: (work, mayWait) => others.write(work, mayWait),
+    receive: (work) => received.write(work),
     read,
     now: async () => (await read(() => get(clock)))!.now,
     oldestTransactionMs: async () => Math.max(0, (await read(() => get(oldestTransaction)))?.ms ?? 0),
@@ -73,7 +75,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     seeRoom: async () => {},
     bytes: async () => (await read(() => get(tableBytes)))?.bytes ?? 0,
     async close() {
-      await commit.close();
+      await Promise.all([received.close(), others.close()]);
       await connections.close();
     },
   };

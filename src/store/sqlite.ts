@@ -150,6 +150,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
       kept: () => lock.renew(),
     },
     write: (work, mayWait) => commit.write(work, mayWait),
+    receive: (work) => commit.write(work),
     read: (work) => patiently((db) => runOn(db, work())),
     async traces(texts, rewrite) {
       if (rewrite) await patiently((db) => db.exec('vacuum'), patientForMs);

@@ -150,7 +150,6 @@ const countedWrites = {
   apply,
   claim,
   decide: deciding.decide,
-  defer: carrying.defer,
   discard,
   lookUp,
   raise: receiving.raise,
@@ -246,14 +245,17 @@ export function storeOn(driver: Driver) {
     >),
 
     accept: (arrival: receiving.Arrival) =>
-      write((tallies) =>
+      driver.receive((tallies) =>
         correlations ? receiving.accept(tallies, arrival, correlations) : acceptFirst(tallies, arrival),
       ),
 
     /** `mayWait`: see Driver.write. */
     async record(results: readonly carrying.AttemptResult[], mayWait = false): Promise<void> {
-      await write((tallies) => carrying.record(tallies, results), mayWait);
+      await write((tallies) => carrying.record(tallies, results, shared), mayWait);
     },
+
+    defer: (items: readonly carrying.Deferral[], now: number): Promise<void> =>
+      write((tallies) => carrying.defer(tallies, items, now, shared)),
 
     /** Rescues all, step by step. A digest counts once for a step, so only a step with nothing is the last. */
     rescue: (now: number, settlingMs: number, of?: carrying.RescueQuery): Promise<number> =>
@@ -328,9 +330,9 @@ export function storeOn(driver: Driver) {
       keptHomeAt = state.saidAt;
     },
 
-    /** Resolves if the store can be written and has room. Otherwise rejects with StoreUnavailable. */
+    /** Resolves if the store can take events and has room. Otherwise rejects with StoreUnavailable. */
     async probe(): Promise<void> {
-      await write(housekeeping.writeProbe);
+      await driver.receive(housekeeping.writeProbe);
       await driver.seeRoom();
     },
 

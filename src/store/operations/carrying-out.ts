@@ -2,7 +2,7 @@ import { type DeliveryState, type Json, lookupConnector, lookupOf } from '../../
 import { type Attempt, mayHaveArrived, type Outcome, type Receipt } from '../../model/outcomes.ts';
 import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
-import { apply, change, type ClaimedRow, find, foundColumns, type FoundRow } from './deliveries.ts';
+import { apply, atOnce, change, type ClaimedRow, find, foundColumns, type FoundRow } from './deliveries.ts';
 import { lookupEnded } from './deciding.ts';
 import { holdsAlone, type Lease } from './leases.ts';
 import { all, get, insertInto, insertRow, query, run, together, type Operation } from '../operation.ts';
@@ -151,21 +151,28 @@ export function* lanes(from?: readonly LaneHead[]): Operation<LaneHead[]> {
 
 const works = { outcome: 'delivered', receipt: {} } satisfies Outcome;
 
+/** For a store that is `shared`: see `atOnce`. */
+const sharedSql = { record: atOnce(sql.record), rescue: atOnce(sql.rescue), defer: atOnce(sql.defer) };
+
 /** Records how attempts ended. Leaves deliveries alone that are no longer in that attempt. */
-export function record(tallies: Tallies, results: readonly AttemptResult[]): Operation<unknown> {
+export function record(
+  tallies: Tallies,
+  results: readonly AttemptResult[],
+  shared: boolean,
+): Operation<unknown> {
   const [first] = results;
   return first && results.length === 1
-    ? recordOne(tallies, first)
-    : together(results.map((result) => recordOne(tallies, result)));
+    ? recordOne(tallies, first, shared)
+    : together(results.map((result) => recordOne(tallies, result, shared)));
 }
 
-function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
+function* recordOne(tallies: Tallies, result: AttemptResult, shared: boolean): Operation<void> {
   const { attempt, row, state, settledAt } = result;
   const { outcome, startedAt, endedAt } = attempt;
   // So a late result does not end a later attempt.
   const found = { seq: row.seq, carrier: row.carrier, state: 'sending', attempts: attempt.number } as const;
   const count = yield* apply(
-    sql.record,
+    (shared ? sharedSql : sql).record,
     found,
     state,
     result.dueAt,
@@ -233,7 +240,7 @@ export function* rescue(
       // The clock may have been set back since.
       const quietMs = row.connector === lookupConnector ? 0 : settlingMs;
       const dueAt = Math.max(now, Math.min(now, row.started_at) + quietMs);
-      const count = yield* apply(sql.rescue, row, dueAt, interrupted.detail);
+      const count = yield* apply((of?.lease ? sharedSql : sql).rescue, row, dueAt, interrupted.detail);
       if (count > 0) yield* insertAttempt(row, row.started_at, now, interrupted);
       if (count > 0) tallies.moved(row.sink, 'sending', 'pending', count);
       return count;
@@ -246,12 +253,24 @@ export function* rescue(
  * Undoes claims of deliveries that were not attempted: they are pending and due at `until`, and the attempt is not counted.
  * A digest that was never attempted is dissolved. The time until `until` does not count for giving up.
  */
-export function* defer(tallies: Tallies, items: readonly Deferral[], now: number): Operation<void> {
+export function* defer(
+  tallies: Tallies,
+  items: readonly Deferral[],
+  now: number,
+  shared: boolean,
+): Operation<void> {
   yield* together(
     items.map(function* deferOne({ deliveryId, attempt, claimedAt, until, lane = null }) {
       const found = yield* find(deliveryId);
       if (found?.state !== 'sending' || found.attempts !== attempt) return;
-      const undone = yield* apply(sql.defer, found, until, until - now, claimedAt, lane);
+      const undone = yield* apply(
+        (shared ? sharedSql : sql).defer,
+        found,
+        until,
+        until - now,
+        claimedAt,
+        lane,
+      );
       if (undone > 0) tallies.moved(found.sink, 'sending', 'pending', undone);
     }),
   );

@@ -37,6 +37,15 @@ export function change(assignments: string, more = ''): Change {
   return { alone: `${update} and seq = $1`, digest: `${update} and carrier = $1` };
 }
 
+/**
+ * The change for PostgreSQL, where somebody else may keep a row locked, as a session that was left open after an edit: it fails
+ * at once, and is tried again later. To wait would keep all writes of this process waiting.
+ */
+export const atOnce = ({ alone, digest }: Change): Change => ({
+  alone: `${alone} and seq in (select seq from deliveries where seq = $1 for update nowait)`,
+  digest: `${digest} and seq in (select seq from deliveries where carrier = $1 for update nowait)`,
+});
+
 export const sql = {
   insertDelivery: insertInto('deliveries', {
     seq: 'bigint',

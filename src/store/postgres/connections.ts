@@ -47,8 +47,8 @@ const defaultLimits: ConnectionLimits = {
   lookAgainMs: 10_000,
 };
 
-/** One transaction at a time, as writes share it; see GroupCommit. */
-const mostWriters = 1;
+/** Two transactions at a time, of events and of other writes, as writes share them; see GroupCommit. */
+const mostWriters = 2;
 const mostReaders = 3;
 const firstRetryMs = 10;
 const maxRetryMs = 250;

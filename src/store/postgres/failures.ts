@@ -115,7 +115,7 @@ const lost = /^(?:53300|57P0[1-5]|08(?!P01)...|25P03|ECONNRESET|EPIPE)$/;
  */
 const ofServer = /^(?:53|57|58|XX)/;
 /** By these the server refuses one statement for what it touches. */
-const ofPart = new Set(['42501', '42P01', '23514', 'XX001', 'XX002']);
+const ofPart = new Set(['42501', '42P01', '23514', '55P03', 'XX001', 'XX002']);
 /** A trigger's error tells where in its function it was, in every language of the server. The store has no functions. */
 const inFunction = /\bPL\/\w/;
 /** A missing right, a read-only server and a lock are explained as elsewhere. */

@@ -316,15 +316,45 @@ describe('what several do at the same time on PostgreSQL', () => {
     await one.accept(arrival());
     const [claimed] = await claimDue(one);
     const deferral = { deliveryId: claimed!.delivery.id, attempt: 1, claimedAt: t0, until: t0 + minute };
-    await atOnce<unknown>(
-      allDeliveries,
-      () => one.defer([deferral], t0),
-      () => other.rescue(t0, minute),
-    );
+    await between.query(`begin; ${allDeliveries}`);
+    await expect(one.defer([deferral], t0)).rejects.toThrow('stay locked');
+    await between.query('commit');
+    await atOnce(allDeliveries, () => other.rescue(t0, minute));
+    await one.defer([deferral], t0);
     expect(await counted()).toEqual(await there());
     const [again] = await claimDue(other, t0 + day);
     await other.record([resultOf(again!, delivered)]);
     expect(await counted()).toEqual([{ state: 'delivered', n: 1 }]);
+  });
+
+  test('an outcome of a row that somebody keeps locked is refused at once, and beside it others are stored', async () => {
+    await one.accept(arrival());
+    await one.accept(arrival());
+    const claims = await claimDue(one);
+    await between.query(
+      'begin; select 1 from deliveries where seq = (select min(seq) from deliveries) for update',
+    );
+    const record = () => Promise.allSettled(claims.map((claim) => one.record([resultOf(claim, delivered)])));
+    expect(await record()).toMatchObject([
+      { reason: { message: expect.stringContaining('stay locked') } },
+      { status: 'fulfilled' },
+    ]);
+    await between.query('commit');
+    await record();
+    expect(await counted()).toEqual([{ state: 'delivered', n: 2 }]);
+  });
+
+  test('an event is stored while somebody keeps a table locked that outcomes need', async () => {
+    await one.accept(arrival());
+    const [claimed] = await claimDue(one);
+    await between.query('begin; lock table attempts');
+    const recorded = one.record([resultOf(claimed!, delivered)]);
+    await expect.poll(waiting).toBe(1);
+    await one.accept(arrival());
+    await one.probe();
+    expect(await waiting()).toBe(1);
+    await between.query('commit');
+    await recorded;
   });
 
   test('a claim whose commit goes on after its connection was lost is rescued, too', async () => {
