@@ -39,11 +39,12 @@ export function change(assignments: string, more = ''): Change {
 
 /**
  * The change for PostgreSQL, where somebody else may keep a row locked, as a session that was left open after an edit: it fails
- * at once, and is tried again later. To wait would keep all writes of this process waiting.
+ * at once, and is tried again later. To wait would keep all writes of this process waiting. It locks no more than an update
+ * does, and each row once: a join, as with `in`, locks all rows of a digest again for each of them.
  */
 export const atOnce = ({ alone, digest }: Change): Change => ({
-  alone: `${alone} and seq in (select seq from deliveries where seq = $1 for update nowait)`,
-  digest: `${digest} and seq in (select seq from deliveries where carrier = $1 for update nowait)`,
+  alone: `${alone} and seq = any(array(select seq from deliveries where seq = $1 for no key update nowait))`,
+  digest: `${digest} and seq = any(array(select seq from deliveries where carrier = $1 for no key update nowait))`,
 });
 
 export const sql = {

@@ -116,6 +116,8 @@ const lost = /^(?:53300|57P0[1-5]|08(?!P01)...|25P03|ECONNRESET|EPIPE)$/;
 const ofServer = /^(?:53|57|58|XX)/;
 /** By these the server refuses one statement for what it touches. */
 const ofPart = new Set(['42501', '42P01', '23514', '55P03', 'XX001', 'XX002']);
+/** What of the server ends a wait for a lock that took too long. A lock that a statement does not wait for is refused elsewhere. */
+const endsWaits = 'ProcessInterrupts';
 /** A trigger's error tells where in its function it was, in every language of the server. The store has no functions. */
 const inFunction = /\bPL\/\w/;
 /** A missing right, a read-only server and a lock are explained as elsewhere. */
@@ -167,10 +169,13 @@ export function explained(error: unknown, place: StoreAddress): unknown {
     message: parts.message.replace(/\.$/, ''),
   };
   const text = sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name]!);
-  const isOfPart = sentence === trigger || ofPart.has(parts.code);
+  const isOfPart = sentence === trigger || (ofPart.has(parts.code) && !hasWaited(error));
   const Failure = isOfPart ? PartUnavailable : StoreUnavailable;
   return new Failure(text, { cause: error });
 }
+
+/** Whether a lock was waited for in vain. Other writes may need it, too, and each alone would wait as long again. */
+const hasWaited = (error: unknown): boolean => error instanceof DatabaseError && error.routine === endsWaits;
 
 function explain(parts: Parts): string | undefined {
   const { code, message, isFatal } = parts;

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { discard, replay } from '../../../src/store/operations/by-hand.ts';
 import { rescue, sql as carrying } from '../../../src/store/operations/carrying-out.ts';
 import { claim as claimOf, sql as claiming } from '../../../src/store/operations/claiming.ts';
+import { atOnce as atOnceSql } from '../../../src/store/operations/deliveries.ts';
 import { forget } from '../../../src/store/operations/forgetting.ts';
 import { settleIn } from '../../../src/store/operations/housekeeping.ts';
 import { sql as receiving } from '../../../src/store/operations/receiving.ts';
@@ -342,6 +343,46 @@ describe('what several do at the same time on PostgreSQL', () => {
     await between.query('commit');
     await record();
     expect(await counted()).toEqual([{ state: 'delivered', n: 2 }]);
+  });
+
+  test('a row that another one refers to, as that of an attempt does, is not locked by that', async () => {
+    await one.accept(arrival());
+    const [claimed] = await claimDue(one);
+    await between.query('begin; select 1 from deliveries for key share');
+    await one.record([resultOf(claimed!, delivered)]);
+    await between.query('commit');
+    expect(await counted()).toEqual([{ state: 'delivered', n: 1 }]);
+  });
+
+  test('the rows of a digest are locked once, not once for each', async () => {
+    const deliveries = [planned({ group: 'digest', groupMax: 10 })];
+    for (let n = 0; n < 3; n += 1) await one.accept(arrival({}, { deliveries }));
+    const [claimed] = await claimDue(one);
+    const rescued = atOnceSql(carrying.rescue).digest;
+    await between.query(`prepare rescued (bigint, text, bigint, text) as ${rescued}`);
+    const explained = await between.query<{ readonly 'QUERY PLAN': string }>(
+      `explain (analyze, timing off) execute rescued (${claimed!.row.carrier}, 'sending 1', ${t0}, '')`,
+    );
+    const plan = explained.rows.map((row) => row['QUERY PLAN']);
+    expect(plan.filter((step) => step.includes('LockRows'))).toEqual([
+      expect.stringMatching(/rows=3(?:\.00)? loops=1\)/),
+    ]);
+  });
+
+  test('writes that waited too long for a lock are refused together, as each alone would wait as long again', async () => {
+    const hasty = await openPostgres(url, { limits: { lockMs: 100 } });
+    stores.push(hasty);
+    await one.accept(arrival());
+    await one.accept(arrival());
+    const claims = await claimDue(one);
+    await between.query('begin; lock table attempts');
+    const writes = [
+      ...claims.map((claim) => hasty.record([resultOf(claim, delivered)])),
+      hasty.saveConfig({ id: 'another', source: {}, savedAt: t0 }),
+    ];
+    const locked = { reason: { message: expect.stringContaining('stay locked') } };
+    expect(await Promise.allSettled(writes)).toMatchObject([locked, locked, locked]);
+    await between.query('commit');
   });
 
   test('an event is stored while somebody keeps a table locked that outcomes need', async () => {
