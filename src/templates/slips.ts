@@ -28,7 +28,11 @@ function* slipsOf(templates: readonly Template[], ofEvents: ReadonlySet<string>)
         if (isComparing(sign)) yield* neverEqual(tokens.slice(at - 1, at + 2), ofEvents);
       if (name === 'if' || name === 'unless') yield* alone(tokens);
       if (template instanceof Output) yield* joined(tokens);
-      if ('filters' in one) yield* filtered(tokens, one.filters.map(tokenOf));
+      if (!('filters' in one)) continue;
+      const filters = one.filters.map(tokenOf);
+      yield* filtered(tokens, filters);
+      if (takesOne.has(template instanceof Output ? 'echo' : name))
+        yield* behindComma([...tokens, ...filters]);
     }
     const [first, ...values] = given;
     const about =
@@ -74,6 +78,7 @@ const comparedKeys = new Set(['status', 'testId', 'candidateNumericalId']);
 /** The key of an event that a path such as `events[0].status` leads to; null for other keys and values. */
 function keyOf(token: Token, ofEvents: ReadonlySet<string>): string | null {
   if (!TypeGuards.isPropertyAccessToken(token)) return null;
+  if (token.getText() === 'test.id') return 'test.id';
   const [, root = '', key = ''] = /^(\w+)(?:\[\d+\]|\.first|\.last)?\.(\w+)$/.exec(token.getText()) ?? [];
   return ofEvents.has(root) && comparedKeys.has(key) ? key : null;
 }
@@ -101,9 +106,24 @@ function joined(tokens: readonly Token[]): Slip[] {
   return [slip(tokens, `this prints only true or false${hint}`)];
 }
 
+/** Tags that take one value or condition. Others, such as `when`, take several with commas. */
+const takesOne = new Set(['if', 'unless', 'assign', 'echo']);
+
+/** What stands behind an expression and a comma, where LiquidJS reads no further. */
+function behindComma(expression: readonly Token[]): Slip[] {
+  const { end, input } = expression.at(-1)!;
+  const [comma = ''] = /^\s*,/.exec(input.slice(end)) ?? [];
+  const message =
+    'what stands behind this comma is ignored: write a {{ … }} for each value, and "or" or "and" between conditions';
+  return comma === '' ? [] : [{ index: end + comma.length - 1, length: 1, message }];
+}
+
 type Filter = ReturnType<typeof tokenOf>;
 
-/** Slips in the filters behind a value: a late `default`, and dates. */
+const furtherDefault =
+  'this is ignored: `default` takes one value; several addresses stand in one pair of quotes, with a comma between them';
+
+/** Slips in the filters behind a value: a late `default`, one with several values, and dates. */
 function filtered(value: readonly Token[], filters: readonly Filter[]): Slip[] {
   const maker = filters.findIndex(isMaker);
   const late = maker < 0 ? undefined : filters.slice(maker).find(({ name }) => name === 'default');
@@ -112,6 +132,10 @@ function filtered(value: readonly Token[], filters: readonly Filter[]): Slip[] {
   return [
     ...(late ? [{ index: late.begin, length: late.name.length, message: said }] : []),
     ...filters.filter(({ name }) => name === 'date').flatMap(dateSlips),
+    ...filters
+      .filter(({ name }) => name === 'default')
+      .flatMap(({ args }) => args.filter((arg) => !Array.isArray(arg)).slice(1))
+      .map((further) => slip([further as Token], furtherDefault)),
   ];
 }
 

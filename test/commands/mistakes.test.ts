@@ -223,7 +223,9 @@ const mistakes = {
   'the same of the events of a digest': posts(
     'digest: { every: 1h }, text: \'{% for one in events %}{% if one.status == "Passed" %}x{% endif %}y{% endfor %}\'',
   ),
-  'a test id in quotes, in a template': says('{% if event.testId == "7" %}a{% else %}b{% endif %}'),
+  'a test id in quotes, in a template': says(
+    '{% if event.testId == "7" %}a{% else %}b{% endif %}{% if test.id == "7" %}c{% endif %}',
+  ),
   'the number of a candidate, which not every event has': rule(
     '{}',
     "{ sink: mail, to: a@example.com, subject: 'No {{ event.candidateNumericalId }}', text: 'No {{ event.candidateNumericalId }}: {{ event.candidateId }}' }",
@@ -376,6 +378,27 @@ const mistakes = {
     '{{ event.status }}: {{ test.name }}',
   ),
   'a text that lacks a value for a test of the catalog': `catalog:\n  7: { name: A, note: x }\n  8: { name: B }\n${rule('{ testId: [7, 8] }', "{ sink: slack, channel: '#a', text: 'Note: {{ test.note }}' }")}`,
+  'two recipients where there is none': mail(
+    `"{{ test.owner | default: 'hiring@example.com', 'robin@example.com', allow_false: true }}"`,
+  ),
+  'a recipient behind a comma': mail(
+    `"{{ test.owner, 'robin@example.com' | default: 'hiring@example.com' }}"`,
+  ),
+  'values with commas between them, and in their tags': says(
+    '{{ event.candidateId, event.status }} {{ event.status | upcase , "x" }} {% assign a = event.status, 5 %}{{ a }}',
+  ),
+  'two statuses with a comma': says(
+    '{% if event.status == "Completed", "Canceled" %}x{% elsif event.testId == 7 , 8 %}y{% endif %} done',
+  ),
+  'commas that are right': says(
+    '{% case event.status %}{% when "Completed", "Canceled" %}x{% endcase %}{% cycle "a", "b" %} {{ event.status | replace: "C", "K" }}, {{ now | date: "%d.%m.%Y", "UTC" }}, {% if event.status == "Completed" %}, done{% endif %}',
+  ),
+  'a text that goes on below its key': posting(
+    "        channel: '#a'\n        text: Hello team,\n        please look\n",
+  ),
+  'the same with a variable': posting(
+    "        channel: '#a'\n        text: Hello team,\n\n        {{ event.testId }} is done.\n        Next: call them\n",
+  ),
   'a block with an empty text': posting(
     "        channel: '#a'\n        text: x\n        blocks:\n          - { type: section, text: { type: mrkdwn, text: '' } }\n",
   ),

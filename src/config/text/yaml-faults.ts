@@ -209,7 +209,10 @@ const ambiguous: readonly (readonly [RegExp, string])[] = [
   [/^All (mapping|sequence) items must start/, 'indented differently from what stands beside it'],
   [/^Missing closing "quote/, 'the text that begins with " has no " at its end'],
   [/^Missing closing 'quote/, "the text that begins with ' has no ' at its end"],
-  [/^Implicit map keys need to be followed/, 'expected ":" and a value after this key'],
+  [
+    /^(Implicit map keys need to be followed|Map comment with trailing content)/,
+    'expected ":" and a value after this key; if it goes on with the text above, it has to be indented deeper than that text\'s key',
+  ],
   [/^Sequence item without - indicator/, lessIndented],
   [
     /^(Not a YAML token|Block scalar header)/,
