@@ -4,7 +4,18 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, claimDue, configId, planned, resultOf, t0 } from '../contract/store-fixtures.ts';
-import { base, endpoint, jsonLines, nothing, post, run, serving, settled, workplace } from './tools.ts';
+import {
+  base,
+  endpoint,
+  jsonLines,
+  nothing,
+  post,
+  run,
+  serving,
+  settled,
+  telling,
+  workplace,
+} from './tools.ts';
 import { eventually } from '../fixtures/eventually.ts';
 import { freshSchema, PostgresProxy } from '../fixtures/postgres.ts';
 
@@ -241,5 +252,24 @@ test('has named what the tools have where the connection is lost as it erases: n
   expect(cut.out).toContain(`  ats: the call with the webhook-id dlv_${eventId.slice(4)}_1\n`);
   expect((await run(['forget', 'Dana', '--yes', '--store', url])).out).toContain(
     'has no event of candidate Dana',
+  );
+});
+
+test('names the call of a digest, which is that of its carrier, and once for all of a candidate', async () => {
+  const { app, http, command, done } = await telling({
+    rules: `rules: [{ name: told, when: {}, then: [{ sink: ats, digest: { every: 1s }, body: { of: '{{ events | map: "candidateId" | join }}' } }] }]\n`,
+  });
+  for (const [candidateId, testId] of [
+    ['Dana', 7],
+    ['Robin', 7],
+    ['Robin', 8],
+  ])
+    await post(app, { candidateId, testId });
+  await done();
+  const { out } = await command('forget', 'Robin', '--dry-run');
+  // On a busy machine they may be of two digests.
+  const calls = http.calls.filter(({ body }) => body.includes('Robin'));
+  expect(out.match(/webhook-id .*/g)?.toSorted()).toEqual(
+    calls.map(({ deliveryId }) => `webhook-id ${deliveryId}`).toSorted(),
   );
 });

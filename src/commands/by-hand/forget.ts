@@ -143,13 +143,16 @@ function tellWhatIsStored({ id: candidate, details, requests }: Person, io: Io):
 /** Lists what was delivered, or may have been, with its place in the tool, apart from the lines `told`. Returns all lines. */
 function tellWhatToolsHave(deliveries: readonly Delivery[], io: Io, told: readonly string[] = []): string[] {
   const arrived = deliveries.filter(({ receipt, uncertain }) => receipt !== null || uncertain);
-  const lines = arrived.map(({ sink, connector, id, receipt }) => {
+  const lines = arrived.map(({ sink, connector, id, carrier, receipt }) => {
+    // A tool knows a digest by its carrier alone.
+    const sentAs = carrier ?? id;
     const trace =
       receipt &&
-      (connectors.get(connector)?.describe?.trace(receipt, id) ?? `${id}: ${JSON.stringify(receipt)}`);
-    return `  ${sink}: ${printable(trace ?? `may have got it, as ${id}`)}`;
+      (connectors.get(connector)?.describe?.trace(receipt, sentAs) ??
+        `${sentAs}: ${JSON.stringify(receipt)}`);
+    return `  ${sink}: ${printable(trace ?? `may have got it, as ${sentAs}`)}`;
   });
-  const news = lines.filter((line) => !told.includes(line));
+  const news = [...new Set(lines)].filter((line) => !told.includes(line));
   if (news.length > 0) io.out('The tools keep what they were told. Erase it there:');
   for (const line of news) io.out(line);
   return lines;
