@@ -251,11 +251,11 @@ export function storeOn(driver: Driver) {
 
     /** `mayWait`: see Driver.write. */
     async record(results: readonly carrying.AttemptResult[], mayWait = false): Promise<void> {
-      await write((tallies) => carrying.record(tallies, results, shared), mayWait);
+      await write((tallies) => carrying.record(tallies, results), mayWait);
     },
 
     defer: (items: readonly carrying.Deferral[], now: number): Promise<void> =>
-      write((tallies) => carrying.defer(tallies, items, now, shared)),
+      write((tallies) => carrying.defer(tallies, items, now)),
 
     /** Rescues all, step by step. A digest counts once for a step, so only a step with nothing is the last. */
     rescue: (now: number, settlingMs: number, of?: carrying.RescueQuery): Promise<number> =>

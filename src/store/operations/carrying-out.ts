@@ -2,7 +2,15 @@ import { type DeliveryState, type Json, lookupConnector, lookupOf } from '../../
 import { type Attempt, mayHaveArrived, type Outcome, type Receipt } from '../../model/outcomes.ts';
 import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
-import { apply, atOnce, change, type ClaimedRow, find, foundColumns, type FoundRow } from './deliveries.ts';
+import {
+  apply,
+  change,
+  changeAtOnce,
+  type ClaimedRow,
+  find,
+  foundColumns,
+  type FoundRow,
+} from './deliveries.ts';
 import { lookupEnded } from './deciding.ts';
 import { holdsAlone, type Lease } from './leases.ts';
 import { all, get, insertInto, insertRow, query, run, together, type Operation } from '../operation.ts';
@@ -85,7 +93,7 @@ export const sql = {
   select d.lane, d.sink, d.due_at as "dueAt", d.seq from deliveries d
   where ${waits} and d.lane = $1 and (d.due_at, d.seq) >= ($2, $3) order by d.due_at, d.seq limit 1`),
   /** The message and the thread of a digest are stored only with its carrier. */
-  record: change(
+  record: changeAtOnce(
     `
   state = $3, started_at = null, due_at = coalesce($4, due_at), uncertain = $5, progress = $6, last_error = $7,
   receipt = $8, ended_at = $9, replayed = case when $12 = 1 then 0 else replayed end,
@@ -105,10 +113,10 @@ export const sql = {
   select ${foundColumns}, d.started_at from deliveries d
   where ${rareState} and d.state = 'sending' and ${leads}
       and (cast($1 as text) is null or d.sink = $1) order by d.seq limit $2`),
-  rescue: change(`
+  rescue: changeAtOnce(`
   state = 'pending', due_at = $3, uncertain = 1, replayed = 0, last_error = $4,
   composed_at = coalesce(composed_at, started_at), started_at = null`),
-  defer: change(
+  defer: changeAtOnce(
     `
   state = 'pending', started_at = null, attempts = attempts - 1, due_at = $3,
   since = case when attempts = 1 then since else since + $4 end,
@@ -151,28 +159,21 @@ export function* lanes(from?: readonly LaneHead[]): Operation<LaneHead[]> {
 
 const works = { outcome: 'delivered', receipt: {} } satisfies Outcome;
 
-/** For a store that is `shared`: see `atOnce`. */
-const sharedSql = { record: atOnce(sql.record), rescue: atOnce(sql.rescue), defer: atOnce(sql.defer) };
-
 /** Records how attempts ended. Leaves deliveries alone that are no longer in that attempt. */
-export function record(
-  tallies: Tallies,
-  results: readonly AttemptResult[],
-  shared: boolean,
-): Operation<unknown> {
+export function record(tallies: Tallies, results: readonly AttemptResult[]): Operation<unknown> {
   const [first] = results;
   return first && results.length === 1
-    ? recordOne(tallies, first, shared)
-    : together(results.map((result) => recordOne(tallies, result, shared)));
+    ? recordOne(tallies, first)
+    : together(results.map((result) => recordOne(tallies, result)));
 }
 
-function* recordOne(tallies: Tallies, result: AttemptResult, shared: boolean): Operation<void> {
+function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
   const { attempt, row, state, settledAt } = result;
   const { outcome, startedAt, endedAt } = attempt;
   // So a late result does not end a later attempt.
   const found = { seq: row.seq, carrier: row.carrier, state: 'sending', attempts: attempt.number } as const;
   const count = yield* apply(
-    (shared ? sharedSql : sql).record,
+    sql.record,
     found,
     state,
     result.dueAt,
@@ -240,7 +241,7 @@ export function* rescue(
       // The clock may have been set back since.
       const quietMs = row.connector === lookupConnector ? 0 : settlingMs;
       const dueAt = Math.max(now, Math.min(now, row.started_at) + quietMs);
-      const count = yield* apply((of?.lease ? sharedSql : sql).rescue, row, dueAt, interrupted.detail);
+      const count = yield* apply(sql.rescue, row, dueAt, interrupted.detail);
       if (count > 0) yield* insertAttempt(row, row.started_at, now, interrupted);
       if (count > 0) tallies.moved(row.sink, 'sending', 'pending', count);
       return count;
@@ -253,24 +254,12 @@ export function* rescue(
  * Undoes claims of deliveries that were not attempted: they are pending and due at `until`, and the attempt is not counted.
  * A digest that was never attempted is dissolved. The time until `until` does not count for giving up.
  */
-export function* defer(
-  tallies: Tallies,
-  items: readonly Deferral[],
-  now: number,
-  shared: boolean,
-): Operation<void> {
+export function* defer(tallies: Tallies, items: readonly Deferral[], now: number): Operation<void> {
   yield* together(
     items.map(function* deferOne({ deliveryId, attempt, claimedAt, until, lane = null }) {
       const found = yield* find(deliveryId);
       if (found?.state !== 'sending' || found.attempts !== attempt) return;
-      const undone = yield* apply(
-        (shared ? sharedSql : sql).defer,
-        found,
-        until,
-        until - now,
-        claimedAt,
-        lane,
-      );
+      const undone = yield* apply(sql.defer, found, until, until - now, claimedAt, lane);
       if (undone > 0) tallies.moved(found.sink, 'sending', 'pending', undone);
     }),
   );

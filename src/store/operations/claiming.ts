@@ -5,7 +5,7 @@ import type { Tallies } from '../tallies.ts';
 import { apply, change, type ClaimedRow, lockLane, seqOfNew } from './deliveries.ts';
 import type { LaneHead } from './carrying-out.ts';
 import { holds, type Lease } from './leases.ts';
-import { all, get, query, type Query, together, type Operation } from '../operation.ts';
+import { all, get, query, together, type Operation } from '../operation.ts';
 import { sql as reading } from './reading.ts';
 import { deliveries, delivery, event, notice, type RowOf, waits } from '../rows.ts';
 
@@ -51,70 +51,48 @@ interface Due {
 
 const dueRows = `select ${delivery.columns}, ${event.columns}, d.seq, d.carrier from ${deliveries}`;
 
+/**
+ * A claim leaves out rows that somebody else has locked, as a session that was left open after an edit: to wait for one would
+ * keep all writes of this process waiting.
+ */
+const unlocked = 'for update of d skip locked';
+
 const dueInLane = (rest: string) =>
   query<DueRow>(`${dueRows}
-  where ${waits} and d.lane = $1 and d.due_at <= $2 and (d.due_at, d.seq) >= ($4, $5) ${rest} limit $3`);
-
-/**
- * Leaves out rows that somebody else has locked, as a session that was left open after an edit: to wait for one would keep all
- * writes of this process waiting. Only PostgreSQL has this, and leases. $6: groups to leave out, too, as JSON.
- */
-const unlocked = (due: (rest: string) => Query<DueRow>) =>
-  query<DueRow>(
-    `${due('and (d.group_key is null or not cast($6 as jsonb) @> to_jsonb(d.group_key))')} for update of d skip locked`,
-  );
-
-/** Gives a row if nobody else has locked any of these deliveries, so that a digest goes as a whole or waits as one. */
-const allUnlocked = (seqs: string) =>
-  query<{ readonly free: number }>(`
-  with members as (${seqs})
-  select 1 as free where (select count(*) from members) = (select count(*) from (
-    select d.seq from deliveries d where d.seq in (select seq from members) for update skip locked
-  ) as free)`);
-
-/**
- * The deliveries of a new digest. $1: the carrier, as on PostgreSQL earlier ones may have come since it was read. $6: how many
- * deliveries may join. $7: the carrier's `uncertain`; others do not join, as the tool's answer about a digest counts for all of
- * it.
- */
-const joining = `
-    select cast($1 as bigint) as seq
-    union all
-    select * from (
-      select d.seq from deliveries d
-      where d.state = 'pending' and d.group_key is not null and d.carrier is null
-        and d.lane = $3 and d.group_key = $4 and d.sink = $5 and d.due_at <= $2 and d.seq <> $1 and d.uncertain = $7
-      order by d.due_at, d.seq limit $6 - 1
-    ) as others`;
+  where ${waits} and d.lane = $1 and d.due_at <= $2 and (d.due_at, d.seq) >= ($4, $5) ${rest} limit $3 ${unlocked}`);
 
 const beginAttempt = (now: string) => `
   state = 'sending', attempts = attempts + 1, started_at = ${now}, first_attempt_at = coalesce(first_attempt_at, ${now})`;
 
-const dueFirst = (rest: string) => dueInLane(`${rest} order by d.due_at, d.seq`);
-const untriedLast = (rest: string) =>
-  dueInLane(`${rest} and d.attempts = 0 order by d.due_at desc, d.seq desc`);
-
 export const sql = {
-  dueFirst: dueFirst(''),
-  untriedLast: untriedLast(''),
+  dueFirst: dueInLane('order by d.due_at, d.seq'),
+  untriedLast: dueInLane('and d.attempts = 0 order by d.due_at desc, d.seq desc'),
   /** The delivery that becomes the carrier of a new digest. */
   firstOfGroup: query<DueRow>(`${dueRows}
   where d.state = 'pending' and d.group_key is not null and d.carrier is null
-    and d.lane = $1 and d.group_key = $2 and d.sink = $3 and d.due_at <= $4 order by d.due_at, d.seq limit 1`),
+    and d.lane = $1 and d.group_key = $2 and d.sink = $3 and d.due_at <= $4
+  order by d.due_at, d.seq limit 1 ${unlocked}`),
   claim: change(beginAttempt('$3')),
+  /**
+   * The carrier is given, as on PostgreSQL earlier ones may have come since it was read. $6: how many deliveries may join. $7:
+   * the carrier's `uncertain`; others do not join, as the tool's answer about a digest counts for all of it.
+   */
   beginDigest: query<{ readonly seq: number }>(`
-  update deliveries set carrier = $1, ${beginAttempt('$2')} where seq in (${joining}
-  ) returning seq`),
+  with joining as materialized (
+    select d.seq from deliveries d
+    where d.state = 'pending' and d.group_key is not null and d.carrier is null
+      and d.lane = $3 and d.group_key = $4 and d.sink = $5 and d.due_at <= $2 and d.seq <> $1 and d.uncertain = $7
+    order by d.due_at, d.seq limit $6 - 1 ${unlocked}
+  )
+  update deliveries set carrier = $1, ${beginAttempt('$2')}
+  where seq in (select cast($1 as bigint) union all select seq from joining) returning seq`),
+  /** Gives no row if one of the digest's is locked: once it was tried, it goes as a whole. */
+  unlockedDigest: query<{ readonly free: number }>(`
+  select 1 as free where (select count(*) from deliveries d where d.carrier = $1) = (select count(*) from (
+    select d.seq from deliveries d where d.carrier = $1 ${unlocked}
+  ) as free)`),
   eventsOfDigest: query<RowOf<Event>>(`
   select ${event.columns} from ${deliveries} where d.carrier = $1 order by d.seq`),
-};
-
-const unlockedSql = {
-  dueFirst: unlocked(dueFirst),
-  untriedLast: unlocked(untriedLast),
-  /** As for beginDigest. */
-  ofNewDigest: allUnlocked(joining),
-  ofDigest: allUnlocked('select d.seq from deliveries d where d.carrier = $1'),
 };
 
 /** A claim takes no more deliveries than this, because no request is answered while its transaction runs. */
@@ -127,25 +105,21 @@ const mostDeliveries = 1000;
  * A delivery with a group takes along all other due deliveries of its sink, lane and group, up to `groupMax` in all; those
  * that are uncertain after a restore go apart. They are one digest from then on, and the first is its carrier. A digest
  * counts once for `limit`, is claimed as a whole under the carrier's id, and every change is made to all of its deliveries.
- * With a lease, single deliveries and digests of which a row is locked by others are left for a later claim.
+ * What somebody else has locked is left for a later claim: of a new digest, those deliveries, which then go apart; a digest
+ * that was tried, as a whole.
  */
 export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> {
-  const { lane, now, limit, untriedFirst = false, from, lease } = asked;
+  const { lane, now, limit, untriedFirst = false, lease } = asked;
   if (lease && !(yield* holds(lease))) return [];
   // So no other claim sees these deliveries, and none is begun that a person is discarding.
   yield* lockLane(lane);
-  const [earliest, untriedNewest] = lease
-    ? [unlockedSql.dueFirst, unlockedSql.untriedLast]
-    : [sql.dueFirst, sql.untriedLast];
   const begun: Due[] = [];
-  // The groups of digests of which a row is locked.
-  const locked = new Set<string>();
+  let from = asked.from ?? { dueAt: 0, seq: 0 };
   for (let taken = 0, isMore = true; isMore;) {
     const left = limit - begun.length;
-    const without = lease ? [JSON.stringify([...locked])] : [];
-    const place = [lane, now, left, from?.dueAt ?? 0, from?.seq ?? 0, ...without] as const;
-    const untried = untriedFirst ? yield* all(untriedNewest, ...place) : [];
-    const rows = untried.length > 0 ? untried : yield* all(earliest, ...place);
+    const place = [lane, now, left, from.dueAt, from.seq] as const;
+    const untried = untriedFirst ? yield* all(sql.untriedLast, ...place) : [];
+    const rows = untried.length > 0 ? untried : yield* all(sql.dueFirst, ...place);
     const wentAlong = new Set<number>();
     const single: Due[] = [];
     for (const row of rows) {
@@ -153,7 +127,6 @@ export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> 
       if (wentAlong.has(row.seq)) continue;
       const due: Due = { row, carrier: row.carrier, found: delivery.read(row) };
       const { group, sink } = due.found;
-      if (group !== null && locked.has(group)) continue;
       let count = 1;
       if (group === null) {
         single.push(due);
@@ -161,28 +134,24 @@ export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> 
       } else if (row.carrier === null) {
         const first = (yield* get(sql.firstOfGroup, lane, group, sink, now)) ?? row;
         const found = delivery.read(first);
-        const values = [first.seq, now, lane, group, sink, found.groupMax, found.uncertain ? 1 : 0];
-        if (lease && !(yield* get(unlockedSql.ofNewDigest, ...values))) {
-          locked.add(group);
-          continue;
-        }
-        const members = yield* all(sql.beginDigest, ...values);
+        const joining = [lane, group, sink, found.groupMax, found.uncertain ? 1 : 0] as const;
+        const members = yield* all(sql.beginDigest, first.seq, now, ...joining);
         for (const { seq } of members) wentAlong.add(seq);
         begun.push({ row: first, carrier: first.seq, found });
         count = members.length;
-      } else if (lease && !(yield* get(unlockedSql.ofDigest, row.carrier))) {
-        locked.add(group);
-        continue;
-      } else {
+      } else if (yield* get(sql.unlockedDigest, row.carrier)) {
         count = yield* begin(due, now);
         begun.push(due);
-      }
+      } else continue;
       tallies.moved(sink, 'pending', 'sending', count);
       taken += count;
     }
     yield* together(single.map((due) => begin(due, now)));
     // Rows that joined an earlier row's digest did not count for the limit.
     isMore = rows.length === left && begun.length < limit && taken < mostDeliveries;
+    const last = rows.at(-1);
+    // A digest that was left is due still.
+    if (last && untried.length === 0) from = { dueAt: delivery.read(last).dueAt, seq: last.seq + 1 };
   }
   return yield* together(begun.map((due) => toClaim(due, now)));
 }

@@ -38,14 +38,16 @@ export function change(assignments: string, more = ''): Change {
 }
 
 /**
- * The change for PostgreSQL, where somebody else may keep a row locked, as a session that was left open after an edit: it fails
- * at once, and is tried again later. To wait would keep all writes of this process waiting. It locks no more than an update
- * does, and each row once: a join, as with `in`, locks all rows of a digest again for each of them.
+ * A change by a worker, which fails at once where somebody else keeps a row locked, as a session that was left open after an
+ * edit, and is tried again later: to wait would keep all writes of this process waiting. It locks no more than an update does,
+ * and each row once: a join, as with `in`, locks all rows of a digest again for each of them.
  */
-export const atOnce = ({ alone, digest }: Change): Change => ({
-  alone: `${alone} and seq = any(array(select seq from deliveries where seq = $1 for no key update nowait))`,
-  digest: `${digest} and seq = any(array(select seq from deliveries where carrier = $1 for no key update nowait))`,
-});
+export function changeAtOnce(assignments: string, more = ''): Change {
+  const { alone, digest } = change(assignments, more);
+  const isFree = (key: string) =>
+    `(select count(*) from (select seq from deliveries where ${key} = $1 for no key update nowait) as locked) > 0`;
+  return { alone: `${alone} and ${isFree('seq')}`, digest: `${digest} and ${isFree('carrier')}` };
+}
 
 export const sql = {
   insertDelivery: insertInto('deliveries', {

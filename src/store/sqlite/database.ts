@@ -9,6 +9,9 @@ interface PreparedStatement {
   readonly rowOf: (values: unknown) => unknown;
 }
 
+/** What a select says of rows that somebody else has locked. SQLite locks no rows, and has one writer at a time. */
+const rowLock = / for (?:no key )?update(?: of d)? (?:nowait|skip locked)/g;
+
 /** How long SQLite itself may wait for a lock. It blocks the process meanwhile, so longer waits are ours. */
 const lockTimeoutMs = 5;
 
@@ -82,7 +85,7 @@ export class Database {
 
   #prepare(sql: string): PreparedStatement {
     // In SQLite, `$1` is a name and `?1` a position, which binds at half the cost.
-    const prepared = this.#db.prepare(sql.replaceAll(/\$(?=\d)/g, '?'));
+    const prepared = this.#db.prepare(sql.replaceAll(/\$(?=\d)/g, '?').replaceAll(rowLock, ''));
     const places = Array.from(sql.matchAll(/\$(\d+)/g), ([, place]) => Number(place));
     prepared.setReturnArrays(true);
     const statement = { prepared, parameters: Math.max(0, ...places), rowOf: rowsOf(prepared) };

@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { discard, replay } from '../../../src/store/operations/by-hand.ts';
 import { rescue, sql as carrying } from '../../../src/store/operations/carrying-out.ts';
 import { claim as claimOf, sql as claiming } from '../../../src/store/operations/claiming.ts';
-import { atOnce as atOnceSql } from '../../../src/store/operations/deliveries.ts';
 import { forget } from '../../../src/store/operations/forgetting.ts';
 import { settleIn } from '../../../src/store/operations/housekeeping.ts';
 import { sql as receiving } from '../../../src/store/operations/receiving.ts';
@@ -319,8 +318,9 @@ describe('what several do at the same time on PostgreSQL', () => {
     const deferral = { deliveryId: claimed!.delivery.id, attempt: 1, claimedAt: t0, until: t0 + minute };
     await between.query(`begin; ${allDeliveries}`);
     await expect(one.defer([deferral], t0)).rejects.toThrow('stay locked');
+    await expect(other.rescue(t0, minute)).rejects.toThrow('stay locked');
     await between.query('commit');
-    await atOnce(allDeliveries, () => other.rescue(t0, minute));
+    await other.rescue(t0, minute);
     await one.defer([deferral], t0);
     expect(await counted()).toEqual(await there());
     const [again] = await claimDue(other, t0 + day);
@@ -358,8 +358,7 @@ describe('what several do at the same time on PostgreSQL', () => {
     const deliveries = [planned({ group: 'digest', groupMax: 10 })];
     for (let n = 0; n < 3; n += 1) await one.accept(arrival({}, { deliveries }));
     const [claimed] = await claimDue(one);
-    const rescued = atOnceSql(carrying.rescue).digest;
-    await between.query(`prepare rescued (bigint, text, bigint, text) as ${rescued}`);
+    await between.query(`prepare rescued (bigint, text, bigint, text) as ${carrying.rescue.digest}`);
     const explained = await between.query<{ readonly 'QUERY PLAN': string }>(
       `explain (analyze, timing off) execute rescued (${claimed!.row.carrier}, 'sending 1', ${t0}, '')`,
     );

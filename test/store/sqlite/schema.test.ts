@@ -120,7 +120,7 @@ describe('the cost of a statement does not grow with what is stored', () => {
   });
   /** What is pending may be walked over, and so may what a statement found itself, and the few sinks that are paused. */
   const walks =
-    /^SCAN (heads|first|others|over|ahead|u|causes|pauses|CONSTANT ROW|\w+ USING (COVERING )?INDEX deliveries_pending)$/;
+    /^SCAN (heads|first|joining|over|ahead|u|causes|pauses|CONSTANT ROW|\w+ USING (COVERING )?INDEX deliveries_pending)$/;
   /** A search for all rows after a given one reads as many as a scan. */
   const scans = /^SCAN|^SEARCH \w+ .*PRIMARY KEY \(rowid>\?\)$/;
 
