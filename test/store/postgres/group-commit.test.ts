@@ -196,6 +196,24 @@ describe('the driver of PostgreSQL', () => {
       expect(await driver.write(() => get(setting))).toEqual({ synchronous_commit: 'on' });
     });
 
+    test('has five connections at most, however much is to be done', async () => {
+      const driver = await open();
+      const sleeping = query('select pg_sleep(0.3)');
+      const sleep = () => get(sleeping);
+      const busy = Promise.all(
+        Array.from({ length: 8 }, () => [
+          driver.read(sleep),
+          driver.write(sleep),
+          driver.receive(sleep),
+        ]).flat(),
+      );
+      const connections = `select count(*)::int as n from pg_stat_activity
+        where backend_type = 'client backend' and pid <> pg_backend_pid()`;
+      await expect.poll(() => sql(url, connections)).toEqual([{ n: 5 }]);
+      await busy;
+      expect(await sql(url, connections)).toEqual([{ n: 5 }]);
+    });
+
     test('bridges a restart, and loses nothing that it said was stored', async () => {
       const driver = await open({ patientForMs: 30_000 });
       const stored: string[] = [];
