@@ -6,7 +6,7 @@ import { dated, deliveryHeader } from './message.ts';
 import type { RowRequest, WrittenRow } from './message.ts';
 import { columnsInWords, failedRead, isOutdated, isRefusal, refusedRows, unwrittenRows } from './outcomes.ts';
 import type { Result } from './outcomes.ts';
-import { addition, earlierRows, groupOf, planTab, unread } from './plan.ts';
+import { addition, earlierRows, groupOf, planTab } from './plan.ts';
 import type { Plan } from './plan.ts';
 import { landings } from './repair.ts';
 import type { Before, Landing } from './repair.ts';
@@ -22,15 +22,15 @@ import type { Wanted } from './tabs.ts';
 export async function deliverRows(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Outcome[]> {
   const outcomes = new Map<string, Outcome>();
   let failure: Outcome | undefined;
-  for (const [group, all] of Map.groupBy(requests, groupOf)) {
-    const results = failure ? [] : await oneCall(sheet, all, group === unread);
+  for (const all of Map.groupBy(requests, groupOf).values()) {
+    const results = failure ? [] : await oneCall(sheet, all);
     for (const [{ deliveryId }, outcome] of results) outcomes.set(deliveryId, outcome);
     failure ??= results
       .map(([, outcome]) => outcome)
       .find((outcome) => outcome.outcome === 'retry' && outcome.sinkWide === true);
   }
-  // Deliveries that were not tried share the outcome, but not the progress, of the one that failed.
-  const { progress: _, ...unsent } = (failure ?? {}) as Retry;
+  // Deliveries that were not tried share the outcome of the one that failed, but not what it did.
+  const { progress: _, perhapsDone: __, ...unsent } = (failure ?? {}) as Retry;
   return requests.map(
     ({ deliveryId }) =>
       outcomes.get(deliveryId) ?? { ...unsent, detail: unsent.detail.replace(writtenForCertain, '') },
@@ -39,14 +39,9 @@ export async function deliverRows(sheet: Spreadsheet, requests: readonly RowRequ
 
 const writtenForCertain = 'The row was written and has still to be read back. ';
 
-/** Writes the rows of a group. `wasWritten`: an attempt before has written them, and could not read them back. */
-async function oneCall(
-  sheet: Spreadsheet,
-  given: readonly RowRequest[],
-  wasWritten: boolean,
-): Promise<Result[]> {
+/** Writes the rows of a group. */
+async function oneCall(sheet: Spreadsheet, given: readonly RowRequest[]): Promise<Result[]> {
   const { signal } = given[0]!;
-  const later = wasWritten ? readBackLater : unwrittenRows;
   const byTab = Map.groupBy(given, ({ message }) => message.tab.toLowerCase());
   const wanted = [...byTab.values()].map((all): Wanted => {
     const names = new Set(all.flatMap(({ message }) => Object.keys(message.row)));
@@ -56,7 +51,7 @@ async function oneCall(
     return { title: all[0]!.message.tab, names: [...names, deliveryHeader], whole };
   });
   const views = await readTabs(sheet, wanted, given[0]!);
-  if (!views.ok) return later(sheet, views.failure, given);
+  if (!views.ok) return unwrittenRows(sheet, views.failure, given);
   // The time zone is read with the tabs.
   const requests = given.map((request) => dated(request, sheet.timeZone));
   // Rows that earlier attempts have written and that stand wrongly are put right before anything else is done.
@@ -69,7 +64,7 @@ async function oneCall(
   if (settled.length > 0) {
     const done = new Set(settled.map(([request]) => request));
     const rest = requests.filter((request) => !done.has(request));
-    return [...settled, ...(rest.length > 0 ? await oneCall(sheet, rest, wasWritten) : [])];
+    return [...settled, ...(rest.length > 0 ? await oneCall(sheet, rest) : [])];
   }
   const plans = views.data.map((view) => planTab(sheet, view, requests));
   const results = plans.flatMap((plan) => plan.results);
@@ -264,9 +259,9 @@ function notesOf({ fixes, isDeleted, lost, missing, gone }: Landing): string[] {
   return said.flatMap(([isSo, text]) => (isSo ? [text] : []));
 }
 
-/** The results of rows that were certainly written: the next attempt looks for them, and does not write those it finds. */
+/** The results of rows that were certainly written: the next attempt looks for them where they were written, and does not write those it finds. */
 function readBackLater(sheet: Spreadsheet, failure: Failure, requests: readonly RowRequest[]): Result[] {
   const outcome = failedRead(failure, sheet);
   const detail = writtenForCertain + outcome.detail;
-  return requests.map((request) => [request, { ...outcome, detail, progress: { written: true } }]);
+  return requests.map((request) => [request, { ...outcome, detail, perhapsDone: true }]);
 }

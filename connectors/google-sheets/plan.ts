@@ -16,13 +16,9 @@ export interface Plan {
   readonly rows: readonly WrittenRow[];
 }
 
-export const unread = Symbol('written, and not read back');
-
 /** The group of a row, from the progress of the attempt before. Rows of a group share a call. */
-export function groupOf({ progress }: RowRequest): unknown {
-  const { group, written } = Object(progress) as { readonly group?: string; readonly written?: unknown };
-  return written ? unread : group;
-}
+export const groupOf = ({ progress }: RowRequest): string | undefined =>
+  (Object(progress) as { readonly group?: string }).group;
 
 const inTab = ({ title }: Tab, all: readonly RowRequest[]) =>
   all.filter(({ message }) => message.tab.toLowerCase() === title.toLowerCase());
@@ -65,10 +61,9 @@ export function planTab(
   const results = requests.flatMap((request): Result[] => {
     const newer = newerAt(request, grid, keys);
     const at = newer ?? (request.attempt > 1 ? own.get(request.deliveryId) : undefined);
-    const isUnread = groupOf(request) === unread && request.message.key !== undefined;
     const note =
       newer === null
-        ? [alreadyThere, ...(isUnread ? [notReadBack] : [])].join(' ')
+        ? alreadyThere
         : 'A newer update of this row was there already, so the row was left as it is.';
     return at === undefined ? [] : [[request, delivered(grid.receiptOf(sheet, tab, at), note)]];
   });

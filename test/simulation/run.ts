@@ -8,7 +8,7 @@ const usage = `Usage: npm run simulate -- [options]
 
   --seeds N      so many runs, on all cores (1000)
   --seed N       run one, and print its steps; so does the first that breaks the promise
-  --play NAME    model, whose tools are models; or slack: Slack's connector and sandbox (model)
+  --play NAME    model, whose tools are models; slack or sheets: its connector and sandbox (model)
   --store NAME   sqlite, or postgres: on a server of its own (sqlite)
   --url URL      a PostgreSQL server that runs already
   -h, --help     show this
@@ -30,11 +30,36 @@ const { values, refuse, whole } = scriptOptions(usage, {
 const seeds = whole('seeds', values.seeds);
 if (!['sqlite', 'postgres'].includes(values.store))
   refuse(`--store ${values.store}: sqlite or postgres is needed.`);
-if (!['model', 'slack'].includes(values.play)) refuse(`--play ${values.play}: model or slack is needed.`);
+type Open = (() => Promise<Store>) | undefined;
+type Playing = (
+  seed: number,
+  given: { open: Open },
+) => Promise<{ breaches: readonly string[]; steps: readonly string[] }>;
+const plays: {
+  readonly [name: string]: { readonly load: () => Promise<Playing>; readonly promise: string };
+} = {
+  model: {
+    load: async () => {
+      const { simulate } = await import('./simulate.ts');
+      return (seed, { open }) => simulate(seed, null, open);
+    },
+    promise:
+      'nothing lost, nothing twice where the tool can be asked, candidates in order, digests exact, rates held',
+  },
+  slack: {
+    load: async () => (await import('./tools/slack/slack.ts')).playSlack,
+    promise: 'nobody left out, nothing twice in a channel, all in the right one, one thread for each key',
+  },
+  sheets: {
+    load: async () => (await import('./tools/sheets/sheets.ts')).playSheets,
+    promise: 'nobody left out, no row twice, one row for each key, which tells the newest',
+  },
+};
+const { load, promise } =
+  plays[values.play] ?? refuse(`--play ${values.play}: ${Object.keys(plays).join(', ')} are possible.`);
 // Loaded here, so that who mistypes an option need not wait.
 const { PostgresServer } = await import('../fixtures/postgres.ts');
-const { simulate } = await import('./simulate.ts');
-const { playSlack } = await import('./slack/slack.ts');
+const play = await load();
 /** Since this process began. */
 const elapsedS = () => (performance.now() / 1000).toFixed(1);
 const server =
@@ -61,14 +86,7 @@ async function runAll(): Promise<boolean> {
   );
   const codes = await Promise.all(shares.map(async (child) => ((await once(child, 'exit')) as [number])[0]));
   const isKept = codes.every((code) => code === 0);
-  if (isKept) {
-    const kept = {
-      model:
-        'nothing lost, nothing twice where the tool can be asked, candidates in order, digests exact, rates held',
-      slack: 'nobody left out, nothing twice in a channel, all in the right one, one thread for each key',
-    }[values.play as 'model' | 'slack'];
-    console.log(`${seeds} seeds in ${elapsedS()} s: ${kept}.`);
-  }
+  if (isKept) console.log(`${seeds} seeds in ${elapsedS()} s: ${promise}.`);
   return isKept;
 }
 
@@ -85,8 +103,7 @@ async function run(seed: number, show: boolean): Promise<boolean> {
     url === undefined
       ? undefined
       : async () => (shared ??= await sharedStore(url, `seeds_${process.pid}`)).empty();
-  const { breaches, steps } =
-    values.play === 'slack' ? await playSlack(seed, { open }) : await simulate(seed, null, open);
+  const { breaches, steps } = await play(seed, { open });
   if (show || breaches.length > 0) for (const step of steps) console.log(step);
   for (const breach of breaches) console.log(`BROKEN: ${breach}`);
   if (breaches.length > 0)

@@ -1,22 +1,39 @@
-import type { Answer, Failure } from '../../../connectors/slack/client.ts';
-import { Places } from '../../../connectors/slack/client.ts';
-import { deliverMessage } from '../../../connectors/slack/deliver.ts';
-import { findMessage } from '../../../connectors/slack/find.ts';
-import { slack } from '../../../connectors/slack/index.ts';
-import type { SlackMessage } from '../../../connectors/slack/message.ts';
-import { methods } from '../../../sandbox/slack/methods.ts';
-import { SlackRefusal } from '../../../sandbox/slack/refusal.ts';
-import { Workspace } from '../../../sandbox/slack/workspace.ts';
-import { type AnyConnector, type AttemptRequest, defineConnector } from '../../../src/connector.ts';
-import type { Clock } from '../../../src/support/clock.ts';
+import type { Answer, Failure } from '../../../../connectors/slack/client.ts';
+import { Places } from '../../../../connectors/slack/client.ts';
+import { deliverMessage } from '../../../../connectors/slack/deliver.ts';
+import { findMessage } from '../../../../connectors/slack/find.ts';
+import { slack } from '../../../../connectors/slack/index.ts';
+import type { SlackMessage } from '../../../../connectors/slack/message.ts';
+import { methods } from '../../../../sandbox/slack/methods.ts';
+import { SlackRefusal } from '../../../../sandbox/slack/refusal.ts';
+import { Workspace } from '../../../../sandbox/slack/workspace.ts';
+import { type AnyConnector, type AttemptRequest, defineConnector } from '../../../../src/connector.ts';
+import { among } from '../../foresight-cases.ts';
+import { candidate, type Outside, type Played, placeTexts, told, type World } from '../play.ts';
 
-type Outside = <T>(run: () => Promise<T>) => Promise<T>;
 type Request = AttemptRequest<SlackMessage>;
 
 const channels = ['berlin', 'zagreb', 'others', 'd-02', 'd-03', 'd-04'];
 
-/** The workspace of the sandbox, called by the connector itself. It fails, refuses, and loses answers. */
-export class PlayedSlack {
+/** An action as the config has it. */
+export interface SlackAction {
+  readonly channel: string;
+  readonly updateBy?: string;
+  readonly updates?: string;
+  readonly digest?: object;
+}
+
+/** A message that the connector posted, perhaps in vain. */
+interface Posted {
+  readonly deliveryId: string;
+  readonly channel: string;
+  readonly at: number;
+}
+
+/** The workspace of the sandbox, called by the connector itself, with threads and messages that are replaced. It fails, refuses, and loses answers. */
+export class PlayedSlack implements Played<SlackAction> {
+  readonly name = 'slack';
+  readonly options = { token: '${TOKEN}' };
   readonly workspace = new Workspace({
     channels,
     people: [],
@@ -29,24 +46,30 @@ export class PlayedSlack {
     messagesTab: true,
     maxPageSize: 1000,
   });
-  /** How likely a call goes wrong. */
+  readonly posted: Posted[] = [];
   faults = 0;
-  readonly #clock: Clock;
-  readonly #random: () => number;
-  readonly #posting: (deliveryId: string, channel: string, fate: string) => void;
+  readonly #world: World;
 
-  constructor(
-    clock: Clock,
-    random: () => number,
-    /** Hears of each message that the connector posts, before anything becomes of it. */
-    posting: (deliveryId: string, channel: string, fate: string) => void,
-  ) {
-    this.#clock = clock;
-    this.#random = random;
-    this.#posting = posting;
+  constructor(world: World) {
+    this.#world = world;
   }
 
-  /** The connector for one life of the process. */
+  action(random: () => number): SlackAction {
+    const shared = [
+      {},
+      { threadBy: candidate },
+      { threadBy: 'all' },
+      { updateBy: `of ${candidate}` },
+      { updateBy: `of ${candidate}`, updates: 'thread' },
+    ];
+    return {
+      channel: `#${among(random, placeTexts)}`,
+      ...(random() < 0.25
+        ? { text: `{% for event in events %}${told}{% endfor %}`, digest: { every: '5m' } }
+        : { text: told, ...among<object>(random, shared) }),
+    };
+  }
+
   connector(outside: Outside): AnyConnector {
     const connect = async () => {
       const call = <Data>(method: string, args: object, signal: AbortSignal) =>
@@ -71,7 +94,7 @@ export class PlayedSlack {
     await this.#pause();
     if (fate === 'refused') return failed({ kind: 'refused', error: 'not_in_channel', data: {} });
     if (fate === 'limited')
-      return failed({ kind: 'http', status: 429, retryAfterMs: Math.floor(this.#random() * 120_000) });
+      return failed({ kind: 'http', status: 429, retryAfterMs: Math.floor(this.#world.random() * 120_000) });
     if (fate === 'lost before') return failed({ kind: 'network', sent: true, words: 'ECONNRESET' });
     const answer = this.#answer(method, args);
     await this.#pause();
@@ -79,8 +102,13 @@ export class PlayedSlack {
     return answer;
   }
 
+  #posting(deliveryId: string, channel: string, fate: string): void {
+    this.#world.note(`posts ${deliveryId} to ${channel}: ${fate}`);
+    this.posted.push({ deliveryId, channel, at: this.#world.clock.now() });
+  }
+
   #fate(method: string): 'done' | 'refused' | 'limited' | 'lost before' | 'lost' {
-    const roll = this.#random() / this.faults;
+    const roll = this.#world.random() / this.faults;
     if (!(roll < 1)) return 'done';
     if (roll < 0.5) return 'lost';
     if (roll < 0.65) return 'lost before';
@@ -101,6 +129,6 @@ export class PlayedSlack {
   }
 
   #pause(): Promise<void> {
-    return new Promise((resolve) => this.#clock.after(1 + this.#random() * 300, resolve));
+    return new Promise((resolve) => this.#world.clock.after(1 + this.#world.random() * 300, resolve));
   }
 }

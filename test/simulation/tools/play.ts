@@ -4,8 +4,10 @@ import type { Config } from '../../../src/config/config.ts';
 import { parseConfig } from '../../../src/config/load.ts';
 import { change } from '../../../src/by-hand/change.ts';
 import { planLookups } from '../../../src/by-hand/late.ts';
+import type { AnyConnector } from '../../../src/connector.ts';
 import { lastSeenAt } from '../../../src/ops/retention.ts';
 import { type Delivery, isStuck, statuses } from '../../../src/model.ts';
+import type { Clock } from '../../../src/support/clock.ts';
 import { VirtualClock } from '../../../src/scenarios/virtual-clock.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import type { EventStory, Store } from '../../../src/store/store.ts';
@@ -14,43 +16,51 @@ import { seeded } from '../../faults/random.ts';
 import { type Connected, startDeliveries } from '../connected.ts';
 import { among } from '../foresight-cases.ts';
 import { Pending, SimulatedProcess } from '../process.ts';
-import { PlayedSlack } from './tool.ts';
 
 const byHand = { who: 'a person', from: 'here', note: null };
 const minuteMs = 60_000;
 const offices = ['berlin', 'zagreb'];
 const found = '{{ candidate.office | default: "others" }}';
-const places = [found, found, found, 'berlin', 'd-{{ now | date: "%d" }}'];
+/** The place by what a look-up found, by none, and by the day. */
+export const placeTexts = [found, found, found, 'berlin', 'd-{{ now | date: "%d" }}'];
 
-/** An action as the config has it. */
-export interface WrittenAction {
-  readonly channel: string;
-  readonly updateBy?: string;
-  readonly updates?: string;
-  readonly digest?: object;
-}
+/** Who a message is about. */
+export const candidate = '{{ event.candidateId }}';
+export const told = `${candidate}/{{ event.status }} `;
 
-interface WrittenRule {
+interface WrittenRule<Action> {
   readonly name: string;
-  readonly then: readonly WrittenAction[];
+  readonly then: readonly Action[];
 }
 
-function randomRules(random: () => number): WrittenRule[] {
-  const by = '{{ event.candidateId }}';
-  const one = `${by}/{{ event.status }} `;
-  const shared = [
-    {},
-    { threadBy: by },
-    { threadBy: 'all' },
-    { updateBy: `of ${by}` },
-    { updateBy: `of ${by}`, updates: 'thread' },
-  ];
+/** A tool that is played, with what a config may ask of it. */
+export interface Played<Action> {
+  /** Of the connector. */
+  readonly name: string;
+  /** The sink's options. */
+  readonly options: object;
+  action(random: () => number): Action;
+  /** How likely a call goes wrong. */
+  faults: number;
+  /** The connector for one life of the process. */
+  connector(outside: Outside): AnyConnector;
+}
+
+/** Runs what a process does in the world. A dead one hears nothing of it any more. */
+export type Outside = <T>(run: () => Promise<T>) => Promise<T>;
+
+/** What a tool that is played needs of its world. */
+export interface World {
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Keeps what happens, in words. */
+  note(what: string): void;
+}
+
+function randomRules<Action>(random: () => number, tool: Played<Action>): WrittenRule<Action>[] {
   const action = () => ({
-    sink: 'slack',
-    channel: `#${among(random, places)}`,
-    ...(random() < 0.25
-      ? { text: `{% for event in events %}${one}{% endfor %}`, digest: { every: '5m' } }
-      : { text: one, ...among<object>(random, shared) }),
+    sink: 'tool',
+    ...tool.action(random),
     ...(random() < 0.3 && { hours: 'day' }),
   });
   const some = () => 1 + Math.floor(random() * 2);
@@ -64,12 +74,12 @@ function randomRules(random: () => number): WrittenRule[] {
 /** Closed around midnight, so that what waits does so until the next day. */
 const hours = { days: ['mon', 'tue', 'wed', 'thu', 'fri'], from: '00:05', to: '23:55' };
 
-const configOf = (rules: readonly WrittenRule[], retry: object): string =>
+const configOf = (rules: readonly object[], { name, options }: Played<unknown>, retry: object): string =>
   JSON.stringify({
     timezone: 'Etc/UTC',
     store: { retention: '365d' },
     hours: { day: hours },
-    sinks: { slack: { connector: 'slack', token: '${TOKEN}', timeout: '5s', retry } },
+    sinks: { tool: { connector: name, ...options, timeout: '5s', retry } },
     lookups: {
       candidate: {
         url: 'https://api.example.com/{{ event.candidateId }}',
@@ -80,20 +90,12 @@ const configOf = (rules: readonly WrittenRule[], retry: object): string =>
     rules,
   });
 
-/** A message that the connector posted, perhaps in vain. */
-export interface Posted {
-  readonly deliveryId: string;
-  readonly channel: string;
-  readonly at: number;
-}
-
 const inMemory = () => openSqlite(':memory:', { serve: false });
 
-/** Candidates are told of in Slack, in threads and in messages that are replaced; it fails, and people do what they may do. */
-export class Play {
+/** Candidates are told of in a tool. It fails, processes die, and people do what they may do. */
+export class Play<Action, Tool extends Played<Action>> implements World {
   readonly clock = new VirtualClock(Date.parse('2026-03-02T23:50:00Z'));
   readonly log: string[] = [];
-  readonly posted: Posted[] = [];
   /** The ids of what a person replayed; of digests, those of their carriers. */
   readonly replayed = new Set<string>();
   /** Those of them that a person was told may come twice, and that were replayed once more: a look-up may have moved them between. */
@@ -102,9 +104,9 @@ export class Play {
   /** The ids of digests that could not be replayed, as their events have parted. */
   readonly parted = new Set<string>();
   readonly random: () => number;
-  readonly slack: PlayedSlack;
+  readonly tool: Tool;
   readonly text: string;
-  readonly #written: readonly WrittenRule[];
+  readonly #written: readonly WrittenRule<Action>[];
   #config!: Config;
   store!: Store;
   readonly #pending = new Pending();
@@ -115,16 +117,13 @@ export class Play {
   readonly #forgetful: boolean;
 
   /** `forgetful`: as if nobody kept when a message was composed that may have arrived. */
-  constructor(seed: number, forgetful = false) {
+  constructor(seed: number, toolIn: (world: World) => Tool, forgetful = false) {
     this.#forgetful = forgetful;
     this.random = seeded(seed);
-    this.slack = new PlayedSlack(this.clock, this.random, (deliveryId, channel, fate) => {
-      this.note(`posts ${deliveryId} to ${channel}: ${fate}`);
-      this.posted.push({ deliveryId, channel, at: this.clock.now() });
-    });
-    this.slack.faults = among(this.random, [0.1, 0.4, 0.7]);
-    this.#written = randomRules(this.random);
-    this.text = configOf(this.#written, {
+    this.tool = toolIn(this);
+    this.tool.faults = among(this.random, [0.1, 0.4, 0.7]);
+    this.#written = randomRules(this.random, this.tool);
+    this.text = configOf(this.#written, this.tool, {
       minDelay: '1s',
       maxDelay: among(this.random, ['20s', '10m']),
       giveUpAfter: among(this.random, ['2m', '20h']),
@@ -167,7 +166,7 @@ export class Play {
       some(3, 2 * forMs, () => this.#replay());
       some(2, 2 * forMs, async () => this.#process.kill());
       await this.#settled();
-      this.slack.faults = 0;
+      this.tool.faults = 0;
       this.note('all works again');
       for (let tries = 3; tries > 0; tries -= 1) {
         await this.#replay(1);
@@ -188,9 +187,9 @@ export class Play {
     });
     this.#process = process;
     const outside = <T>(run: () => Promise<T>) => process.outside(run);
-    const config = parseConfig(this.text, 'slack.yaml', {
+    const config = parseConfig(this.text, 'played.yaml', {
       env: { TOKEN: 'xoxb-1' },
-      connectors: new Map([...connectors, ['slack', this.slack.connector(outside)]]),
+      connectors: new Map([...connectors, [this.tool.name, this.tool.connector(outside)]]),
     });
     const lookups = [...config.lookups].map(
       ([name, one]) => [name, { ...one, connector: this.#api(outside) }] as const,
@@ -257,10 +256,10 @@ export class Play {
   async #pause(): Promise<void> {
     const { clock, store } = this;
     this.note('a person pauses');
-    await store.pauseByPerson('slack', null, clock.now(), byHand);
+    await store.pauseByPerson('tool', null, clock.now(), byHand);
     await new Promise<void>((resolve) => clock.after(this.random() * 5 * minuteMs, resolve));
     this.note('a person resumes');
-    await store.resumeByPerson('slack', clock.now(), byHand);
+    await store.resumeByPerson('tool', clock.now(), byHand);
     this.#connected.worker.wake();
   }
 
@@ -282,7 +281,7 @@ export class Play {
   }
 
   /** An action as it is written in the config. */
-  written(rule: string, action: number): WrittenAction {
+  written(rule: string, action: number): Action {
     return this.#written.find(({ name }) => name === rule)!.then[action]!;
   }
 

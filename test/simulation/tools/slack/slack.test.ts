@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { seedsOf } from '../../fixtures/runs.ts';
+import { seedsOf } from '../../../fixtures/runs.ts';
 import { playSlack } from './slack.ts';
 
 const seeds = seedsOf(12);

@@ -1,14 +1,17 @@
-import type { PostedMessage } from '../../../sandbox/slack.ts';
-import { knownAt } from '../../../src/lookups/kept-facts.ts';
-import type { Delivery } from '../../../src/model.ts';
-import type { EventStory } from '../../../src/store/store.ts';
-import type { Play } from './play.ts';
+import type { PostedMessage } from '../../../../sandbox/slack.ts';
+import { knownAt } from '../../../../src/lookups/kept-facts.ts';
+import type { Delivery } from '../../../../src/model.ts';
+import type { EventStory } from '../../../../src/store/store.ts';
+import type { Play } from '../play.ts';
+import type { PlayedSlack, SlackAction } from './tool.ts';
+
+type SlackPlay = Play<SlackAction, PlayedSlack>;
 
 const idOf = ({ metadata }: PostedMessage): string => String(metadata?.event_payload['delivery_id']);
 
 /** What is wrong with what Slack has in the end, in words. */
-export function findBreaches(play: Play, stories: readonly EventStory[]): string[] {
-  const { messages } = play.slack.workspace;
+export function findBreaches(play: SlackPlay, stories: readonly EventStory[]): string[] {
+  const { messages } = play.tool.workspace;
   const byId = Map.groupBy(messages, idOf);
   return [
     ...toldTwice(play, byId),
@@ -24,7 +27,7 @@ export function findBreaches(play: Play, stories: readonly EventStory[]): string
 
 /** Nothing is twice in one channel but what a person risked, and in a second one only what a person replayed. */
 function toldTwice(
-  { replayed, risked }: Play,
+  { replayed, risked }: SlackPlay,
   byId: ReadonlyMap<string, readonly PostedMessage[]>,
 ): string[] {
   return [...byId].flatMap(([id, some]) => {
@@ -36,7 +39,7 @@ function toldTwice(
 }
 
 function toldNobody(
-  play: Play,
+  play: SlackPlay,
   { event }: EventStory,
   { id, carrier, rule, action, state, lastError }: Delivery,
   told: readonly PostedMessage[],
@@ -57,11 +60,11 @@ function toldNobody(
 const nameOf = ({ event }: Pick<EventStory, 'event'>): string => `${event.candidateId}/${event.status} `;
 
 /** A message is posted where what is known by then says; or where it was posted before. */
-function elsewhere(play: Play, { lookups }: EventStory, { id, rule, action }: Delivery): string[] {
+function elsewhere(play: SlackPlay, { lookups }: EventStory, { id, rule, action }: Delivery): string[] {
   const { channel, digest, updateBy } = play.written(rule, action);
   // What may have been an edit stays in that channel, too.
   if (digest || updateBy !== undefined || !channel.includes('office')) return [];
-  const posted = play.posted.filter(({ deliveryId }) => deliveryId === id);
+  const posted = play.tool.posted.filter(({ deliveryId }) => deliveryId === id);
   return posted.flatMap(({ channel: went, at }, index) => {
     // It may have been found out while the message was under way.
     const right = [at, at - 400].map(
@@ -73,8 +76,8 @@ function elsewhere(play: Play, { lookups }: EventStory, { id, rule, action }: De
 }
 
 /** What has the same key in a channel is one thread, or one message. */
-function begunTwice(play: Play): string[] {
-  const begin = play.slack.workspace.messages.filter((message) => {
+function begunTwice(play: SlackPlay): string[] {
+  const begin = play.tool.workspace.messages.filter((message) => {
     const { thread_ts, metadata } = message;
     if (thread_ts !== undefined || metadata?.event_payload['thread'] === undefined) return false;
     // What was given up is not waited for.

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { seedsOf } from '../../../fixtures/runs.ts';
+import { playSheets } from './sheets.ts';
+
+const seeds = seedsOf(12);
+/** A row that was written and not read back: then its look-up was made again, or the day changed in its tab's name. */
+const unread = [6, 37, 41, 61];
+
+async function played(seed: number, forgetful?: boolean) {
+  const { breaches, steps } = await playSheets(seed, { forgetful });
+  return { seed, breaches, steps: breaches.length > 0 ? steps : [] };
+}
+
+test('a spreadsheet has each row once and one for each key, where answers are lost, look-ups are made again, and people replay', async () => {
+  for (const seed of [...seeds, ...unread])
+    expect(await played(seed)).toEqual({ seed, breaches: [], steps: [] });
+});
+
+test('it is seen where nobody looks whether a row is there', async () => {
+  for (const seed of seeds) if ((await played(seed, true)).breaches.length > 0) return;
+  expect.fail('no seed finds it');
+});
