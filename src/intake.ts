@@ -4,7 +4,7 @@ import { networkOf } from './http/addresses.ts';
 import { lookupsOf } from './deliveries/deciding.ts';
 import { eventIds, refusedIds } from './support/ids.ts';
 import { type Event, type JsonMap, noFacts } from './model.ts';
-import type { WholeRefusedEvent } from './model/notices.ts';
+import { isKeptFor, type WholeRefusedEvent } from './model/notices.ts';
 import type { Worker } from './deliveries/worker.ts';
 import type { Inbox, ReceivedEvent } from './receiver/receive.ts';
 import type { RefusedFigures } from './ops/refused.ts';
@@ -131,16 +131,19 @@ export async function acceptRefused(
 export function createIntake(parts: IntakeParts, accept = accepting(parts)): Inbox {
   const { store, refused, config, log } = parts;
   const nextRefusedId = refusedIds();
+  const sourceOf = (address: string) => config().mask(networkOf(address));
   return {
     accept: (received) => accept(received),
+    noRoom(address, at) {
+      refused?.add({ reason: 'connections', from: sourceOf(address), count: 1, first: at, last: at });
+    },
     keepRefused(reason, address, { event, raw, correlationId: given, receivedAt: at }) {
-      const from = config().mask(networkOf(address));
+      const from = sourceOf(address);
       const correlationId = given && config().mask(given);
       refused?.add(
         { reason, from, count: 1, first: at, last: at },
-        reason === 'store'
-          ? null
-          : {
+        isKeptFor(reason)
+          ? {
               id: nextRefusedId(at),
               at,
               from,
@@ -149,7 +152,8 @@ export function createIntake(parts: IntakeParts, accept = accepting(parts)): Inb
               correlationId,
               attempts: 1,
               raw: JSON.stringify(raw),
-            },
+            }
+          : null,
       );
     },
     keepRejected(request) {

@@ -13,12 +13,19 @@ export interface Connection {
   unfinished: number;
   /** The newest answer. Answers end in order. */
   newest: ServerResponse | null;
-  /** Higher for a connection whose newest request came later. */
+  /** Higher for a connection whose newest request came later; 0 without any. */
   turn: number;
   /** No further request is served on it. */
   ending: boolean;
   /** The listener for the end of an answer, made once for all answers of the connection. */
   readonly onAnswered: () => void;
+}
+
+/** A connection that was closed to make room. */
+export interface ClosedForRoom {
+  readonly address: string;
+  /** Whether no request was read on it: one may have come that gets no answer. */
+  readonly isUnread: boolean;
 }
 
 /**
@@ -43,18 +50,22 @@ export class Connections {
     return this.#open.size;
   }
 
-  /** Adds a new connection. If there is no place, closes another one, or this one. Returns whether it had to. */
-  add(socket: Socket): boolean {
+  /** Adds a new connection. If there is no place, closes another one, or this one, and returns what it closed; else null. */
+  add(socket: Socket): ClosedForRoom | null {
     const isStranger = this.#isStranger(socket);
     const leaving = this.#leaving(socket, isStranger);
+    const closed = leaving && {
+      address: leaving.remoteAddress ?? '',
+      isUnread: !this.#open.get(leaving)?.turn,
+    };
     if (leaving) this.#remove(leaving).destroy();
-    if (socket.destroyed) return leaving !== null;
+    if (socket.destroyed) return closed;
     const onAnswered = () => this.#answered(socket);
     this.#open.set(socket, { unfinished: 0, newest: null, turn: 0, ending: false, onAnswered });
     this.#idle.set(socket, performance.now());
     if (isStranger) this.#strangers.add(socket);
     socket.once('close', () => this.#remove(socket));
-    return leaving !== null;
+    return closed;
   }
 
   of(socket: Socket): Connection | undefined {

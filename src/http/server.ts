@@ -17,6 +17,8 @@ export interface HttpServerOptions {
   readonly patienceMs?: number;
   /** Called for what came from an address and is no request that can be read, such as TLS. */
   readonly unreadable?: (address: string, refusal: Refusal) => void;
+  /** Called with the address of a connection that was closed to make room before a request was read on it. */
+  readonly noRoom?: (address: string) => void;
 }
 
 /** Unfinished answers of one connection. A client that pipelines more does not mean to read them. */
@@ -116,7 +118,7 @@ export class HttpServer extends http.Server {
     while (!allHadTime()) await delay(sweepEveryMs);
   }
 
-  #addListeners({ unreadable }: Pick<HttpServerOptions, 'unreadable'>): void {
+  #addListeners({ unreadable, noRoom }: Pick<HttpServerOptions, 'noRoom' | 'unreadable'>): void {
     this.on('listening', () => {
       const address = this.address();
       this.#isUnix = address === null || typeof address === 'string';
@@ -125,8 +127,9 @@ export class HttpServer extends http.Server {
       this.#accepted += 1;
       // A unix socket has no addresses, and only this machine reaches it.
       if (this.#isUnix) Object.defineProperty(socket, 'remoteAddress', { value: '127.0.0.1' });
-      if (this.#connections.add(socket))
-        this.#warn('the limit of connections is reached: some are closed to make room');
+      const closed = this.#connections.add(socket);
+      if (closed?.isUnread) noRoom?.(closed.address);
+      if (closed) this.#warn('the limit of connections is reached: some are closed to make room');
     });
     this.on('error', () => {
       if (!this.listening) return;

@@ -19,8 +19,12 @@ export const missedCause = 'missed in';
 /** Why a valid event was not taken in, though it is kept: its sender's address or token, or the path of the URL it was sent to. */
 const keptReasons = ['address', 'token', 'path'] as const;
 
-/** Why a valid event was not taken in. `store`: it could not be written. */
-export const refusalReasons = ['store', ...keptReasons] as const;
+/** Why a valid event was not taken in. `store`: it could not be written; `connections`: there was no room for its connection. */
+export const refusalReasons = ['store', 'connections', ...keptReasons] as const;
+
+/** Whether what is refused for this may be taken in later. */
+export const isKeptFor = (reason: NotTakenIn['reason']): reason is (typeof keptReasons)[number] =>
+  keptReasons.some((one) => one === reason);
 
 type RefusalReason = (typeof refusalReasons)[number];
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { isInternal } from '../http/addresses.ts';
-import type { NotTakenIn } from '../model/notices.ts';
+import { isKeptFor, type NotTakenIn } from '../model/notices.ts';
 import { program } from '../support/invocation.ts';
 import { count } from '../support/text.ts';
 import { english } from '../words/wording.ts';
@@ -23,6 +23,11 @@ export interface Refusals<Reason> extends NotTakenIn<Reason> {
 
 const refusalTexts = {
   store: { short: 'not stored', why: 'whyStore', advice: 'adviceStore' },
+  connections: {
+    short: 'refused, as too many connections were open',
+    why: 'whyConnections',
+    advice: 'adviceConnections',
+  },
   address: { short: 'refused for the address', why: 'whyAddress', advice: 'adviceAddress' },
   token: { short: 'refused for the token', why: 'whyToken', advice: 'adviceToken' },
   path: { short: 'sent to another path', why: 'whyPath', advice: 'advicePath' },
@@ -55,7 +60,7 @@ export function refusals<Reason extends NotTakenIn['reason']>(
       const total = totalOf(alike);
       const { short, why: whyText, advice } = refusalTexts[reason];
       const why = wording.say(whyText);
-      const isKept = reason !== 'store' && reason !== 'content';
+      const isKept = isKeptFor(reason);
       const proxies = isKept ? sources.filter(isInternal) : [];
       const fix = [
         ...(proxies.length > 0

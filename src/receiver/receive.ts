@@ -28,6 +28,8 @@ export interface Inbox {
   keepRejected(request: RejectedRequest): void;
   /** Counts an event that was refused for its sender or its path, and keeps it for a person; or counts one that could not be stored. Must not throw. */
   keepRefused(reason: RefusedEvents['reason'], address: string, received: ReceivedEvent): void;
+  /** Counts a connection that was closed at this time (ms) before its request was read, as there was no room. Must not throw. */
+  noRoom(address: string, at: number): void;
 }
 
 export interface ReceivedEvent {

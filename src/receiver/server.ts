@@ -81,7 +81,13 @@ export function createReceiver(options: ReceiverOptions): HttpServer {
     });
     inbox.keepRejected({ ...known, receivedAt, faults: [detail], body: '' });
   }
-  return new HttpServer({ ...options, unreadable }, { most, isWelcome }, (req, res) => {
+  /** As an allowed sender or a trusted proxy has opened the connection, it may have brought an event. */
+  function noRoom(address: string): void {
+    if (!isWelcome(address)) return;
+    metrics.requests('failed', 0);
+    inbox.noRoom(address, now());
+  }
+  return new HttpServer({ ...options, unreadable, noRoom }, { most, isWelcome }, (req, res) => {
     const current = config();
     if (pathOf(req.url) === current.path || !answersHealth(req, res))
       receive(req, res, current).catch((error: unknown) => failed(error, res));

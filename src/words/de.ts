@@ -148,12 +148,15 @@ export const de = {
   },
   andMore: '{list} und {count} weiteren',
   whyStore: 'Der Speicher war nicht beschreibbar',
+  whyConnections: 'Es waren mehr Verbindungen offen, als Platz haben',
   whyAddress: 'Die Konfiguration erlaubt von dort keine Ereignisse',
   whyToken: 'Der Token fehlte oder war falsch',
   whyPath: 'Die URL hatte einen anderen Pfad als receiver.path',
   whyContent: 'Was kam, war kein gültiges Ereignis',
   adviceStore:
     'Der Dienst sendet ein Ereignis noch einmal und dann nie wieder: dort nachsehen, wer inzwischen fertig wurde, und im Log die Ursache suchen. Mit einem Export von dort findet {command} sie.',
+  adviceConnections:
+    'Eine Verbindung ohne Platz wird geschlossen, bevor ihre Anfrage gelesen ist; nicht jede muss ein Ereignis gewesen sein. Wer sendet, oder ein Proxy davor, soll weniger zugleich öffnen; sind es nicht viele, nachsehen, was die Antworten langsam macht. Mit einem Export des Dienstes findet {command}, wer fehlt.',
   adviceAddress:
     'Ist das der Dienst, gehört seine Adresse in receiver.allowFrom ([published, …]). Ist es ein eigener Proxy, fehlt receiver.trustProxy, und nur was der Dienst kennt, ist mit seiner ID aufzunehmen: Hinter einem Proxy kann jeder stehen.',
   adviceProxy:

@@ -154,12 +154,15 @@ export const en = {
   },
   andMore: { one: '{list} and {count} more', other: '{list} and {count} more' },
   whyStore: 'the store could not be written',
+  whyConnections: 'more connections were open than there is room for',
   whyAddress: 'the config allows no events from there',
   whyToken: 'the token was missing or wrong',
   whyPath: 'the URL had another path than receiver.path',
   whyContent: 'what came was not a valid event',
   adviceStore:
     'The service sends an event once more, and never again: look there for who finished meanwhile, and in the log for the cause. With an export of it, {command} finds them.',
+  adviceConnections:
+    'A connection without room is closed before its request is read, so perhaps not each was an event. Let whoever sends, or a proxy in front, open fewer at a time; where there are not many, see what makes the answers slow. With an export of the service, {command} finds who is missing.',
   adviceAddress:
     'If that is the service, add its address to receiver.allowFrom ([published, …]). If it is a proxy of yours, set receiver.trustProxy, and take in only what the service knows of, by its id: anybody may be behind a proxy.',
   adviceProxy:

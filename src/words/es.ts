@@ -145,12 +145,15 @@ export const es = {
   },
   andMore: '{list} y {count} más',
   whyStore: 'no se podía escribir en el almacenamiento',
+  whyConnections: 'había más conexiones abiertas de las que caben',
   whyAddress: 'la configuración no admite eventos desde ahí',
   whyToken: 'el token faltaba o era incorrecto',
   whyPath: 'la URL tenía otra ruta que receiver.path',
   whyContent: 'lo que llegó no era un evento válido',
   adviceStore:
     'El servicio envía un evento una vez más y nunca otra: mira allí quién ha terminado entretanto, y busca la causa en el registro. Con una exportación de allí, {command} los encuentra.',
+  adviceConnections:
+    'Una conexión sin sitio se cierra antes de leer su petición, así que quizá no todas eran eventos. Haz que quien envía, o un proxy delante, abra menos a la vez; si no son muchas, mira qué hace lentas las respuestas. Con una exportación del servicio, {command} encuentra a quien falta.',
   adviceAddress:
     'Si es el servicio, añade su dirección a receiver.allowFrom ([published, …]). Si es un proxy propio, configura receiver.trustProxy e incorpora solo lo que el servicio conozca, por su id: detrás de un proxy puede estar cualquiera.',
   adviceProxy:

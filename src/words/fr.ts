@@ -149,12 +149,15 @@ export const fr = {
   },
   andMore: { one: '{list} et {count} autre', other: '{list} et {count} autres' },
   whyStore: 'le stockage n’acceptait pas l’écriture',
+  whyConnections: 'plus de connexions étaient ouvertes qu’il n’y a de place',
   whyAddress: 'la configuration n’admet pas d’événements venant de là',
   whyToken: 'le jeton manquait ou était faux',
   whyPath: 'l’URL avait un autre chemin que receiver.path',
   whyContent: 'ce qui est arrivé n’était pas un événement valide',
   adviceStore:
     'Le service renvoie un événement une seule fois, puis plus jamais : regardez-y qui a fini entre-temps, et cherchez la cause dans le journal. Avec un export de celui-ci, {command} les trouve.',
+  adviceConnections:
+    'Une connexion sans place est fermée avant que sa requête soit lue ; toutes n’étaient peut-être pas des événements. Faites que l’expéditeur, ou un proxy devant, en ouvre moins à la fois ; s’il y en a peu, cherchez ce qui ralentit les réponses. Avec un export du service, {command} trouve qui manque.',
   adviceAddress:
     'Si c’est le service, ajoutez son adresse à receiver.allowFrom ([published, …]). Si c’est l’un de vos proxys, réglez receiver.trustProxy et ne reprenez que ce que le service connaît, par son id : n’importe qui peut se trouver derrière un proxy.',
   adviceProxy:

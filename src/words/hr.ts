@@ -165,12 +165,15 @@ export const hr = {
   },
   andMore: '{list} i još {count}',
   whyStore: 'u spremište se nije moglo pisati',
+  whyConnections: 'bilo je otvoreno više veza nego što ima mjesta',
   whyAddress: 'konfiguracija odande ne dopušta događaje',
   whyToken: 'token nedostaje ili je pogrešan',
   whyPath: 'URL je imao drugu putanju nego receiver.path',
   whyContent: 'ono što je stiglo nije valjan događaj',
   adviceStore:
     'Servis događaj šalje još jednom i više nikad: ondje pogledajte tko je u međuvremenu završio, a uzrok potražite u logu. S njegovim izvozom {command} ih pronalazi.',
+  adviceConnections:
+    'Veza za koju nema mjesta zatvara se prije nego što se njezin zahtjev pročita, pa nije svaka morala biti događaj. Neka pošiljatelj, ili proxy ispred, otvara manje veza odjednom; ako ih nije mnogo, pogledajte što usporava odgovore. S izvozom servisa {command} pronalazi tko nedostaje.',
   adviceAddress:
     'Ako je to servis, dodajte njegovu adresu u receiver.allowFrom ([published, …]). Ako je to vaš proxy, postavite receiver.trustProxy i preuzmite samo ono za što servis zna, po id-u: iza proxyja može biti bilo tko.',
   adviceProxy:

@@ -148,12 +148,15 @@ export const it = {
   },
   andMore: { one: '{list} e {count} altro', other: '{list} e altri {count}' },
   whyStore: 'non era possibile scrivere nell’archivio',
+  whyConnections: 'erano aperte più connessioni di quante ne possano stare',
   whyAddress: 'la configurazione non ammette eventi da lì',
   whyToken: 'il token mancava o era sbagliato',
   whyPath: 'l’URL aveva un percorso diverso da receiver.path',
   whyContent: 'ciò che è arrivato non era un evento valido',
   adviceStore:
     'Il servizio invia un evento ancora una volta e poi mai più: guarda lì chi ha finito nel frattempo, e cerca la causa nel log. Con una sua esportazione, {command} li trova.',
+  adviceConnections:
+    'Una connessione senza posto viene chiusa prima che la sua richiesta sia letta, quindi forse non tutte erano eventi. Fai in modo che chi invia, o un proxy davanti, ne apra meno alla volta; se non sono molte, guarda che cosa rallenta le risposte. Con un’esportazione del servizio, {command} trova chi manca.',
   adviceAddress:
     'Se è il servizio, aggiungi il suo indirizzo a receiver.allowFrom ([published, …]). Se è un tuo proxy, imposta receiver.trustProxy e accogli solo ciò che il servizio conosce, tramite il suo id: dietro un proxy può esserci chiunque.',
   adviceProxy:

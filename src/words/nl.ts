@@ -149,12 +149,15 @@ export const nl = {
   },
   andMore: '{list} en nog {count}',
   whyStore: 'er kon niet naar de opslag worden geschreven',
+  whyConnections: 'er stonden meer verbindingen open dan er plaats is',
   whyAddress: 'de configuratie staat vandaar geen gebeurtenissen toe',
   whyToken: 'het token ontbrak of was onjuist',
   whyPath: 'de URL had een ander pad dan receiver.path',
   whyContent: 'wat er kwam was geen geldige gebeurtenis',
   adviceStore:
     'De dienst stuurt een gebeurtenis nog één keer en daarna nooit meer: kijk daar wie intussen klaar is, en zoek de oorzaak in het logboek. Met een export ervan vindt {command} ze.',
+  adviceConnections:
+    'Een verbinding zonder plaats wordt gesloten voordat haar verzoek is gelezen; misschien was niet elke een gebeurtenis. Laat de afzender, of een proxy ervoor, er minder tegelijk openen; zijn het er niet veel, kijk dan wat de antwoorden traag maakt. Met een export van de dienst vindt {command} wie ontbreekt.',
   adviceAddress:
     'Is dat de dienst, voeg het adres dan toe aan receiver.allowFrom ([published, …]). Is het een eigen proxy, stel dan receiver.trustProxy in en neem alleen op wat de dienst kent, met de id: achter een proxy kan iedereen zitten.',
   adviceProxy:

@@ -187,12 +187,15 @@ export const pl = {
   },
   andMore: '{list} i jeszcze {count}',
   whyStore: 'nie można było zapisać danych',
+  whyConnections: 'było otwartych więcej połączeń, niż jest miejsca',
   whyAddress: 'konfiguracja nie dopuszcza zdarzeń spod tego adresu',
   whyToken: 'brak tokenu lub token jest błędny',
   whyPath: 'adres URL miał inną ścieżkę niż receiver.path',
   whyContent: 'to, co przyszło, nie było prawidłowym zdarzeniem',
   adviceStore:
     'Serwis wysyła zdarzenie jeszcze raz i nigdy więcej: sprawdź tam, kto w tym czasie skończył, a przyczyny szukaj w dzienniku. Z jego eksportem {command} ich znajdzie.',
+  adviceConnections:
+    'Połączenie, na które nie ma miejsca, jest zamykane, zanim jego żądanie zostanie odczytane, więc nie każde musiało być zdarzeniem. Niech nadawca lub serwer proxy przed nim otwiera ich mniej naraz; jeśli nie jest ich wiele, sprawdź, co spowalnia odpowiedzi. Z eksportem serwisu {command} znajdzie, kogo brakuje.',
   adviceAddress:
     'Jeśli to serwis, dodaj jego adres do receiver.allowFrom ([published, …]). Jeśli to twoje proxy, ustaw receiver.trustProxy i przyjmij tylko to, co serwis zna, po id: za proxy może być każdy.',
   adviceProxy:

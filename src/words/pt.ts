@@ -144,12 +144,15 @@ export const pt = {
   },
   andMore: '{list} e mais {count}',
   whyStore: 'não era possível gravar no armazenamento',
+  whyConnections: 'havia mais ligações abertas do que as que cabem',
   whyAddress: 'a configuração não permite eventos vindos de lá',
   whyToken: 'o token faltava ou estava errado',
   whyPath: 'a URL tinha outro caminho que não receiver.path',
   whyContent: 'o que chegou não era um evento válido',
   adviceStore:
     'O serviço envia um evento mais uma vez e nunca mais: veja lá quem terminou nesse meio-tempo, e procure a causa no log. Com uma exportação dele, {command} encontra-os.',
+  adviceConnections:
+    'Uma ligação sem lugar é fechada antes de o seu pedido ser lido, por isso talvez nem todas fossem eventos. Faça com que quem envia, ou um proxy à frente, abra menos de cada vez; se não forem muitas, veja o que torna as respostas lentas. Com uma exportação do serviço, {command} encontra quem falta.',
   adviceAddress:
     'Se for o serviço, adicione o endereço dele a receiver.allowFrom ([published, …]). Se for um proxy seu, configure receiver.trustProxy e aceite só o que o serviço conhece, pelo id: qualquer um pode estar atrás de um proxy.',
   adviceProxy:

@@ -153,6 +153,24 @@ describe('strangers', () => {
   });
 });
 
+test('a sender for whom there is no room is counted: an event may have come so', async () => {
+  const receiver = await startReceiver({}, { mostConnections: 1 });
+  const [waited] = await open(receiver, 1);
+  expect((await waited?.send(event).answer())?.status).toBe(202);
+  const commit = receiver.inbox.hold();
+  const [first] = await open(receiver, 1);
+  // Whose requests were answered loses nothing.
+  await waited?.closed();
+  first?.send(event);
+  await expect.poll(() => receiver.inbox.received.length).toBe(2);
+  expect(receiver.inbox.withoutRoom).toEqual([]);
+  for (const late of await open(receiver, 2)) await late.send(event).closed();
+  expect(receiver.inbox.withoutRoom).toEqual(['127.0.0.1', '127.0.0.1']);
+  expect(receiver.counted).toEqual(['accepted', 'failed', 'failed']);
+  commit();
+  expect((await first?.answer())?.status).toBe(202);
+});
+
 describe('senders of slow bodies', () => {
   const start = () => startReceiver({ allowFrom: 'any' }, { mostConnections: 3 });
   const slow = event.slice(0, -1);

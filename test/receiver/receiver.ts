@@ -37,6 +37,7 @@ class MemoryInbox implements Inbox {
   readonly received: ReceivedEvent[] = [];
   readonly rejected: RejectedRequest[] = [];
   readonly refused: Parameters<Inbox['keepRefused']>[] = [];
+  readonly withoutRoom: string[] = [];
   answer: () => Acceptance | Promise<Acceptance> = () => ({
     eventId: `evt_${this.received.length}`,
     duplicate: false,
@@ -61,6 +62,10 @@ class MemoryInbox implements Inbox {
 
   keepRejected(request: RejectedRequest): void {
     this.rejected.push(request);
+  }
+
+  noRoom(address: string): void {
+    this.withoutRoom.push(address);
   }
 
   keepRefused(...refused: Parameters<Inbox['keepRefused']>): void {

@@ -1,5 +1,5 @@
 import { acceptRefused } from '../../intake.ts';
-import { type RefusedEvent, type RefusedEvents, refusalReasons } from '../../model/notices.ts';
+import { isKeptFor, type RefusedEvent, type RefusedEvents, refusalReasons } from '../../model/notices.ts';
 import { cautionOf, reconcileCommand, type Refusals, refusals } from '../../ops/refusals.ts';
 import { html, type Html } from '../../support/html.ts';
 import { program } from '../../support/invocation.ts';
@@ -73,7 +73,7 @@ function card(
           <h3>Whom ${many === 1 ? 'it is' : 'they are'} about</h3>
           ${list}
           ${
-            reason !== 'store' &&
+            isKeptFor(reason) &&
             attempts < many &&
             html`<p>
               ${count(many - attempts, 'more event')} ${many - attempts === 1 ? 'is' : 'are'} not kept: look
@@ -260,7 +260,7 @@ const seenButton = (reason: RefusedEvents['reason'], many: number, asked: PageRe
       {
         action: 'seen',
         button: `Seen: put away ${count(many, 'event')}`,
-        question: `Put away what is said of ${count(many, 'refused event')}?${reason !== 'store' ? ' Events of it that are kept cannot be taken in any more.' : ''}`,
+        question: `Put away what is said of ${count(many, 'refused event')}?${isKeptFor(reason) ? ' Events of it that are kept cannot be taken in any more.' : ''}`,
       },
     ],
     asked,
