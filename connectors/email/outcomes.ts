@@ -198,12 +198,17 @@ const recipientReplies = new Set([501, 550, 551, 552, 553, 556]);
 export function isAboutTheRecipient(error: SmtpError): boolean {
   if (isLoginFault(error) || isPolicy(error) || isAboutTheSender(error)) return false;
   const code = enhancedCode(error);
-  if (code === '' && namesTheSender(error)) return false;
+  const isOfAnyRule = error.responseCode === 550 && !ofAMailbox.test(causeIn(error));
+  if (code === '' && (namesTheSender(error) || isOfAnyRule)) return false;
   // Of x.5.x (the protocol) only the spelling of this recipient.
   const isKnown = code !== '' && !code.startsWith('5.');
   if (isKnown || namesTheRecipient(error)) return true;
   return recipientReplies.has(error.responseCode ?? 0) && !code.endsWith('5.3');
 }
+
+/** Words of a 550 without a code that is about an address or a mailbox; servers say 550 for any rule of theirs, too. */
+const ofAMailbox =
+  /user|recipient|(?<!\b(ip|your) )(address|account|mailbox)|no such|not? (found|exist|here)|unknown|unrout|invalid|inactive|disabled|gone/i;
 
 /** Whether the words of a reply without a code name the sender, or the machine that sends. */
 const namesTheSender = (error: SmtpError): boolean =>

@@ -439,6 +439,10 @@ describe('recipients that the server refuses by policy', () => {
     ['550 No such user', 'rejected'],
     ['550 smtp-relay.example.com: <dana@relay.example.com> no such user', 'rejected'],
     ['550 This mail cannot be relayed', 'retry'],
+    ['550 Unrouteable address', 'rejected'],
+    ['550 Administrative prohibition', 'retry'],
+    ['550 rejected because 198.51.100.4 is in a black list at lists.example.org', 'retry'],
+    ['550 Your account is suspended', 'retry'],
     ['553 Mailbox name invalid', 'rejected'],
     ['554 Transaction failed', 'retry'],
     ['554 5.0.0 Service unavailable', 'retry'],
@@ -544,7 +548,10 @@ describe('what the server says', () => {
       outcome: 'rejected',
       advice: expect.stringContaining('Shorten'),
     });
-    expect(await answering('RCPT', 550)).toMatchObject({ outcome: 'rejected', reason: 'not_found' });
+    expect(await answering('RCPT', 550, 'No such user')).toMatchObject({
+      outcome: 'rejected',
+      reason: 'not_found',
+    });
     expect(await answering('DATA', 552)).toMatchObject({
       outcome: 'rejected',
       advice: expect.stringContaining('Shorten'),
