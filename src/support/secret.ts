@@ -90,7 +90,7 @@ function credentialsIn(text: string): string[] {
 export function secretsOfUrl(text: string): string[] {
   const url = urlOf(text);
   if (!url) return [];
-  return [...urlPasswords(text), ...secretParameters(url), ...partsOf(url).filter(looksRandom)];
+  return [...urlPasswords(text), ...secretParameters(url), ...secretPartsOf(url)];
 }
 
 /** The least length of a key of Azure Functions, so that no code of a job is taken for one. */
@@ -111,12 +111,7 @@ export function partsOfUrl(text: string): string[] {
   const last = url.pathname.split('/').findLast((part) => part !== '') ?? '';
   const isNoWord = last.length >= 12 || (last.length >= shortestPart && /[^a-z]/.test(last));
   const values = [...url.searchParams.values()];
-  return [
-    ...urlPasswords(text),
-    ...values,
-    ...partsOf(url).filter(looksRandom),
-    ...(isNoWord ? spellings(last) : []),
-  ];
+  return [...urlPasswords(text), ...values, ...secretPartsOf(url), ...(isNoWord ? spellings(last) : [])];
 }
 
 /** Parses a URL, with its first host if a database has several. */
@@ -137,6 +132,12 @@ const partsOf = ({ protocol, pathname, searchParams }: URL): string[] =>
   [...(/^(?:sqlite|file):$/.test(protocol) ? [] : pathname.split('/')), ...searchParams.values()].flatMap(
     spellings,
   );
+
+/** The parts that look random, and what ends `/hooks/catch/12345678/3abc1de`: whoever knows these few letters may call it. */
+const secretPartsOf = (url: URL): string[] => [
+  ...partsOf(url).filter(looksRandom),
+  ...(/\/catch\/\d+\/(?:silent\/)?([^/]+)/.exec(url.pathname)?.slice(1) ?? []),
+];
 
 const spellings = (part: string): string[] => [part, percentDecoded(part)];
 

@@ -233,6 +233,7 @@ sinks:
     ['/hooks?code=abcdef&view=list', []],
     ['/hooks?api_key=abcdef', ['abcdef']],
     ['/hooks/6fa459ea-ee8a-3ca4-894e-db77e160355e', ['6fa459ea-ee8a-3ca4-894e-db77e160355e']],
+    ['/hooks/catch/12345678/bvqkory/', ['bvqkory']],
     ['/api/v2/candidate-status-2024/webhooks', []],
   ])('what nobody would call anything in a URL: %s', (path, secrets) => {
     const text = 'sinks: { page: { connector: pager, token: abcdefgh, url: "${ATS_URL}" } }';
@@ -279,7 +280,9 @@ sinks:
     ['path: "/in?api_key=aB3dE5fG7hJ9{{ event.testId }}"', 'aB3dE5fG7hJ9'],
     [`headers: { Authorization: "Basic {{ 'joe:aB3dE5fG7hJ9' | base64_encode }}" }`, 'joe:aB3dE5fG7hJ9'],
     ['body: { routing_key: 0a1b2c3d4e5f6a7b }', '0a1b2c3d4e5f6a7b'],
+    ['path: /hooks/catch/12345678/3abc1de/', '3abc1de'],
     ['', 'https://h.example/hooks/aBcDeFgHiJkL12'],
+    ['', 'https://h.example/hooks/catch/12345678/silent/3abc1de'],
     ['', 'https://h.example/api/Hired?code=aBcDeFgHiJkL12aBcDeFgHiJkL12'],
   ])('and warns of what is written into an action or the address of a hook: %s', (action, given) => {
     const value = given.replace(/^https:.*[/=]/, '');
