@@ -94,6 +94,8 @@ describe('a credential is hidden in the lines of a config', () => {
     "url: smtp://me:it's-hunter2@smtp.example.com:587",
     'url: smtp:me:hunter2Winter@smtp.example.com:587',
     'sinks: { ats: { url: "https:/hooks.example.com/services/T1/hunter2Winter" } }',
+    'sinks: { ats: { url: hooks.example.com/services/T1/hunter2Winter } }',
+    'rules: [ { note: "see (chat.example.com/api/webhooks/12/hunter2Winter)" } ]',
     'sinks: { ats: { url: https://hooks.example.com/serv ices/T1/hunter2Winter } }',
     "sinks: { ats: { url: https://hooks.example.com/hunter2'Winter2 } }",
     'sinks: { ats: { url: "${HOOK:-https://hooks.example.com/services/T1/hunter2Winter}" } }',
@@ -144,6 +146,8 @@ describe('a credential is hidden in the lines of a config', () => {
     'auth: { oauth2: hunter2-Winter }',
     'auth: { basic: "dana:hunter2-Winter" }',
     'auth: { bearer: [ hunter2-Winter ] }',
+    // Cut amid the credential in the message.
+    'proxy: hooks.example.com/services/T1/twelve-letters-before/hunter2Winter-hunter2Winter',
   ])('and quoted in no message: %s', (option) => {
     const text = `sinks: { ats: { connector: webhook, url: 'https://ats.example.com/in', ${option} } }\nrules: []`;
     const { message } = failure(() => parseConfig(text, 'config.yaml', { env: {}, connectors }));

@@ -297,8 +297,9 @@ const hideCredentials = (line: string, isShared = (_value: string): boolean => f
 /** A password with blanks in a URL: some services show theirs in groups of four. */
 const withBlanks = /(:\/\/[^:/\s@"']{0,200}:)(?!\d{1,5}(?:\W|$))([^@"]{1,300})(?=@)/g;
 
-/** A text for a message, without passwords in URLs. */
-export const withoutPasswords = (text: string): string => text.replaceAll(word, hideInUrls);
+/** A text for a message, without the credentials in its URLs: where it is cut there, too little may be left to know one by. */
+export const withoutCredentials = (text: string): string =>
+  text.replaceAll(word, hideInUrls).replaceAll(word, hideRandom);
 
 const word = /[^\s"']+/g;
 
@@ -340,12 +341,18 @@ function hideRandom(text: string): string {
 
 /** The URL in a word, in brackets, too; variables are replaced by `x` or their defaults. Empty if there is none. */
 function addressIn(part: string): string {
-  if (!part.includes('://') && !part.startsWith('${')) return '';
+  if (!part.includes('://') && !part.startsWith('${')) {
+    const [, bare = ''] = bareHook.exec(part) ?? [];
+    return bare === '' ? '' : `https://${bare}`;
+  }
   const read = part
     .replace(/^\$\{\w+\}(?=\/)/, 'https://x')
     .replaceAll(/\$\{\w+(:-)?|\}/g, (sign, otherwise) => (sign === '}' || otherwise ? '' : 'x'));
   return read.slice(Math.max(0, read.search(/\w{1,20}:\/\//)));
 }
+
+/** The address of a hook that lacks its `https://`. */
+const bareHook = /^\W{0,9}((?=\S*(?:hook|\/services\/|\/bot\d+:))(?:[\w-]+\.)+[a-z]{2,}\/\S+)/i;
 
 const longestUrl = 2000;
 const shortestSecret = 4;

@@ -4,7 +4,7 @@ import { isMap, type Json } from '../../model.ts';
 import { type Path, replaceAt, valueAt } from '../../support/json.ts';
 import { closest, didYouMean } from '../../support/text.ts';
 import { spaceMissing, unknownKey } from '../advice/keys.ts';
-import { withoutPasswords } from '../secrets/hidden.ts';
+import { withoutCredentials } from '../secrets/hidden.ts';
 import { error, type Fault, type Report } from './problems.ts';
 import {
   hasReference,
@@ -181,7 +181,7 @@ function show(value: Json | undefined): string {
   if (value === undefined || value === null) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a map';
-  const text = withoutPasswords(JSON.stringify(value));
+  const text = withoutCredentials(JSON.stringify(value));
   return text.length > 60 ? `${text.slice(0, 57)}…"` : text;
 }
 
