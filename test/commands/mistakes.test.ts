@@ -343,6 +343,8 @@ const mistakes = {
     "rules:\n  - name: a\n    when: {}\n    then:\n      - sink: slack\n      channel: '#a'\n",
   'a text that is not indented below its sign': `rules:\n  - name: a\n    when: {}\n    then:\n      - sink: slack\n        channel: '#a'\n        text: |\n        Candidate {{ event.candidateId }}\n        is done\n`,
   'commas at the ends of lines, as JSON has them': `rules:\n  - name: "a",\n    when: {},\n    then: []\n`,
+  'a comma behind a template without quotes': `rules:\n  - name: a\n    when: {}\n    then:\n      - sink: mail\n        to: {{ test.owner }}, a@example.com\n`,
+  'a comma between texts, each in quotes': `rules:\n  - name: a\n    when: { status: Completed }\n    then:\n      - sink: mail\n        to: 'a@example.com', 'b@example.com'\n`,
   'a comment as style sheets have it': `/* of the team */\n${rule('{}')}`,
   'several tests in one text, as people write them': rule(
     "{ any: [{ testId: '7, 8' }, { testId: 7 or 8 }, { testId: 7-9 }, { testId: '1.234.567' }, { testId: '>= 7' }, { testId: all }, { testId: '*' }] }",

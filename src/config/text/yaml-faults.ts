@@ -102,7 +102,12 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
   if (code === 'BAD_INDENT' && !isOpen && isDashMissing(text, pos[0]))
     return { range: pos, message: isKey(text, pos[0]) ? lessIndented : dashMissing };
   if (message.startsWith('Unexpected') && text[pos[0]] === ',')
-    return { range: [pos[0], pos[0] + 1], message: commaAtEnd };
+    return {
+      range: [pos[0], pos[0] + 1],
+      message:
+        braceHint(text, pos[0]) ??
+        (/^,[ \t]*(?:#|\r?\n|$)/.test(text.slice(pos[0])) ? commaAtEnd : commaBetween),
+    };
   const endingQuote = /^[\w#<@*$%{.+-]/.test(text.slice(pos[0])) && endingQuotes[text[pos[0] - 1]!];
   if (endingQuote && /^(Unexpected|Comments must be separated)/.test(message))
     return { range: [pos[0] - 1, pos[0]], message: endingQuote };
@@ -137,6 +142,9 @@ const lessIndented =
   'this is indented less than the entry above it: indent it as that one\'s keys, or put the "- " of an entry before it';
 
 const commaAtEnd = 'no comma stands at the end of a line, outside of { } and [ ]: leave it out';
+
+const commaBetween =
+  'a value in quotes ends before this comma: put the quotes around all of the text, or several values in [ ]';
 
 const blockNotDeeper = 'the text below | or > has to be indented deeper than its key';
 
