@@ -8,8 +8,12 @@ import { createIntake } from '../../src/intake.ts';
 import { Deciding, withLookupSinks } from '../../src/deliveries/deciding.ts';
 import { lookupConnector } from '../../src/model.ts';
 import type { VirtualClock } from '../../src/scenarios/virtual-clock.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { eventIds } from '../../src/support/ids.ts';
+
+/** The store of a play, unless it is given another one. */
+export const inMemory = (): Promise<Store> => openSqlite(':memory:', { serve: false });
 
 export interface Connected {
   readonly worker: Worker;

@@ -1,8 +1,12 @@
+import type { Store } from '../../../src/store/store.ts';
 import { findBreaches, judge, judgeApplied } from './books.ts';
 import { Play } from './play.ts';
 
 /** Plays one seed up to the first breach. Returns the breaches, and what had happened, in words. */
-export async function playByHand(seed: number): Promise<{ breaches: string[]; log: readonly string[] }> {
+export async function playByHand(
+  seed: number,
+  { open }: { open?: (() => Promise<Store>) | undefined } = {},
+): Promise<{ breaches: string[]; steps: readonly string[] }> {
   const play = new Play(seed);
   const breaches: string[] = [];
   const one = async (): Promise<string[]> => {
@@ -25,6 +29,6 @@ export async function playByHand(seed: number): Promise<{ breaches: string[]; lo
     }
     for (const sink of play.paused) await play.toggle(sink);
     breaches.push(...(await findBreaches(play)));
-  });
-  return { breaches, log: play.log };
+  }, open);
+  return { breaches, steps: play.log };
 }

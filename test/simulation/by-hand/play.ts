@@ -7,11 +7,10 @@ import { selected, type Selection } from '../../../src/by-hand/selection.ts';
 import { type Delivery, discardableStates, isStuck, stuckStates } from '../../../src/model.ts';
 import { onlyStore, readStatus } from '../../../src/ops/status/status.ts';
 import { VirtualClock } from '../../../src/scenarios/virtual-clock.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
 import type { EventStory, Store } from '../../../src/store/store.ts';
 import { sampleEvent } from '../../../src/templates/data.ts';
 import { seeded } from '../../faults/random.ts';
-import { type Connected, startDeliveries } from '../connected.ts';
+import { type Connected, inMemory, startDeliveries } from '../connected.ts';
 import { among } from '../foresight-cases.ts';
 import { Pending } from '../process.ts';
 import { Editor, type PlayedConfig, textOf } from './cases.ts';
@@ -62,10 +61,10 @@ export class Play {
     this.tools = new Tools(this.random);
   }
 
-  async run(play: () => Promise<void>): Promise<void> {
-    const memory = await openSqlite(':memory:', { serve: false });
+  async run(play: () => Promise<void>, open: () => Promise<Store> = inMemory): Promise<void> {
+    const real = await open();
     const { clock, random } = this;
-    this.store = this.#pending.counted({ ...memory, now: async () => clock.now() });
+    this.store = this.#pending.counted({ ...real, leases: null, now: async () => clock.now() });
     await this.#takeConfig();
     this.#connected = startDeliveries({
       store: this.store,
@@ -82,7 +81,7 @@ export class Play {
       await play();
     } finally {
       await this.#connected.stop();
-      await memory.close();
+      await real.close();
     }
   }
 

@@ -9,11 +9,10 @@ import { lastSeenAt } from '../../../src/ops/retention.ts';
 import { type Delivery, isStuck, statuses } from '../../../src/model.ts';
 import type { Clock } from '../../../src/support/clock.ts';
 import { VirtualClock } from '../../../src/scenarios/virtual-clock.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
 import type { EventStory, Store } from '../../../src/store/store.ts';
 import { sampleEvent } from '../../../src/templates/data.ts';
 import { seeded } from '../../faults/random.ts';
-import { type Connected, startDeliveries } from '../connected.ts';
+import { type Connected, inMemory, startDeliveries } from '../connected.ts';
 import { among } from '../foresight-cases.ts';
 import { Pending, SimulatedProcess } from '../process.ts';
 
@@ -89,8 +88,6 @@ const configOf = (rules: readonly object[], { name, options }: Played<unknown>, 
     },
     rules,
   });
-
-const inMemory = () => openSqlite(':memory:', { serve: false });
 
 /** Candidates are told of in a tool. It fails, processes die, and people do what they may do. */
 export class Play<Action, Tool extends Played<Action>> implements World {
