@@ -2,15 +2,7 @@ import { type DeliveryState, type Json, lookupConnector, lookupOf } from '../../
 import { type Attempt, mayHaveArrived, type Outcome, type Receipt } from '../../model/outcomes.ts';
 import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
-import {
-  apply,
-  change,
-  changeAtOnce,
-  type ClaimedRow,
-  find,
-  foundColumns,
-  type FoundRow,
-} from './deliveries.ts';
+import { apply, changeAtOnce, type ClaimedRow, find, foundColumns, type FoundRow } from './deliveries.ts';
 import { lookupEnded } from './deciding.ts';
 import { holdsAlone, type Lease } from './leases.ts';
 import { all, get, insertInto, insertRow, query, run, together, type Operation } from '../operation.ts';
@@ -131,7 +123,7 @@ export const sql = {
     (select a.ended_at from attempts a where a.delivery_seq = d.seq and a.number = d.attempts) as tried_at
   from ${deliveries} where ${waits} and d.due_at > $1 and d.seq > $2 order by d.seq limit $3`),
   /** $4: now. No attempt can have been made later. */
-  pullIn: change(`
+  pullIn: changeAtOnce(`
   due_at = $3, since = case when since > $3 then $3 else since end,
   first_attempt_at = case when first_attempt_at > $4 then $4 else first_attempt_at end`),
   receiptOfThread: query<{ readonly receipt: string; readonly seq: number }>(`

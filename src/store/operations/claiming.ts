@@ -2,7 +2,7 @@ import type { Delivery, Event, PlannedDelivery } from '../../model.ts';
 import type { RaisedNotice } from '../../model/notices.ts';
 import { deliveryId } from '../../support/ids.ts';
 import type { Tallies } from '../tallies.ts';
-import { apply, change, type ClaimedRow, lockLane, seqOfNew } from './deliveries.ts';
+import { apply, change, type ClaimedRow, lockLane, seqOfNew, unlocked } from './deliveries.ts';
 import type { LaneHead } from './carrying-out.ts';
 import { holds, type Lease } from './leases.ts';
 import { all, get, query, together, type Operation } from '../operation.ts';
@@ -50,12 +50,6 @@ interface Due {
 }
 
 const dueRows = `select ${delivery.columns}, ${event.columns}, d.seq, d.carrier from ${deliveries}`;
-
-/**
- * A claim leaves out rows that somebody else has locked, as a session that was left open after an edit: to wait for one would
- * keep all writes of this process waiting.
- */
-const unlocked = 'for update of d skip locked';
 
 const dueInLane = (rest: string) =>
   query<DueRow>(`${dueRows}

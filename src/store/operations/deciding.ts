@@ -1,6 +1,6 @@
 import { type Delivery, type Event, isUnderWay, type PlannedDelivery } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
-import { apply, change, doubt, insertDeliveries } from './deliveries.ts';
+import { apply, changeAtOnce, doubt, insertDeliveries } from './deliveries.ts';
 import { all, get, lock, query, run, type Operation } from '../operation.ts';
 import { delivery as ofDelivery, deliveries, event as ofEvent, isLookup, of, type RowOf } from '../rows.ts';
 
@@ -70,7 +70,7 @@ export const sql = {
   from events e join undecided u on u.event_seq = e.seq where e.id = $1`),
   lookups: query<LookupRow>(`
   select ${ofDelivery.columns}, d.seq from ${deliveries} where d.seq ${of('$1')} and ${isLookup} order by d.seq`),
-  giveUp: change(
+  giveUp: changeAtOnce(
     `state = 'discarded', started_at = null, discarded_at = $3, progress = $4, personal_until = $5`,
   ),
   /** $2: how many look-ups have ended. $3: when the next one is given up. */

@@ -49,6 +49,12 @@ export function changeAtOnce(assignments: string, more = ''): Change {
   return { alone: `${alone} and ${isFree('seq')}`, digest: `${digest} and ${isFree('carrier')}` };
 }
 
+/**
+ * Leaves out rows that somebody else has locked, as a session that was left open after an edit: to wait for one would
+ * keep all writes of this process waiting.
+ */
+export const unlocked = 'for update of d skip locked';
+
 export const sql = {
   insertDelivery: insertInto('deliveries', {
     seq: 'bigint',

@@ -2,7 +2,7 @@ import type { Failure, Reason } from '../../model/outcomes.ts';
 import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, noteChange } from './audit.ts';
-import { apply, change, type FoundRow, foundColumns } from './deliveries.ts';
+import { apply, change, type FoundRow, foundColumns, unlocked } from './deliveries.ts';
 import { all, lock, query, run, type Statement, together, type Operation, type Value } from '../operation.ts';
 import { isLastAttempt, waits } from '../rows.ts';
 
@@ -137,7 +137,7 @@ export const sql = {
   triedBefore: query<TriedRow>(`
   select ${foundColumns}, d.uncertain, a.ended_at from deliveries d
     join attempts a on ${isLastAttempt}
-  where ${waits} and d.sink = $1 and d.attempts > 0 and d.due_at > $2 order by d.due_at, d.seq limit $3`),
+  where ${waits} and d.sink = $1 and d.attempts > 0 and d.due_at > $2 order by d.due_at, d.seq limit $3 ${unlocked}`),
   tryNow: change('due_at = case when due_at > $3 then $3 else due_at end'),
 };
 

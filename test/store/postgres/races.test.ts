@@ -14,6 +14,7 @@ import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
 import { Tallies } from '../../../src/store/tallies.ts';
 import { mentionsOf } from '../../../src/support/candidate-traces.ts';
+import { PartUnavailable } from '../../../src/store/driver.ts';
 import { openPostgres } from '../../../src/store/postgres.ts';
 import type { Arrival, Claim, EventStory, Store } from '../../../src/store/store.ts';
 import {
@@ -22,6 +23,7 @@ import {
   claimDue,
   configId,
   day,
+  decider,
   delivered,
   minute,
   person,
@@ -29,6 +31,7 @@ import {
   prune,
   rejected,
   resultOf,
+  retry,
   t0,
   undecided,
 } from '../../contract/store-fixtures.ts';
@@ -80,6 +83,7 @@ describe('what several do at the same time on PostgreSQL', () => {
   }
 
   const allDeliveries = 'select 1 from deliveries for update';
+  const firstDelivery = 'select 1 from deliveries where seq = (select min(seq) from deliveries) for update';
 
   /** Of each state, what was counted and what there is. */
   const counted = () =>
@@ -332,9 +336,7 @@ describe('what several do at the same time on PostgreSQL', () => {
     await one.accept(arrival());
     await one.accept(arrival());
     const claims = await claimDue(one);
-    await between.query(
-      'begin; select 1 from deliveries where seq = (select min(seq) from deliveries) for update',
-    );
+    await between.query(`begin; ${firstDelivery}`);
     const record = () => Promise.allSettled(claims.map((claim) => one.record([resultOf(claim, delivered)])));
     expect(await record()).toMatchObject([
       { reason: { message: expect.stringContaining('stay locked') } },
@@ -343,6 +345,32 @@ describe('what several do at the same time on PostgreSQL', () => {
     await between.query('commit');
     await record();
     expect(await counted()).toEqual([{ state: 'delivered', n: 2 }]);
+  });
+
+  test('an event whose look-up somebody keeps locked is decided later, and an event of the same candidate is stored meanwhile', async () => {
+    const { eventId } = await one.accept(undecided('eva'));
+    await between.query(`begin; ${allDeliveries}`);
+    await expect(one.decide(eventId, decider(), t0 + minute)).rejects.toThrow(PartUnavailable);
+    await other.accept(undecided('eva'));
+    await between.query('commit');
+    expect(await one.decide(eventId, decider(), t0 + minute)).toBe('decided');
+  });
+
+  test('of what is to be tried at once, a row that somebody keeps locked is left for later', async () => {
+    const [, free] = await carriedOut(one, [retry, retry]);
+    await between.query(`begin; ${firstDelivery}`);
+    await one.takeRetry('slack', t0, 0);
+    expect((await claimDue(one)).map(({ delivery }) => delivery.id)).toEqual([free]);
+    await between.query('commit');
+  });
+
+  test('what waits is not pulled in while somebody keeps it locked', async () => {
+    await one.accept(arrival());
+    const [claimed] = await claimDue(one);
+    await one.record([resultOf(claimed!, retry)]);
+    await between.query(`begin; ${allDeliveries}`);
+    await expect(one.pullIn(t0 - day, day)).rejects.toThrow(PartUnavailable);
+    await between.query('commit');
   });
 
   test('a row that another one refers to, as that of an attempt does, is not locked by that', async () => {
