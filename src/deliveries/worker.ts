@@ -50,7 +50,7 @@ const longWaitMs = 5000;
 /** What is due within this time counts as work of a sink: most retries wait less. */
 const soonMs = 10 * 60_000;
 
-/** Why nothing of what is due can be claimed, although the store works. */
+/** Why what is due first cannot be claimed, although the store works. */
 const locked = (sink: string): string =>
   `What waits for ${sink} is locked: another session changed or locked its rows and has not committed.`;
 
@@ -341,7 +341,9 @@ export class Worker {
         untriedFirst,
         ...(holding.lease && { lease: holding.lease }),
       });
-      if (claimed.length > 0) this.#unclaimed.over(head.lane);
+      // What is due first is claimed first, unless it is locked; others may go beside it.
+      const isTaken = claimed.some(({ row }) => row.seq === head.seq);
+      if (isTaken || (untriedFirst && claimed.length > 0)) this.#unclaimed.over(head.lane);
       else this.#unclaimed.held(head.lane, new StoreUnavailable(locked(head.sink)), elapsed);
       this.#dueLanes.setCrowded(head.lane, claimed.length === limit);
       for (let first = 0; first < claimed.length; first += batch) {

@@ -770,14 +770,15 @@ describe('a worker', () => {
     await reached(on, await on.accept('ben'), 'delivered');
     await on.looked();
     on.skip(10_000);
-    await eventually(() =>
-      expect(on.worker.fault).toMatchObject({ message: expect.stringContaining('tool is locked') }),
-    );
+    const locked = { message: expect.stringContaining('tool is locked') };
+    await eventually(() => expect(on.worker.fault).toMatchObject(locked));
+    await reached(on, await on.accept('cyd'), 'delivered');
+    expect(on.worker.fault).toMatchObject(locked);
     expect(on.errors).toEqual([]);
     await session.query('rollback');
     await reached(on, kept, 'delivered');
     await eventually(() => expect(on.worker.fault).toBe(null));
-    expect(scripted.sent).toHaveLength(2);
+    expect(scripted.sent).toHaveLength(3);
   });
 
   test.each(['first', 'other'] as const)(
