@@ -20,7 +20,12 @@ async function accept(store: Store, config: Config, candidateId: string, receive
 }
 
 /** A store with an event of each of these candidates, as it is after a restore: perhaps all were told by then. */
-async function restored(config: Config, candidates: readonly string[], receivedAt: number): Promise<Store> {
+async function restored(
+  config: Config,
+  candidates: readonly string[],
+  receivedAt: number,
+  seenAt = receivedAt,
+): Promise<Store> {
   const folder = mkdtempSync(join(tmpdir(), 'restored-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'connector.db');
@@ -28,6 +33,7 @@ async function restored(config: Config, candidates: readonly string[], receivedA
   await store.settleIn(receivedAt);
   await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: receivedAt });
   for (const one of candidates) await accept(store, config, one, receivedAt);
+  await store.keepSignOfLife({ seenAt, doubt: null });
   await store.close();
   copyFileSync(path, `${path}.copy`);
   renameSync(`${path}.copy`, path);
@@ -59,6 +65,22 @@ test('a restored store asks from when it was due on, also after an attempt at wh
   await bench(config, { store, pollMs: 20 });
   await eventually(() => allDelivered(store));
   expect(tool.asked.map(({ firstAttemptAt }) => firstAttemptAt)).toEqual([receivedAt, receivedAt]);
+});
+
+test.for([
+  ['when that was due', -3, 0],
+  ['when it was last in use', 5, 5],
+] as const)('a restored store asks for what it would have sent %s', async ([, lastInUse, composed]) => {
+  const tool = new ScriptedTool();
+  tool.find = () => ({ found: null });
+  const config = configFor(tool, '', `text: '{{ now | date: "%F %H" }}'`);
+  const receivedAt = Date.now() - 30 * hour;
+  const seenAt = receivedAt + lastInUse * hour;
+  const store = await restored(config, ['dana'], receivedAt, seenAt);
+  await bench(config, { store, pollMs: 20 });
+  await eventually(() => allDelivered(store));
+  const then = new Date(receivedAt + composed * hour).toISOString().slice(0, 13).replace('T', ' ');
+  expect([...tool.asked, ...tool.sent].map(({ message }) => message.text)).toEqual([then, then]);
 });
 
 test('an event that came after a restore is in no digest that may have been sent before it', async () => {

@@ -141,7 +141,8 @@ export const sql = {
   update undecided set uncertain = 1 where event_seq in (select event_seq from undecided where uncertain = 0 limit $1)`,
   /**
    * By the index of pending deliveries, which begins with the lane. `union`, as PostgreSQL reads the whole table for
-   * `or`.
+   * `or`. $3: when the store was last in use where it was before: what it does not know was sent later than that, and not
+   * before it was due, and is composed as of then.
    */
   distrust: `
   with waiting as (select d.seq from deliveries d where ${waits} and d.lane >= '' and (d.due_at <= $1 or d.attempts > 0)),
@@ -149,7 +150,10 @@ export const sql = {
       select seq from waiting
       union all select d.seq from waiting w join deliveries d on d.carrier = w.seq
       union all select d.seq from deliveries d where ${rareState} and ${isIn(stuckStates)})
-  update deliveries set uncertain = 1, replayed = 0 where seq in (
+  update deliveries set uncertain = 1, replayed = 0,
+    composed_at = case when state <> 'pending' or due_at > $1 then composed_at
+      else coalesce(composed_at, case when due_at < $3 then $3 else due_at end) end
+  where seq in (
     select d.seq from deliveries d where (d.uncertain = 0 or d.replayed = 1) and d.seq in (select seq from doubtful)
     limit $2)`,
 };
@@ -303,7 +307,7 @@ export function* settleIn(
   const isHome = !movedFrom(last, isAt);
   // The clock of the machine before may have been ahead of this one.
   const seenAt = (yield* signOfLife())?.seenAt ?? now;
-  const count = isHome ? null : yield* distrust(Math.max(now, seenAt), most);
+  const count = isHome ? null : yield* distrust(Math.max(now, seenAt), most, seenAt);
   if (count !== most && last?.place !== next()) yield* run(sql.keepHome, next());
   return count;
 }
@@ -324,12 +328,12 @@ export function* leaveHome(): Operation<void> {
  * Marks as uncertain what may have been sent without this store knowing: pending deliveries that were due by `dueBy` or were
  * tried before (a person may have pulled them in), also replayed ones, and dead and held ones. The tool is asked before they
  * are sent, as after a crash. Undecided events are marked, too: they may have been decided, with the same delivery ids.
- * Returns how many were marked, at most `most`.
+ * `seenAt`: when the store was last in use. Returns how many were marked, at most `most`.
  */
-function* distrust(dueBy: number, most: number): Operation<number> {
+function* distrust(dueBy: number, most: number, seenAt: number): Operation<number> {
   // These first, so that what is decided meanwhile is found among the deliveries.
   const undecided = yield* run(sql.distrustUndecided, most);
-  return undecided + (yield* run(sql.distrust, dueBy, most - undecided));
+  return undecided + (yield* run(sql.distrust, dueBy, most - undecided, seenAt));
 }
 
 /** A token's `sealed` text; null if none is kept under this id. */
