@@ -4,7 +4,7 @@ import type { Config } from '../../../src/config/config.ts';
 import { parseConfig } from '../../../src/config/load.ts';
 import { change } from '../../../src/by-hand/change.ts';
 import { planLookups } from '../../../src/by-hand/late.ts';
-import type { AnyConnector } from '../../../src/connector.ts';
+import type { AnyConnector, AttemptRequest } from '../../../src/connector.ts';
 import { lastSeenAt } from '../../../src/ops/retention.ts';
 import { type Delivery, isStuck, statuses } from '../../../src/model.ts';
 import type { Clock } from '../../../src/support/clock.ts';
@@ -15,6 +15,7 @@ import { seeded } from '../../faults/random.ts';
 import { type Connected, inMemory, startDeliveries } from '../connected.ts';
 import { among } from '../foresight-cases.ts';
 import { Pending, SimulatedProcess } from '../process.ts';
+import { Restorable } from './restorable.ts';
 
 const byHand = { who: 'a person', from: 'here', note: null };
 const minuteMs = 60_000;
@@ -89,6 +90,11 @@ const configOf = (rules: readonly object[], { name, options }: Played<unknown>, 
     rules,
   });
 
+export interface PlayOptions {
+  readonly forgetful?: boolean | undefined;
+  readonly restores?: boolean | undefined;
+}
+
 /** Candidates are told of in a tool. It fails, processes die, and people do what they may do. */
 export class Play<Action, Tool extends Played<Action>> implements World {
   readonly clock = new VirtualClock(Date.parse('2026-03-02T23:50:00Z'));
@@ -112,10 +118,22 @@ export class Play<Action, Tool extends Played<Action>> implements World {
   #bug: unknown = null;
   #left = 0;
   readonly #forgetful: boolean;
+  readonly #restorable: Restorable | null;
+  #real!: Store;
+  /** Whether a backup was put in the store's place. What came since is not in it. */
+  restored = false;
 
-  /** `forgetful`: as if nobody kept when a message was composed that may have arrived. */
-  constructor(seed: number, toolIn: (world: World) => Tool, forgetful = false) {
+  /**
+   * `forgetful`: as if nobody kept when a message was composed that may have arrived, nor saw that the store was restored.
+   * `restores`: a backup is put in the store's place, and look-ups find the same each time.
+   */
+  constructor(
+    seed: number,
+    toolIn: (world: World) => Tool,
+    { forgetful = false, restores = false }: PlayOptions = {},
+  ) {
     this.#forgetful = forgetful;
+    this.#restorable = restores ? new Restorable() : null;
     this.random = seeded(seed);
     this.tool = toolIn(this);
     this.tool.faults = among(this.random, [0.1, 0.4, 0.7]);
@@ -131,15 +149,20 @@ export class Play<Action, Tool extends Played<Action>> implements World {
     this.log.push(`${new Date(this.clock.now()).toISOString()} ${what}`);
   }
 
-  async run(open: () => Promise<Store> = inMemory): Promise<EventStory[]> {
-    const real = await open();
-    const { clock, random } = this;
+  #use(real: Store): void {
+    const { clock } = this;
     const claim: Store['claim'] = async (query) => {
       const claims = await real.claim(query);
       if (!this.#forgetful) return claims;
       return claims.map((one) => Object.assign({}, one, { delivery: { ...one.delivery, composedAt: null } }));
     };
+    this.#real = real;
     this.store = this.#pending.counted({ ...real, claim, leases: null, now: async () => clock.now() });
+  }
+
+  async run(open: () => Promise<Store> = inMemory): Promise<EventStory[]> {
+    const { clock, random } = this;
+    this.#use(await (this.#restorable ? this.#restorable.open() : open()));
     try {
       await this.#start();
       const some = (most: number, withinMs: number, run: () => Promise<unknown>) => {
@@ -158,7 +181,8 @@ export class Play<Action, Tool extends Played<Action>> implements World {
       const forMs = among(random, [2, 20]) * minuteMs;
       await this.#come();
       some(5, forMs, () => this.#come());
-      some(8, 2 * forMs, () => this.#lookUp());
+      if (this.#restorable) this.#restoreIn(forMs);
+      else some(8, 2 * forMs, () => this.#lookUp());
       some(3, 2 * forMs, () => this.#pause());
       some(3, 2 * forMs, () => this.#replay());
       some(2, 2 * forMs, async () => this.#process.kill());
@@ -172,8 +196,40 @@ export class Play<Action, Tool extends Played<Action>> implements World {
       return await this.store.events({ limit: 1000 });
     } finally {
       await this.#connected.stop();
-      await real.close();
+      await this.#real.close();
+      this.#restorable?.remove();
     }
+  }
+
+  /** Makes a backup within this time, and puts it in the store's place some time later. */
+  #restoreIn(withinMs: number): void {
+    const { clock, random } = this;
+    this.#left += 1;
+    const restorable = this.#restorable!;
+    const backup = async () => {
+      await this.store.keepSignOfLife({ seenAt: clock.now(), doubt: null });
+      await restorable.backup();
+      this.note('a backup is made');
+    };
+    const restore = async () => {
+      await this.#real.close();
+      restorable.restore();
+      this.#use(await restorable.open());
+      // The backup may have a pause that has ended since.
+      await this.store.resumeByPerson('tool', clock.now(), byHand);
+      this.restored = true;
+      this.#left -= 1;
+      this.note('the backup is put in the place of the store');
+    };
+    const failed = (error: unknown) => (this.#bug ??= error);
+    const backupAt = random() * withinMs;
+    const restoreAt = backupAt + random() * withinMs;
+    clock.after(backupAt, () => void this.#pending.run(backup).catch(failed));
+    clock.after(restoreAt, () => {
+      this.#process.kill();
+      // What was under way in the store has ended then.
+      clock.after(1000, () => void this.#pending.run(restore).catch(failed));
+    });
   }
 
   async #start(): Promise<void> {
@@ -194,6 +250,7 @@ export class Play<Action, Tool extends Played<Action>> implements World {
     this.#config = { ...config, lookups: new Map(lookups) };
     const { plan } = config;
     const store = process.store(this.store);
+    if (!this.#forgetful) await this.store.settleIn(clock.now());
     await this.store.saveConfig({ id: plan.id, source: config.planSource, savedAt: clock.now() });
     const [newest] = await this.store.events({ limit: 1 });
     const connected = startDeliveries({
@@ -215,10 +272,11 @@ export class Play<Action, Tool extends Played<Action>> implements World {
   }
 
   #api(outside: <T>(run: () => Promise<T>) => Promise<T>) {
-    const deliver = () =>
+    const deliver = ({ message }: AttemptRequest<unknown>) =>
       outside(async () => {
         await new Promise<void>((resolve) => this.clock.after(1 + this.random() * 300, resolve));
-        const office = this.random() < 0.1 ? null : among(this.random, offices);
+        const drawn = this.random() < 0.1 ? null : among(this.random, offices);
+        const office = this.#restorable ? offices[Number(JSON.stringify(message).includes('ana'))]! : drawn;
         const facts = { state: 'answered', at: null, reason: null, fields: { office } };
         this.note(`looked up: ${office}`);
         return { outcome: 'delivered', receipt: { status: 200, facts } } as const;
@@ -251,12 +309,12 @@ export class Play<Action, Tool extends Played<Action>> implements World {
   }
 
   async #pause(): Promise<void> {
-    const { clock, store } = this;
+    const { clock } = this;
     this.note('a person pauses');
-    await store.pauseByPerson('tool', null, clock.now(), byHand);
+    await this.store.pauseByPerson('tool', null, clock.now(), byHand);
     await new Promise<void>((resolve) => clock.after(this.random() * 5 * minuteMs, resolve));
     this.note('a person resumes');
-    await store.resumeByPerson('tool', clock.now(), byHand);
+    await this.store.resumeByPerson('tool', clock.now(), byHand);
     this.#connected.worker.wake();
   }
 

@@ -1,14 +1,18 @@
 import type { Store } from '../../../../src/store/store.ts';
-import { Play } from '../play.ts';
+import { Play, type PlayOptions } from '../play.ts';
 import { findBreaches } from './books.ts';
 import { PlayedSheets, type SheetAction } from './tool.ts';
 
 /** Plays one seed. Returns what is wrong with what the spreadsheet has then, and the config and what had happened, in words. */
 export async function playSheets(
   seed: number,
-  { forgetful, open }: { forgetful?: boolean | undefined; open?: (() => Promise<Store>) | undefined } = {},
+  { open, ...options }: PlayOptions & { open?: (() => Promise<Store>) | undefined } = {},
 ): Promise<{ breaches: string[]; steps: readonly string[] }> {
-  const play = new Play<SheetAction, PlayedSheets>(seed, (world) => new PlayedSheets(world, forgetful));
+  const play = new Play<SheetAction, PlayedSheets>(
+    seed,
+    (world) => new PlayedSheets(world, options.forgetful),
+    options,
+  );
   const breaches = await play.run(open).then(
     (stories) => findBreaches(play, stories),
     (error: unknown) => [error instanceof Error ? error.stack! : String(error)],

@@ -27,13 +27,14 @@ export function findBreaches(play: SlackPlay, stories: readonly EventStory[]): s
 
 /** Nothing is twice in one channel but what a person risked, and in a second one only what a person replayed. */
 function toldTwice(
-  { replayed, risked }: SlackPlay,
+  { replayed, risked, restored }: SlackPlay,
   byId: ReadonlyMap<string, readonly PostedMessage[]>,
 ): string[] {
   return [...byId].flatMap(([id, some]) => {
     const where = some.map(({ channelName }) => channelName);
     const isTwice =
-      (new Set(where).size < where.length && !risked.has(id)) || (where.length > 1 && !replayed.has(id));
+      (new Set(where).size < where.length && !risked.has(id)) ||
+      (new Set(where).size > 1 && !replayed.has(id) && !restored);
     return isTwice ? [`${id} is in ${where.join(' and ')}`] : [];
   });
 }
@@ -63,7 +64,7 @@ const nameOf = ({ event }: Pick<EventStory, 'event'>): string => `${event.candid
 function elsewhere(play: SlackPlay, { lookups }: EventStory, { id, rule, action }: Delivery): string[] {
   const { channel, digest, updateBy } = play.written(rule, action);
   // What may have been an edit stays in that channel, too.
-  if (digest || updateBy !== undefined || !channel.includes('office')) return [];
+  if (digest || updateBy !== undefined || !channel.includes('office') || play.restored) return [];
   const posted = play.tool.posted.filter(({ deliveryId }) => deliveryId === id);
   return posted.flatMap(({ channel: went, at }, index) => {
     // It may have been found out while the message was under way.
@@ -77,6 +78,8 @@ function elsewhere(play: SlackPlay, { lookups }: EventStory, { id, rule, action 
 
 /** What has the same key in a channel is one thread, or one message. */
 function begunTwice(play: SlackPlay): string[] {
+  // A message that is not in the restored store has begun another one.
+  if (play.restored) return [];
   const begin = play.tool.workspace.messages.filter((message) => {
     const { thread_ts, metadata } = message;
     if (thread_ts !== undefined || metadata?.event_payload['thread'] === undefined) return false;
