@@ -8,7 +8,7 @@ import {
   type SinkChange,
   type SinkHealth,
 } from './limits/breaker.ts';
-import { burstMs, RateLimiter, type Spent } from './limits/rates.ts';
+import { atOnce, burstMs, RateLimiter, type Soon, type Spent } from './limits/rates.ts';
 import { type LaneKey, type Limits, Slots } from './limits/slots.ts';
 
 /** Permission to start calls. Each has to be started or given back. */
@@ -44,7 +44,9 @@ export interface DeliveryOutcome {
  * A claim takes as many deliveries as may begin within this time, and each waits for its turn. With one claim for each call,
  * the store's round trips would limit the rate.
  */
-const aheadMs = 250;
+const aheadMs = 500;
+/** How long before the next turn to claim again, as that takes its time. */
+const leadMs = 250;
 /** The longest wait for a turn. A claimed delivery must not stay `sending` for as long as the tool asks for since. */
 const longestWaitMs = 1000;
 
@@ -74,7 +76,7 @@ export class Traffic {
    */
   permit(key: LaneKey, sink: SinkConfig | undefined, now: number, sparing = false): Permit {
     const breaker = this.#breaker(key.sink);
-    const wanted = Math.min(breaker.allowance(now), this.#inRate(key, sink, now, aheadMs));
+    const wanted = Math.min(breaker.allowance(now), this.#inRate(key, sink, now, { aheadMs, leadMs }));
     const limits = limitsOf(sink);
     const most = sparing && !isOrdered(sink) ? Math.ceil(this.#slots.left(key, limits) / 2) : Infinity;
     const calls = this.#slots.take(key, limits, Math.min(wanted, most));
@@ -93,14 +95,14 @@ export class Traffic {
     return this.#ticket(key, sink, now, false);
   }
 
-  #inRate(key: LaneKey, sink: SinkConfig | undefined, now: number, withinMs = 0): number {
+  #inRate(key: LaneKey, sink: SinkConfig | undefined, now: number, soon: Soon = atOnce): number {
     const bucket = this.#bucketOf(key, sink);
     const emptyAt = this.#emptyAt.get(key.sink);
     if (emptyAt !== undefined && sink?.pace) this.#rates.wasEmpty(bucket, sink.pace, emptyAt);
     let taken = 0;
     for (const permitted of this.#permitted.values())
       if (permitted.bucket === bucket) taken += permitted.calls;
-    return this.#rates.allowance(bucket, sink?.pace ?? null, now, withinMs) - taken;
+    return this.#rates.allowance(bucket, sink?.pace ?? null, now, soon) - taken;
   }
 
   /** Adds to the permitted calls of a lane; takes off, where `more` is below 0. */
@@ -121,7 +123,7 @@ export class Traffic {
   askAgainAt(key: LaneKey, sink: SinkConfig | undefined, now: number): number {
     const breaker = this.#breaker(key.sink);
     if (this.#slots.left(key, limitsOf(sink)) <= 0) return Infinity;
-    const readyAt = this.#rates.readyAt(this.#bucketOf(key, sink), sink?.pace ?? null, now);
+    const readyAt = this.#rates.readyAt(this.#bucketOf(key, sink), sink?.pace ?? null, now, leadMs);
     return Math.max(breaker.allowsAt(now), readyAt);
   }
 

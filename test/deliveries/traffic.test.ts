@@ -106,7 +106,7 @@ describe('a tool that says "not before"', () => {
   });
 });
 
-test('with a rate, it asks again when the next call may start, and not before a slot is free', () => {
+test('with a rate, it asks again a moment before the next call may start, as a claim takes time, and not before a slot is free', () => {
   const paced = { ...sink, concurrency: 2, pace: { count: 1, perMs: 1000, burst: 1 } };
   const traffic = new Traffic(() => 0.5);
   const start = (now: number) => {
@@ -115,19 +115,21 @@ test('with a rate, it asks again when the next call may start, and not before a 
     return traffic.started(one, paced, now, probe);
   };
   start(0);
-  expect(traffic.askAgainAt(one, paced, 0)).toBe(1000);
-  start(1000);
-  expect(traffic.askAgainAt(one, paced, 1000)).toBe(Infinity);
+  expect(traffic.askAgainAt(one, paced, 0)).toBe(750);
+  expect(traffic.permit(one, paced, 749).calls).toBe(0);
+  expect(start(750).startAt).toBe(1000);
+  expect(traffic.askAgainAt(one, paced, 750)).toBe(Infinity);
 });
 
 test('a claim may take what the rate lets begin within a moment, and each call waits for its turn', () => {
   const paced = { ...sink, concurrency: 50, pace: { count: 20, perMs: 1000, burst: 2 } };
   const traffic = new Traffic(() => 0.5);
-  expect(traffic.permit(one, paced, 0.5)).toMatchObject({ calls: 7 });
+  expect(traffic.permit(one, paced, 0.5)).toMatchObject({ calls: 12 });
   // The claim took so long.
-  const starts = Array.from({ length: 7 }, () => traffic.started(one, paced, 40.5, false).startAt);
-  expect(starts).toEqual([40.5, 40.5, 90.5, 140.5, 190.5, 240.5, 290.5]);
-  expect(traffic.permit(one, paced, 250).calls).toBe(0);
+  const starts = Array.from({ length: 12 }, () => traffic.started(one, paced, 40.5, false).startAt);
+  expect(starts.slice(0, 4)).toEqual([40.5, 40.5, 90.5, 140.5]);
+  expect(starts.at(-1)).toBe(540.5);
+  expect(traffic.permit(one, paced, 340).calls).toBe(0);
   expect(traffic.permit(one, paced, 341).calls).toBe(6);
 });
 

@@ -9,20 +9,20 @@ export class RateLimiter {
   /** Until when the tool wants no calls, by lane (ms). */
   readonly #heldUntil = new Map<string, number>();
 
-  /** How many calls may start within the next `withinMs`; 0 if none may now. */
-  allowance(lane: string, limit: PaceLimit | null, now: number, withinMs = 0): number {
+  /** How many calls may start within the next `aheadMs`; 0 if none may within `leadMs`. */
+  allowance(lane: string, limit: PaceLimit | null, now: number, { aheadMs, leadMs } = atOnce): number {
     if (this.#heldMs(lane, now) > 0) return 0;
     if (!limit) return Infinity;
     const owedMs = this.#owedMs(lane, limit, now);
-    if (owedMs > burstMs(limit)) return 0;
-    return Math.max(1, Math.floor(limit.burst - (owedMs - withinMs) / intervalMs(limit)));
+    if (owedMs > burstMs(limit) + leadMs) return 0;
+    return Math.max(1, Math.floor(limit.burst - (owedMs - aheadMs) / intervalMs(limit)));
   }
 
-  /** When the next call may start (ms). */
-  readyAt(lane: string, limit: PaceLimit | null, now: number): number {
+  /** When the next call may start within `leadMs` (ms). */
+  readyAt(lane: string, limit: PaceLimit | null, now: number, leadMs = 0): number {
     const heldUntil = now + this.#heldMs(lane, now);
     if (!limit) return heldUntil;
-    return Math.max(heldUntil, Math.ceil(now + this.#owedMs(lane, limit, now) - burstMs(limit)));
+    return Math.max(heldUntil, Math.ceil(now + this.#owedMs(lane, limit, now) - burstMs(limit) - leadMs));
   }
 
   /** Takes `count` tokens. */
@@ -87,6 +87,14 @@ export class RateLimiter {
     for (const [lane, time] of this.#heldUntil) if (time <= now) this.#heldUntil.delete(lane);
   }
 }
+
+/** Which calls count as those that may start: see RateLimiter.allowance. */
+export interface Soon {
+  readonly aheadMs: number;
+  readonly leadMs: number;
+}
+
+export const atOnce: Soon = { aheadMs: 0, leadMs: 0 };
 
 /** When a lane's bucket is full again (ms), at the interval of its rate. */
 interface Full {
