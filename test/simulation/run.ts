@@ -9,7 +9,7 @@ const usage = `Usage: npm run simulate -- [options]
   --seeds N      so many runs, on all cores (1000)
   --seed N       run one, and print its steps; so does the first that breaks the promise
   --play NAME    model, whose tools are models; by-hand: with people who replay, resend and edit the config;
-                 slack or sheets: its connector and sandbox (model)
+                 slack, sheets or mail: its connector and sandbox (model)
   --store NAME   sqlite, or postgres: on a server of its own (sqlite)
   --url URL      a PostgreSQL server that runs already
   -h, --help     show this
@@ -50,6 +50,10 @@ const plays: {
   slack: {
     load: async () => (await import('./tools/slack/slack.ts')).playSlack,
     promise: 'nobody left out, nothing twice in a channel, all in the right one, one thread for each key',
+  },
+  mail: {
+    load: async () => (await import('./tools/mail/mail.ts')).playMail,
+    promise: 'nobody left out, a mail twice only where nobody knew that it had been taken',
   },
   'by-hand': {
     load: async () => (await import('./by-hand/by-hand.ts')).playByHand,

@@ -44,6 +44,7 @@ export interface Played<Action> {
   faults: number;
   /** The connector for one life of the process. */
   connector(outside: Outside): AnyConnector;
+  close?(): Promise<void>;
 }
 
 /** Runs what a process does in the world. A dead one hears nothing of it any more. */
@@ -55,6 +56,8 @@ export interface World {
   readonly random: () => number;
   /** Keeps what happens, in words. */
   note(what: string): void;
+  /** Runs what takes time in truth, and none by the clock. */
+  atOnce<T>(run: () => Promise<T>): Promise<T>;
 }
 
 function randomRules<Action>(random: () => number, tool: Played<Action>): WrittenRule<Action>[] {
@@ -149,6 +152,10 @@ export class Play<Action, Tool extends Played<Action>> implements World {
     this.log.push(`${new Date(this.clock.now()).toISOString()} ${what}`);
   }
 
+  atOnce<T>(run: () => Promise<T>): Promise<T> {
+    return this.#pending.run(run);
+  }
+
   #use(real: Store): void {
     const { clock } = this;
     const claim: Store['claim'] = async (query) => {
@@ -197,6 +204,7 @@ export class Play<Action, Tool extends Played<Action>> implements World {
     } finally {
       await this.#connected.stop();
       await this.#real.close();
+      await this.tool.close?.();
       this.#restorable?.remove();
     }
   }
