@@ -3,7 +3,7 @@ import { seedsOf } from '../../../fixtures/runs.ts';
 import type { PlayOptions } from '../play.ts';
 import { playMail } from './mail.ts';
 
-const seeds = seedsOf(8);
+const seeds = seedsOf(6);
 
 async function played(seed: number, options: PlayOptions = {}) {
   const { breaches, steps } = await playMail(seed, options);
