@@ -1,6 +1,6 @@
 import type { Delivery } from '../model.ts';
-import type { StoreFaults } from '../store/store-faults.ts';
-import type { Lease, Store } from '../store/store.ts';
+import { StoreFaults } from '../store/store-faults.ts';
+import { type Lease, type Store, StoreUnavailable } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Holding } from './leases.ts';
 import { storeRetryMs } from './record.ts';
@@ -20,6 +20,12 @@ interface StraysParts {
   readonly isStopping: () => boolean;
 }
 
+/** Why what waits for a sink, or was being sent, cannot go on, although the store works. */
+export const locked = (sink: string): StoreUnavailable =>
+  new StoreUnavailable(
+    `What waits for ${sink} is locked: another session changed or locked its rows and has not committed.`,
+  );
+
 /**
  * Finds stray deliveries and has them carried out: those that are `sending` in the store while no call carries them out, as
  * their claim was stored after this process had given up on it. A claim that was just stored looks the same, so a delivery
@@ -38,9 +44,14 @@ export class Strays {
    */
   sinks: ReadonlySet<string> = new Set();
   #lookAt = -Infinity;
+  /** The sinks that were cleared up since the last look. */
+  readonly #clearedUp = new Set<string>();
+  /** Those with strays that were left, as somebody has locked them. */
+  readonly #locked: StoreFaults<string>;
 
   constructor(parts: StraysParts) {
     this.#parts = parts;
+    this.#locked = new StoreFaults(parts.clock, () => {});
   }
 
   begun(id: string): void {
@@ -56,10 +67,10 @@ export class Strays {
     this.#unrecorded.add(id);
   }
 
-  /** Why deliveries stay `sending` until the next start; null if none does. */
-  get fault(): Error | null {
+  /** Why deliveries stay `sending`, until the next start or for some time already; null if none does. */
+  get fault(): unknown {
     const [id] = this.#unrecorded;
-    if (id === undefined) return null;
+    if (id === undefined) return this.#locked.lasting;
     return new Error(
       `Because of a bug, what became of ${id} could not be stored. Restart the connector: the tool is then asked, where it can be. The log says more.`,
     );
@@ -76,10 +87,14 @@ export class Strays {
     const sinks = strays.filter((one) => this.#suspects.has(keyOf(one))).map(({ sink }) => sink);
     this.#suspects = new Set(strays.map(keyOf));
     this.sinks = new Set(strays.map(({ sink }) => sink));
+    this.#locked.keepOnly((sink) => sinks.includes(sink) && (this.isUnclear(sink) || serving(sink) !== null));
     for (const sink of new Set(sinks)) {
       const holding = serving(sink);
-      if (holding !== null) void this.clearUp(sink, holding.lease);
+      if (holding === null) continue;
+      if (this.#clearedUp.has(sink)) this.#locked.held(sink, locked(sink), elapsed);
+      void this.clearUp(sink, holding.lease);
     }
+    this.#clearedUp.clear();
   }
 
   /**
@@ -103,6 +118,7 @@ export class Strays {
     }
     faults.over(sink);
     this.#unclear.delete(sink);
+    this.#clearedUp.add(sink);
   }
 
   /** Whether a sink is being cleared up. No call to it may begin meanwhile. */

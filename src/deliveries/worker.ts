@@ -3,7 +3,7 @@ import type { Outcome } from '../model/outcomes.ts';
 import { ClockJumps, leastSetMs, type Moment } from '../support/clock.ts';
 import { Looks } from '../support/looks.ts';
 import { StoreFaults } from '../store/store-faults.ts';
-import { type LaneHead, type Lease, StoreUnavailable } from '../store/store.ts';
+import { type LaneHead, type Lease } from '../store/store.ts';
 import { Asking } from './limits/asking.ts';
 import { StoredPauses, type SinkChange } from './limits/breaker.ts';
 import { PersonPauses } from './limits/by-people.ts';
@@ -13,7 +13,7 @@ import { Calls, type Reservation } from './calls.ts';
 import { DueLanes } from './due-lanes.ts';
 import { leaseOfSink, soleReplica, type Holding, type Leases } from './leases.ts';
 import { storeRetryMs } from './record.ts';
-import { Strays } from './strays.ts';
+import { locked, Strays } from './strays.ts';
 import { Traffic } from './traffic.ts';
 
 /** The parts of its calls that the worker makes itself. */
@@ -49,10 +49,6 @@ const pollsBetweenStrays = 5;
 const longWaitMs = 5000;
 /** What is due within this time counts as work of a sink: most retries wait less. */
 const soonMs = 10 * 60_000;
-
-/** Why what is due first cannot be claimed, although the store works. */
-const locked = (sink: string): string =>
-  `What waits for ${sink} is locked: another session changed or locked its rows and has not committed.`;
 
 /** Claims due deliveries, which puts the intent to send on disk, attempts each once, and records the outcomes. */
 export class Worker {
@@ -344,7 +340,7 @@ export class Worker {
       // What is due first is claimed first, unless it is locked; others may go beside it.
       const isTaken = claimed.some(({ row }) => row.seq === head.seq);
       if (isTaken || (untriedFirst && claimed.length > 0)) this.#unclaimed.over(head.lane);
-      else this.#unclaimed.held(head.lane, new StoreUnavailable(locked(head.sink)), elapsed);
+      else this.#unclaimed.held(head.lane, locked(head.sink), elapsed);
       this.#dueLanes.setCrowded(head.lane, claimed.length === limit);
       for (let first = 0; first < claimed.length; first += batch) {
         const call = claimed.slice(first, first + batch);

@@ -781,6 +781,41 @@ describe('a worker', () => {
     expect(scripted.sent).toHaveLength(3);
   });
 
+  test.each([null, 'of Monday'])(
+    'takes a sink over while a session keeps a row of what was being sent (group %j) locked, and is at fault for that one',
+    async (group) => {
+      const scripted = new ScriptedTool();
+      const on = await working(scripted);
+      const { lease } = on.leases;
+      on.leases.lease = undefined;
+      const deliveries = [planned({ sink: 'tool', connector: 'tool', lane: 'tool', group, groupMax: 10 })];
+      const ids: string[] = [];
+      for (let n = 0; n < 2; n += 1)
+        ids.push(...idsOf(await on.real.accept(arrival({}, { configId: on.configId, deliveries }))));
+      await claimDue(on.real, Date.now(), 'tool');
+      const session = await sessionOn(on.url);
+      await session.query(
+        'begin; update deliveries set last_error = null where seq = (select max(seq) from deliveries)',
+      );
+      expect(await on.worker.takeOver('tool', lease!)).toBe(group === null ? 1 : 0);
+      on.leases.lease = lease;
+      await reached(on, await on.accept('ben'), 'delivered');
+      expect(await on.real.delivery(ids[1]!)).toMatchObject({ state: 'sending' });
+      const locked = { message: expect.stringContaining('tool is locked') };
+      await eventually(() => {
+        on.skip(5000);
+        expect(on.worker.fault).toMatchObject(locked);
+      });
+      await reached(on, await on.accept('cyd'), 'delivered');
+      expect(on.errors).toEqual([]);
+      await session.query('rollback');
+      await eventually(async () =>
+        expect(await on.real.delivery(ids[1]!)).not.toMatchObject({ state: 'sending' }),
+      );
+      await eventually(() => expect(on.worker.fault).toBe(null));
+    },
+  );
+
   test.each(['first', 'other'] as const)(
     'goes without the %s event of a new digest while a session keeps its row locked, and leaves a digest that was tried',
     async (which) => {

@@ -2,7 +2,17 @@ import { type DeliveryState, type Json, lookupConnector, lookupOf } from '../../
 import { type Attempt, mayHaveArrived, type Outcome, type Receipt } from '../../model/outcomes.ts';
 import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
-import { apply, changeAtOnce, type ClaimedRow, find, foundColumns, type FoundRow } from './deliveries.ts';
+import {
+  apply,
+  change,
+  changeAtOnce,
+  type ClaimedRow,
+  find,
+  foundColumns,
+  type FoundRow,
+  isUnlocked,
+  unlocked,
+} from './deliveries.ts';
 import { lookupEnded } from './deciding.ts';
 import { holdsAlone, type Lease } from './leases.ts';
 import { all, get, insertInto, insertRow, query, run, together, type Operation } from '../operation.ts';
@@ -104,8 +114,8 @@ export const sql = {
   leftSending: query<SendingRow>(`
   select ${foundColumns}, d.started_at from deliveries d
   where ${rareState} and d.state = 'sending' and ${leads}
-      and (cast($1 as text) is null or d.sink = $1) order by d.seq limit $2`),
-  rescue: changeAtOnce(`
+      and (cast($1 as text) is null or d.sink = $1) order by d.seq limit $2 ${unlocked}`),
+  rescue: change(`
   state = 'pending', due_at = $3, uncertain = 1, replayed = 0, last_error = $4,
   composed_at = coalesce(composed_at, started_at), started_at = null`),
   defer: changeAtOnce(
@@ -219,7 +229,7 @@ const interrupted = {
  * Makes deliveries that an ended process left in `sending` pending and uncertain, and records an unknown attempt for each.
  * They are due `settlingMs` after that attempt began, because the tool may still be working on it. Call it where no other
  * process serves the store; or for one sink, while none of its attempts is under way. Rescues at most `limit` messages, to
- * keep the transaction small, and returns how many deliveries they were.
+ * keep the transaction small, and returns how many deliveries they were. What somebody else has locked stays `sending`.
  */
 export function* rescue(
   tallies: Tallies,
@@ -230,6 +240,7 @@ export function* rescue(
   const left = yield* all(sql.leftSending, of?.sink ?? null, limit);
   const counts = yield* together(
     left.map(function* rescueOne(row) {
+      if (row.carrier !== null && !(yield* isUnlocked(row.carrier))) return 0;
       // The clock may have been set back since.
       const quietMs = row.connector === lookupConnector ? 0 : settlingMs;
       const dueAt = Math.max(now, Math.min(now, row.started_at) + quietMs);

@@ -2,7 +2,7 @@ import type { Delivery, Event, PlannedDelivery } from '../../model.ts';
 import type { RaisedNotice } from '../../model/notices.ts';
 import { deliveryId } from '../../support/ids.ts';
 import type { Tallies } from '../tallies.ts';
-import { apply, change, type ClaimedRow, lockLane, seqOfNew, unlocked } from './deliveries.ts';
+import { apply, change, type ClaimedRow, isUnlocked, lockLane, seqOfNew, unlocked } from './deliveries.ts';
 import type { LaneHead } from './carrying-out.ts';
 import { holds, type Lease } from './leases.ts';
 import { all, get, query, together, type Operation } from '../operation.ts';
@@ -80,11 +80,6 @@ export const sql = {
   )
   update deliveries set carrier = $1, ${beginAttempt('$2')}
   where seq in (select cast($1 as bigint) union all select seq from joining) returning seq`),
-  /** Gives no row if one of the digest's is locked: once it was tried, it goes as a whole. */
-  unlockedDigest: query<{ readonly free: number }>(`
-  select 1 as free where (select count(*) from deliveries d where d.carrier = $1) = (select count(*) from (
-    select d.seq from deliveries d where d.carrier = $1 ${unlocked}
-  ) as free)`),
   eventsOfDigest: query<RowOf<Event>>(`
   select ${event.columns} from ${deliveries} where d.carrier = $1 order by d.seq`),
 };
@@ -133,7 +128,7 @@ export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> 
         for (const { seq } of members) wentAlong.add(seq);
         begun.push({ row: first, carrier: first.seq, found });
         count = members.length;
-      } else if (yield* get(sql.unlockedDigest, row.carrier)) {
+      } else if (yield* isUnlocked(row.carrier)) {
         count = yield* begin(due, now);
         begun.push(due);
       } else continue;

@@ -65,6 +65,10 @@ export const sql = {
     started_at: 'bigint',
     ...planned.types,
   }),
+  unlockedDigest: query<{ readonly free: number }>(`
+  select 1 as free where (select count(*) from deliveries d where d.carrier = $1) = (select count(*) from (
+    select d.seq from deliveries d where d.carrier = $1 ${unlocked}
+  ) as free)`),
   findDelivery: query<FoundRow>(`
   select ${foundColumns} from deliveries d where d.seq = ${seqById}`),
   doubt: `
@@ -108,6 +112,11 @@ export function insertDelivery(
  */
 export function* doubt(seq: number, since: number): Operation<void> {
   yield* run(sql.doubt, seq, since);
+}
+
+/** Whether nobody else has locked one of a digest's deliveries: once it was tried, it goes as a whole. */
+export function* isUnlocked(carrier: number): Operation<boolean> {
+  return (yield* get(sql.unlockedDigest, carrier)) !== undefined;
 }
 
 export const seqOfNew = (seq: number, index: number): number => seq * seqsPerEvent + 1 + index;
