@@ -144,13 +144,20 @@ export const sql = {
   insertCorrelation: `
   insert into correlations (content, correlation_id, event_seq) values ($1, $2, $3)
   on conflict (content, correlation_id) do nothing`,
+  /**
+   * Fails at once where somebody else deletes the event, as a session that was left open. To wait, as the insert of a duplicate
+   * would, keeps all events waiting.
+   */
+  undeleted: query<object>(`select 1 from events where seq = $1 for key share nowait`),
   insertDuplicate: insertInto('duplicates', {
     event_seq: 'bigint',
     received_at: 'bigint',
     correlation_id: 'text',
   }),
   /** The number that people know the candidate by may come with a repeat alone. */
-  learnNumber: `update events set candidate_numerical_id = $2 where seq = $1 and candidate_numerical_id is null`,
+  learnNumber: `
+  update events set candidate_numerical_id = $2 where seq = (
+    select seq from events where seq = $1 and candidate_numerical_id is null for no key update nowait)`,
   /** A notice of the cause $1, raised after $3 and up to $2. */
   noticeWithin: query<{ readonly seq: number }>(`
   select seq from notices where cause = $1 and raised_at <= $2 and raised_at > $3 limit 1`),
@@ -228,6 +235,8 @@ function* acceptAgain(arrival: Arrival, key: number): Operation<number | Accepte
   const { latest, repeated } = yield* earlierOf(event, key, windowMs);
   if (latest && repeated) {
     if (!byHand) {
+      // Another replica has deleted it since it was found.
+      if (!(yield* get(sql.undeleted, repeated.seq))) return yield* acceptAgain(arrival, key);
       yield* insertRow(sql.insertDuplicate, [repeated.seq, receivedAt, correlationId]);
       yield* insertCorrelation(event, latest.content, repeated.seq);
       if (candidateNumericalId !== null) yield* run(sql.learnNumber, repeated.seq, candidateNumericalId);

@@ -128,9 +128,6 @@ export function failureKind(error: unknown): FailureKind {
   if (error instanceof StoreUnavailable) return 'unavailable';
   const parts = partsOf(error);
   const { code, message } = parts;
-  const table = error instanceof DatabaseError ? error.table : undefined;
-  // Another replica deleted the event of a duplicate after it was found. The next try makes a new event.
-  if (code === '23503' && ['duplicates', 'correlations'].includes(table ?? '')) return 'again';
   if (againCodes.has(code) || code === notKept) return 'again';
   // It may have lost a connection of its own.
   if (isOfTrigger(parts)) return 'unavailable';

@@ -10,7 +10,7 @@ interface PreparedStatement {
 }
 
 /** What a select says of rows that somebody else has locked. SQLite locks no rows, and has one writer at a time. */
-const rowLock = / for (?:no key )?update(?: of d)? (?:nowait|skip locked)/g;
+const rowLock = / for (?:no key update|key share|update)(?: of d)? (?:nowait|skip locked)/g;
 
 /** How long SQLite itself may wait for a lock. It blocks the process meanwhile, so longer waits are ours. */
 const lockTimeoutMs = 5;

@@ -7,7 +7,8 @@ import { rescue, sql as carrying } from '../../../src/store/operations/carrying-
 import { claim as claimOf, sql as claiming } from '../../../src/store/operations/claiming.ts';
 import { forget } from '../../../src/store/operations/forgetting.ts';
 import { settleIn } from '../../../src/store/operations/housekeeping.ts';
-import { sql as receiving } from '../../../src/store/operations/receiving.ts';
+import { accept as acceptOf, sql as receiving } from '../../../src/store/operations/receiving.ts';
+import { RecentCorrelations } from '../../../src/store/recent-correlations.ts';
 import { candidatesBy } from '../../../src/store/operations/searching.ts';
 import type { Operation } from '../../../src/store/operation.ts';
 import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
@@ -244,7 +245,14 @@ describe('what several do at the same time on PostgreSQL', () => {
     const old = { candidateId: 'a', correlationId: 'first', receivedAt: t0 };
     const { eventId } = await one.accept(arrival(old));
     const again = arrival({ ...old, id: `${eventId.slice(0, -1)}z`, receivedAt: t0 + day });
-    const [accepted] = await atOnce('delete from deliveries; delete from events', () => one.accept(again));
+    await between.query('begin');
+    const accepting = acceptOf(new Tallies(), again, new RecentCorrelations(1));
+    const [accepted] = await inLockstep([accepting], async (statements) => {
+      if (statements.some(({ sql: text }) => text.includes('key share')))
+        await sql(url, 'delete from events');
+      return send(between, statements, 10_000);
+    });
+    await between.query('commit');
     expect(accepted).toMatchObject({ eventId: again.event.id, duplicate: false });
   });
 
@@ -355,6 +363,25 @@ describe('what several do at the same time on PostgreSQL', () => {
     await between.query('commit');
     expect(await one.decide(eventId, decider(), t0 + minute)).toBe('decided');
   });
+
+  test.each([
+    ['deletes', 'delete from events'],
+    ['changes', "update events set raw = ''"],
+  ])(
+    'the repeat of an event that somebody %s is refused at once, and beside it others are stored',
+    async (_, edit) => {
+      const ana = { candidateId: 'ana', correlationId: 'a', candidateNumericalId: null };
+      await one.accept(arrival(ana));
+      await between.query(`begin; ${edit}`);
+      const repeat = arrival({ ...ana, candidateNumericalId: 7 });
+      expect(await Promise.allSettled([one.accept(repeat), one.accept(arrival())])).toMatchObject([
+        { reason: expect.any(PartUnavailable) },
+        { value: { duplicate: false } },
+      ]);
+      await between.query('rollback');
+      expect(await one.accept(repeat)).toMatchObject({ duplicate: true });
+    },
+  );
 
   test('of what is to be tried at once, a row that somebody keeps locked is left for later', async () => {
     const [, free] = await carriedOut(one, [retry, retry]);
