@@ -4,7 +4,8 @@ import { show } from '../rules/conditions.ts';
 import { type LookupFields, testKeys } from '../rules/fields.ts';
 import type { Plan } from '../rules/plan.ts';
 import { type Path, strings, textAt, valueAt } from '../support/json.ts';
-import { didYouMean, memo } from '../support/text.ts';
+import { didYouMean, firstListed, memo, partAlike } from '../support/text.ts';
+import type { WhyNoTest } from '../templates/slips.ts';
 import { entries, type PlanSource, ruleActions } from './plan-source.ts';
 import { type Fault, warning } from './text/problems.ts';
 import { hasReference } from './text/references.ts';
@@ -78,9 +79,7 @@ export function checkCatalogUse(
   further: readonly { readonly when: Json; readonly path: Path }[],
 ): Fault[] {
   const { catalog, rules } = source;
-  // The fields that the look-up `test` adds to the catalog.
-  const fields = valueAt(source.lookups ?? null, ['test', 'fields']);
-  const looked = isMap(fields) ? Object.keys(fields) : [];
+  const looked = lookedUp(source);
   const digestFields = ruleActions(source).flatMap(({ action, path }) =>
     strings(valueAt(action, ['digest', 'by']) ?? null, [...path, 'digest', 'by']),
   );
@@ -95,7 +94,7 @@ export function checkCatalogUse(
     if (name === null || keys.includes(name)) return [];
     return [warning(path, `no entry of the catalog has "${name}"${didYouMean(name, keys)}`, at)];
   };
-  const ids = new Set(Object.keys(catalog));
+  const whyNoTest = noTestBy(source);
   const textsOf = memo(100, (name) => {
     const texts = Object.entries(catalog).flatMap(([id, test]) => {
       const text = valueAt(test, [name]);
@@ -105,24 +104,21 @@ export function checkCatalogUse(
     // As a table writes a column in which one cell is no number.
     return first && { ...first, takesAll: texts.some(({ text }) => isNumber(text)) };
   });
-  const valuesOf = memo(100, (name) => new Set(tests.flatMap((test) => [test[name] ?? []].flat())));
   const ofRules = entries(rules).map(([index, rule]) => ({
     when: valueAt(rule, ['when']) ?? null,
     path: ['rules', index, 'when'],
   }));
   const ofConditions = [...ofRules, ...further].flatMap((one) =>
     [...conditionsOf(one.when, one.path)].flatMap(({ key, value, path }) => {
-      const values = named(value, path);
-      if (key === 'testId')
-        return values
-          .filter(({ value: id }) => typeof id === 'number' && !ids.has(String(id)))
-          .map(({ value: id, path: place }) =>
-            warning(place, `the catalog has no test ${show(id)}${didYouMean(show(id), ids)}`),
-          );
       const unknown = unknownKey(key, path, 'key');
+      if (unknown.length > 0) return unknown;
+      const unlisted = named(value, path).flatMap((given) => {
+        const why = whyNoTest({ key, value: given.value, isPart: false });
+        return why === null ? [] : [warning(given.path, why)];
+      });
       const name = testKeyOf(key);
-      if (unknown.length > 0 || name === null || ['id', ...looked].includes(name)) return unknown;
-      return unknownValues(name, values, valuesOf(name)).concat(notNumbers(name, value, path, textsOf(name)));
+      if (name === null || name === 'id' || looked.includes(name)) return unlisted;
+      return unlisted.concat(notNumbers(name, value, path, textsOf(name)));
     }),
   );
   return [...ofConditions, ...digestFields.flatMap(({ text, path }) => unknownKey(text, path, 'value'))];
@@ -152,21 +148,45 @@ function named(value: Json, path: Path): ConditionValue[] {
   return ['in', 'not'].flatMap((key) => (key in value ? named(value[key] ?? null, [...path, key]) : []));
 }
 
-/** Warns of values that no catalog entry has under a key. */
-function unknownValues(name: string, values: readonly ConditionValue[], all: ReadonlySet<Json>): Fault[] {
-  const unknown = values.filter(({ value }) => !all.has(value) && !hasReference(show(value)));
-  // Only made where needed: a large catalog has many.
-  const words = unknown.length === 0 ? [] : Array.from(all, String);
-  if (words.some(hasReference)) return [];
-  return unknown.map(({ value, path }) => {
-    const wanted = show(value);
-    const same = [...all].find((listed) => show(listed) === wanted);
-    const longer = words.find((word) => word.toLowerCase().startsWith(wanted.toLowerCase()));
-    const meant = longer === undefined ? didYouMean(wanted, words) : `; did you mean "${longer}"?`;
-    const hint = same === undefined ? meant : ` as ${kindOf(value)}; in the catalog it is ${kindOf(same)}`;
-    return warning(path, `no test has ${name} "${wanted}"${hint}`);
-  });
+/** The fields that the look-up `test` adds to the catalog. */
+function lookedUp({ lookups }: PlanSource): string[] {
+  const fields = valueAt(lookups ?? null, ['test', 'fields']);
+  return isMap(fields) ? Object.keys(fields) : [];
 }
+
+export function noTestBy(source: PlanSource): WhyNoTest {
+  const catalog = isMap(source.catalog) ? source.catalog : {};
+  const ids = new Set(Object.keys(catalog));
+  const ofLookup = new Set(lookedUp(source));
+  const tests = Object.values(catalog).filter(isMap);
+  const valuesOf = memo(100, (name) => new Set(tests.flatMap((test) => [test[name] ?? []].flat())));
+  return ({ key, value, isPart }) => {
+    const wanted = show(value);
+    const name = testKeyOf(key);
+    if (ids.size === 0 || hasReference(wanted)) return null;
+    if (key === 'testId' && typeof value === 'number' && !ids.has(wanted))
+      return `the catalog has no test ${wanted}${didYouMean(wanted, ids)}`;
+    if (name === null || name === 'id' || ofLookup.has(name)) return null;
+    const all = valuesOf(name);
+    const hasPart = (one: Json) => typeof one === 'string' && one.includes(wanted);
+    if (all.has(value) || (isPart && all.values().some(hasPart))) return null;
+    // Only made where needed: a large catalog has many.
+    const words = Array.from(all, String);
+    if (words.some(hasReference)) return null;
+    const same = [...all].find((listed) => show(listed) === wanted);
+    if (same !== undefined)
+      return `no test has ${name} "${wanted}" as ${kindOf(value)}; in the catalog it is ${kindOf(same)}`;
+    const meant = isPart ? partAlike(wanted, words) : longer(wanted, words);
+    const hint = meant === null ? didYouMean(wanted, words) : `; did you mean "${meant}"?`;
+    const others =
+      words.length === 0 ? '' : `; there ${words.length === 1 ? 'is' : 'are'} ${firstListed(words, 5)}`;
+    const what = isPart ? `"${wanted}" in its ${name}` : `${name} "${wanted}"`;
+    return `no test has ${what}${hint || others}`;
+  };
+}
+
+const longer = (start: string, words: readonly string[]): string | null =>
+  words.find((word) => word.toLowerCase().startsWith(start.toLowerCase())) ?? null;
 
 /** The first text of a catalog's key that is no number, and whether it makes texts of numbers beside it. */
 interface TextOfKey {

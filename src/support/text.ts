@@ -18,6 +18,13 @@ export function closest(
   return best;
 }
 
+/** The part of one of the words that a text is but for its capitals; null if none has one. */
+export function partAlike(text: string, words: readonly string[]): string | null {
+  const at = (word: string) => word.toLowerCase().indexOf(text.toLowerCase());
+  const word = words.find((one) => at(one) >= 0);
+  return word === undefined ? null : word.slice(at(word), at(word) + text.length);
+}
+
 /** `; did you mean "x"?`, or nothing where no candidate is close. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const meant = closest(word, candidates);

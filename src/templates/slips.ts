@@ -1,23 +1,44 @@
 import { Output, type Template, type Token, TypeGuards } from 'liquidjs';
 import type { Slip } from '../connector.ts';
-import { type Status, statuses } from '../model.ts';
-import { closest } from '../support/text.ts';
+import { type Json, statuses } from '../model.ts';
+import { closest, partAlike } from '../support/text.ts';
 import { isLocaleForm } from './dates.ts';
 import { type Argument, tokenOf } from './filter-faults.ts';
 import { argumentsOf, childrenOf, nameOf } from './find-faults.ts';
 import { mostFaults } from './limits.ts';
 import { parse } from './parse.ts';
 
+/** A key of an event or `test.<key>`, with the value that it is to equal, or that is to be a part of it. */
+interface Comparison {
+  readonly key: string;
+  readonly value: Json;
+  readonly isPart: boolean;
+}
+
+/** Says why no test has the value that is compared with `testId` or `test.<key>`; null where one has it, or may have it. */
+export type WhyNoTest = (comparison: Comparison) => string | null;
+
 /**
  * What a template holds and nobody means, although it can be rendered: comparisons whose result is always the same, values of
  * which only that is printed, dates without a date, and what is to be said of nothing and never is.
  */
-export const slipsIn = (source: string): Slip[] => [
-  ...slipsOf(parse(source).templates, new Set(['event', 'events'])).take(mostFaults),
+export const slipsIn = (source: string, whyNoTest: WhyNoTest): Slip[] => [
+  ...slipsOf(parse(source).templates, { names: rootNames, whyNoTest }).take(mostFaults),
 ];
 
-/** `ofEvents`: the names of events, and of their list. */
-function* slipsOf(templates: readonly Template[], ofEvents: ReadonlySet<string>): Generator<Slip> {
+/** What is known where a comparison stands. `names`: of events and their list, of tests, and of loops over something else. */
+interface Known {
+  readonly names: ReadonlyMap<string, 'event' | 'test' | 'other'>;
+  readonly whyNoTest: WhyNoTest;
+}
+
+const rootNames: Known['names'] = new Map([
+  ['event', 'event'],
+  ['events', 'event'],
+  ['test', 'test'],
+]);
+
+function* slipsOf(templates: readonly Template[], known: Known): Generator<Slip> {
   for (const template of templates) {
     const name = nameOf(template);
     const [variable = null] = template.blockScope?.() ?? [];
@@ -25,7 +46,7 @@ function* slipsOf(templates: readonly Template[], ofEvents: ReadonlySet<string>)
     for (const one of given) {
       const tokens = inOrder(one);
       for (const [at, sign] of tokens.entries())
-        if (isComparing(sign)) yield* neverEqual(tokens.slice(at - 1, at + 2), ofEvents);
+        if (isComparing(sign)) yield* neverEqual(tokens.slice(at - 1, at + 2), known);
       if (name === 'if' || name === 'unless') yield* alone(tokens);
       if (template instanceof Output) yield* joined(tokens);
       if (!('filters' in one)) continue;
@@ -39,9 +60,10 @@ function* slipsOf(templates: readonly Template[], ofEvents: ReadonlySet<string>)
       first === undefined || ('filters' in first && first.filters.length > 0) ? [] : inOrder(first);
     if (name === 'case' && about.length === 1)
       for (const value of values.map(inOrder))
-        for (const { message } of neverEqual([...about, ...value], ofEvents)) yield slip(value, message);
-    const isOfEvents = variable !== null && about[0]?.getText() === 'events';
-    yield* slipsOf(childrenOf(template), isOfEvents ? new Set([...ofEvents, variable]) : ofEvents);
+        for (const { message } of neverEqual([...about, ...value], known)) yield slip(value, message);
+    const kind = about[0]?.getText() === 'events' ? 'event' : 'other';
+    const names = variable === null ? known.names : new Map([...known.names, [variable, kind] as const]);
+    yield* slipsOf(childrenOf(template), { ...known, names });
   }
 }
 
@@ -57,30 +79,56 @@ const slip = (tokens: readonly Token[], message: string): Slip => {
 
 const isOperator = (token: Token | undefined, signs: readonly string[]): boolean =>
   TypeGuards.isOperatorToken(token) && signs.includes(token.operator);
-const isComparing = (token: Token | undefined): boolean => isOperator(token, ['==', '!=']);
+const isComparing = (token: Token | undefined): boolean => isOperator(token, ['==', '!=', 'contains']);
 const isJoining = (token: Token | undefined): boolean => isOperator(token, ['and', 'or']);
 
-/** A value of an event beside a text that it never equals. */
-function neverEqual(compared: readonly Token[], ofEvents: ReadonlySet<string>): Slip[] {
-  const key = compared.map((token) => keyOf(token, ofEvents)).find((one) => one !== null);
-  const text = compared.find((token) => TypeGuards.isQuotedToken(token))?.content;
-  if (key === undefined || text === undefined) return [];
-  if (key !== 'status')
-    return [slip(compared, `${key} is a number, and never equal to text: leave the quotes out`)];
-  if (statuses.includes(text as Status)) return [];
-  const meant = closest(text, statuses);
-  const hint = meant === null ? `there are ${statuses.join(', ')}` : `did you mean "${meant}"?`;
-  return [slip(compared, `no event has the status "${text}"; ${hint}`)];
+/** A value of an event or a test beside one that it never equals, or never contains. */
+function neverEqual(compared: readonly Token[], { names, whyNoTest }: Known): Slip[] {
+  const isPart = isOperator(compared[1], ['contains']);
+  const holders = isPart ? compared.slice(0, 1) : compared;
+  const [key] = holders.flatMap((token) => keyOf(token, names) ?? []);
+  const [value] = compared.flatMap((token) => literalOf(token) ?? []);
+  if (key === undefined || value === undefined) return [];
+  const comparison = { key, value, isPart };
+  const message = key === 'status' ? whyNoStatus(comparison) : whyNever(comparison, whyNoTest);
+  return message === null ? [] : [slip(compared, message)];
 }
 
-const comparedKeys = new Set(['status', 'testId', 'candidateNumericalId']);
+function whyNoStatus({ value, isPart }: Comparison): string | null {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  if (statuses.some((status) => (isPart ? status.includes(text) : status === text))) return null;
+  const meant = (isPart ? partAlike(text, statuses) : null) ?? closest(text, statuses);
+  const hint = meant === null ? `there are ${statuses.join(', ')}` : `did you mean "${meant}"?`;
+  return `no ${isPart ? 'status contains' : 'event has the status'} "${text}"; ${hint}`;
+}
 
-/** The key of an event that a path such as `events[0].status` leads to; null for other keys and values. */
-function keyOf(token: Token, ofEvents: ReadonlySet<string>): string | null {
+function whyNever({ key, value, isPart }: Comparison, whyNoTest: WhyNoTest): string | null {
+  if (numberKeys.has(key) && isPart) return `${key} is a number, which contains nothing: write ==`;
+  if (numberKeys.has(key) && typeof value === 'string')
+    return `${key} is a number, and never equal to text: leave the quotes out`;
+  // An empty text asks whether the catalog says something.
+  if (key === 'candidateNumericalId' || value === '') return null;
+  return whyNoTest({ key: key === 'test.id' ? 'testId' : key, value, isPart });
+}
+
+const numberKeys = new Set(['testId', 'test.id', 'candidateNumericalId']);
+
+/** The key of an event or a test that a path such as `events[0].status` or `test.level` leads to; null for other paths. */
+function keyOf(token: Token, names: Known['names']): string | null {
   if (!TypeGuards.isPropertyAccessToken(token)) return null;
-  if (token.getText() === 'test.id') return 'test.id';
-  const [, root = '', key = ''] = /^(\w+)(?:\[\d+\]|\.first|\.last)?\.(\w+)$/.exec(token.getText()) ?? [];
-  return ofEvents.has(root) && comparedKeys.has(key) ? key : null;
+  const path = /^(\w+)(?:\[\d+\]|\.first|\.last)?\.(test\.)?([\w-]+)$/.exec(token.getText());
+  if (!path) return null;
+  const [, root = '', ofTest = '', key = ''] = path;
+  const kind = names.get(root);
+  if (kind === 'test') return ofTest === '' ? `test.${key}` : null;
+  if (kind !== 'event') return null;
+  return ofTest !== '' || key === 'status' || numberKeys.has(key) ? `${ofTest}${key}` : null;
+}
+
+/** A text, a number, true or false as it is written; undefined for what a variable or `nil` says. */
+function literalOf(token: Token): string | number | boolean | undefined {
+  if (TypeGuards.isQuotedToken(token) || TypeGuards.isNumberToken(token)) return token.content;
+  return TypeGuards.isLiteralToken(token) && typeof token.content === 'boolean' ? token.content : undefined;
 }
 
 /** Values behind `and` or `or` that are compared with nothing. Before one, what the value before was compared with. */

@@ -41,6 +41,9 @@ const mail = (to: string, subject = 's') =>
 const mailing = (text: string) =>
   rule('{}', `{ sink: mail, to: a@example.com, subject: s, text: '${text}' }`);
 const says = (text: string) => rule('{}', `{ sink: slack, channel: '#a', text: '${text}' }`);
+/** A message about a catalog with values of several types. */
+const ofTests = (text: string) =>
+  `catalog:\n  7: { name: Backend Engineer, level: senior, floor: '3', remote: 'yes', seats: 2, room: '\${TEAM}' }\n  8: { name: UX designer, level: junior, tags: [UX, web] }\n${says(text)}`;
 const named =
   "text: '{% for event in events %}{{ event.api.name | default: event.candidateId }}{% endfor %}'";
 /** Digests with names that are kept for so long, and one without. */
@@ -226,6 +229,30 @@ const mistakes = {
   'a test id in quotes, in a template': says(
     '{% if event.testId == "7" %}a{% else %}b{% endif %}{% if test.id == "7" %}c{% endif %}',
   ),
+  'a part that no status has, and one of a number, in a template': says(
+    '{% if event.status contains "cancel" %}a{% elsif event.status contains "Passed" %}b{% elsif event.testId contains 7 %}c{% else %}d{% endif %}',
+  ),
+  'a value that no test has, in a template': ofTests(
+    '{% if test.level == "Senior" %}a{% elsif test.level != "middle" or "Lead" == test.level %}b{% else %}c{% endif %}{% case test.level %}{% when "Junior", "senior" %}d{% else %}e{% endcase %}',
+  ),
+  'a part that no test has, in a template': ofTests(
+    '{% if test.name contains "Designer" %}a{% elsif test.name contains "engineer" %}b{% elsif test.tags contains "ux" %}c{% else %}d{% endif %}',
+  ),
+  'a test that the catalog lacks, in a template': ofTests(
+    '{% if event.testId == 77 %}a{% elsif test.id != 9 %}b{% else %}c{% endif %}{% case event.testId %}{% when 7, 80 %}d{% else %}e{% endcase %}',
+  ),
+  'a number and a word that the catalog has as text, and the other way round': ofTests(
+    '{% if test.floor == 3 %}a{% elsif test.remote == true %}b{% elsif test.seats == "2" %}c{% else %}d{% endif %}',
+  ),
+  'the same of the events of a digest, and in a place': rule(
+    '{}',
+    '{ sink: slack, channel: "{% if test.name == \'design\' %}#design{% else %}#a{% endif %}", digest: { every: 1h, by: testId }, text: \'{% for one in events %}{% if one.test.name == "Desing" %}x{% endif %}y{% endfor %}{% if events.first.testId == 9 %}z{% endif %}\' }',
+  ),
+  'what tests have, in templates': ofTests(
+    '{% if test.level == "senior" or test.tags contains "UX" or test.name contains "Eng" or "senior,lead" contains test.level %}a{% elsif test.level == "" or test.owner == nil or test.level == blank or test.remote == "yes" %}b{% elsif event.testId == 8 and test.id != 7 %}c{% elsif test.level == "${TEAM}" or test.room == "x" or test.seats > 7 %}d{% else %}e{% endif %}{% case test.level | upcase %}{% when "SENIOR" %}f{% else %}g{% endcase %}{% for event in test.tags %}{% if event.status == "x" %}h{% endif %}{% endfor %}',
+  ),
+  'the same without a catalog, and of what a look-up finds of tests': `catalog: {}\n${says('{% if test.level == "Senior" or event.testId == 9 or test.name contains "x" %}a{% elsif test.level == nil or test.name == nil %}b{% else %}c{% endif %}')}lookups: { test: { url: 'https://a.example/{{ event.testId }}', fields: { name: { at: /name }, level: { at: /level } } } }\n`,
+  'the same with a catalog': `catalog: { 7: { name: A, level: senior } }\n${says('{% if test.level == nil %}a{% elsif test.level == "Senior" %}b{% else %}c{% endif %}')}lookups: { test: { url: 'https://a.example/{{ event.testId }}', fields: { level: { at: /level } } } }\n`,
   'the number of a candidate, which not every event has': rule(
     '{}',
     "{ sink: mail, to: a@example.com, subject: 'No {{ event.candidateNumericalId }}', text: 'No {{ event.candidateNumericalId }}: {{ event.candidateId }}' }",
@@ -258,7 +285,7 @@ const mistakes = {
     '{% comment %}{% if event.status == "Done" %}c{% endif %}{% endcomment %}{% raw %}{{ event.status == "Done" }}{% endraw %}',
   ),
   'a case that is right': says(
-    '{% case event.status %}{% when "Completed" or "Canceled" %}a{% else %}c{% endcase %}{% case test.name %}{% when "completed" %}b{% else %}c{% endcase %}{% case event.status | downcase %}{% when "completed" %}b{% else %}c{% endcase %}{% if test.name contains "or" or event.testId == 8 or test.name == "5 or 6 and up" %}d{% endif %}',
+    '{% case event.status %}{% when "Completed" or "Canceled" %}a{% else %}c{% endcase %}{% case test.name %}{% when "Design" %}b{% else %}c{% endcase %}{% case event.status | downcase %}{% when "completed" %}b{% else %}c{% endcase %}{% if event.candidateId contains "or" or event.testId == 8 or event.candidateId == "5 or 6 and up" %}d{% endif %}',
   ),
   'what stands beside the event, as a part of it': says(
     '{{ event.test.name }} {{ event.testName }} {{ event.test_owner }} {{ event.channel }} {{ event.date }} {{ event.created_at }} {{ test.status }}',

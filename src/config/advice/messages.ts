@@ -3,6 +3,7 @@ import { isMap, type Json, type JsonMap } from '../../model.ts';
 import { type Path, strings, textAt, valueAt } from '../../support/json.ts';
 import { tagsIn } from '../../support/text.ts';
 import { slipsIn } from '../../templates/slips.ts';
+import { noTestBy } from '../catalog.ts';
 import { actionsOf, type PlanSource } from '../plan-source.ts';
 import type { SinkConfig } from '../sinks.ts';
 import { error, type Fault, warning } from '../text/problems.ts';
@@ -18,6 +19,7 @@ export function* messageSlips(lookups: Json | undefined, source: PlanSource, sin
   const factOf = (name: string) => keysOf(valueAt(lookups ?? null, [name, 'fields']))[0] ?? 'name';
   const parts = [...partsOfNamed, ...keysOf(lookups).map((name) => `${name}.${factOf(name)}`)];
   const variables = new Map(parts.map((part) => [part.split('.')[0]!, part]));
+  const whyNoTest = noTestBy(source);
   for (const { text, path, full, medium, action } of textsOf(source, sinks)) {
     const isData = medium?.data === true;
     const masked = withSlots(text);
@@ -29,7 +31,7 @@ export function* messageSlips(lookups: Json | undefined, source: PlanSource, sin
       continue;
     }
     const ofOthers = isData ? [] : [...merged(masked), ...printedWhole(text, variables)];
-    for (const slip of [...inOneBrace(text), ...ofOthers, ...slipsIn(text), ...own]) {
+    for (const slip of [...inOneBrace(text), ...ofOthers, ...slipsIn(text, whyNoTest), ...own]) {
       const { index, length, message, isError } = slip;
       yield { ...(isError ? error : warning)(full, message), inside: { index, length } };
     }
