@@ -5,7 +5,7 @@ import { type LookupFields, testKeys } from '../rules/fields.ts';
 import type { Plan } from '../rules/plan.ts';
 import { type Path, strings, textAt, valueAt } from '../support/json.ts';
 import { didYouMean, firstListed, memo, partAlike } from '../support/text.ts';
-import type { WhyNoTest } from '../templates/slips.ts';
+import type { KnownValues } from '../templates/slips.ts';
 import { entries, type PlanSource, ruleActions } from './plan-source.ts';
 import { type Fault, warning } from './text/problems.ts';
 import { hasReference } from './text/references.ts';
@@ -154,7 +154,7 @@ function lookedUp({ lookups }: PlanSource): string[] {
   return isMap(fields) ? Object.keys(fields) : [];
 }
 
-export function noTestBy(source: PlanSource): WhyNoTest {
+export function noTestBy(source: PlanSource): KnownValues['whyNoTest'] {
   const catalog = isMap(source.catalog) ? source.catalog : {};
   const ids = new Set(Object.keys(catalog));
   const ofLookup = new Set(lookedUp(source));

@@ -8,34 +8,38 @@ import { argumentsOf, childrenOf, nameOf } from './find-faults.ts';
 import { mostFaults } from './limits.ts';
 import { parse } from './parse.ts';
 
-/** A key of an event or `test.<key>`, with the value that it is to equal, or that is to be a part of it. */
+/** A key of an event, `test.<key>` or a fact such as `candidate.score`, with the value that it is to equal, or that is to be a part of it. */
 interface Comparison {
   readonly key: string;
   readonly value: Json;
   readonly isPart: boolean;
 }
 
-/** Says why no test has the value that is compared with `testId` or `test.<key>`; null where one has it, or may have it. */
-export type WhyNoTest = (comparison: Comparison) => string | null;
+/** What a config tells of the values that templates compare. */
+export interface KnownValues {
+  /** Why no test has the value that is compared with `testId` or `test.<key>`; null where one has it, or may have it. */
+  readonly whyNoTest: (comparison: Comparison) => string | null;
+  /** The type of a fact; null for other keys, and where the catalog may say it, too. */
+  readonly typeOf: (key: string) => 'number' | 'boolean' | 'text' | null;
+}
 
 /**
  * What a template holds and nobody means, although it can be rendered: comparisons whose result is always the same, values of
  * which only that is printed, dates without a date, and what is to be said of nothing and never is.
  */
-export const slipsIn = (source: string, whyNoTest: WhyNoTest): Slip[] => [
-  ...slipsOf(parse(source).templates, { names: rootNames, whyNoTest }).take(mostFaults),
+export const slipsIn = (source: string, values: KnownValues): Slip[] => [
+  ...slipsOf(parse(source).templates, { names: rootNames, values }).take(mostFaults),
 ];
 
-/** What is known where a comparison stands. `names`: of events and their list, of tests, and of loops over something else. */
+/** What is known where a comparison stands. `names`: of events and their list, and of loops over something else. */
 interface Known {
-  readonly names: ReadonlyMap<string, 'event' | 'test' | 'other'>;
-  readonly whyNoTest: WhyNoTest;
+  readonly names: ReadonlyMap<string, 'event' | 'other'>;
+  readonly values: KnownValues;
 }
 
 const rootNames: Known['names'] = new Map([
   ['event', 'event'],
   ['events', 'event'],
-  ['test', 'test'],
 ]);
 
 function* slipsOf(templates: readonly Template[], known: Known): Generator<Slip> {
@@ -83,14 +87,14 @@ const isComparing = (token: Token | undefined): boolean => isOperator(token, ['=
 const isJoining = (token: Token | undefined): boolean => isOperator(token, ['and', 'or']);
 
 /** A value of an event or a test beside one that it never equals, or never contains. */
-function neverEqual(compared: readonly Token[], { names, whyNoTest }: Known): Slip[] {
+function neverEqual(compared: readonly Token[], { names, values }: Known): Slip[] {
   const isPart = isOperator(compared[1], ['contains']);
   const holders = isPart ? compared.slice(0, 1) : compared;
   const [key] = holders.flatMap((token) => keyOf(token, names) ?? []);
   const [value] = compared.flatMap((token) => literalOf(token) ?? []);
   if (key === undefined || value === undefined) return [];
   const comparison = { key, value, isPart };
-  const message = key === 'status' ? whyNoStatus(comparison) : whyNever(comparison, whyNoTest);
+  const message = key === 'status' ? whyNoStatus(comparison) : whyNever(comparison, values);
   return message === null ? [] : [slip(compared, message)];
 }
 
@@ -102,27 +106,37 @@ function whyNoStatus({ value, isPart }: Comparison): string | null {
   return `no ${isPart ? 'status contains' : 'event has the status'} "${text}"; ${hint}`;
 }
 
-function whyNever({ key, value, isPart }: Comparison, whyNoTest: WhyNoTest): string | null {
-  if (numberKeys.has(key) && isPart) return `${key} is a number, which contains nothing: write ==`;
-  if (numberKeys.has(key) && typeof value === 'string')
-    return `${key} is a number, and never equal to text: leave the quotes out`;
+function whyNever({ key, value, isPart }: Comparison, { whyNoTest, typeOf }: KnownValues): string | null {
+  const type = eventTypes.get(key) ?? typeOf(key);
+  const what = type === 'boolean' ? 'true or false' : type === 'number' ? 'a number' : 'text';
+  if (type !== null && type !== 'text' && isPart)
+    return `${key} is ${what}, which contains nothing: write ==`;
+  if (type !== null && !isPart && typeof value !== (type === 'text' ? 'string' : type)) {
+    const isText = typeof value === 'string';
+    const other = isText ? 'text' : typeof value === 'number' ? 'a number' : 'true or false';
+    const unquoted = isText && type === 'number' ? 'leave the quotes out' : `write ${what}, without quotes`;
+    const instead = type === 'text' ? 'put it in quotes' : unquoted;
+    return `${key} is ${what}, and never equal to ${other}: ${instead}`;
+  }
   // An empty text asks whether the catalog says something.
-  if (key === 'candidateNumericalId' || value === '') return null;
-  return whyNoTest({ key: key === 'test.id' ? 'testId' : key, value, isPart });
+  return value === '' ? null : whyNoTest({ key: key === 'test.id' ? 'testId' : key, value, isPart });
 }
 
-const numberKeys = new Set(['testId', 'test.id', 'candidateNumericalId']);
+const eventTypes: ReadonlyMap<string, 'number' | 'text'> = new Map([
+  ['testId', 'number'],
+  ['test.id', 'number'],
+  ['candidateNumericalId', 'number'],
+  ['candidateId', 'text'],
+]);
 
-/** The key of an event or a test that a path such as `events[0].status` or `test.level` leads to; null for other paths. */
+/** What a path such as `events[0].status`, `test.level` or `one.candidate.score` leads to, by its name beside one event; null for other paths. */
 function keyOf(token: Token, names: Known['names']): string | null {
   if (!TypeGuards.isPropertyAccessToken(token)) return null;
-  const path = /^(\w+)(?:\[\d+\]|\.first|\.last)?\.(test\.)?([\w-]+)$/.exec(token.getText());
-  if (!path) return null;
-  const [, root = '', ofTest = '', key = ''] = path;
+  const text = token.getText();
+  const [, root = '', key = ''] = /^(\w+)(?:\[\d+\]|\.first|\.last)?\.((?:\w+\.)?[\w-]+)$/.exec(text) ?? [];
   const kind = names.get(root);
-  if (kind === 'test') return ofTest === '' ? `test.${key}` : null;
-  if (kind !== 'event') return null;
-  return ofTest !== '' || key === 'status' || numberKeys.has(key) ? `${ofTest}${key}` : null;
+  if (kind === 'event') return key;
+  return kind === 'other' || !/^\w+\.[\w-]+$/.test(text) ? null : text;
 }
 
 /** A text, a number, true or false as it is written; undefined for what a variable or `nil` says. */

@@ -58,6 +58,8 @@ const namesKept = (keep: string) =>
     .join(
       '',
     )}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', keep: ${keep}, fields: { name: { at: /name, personal: true }, office: { at: /office } } } }\n`;
+const typed =
+  "lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { score: { at: /score, type: number }, passed: { at: /passed, type: boolean }, stage: { at: /stage } } } }\n";
 const hours = (days: string) =>
   `hours: { office: { timezone: UTC, days: ${days}, from: '08:00', to: '18:00' } }\n`;
 const scored = (when: string) =>
@@ -253,6 +255,8 @@ const mistakes = {
   ),
   'the same without a catalog, and of what a look-up finds of tests': `catalog: {}\n${says('{% if test.level == "Senior" or event.testId == 9 or test.name contains "x" %}a{% elsif test.level == nil or test.name == nil %}b{% else %}c{% endif %}')}lookups: { test: { url: 'https://a.example/{{ event.testId }}', fields: { name: { at: /name }, level: { at: /level } } } }\n`,
   'the same with a catalog': `catalog: { 7: { name: A, level: senior } }\n${says('{% if test.level == nil %}a{% elsif test.level == "Senior" %}b{% else %}c{% endif %}')}lookups: { test: { url: 'https://a.example/{{ event.testId }}', fields: { level: { at: /level } } } }\n`,
+  'facts beside values of another type, in a template': `${says('{% if api.passed == nil or api.score == nil or api.stage == nil %}?{% elsif api.passed == "true" %}a{% elsif api.passed != 1 %}b{% elsif api.score == "80" %}c{% elsif api.stage == 3 %}d{% elsif api.passed contains "x" %}e{% elsif event.candidateId == 20970 %}f{% else %}g{% endif %}{% case api.passed %}{% when "yes" %}h{% endcase %}')}${typed}`,
+  'the same of the events of a digest, and right ones': `${posts(`digest: { every: 1h }, text: "{% for one in events %}{% if one.api.passed == nil %}?{% elsif one.api.passed == 'true' %}a{% elsif one.api.passed == true and one.candidateId == '20970' %}b{% else %}c{% endif %}{% unless one.api.score == nil %}{% if one.api.score == 80 or one.api.score >= 90 %}d{% endif %}{% endunless %}{% if one.api.stage == '3' or one.api.stage contains 3 %}e{% endif %}{% endfor %}{% for api in events %}{{ api.candidateId }}{% endfor %}"`)}${typed}`,
   'the number of a candidate, which not every event has': rule(
     '{}',
     "{ sink: mail, to: a@example.com, subject: 'No {{ event.candidateNumericalId }}', text: 'No {{ event.candidateNumericalId }}: {{ event.candidateId }}' }",

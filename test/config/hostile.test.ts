@@ -132,13 +132,17 @@ test.each([
   expect(problems(text)).toContainEqual(expect.stringContaining('unknown key "lgo"'));
 });
 
+const knowsNothing = { whyNoTest: () => null, typeOf: () => null };
+
 // Patterns that look back over blanks took hours for it.
 test('what no person means is found quickly behind a tag that no person writes', () => {
-  expect(slipsIn(`{{ a |${' '.repeat(400_000)}b }}{{ a | size | default: 1 }}`, () => null)).toHaveLength(1);
+  expect(slipsIn(`{{ a |${' '.repeat(400_000)}b }}{{ a | size | default: 1 }}`, knowsNothing)).toHaveLength(
+    1,
+  );
 });
 
 test('of many slips in one template the first are told', () => {
-  expect(slipsIn('{{ event.status == "Done" }}'.repeat(17_000), () => null)).toHaveLength(100);
+  expect(slipsIn('{{ event.status == "Done" }}'.repeat(17_000), knowsNothing)).toHaveLength(100);
 });
 
 test('a very long line is cut around what is wrong with it', () => {

@@ -19,7 +19,7 @@ export function* messageSlips(lookups: Json | undefined, source: PlanSource, sin
   const factOf = (name: string) => keysOf(valueAt(lookups ?? null, [name, 'fields']))[0] ?? 'name';
   const parts = [...partsOfNamed, ...keysOf(lookups).map((name) => `${name}.${factOf(name)}`)];
   const variables = new Map(parts.map((part) => [part.split('.')[0]!, part]));
-  const whyNoTest = noTestBy(source);
+  const values = { whyNoTest: noTestBy(source), typeOf: (key: string) => typeOfFact(lookups, key) };
   for (const { text, path, full, medium, action } of textsOf(source, sinks)) {
     const isData = medium?.data === true;
     const masked = withSlots(text);
@@ -31,11 +31,20 @@ export function* messageSlips(lookups: Json | undefined, source: PlanSource, sin
       continue;
     }
     const ofOthers = isData ? [] : [...merged(masked), ...printedWhole(text, variables)];
-    for (const slip of [...inOneBrace(text), ...ofOthers, ...slipsIn(text, whyNoTest), ...own]) {
+    for (const slip of [...inOneBrace(text), ...ofOthers, ...slipsIn(text, values), ...own]) {
       const { index, length, message, isError } = slip;
       yield { ...(isError ? error : warning)(full, message), inside: { index, length } };
     }
   }
+}
+
+/** The type of a fact such as `candidate.score`, as templates compare it; null for another key, and for `test.<key>`, which the catalog may say. */
+function typeOfFact(lookups: Json | undefined, key: string): 'number' | 'boolean' | 'text' | null {
+  const [lookup = '', name = ''] = key.split('.');
+  const field = valueAt(lookups ?? null, [lookup, 'fields', name]);
+  if (!isMap(field) || lookup === 'test') return null;
+  const type = textAt(field, 'type');
+  return type === 'number' || type === 'boolean' ? type : 'text';
 }
 
 const keysOf = (value: Json | undefined): string[] => (isMap(value) ? Object.keys(value) : []);
