@@ -51,6 +51,8 @@ function* slipsOf(templates: readonly Template[], known: Known): Generator<Slip>
       const tokens = inOrder(one);
       for (const [at, sign] of tokens.entries())
         if (isComparing(sign)) yield* neverEqual(tokens.slice(at - 1, at + 2), known);
+      yield* chained(tokens);
+      yield* together(tokens);
       if (name === 'if' || name === 'unless') yield* alone(tokens);
       if (template instanceof Output) yield* joined(tokens);
       if (!('filters' in one)) continue;
@@ -84,6 +86,8 @@ const slip = (tokens: readonly Token[], message: string): Slip => {
 const isOperator = (token: Token | undefined, signs: readonly string[]): boolean =>
   TypeGuards.isOperatorToken(token) && signs.includes(token.operator);
 const isComparing = (token: Token | undefined): boolean => isOperator(token, ['==', '!=', 'contains']);
+const isOrdering = (token: Token | undefined): boolean =>
+  isComparing(token) || isOperator(token, ['<', '<=', '>', '>=']);
 const isJoining = (token: Token | undefined): boolean => isOperator(token, ['and', 'or']);
 
 /** A value of an event or a test beside one that it never equals, or never contains. */
@@ -143,6 +147,41 @@ function keyOf(token: Token, names: Known['names']): string | null {
 function literalOf(token: Token): string | number | boolean | undefined {
   if (TypeGuards.isQuotedToken(token) || TypeGuards.isNumberToken(token)) return token.content;
   return TypeGuards.isLiteralToken(token) && typeof token.content === 'boolean' ? token.content : undefined;
+}
+
+/** Two comparisons in one, as in `70 <= score < 80`, of which the second is of true or false. */
+const chained = (tokens: readonly Token[]): Slip[] =>
+  tokens.flatMap((sign, at) => {
+    if (!isOrdering(sign) || !isOrdering(tokens[at + 2])) return [];
+    const [from, , value, further, to] = tokens.slice(at - 1, at + 4).map((token) => token.getText());
+    const meant = `${from} ${sign.getText()} ${value} and ${value} ${further} ${to}`;
+    return [
+      slip(
+        tokens.slice(at - 1, at + 4),
+        `this compares the last value with the outcome of the first two; write ${meant}`,
+      ),
+    ];
+  });
+
+/** Comparisons of one path with several values, joined so that they always hold, or never. */
+function together(tokens: readonly Token[]): Slip[] {
+  const signs = new Set(
+    tokens.flatMap((token) => (isOperator(token, ['and', 'or', 'not']) ? [token.getText()] : [])),
+  );
+  // LiquidJS reads `and` and `or` from the right, so that a mixture may mean more.
+  if (signs.size !== 1) return [];
+  const [sign, instead, comparing, how] = signs.has('or')
+    ? ['or', 'and', '!=', 'always holds']
+    : ['and', 'or', '==', 'never holds'];
+  return tokens.flatMap((_token, at) => {
+    const whole = tokens.slice(at - 3, at + 4);
+    const [path, first, value, joining, again, second, other] = whole;
+    if (at < 3 || other === undefined || !isOperator(joining, [sign])) return [];
+    if (!isOperator(first, [comparing]) || !isOperator(second, [comparing])) return [];
+    const values = [value, other].flatMap((one) => literalOf(one!) ?? []);
+    if (path!.getText() !== again!.getText() || values.length !== 2 || values[0] === values[1]) return [];
+    return [slip(whole, `this ${how}; write "${instead}" in place of "${sign}"`)];
+  });
 }
 
 /** Values behind `and` or `or` that are compared with nothing. Before one, what the value before was compared with. */
