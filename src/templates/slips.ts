@@ -58,6 +58,7 @@ function* slipsOf(templates: readonly Template[], known: Known): Generator<Slip>
       if (!('filters' in one)) continue;
       const filters = one.filters.map(tokenOf);
       yield* filtered(tokens, filters);
+      if (tokens.length === 1 && tokens[0]!.getText() === 'events') yield* chosen(filters, known.values);
       if (takesOne.has(template instanceof Output ? 'echo' : name))
         yield* behindComma([...tokens, ...filters]);
     }
@@ -97,10 +98,26 @@ function neverEqual(compared: readonly Token[], { names, values }: Known): Slip[
   const [key] = holders.flatMap((token) => keyOf(token, names) ?? []);
   const [value] = compared.flatMap((token) => literalOf(token) ?? []);
   if (key === undefined || value === undefined) return [];
-  const comparison = { key, value, isPart };
-  const message = key === 'status' ? whyNoStatus(comparison) : whyNever(comparison, values);
-  return message === null ? [] : [slip(compared, message)];
+  return saying(compared, whyNot({ key, value, isPart }, values));
 }
+
+/** Filters that choose the events of a digest by a value that none has. */
+const chosen = (filters: readonly Filter[], values: KnownValues): Slip[] =>
+  filters.flatMap(({ name, args: [key, wanted] }) => {
+    if (!choosing.has(name) || !TypeGuards.isQuotedToken(key) || !wanted || Array.isArray(wanted)) return [];
+    const compared = [key, wanted as Token];
+    const value = literalOf(wanted as Token);
+    if (value === undefined) return [];
+    return saying(compared, whyNot({ key: key.content, value, isPart: false }, values));
+  });
+
+const choosing = new Set(['where', 'reject', 'find', 'find_index', 'has']);
+
+const saying = (tokens: readonly Token[], message: string | null): Slip[] =>
+  message === null ? [] : [slip(tokens, message)];
+
+const whyNot = (comparison: Comparison, values: KnownValues): string | null =>
+  comparison.key === 'status' ? whyNoStatus(comparison) : whyNever(comparison, values);
 
 function whyNoStatus({ value, isPart }: Comparison): string | null {
   const text = typeof value === 'string' ? value : JSON.stringify(value);

@@ -255,6 +255,12 @@ const mistakes = {
   ),
   'the same without a catalog, and of what a look-up finds of tests': `catalog: {}\n${says('{% if test.level == "Senior" or event.testId == 9 or test.name contains "x" %}a{% elsif test.level == nil or test.name == nil %}b{% else %}c{% endif %}')}lookups: { test: { url: 'https://a.example/{{ event.testId }}', fields: { name: { at: /name }, level: { at: /level } } } }\n`,
   'the same with a catalog': `catalog: { 7: { name: A, level: senior } }\n${says('{% if test.level == nil %}a{% elsif test.level == "Senior" %}b{% else %}c{% endif %}')}lookups: { test: { url: 'https://a.example/{{ event.testId }}', fields: { level: { at: /level } } } }\n`,
+  'events of a digest that are chosen by a value which none has': posts(
+    `digest: { every: 1h }, text: "{% assign done = events | where: 'status', 'completed' %}{{ done.size }} of {{ events | reject: 'testId', '7' | size }} {% assign d = events | where: 'test.name', 'Designer' %}{{ d.size }}{% for one in done %}{% if one.status == 'Cancelled' %}x{% endif %}{% endfor %}"`,
+  ),
+  'events of a digest that are chosen by what they have': posts(
+    `digest: { every: 1h }, text: "{% assign done = events | where: 'status', 'Completed' | where: 'testId', 7 %}{{ done.size }} {{ events | where: 'candidateNumericalId' | size }} {{ events | where: 'test.name', 'Design' | size }} {{ events | map: 'status' | uniq | join: ', ' }}{% assign s = 'Completed' %}{{ events | where: 'status', s | size }}"`,
+  ),
   'comparisons that together always hold, or never': says(
     '{% if event.status != "Completed" or event.status != "Canceled" %}a{% elsif test.name == "Design" and test.name == "Backend Engineer, TypeScript" %}b{% elsif event.testId == 7 and event.testId == 8 %}c{% else %}d{% endif %}{% unless event.testId != 7 or event.testId != 8 or event.testId != 9 %}e{% endunless %}',
   ),
