@@ -210,9 +210,10 @@ export function isAboutTheRecipient(error: SmtpError): boolean {
 const ofAMailbox =
   /user|recipient|(?<!\b(ip|your) )(address|account|mailbox)|no such|not? (found|exist|here)|unknown|unrout|invalid|inactive|disabled|gone/i;
 
-/** Whether the words of a reply without a code name the sender, or the machine that sends. */
-const namesTheSender = (error: SmtpError): boolean =>
-  /\b(sender|from address|outgoing|smtp auth|rbl)\b/i.test(wordsOf(error));
+/** Words of a reply without a code that name the sender, or the machine that sends; as a part of an address or host name none do. */
+const ofTheSender =
+  /(?<![\w.@-])(sender|from address|outgoing|smtp auth|rbl|helo|ehlo|reverse (dns|lookup)|rdns|ptr|your host(name)?)\b(?![.@-]\w)/i;
+const namesTheSender = (error: SmtpError): boolean => ofTheSender.test(wordsOf(error));
 
 /** Whether a reply names the recipient, in words that Postfix and Exchange use with codes of any subject. */
 const namesTheRecipient = (error: SmtpError): boolean => /\brecipient address rejected/i.test(wordsOf(error));
