@@ -248,6 +248,7 @@ function filtered(value: readonly Token[], filters: readonly Filter[]): Slip[] {
   const named = value.length === 1 ? value[0]!.getText() : '…';
   const said = `this never applies, as \`${filters[maker]?.name}\` makes something of nothing, too; write {% if ${named} %}…{% else %}not known{% endif %}`;
   return [
+    ...daysAdded(named, filters),
     ...(late ? [{ index: late.begin, length: late.name.length, message: said }] : []),
     ...filters.filter(({ name }) => name === 'date').flatMap(dateSlips),
     ...filters
@@ -255,6 +256,14 @@ function filtered(value: readonly Token[], filters: readonly Filter[]): Slip[] {
       .flatMap(({ args }) => args.filter((arg) => !Array.isArray(arg)).slice(1))
       .map((further) => slip([further as Token], furtherDefault)),
   ];
+}
+
+/** What is added to a time, of which only the number of its seconds can be added to. */
+function daysAdded(named: string, [first, then]: readonly Filter[]): Slip[] {
+  if (!/^now$|\.receivedAt$/.test(named) || !first || !['plus', 'minus'].includes(first.name)) return [];
+  if (then?.name !== 'date') return [];
+  const message = `a time is no number, so this is a day of 1970; for 3 days write ${named} | date: "%s" | ${first.name}: 259200 | date: …`;
+  return [{ index: first.begin, length: first.name.length, message }];
 }
 
 const makers = new Set(

@@ -255,6 +255,9 @@ const mistakes = {
   ),
   'the same without a catalog, and of what a look-up finds of tests': `catalog: {}\n${says('{% if test.level == "Senior" or event.testId == 9 or test.name contains "x" %}a{% elsif test.level == nil or test.name == nil %}b{% else %}c{% endif %}')}lookups: { test: { url: 'https://a.example/{{ event.testId }}', fields: { name: { at: /name }, level: { at: /level } } } }\n`,
   'the same with a catalog': `catalog: { 7: { name: A, level: senior } }\n${says('{% if test.level == nil %}a{% elsif test.level == "Senior" %}b{% else %}c{% endif %}')}lookups: { test: { url: 'https://a.example/{{ event.testId }}', fields: { level: { at: /level } } } }\n`,
+  'days that are added to a time, and seconds, which is right': says(
+    'by {{ now | plus: 3 | date: "%d.%m.%Y" }} or {{ event.receivedAt | minus: 1 | date: "short" }}, {{ now | date: "%s" | plus: 259200 | date: "%d.%m.%Y" }}',
+  ),
   'events of a digest that are chosen by a value which none has': posts(
     `digest: { every: 1h }, text: "{% assign done = events | where: 'status', 'completed' %}{{ done.size }} of {{ events | reject: 'testId', '7' | size }} {% assign d = events | where: 'test.name', 'Designer' %}{{ d.size }}{% for one in done %}{% if one.status == 'Cancelled' %}x{% endif %}{% endfor %}"`,
   ),
