@@ -43,9 +43,14 @@ export function foundBy(lookups: readonly Delivery[], which: 'all' | 'public' = 
   );
 }
 
-/** The facts of an event's look-ups as they were known at a time (ms). */
-export const knownAt = (time: number, lookups: readonly Delivery[]): Facts =>
-  foundBy(lookups.filter(({ progress }) => !((keptIn(progress)?.at ?? 0) > time)));
+/**
+ * The facts of an event's look-ups as they were known at a time (ms) when a message of it was due. The first of each had ended
+ * by then, though perhaps later by the clock of the replica that made it.
+ */
+export function knownAt(time: number, lookups: readonly Delivery[]): Facts {
+  const isFirst = (one: Delivery) => one === lookups.find(({ sink }) => sink === one.sink);
+  return foundBy(lookups.filter((one) => isFirst(one) || !((keptIn(one.progress)?.at ?? 0) > time)));
+}
 
 /** Whether an API answered to a look-up that there is nothing; perhaps because its URL is wrong. */
 export const hasAbsent = ({ lookups }: { readonly lookups: readonly Delivery[] }): boolean =>
