@@ -1,4 +1,4 @@
-import { fetchFailure, passed } from '../../src/connector.ts';
+import { cannotBeSent, fetchFailure, passed } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
 import { exchange, targetOf } from './client.ts';
 import type { Headers, Route } from './client.ts';
@@ -43,6 +43,8 @@ export async function checkReceiver(
   const places = ["the sink's url", ...(proxy === null ? [] : ['the proxy']), 'firewalls'];
   // Some who want another certificate break off without saying so.
   const orCertificate = url.origin.startsWith('https:') ? ', and cert and key if it wants a certificate' : '';
-  const advice = `Check ${places.join(', ')}${orCertificate}.`;
+  const advice = cannotBeSent(result.error)
+    ? 'Copy it anew from where it was made.'
+    : `Check ${places.join(', ')}${orCertificate}.`;
   return { ok: false, what, detail: `${url.origin}: ${words}.`, advice };
 }

@@ -134,6 +134,12 @@ export function fetchFailure(error: unknown, proxy?: string | null): FetchFailur
     const words = `the proxy ${proxy} refused it with status ${refused}${proxyAdvice[refused] ?? ''}`;
     return { sent: false, words };
   }
+  const uncarried = causes.find(isUncarried);
+  if (uncarried) {
+    const code = codeOf(uncarried);
+    const words = 'its token, login or a header has signs that HTTP cannot carry, perhaps invisible ones';
+    return { sent: false, words: words + (code === null ? '' : ` (${code})`) };
+  }
   const through = proxy ? `, through the proxy ${proxy}` : '';
   for (const cause of causes) {
     const code = codeOf(cause) ?? '';
@@ -155,6 +161,13 @@ export function fetchFailure(error: unknown, proxy?: string | null): FetchFailur
     : 'the connection broke off';
   return { sent: true, words: `${what}${why}${through}` };
 }
+
+/** What undici and `fetch` throw before they connect, for a header that cannot be written. */
+const isUncarried = ({ name, code, message }: ErrorLike): boolean =>
+  code === 'UND_ERR_INVALID_ARG' || (name === 'TypeError' && /ByteString/.test(String(message)));
+
+/** Whether a call failed for what it would have sent: a header that HTTP cannot carry. */
+export const cannotBeSent = (error: unknown): boolean => causesOf(error).some(isUncarried);
 
 /** What undici throws for an answer that it cannot read. It takes no 100 (Continue) that nobody asked for, either. */
 const isUnreadable = ({ name, code, message }: ErrorLike): boolean =>

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { request } from 'undici';
 import { afterEach, describe, expect, test } from 'vitest';
 import { fetchFailure, statedDelayMs } from '../../src/connector/calls.ts';
 
@@ -39,6 +40,22 @@ test('a refused connection certainly sent nothing', async () => {
 
 test('a name that does not resolve certainly sent nothing', async () => {
   expect(await failureOf('http://nowhere.invalid/')).toMatchObject({ sent: false });
+});
+
+test.for([
+  ['fetch', fetch],
+  ['undici', request],
+] as const)('a token that HTTP cannot carry certainly sent nothing, by %s', async ([, call]) => {
+  const port = await listening(() => {});
+  // A blank without width, as a token that is copied from a page may have.
+  const headers = { authorization: 'Bearer tok\u200b' };
+  const error: unknown = await call(`http://127.0.0.1:${port}/`, { headers }).catch(
+    (reason: unknown) => reason,
+  );
+  expect(fetchFailure(error)).toMatchObject({
+    sent: false,
+    words: expect.stringMatching(/^its token, login or a header has signs that HTTP cannot carry/),
+  });
 });
 
 test('a TLS handshake that fails certainly sent nothing', async () => {

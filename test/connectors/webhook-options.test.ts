@@ -214,6 +214,21 @@ describe('authorization', () => {
     expect(taken[0]?.headers.authorization).toBe(expected);
   });
 
+  test('that HTTP cannot carry is said to be at fault, and not the network', async () => {
+    const { url, taken } = await receiver(ok);
+    // A blank without width, as a token that is copied from a page may have.
+    const sink = await connected({ url, auth: { bearer: 'tok-1\u200b' } });
+    expect(await sink.check([], new AbortController().signal)).toMatchObject([
+      { ok: false, detail: expect.stringContaining('cannot carry'), advice: expect.stringContaining('Copy') },
+    ]);
+    expect(await sink.deliver(request())).toMatchObject({
+      outcome: 'retry',
+      sinkWide: true,
+      detail: expect.stringContaining('cannot carry'),
+    });
+    expect(taken).toEqual([]);
+  });
+
   test('without a password is a key, which nobody is shown', async () => {
     const { url } = await receiver(({ headers }) => {
       const { authorization: header = '' } = headers;
