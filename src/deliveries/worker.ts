@@ -269,15 +269,23 @@ export class Worker {
     }
   }
 
-  /** After the clock was set back, pulls in what it had put off while it was ahead. */
+  /**
+   * After the clock was set back, pulls in what it had put off while it was ahead. The next look tries again what failed, as
+   * where somebody keeps such a row locked: only what is put off waits for that.
+   */
   async #followClock({ now, elapsed }: Moment): Promise<void> {
     const { store, pulledIn } = this.#parts;
     const aheadMs = Math.round(this.#offsetMs - (now - elapsed));
     if (aheadMs >= leastSetMs) {
-      const deliveries = await store.pullIn(now, aheadMs);
-      this.#dueLanes.forget();
-      if (deliveries > 0) pulledIn(aheadMs, deliveries);
+      try {
+        const deliveries = await store.pullIn(now, aheadMs);
+        this.#dueLanes.forget();
+        if (deliveries > 0) pulledIn(aheadMs, deliveries);
+      } catch (error) {
+        return this.#faults.failed(this.#clockJumps, error, elapsed);
+      }
     }
+    this.#faults.over(this.#clockJumps);
     this.#offsetMs = now - elapsed;
   }
 

@@ -498,6 +498,7 @@ async function working(
   const real = await open();
   const { clock, skip } = skipping();
   let areTimersHeld = false;
+  let behindMs = 0;
   const after = (ms: number, run: () => void) => (areTimersHeld ? () => {} : clock.after(ms, run));
   let looks = 0;
   let isBusy = false;
@@ -517,7 +518,7 @@ async function working(
     store,
     leases,
     pollMs,
-    clock: { ...clock, after },
+    clock: { ...clock, now: () => clock.now() - behindMs, after },
     storeFailed: (error) => errors.push(error),
   });
   leases.lease = await take(real, 'a');
@@ -528,6 +529,7 @@ async function working(
     errors,
     real,
     skip,
+    setClockBack: (ms: number) => void (behindMs += ms),
     /** From now on nothing happens by itself after a time. */
     holdTimers: () => void (areTimersHeld = true),
     configId: config.plan.id,
@@ -779,6 +781,28 @@ describe('a worker', () => {
     await reached(on, kept, 'delivered');
     await eventually(() => expect(on.worker.fault).toBe(null));
     expect(scripted.sent).toHaveLength(3);
+  });
+
+  test('sends what it can after the clock was set back while a session keeps locked what is to be due sooner', async () => {
+    const scripted = new ScriptedTool();
+    scripted.deliver = async () =>
+      scripted.sent.length > 1
+        ? { outcome: 'delivered', receipt: {} }
+        : { outcome: 'retry', reason: 'server', detail: 'Later.', retryAfterMs: 2 * minuteMs };
+    const on = await working(scripted);
+    const kept = await on.accept('ana');
+    await eventually(() => expect(on.reports).toHaveLength(1));
+    const session = await sessionOn(on.url);
+    await session.query('begin; update deliveries set last_error = null');
+    on.setClockBack(60 * minuteMs);
+    await reached(on, await on.accept('ben'), 'delivered');
+    on.skip(10_000);
+    await eventually(() => expect(on.worker.fault).toBeInstanceOf(StoreUnavailable));
+    await session.query('rollback');
+    await eventually(() => expect(on.changes).toContainEqual(expect.stringMatching(/^1 pulled in/)));
+    await eventually(() => expect(on.worker.fault).toBe(null));
+    on.skip(2 * minuteMs);
+    await reached(on, kept, 'delivered');
   });
 
   test.each([null, 'of Monday'])(
