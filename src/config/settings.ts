@@ -163,26 +163,34 @@ export const settingSchemas = {
     .prefault({})
     .describe('Where and from whom events are received.'),
   store: z
-    .strictObject({
-      url: storeUrl
-        .default('sqlite:./data/connector.db')
-        .describe(
-          'Where events and deliveries are kept: `sqlite:` and a file, or `postgres://user:${PG_PASSWORD}@host:5432/database` where several replicas run.',
-        ),
-      retention: duration({ min: '1h' })
-        .prefault('365d')
-        .describe(
-          'How long an event is kept once all of its deliveries have ended; not shorter than `idempotency.window`.',
-        ),
-      secretKey: secret()
-        .refine((key) => Buffer.from(key.reveal(), 'base64').length === 32, {
-          error: 'expected 32 bytes in base64, as `openssl rand -base64 32` prints them',
-        })
-        .optional()
-        .describe(
-          'Encrypts (AES-256-GCM) the OAuth refresh tokens that a server gave in place of the one in the config: 32 bytes in base64, from `openssl rand -base64 32`.',
-        ),
-    })
+    .strictObject(
+      {
+        url: storeUrl
+          .default('sqlite:./data/connector.db')
+          .describe(
+            'Where events and deliveries are kept: `sqlite:` and a file, or `postgres://user:${PG_PASSWORD}@host:5432/database` where several replicas run.',
+          ),
+        retention: duration({ min: '1h' })
+          .prefault('365d')
+          .describe(
+            'How long an event is kept once all of its deliveries have ended; not shorter than `idempotency.window`.',
+          ),
+        secretKey: secret()
+          .refine((key) => Buffer.from(key.reveal(), 'base64').length === 32, {
+            error: 'expected 32 bytes in base64, as `openssl rand -base64 32` prints them',
+          })
+          .optional()
+          .describe(
+            'Encrypts (AES-256-GCM) the OAuth refresh tokens that a server gave in place of the one in the config: 32 bytes in base64, from `openssl rand -base64 32`.',
+          ),
+      },
+      {
+        error: ({ code }) =>
+          code === 'invalid_type'
+            ? "expected a map such as { url: 'sqlite:./data/connector.db' }"
+            : undefined,
+      },
+    )
     .transform(({ url, retention, secretKey = null }) => ({ url, retentionMs: retention, secretKey }))
     .prefault({})
     .describe('Where everything is kept, and how long.'),

@@ -121,6 +121,7 @@ const mistakes = {
   'true in quotes': rule('{}').replace('when', 'final: "true", when'),
   'an action without then': `rules:\n  - name: a\n    when: {}\n    sink: slack\n    text: t\n`,
   'the same as a list': `rules:\n  - name: a\n    when: {}\n    - sink: slack\n`,
+  'the address of a store in the place of its map': 'store: sqlite:./data/connector.db\nrules: []\n',
   'a missing space after a colon, in a map': rule('{ status:Completed }'),
   'a missing space after a colon, on a line of its own':
     'rules:\n  - name: a\n    when:\n      status:Completed\n    then: []\n    silent: true\n',

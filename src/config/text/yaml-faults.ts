@@ -30,8 +30,8 @@ const oddlyIndented = new RegExp(
   'dmu',
 );
 
-/** A key with a value right behind its colon, as in `status:Completed`, which YAML takes for one word. */
-export const lacksSpace = /^[a-z][\w.-]*:[^\s/]/i;
+/** A key with a value right behind its colon, as in `status:Completed`, which YAML takes for one word. A store's address is none. */
+export const lacksSpace = /^(?!sqlite:)[a-z][\w.-]*:[^\s/]/i;
 
 /** A character's code point as Unicode writes it, such as 00A0. */
 export const hex = (character: string): string =>
