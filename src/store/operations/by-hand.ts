@@ -9,7 +9,7 @@ import {
 import { parseDeliveryId } from '../../support/ids.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, note } from './audit.ts';
-import { apply as applyChange, change, find, type FoundRow, withLanesLocked } from './deliveries.ts';
+import { apply as applyChange, changeAtOnce, find, type FoundRow, withLanesLocked } from './deliveries.ts';
 import { all, get, lock, query, run, together, type Operation } from '../operation.ts';
 import { deliveryIdAt, isLookup, of, places, planned as ofPlan, seqsPerEvent } from '../rows.ts';
 
@@ -51,10 +51,10 @@ const resentAgainMs = 60_000;
 
 export const sql = {
   /** $10: 1 to keep `progress`. Another connector could not read it. */
-  replay: change(`
+  replay: changeAtOnce(`
   state = 'pending', ended_at = null, config_id = $3, rule = $4, action = $5, sink = $6, connector = $7, lane = $8,
   due_at = $9, since = $9, replayed = 1, composed_at = null, progress = case when $10 = 1 then progress else null end`),
-  discard: change(`state = 'discarded', ended_at = null, discarded_at = $3`),
+  discard: changeAtOnce(`state = 'discarded', ended_at = null, discarded_at = $3`),
   /** By which configs the deliveries of a digest were planned, apart from those of its events. */
   plannedBy: query<{ readonly config_id: string; readonly n: number }>(`
   select config_id, count(*) as n from deliveries d where d.carrier = $1 and config_id is not null group by config_id`),

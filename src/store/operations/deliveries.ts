@@ -38,9 +38,9 @@ export function change(assignments: string, more = ''): Change {
 }
 
 /**
- * A change by a worker, which fails at once where somebody else keeps a row locked, as a session that was left open after an
- * edit, and is tried again later: to wait would keep all writes of this process waiting. It locks no more than an update does,
- * and each row once: a join, as with `in`, locks all rows of a digest again for each of them.
+ * A change that fails at once where somebody else keeps a row locked, as a session that was left open after an edit: to wait
+ * would keep all writes of this process waiting, or the claims of the lane. A worker tries it again later. It locks no more
+ * than an update does, and each row once: a join, as with `in`, locks all rows of a digest again for each of them.
  */
 export function changeAtOnce(assignments: string, more = ''): Change {
   const { alone, digest } = change(assignments, more);

@@ -391,6 +391,16 @@ describe('what several do at the same time on PostgreSQL', () => {
     await between.query('commit');
   });
 
+  test('who replays or discards what somebody keeps locked hears so at once, as claims of its lane wait meanwhile', async () => {
+    const [id = ''] = await carriedOut(one, [rejected]);
+    await between.query(`begin; ${allDeliveries}`);
+    const replayed = one.replay([{ deliveryId: id, configId, planned: planned() }], t0, person);
+    await expect(replayed).rejects.toThrow(PartUnavailable);
+    await expect(one.discard([id], t0, person)).rejects.toThrow(PartUnavailable);
+    await between.query('commit');
+    expect(await one.discard([id], t0, person)).toEqual([{ deliveryId: id, done: true }]);
+  });
+
   test('what waits is not pulled in while somebody keeps it locked', async () => {
     await one.accept(arrival());
     const [claimed] = await claimDue(one);
