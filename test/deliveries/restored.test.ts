@@ -33,7 +33,17 @@ async function restored(
   await store.settleIn(receivedAt);
   await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: receivedAt });
   for (const one of candidates) await accept(store, config, one, receivedAt);
-  await store.keepSignOfLife({ seenAt, doubt: null });
+  // That of its retention is ten minutes old by then.
+  await store.keepSignOfLife({ seenAt: receivedAt, doubt: null });
+  const { id } = config.plan;
+  await store.keepReplicaState({
+    id: 'a',
+    saidAt: seenAt,
+    stopped: false,
+    absences: [],
+    config: { id, file: 'config.yaml', since: receivedAt, refused: null, waiting: [] },
+    sinks: [],
+  });
   await store.close();
   copyFileSync(path, `${path}.copy`);
   renameSync(`${path}.copy`, path);

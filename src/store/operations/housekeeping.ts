@@ -135,6 +135,9 @@ export const sql = {
   keepLife: `
   insert into life (id, seen_at, doubted_at, agreed_ms) values (1, $1, $2, $3)
   on conflict (id) do update set seen_at = $1, doubted_at = $2, agreed_ms = $3`,
+  saidLast: query<{ readonly at: number | null }>(
+    `select max(said_at) as at from copy_states where said_at <= $1`,
+  ),
   home: query<{ readonly place: string }>(`select place from home where id = 1`),
   keepHome: `insert into home (id, place) values (1, $1) on conflict (id) do update set place = $1`,
   distrustUndecided: `
@@ -307,9 +310,16 @@ export function* settleIn(
   const isHome = !movedFrom(last, isAt);
   // The clock of the machine before may have been ahead of this one.
   const seenAt = (yield* signOfLife())?.seenAt ?? now;
-  const count = isHome ? null : yield* distrust(Math.max(now, seenAt), most, seenAt);
+  const count = isHome
+    ? null
+    : yield* distrust(Math.max(now, seenAt), most, Math.max(seenAt, yield* saidLast(now)));
   if (count !== most && last?.place !== next()) yield* run(sql.keepHome, next());
   return count;
+}
+
+/** When a process that served the store gave its last sign, up to now (ms). */
+function* saidLast(now: number): Operation<number> {
+  return (yield* get(sql.saidLast, now))?.at ?? -Infinity;
 }
 
 /**
