@@ -52,7 +52,8 @@ async function fillLog(): Promise<void> {
   const crash = async () => {
     for (;;) await sql(server.url(), write);
   };
-  await expect(crash()).rejects.toMatchObject({ severity: 'PANIC' });
+  // Where the connector needs the new file first, the crash ends this connection without a word, or refuses the next one.
+  await expect(crash()).rejects.toThrow(/No space left on device|connection/i);
 }
 
 const body = () => JSON.stringify({ candidateId: randomUUID(), testId: 1, status: 'Completed' });
