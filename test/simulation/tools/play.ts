@@ -94,6 +94,7 @@ const configOf = (rules: readonly object[], { name, options }: Played<unknown>, 
   });
 
 export interface PlayOptions {
+  readonly open?: (() => Promise<Store>) | undefined;
   readonly forgetful?: boolean | undefined;
   readonly restores?: boolean | undefined;
 }
@@ -343,6 +344,18 @@ export class Play<Action, Tool extends Played<Action>> implements World {
     this.#connected.worker.wake();
   }
 
+  /**
+   * Whether a message is in one of these places twice, and no person risked that; or in a second one, where no person replayed it
+   * and the store was not restored.
+   */
+  isTwice(id: string, where: readonly string[]): boolean {
+    const places = new Set(where).size;
+    return (
+      (places < where.length && !this.risked.has(id)) ||
+      (places > 1 && !this.replayed.has(id) && !this.restored)
+    );
+  }
+
   /** An action as it is written in the config. */
   written(rule: string, action: number): Action {
     return this.#written.find(({ name }) => name === rule)!.then[action]!;
@@ -367,4 +380,35 @@ export class Play<Action, Tool extends Played<Action>> implements World {
     }
     if (this.#bug) throw this.#bug;
   }
+}
+
+/**
+ * A play of one seed with a tool. It returns what is wrong with what the tool has in the end, and the config and what had
+ * happened, in words.
+ */
+export function playOf<Action, Tool extends Played<Action>>(
+  toolIn: (world: World, forgetful: boolean | undefined) => Tool,
+  findBreaches: (play: Play<Action, Tool>, stories: readonly EventStory[]) => string[],
+) {
+  return async (seed: number, { open, ...options }: PlayOptions = {}) => {
+    const play = new Play<Action, Tool>(seed, (world) => toolIn(world, options.forgetful), options);
+    const breaches = await play.run(open).then(
+      (stories) => findBreaches(play, stories),
+      (error: unknown) => [error instanceof Error ? error.stack! : String(error)],
+    );
+    return { breaches, steps: [play.text, ...play.log] };
+  };
+}
+
+/** The first seed that breaks the promise, with how; null if none does. */
+export async function firstBroken(
+  play: ReturnType<typeof playOf>,
+  seeds: readonly number[],
+  options?: PlayOptions,
+) {
+  for (const seed of seeds) {
+    const { breaches, steps } = await play(seed, options);
+    if (breaches.length > 0) return { seed, breaches, steps };
+  }
+  return null;
 }

@@ -34,17 +34,10 @@ export function findBreaches(play: SheetPlay, stories: readonly EventStory[]): s
   ];
 }
 
-/** Nothing has two rows in one tab but what a person risked, and in a second one only what a person replayed. */
-function writtenTwice(
-  { replayed, risked, restored }: SheetPlay,
-  byId: ReadonlyMap<string, readonly Row[]>,
-): string[] {
+function writtenTwice(play: SheetPlay, byId: ReadonlyMap<string, readonly Row[]>): string[] {
   return [...byId].flatMap(([id, some]) => {
     const where = some.map(({ tab }) => tab);
-    const isTwice =
-      (new Set(where).size < where.length && !risked.has(id)) ||
-      (new Set(where).size > 1 && !replayed.has(id) && !restored);
-    return isTwice ? [`${id} has rows in ${where.join(' and ')}`] : [];
+    return play.isTwice(id, where) ? [`${id} has rows in ${where.join(' and ')}`] : [];
   });
 }
 

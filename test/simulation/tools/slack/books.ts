@@ -25,17 +25,10 @@ export function findBreaches(play: SlackPlay, stories: readonly EventStory[]): s
   ];
 }
 
-/** Nothing is twice in one channel but what a person risked, and in a second one only what a person replayed. */
-function toldTwice(
-  { replayed, risked, restored }: SlackPlay,
-  byId: ReadonlyMap<string, readonly PostedMessage[]>,
-): string[] {
+function toldTwice(play: SlackPlay, byId: ReadonlyMap<string, readonly PostedMessage[]>): string[] {
   return [...byId].flatMap(([id, some]) => {
     const where = some.map(({ channelName }) => channelName);
-    const isTwice =
-      (new Set(where).size < where.length && !risked.has(id)) ||
-      (new Set(where).size > 1 && !replayed.has(id) && !restored);
-    return isTwice ? [`${id} is in ${where.join(' and ')}`] : [];
+    return play.isTwice(id, where) ? [`${id} is in ${where.join(' and ')}`] : [];
   });
 }
 
