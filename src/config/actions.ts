@@ -4,16 +4,17 @@ import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Hours } from '../rules/calendar.ts';
 import { eventFieldNames, factNames, findField, type LookupFields } from '../rules/fields.ts';
 import type { Action } from '../rules/plan.ts';
-import { mapTexts, type Path, strings, valueAt } from '../support/json.ts';
+import { mapTexts, type Path, strings } from '../support/json.ts';
 import { didYouMean, didYouMeanOneOf } from '../support/text.ts';
-import { type CompiledFields, compileFields, type TemplateFault } from '../templates/template.ts';
+import { type CompiledFields, compileFields } from '../templates/template.ts';
 import type { Setting } from '../templates/data.ts';
 import type { Vocabulary } from '../templates/vocabulary.ts';
 import { checkDigestTimes, digestSchema, fieldExpected, listOf, type ReadDigest, toDigest } from './hours.ts';
 import { lookupsOfFields, lookupsOfTemplates } from './lookups/uses.ts';
 import { contentId, entries } from './plan-source.ts';
+import { bareReferences, templateFaults, templatesOf, templateWarnings } from './template-faults.ts';
 import { error, type Fault, warning } from './text/problems.ts';
-import { bareReference, interpolateTemplate, interpolateText } from './text/references.ts';
+import { interpolateTemplate, interpolateText } from './text/references.ts';
 import { type Reading, validate, withoutOwnKeys } from './text/validate.ts';
 
 const commonActionKeys = {
@@ -188,8 +189,7 @@ function compileAction(action: ReadAction, path: Path, index: number, reading: A
     faults = [
       ...digestWarnings(action, words),
       ...factWarnings(action, words, reading),
-      ...addressWarnings(written, templates),
-      ...numberWarnings(written, connector),
+      ...templateWarnings(written, connector),
     ];
   else if (bare.length === 0) {
     faults = templateFaults(written, templates, words);
@@ -318,83 +318,4 @@ function toAction(
       return { place, members: [place], places: [{ id: place }] };
     },
   };
-}
-
-type Media = AnyConnector['templates'];
-
-const templatesOf = (action: JsonMap, media: Media): JsonMap =>
-  Object.fromEntries(Object.entries(action).filter(([key]) => key in media));
-
-/** References inside tags but outside quotes, where they cannot be literal text. */
-export function bareReferences(action: JsonMap, media: Media): Fault[] {
-  return strings(templatesOf(action, media)).flatMap(({ text, path }) => {
-    const inside = bareReference(text);
-    return inside ? [{ ...error(path, 'inside of a tag, ${…} has to be in quotes'), inside }] : [];
-  });
-}
-
-/** A filter that adds a part of an address, as `| append: '@example.com'`, to a value from outside the config. */
-const writtenAddress =
-  /\{\{-?\s*(?!test\b|rule\b)[^{}\s][^{}]*?\|\s*(?:append|prepend)\s*:\s*("[^"{}]*[@<>,;][^"{}]*"|'[^'{}]*[@<>,;][^'{}]*')/g;
-
-/** Warns of such filters: an entry may be several addresses, so the value before the filter could add some. */
-function addressWarnings(action: JsonMap, media: Media): Fault[] {
-  const lists = Object.fromEntries(Object.entries(action).filter(([key]) => media[key]?.addresses));
-  const message =
-    'the value before this filter could name an address of its own; write this part outside of the {{ … }}';
-  return strings(lists).flatMap(({ text, path }) =>
-    Array.from(text.matchAll(writtenAddress), ({ 0: found, 1: part = '', index }) => ({
-      ...warning(path, message),
-      inside: { index: index + found.length - part.length, length: part.length },
-    })),
-  );
-}
-
-/** An output of the candidate's number, which not every event has, without a default. */
-const bareNumber = /\{\{-?\s*event\.candidateNumericalId\b(?![^{}]*\|\s*default\b)/;
-
-/** What people read first of a message, where a gap is seen. */
-export const readFirst = ['subject', 'text'] as const;
-
-/** Warns of what a candidate without a number makes of a template: a key that all such share, or a gap in what people read. */
-function numberWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
-  const without = 'candidates without a number, which the service does not always send, would';
-  const about = (paths: readonly Path[], message: string) =>
-    paths.flatMap((path) => {
-      const text = valueAt(action, path);
-      const isBare =
-        typeof text === 'string' &&
-        bareNumber.test(text) &&
-        !/event\.candidateId\b|\{%-?\s*(?:if|unless)\b/.test(text);
-      return isBare ? [warning(path, message)] : [];
-    });
-  return [
-    ...about(
-      connector.sharedBy?.(action) ?? [],
-      `${without} all share this; take event.candidateId, or add \`| default: event.candidateId\``,
-    ),
-    ...about(
-      readFirst.map((key) => [key]),
-      `${without} leave a gap here; add \`| default: event.candidateId\``,
-    ),
-  ];
-}
-
-/**
- * Faults in the templates of an action as written, where places are exact: compiled text has values in place of references.
- * Paths start at the action.
- */
-export function templateFaults(
-  action: JsonMap,
-  media: Media,
-  words: Vocabulary,
-  toFault = ({ path, message }: TemplateFault): Fault => error(path, message),
-): Fault[] {
-  const templates = templatesOf(action, media);
-  return compileFields(templates, media, words).faults.map((fault) => {
-    const written = valueAt(templates, fault.path);
-    const linesBefore = typeof written === 'string' ? written.split('\n').slice(0, fault.line - 1) : [];
-    const index = linesBefore.reduce((length, text) => length + text.length + 1, fault.column - 1);
-    return Object.assign(toFault(fault), { inside: { index, length: 1 } });
-  });
 }

@@ -6,7 +6,7 @@ import { plainSetting, type Setting } from '../templates/data.ts';
 import { compileFields } from '../templates/template.ts';
 import type { Vocabulary } from '../templates/vocabulary.ts';
 import { type LanguageCode, localeOf, type OwnTexts, Wording } from '../words/wording.ts';
-import { bareReferences, templateFaults } from './actions.ts';
+import { bareReferences, templateFaults } from './template-faults.ts';
 import { timeZoneName } from './hours.ts';
 import type { PlanSource } from './plan-source.ts';
 import { language, locale, ownTexts } from './text/language.ts';

@@ -1,5 +1,5 @@
 import type { CheckedConfig, Config, Problem } from '../../config/config.ts';
-import { readFirst } from '../../config/actions.ts';
+import { readFirst } from '../../config/template-faults.ts';
 import { pathOf } from '../../config/plan-source.ts';
 import type { FactField } from '../../connector.ts';
 import { aboutEvent, prepare } from '../../deliveries/prepare.ts';

@@ -5,7 +5,7 @@ import { isMap, type Json, lookupSink } from '../../model.ts';
 import type { Rejected } from '../../model/outcomes.ts';
 import { sampleEvent, type TemplateData, templateData } from '../../templates/data.ts';
 import { compileFields } from '../../templates/template.ts';
-import { bareReferences, templateFaults } from '../actions.ts';
+import { bareReferences, templateFaults } from '../template-faults.ts';
 import { commonSinkKeys, type SinkConfig, toSink, delayFaults } from '../sinks.ts';
 import { error, type Fault, warning } from '../text/problems.ts';
 import { interpolateTemplate, interpolateText } from '../text/references.ts';

@@ -1,0 +1,93 @@
+import type { AnyConnector } from '../connector.ts';
+import type { JsonMap } from '../model.ts';
+import { type Path, strings, valueAt } from '../support/json.ts';
+import { compileFields, type TemplateFault } from '../templates/template.ts';
+import type { Vocabulary } from '../templates/vocabulary.ts';
+import { error, type Fault, warning } from './text/problems.ts';
+import { bareReference } from './text/references.ts';
+
+type Media = AnyConnector['templates'];
+
+/** The keys of an action that have templates. A look-up's call and the links are read as actions are, here and below. */
+export const templatesOf = (action: JsonMap, media: Media): JsonMap =>
+  Object.fromEntries(Object.entries(action).filter(([key]) => key in media));
+
+/** References inside tags but outside quotes, where they cannot be literal text. */
+export function bareReferences(action: JsonMap, media: Media): Fault[] {
+  return strings(templatesOf(action, media)).flatMap(({ text, path }) => {
+    const inside = bareReference(text);
+    return inside ? [{ ...error(path, 'inside of a tag, ${…} has to be in quotes'), inside }] : [];
+  });
+}
+
+/**
+ * Faults in the templates of an action as written, where places are exact: compiled text has values in place of references.
+ * Paths start at the action.
+ */
+export function templateFaults(
+  action: JsonMap,
+  media: Media,
+  words: Vocabulary,
+  toFault = ({ path, message }: TemplateFault): Fault => error(path, message),
+): Fault[] {
+  const templates = templatesOf(action, media);
+  return compileFields(templates, media, words).faults.map((fault) => {
+    const written = valueAt(templates, fault.path);
+    const linesBefore = typeof written === 'string' ? written.split('\n').slice(0, fault.line - 1) : [];
+    const index = linesBefore.reduce((length, text) => length + text.length + 1, fault.column - 1);
+    return Object.assign(toFault(fault), { inside: { index, length: 1 } });
+  });
+}
+
+/** Warns of what is allowed in the templates of an action and would mislead. Paths start at the action. */
+export const templateWarnings = (action: JsonMap, connector: AnyConnector): Fault[] => [
+  ...addressWarnings(action, connector.templates),
+  ...numberWarnings(action, connector),
+];
+
+/** A filter that adds a part of an address, as `| append: '@example.com'`, to a value from outside the config. */
+const writtenAddress =
+  /\{\{-?\s*(?!test\b|rule\b)[^{}\s][^{}]*?\|\s*(?:append|prepend)\s*:\s*("[^"{}]*[@<>,;][^"{}]*"|'[^'{}]*[@<>,;][^'{}]*')/g;
+
+/** Warns of such filters: an entry may be several addresses, so the value before the filter could add some. */
+function addressWarnings(action: JsonMap, media: Media): Fault[] {
+  const lists = Object.fromEntries(Object.entries(action).filter(([key]) => media[key]?.addresses));
+  const message =
+    'the value before this filter could name an address of its own; write this part outside of the {{ … }}';
+  return strings(lists).flatMap(({ text, path }) =>
+    Array.from(text.matchAll(writtenAddress), ({ 0: found, 1: part = '', index }) => ({
+      ...warning(path, message),
+      inside: { index: index + found.length - part.length, length: part.length },
+    })),
+  );
+}
+
+/** An output of the candidate's number, which not every event has, without a default. */
+const bareNumber = /\{\{-?\s*event\.candidateNumericalId\b(?![^{}]*\|\s*default\b)/;
+
+/** What people read first of a message, where a gap is seen. */
+export const readFirst = ['subject', 'text'] as const;
+
+/** Warns of what a candidate without a number makes of a template: a key that all such share, or a gap in what people read. */
+function numberWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
+  const without = 'candidates without a number, which the service does not always send, would';
+  const about = (paths: readonly Path[], message: string) =>
+    paths.flatMap((path) => {
+      const text = valueAt(action, path);
+      const isBare =
+        typeof text === 'string' &&
+        bareNumber.test(text) &&
+        !/event\.candidateId\b|\{%-?\s*(?:if|unless)\b/.test(text);
+      return isBare ? [warning(path, message)] : [];
+    });
+  return [
+    ...about(
+      connector.sharedBy?.(action) ?? [],
+      `${without} all share this; take event.candidateId, or add \`| default: event.candidateId\``,
+    ),
+    ...about(
+      readFirst.map((key) => [key]),
+      `${without} leave a gap here; add \`| default: event.candidateId\``,
+    ),
+  ];
+}
