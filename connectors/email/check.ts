@@ -2,9 +2,10 @@ import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { passed, tokenCheck } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
 import { bare, domainOf } from './addresses.ts';
+import { explain } from './advice.ts';
 import type { MailOptions, SmtpError, SmtpSettings, TokenLogin } from './client.ts';
 import type { Mail } from './message.ts';
-import { explain, isLoginFault, isRelayRefused, replyText } from './outcomes.ts';
+import { isLoginFault, isRelayRefused, replyText } from './replies.ts';
 
 interface CheckedSink extends MailOptions {
   readonly settings: SmtpSettings;

@@ -2,23 +2,21 @@ import { delivered, rejected, retry, sinkWide } from '../../src/connector.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
 import { bare } from './addresses.ts';
+import { explain } from './advice.ts';
 import { checkMailServer } from './check.ts';
 import { loginMasker, SmtpClient, smtpSettings, tokenCommand, TokenLogin } from './client.ts';
 import type { MailOptions, SmtpError } from './client.ts';
 import type { Mail } from './message.ts';
+import { outcomeOf, retryFor, temporaryReason } from './outcomes.ts';
 import {
-  explain,
   isAboutTheRecipient,
   isAboutTheSender,
   isLoginFault,
   isPermanent,
   isRate,
   isRelayRefused,
-  outcomeOf,
   replyText,
-  retryFor,
-  temporaryReason,
-} from './outcomes.ts';
+} from './replies.ts';
 
 export function connectMail(options: MailOptions): Sink<Mail> {
   const { url, oauth2 } = options;
