@@ -61,7 +61,7 @@ interface DecidingParts {
   readonly failed: (error: unknown) => void;
 }
 
-const atOnce = 200;
+const mostAtOnce = 200;
 /** How often to look: other replicas may leave something to decide, and the store may have been away. */
 const pollMs = 1000;
 const longestMs = 60_000;
@@ -123,7 +123,7 @@ export class Deciding {
     for (;;) {
       if (isClockUnsure?.()) return pollMs;
       const now = clock.now();
-      const due = await store.dueEvents(now, atOnce);
+      const due = await store.dueEvents(now, mostAtOnce);
       const planned: PlannedDelivery[] = [];
       const done = await Promise.all(due.map((one) => this.#decide(one, now, planned)));
       if (!done.includes('failed')) this.#faults.over('deciding');

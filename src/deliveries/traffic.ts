@@ -8,7 +8,7 @@ import {
   type SinkChange,
   type SinkHealth,
 } from './limits/breaker.ts';
-import { atOnce, burstMs, RateLimiter, type Soon, type Spent } from './limits/rates.ts';
+import { burstMs, type Lookahead, noLookahead, RateLimiter, type Spent } from './limits/rates.ts';
 import { type LaneKey, type Limits, Slots } from './limits/slots.ts';
 
 /** Permission to start calls. Each has to be started or given back. */
@@ -95,14 +95,14 @@ export class Traffic {
     return this.#ticket(key, sink, now, false);
   }
 
-  #inRate(key: LaneKey, sink: SinkConfig | undefined, now: number, soon: Soon = atOnce): number {
+  #inRate(key: LaneKey, sink: SinkConfig | undefined, now: number, ahead: Lookahead = noLookahead): number {
     const bucket = this.#bucketOf(key, sink);
     const emptyAt = this.#emptyAt.get(key.sink);
     if (emptyAt !== undefined && sink?.pace) this.#rates.wasEmpty(bucket, sink.pace, emptyAt);
     let taken = 0;
     for (const permitted of this.#permitted.values())
       if (permitted.bucket === bucket) taken += permitted.calls;
-    return this.#rates.allowance(bucket, sink?.pace ?? null, now, soon) - taken;
+    return this.#rates.allowance(bucket, sink?.pace ?? null, now, ahead) - taken;
   }
 
   /** Adds to the permitted calls of a lane; takes off, where `more` is below 0. */

@@ -10,7 +10,7 @@ export class RateLimiter {
   readonly #heldUntil = new Map<string, number>();
 
   /** How many calls may start within the next `aheadMs`; 0 if none may within `leadMs`. */
-  allowance(lane: string, limit: PaceLimit | null, now: number, { aheadMs, leadMs } = atOnce): number {
+  allowance(lane: string, limit: PaceLimit | null, now: number, { aheadMs, leadMs } = noLookahead): number {
     if (this.#heldMs(lane, now) > 0) return 0;
     if (!limit) return Infinity;
     const owedMs = this.#owedMs(lane, limit, now);
@@ -89,12 +89,12 @@ export class RateLimiter {
 }
 
 /** Which calls count as those that may start: see RateLimiter.allowance. */
-export interface Soon {
+export interface Lookahead {
   readonly aheadMs: number;
   readonly leadMs: number;
 }
 
-export const atOnce: Soon = { aheadMs: 0, leadMs: 0 };
+export const noLookahead: Lookahead = { aheadMs: 0, leadMs: 0 };
 
 /** When a lane's bucket is full again (ms), at the interval of its rate. */
 interface Full {
