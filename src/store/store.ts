@@ -281,8 +281,8 @@ export function storeOn(driver: Driver) {
       // This reads all texts, which must not hold up writes.
       const found = await read(() => forgetting.findMentions(mentions));
       const noted = forgotten.events > 0;
-      const rejected = await write(() => forgetting.eraseMentions(found, mentions, noted, now, by));
-      return { ...forgotten, rejected };
+      const others = await write(() => forgetting.eraseMentions(found, mentions, noted, now, by));
+      return { ...forgotten, ...others };
     },
 
     requestsNaming: (mentions: forgetting.Forgetting['mentions']) =>

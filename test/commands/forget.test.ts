@@ -161,6 +161,37 @@ test('says before it erases which refused requests name the candidate, also wher
   expect((await command('forget', guid, '--dry-run')).out).not.toContain('refused request');
 });
 
+test('says what it takes out of texts about others, and takes nothing by a name, which several may have', async () => {
+  const { command } = await startServing();
+  await command('pause', 'ats', '--note', 'Ana Kovač and nobody-here asked');
+  const notes = async () => jsonLines(await command('events', '--audit', '--json')).map(({ note }) => note);
+  for (const name of ['Ana Kovač', 'ana@example.com'])
+    for (const how of ['--yes', '--dry-run'])
+      expect(await command('forget', name, how)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(`no number in the store is ${name}, and names cannot be searched for`),
+      });
+  expect(await notes()).toEqual(['Ana Kovač and nobody-here asked']);
+  const { code, out } = await command('forget', 'nobody-here', '--yes', '--note', 'by letter');
+  expect(code).toBe(0);
+  expect(out).toContain('Erased: 0 events, 0 refused requests, and the candidate in 2 other texts.');
+  expect(await notes()).toEqual(['by letter', 'Ana Kovač and (erased) asked']);
+});
+
+test('says beforehand that a digest which was tried with others has to end first', async () => {
+  const { http, app, command } = await telling({
+    ats: ', retry: { minDelay: 1h, maxDelay: 1h }',
+    rules: 'rules: [{ name: told, when: {}, then: [{ sink: ats, digest: { every: 1s } }] }]\n',
+  });
+  http.faults.decide = () => ({ kind: 'status', status: 503 });
+  await post(app, { candidateId: 'Dana' });
+  await eventually(async () =>
+    expect((await command('forget', 'Dana', '--dry-run')).out).toContain(
+      'Of these, 1 pending: they would not be sent any more. 1 of them in a digest that was tried: where that tells of others, too, nothing is erased until it has ended, or you `',
+    ),
+  );
+});
+
 test('waits for what is being sent, and says that it may have arrived', async () => {
   const { app, ats, command, files } = await startServing('1s');
   ats.faults.decide = () => ({ kind: 'hang', commit: true });

@@ -65,25 +65,21 @@ export const forget = command({
       if (people.some((person) => mentionsIn(person).without(given.note ?? '') !== (given.note ?? '')))
         throw new CommandError('--note names the candidate, and is kept; say it without', exit.usage);
       for (const person of people) tellWhatIsStored(person, local);
+      const found = people.reduce((total, one) => total + one.details.length + one.requests, 0);
+      if (found === 0 && (given.dryRun || !given.rewrite)) await mindWhoIsUnknown(store, candidate);
       // Said first: where this ends before it has told what it did, nobody knows it any more.
       const told = tellWhatToolsHave(deliveriesIn(details), io);
       if (given.dryRun) {
-        const requests = people.reduce((total, person) => total + person.requests, 0);
-        await mindBeginning(store, candidate, details.length + requests);
         io.out('Nothing was erased (--dry-run).');
         return exit.ok;
       }
       await confirm(candidate, people, given, io);
       const erased: Erasure[] = [];
       for (const { id } of people) erased.push(await erase(store, id, given, io));
-      const sum = (what: 'events' | 'rejected') => erased.reduce((total, one) => total + one[what], 0);
-      const total = sum('events') + sum('rejected');
-      io.out(
-        total === 0
-          ? `Nothing was erased: no id and no number in the store is ${printable(candidate)}.`
-          : `Erased: ${count(sum('events'), 'event')}, and ${count(sum('rejected'), 'refused request')}.`,
-      );
-      if (!given.rewrite) await mindBeginning(store, candidate, total);
+      const sum = (what: 'events' | 'rejected' | 'texts') =>
+        erased.reduce((total, one) => total + one[what], 0);
+      const total = sum('events') + sum('rejected') + sum('texts');
+      io.out(total === 0 ? `Nothing was erased: ${isNobody(candidate)}.` : erasedText(sum));
       tellWhatToolsHave(
         erased.flatMap(({ deliveries }) => deliveries),
         io,
@@ -102,6 +98,15 @@ export const forget = command({
     });
   },
 });
+
+const isNobody = (candidate: string): string => `no id and no number in the store is ${printable(candidate)}`;
+
+function erasedText(sum: (what: 'events' | 'rejected' | 'texts') => number): string {
+  const [events, requests] = [count(sum('events'), 'event'), count(sum('rejected'), 'refused request')];
+  return sum('texts') === 0
+    ? `Erased: ${events}, and ${requests}.`
+    : `Erased: ${events}, ${requests}, and the candidate in ${count(sum('texts'), 'other text')}.`;
+}
 
 function mentionsIn({ id, details }: Pick<Person, 'id' | 'details'>): Mentions {
   const numbers = details.flatMap(({ event }) => event.candidateNumericalId ?? []);
@@ -132,8 +137,14 @@ function tellWhatIsStored({ id: candidate, details, requests }: Person, io: Io):
     const repeated = duplicates.length === 0 ? '' : `, repeated ${duplicates.length}×`;
     io.out(`  ${when(event.receivedAt, io)}  ${event.status}  test ${event.testId}${repeated}`);
   }
-  const pending = deliveries.filter(({ state }) => state === 'pending').length;
-  if (pending > 0) io.out(`Of these, ${pending} pending: they would not be sent any more.`);
+  const pending = deliveries.filter(({ state }) => state === 'pending');
+  const tried = pending.filter(({ carrier }) => carrier !== null).length;
+  const digests =
+    tried === 0
+      ? ''
+      : ` ${tried} of them in a digest that was tried: where that tells of others, too, nothing is erased until it has ended, or you \`${program} replay\` or \`${program} discard\` it.`;
+  if (pending.length > 0)
+    io.out(`Of these, ${pending.length} pending: they would not be sent any more.${digests}`);
   if (requests > 0)
     io.out(
       `${count(requests, 'refused request')} ${requests === 1 ? 'names' : 'name'} the candidate, and would be erased.`,
@@ -158,19 +169,26 @@ function tellWhatToolsHave(deliveries: readonly Delivery[], io: Io, told: readon
   return lines;
 }
 
-/** Fails if nothing was found and ids begin with these characters. Messages show the beginning of an id, which is too little here. */
-async function mindBeginning(store: Store, candidate: string, found: number): Promise<void> {
-  if (found > 0) return;
+/**
+ * Fails where the characters, under which nothing was found, are the beginning of ids, or may be a name: texts about others would
+ * lose them. Messages show the beginning of an id.
+ */
+async function mindWhoIsUnknown(store: Store, candidate: string): Promise<void> {
   const meant = await store.candidatesMeant(candidate);
-  if ('ids' in meant && meant.ids.every((id) => id === candidate)) return;
-  const whole =
-    'ids' in meant
-      ? firstListed(
-          meant.ids.map((id) => `"${printable(id)}"`),
-          mostNamed,
-        )
-      : 'many';
-  throw new CommandError(`nothing was erased. These ids begin so: ${whole}. Give the whole id`);
+  if (!('ids' in meant) || meant.ids.some((id) => id !== candidate)) {
+    const whole =
+      'ids' in meant
+        ? firstListed(
+            meant.ids.map((id) => `"${printable(id)}"`),
+            mostNamed,
+          )
+        : 'many';
+    throw new CommandError(`nothing was erased. These ids begin so: ${whole}. Give the whole id`);
+  }
+  if (/[\s@]/.test(candidate))
+    throw new CommandError(
+      `nothing was erased: ${isNobody(candidate)}, and names cannot be searched for. Give the candidate's id, or the number that messages show`,
+    );
 }
 
 const mostNamed = 5;

@@ -24,6 +24,8 @@ export type Forgotten =
       readonly done: true;
       readonly events: number;
       readonly rejected: number;
+      /** Rows about others, in whose texts the candidate was named. */
+      readonly texts: number;
       /** The erased deliveries. */
       readonly deliveries: readonly Delivery[];
     }
@@ -129,7 +131,7 @@ export function* forget(
     yield* run(sql.deleteContent, event.content);
   }
   if (events.length > 0) yield* noteChange('forget', now, by);
-  return { done: true, events: events.length, rejected: 0, deliveries };
+  return { done: true, events: events.length, rejected: 0, texts: 0, deliveries };
 }
 
 /**
@@ -270,7 +272,7 @@ export function* findMentions({ without, hints }: Mentions, within = places): Op
 
 /**
  * Takes the candidate out of texts that were found, unless they were changed since, and deletes refused requests. `noted`:
- * the audit has a line already. Returns how many requests were deleted.
+ * the audit has a line already. Returns how many requests were deleted, and in how many rows texts were changed.
  */
 export function* eraseMentions(
   found: readonly Mention[],
@@ -278,8 +280,8 @@ export function* eraseMentions(
   noted: boolean,
   now: number,
   by: By,
-): Operation<number> {
-  let rejected = 0;
+): Operation<{ readonly rejected: number; readonly texts: number }> {
+  let [rejected, texts] = [0, 0];
   for (const { table, key, before } of found) {
     if (erasedWhole.has(table)) {
       rejected += yield* run(
@@ -289,15 +291,17 @@ export function* eraseMentions(
       continue;
     }
     const at = Object.keys(key).map((column, place) => `${column} = $${place + 3}`);
+    let changed = 0;
     for (const [column, text] of Object.entries(before)) {
       if (typeof text !== 'string' || without(text) === text) continue;
       const rest = inJson.has(column)
         ? JSON.stringify(maskTexts(JSON.parse(text) as Json, without))
         : without(text);
       const update = `update ${table} set ${column} = $1 where cast(${column} as text) = $2 and ${at.join(' and ')}`;
-      yield* run(update, rest, text, ...Object.values(key));
+      changed += yield* run(update, rest, text, ...Object.values(key));
     }
+    if (changed > 0) texts += 1;
   }
-  if (rejected > 0 && !noted) yield* noteChange('forget', now, by);
-  return rejected;
+  if (rejected + texts > 0 && !noted) yield* noteChange('forget', now, by);
+  return { rejected, texts };
 }
