@@ -57,9 +57,14 @@ export function maskedJson(value: Json, mask: Mask): string {
   return !json.includes('\\') && mask(json) === json ? json : JSON.stringify(maskTexts(value, mask));
 }
 
+/** "Password" in the languages of our messages, where it has no `pass` in it. */
+export const passwordWords = String.raw`kennwort|wachtwoord|lozink|contrase[n\u00f1]a|has[l\u0142]o(?![a-z])|senha`;
+
 /** Words that mark a credential, anywhere in its name. */
-const secretWords =
-  /token|secret|pass|pwd|key|cred|auth(?!ors?(?![a-z]))|cookie|session|signature|bearer|jwt/i;
+const secretWords = new RegExp(
+  `token|secret|pass|pwd|${passwordWords}|key|cred|auth(?!ors?(?![a-z]))|cookie|session|signature|bearer|jwt`,
+  'i',
+);
 /** Short words that count only as a separate part of the name. */
 const secretParts = /(?:^|[^a-z])(?:pw|pin|otp|sig|dsn|sas|salt|hmac)(?:[^a-z]|$)/i;
 

@@ -228,6 +228,22 @@ sinks:
   });
 
   test.each([
+    ['path: "/candidates?view=list&api_key=${X}&of={{ event.testId }}"', true],
+    ['url: "https://ats.example.com/{{ event.candidateId }}?access_token=${X}"', true],
+    [`body: '{ "id": 1, "accessToken": "\${X}" }'`, true],
+    ["body: '<apiKey>${X}</apiKey>'", true],
+    ["body: 'user=dana&token=${X}'", true],
+    [`body: '{ "key": "\${X}", "id": 1 }'`, false],
+    ['path: "/candidates?view=${X}&api_key="', false],
+    ['text: "Passed: ${X}"', false],
+  ])('what stands behind a name of a secret in a text: %s', (field, isSecret) => {
+    const text = `catalog: { 1: { ${field} } }`;
+    expect(load(text, { X: 'of-a-variable' }).mask('x of-a-variable y')).toBe(
+      isSecret ? 'x *** y' : 'x of-a-variable y',
+    );
+  });
+
+  test.each([
     ['/services/T024BE7LD/B01/aBcDeFgHiJkL', ['T024BE7LD', 'aBcDeFgHiJkL']],
     ['/hooks/s3cr3t-segment/candidates', ['s3cr3t-segment']],
     ['/hooks?code=abcdef&view=list', []],
@@ -255,6 +271,10 @@ sinks:
     ['headers: { Authorization: "Bearer xyz-literal" }', 'xyz-literal'],
     ['headers: { authorization: xyz-literal }', 'xyz-literal'],
     ['headers: { X-Api-Key: xyz-literal }', 'xyz-literal'],
+    ...['kennwort', 'lozinka', 'contraseña', 'hasło', 'haslo', 'senha', 'wachtwoord'].map((word) => [
+      `body: { ${word}: xyz-literal }`,
+      'xyz-literal',
+    ]),
     [`body: '{ "routing_key": "0a1b2c3d4e5f6a7b" }'`, '0a1b2c3d4e5f6a7b'],
     [
       'headers: { Content-Type: application/x-www-form-urlencoded }, body: "a=b&token=0a1b2c3d4e5f6a7b"',

@@ -16,6 +16,7 @@ import {
   looksRandom,
   type Mask,
   namesSecret,
+  passwordWords,
   secretsOfUrl,
   shortestFunctionKey,
 } from '../../support/secret.ts';
@@ -303,7 +304,7 @@ export const withoutCredentials = (text: string): string =>
 
 const word = /[^\s"']+/g;
 
-const credentialWords = `(?:token|secret|passw|credential|auth(?!ors?(?![a-z]))|bearer|cookie|(?:private|api|access|routing|integration|signing)[-_]?key|(?<=[?&])code(?==[^&\\s"']{${shortestFunctionKey}}))`;
+const credentialWords = `(?:token|secret|passw|${passwordWords}|credential|auth(?!ors?(?![a-z]))|bearer|cookie|(?:private|api|access|routing|integration|signing)[-_]?key|(?<=[?&])code(?==[^&\\s"']{${shortestFunctionKey}}))`;
 const credentialKey = new RegExp(credentialWords, 'i');
 
 /** A credential behind its key, where the colon between them is missing. */
@@ -311,6 +312,15 @@ const credentialWithoutColon = new RegExp(String.raw`^\S{0,99}${credentialWords}
 
 /** Whether a key is certainly a credential's, unlike one such as `key`. */
 export const isCredentialKey = (name: string): boolean => credentialKey.test(name);
+
+/** Whether a credential comes next in a text: behind `api_key=` of a URL or a form, or behind its name in JSON or XML. */
+export function isBeforeCredential(text: string): boolean {
+  const [, parameter = '', key, element = ''] = nameAtEnd.exec(text.slice(-longestName)) ?? [];
+  return namesSecret(parameter) || isCredentialKey(key ?? element);
+}
+
+const longestName = 120;
+const nameAtEnd = /(?:(?:^|[?&\s])([\w.-]+)=|"([\w-]+)"\s*:\s*"|<([\w:.-]+)>)$/;
 
 /** A credential's key with its value. Bounded, because a line may be a whole JSON file, which must not be scanned repeatedly. */
 const underCredentialKey = new RegExp(
