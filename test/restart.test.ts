@@ -253,3 +253,26 @@ test('when a machine was suspended nobody served either; a clock that was ahead 
   await eventually(async () => expect(await told()).toEqual([expect.closeTo(3, 1), expect.closeTo(1, 1)]));
   expect(await ahead.connector.stop()).toBe(0);
 });
+
+test('silence is counted over restarts where no event has ever come', async () => {
+  const { folder, write } = await workplace();
+  const tool = await endpoint();
+  const file = await write(
+    'config.yaml',
+    `${loud(folder)}sinks: { ops: { connector: webhook, url: ${tool.url}, allowPrivate: true } }
+rules: []
+alerts: { silence: { after: 7d, then: [{ sink: ops }] } }`,
+  );
+  /** Starts with a clock that is `days` back. What is looked at every ten seconds is looked at soon. */
+  const startedAgo = async (days: number) => {
+    const code = `const now=Date.now,wait=setTimeout;Date.now=()=>now()-${days * 86_400_000};globalThis.setTimeout=(f,ms,...a)=>wait(f,ms===1e4?10:ms,...a)`;
+    return serve(file, { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` });
+  };
+  for (const days of [8, 5, 2]) expect(await (await startedAgo(days)).connector.stop()).toBe(0);
+  await startedAgo(0);
+  await eventually(async () =>
+    expect((await run(['events', '--notices', '--config', file])).out).toMatch(
+      /No event has come for 8 days/,
+    ),
+  );
+});

@@ -90,7 +90,21 @@ export async function prepareDeliveries(trusted: Trusted) {
     mine: (sink) => replicas.holding(leaseOfSink(sink)) !== null,
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
   });
-  return { ...trusted, sinks, doubted, worker, deciding, whole, wake, accept, inbox, unsent, announcer };
+  const { servedSince } = absences;
+  return {
+    ...trusted,
+    sinks,
+    doubted,
+    worker,
+    deciding,
+    whole,
+    wake,
+    accept,
+    inbox,
+    unsent,
+    announcer,
+    servedSince,
+  };
 }
 
 const toldIn =

@@ -15,7 +15,7 @@ const reloadThread = new URL('../config/live/reload-worker.ts', import.meta.url)
 
 /** Reloads the config when its file changes, and tells people when the connector needs them. */
 export async function watchOverIt(working: Working, undo: Undo) {
-  const { file, env, read, text, live, config, adopt, announcer, restoredAt } = working;
+  const { file, env, read, text, live, config, adopt, announcer, restoredAt, servedSince } = working;
   const { store, refused, log, metrics, clock, replicas, sinks, doubted, worker, whole, wake } = working;
   const closing = new AbortController();
   undo.defer(() => closing.abort());
@@ -76,6 +76,7 @@ export async function watchOverIt(working: Working, undo: Undo) {
     mine: () => isProven && replicas.holding(alertsLease) !== null,
     hasWork: (sink) => worker.hasWork(sink),
     movedAt: () => replicas.movedAt ?? restoredAt,
+    servedSince,
     raised: (notice) => log.warn({ notice }, 'alert raised'),
     cannotSend: (notice) =>
       log.error({ notice }, 'alert cannot be sent: all its actions use the sink in trouble'),

@@ -47,7 +47,9 @@ const alerts: { readonly [kind in AlertKind]: AlertKeys } = {
   },
   silence: {
     description: 'No event came for so long.',
-    after: duration({ min: '1m' }).prefault('7d').describe('How long no event has come.'),
+    after: duration({ min: '1m' })
+      .prefault('7d')
+      .describe('How long no event has come; before the first one, since the connector first ran.'),
   },
 };
 

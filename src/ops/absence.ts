@@ -21,6 +21,8 @@ interface AbsencesParts {
  * suspended. Events of that time are lost, since the service sends each twice at most. `states`: what the replicas said last.
  */
 export class Absences {
+  /** Since when the store has been served (ms), as far as the replicas before knew: at least since they had their configs. */
+  readonly servedSince: number;
   readonly #parts: AbsencesParts;
   #known: readonly Absence[];
   #lookedAt: number;
@@ -28,6 +30,8 @@ export class Absences {
 
   private constructor(parts: AbsencesParts, states: readonly ReplicaState[]) {
     this.#parts = parts;
+    const before = states.map(({ servedSince, config }) => servedSince ?? config.since);
+    this.servedSince = Math.min(parts.clock.now(), ...before);
     this.#lookedAt = states.length > 0 ? Math.max(...states.map(({ saidAt }) => saidAt)) : parts.clock.now();
     this.#aheadMs = aheadMs(parts.clock);
     this.#known = absencesIn(states, parts.clock.now());

@@ -17,7 +17,7 @@ interface AnnouncerParts {
   readonly unsent: () => unknown;
   /** See ReplicaState. */
   readonly movedAt: () => number | null;
-  readonly absences: Pick<Absences, 'known' | 'look'>;
+  readonly absences: Pick<Absences, 'known' | 'look' | 'servedSince'>;
   /** The sinks whose changed secrets do not work. */
   readonly secretFaults: () => readonly (Pick<Pause, 'sink' | 'since'> & { readonly detail: string })[];
   /** Whether this replica makes the calls to a sink. */
@@ -46,6 +46,7 @@ export function createAnnouncer(parts: AnnouncerParts) {
       stopped,
       unsent: fault instanceof Error ? fault.message : null,
       movedAt: movedAt(),
+      servedSince: absences.servedSince,
       absences: absences.known,
       config: {
         id: plan.id,

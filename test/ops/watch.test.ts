@@ -130,6 +130,7 @@ async function watching({
       },
       refused: { unwritten: [] },
       movedAt: () => movedAt,
+      servedSince: start,
       wake: () => (wakes += 1),
       raised: () => {},
       cannotSend: ({ cause }) => notSent.push(cause),

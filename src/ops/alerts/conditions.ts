@@ -38,7 +38,7 @@ export interface Situation {
   readonly loadedAt: number;
   /** What was not taken in and may need a notice; see `newlyRefused`. */
   readonly refusedEvents: readonly NotTakenIn[];
-  /** When the newest event came; without any, when the connector started (ms). */
+  /** When the newest event came; without any, since when the store has been served (ms). */
   readonly lastEventAt: number;
 }
 

@@ -30,6 +30,8 @@ export interface AlertParts extends Pick<StatusParts, 'refused'> {
   readonly announcer: Pick<Announcer, 'state'>;
   /** When the store was last restored or moved, as far as this process knows (ms): what was told by then may not be in it. */
   readonly movedAt: () => number | null;
+  /** Since when the store has been served (ms), by whichever process. */
+  readonly servedSince: number;
   /** Called when a notice has been stored with its deliveries. */
   readonly wake: (stored: readonly PlannedDelivery[]) => void;
   readonly raised: (notice: RaisedNotice) => void;
@@ -42,15 +44,14 @@ const checkEveryMs = 10_000;
 
 /** Raises notices when the connector itself needs a person. Returns a function that stops that. */
 export function watchAlerts(parts: AlertParts): () => void {
-  const startedAt = parts.clock.now();
-  let watch = new AlertWatch(parts, startedAt);
+  let watch = new AlertWatch(parts);
   let stopped = false;
   let cancel = parts.clock.after(checkEveryMs, () => void check());
 
   async function check(): Promise<void> {
     if (parts.mine()) await watch.check().catch(parts.failed);
     // Another replica may raise notices meanwhile.
-    else watch = new AlertWatch(parts, startedAt);
+    else watch = new AlertWatch(parts);
     if (!stopped) cancel = parts.clock.after(checkEveryMs, () => void check());
   }
 
@@ -73,7 +74,6 @@ type ReadSinks = Awaited<ReturnType<AlertWatch['readSinks']>>;
 class AlertWatch {
   readonly #parts: AlertParts;
   readonly #nextId: (now: number) => string;
-  readonly #startedAt: number;
   /** Null until loaded from the store. */
   #memory: Memory | null = null;
   /** When `cannotSend` was last called, by cause (ms). */
@@ -85,13 +85,12 @@ class AlertWatch {
   /** The cause of a summary that is not sent, as it is of a time before the store was in use. */
   #notSummarized = '';
 
-  constructor(parts: AlertParts, startedAt: number) {
+  constructor(parts: AlertParts) {
     this.#parts = parts;
     this.#nextId = parts.nextId ?? noticeIds();
     this.#dead = new StuckDeliveries('dead', (time) => parts.store.deadSince(time));
     this.#held = new StuckDeliveries('held', (time) => parts.store.heldSince(time));
     this.#untold = new UntoldOutages(parts.store);
-    this.#startedAt = startedAt;
   }
 
   async check(): Promise<void> {
@@ -163,7 +162,7 @@ class AlertWatch {
       refused,
       loadedAt,
       refusedEvents: isWanted('refused') ? newlyRefused(await this.#notTakenIn(now), notified) : [],
-      lastEventAt: (await store.lastEventAt(now)) ?? this.#startedAt,
+      lastEventAt: (await store.lastEventAt(now)) ?? this.#parts.servedSince,
     };
   }
 
@@ -214,7 +213,9 @@ class AlertWatch {
     const about = summaryWeek(week, now);
     if (notified.has(about.cause) || this.#notSummarized === about.cause) return;
     const tally = await tallyOf(store, about);
-    const wasInUse = [this.#startedAt, lastEventAt, ...notified.values()].some((time) => time < about.to);
+    const wasInUse = [this.#parts.servedSince, lastEventAt, ...notified.values()].some(
+      (time) => time < about.to,
+    );
     if (!wasInUse && tally.events.length === 0) {
       this.#notSummarized = about.cause;
       return;

@@ -91,6 +91,8 @@ export interface ReplicaState {
   readonly unsent?: string | null;
   /** When this replica saw that the database was promoted, restored or moved (ms), so that commits may be missing. */
   readonly movedAt?: number | null;
+  /** Since when the store has been served, as far as this replica knows (ms). */
+  readonly servedSince?: number;
   /** The long times in which nobody served the store, as far as this replica knows. */
   readonly absences?: readonly Absence[];
   /** `mine`: whether this replica made the calls to it when it said so. */

@@ -168,6 +168,7 @@ export class Play {
       hasWork: (sink) => worker.hasWork(sink),
       announcer: { state: () => this.#replica() },
       movedAt: () => null,
+      servedSince: clock.now(),
       refused: { all: () => [] } as never,
       wake: (stored) => worker.wake(stored),
       raised: ({ cause }) => void this.log.push(`notice: ${cause}`),
