@@ -14,7 +14,9 @@ export const oauth2Options = z
   .strictObject({
     tokenUrl: z.url({ protocol: /^https?$/ }).describe('Where access tokens are given out.'),
     grant: z
-      .literal('password')
+      .literal('password', {
+        error: 'expected password; for client credentials, and with a refreshToken, leave grant out',
+      })
       .optional()
       .describe('`password`: a user logs in, with `username` and `password`.'),
     username: z.string().min(1).optional().describe('The user, for `grant: password`.'),

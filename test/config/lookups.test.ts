@@ -114,6 +114,13 @@ describe('a look-up is refused', () => {
       }),
       '"password" is missing: expected text',
     ],
+    [
+      '5:71',
+      lookup({
+        auth: '{ oauth2: { tokenUrl: "https://tests.example.com/t", grant: client_credentials, clientId: c } }',
+      }),
+      'expected password; for client credentials, and with a refreshToken, leave grant out',
+    ],
   ])('at %s: %s', ([place, text, message]) => {
     const { problems } = failure(() => load(text));
     const found = problems.map((one) => `${one.line}:${one.column} ${one.message}`);
