@@ -7,6 +7,7 @@ import {
   isAboutTheMail,
   isAboutTheSender,
   isAboutTheSystem,
+  isFullAtTheRecipient,
   isFull,
   isLoginFault,
   isPermanent,
@@ -100,7 +101,9 @@ function refusal(error: SmtpError, detail: string): Rejected {
 
 /** The kind of retry for a reply to one mail, by whether other mails would get the same reply. */
 export function retryFor(error: SmtpError): typeof retry {
-  if (error.responseCode === 421) return sinkWide;
+  // After the text, a quota is the sender's: the recipients have been taken.
+  const isQuota = error.command === 'DATA' && isRate(error) && !isFullAtTheRecipient(error);
+  if (error.responseCode === 421 || isQuota) return sinkWide;
   return isAboutTheSystem(error) ? perhapsSinkWide : retry;
 }
 

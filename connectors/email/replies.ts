@@ -108,8 +108,8 @@ export const isBlocked = (error: SmtpError): boolean =>
 export const isRelayRefused = (error: SmtpError): boolean =>
   error.command === 'RCPT TO' && /^(7|$)/.test(enhancedCode(error)) && relaying.test(wordsOf(error));
 
-/** Whether the mailbox that is full is the recipient's, in the words of Gmail and Dovecot. */
-const isFullAtTheRecipient = (error: SmtpError): boolean =>
+/** Whether the mailbox that is full, or the quota that is used up, is the recipient's, in the words of Gmail and Dovecot. */
+export const isFullAtTheRecipient = (error: SmtpError): boolean =>
   /\brecipient'?s?\b|\btried to reach\b|\bmailbox for user\b/i.test(wordsOf(error));
 
 /** Whether a reply objects to who sends, so that other mails of the sink would get it as well. */

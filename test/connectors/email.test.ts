@@ -588,6 +588,8 @@ describe('what the server says', () => {
     reason: 'rate_limited',
     detail: expect.stringContaining('`rate` and `concurrency`'),
   };
+  // A quota is one of the account, as the server has taken the recipients by then.
+  const quota = { ...rate, sinkWide: true };
   test.for([
     ['CONNECT', 554, '5.7.1 Access denied', ofSink('5.7.1 Access denied')],
     ['MAIL', 550, '5.7.1 Sender address rejected: not logged in', ofSink('not logged in')],
@@ -613,7 +615,7 @@ describe('what the server says', () => {
     ['DATA', 552, '5.3.4 Message size exceeds fixed limit', ofMail('Shorten')],
     ['DATA', 552, 'Requested mail action aborted: mailbox is full', ofMail('full')],
     ['DATA', 550, 'Mail quota exceeded', ofMail('quota')],
-    ['DATA', 550, 'Message rejected: monthly quota exceeded', rate],
+    ['DATA', 550, 'Message rejected: monthly quota exceeded', quota],
     ['DATA', 552, '5.7.0 This message was blocked because of its content', ofMail('objects to what')],
     // Of the sender or the tenant.
     ['DATA', 550, '5.1.8 Access denied, bad outbound sender', ofSink('')],
@@ -652,24 +654,32 @@ describe('what the server says', () => {
     ['MAIL', 552, '5.2.2 Mailbox full', ofSink('lift')],
     ['RCPT', 550, '5.7.705 Access denied, tenant has exceeded threshold', ofSink('lift')],
     // Of too many mails: no fault of the login.
-    ['DATA', 454, 'Throttling failure: Maximum sending rate exceeded.', rate],
+    ['DATA', 454, 'Throttling failure: Daily message quota exceeded.', quota],
+    ['DATA', 550, 'You have reached your sending limit', quota],
+    [
+      'DATA',
+      550,
+      '5.2.122 The recipient has exceeded the number of messages per hour',
+      { ...rate, sinkWide: false },
+    ],
+    ['DATA', 454, 'Throttling failure: Maximum sending rate exceeded.', quota],
     ['AUTH', 454, '4.7.0 Too many login attempts, please try again later.', rate],
     // SendGrid, when a plan's mails are used up (experienceleague.adobe.com, "Emails not sent when SendGrid credits exceeded").
     ['AUTH', 451, 'Authentication failed: Maximum credits exceeded', rate],
     // Of the server, and not of the password (RFC 4954, 4).
     ['AUTH', 454, '4.7.0 Temporary authentication failure', ofSink('cannot check logins just now')],
     ['MAIL', 432, '4.3.2 Concurrent connections limit exceeded.', rate],
-    ['DATA', 432, '4.3.2 STOREDRV.ClientSubmit; sender thread limit exceeded', rate],
-    ['DATA', 554, '5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException', rate],
-    ['DATA', 552, 'Sender rate overlimit', rate],
+    ['DATA', 432, '4.3.2 STOREDRV.ClientSubmit; sender thread limit exceeded', quota],
+    ['DATA', 554, '5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException', quota],
+    ['DATA', 552, 'Sender rate overlimit', quota],
     ['RCPT', 454, 'Throttling failure: Daily message quota exceeded.', rate],
-    ['DATA', 550, '5.4.5 Daily user sending limit exceeded', rate],
-    ['DATA', 550, '5.7.1 Daily SMTP relay limit exceeded for customer', rate],
-    ['DATA', 450, '4.2.1 Peak SMTP relay limit exceeded for customer', rate],
+    ['DATA', 550, '5.4.5 Daily user sending limit exceeded', quota],
+    ['DATA', 550, '5.7.1 Daily SMTP relay limit exceeded for customer', quota],
+    ['DATA', 450, '4.2.1 Peak SMTP relay limit exceeded for customer', quota],
     ['MAIL', 450, 'Mail send limit exceeded', rate],
     ['MAIL', 450, '4.7.1 Error: too much mail from 192.0.2.1', rate],
     ['RCPT', 450, '4.7.1 Error: too many recipients from 192.0.2.1', rate],
-    ['DATA', 550, '5.4.6 Hourly email limit exceeded', rate],
+    ['DATA', 550, '5.4.6 Hourly email limit exceeded', quota],
     // For now.
     ['RCPT', 450, '4.2.0 Greylisted', forNow(false)],
     ['RCPT', 450, '4.1.2 Domain not found', forNow(false)],
@@ -743,6 +753,7 @@ describe('what the server says', () => {
     'DATA 2.2': 'sink', // the mailbox that it is sent from
     'DATA 1.8': 'sink',
     'DATA 3.4': 'mail',
+    'DATA 4.5': 'sink', // the day's quota
   };
   const meanings: { readonly [place: string]: object } = {
     address: { outcome: 'rejected', reason: 'not_found' },
