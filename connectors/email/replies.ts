@@ -93,11 +93,12 @@ export const isAboutTheAddress = (error: SmtpError): boolean =>
 
 /**
  * Whether a reply objects to the sink's account, tenant, machine or domain: x.7.2x (RFC 7372), Gmail's x.7.3x and x.7.40 of
- * DKIM and DMARC, Microsoft's x.7.5x to x.7.7xx and x.7.23x, and Postfix' words where a block list has the machine. Where a
- * recipient's mailbox is full, RCPT is refused, or the words name the recipient; else it is the sender's.
+ * DKIM and DMARC, Microsoft's x.7.5x to x.7.7xx (but three of a recipient) and x.7.23x, and Postfix' words where a block list
+ * has the machine. Where a recipient's mailbox is full, RCPT is refused, or the words name the recipient; else it is the sender's.
  */
 export const isBlocked = (error: SmtpError): boolean =>
-  (/^7\.(2(?!8$)\d{1,2}|3\d|40|[5-7]\d{1,2})$/.test(enhancedCode(error)) && !isRelayRefused(error)) ||
+  (/^7\.(2(?!8$)\d{1,2}|3\d|40|(?!50[45]$|703$)[5-7]\d{1,2})$/.test(enhancedCode(error)) &&
+    !isRelayRefused(error)) ||
   (enhancedCode(error) === '2.2' && error.command !== 'RCPT TO' && !isFullAtTheRecipient(error)) ||
   /OutboundSpam|\b(client host|helo command|sender address) \[.*\] blocked using/i.test(wordsOf(error));
 

@@ -590,6 +590,11 @@ describe('what the server says', () => {
   };
   // A quota is one of the account, as the server has taken the recipients by then.
   const quota = { ...rate, sinkWide: true };
+  const ofRecipient = {
+    outcome: 'retry',
+    sinkWide: false,
+    detail: expect.stringContaining('check the address'),
+  };
   test.for([
     ['CONNECT', 554, '5.7.1 Access denied', ofSink('5.7.1 Access denied')],
     ['MAIL', 550, '5.7.1 Sender address rejected: not logged in', ofSink('not logged in')],
@@ -653,6 +658,10 @@ describe('what the server says', () => {
     ],
     ['MAIL', 552, '5.2.2 Mailbox full', ofSink('lift')],
     ['RCPT', 550, '5.7.705 Access denied, tenant has exceeded threshold', ofSink('lift')],
+    // Of one recipient, by Microsoft's list of codes (learn.microsoft.com, "Email non-delivery reports in Exchange Online").
+    ['RCPT', 550, '5.7.504 a@x.example: Recipient address rejected: Access denied', ofRecipient],
+    ['RCPT', 550, '5.7.505 Access denied, banned recipient', ofRecipient],
+    ['RCPT', 550, '5.7.703 Messages to a@x.example are blocked by your organization', ofRecipient],
     // Of too many mails: no fault of the login.
     ['DATA', 454, 'Throttling failure: Daily message quota exceeded.', quota],
     ['DATA', 550, 'You have reached your sending limit', quota],
