@@ -43,6 +43,7 @@ export function templateFaults(
 export const templateWarnings = (action: JsonMap, connector: AnyConnector): Fault[] => [
   ...addressWarnings(action, connector.templates),
   ...numberWarnings(action, connector),
+  ...nameWarnings(action, connector),
 ];
 
 /** A filter that adds a part of an address, as `| append: '@example.com'`, to a value from outside the config. */
@@ -90,4 +91,22 @@ function numberWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
       `${without} leave a gap here; add \`| default: event.candidateId\``,
     ),
   ];
+}
+
+/** An output of a name that was looked up. */
+const candidatesName = /\{\{-?\s*(?!(?:test|rule|event)\.)\w+\.\w*name\b/i;
+const idAsDefault = /\|\s*default\s*:\s*event\.candidateId\b/g;
+
+/** Warns of a key by which candidates are told apart by their names alone. */
+function nameWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
+  const message =
+    'candidates of the same name would share this, and all whose name is not known, where a fixed text stands in for it; take event.candidateId';
+  return (connector.sharedBy?.(action) ?? []).flatMap((path) => {
+    const text = valueAt(action, path);
+    const isByName =
+      typeof text === 'string' &&
+      candidatesName.test(text) &&
+      !/event\.candidate(?:Numerical)?Id\b/.test(text.replaceAll(idAsDefault, ''));
+    return isByName ? [warning(path, message)] : [];
+  });
 }

@@ -175,10 +175,11 @@ test('a config without them keeps the identity of its plan', () => {
   expect(new Set([id(''), id('timezone: Europe/Zagreb'), id('locale: hr')]).size).toBe(3);
 });
 
-test('a key that candidates without a number would share gets a warning', () => {
+test('a key that namesakes, or candidates without a number, would share gets a warning', () => {
   const keyed = (key: string) =>
     parseConfig(
-      `sinks:
+      `lookups: { person: { url: 'https://a.example.com/{{ event.candidateId }}', fields: { name: { at: /name }, lastName: { at: /last } } } }
+sinks:
   slack: { connector: slack, token: '\${TOKEN}' }
   mail: { connector: email, url: 'smtp://127.0.0.1', from: a@example.com }
   sheet: { connector: google-sheets, spreadsheetId: a, credentials: '\${TOKEN}' }
@@ -193,17 +194,28 @@ rules:
 `,
       'config.yaml',
       { env: { TOKEN: 'xoxb-1' }, connectors },
-    ).warnings.map(({ line, message }) => [line, message]);
+    )
+      // Of a look-up that no key uses.
+      .warnings.filter(({ line }) => line > 1)
+      .map(({ line, message }) => [line, message]);
   const shared = expect.stringContaining('candidates without a number');
   for (const key of [
     '{{ event.candidateNumericalId }}-{{ event.testId }}',
     'c{{event.candidateNumericalId | abs}}',
   ])
-    expect(keyed(key)).toEqual([9, 10, 11, 12].map((line) => [line, shared]));
+    expect(keyed(key)).toEqual([10, 11, 12, 13].map((line) => [line, shared]));
+  const named = expect.stringContaining('candidates of the same name');
+  for (const key of [
+    '{{ person.name | default: event.candidateId }}',
+    '{{ event.testId }} {{ person.lastName | default: "none" }}',
+  ])
+    expect(keyed(key)).toEqual([10, 11, 12, 13].map((line) => [line, named]));
   for (const key of [
     '{{ event.candidateId }}',
     '{{ event.candidateNumericalId | default: event.candidateId }}',
     '{{ event.candidateNumericalId }} {{ event.candidateId }}',
+    '{{ person.name | default: "" }} {{ event.candidateId }}',
+    '{{ test.name | default: event.testId }}',
   ])
     expect(keyed(key)).toEqual([]);
 });
