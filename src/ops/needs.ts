@@ -3,10 +3,10 @@ import type { RefusedFile, StuckCount } from '../store/store.ts';
 import { totalOf } from '../support/lists.ts';
 import { english, type Wording } from '../words/wording.ts';
 import { refusals } from './refusals.ts';
-import { liveCheck, nameOf, type SinkTrouble, type TroubleKind } from './sink-states.ts';
-import type { Status } from './status/status.ts';
+import { isMissing, liveCheck, nameOf, type SinkTrouble, type TroubleKind } from './sink-states.ts';
+import type { SinkStatus, Status } from './status/status.ts';
 
-/** What may need a person; `refused`: events. */
+/** What may need a person; `refused`: events; `gone`: a sink for which something waits. */
 export type NeedKind =
   | 'served'
   | 'unwritable'
@@ -17,6 +17,7 @@ export type NeedKind =
   | 'restart'
   | 'closed'
   | SinkNeed
+  | 'gone'
   | 'failing'
   | StuckState;
 type SinkNeed = 'down' | 'locked' | 'forgotten';
@@ -48,6 +49,7 @@ export function needsOf(status: Status, wording = english): Need[] {
   const configs = replicas.map(({ config }) => config);
   const troubles = [...sinks, ...lookups].flatMap(({ told }) => told ?? []);
   const { down = [], locked = [], forgotten = [] } = Object.groupBy(troubles, ({ kind }) => needOf[kind]);
+  const gone = goneSinks(status).map(({ sink, pending, sending }) => ({ sink, count: pending + sending }));
   const names = (all: readonly SinkTrouble[], by = wording) =>
     all.map(({ sink }) => nameOf(sink, by)).join(', ');
   const needs: (Need | false)[] = [
@@ -122,6 +124,13 @@ export function needsOf(status: Status, wording = english): Need[] {
       command: 'status',
       causes: forgotten.length,
     },
+    gone.length > 0 && {
+      kind: 'gone',
+      words: `${countsOf(gone, english)} waiting for a sink that is not in the config any more`,
+      sentence: wording.say('needGone', { list: countsOf(gone, wording) }),
+      command: 'status',
+      causes: gone.length,
+    },
     failing.length > 0 && {
       kind: 'failing',
       words: `${countsOf(failing, english)} failing for an hour`,
@@ -133,6 +142,10 @@ export function needsOf(status: Status, wording = english): Need[] {
   ];
   return needs.filter((need) => need !== false);
 }
+
+/** The sinks for which something waits that will be given up, as no running replica has them in its config. */
+export const goneSinks = ({ replicas, sinks }: Pick<Status, 'replicas' | 'sinks'>): SinkStatus[] =>
+  replicas.length === 0 ? [] : sinks.filter((one) => isMissing(one) && one.told === null);
 
 /** How many causes need a person: as many as the page lists. */
 export const causesOf = (status: Status): number =>

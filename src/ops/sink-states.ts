@@ -213,7 +213,18 @@ export function keptBack(sink: string, pause: Pause | null): string | null {
     : `${nameOf(sink)} is paused, as it fails; \`${program} retry ${sink}\` tries it now`;
 }
 
-/** The advice where something waits for a sink that is not in the config any more. */
+/** Whether something waits for a sink that is not in the config any more. */
+export const isMissing = ({
+  connector,
+  pending,
+  sending,
+}: {
+  readonly connector: string | null;
+  readonly pending: number;
+  readonly sending: number;
+}): boolean => connector === null && pending + sending > 0;
+
+/** The advice for such a sink. */
 export const putBack =
   'Put the sink back under this name, beside the new one where it was renamed, and what waits goes out. Else each is given up when it is due.';
 

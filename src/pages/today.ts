@@ -2,7 +2,7 @@ import { program } from '../support/invocation.ts';
 import { statuses, stuckStates } from '../model.ts';
 import { causesOf, needsOf } from '../ops/needs.ts';
 import { reconcileCommand } from '../ops/refusals.ts';
-import { putBack } from '../ops/sink-states.ts';
+import { isMissing, putBack } from '../ops/sink-states.ts';
 import type { Status } from '../ops/status/status.ts';
 import { gapsIn, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
@@ -262,8 +262,7 @@ function sinksCard({ sinks }: Status, { labels, counts }: DayCounts, times: Time
         ${sinkChip(one)}
         <span class="small muted">${sinkRate(one, times)}</span>
         ${one.pause?.by === 'person' && html`<div class="small break">Paused ${pausedBy(one.pause, times)}</div>`}
-        ${askedNotes(one, times)}
-        ${one.connector === null && one.pending + one.sending > 0 && html`<div class="small">${putBack}</div>`}
+        ${askedNotes(one, times)} ${isMissing(one) && html`<div class="small">${putBack}</div>`}
       </td>
       <td class="number" data-name="arrived">
         ${

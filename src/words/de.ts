@@ -210,6 +210,7 @@ export const de = {
   needClosed: 'Der Admin-Port lässt niemanden ein, weil sein Passwort zu kurz ist',
   needDown: 'Zurzeit gestört: {sinks}',
   needForgotten: 'Noch von Hand angehalten: {sinks}',
+  needGone: 'Wartet auf ein Ziel, das nicht mehr in der Konfiguration steht: {list}',
   needFailing: 'Scheitert seit einer Stunde oder länger: {list}',
   needDead: 'Aufgegeben: {list}',
   needHeld: 'Wartet auf eine Entscheidung: {list}',

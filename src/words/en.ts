@@ -216,6 +216,7 @@ export const en = {
   needClosed: 'The admin port lets nobody in, since its password is too short',
   needDown: 'Down now: {sinks}',
   needForgotten: 'Still paused by a person: {sinks}',
+  needGone: 'Waiting for a sink that is not in the config any more: {list}',
   needFailing: 'Failing for an hour or longer: {list}',
   needDead: 'Given up: {list}',
   needHeld: 'Held for a person to decide: {list}',

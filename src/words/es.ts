@@ -206,6 +206,7 @@ export const es = {
   needClosed: 'El puerto de administración no deja entrar a nadie, porque su contraseña es demasiado corta',
   needDown: 'Ahora no funcionan: {sinks}',
   needForgotten: 'Todavía en pausa a mano: {sinks}',
+  needGone: 'En espera de un destino que ya no está en la configuración: {list}',
   needFailing: 'Fallan desde hace una hora o más: {list}',
   needDead: 'Abandonadas: {list}',
   needHeld: 'A la espera de una decisión: {list}',

@@ -211,6 +211,7 @@ export const fr = {
   needClosed: 'Le port d’administration ne laisse entrer personne, car son mot de passe est trop court',
   needDown: 'En panne : {sinks}',
   needForgotten: 'Toujours mis en pause à la main : {sinks}',
+  needGone: 'En attente d’une destination qui n’est plus dans la configuration : {list}',
   needFailing: 'En échec depuis une heure ou plus : {list}',
   needDead: 'Abandonnés : {list}',
   needHeld: 'En attente d’une décision : {list}',

@@ -234,6 +234,7 @@ export const hr = {
   needClosed: 'Administracijski port ne pušta nikoga, jer mu je lozinka prekratka',
   needDown: 'Trenutačno ne radi: {sinks}',
   needForgotten: 'Još uvijek ručno pauzirano: {sinks}',
+  needGone: 'Čeka odredište koje više nije u konfiguraciji: {list}',
   needFailing: 'Ne uspijeva sat vremena ili dulje: {list}',
   needDead: 'Odustalo se: {list}',
   needHeld: 'Čeka odluku: {list}',

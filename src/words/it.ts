@@ -211,6 +211,7 @@ export const it = {
   needClosed: 'La porta di amministrazione non fa entrare nessuno, perché la sua password è troppo corta',
   needDown: 'Ora non funzionano: {sinks}',
   needForgotten: 'Ancora in pausa manuale: {sinks}',
+  needGone: 'In attesa di una destinazione che non è più nella configurazione: {list}',
   needFailing: 'In errore da un’ora o più: {list}',
   needDead: 'Abbandonate: {list}',
   needHeld: 'In attesa di una decisione: {list}',

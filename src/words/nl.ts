@@ -210,6 +210,7 @@ export const nl = {
   needClosed: 'De beheerpoort laat niemand binnen, omdat het wachtwoord te kort is',
   needDown: 'Nu buiten werking: {sinks}',
   needForgotten: 'Nog met de hand gepauzeerd: {sinks}',
+  needGone: 'Wacht op een bestemming die niet meer in de configuratie staat: {list}',
   needFailing: 'Mislukt al een uur of langer: {list}',
   needDead: 'Opgegeven: {list}',
   needHeld: 'Wacht op een beslissing: {list}',

@@ -288,6 +288,7 @@ export const pl = {
   needClosed: 'Port administracyjny nikogo nie wpuszcza, bo jego hasło jest za krótkie',
   needDown: 'Obecnie nie działa: {sinks}',
   needForgotten: 'Nadal wstrzymane ręcznie: {sinks}',
+  needGone: 'Czeka na miejsce docelowe, którego nie ma już w konfiguracji: {list}',
   needFailing: 'Nie udaje się od godziny lub dłużej: {list}',
   needDead: 'Zaniechane: {list}',
   needHeld: 'Czeka na decyzję: {list}',

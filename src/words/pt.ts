@@ -207,6 +207,7 @@ export const pt = {
   needClosed: 'A porta de administração não deixa ninguém entrar, porque a senha dela é curta demais',
   needDown: 'Fora do ar agora: {sinks}',
   needForgotten: 'Ainda em pausa manual: {sinks}',
+  needGone: 'À espera de um destino que já não está na configuração: {list}',
   needFailing: 'Falhando há uma hora ou mais: {list}',
   needDead: 'Abandonadas: {list}',
   needHeld: 'À espera de uma decisão: {list}',

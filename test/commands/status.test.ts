@@ -314,6 +314,36 @@ describe('status', () => {
     expect(http.calls).toHaveLength(3);
   });
 
+  test('says that a person is needed where a digest waits for a sink that left the config, until it is back or a person has seen to it', async () => {
+    const rules = `rules:
+  - name: all
+    when: {}
+    then: [{ sink: ats, path: /told, body: { ids: '{{ events.size }}' }, digest: { every: 1h } }]`;
+    const { app, file, command, write } = await telling({ rules });
+    for (const candidateId of ['a', 'b']) await post(app, { candidateId });
+    const before = await readFile(file, 'utf8');
+    const told = /^A person is needed: 2 to ats waiting for a sink that is not in the config any more\.\n/;
+    const saysGone = (wanted: boolean) =>
+      eventually(async () => {
+        const { code, out } = await command('status');
+        expect({ code, isTold: told.test(out) }).toEqual({ code: wanted ? 4 : 0, isTold: wanted });
+      });
+    const page = async () => (await fetch(new URL('/attention', app.adminUrl))).text();
+    const words =
+      /2 messages to\s+<a href="\/sinks\/ats">ats<\/a>\s+wait<\/b\s*>, and it is not in the config any more/;
+    await saysGone(false);
+    expect(await page()).not.toMatch(words);
+    await write('config.yaml', before.replaceAll(/\bats\b/g, 'other'));
+    await saysGone(true);
+    expect(await page()).toMatch(words);
+    expect((await command('pause', 'ats')).code).toBe(0);
+    await saysGone(false);
+    await command('resume', 'ats');
+    await saysGone(true);
+    await write('config.yaml', before);
+    await saysGone(false);
+  });
+
   test('says when a paused sink is tried again: when a delivery is due that waits for it, else with the next message', async () => {
     const { folder, app, http, command, json } = await startServing();
     http.faults.decide = () => ({ kind: 'status', status: 401 });

@@ -1,5 +1,5 @@
 import { lookupOf } from '../../model.ts';
-import { needOf, type NeedKind, needsOf, refusedAt } from '../../ops/needs.ts';
+import { goneSinks, needOf, type NeedKind, needsOf, refusedAt } from '../../ops/needs.ts';
 import { reconcileCommand, refusals } from '../../ops/refusals.ts';
 import {
   askedWords,
@@ -94,6 +94,17 @@ const itemsOf: { readonly [kind in NeedKind]: Items } = {
   down: itemsOfSinks('down'),
   locked: itemsOfSinks('locked'),
   forgotten: itemsOfSinks('forgotten'),
+  gone: (status) =>
+    goneSinks(status).map(
+      ({ sink, pending, sending }) =>
+        html`<li>
+          <b
+            >${count(pending + sending, 'message')} to
+            <a href="/sinks/${sink}">${printable(sink)}</a> ${pending + sending === 1 ? 'waits' : 'wait'}</b
+          >, and it is not in the config any more
+          <div class="small muted">${putBack}</div>
+        </li>`,
+    ),
   failing: ({ failing }, asked) =>
     failing.map(
       ({ sink, count: many, firstAt, reason }) =>
