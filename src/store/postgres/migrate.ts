@@ -10,14 +10,21 @@ import { inLockstep } from './lockstep.ts';
 const version = query<{ readonly version: number }>(
   'select candidate_connector as version from schema_version',
 );
+/** Counts a version table of ours, which is known by its column as other programs use the name. */
+const ownTables = (name: string): string => `
+    (select count(*) from pg_attribute
+      where attrelid = to_regclass('${name}') and attname = 'candidate_connector' and not attisdropped)`;
 /**
- * Counts our version table, which is known by its column as other programs use the name, and names any table there is. In one
+ * Finds whether there is a store here or in the schema that is usually the default, and names the schema and any table there is. In one
  * statement, since another replica may create tables between two.
  */
-const tables = query<{ readonly own: number; readonly other: string | null }>(`
-  select
-    (select count(*) from pg_attribute
-      where attrelid = to_regclass('schema_version') and attname = 'candidate_connector' and not attisdropped) as own,
+const tables = query<{
+  readonly own: number;
+  readonly before: number;
+  readonly schema: string | null;
+  readonly other: string | null;
+}>(`
+  select ${ownTables('schema_version')} as own, ${ownTables('public.schema_version')} as before, current_schema() as schema,
     (select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where n.nspname = current_schema() and c.relkind in ('r', 'p')
         and not exists (select 1 from pg_depend d where d.objid = c.oid and d.deptype = 'e') order by 1 limit 1) as other`);
@@ -101,8 +108,13 @@ function* look(place: StoreAddress): Operation<number | null> {
       `The database ${place.database} has the encoding ${encoding}; the store needs UTF8.`,
     );
   }
-  const { own, other } = (yield* get(tables))!;
+  const { own, before, schema, other } = (yield* get(tables))!;
   if (own === 0) {
+    // The role's search_path was changed: a new store would hide what waits in the one before.
+    if (place.schema === null && before > 0)
+      throw new StoreUnavailable(
+        `The schema public of the database ${place.database} has a store, and what this user makes is in the schema ${schema} now. Name one: ?schema=public for that store, ?schema=${schema} for a new one.`,
+      );
     if (other === null) return null;
     throw new StoreUnavailable(
       `Another program uses ${nameOf(place)}: it has the table ${other}. Name a schema of its own: ?schema=candidate_connector.`,

@@ -252,6 +252,20 @@ describe('the schema on PostgreSQL', () => {
     await create(`${foreign}?schema=candidate_connector`);
   });
 
+  test('is not made anew beside the one that was the default until the search path was changed', async () => {
+    const at = await freshDatabase();
+    await create(at);
+    const { pathname } = new URL(at);
+    await sql(at, `create schema later; alter database ${pathname.slice(1)} set search_path = later`);
+    await expect(create(at)).rejects.toThrow(
+      /^The schema public of the database test_\w+ has a store, and what this user makes is in the schema later now\. Name one: \?schema=public for that store, \?schema=later for a new one\.$/,
+    );
+    expect(await names(at)).toEqual([]);
+    await create(`${at}?schema=public`);
+    await create(`${at}?schema=later`);
+    await create(at);
+  });
+
   test('needs UTF8', async () => {
     const latin = await freshDatabase(`template template0 encoding 'LATIN1' locale 'C'`);
     await expect(create(latin)).rejects.toThrow(
