@@ -154,28 +154,41 @@ test('says before it erases which refused requests name the candidate, also wher
       ),
     });
   }
-  expect((await command('forget', 'nobody-here', '--dry-run')).out).not.toContain('refused request');
-  const { out } = await command('forget', 'nobody-here', '--yes');
-  expect(out).toContain('Nothing was erased: no id and no number in the store is nobody-here.');
+  expect((await command('forget', 'nobody-7', '--dry-run')).out).not.toContain('refused request');
+  const { out } = await command('forget', 'nobody-7', '--yes');
+  expect(out).toContain('Nothing was erased: no event in the store is of nobody-7.');
   expect((await command('forget', guid, '--yes')).out).toContain('Erased: 0 events, and 1 refused request.');
   expect((await command('forget', guid, '--dry-run')).out).not.toContain('refused request');
 });
 
 test('says what it takes out of texts about others, and takes nothing by a name, which several may have', async () => {
-  const { command } = await startServing();
-  await command('pause', 'ats', '--note', 'Ana Kovač and nobody-here asked');
+  const { app, command } = await startServing();
+  await command('pause', 'ats', '--note', 'Ana Kovač and nobody-7 asked');
+  await post(app, { candidateId: '', by: 'Ana Kovač' });
   const notes = async () => jsonLines(await command('events', '--audit', '--json')).map(({ note }) => note);
-  for (const name of ['Ana Kovač', 'ana@example.com'])
-    for (const how of ['--yes', '--dry-run'])
-      expect(await command('forget', name, how)).toMatchObject({
+  for (const name of ['Ana Kovač', 'Kovač', 'ana@example.com'])
+    for (const how of [['--yes'], ['--dry-run'], ['--yes', '--rewrite']])
+      expect(await command('forget', name, ...how)).toMatchObject({
         code: 1,
-        err: expect.stringContaining(`no number in the store is ${name}, and names cannot be searched for`),
+        err: expect.stringContaining(`no event in the store is of ${name}, and names cannot be searched for`),
       });
-  expect(await notes()).toEqual(['Ana Kovač and nobody-here asked']);
-  const { code, out } = await command('forget', 'nobody-here', '--yes', '--note', 'by letter');
+  expect(await notes()).toEqual(['Ana Kovač and nobody-7 asked']);
+  const { code, out } = await command('forget', 'nobody-7', '--yes', '--note', 'by letter');
   expect(code).toBe(0);
   expect(out).toContain('Erased: 0 events, 0 refused requests, and the candidate in 2 other texts.');
   expect(await notes()).toEqual(['by letter', 'Ana Kovač and (erased) asked']);
+});
+
+test('takes no beginning of an id, also where a refused request has the id', async () => {
+  const { app, command } = await startServing();
+  await post(app, { candidateId: dashed });
+  await post(app, { candidateId: guid, testId: 'none' });
+  const beginning = guid.slice(0, 12);
+  for (const how of [['--yes'], ['--dry-run'], ['--yes', '--rewrite']])
+    expect(await command('forget', beginning, ...how)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`These ids begin so: "${guid}". Give the whole id`),
+    });
 });
 
 test('says beforehand that a digest which was tried with others has to end first', async () => {
@@ -208,22 +221,22 @@ test('waits for what is being sent, and says that it may have arrived', async ()
 
 test('erases beside a reader, and lets go of the old pages when that has ended', async () => {
   const { app, folder, command, files } = await startServing();
-  await post(app, { candidateId: 'Dana' });
+  await post(app, { candidateId: 'Dana-1' });
   const reader = new DatabaseSync(`${folder}/connector.db`, { readOnly: true });
   reader.exec('begin; select count(*) from events');
-  const { code, out } = await command('forget', 'Dana', '--yes');
+  const { code, out } = await command('forget', 'Dana-1', '--yes');
   expect({ code, out }).toEqual({
     code: 0,
     out: expect.stringMatching(/Erased: 1 event[^]*keeps the old pages/),
   });
-  expect(await files()).toContain('Dana');
+  expect(await files()).toContain('Dana-1');
   reader.close();
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
   await store.prune({ before: 0, limit: 1 });
   await store.prune({ before: 0, limit: 1, after: { of: 'notices', at: 0, seq: 0 } });
   await store.close();
-  expect(await files()).not.toContain('Dana');
-  expect((await command('forget', 'Dana', '--yes')).out).toContain('Nothing is left');
+  expect(await files()).not.toContain('Dana-1');
+  expect((await command('forget', 'Dana-1', '--yes')).out).toContain('Nothing is left');
 });
 
 test('names the place of each tool, and what may have arrived', async () => {

@@ -65,8 +65,7 @@ export const forget = command({
       if (people.some((person) => mentionsIn(person).without(given.note ?? '') !== (given.note ?? '')))
         throw new CommandError('--note names the candidate, and is kept; say it without', exit.usage);
       for (const person of people) tellWhatIsStored(person, local);
-      const found = people.reduce((total, one) => total + one.details.length + one.requests, 0);
-      if (found === 0 && (given.dryRun || !given.rewrite)) await mindWhoIsUnknown(store, candidate);
+      if (details.length === 0) await mindWhoIsUnknown(store, candidate);
       // Said first: where this ends before it has told what it did, nobody knows it any more.
       const told = tellWhatToolsHave(deliveriesIn(details), io);
       if (given.dryRun) {
@@ -99,7 +98,7 @@ export const forget = command({
   },
 });
 
-const isNobody = (candidate: string): string => `no id and no number in the store is ${printable(candidate)}`;
+const isNobody = (candidate: string): string => `no event in the store is of ${printable(candidate)}`;
 
 function erasedText(sum: (what: 'events' | 'rejected' | 'texts') => number): string {
   const [events, requests] = [count(sum('events'), 'event'), count(sum('rejected'), 'refused request')];
@@ -170,8 +169,8 @@ function tellWhatToolsHave(deliveries: readonly Delivery[], io: Io, told: readon
 }
 
 /**
- * Fails where the characters, under which nothing was found, are the beginning of ids, or may be a name: texts about others would
- * lose them. Messages show the beginning of an id.
+ * Fails where the characters, of which there is no event, are the beginning of ids, or may be a name: refused requests and texts
+ * about others would be erased for it. Messages show the beginning of an id.
  */
 async function mindWhoIsUnknown(store: Store, candidate: string): Promise<void> {
   const meant = await store.candidatesMeant(candidate);
@@ -185,7 +184,7 @@ async function mindWhoIsUnknown(store: Store, candidate: string): Promise<void> 
         : 'many';
     throw new CommandError(`nothing was erased. These ids begin so: ${whole}. Give the whole id`);
   }
-  if (/[\s@]/.test(candidate))
+  if (/[\s@]|^\D*$/.test(candidate))
     throw new CommandError(
       `nothing was erased: ${isNobody(candidate)}, and names cannot be searched for. Give the candidate's id, or the number that messages show`,
     );
