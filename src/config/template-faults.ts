@@ -93,9 +93,20 @@ function numberWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
   ];
 }
 
-/** An output of a name that was looked up. */
-const candidatesName = /\{\{-?\s*(?!(?:test|rule|event)\.)\w+\.\w*name\b/i;
+/** The name of a candidate, as a look-up of candidates has it. `recruiterName`, `job.name` and `username` are meant to be keys. */
+const candidatesName =
+  /^(?:candidate|applicant|person)\.(?:(?:full|first|middle|last|given|family|sur)_?)?name$/i;
+/** What many candidates have in common. */
+const ofMany = /^(?:test\.|rule\.|event\.(?:testId|status)$)/;
 const idAsDefault = /\|\s*default\s*:\s*event\.candidateId\b/g;
+
+/** Whether nothing but their names tells candidates apart in a text. An id as a default is there for those without a name. */
+function isByNameAlone(text: string): boolean {
+  const outputs = Array.from(text.matchAll(/\{\{-?\s*([\w.]+)/g), ([, path = '']) => path);
+  const telling = outputs.filter((path) => !ofMany.test(path));
+  const hasId = /event\.candidate(?:Numerical)?Id\b/.test(text.replaceAll(idAsDefault, ''));
+  return telling.length > 0 && telling.every((path) => candidatesName.test(path)) && !hasId;
+}
 
 /** Warns of a key by which candidates are told apart by their names alone. */
 function nameWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
@@ -103,10 +114,6 @@ function nameWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
     'candidates of the same name would share this, and all whose name is not known, where a fixed text stands in for it; take event.candidateId';
   return (connector.sharedBy?.(action) ?? []).flatMap((path) => {
     const text = valueAt(action, path);
-    const isByName =
-      typeof text === 'string' &&
-      candidatesName.test(text) &&
-      !/event\.candidate(?:Numerical)?Id\b/.test(text.replaceAll(idAsDefault, ''));
-    return isByName ? [warning(path, message)] : [];
+    return typeof text === 'string' && isByNameAlone(text) ? [warning(path, message)] : [];
   });
 }

@@ -178,7 +178,7 @@ test('a config without them keeps the identity of its plan', () => {
 test('a key that namesakes, or candidates without a number, would share gets a warning', () => {
   const keyed = (key: string) =>
     parseConfig(
-      `lookups: { person: { url: 'https://a.example.com/{{ event.candidateId }}', fields: { name: { at: /name }, lastName: { at: /last } } } }
+      `lookups: { person: { url: 'https://a.example.com/{{ event.candidateId }}', fields: { name: { at: /name }, lastName: { at: /last }, email: { at: /mail }, username: { at: /user }, recruiterName: { at: /by } } }, job: { url: 'https://a.example.com/{{ event.candidateId }}/job', fields: { name: { at: /name } } } }
 sinks:
   slack: { connector: slack, token: '\${TOKEN}' }
   mail: { connector: email, url: 'smtp://127.0.0.1', from: a@example.com }
@@ -216,6 +216,11 @@ rules:
     '{{ event.candidateNumericalId }} {{ event.candidateId }}',
     '{{ person.name | default: "" }} {{ event.candidateId }}',
     '{{ test.name | default: event.testId }}',
+    // One for each job or recruiter, as is meant.
+    '{{ job.name | default: "none" }}',
+    '{{ person.recruiterName | default: "none" }}',
+    '{{ person.email | default: event.candidateId }} {{ person.name | default: "" }}',
+    '{{ person.username | default: event.candidateId }}',
   ])
     expect(keyed(key)).toEqual([]);
 });
