@@ -111,7 +111,7 @@ export const isRelayRefused = (error: SmtpError): boolean =>
 
 /** Whether the mailbox that is full, or the quota that is used up, is the recipient's, in the words of Gmail and Dovecot. */
 export const isFullAtTheRecipient = (error: SmtpError): boolean =>
-  /\brecipient'?s?\b|\btried to reach\b|\bmailbox for user\b/i.test(wordsOf(error));
+  /\brecipient'?s?\b|\btr(ied|ying) to (reach|contact)\b|\bmailbox for user\b/i.test(wordsOf(error));
 
 /** Whether a reply objects to who sends, so that other mails of the sink would get it as well. */
 export const isAboutTheSender = (error: SmtpError): boolean => isAboutTheAddress(error) || isBlocked(error);

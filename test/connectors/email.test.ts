@@ -590,6 +590,7 @@ describe('what the server says', () => {
   };
   // A quota is one of the account, as the server has taken the recipients by then.
   const quota = { ...rate, sinkWide: true };
+  const ofMailbox = { ...rate, sinkWide: false };
   const ofRecipient = {
     outcome: 'retry',
     sinkWide: false,
@@ -689,6 +690,8 @@ describe('what the server says', () => {
     ['MAIL', 450, '4.7.1 Error: too much mail from 192.0.2.1', rate],
     ['RCPT', 450, '4.7.1 Error: too many recipients from 192.0.2.1', rate],
     ['DATA', 550, '5.4.6 Hourly email limit exceeded', quota],
+    // Of one recipient's mailbox, in Gmail's words.
+    ['DATA', 450, '4.2.1 The user you are trying to contact is receiving mail too quickly.', ofMailbox],
     // For now.
     ['RCPT', 450, '4.2.0 Greylisted', forNow(false)],
     ['RCPT', 450, '4.1.2 Domain not found', forNow(false)],
