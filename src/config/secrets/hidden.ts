@@ -313,14 +313,20 @@ const credentialWithoutColon = new RegExp(String.raw`^\S{0,99}${credentialWords}
 /** Whether a key is certainly a credential's, unlike one such as `key`. */
 export const isCredentialKey = (name: string): boolean => credentialKey.test(name);
 
-/** Whether a credential comes next in a text: behind `api_key=` of a URL or a form, or behind its name in JSON or XML. */
-export function isBeforeCredential(text: string): boolean {
-  const [, parameter = '', key, element = ''] = nameAtEnd.exec(text.slice(-longestName)) ?? [];
+/**
+ * Whether what comes next in a text is a credential or a part of one: in the value of `api_key=` of a URL or a form, or under its
+ * name in JSON or XML; also quoted in a tag.
+ */
+export function isWithinCredential(before: string): boolean {
+  const [, parameter = '', key, element = ''] = openValue.exec(before.slice(-longestOpenValue)) ?? [];
   return namesSecret(parameter) || isCredentialKey(key ?? element);
 }
 
-const longestName = 120;
-const nameAtEnd = /(?:(?:^|[?&\s])([\w.-]+)=|"([\w-]+)"\s*:\s*"|<([\w:.-]+)>)$/;
+const longestOpenValue = 200;
+const openTag = String.raw`\{\{-?\s*["']`;
+const openValue = new RegExp(
+  String.raw`(?:(?:^|[?&\s])([\w.-]+)=(?:${openTag})?[^&\s"'<>]*|"([\w-]+)"\s*:\s*(?:"|${openTag})[^"']*|<([\w:.-]+)(?:\s[^<>]*)?>(?:${openTag})?[^<>"']*)$`,
+);
 
 /** A credential's key with its value. Bounded, because a line may be a whole JSON file, which must not be scanned repeatedly. */
 const underCredentialKey = new RegExp(

@@ -6,7 +6,7 @@ import { type Mask, namesSecret, secretsOfUrl } from '../../support/secret.ts';
 import { didYouMean } from '../../support/text.ts';
 import { readSecretFile } from './files.ts';
 import { error, type Fault, warning } from './problems.ts';
-import { isBeforeCredential, placeOf } from '../secrets/hidden.ts';
+import { isWithinCredential, placeOf } from '../secrets/hidden.ts';
 
 /** A `${…}` in a string of the config. */
 export interface Reference {
@@ -177,8 +177,8 @@ export class Values {
     for (const { text, path } of strings(config, [], mentionsReference)) {
       const { isSecret } = placeOf(path);
       for (const part of partsOf(text)) {
-        // A reference under a secret's key, such as `token`, or behind one, gives a secret, whatever the variable's name is.
-        const isNamed = part.kind === 'reference' && isBeforeCredential(text.slice(0, part.index));
+        // A reference under a secret's key, such as `token`, or in the value of one, gives a secret, whatever the variable's name is.
+        const isNamed = part.kind === 'reference' && isWithinCredential(text.slice(0, part.index));
         if (!isSecret && !isNamed) continue;
         const resolved = part.kind === 'reference' ? this.resolve(part.reference) : part;
         if ('value' in resolved) this.#secrets.add(resolved.value);
