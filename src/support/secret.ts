@@ -62,7 +62,7 @@ export const passwordWords = String.raw`kennwort|wachtwoord|lozink|contrase[n\u0
 
 /** Words that mark a credential, anywhere in its name. */
 const secretWords = new RegExp(
-  `token|secret|pass|pwd|${passwordWords}|key|cred|auth(?!ors?(?![a-z]))|cookie|session|signature|bearer|jwt`,
+  `token|secret|pass|pwd|${passwordWords}|key|cred|auth(?!or(?!i))|cookie|session|signature|bearer|jwt`,
   'i',
 );
 /** Short words that count only as a separate part of the name. */

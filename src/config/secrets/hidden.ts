@@ -304,7 +304,7 @@ export const withoutCredentials = (text: string): string =>
 
 const word = /[^\s"']+/g;
 
-const credentialWords = `(?:token|secret|passw|${passwordWords}|credential|auth(?!ors?(?![a-z]))|bearer|cookie|(?:private|api|access|routing|integration|signing)[-_]?key|(?<=[?&])code(?==[^&\\s"']{${shortestFunctionKey}}))`;
+const credentialWords = `(?:token|secret|passw|${passwordWords}|credential|auth(?!or(?!i))|bearer|cookie|(?:private|api|access|routing|integration|signing)[-_]?key|(?<=[?&])code(?==[^&\\s"']{${shortestFunctionKey}}))`;
 const credentialKey = new RegExp(credentialWords, 'i');
 
 /** A credential behind its key, where the colon between them is missing. */
@@ -318,15 +318,16 @@ export const isCredentialKey = (name: string): boolean => credentialKey.test(nam
  * name in JSON or XML; also quoted in a tag.
  */
 export function isWithinCredential(before: string): boolean {
-  const [, parameter = '', key, element = ''] = openValue.exec(before.slice(-longestOpenValue)) ?? [];
-  return namesSecret(parameter) || isCredentialKey(key ?? element);
+  const end = before.slice(-longestOpenValue);
+  const nameIn = (openValue: RegExp): string => openValue.exec(end)?.[1] ?? '';
+  return namesSecret(nameIn(inForm)) || isCredentialKey(nameIn(inJson)) || isCredentialKey(nameIn(inXml));
 }
 
 const longestOpenValue = 200;
 const openTag = String.raw`\{\{-?\s*["']`;
-const openValue = new RegExp(
-  String.raw`(?:(?:^|[?&\s])([\w.-]+)=(?:${openTag})?[^&\s"'<>]*|"([\w-]+)"\s*:\s*(?:"|${openTag})[^"']*|<([\w:.-]+)(?:\s[^<>]*)?>(?:${openTag})?[^<>"']*)$`,
-);
+const inForm = new RegExp(String.raw`(?:^|[?&\s])([\w.-]+)=(?:${openTag})?[^?&\s"'<>]*$`);
+const inJson = new RegExp(String.raw`"([\w-]+)"\s*:\s*(?:"|${openTag})[^"']*$`);
+const inXml = new RegExp(String.raw`<([\w:.-]+)(?:\s[^<>]*)?>(?:${openTag})?[^"'<>]*$`);
 
 /** A credential's key with its value. Bounded, because a line may be a whole JSON file, which must not be scanned repeatedly. */
 const underCredentialKey = new RegExp(
