@@ -4,7 +4,15 @@ import type { Outcome, Retry } from '../../src/model/outcomes.ts';
 import type { Failure } from './client.ts';
 import { dated, deliveryHeader } from './message.ts';
 import type { RowRequest, WrittenRow } from './message.ts';
-import { columnsInWords, failedRead, isOutdated, isRefusal, refusedRows, unwrittenRows } from './outcomes.ts';
+import {
+  columnsInWords,
+  failedRead,
+  isOutdated,
+  isRefusal,
+  refusedRows,
+  renamedTo,
+  unwrittenRows,
+} from './outcomes.ts';
 import type { Result } from './outcomes.ts';
 import { addition, earlierRows, groupOf, planTab } from './plan.ts';
 import type { Plan } from './plan.ts';
@@ -228,10 +236,9 @@ function resultsOf(
   ];
   return requests.map((request) => {
     const hasMoved = isRenamed({ title: request.message.tab }, tab);
-    const renamed = `The tab was renamed to ${tab.title} while the row was written.`;
     const all = [
       ...notes,
-      ...[...said, [hasMoved, renamed] as const].flatMap(([is, text]) => (is ? [text] : [])),
+      ...[...said, [hasMoved, renamedTo(tab.title)] as const].flatMap(([is, text]) => (is ? [text] : [])),
     ];
     const outcome = delivered(grid.receiptOf(sheet, tab, row), all.join(' ') || undefined);
     return [request, hasMoved ? { ...outcome, missed: true } : outcome];

@@ -1,17 +1,19 @@
 import type { Finding } from '../../src/connector.ts';
-import type { Answer } from './client.ts';
+import type { Answer, Failure } from './client.ts';
 import { dated, deliveryHeader } from './message.ts';
 import type { RowRequest } from './message.ts';
-import { failedRead, notReadBack } from './outcomes.ts';
+import { failedRead, isRefusal, notReadBack, renamedTo } from './outcomes.ts';
 import { isMisplaced, rowsWithIds } from './repair.ts';
-import { describe, lookUntilDone } from './spreadsheet.ts';
-import type { Spreadsheet, View } from './spreadsheet.ts';
+import type { Receipt } from '../../src/model/outcomes.ts';
+import { a1, columnName, describe, lookUntilDone, readParts } from './spreadsheet.ts';
+import type { Spreadsheet, Tab, View } from './spreadsheet.ts';
 import { lostHeader, missingHeaderRow, readOnce } from './tabs.ts';
 
 /**
  * Looks for the ids of deliveries in their tabs, each read whole and at one moment: a row that was written while somebody
  * moved columns may stand anywhere. An id is gone where a later delivery has updated the row by its key; the delivery is
- * tried again then, and leaves the row alone. Only a delivery without a key would add its row a second time.
+ * tried again then, and leaves the row alone. Only a delivery without a key would add its row a second time: its id is looked for
+ * in the other tabs, too.
  */
 export async function findRows(sheet: Spreadsheet, given: readonly RowRequest[]): Promise<Finding[]> {
   const { signal } = given[0]!;
@@ -24,7 +26,7 @@ export async function findRows(sheet: Spreadsheet, given: readonly RowRequest[])
   const views = new Map(
     read.data.map((view) => [view.tab.title.toLowerCase(), { ...view, rows: rowsWithIds(ids, view.grid) }]),
   );
-  return given.map((request): Finding => {
+  const findings = given.map((request): Finding => {
     const { deliveryId, message } = dated(request, sheet.timeZone);
     const view = views.get(message.tab.toLowerCase());
     if (!view || view.grid.header.every((name) => name === '')) return { found: null };
@@ -41,6 +43,56 @@ export async function findRows(sheet: Spreadsheet, given: readonly RowRequest[])
     const found = grid.receiptOf(sheet, tab, rows[0]!);
     return isOwn ? { found } : { found, note: notReadBack };
   });
+  const isInTab = ({ deliveryId, message }: RowRequest) =>
+    views.get(message.tab.toLowerCase())?.rows.has(deliveryId) ?? false;
+  const lost = given.filter((request, index) => findings[index]!.found === null && !isInTab(request));
+  if (lost.length === 0) return findings;
+  const elsewhere = await findInAnyTab(sheet, new Set(lost.map(({ deliveryId }) => deliveryId)), signal);
+  return given.map((request, index) =>
+    lost.includes(request) ? elsewhere(request.deliveryId) : findings[index]!,
+  );
+}
+
+/**
+ * Looks for the ids of deliveries in all tabs, as somebody may have renamed the one that a row was written to, and have made
+ * another one with its name. Reads the headers and the columns of ids alone.
+ */
+async function findInAnyTab(
+  sheet: Spreadsheet,
+  ids: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<(deliveryId: string) => Finding> {
+  const tabs = [...sheet.tabs.values()].filter(({ rowCount, headerRow }) => (rowCount ?? 0) > headerRow);
+  const read = (some: readonly Tab[], rangeOf: (tab: Tab, index: number) => string | null) => {
+    const parts = some.map((tab, index) => ({ tab, first: 0, range: rangeOf(tab, index) }));
+    return readParts(sheet, parts, signal);
+  };
+  const headers = await read(tabs, () => null);
+  if (!headers.ok) return unreadable(sheet, headers.failure);
+  const withIds = tabs.flatMap((tab, index) => {
+    const header = headers.data[index]!;
+    const column = header.column(deliveryHeader);
+    return column === -1 ? [] : [{ tab, header, column: columnName(column) }];
+  });
+  const columns = await read(
+    withIds.map(({ tab }) => tab),
+    ({ title }, index) => a1(title, withIds[index]!.column, withIds[index]!.column),
+  );
+  if (!columns.ok) return unreadable(sheet, columns.failure);
+  const found = new Map<string, { readonly found: Receipt; readonly note: string }>();
+  for (const [index, { tab, header }] of withIds.entries()) {
+    for (const [row, [id]] of columns.data[index]!.rows.entries()) {
+      if (row <= tab.headerRow || !ids.has(String(id)) || found.has(String(id))) continue;
+      found.set(String(id), { found: header.receiptOf(sheet, tab, row), note: renamedTo(tab.title) });
+    }
+  }
+  return (deliveryId) => found.get(deliveryId) ?? { found: null };
+}
+
+/** What is found where the tabs cannot be read. One that Google gives no values of keeps no row from being written. */
+function unreadable(sheet: Spreadsheet, failure: Failure): () => Finding {
+  return () =>
+    isRefusal(failure) ? { found: null } : { found: 'failed', failure: failedRead(failure, sheet) };
 }
 
 /** Reads the tabs of the requests, as far as they exist. */

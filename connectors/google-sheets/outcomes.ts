@@ -27,6 +27,10 @@ export function columnsInWords(names: readonly string[]): string {
 export const notReadBack =
   'It could not be read back at once: if people edited the sheet at that moment, look at its row and at those beside it.';
 
+/** Says that a row's tab has another name now. */
+export const renamedTo = (title: string): string =>
+  `The tab was renamed to ${title} while the row was written.`;
+
 const google = {
   name: 'Google',
   item: 'row',

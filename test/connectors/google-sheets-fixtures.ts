@@ -103,7 +103,8 @@ export const noteOf = (outcome: Outcome | undefined): string =>
 export const update = (Candidate: string | number | boolean, Status: string) =>
   requestFor({ row: { Candidate, Status }, key: 'Candidate' });
 
-export const refuse = (call: string, status: number, error: object): void => {
+/** Refuses the next such call; with `commit`, after it has taken effect. */
+export const refuse = (call: string, status: number, error: object, commit = false): void => {
   sandbox.faults.only = [call];
-  sandbox.faults.once({ kind: 'status', status, body: { error: { code: status, ...error } } });
+  sandbox.faults.once({ kind: 'status', status, commit, body: { error: { code: status, ...error } } });
 };

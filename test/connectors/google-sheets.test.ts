@@ -753,6 +753,55 @@ describe('asking for an earlier row', () => {
     expect(await sink.find!(requestFor())).toEqual({ found: null });
   });
 
+  test('finds the row where its tab was renamed since, also after a restart', async () => {
+    const [first, request] = [requestFor(), requestFor({ tab: 'results' })];
+    await written(first);
+    refuse('spreadsheets.batchUpdate', 503, {}, true);
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown' });
+    const tab = sandbox.document.tab('Results')!;
+    tab.title = 'November';
+    tab.moveColumn(1, 0);
+    tab.insertRows(2, 1);
+    await reconnect({});
+    const found = { found: { range: "'November'!A4:B4" }, note: expect.stringContaining('to November') };
+    expect(await sink.find!(request)).toMatchObject(found);
+    expect(await sink.findMany!([requestFor(), first])).toMatchObject([
+      { found: null },
+      { found: { range: "'November'!A2:B2" } },
+    ]);
+  });
+
+  test('finds it in the renamed tab where somebody made another one with the name', async () => {
+    const request = requestFor();
+    await written(request);
+    sandbox.document.tab('Results')!.title = 'November';
+    given('Results', [['Candidate', 'Delivery']]);
+    expect(await sink.find!(request)).toMatchObject({ found: { range: "'November'!A2:B2" } });
+  });
+
+  test('looks into other tabs only where the row is not in its own, and into none that has no header', async () => {
+    const low = sandbox.document.addTab(77, 'Low', { rowCount: 1 });
+    const chart = sandbox.document.addTab(78, 'Chart', {});
+    chart.isChart = true;
+    await reconnect({ headerRow: 2 });
+    const there = requestFor({ tab: 'Other' });
+    await written(there);
+    calls();
+    expect(await sink.find!(there)).toMatchObject({ found: { range: "'Other'!A3:B3" } });
+    const own = calls();
+    expect(await sink.find!(requestFor({ tab: 'Other' }))).toEqual({ found: null });
+    expect(calls()).toBe(`${own} values.batchGet values.batchGet`);
+    expect(await sink.find!(requestFor())).toEqual({ found: null });
+    expect(calls()).toBe('spreadsheets.get values.batchGet values.batchGet');
+    expect([low.rows, chart.rows]).toEqual([[], []]);
+  });
+
+  test('is put off where the other tabs cannot be read', async () => {
+    await written(requestFor({ tab: 'Other' }));
+    refuse('values.batchGet', 503, {});
+    expect(await sink.find!(requestFor())).toMatchObject({ found: 'failed', failure: { outcome: 'retry' } });
+  });
+
   test('is impossible where the column of deliveries was renamed', async () => {
     given('Results', [
       ['Candidate', 'Sent by'],
@@ -789,7 +838,7 @@ describe('what Google counts', () => {
     ['making a tab', () => sink.deliver(requestFor({ tab: 'New' })), 3],
     ['a row', () => sink.deliver(requestFor()), 2],
     ['many rows', () => sink.deliverMany!([requestFor(), requestFor()]), 2],
-    ['asking', () => sink.find!(requestFor()), 2],
+    ['asking', () => sink.find!(requestFor()), 4],
     ['a refusal', () => ((sandbox.document.role = 'reader'), sink.deliver(requestFor())), 1],
     [
       'a repair',
