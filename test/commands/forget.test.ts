@@ -170,6 +170,7 @@ test('says what it takes out of texts about others, and takes nothing by a name,
     for (const how of [['--yes'], ['--dry-run'], ['--yes', '--rewrite']])
       expect(await command('forget', name, ...how)).toMatchObject({
         code: 1,
+        out: '',
         err: expect.stringContaining(`no event in the store is of ${name}, and names cannot be searched for`),
       });
   expect(await notes()).toEqual(['Ana Kovač and nobody-7 asked']);

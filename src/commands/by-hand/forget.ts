@@ -64,8 +64,8 @@ export const forget = command({
       const details = people.flatMap((person) => person.details);
       if (people.some((person) => mentionsIn(person).without(given.note ?? '') !== (given.note ?? '')))
         throw new CommandError('--note names the candidate, and is kept; say it without', exit.usage);
-      for (const person of people) tellWhatIsStored(person, local);
       if (details.length === 0) await mindWhoIsUnknown(store, candidate);
+      for (const person of people) tellWhatIsStored(person, local);
       // Said first: where this ends before it has told what it did, nobody knows it any more.
       const told = tellWhatToolsHave(deliveriesIn(details), io);
       if (given.dryRun) {
