@@ -45,7 +45,7 @@ import {
   warning,
   wholeFileError,
 } from './text/problems.ts';
-import { referenceFaults, type Surroundings, Values } from './text/references.ts';
+import { interpolateText, referenceFaults, type Surroundings, Values } from './text/references.ts';
 import { hashWordLength } from './text/yaml-faults.ts';
 
 export interface LoadOptions extends Surroundings {
@@ -347,7 +347,8 @@ function readParts(
     sinks: Object.fromEntries(Array.from(sinks, ([name, sink]) => [name, sink.options])),
     lookups: Object.fromEntries(Array.from(lookups.values(), (one) => [one.lookup, one.options])),
   };
-  const secrets = [...findSecrets({ ...settings, ...options }), ...literalSecrets(config, source)];
+  const read = (text: string) => interpolateText(text, values.orAsWritten);
+  const secrets = [...findSecrets({ ...settings, ...options }), ...literalSecrets(config, source, read)];
   values.learnSecrets(value, secrets);
   return { config, reading, settings, sinks, lookups, source, plan, secrets, values };
 }

@@ -330,6 +330,21 @@ rules: [ { name: a, when: {}, then: [ { sink: ats${keys} } ] } ]`;
   });
 
   test.each([
+    ['path: "/services/T024BE7LD/B01/${X}"', 'aBcDeFgHiJkL', true],
+    ['path: "/hooks/catch/12345678/${X}/"', 'bvqkory', true],
+    ['path: "/trigger/hired/with/key/${X}"', 'dR3mXk2PqLs9VbTn', true],
+    ['path: "/candidates/${X}/status"', 'spring-2024', false],
+    ['path: "/hooks/${X}"', 'candidates', false],
+    ['body: { team: "${X}" }', 'aBcDeFgHiJkL', false],
+  ])('and masks what a variable gives in such a place: %s', (action, value, isSecret) => {
+    const text = `sinks: { ats: { connector: webhook, url: "https://h.example" } }
+rules: [ { name: a, when: {}, then: [ { sink: ats, ${action} } ] } ]`;
+    const { mask, warnings } = parseConfig(text, 'config.yaml', { env: { X: value }, connectors });
+    expect(mask(`x ${value} y`)).toBe(isSecret ? 'x *** y' : `x ${value} y`);
+    expect(warnings.filter(({ message }) => message.includes('is written in the file'))).toEqual([]);
+  });
+
+  test.each([
     ['apiToken: two words', 'two words'],
     ['hook: /services/T024BE7LD1/aBcDeFgHiJkL12', 'aBcDeFgHiJkL12'],
     ['hook: "https://h.example/hooks/aBcDeFgHiJkL12"', 'aBcDeFgHiJkL12'],

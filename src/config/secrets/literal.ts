@@ -13,14 +13,22 @@ import { type Fault, warning } from '../text/problems.ts';
 import { hasReference, looksLikePath, otherReference, partsOf } from '../text/references.ts';
 import { isCredentialKey, placeOf } from './hidden.ts';
 
-/** Finds credentials that are written into actions, the catalog and URLs, where no schema marks them. */
-export function literalSecrets(config: JsonMap, source: PlanSource): FoundSecret[] {
+/**
+ * Finds credentials in actions, the catalog and URLs, where no schema marks them. `read`: replaces references in a text by their
+ * values; without it, texts that have some are left out.
+ */
+export function literalSecrets(
+  config: JsonMap,
+  source: PlanSource,
+  read = (text: string): string => text,
+): FoundSecret[] {
   const addresses = ['sinks', 'lookups']
     .flatMap((section) => strings(config[section] ?? null, [section]))
     .filter(({ path }) => path.at(-1) === 'url');
   const ofTests = strings(config['catalog'] ?? null, ['catalog']);
   const texts = actionsOf(source).flatMap(({ action, path }) => strings(action, path));
-  return [...addresses, ...ofTests, ...texts].flatMap(({ text, path }) => {
+  return [...addresses, ...ofTests, ...texts].flatMap(({ text: written, path }) => {
+    const text = read(written);
     if (hasReference(text)) return [];
     const inCatalog = path[0] === 'catalog';
     // Whatever its key is in the catalog. The name of a test, which has blanks or neither `/` nor `?`, may be about hooks, too.
