@@ -44,6 +44,7 @@ export const templateWarnings = (action: JsonMap, connector: AnyConnector): Faul
   ...addressWarnings(action, connector.templates),
   ...numberWarnings(action, connector),
   ...nameWarnings(action, connector),
+  ...standInWarnings(action, connector),
 ];
 
 /** A filter that adds a part of an address, as `| append: '@example.com'`, to a value from outside the config. */
@@ -100,10 +101,15 @@ const candidatesName =
 const ofMany = /^(?:test\.|rule\.|event\.(?:testId|status)$)/;
 const idAsDefault = /\|\s*default\s*:\s*event\.candidateId\b/g;
 
+/** The outputs of a text by which candidates may be told apart. */
+const tellingIn = (text: string): string[] =>
+  Array.from(text.matchAll(/\{\{-?\s*([\w.]+)/g), ([, path = '']) => path).filter(
+    (path) => !ofMany.test(path),
+  );
+
 /** Whether nothing but their names tells candidates apart in a text. An id as a default is there for those without a name. */
 function isByNameAlone(text: string): boolean {
-  const outputs = Array.from(text.matchAll(/\{\{-?\s*([\w.]+)/g), ([, path = '']) => path);
-  const telling = outputs.filter((path) => !ofMany.test(path));
+  const telling = tellingIn(text);
   const hasId = /event\.candidate(?:Numerical)?Id\b/.test(text.replaceAll(idAsDefault, ''));
   return telling.length > 0 && telling.every((path) => candidatesName.test(path)) && !hasId;
 }
@@ -115,5 +121,25 @@ function nameWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
   return (connector.sharedBy?.(action) ?? []).flatMap((path) => {
     const text = valueAt(action, path);
     return typeof text === 'string' && isByNameAlone(text) ? [warning(path, message)] : [];
+  });
+}
+
+/** What no two candidates have in common, as a look-up of candidates has it. */
+const candidatesOwn =
+  /^(?:candidate|applicant|person)\.(?:e_?mail(?:_?address)?|phone(?:_?number)?|(?:ats_?|external_?|candidate_?|applicant_?|person_?)?id)$/i;
+/** An output with a fixed text as its default, which is what `check` proposes where people read it. */
+const withStandIn = /\{\{-?\s*([\w.]+)(?:(?!\}\}).)*?\|\s*default\s*:\s*(?:"[^"]+"|'[^']+')/gs;
+
+/** Warns of a key that is the same text for all candidates about whom a look-up found nothing. */
+function standInWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
+  return (connector.sharedBy?.(action) ?? []).flatMap((path) => {
+    const text = valueAt(action, path);
+    if (typeof text !== 'string' || /event\.candidate(?:Numerical)?Id\b/.test(text)) return [];
+    const isOwn = (one: string) => candidatesOwn.test(one) || candidatesName.test(one);
+    const own = Array.from(text.matchAll(withStandIn), ([, one = '']) => one).find((one) =>
+      candidatesOwn.test(one),
+    );
+    const message = `candidates without \`${own}\` would all share this, where this text stands in; write \`| default: event.candidateId\``;
+    return own !== undefined && tellingIn(text).every(isOwn) ? [warning(path, message)] : [];
   });
 }

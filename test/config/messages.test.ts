@@ -210,6 +210,12 @@ rules:
     '{{ event.testId }} {{ person.lastName | default: "none" }}',
   ])
     expect(keyed(key)).toEqual([10, 11, 12, 13].map((line) => [line, named]));
+  const standIn = expect.stringContaining('where this text stands in');
+  for (const key of [
+    '{{ person.email | default: "not known" }}',
+    '{{ event.testId }} {{ person.email | downcase | default: "-" }}{{ person.name | default: "" }}',
+  ])
+    expect(keyed(key)).toEqual([10, 11, 12, 13].map((line) => [line, standIn]));
   for (const key of [
     '{{ event.candidateId }}',
     '{{ event.candidateNumericalId | default: event.candidateId }}',
@@ -221,6 +227,9 @@ rules:
     '{{ person.recruiterName | default: "none" }}',
     '{{ person.email | default: event.candidateId }} {{ person.name | default: "" }}',
     '{{ person.username | default: event.candidateId }}',
+    '{{ person.email | default: event.candidateId }}',
+    '{{ person.email | default: "-" }} {{ event.candidateId }}',
+    '{{ person.email | default: "-" }} {{ person.recruiterName | default: "-" }}',
   ])
     expect(keyed(key)).toEqual([]);
 });
