@@ -89,8 +89,8 @@ test('erases a candidate beside a connector that serves, and names what the tool
   expect(await post(app, { candidateId: dashed }, 'c-1')).toMatchObject({ status: 202, duplicate: false });
   await settled(file, /^(delivered|pending)$/);
   expect(ats.calls).toHaveLength(3);
-  expect((await command('forget', 'nobody-here', '--yes')).out).toMatch(
-    /^The store has no event of candidate nobody-here\.\n/,
+  expect((await command('forget', 'nobody-7', '--yes')).out).toMatch(
+    /^The store has no event of candidate nobody-7\.\n/,
   );
 });
 
@@ -109,9 +109,9 @@ test('takes the number that messages show, and asks where several candidates had
   // The beginning of an id is not enough, and is said to be too little.
   for (const how of ['--yes', '--dry-run']) {
     const beginning = await command('forget', 'Robin Exam', how);
-    expect(beginning.out).toContain('no event of candidate Robin Exam');
     expect(beginning).toMatchObject({
       code: 1,
+      out: '',
       err: expect.stringContaining(
         'nothing was erased. These ids begin so: "Robin Example". Give the whole id',
       ),
@@ -295,8 +295,8 @@ test('has named what the tools have where the connection is lost as it erases: n
   const cut = await run(['forget', 'Dana', '--yes', '--store', proxy.url]);
   expect([cut.code, cut.err]).toEqual([1, expect.stringContaining('writes were stored is not known')]);
   expect(cut.out).toContain(`  ats: the call with the webhook-id dlv_${eventId.slice(4)}_1\n`);
-  expect((await run(['forget', 'Dana', '--yes', '--store', url])).out).toContain(
-    'has no event of candidate Dana',
+  expect((await run(['forget', 'Dana', '--yes', '--store', url])).err).toContain(
+    'no event in the store is of Dana',
   );
 });
 
