@@ -4,6 +4,7 @@ import { causesOf, needsOf } from '../ops/needs.ts';
 import { reconcileCommand } from '../ops/refusals.ts';
 import { isMissing, putBack } from '../ops/sink-states.ts';
 import type { Status } from '../ops/status/status.ts';
+import { askAgain, type Unfound, unfoundOf } from '../ops/status/unfound.ts';
 import { gapsIn, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count, printable, printableInLine } from '../support/text.ts';
@@ -52,14 +53,18 @@ export const todayPage: Page = {
   async show(asked, parts) {
     const { times } = asked;
     const [status, days] = await Promise.all([asked.status(), lastDays(parts.reads, times)]);
-    const candidates = await onlyCandidates(status, asked, parts.reads);
+    const [candidates, unfound] = await Promise.all([
+      onlyCandidates(status, asked, parts.reads),
+      unfoundOf(parts.reads, status),
+    ]);
     const isNew = status.lastEventAt === null;
     return {
       title: 'Today',
       beside: html`<p class="live" role="status"></p>`,
       body: html`<div class="stack" id="today" data-refresh="5000">
         ${needs(status, asked, candidates)} ${differNotice(status)} ${pausedLines(status, times)}
-        ${rejectedNotice(status)} ${unansweredNotice(status)} ${gapNotices(status, times)}
+        ${rejectedNotice(status)} ${unansweredNotice(status)} ${unfound.map(unfoundNotice)}
+        ${gapNotices(status, times)}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, days, times)}
         ${!isNew && charts(days)} ${sinksCard(status, days, times)}
         ${
@@ -129,6 +134,13 @@ function unansweredNotice(status: Status): Html | false {
     html`<p class="notice wait">${words}. <a href="/events?lookups=unanswered">See which</a></p>`
   );
 }
+
+/** Nobody may be needed, as not every API has something about everybody, but rules by what is lacking tell nobody. */
+const unfoundNotice = ({ what, wrong }: Unfound): Html =>
+  html`<p class="notice wait">
+    None of the last ${printableInLine(what.replace(/\.$/, ''))}. If ${wrong.replaceAll('`', '')} was wrong:
+    once it is right, ${commandLine(`${program} ${askAgain}`)} asks again, and says what to apply.
+  </p>`;
 
 const gapNotices = (status: Status, times: Times): Html[] =>
   gapsIn(status).map(({ what, after }) => {

@@ -433,22 +433,26 @@ test('events that an API under a wrong address had nothing about are asked about
 });
 
 test('an API that changed its answer is told of, and asked again about all who lacked something of it', async () => {
-  const { api, about, command } = await asking();
+  const { app, api, about, command } = await asking();
   const out = async (...args: readonly string[]) => (await command(...args)).out;
-  const nothing = /none of the last/;
+  const nothing = /none of the last/i;
+  const today = async () => (await fetch(app.adminUrl)).text();
   for (const id of ['a', 'b', 'c', 'd', 'e']) await about(id);
   expect(await out('status')).not.toMatch(nothing);
+  expect(await today()).not.toMatch(nothing);
   api.version = ({ name, ...rest }) => ({ ...rest, fullName: name, result: { score: '94 %' } });
   const changed: string[] = [];
   for (let each = 0; each < 20; each += 1) changed.push((await about(`late-${each}`)).eventId);
   expect(await out('status')).toMatch(
     /none of the last 20 answers of candidate had name or score, or not of the type .*\n.* lookup --absent --since 24h/,
   );
+  expect(await today()).toContain('None of the last 20 answers of candidate had name or score');
   const listed = await out('lookup', '--absent', '--since', '24h', '--dry-run');
   expect(listed.match(/evt_\w+/g)).toEqual(changed);
   api.version = (answer) => answer;
   await about('right');
   expect(await out('status')).not.toMatch(nothing);
+  expect(await today()).not.toMatch(nothing);
 });
 
 test('one answer without a field, after several that were not ready, is not taken for an API that changed', async () => {
