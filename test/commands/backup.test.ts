@@ -155,6 +155,8 @@ describe('backup', () => {
     // As /dev/stdout, where it goes to a file.
     ['a link', 'to-a-file', /to-a-file is a link to /],
     ['a link to nothing', 'to-nothing', /to-nothing is a link to nowhere/],
+    // As `backup config.yaml`, by who takes it for the argument of `serve` and `check`.
+    ['what is no backup', 'config.yaml', /config\.yaml is no database; name another file for the backup/],
     ['a file in no folder', 'none/backup.db', /there is no folder/],
     [
       'what the system refuses',

@@ -1,4 +1,4 @@
-import { lstatSync, readlinkSync, renameSync, statSync } from 'node:fs';
+import { closeSync, lstatSync, openSync, readlinkSync, readSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { copyStore, fileOf } from '../../store/open.ts';
 import { CopyFailed, noteBackup, sync } from '../../store/sqlite/backup.ts';
@@ -61,6 +61,24 @@ function refuse(file: string, store: string, overwrite: boolean): void {
     throw new CommandError(`${file} is a link to ${readlinkSync(file)}; name a file for the backup`);
   if (!overwrite)
     throw new CommandError(`${file} is there already; name another file, or add --overwrite to replace it`);
+  // Such as the config: `serve` and `check` take that in the same place.
+  if (!isDatabase(file))
+    throw new CommandError(
+      `${file} is no database; name another file for the backup, or remove this one first`,
+    );
+}
+
+const header = Buffer.from('SQLite format 3\0');
+
+/** Whether a file is SQLite's, or empty, as SQLite makes it. */
+function isDatabase(file: string): boolean {
+  const start = Buffer.alloc(header.length);
+  const opened = openSync(file, 'r');
+  try {
+    return readSync(opened, start) === 0 || start.equals(header);
+  } finally {
+    closeSync(opened);
+  }
 }
 
 const sizeText = (bytes: number): string =>
