@@ -360,30 +360,30 @@ async function keepPast(url: string): Promise<string> {
 
 /** Waits until nothing is left to deliver, and for so long after it; gives every stored event. */
 async function drained(url: string, forMs: number): Promise<EventStory[]> {
-  const store = await opened(url);
+  const store = await patiently(() => openStore(url, { serve: false }));
   try {
     let fewest = Infinity;
     let until = 0;
     for (;;) {
-      const left = await leftOf(store);
+      const left = await patiently(() => leftOf(store));
       if (left < fewest) until = Date.now() + noProgressForMs;
       fewest = Math.min(left, fewest);
       if (left === 0 || Date.now() > until) break;
       await sleep(50);
     }
     await sleep(forMs);
-    return await store.events({ limit: 1_000_000 });
+    return await patiently(() => store.events({ limit: 1_000_000 }));
   } finally {
     await store.close();
   }
 }
 
-/** A server that has just crashed may take a while to answer again on a busy machine. */
-async function opened(url: string): Promise<Store> {
+/** Asks a store again for as long as it is away: a server that crashed may take a while to answer on a busy machine. */
+async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   const until = Date.now() + noProgressForMs;
   for (;;) {
     try {
-      return await openStore(url, { serve: false });
+      return await ask();
     } catch (error) {
       if (!(error instanceof StoreUnavailable) || Date.now() > until) throw error;
       await sleep(200);
