@@ -42,9 +42,12 @@ export function templateFaults(
 /** Warns of what is allowed in the templates of an action and would mislead. Paths start at the action. */
 export const templateWarnings = (action: JsonMap, connector: AnyConnector): Fault[] => [
   ...addressWarnings(action, connector.templates),
-  ...numberWarnings(action, connector),
-  ...nameWarnings(action, connector),
-  ...standInWarnings(action, connector),
+  ...textWarnings(action, connector.sharedBy?.(action) ?? [], whyShared),
+  ...textWarnings(
+    action,
+    readFirst.map((key) => [key]),
+    whyGap,
+  ),
 ];
 
 /** A filter that adds a part of an address, as `| append: '@example.com'`, to a value from outside the config. */
@@ -64,82 +67,59 @@ function addressWarnings(action: JsonMap, media: Media): Fault[] {
   );
 }
 
-/** An output of the candidate's number, which not every event has, without a default. */
-const bareNumber = /\{\{-?\s*event\.candidateNumericalId\b(?![^{}]*\|\s*default\b)/;
+/** Warns of the texts at these paths, where `why` has something to say of them. */
+const textWarnings = (
+  action: JsonMap,
+  paths: readonly Path[],
+  why: (text: string) => string | null,
+): Fault[] =>
+  paths.flatMap((path) => {
+    const text = valueAt(action, path);
+    const message = typeof text === 'string' ? why(text) : null;
+    return message === null ? [] : [warning(path, message)];
+  });
 
 /** What people read first of a message, where a gap is seen. */
 export const readFirst = ['subject', 'text'] as const;
 
-/** Warns of what a candidate without a number makes of a template: a key that all such share, or a gap in what people read. */
-function numberWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
-  const without = 'candidates without a number, which the service does not always send, would';
-  const about = (paths: readonly Path[], message: string) =>
-    paths.flatMap((path) => {
-      const text = valueAt(action, path);
-      const isBare =
-        typeof text === 'string' &&
-        bareNumber.test(text) &&
-        !/event\.candidateId\b|\{%-?\s*(?:if|unless)\b/.test(text);
-      return isBare ? [warning(path, message)] : [];
-    });
-  return [
-    ...about(
-      connector.sharedBy?.(action) ?? [],
-      `${without} all share this; take event.candidateId, or add \`| default: event.candidateId\``,
-    ),
-    ...about(
-      readFirst.map((key) => [key]),
-      `${without} leave a gap here; add \`| default: event.candidateId\``,
-    ),
-  ];
+/** Why there is a gap in a text that people read; null where there is none. */
+const whyGap = (text: string): string | null =>
+  isBareNumber(text) ? `${withoutNumber} leave a gap here; add \`| default: event.candidateId\`` : null;
+
+const withoutNumber = 'candidates without a number, which the service does not always send, would';
+
+/** Whether a text has the candidate's number, which not every event has, and nothing in its place. */
+const isBareNumber = (text: string): boolean =>
+  /\{\{-?\s*event\.candidateNumericalId\b(?![^{}]*\|\s*default\b)/.test(text) &&
+  !/event\.candidateId\b|\{%-?\s*(?:if|unless)\b/.test(text);
+
+/** Why several candidates would have a key in common, and so one row, message or thread; null where they do not, or may be meant to. */
+function whyShared(text: string): string | null {
+  if (isBareNumber(text))
+    return `${withoutNumber} all share this; take event.candidateId, or add \`| default: event.candidateId\``;
+  const telling = [...text.matchAll(output)]
+    .map(({ 1: path = '', 2: filters = '' }) => ({ path, filters }))
+    .filter(({ path }) => !ofMany.test(path));
+  const isName = ({ path, filters }: { readonly path: string; readonly filters: string }) =>
+    candidatesName.test(path) && !/\bevent\.candidate/.test(filters.replace(idAsDefault, ''));
+  if (telling.length > 0 && telling.every(isName))
+    return 'candidates of the same name would share this, and all whose name is not known, where a fixed text stands in for it; take event.candidateId';
+  const isOwn = ({ path }: { readonly path: string }) => candidatesOwn.test(path);
+  const own = telling.find((one) => isOwn(one) && textAsDefault.test(one.filters));
+  if (own === undefined || !telling.every((one) => isName(one) || isOwn(one))) return null;
+  return `candidates without \`${own.path}\` would all share this, where this text stands in; write \`| default: event.candidateId\``;
 }
 
+const output = /\{\{-?\s*([\w.]+)((?:(?!\}\}).)*)/gs;
+const idAsDefault = /\|\s*default\s*:\s*event\.candidateId\b/;
+/** A default that is the same for all, as `check` proposes one where people read it. */
+const textAsDefault = /\|\s*default\s*:\s*(?:"[^"]+"|'[^']+')/;
+
+/** What many candidates have in common. */
+const ofMany = /^(?:test\.|rule\.|event\.(?:testId|status)$)/;
 /** The name of a candidate, as a look-up of candidates has it. `recruiterName`, `job.name` and `username` are meant to be keys. */
 const candidatesName =
   /^(?:candidate|applicant|person)\.(?:(?:full|first|middle|last|given|family|sur)_?)?name$/i;
-/** What many candidates have in common. */
-const ofMany = /^(?:test\.|rule\.|event\.(?:testId|status)$)/;
-const idAsDefault = /\|\s*default\s*:\s*event\.candidateId\b/g;
-
-/** The outputs of a text by which candidates may be told apart. */
-const tellingIn = (text: string): string[] =>
-  Array.from(text.matchAll(/\{\{-?\s*([\w.]+)/g), ([, path = '']) => path).filter(
-    (path) => !ofMany.test(path),
-  );
-
-/** Whether nothing but their names tells candidates apart in a text. An id as a default is there for those without a name. */
-function isByNameAlone(text: string): boolean {
-  const telling = tellingIn(text);
-  const hasId = /event\.candidate(?:Numerical)?Id\b/.test(text.replaceAll(idAsDefault, ''));
-  return telling.length > 0 && telling.every((path) => candidatesName.test(path)) && !hasId;
-}
-
-/** Warns of a key by which candidates are told apart by their names alone. */
-function nameWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
-  const message =
-    'candidates of the same name would share this, and all whose name is not known, where a fixed text stands in for it; take event.candidateId';
-  return (connector.sharedBy?.(action) ?? []).flatMap((path) => {
-    const text = valueAt(action, path);
-    return typeof text === 'string' && isByNameAlone(text) ? [warning(path, message)] : [];
-  });
-}
-
-/** What no two candidates have in common, as a look-up of candidates has it. */
+/** What no two candidates have in common. */
 const candidatesOwn =
   /^(?:candidate|applicant|person)\.(?:e_?mail(?:_?address)?|phone(?:_?number)?|(?:ats_?|external_?|candidate_?|applicant_?|person_?)?id)$/i;
-/** An output with a fixed text as its default, which is what `check` proposes where people read it. */
-const withStandIn = /\{\{-?\s*([\w.]+)(?:(?!\}\}).)*?\|\s*default\s*:\s*(?:"[^"]+"|'[^']+')/gs;
-
-/** Warns of a key that is the same text for all candidates about whom a look-up found nothing. */
-function standInWarnings(action: JsonMap, connector: AnyConnector): Fault[] {
-  return (connector.sharedBy?.(action) ?? []).flatMap((path) => {
-    const text = valueAt(action, path);
-    if (typeof text !== 'string' || /event\.candidate(?:Numerical)?Id\b/.test(text)) return [];
-    const isOwn = (one: string) => candidatesOwn.test(one) || candidatesName.test(one);
-    const own = Array.from(text.matchAll(withStandIn), ([, one = '']) => one).find((one) =>
-      candidatesOwn.test(one),
-    );
-    const message = `candidates without \`${own}\` would all share this, where this text stands in; write \`| default: event.candidateId\``;
-    return own !== undefined && tellingIn(text).every(isOwn) ? [warning(path, message)] : [];
-  });
-}

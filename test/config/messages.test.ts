@@ -221,6 +221,7 @@ rules:
     '{{ event.candidateNumericalId | default: event.candidateId }}',
     '{{ event.candidateNumericalId }} {{ event.candidateId }}',
     '{{ person.name | default: "" }} {{ event.candidateId }}',
+    '{{ person.name | default: "" | append: event.candidateId }}',
     '{{ test.name | default: event.testId }}',
     // One for each job or recruiter, as is meant.
     '{{ job.name | default: "none" }}',
