@@ -10,13 +10,10 @@ import { inLockstep } from './lockstep.ts';
 const version = query<{ readonly version: number }>(
   'select candidate_connector as version from schema_version',
 );
-/** Counts a version table of ours, which is known by its column as other programs use the name. */
-const ownTables = (name: string): string => `
-    (select count(*) from pg_attribute
-      where attrelid = to_regclass('${name}') and attname = 'candidate_connector' and not attisdropped)`;
 /**
- * Finds whether there is a store here or in the schema that is usually the default, and names the schema and any table there is. In one
- * statement, since another replica may create tables between two.
+ * Counts our version tables, which are known by their column as other programs use the name: the one in use, and that of the
+ * schema that is usually the default. Names the schema in use, and any table in it. In one statement, since another replica may
+ * create tables between two. It reads the catalog alone, as the user may have no right to look into `public`.
  */
 const tables = query<{
   readonly own: number;
@@ -24,10 +21,14 @@ const tables = query<{
   readonly schema: string | null;
   readonly other: string | null;
 }>(`
-  select ${ownTables('schema_version')} as own, ${ownTables('public.schema_version')} as before, current_schema() as schema,
+  select count(*) filter (where pg_table_is_visible(c.oid)) as own,
+    count(*) filter (where n.nspname = 'public' and has_schema_privilege(n.oid, 'usage')) as before,
+    current_schema() as schema,
     (select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where n.nspname = current_schema() and c.relkind in ('r', 'p')
-        and not exists (select 1 from pg_depend d where d.objid = c.oid and d.deptype = 'e') order by 1 limit 1) as other`);
+        and not exists (select 1 from pg_depend d where d.objid = c.oid and d.deptype = 'e') order by 1 limit 1) as other
+  from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+  where c.relname = 'schema_version' and a.attname = 'candidate_connector' and not a.attisdropped`);
 const findSchema = query<{ readonly n: number }>('select count(*) as n from pg_namespace where nspname = $1');
 const findEncoding = query<{ readonly server_encoding: string }>('show server_encoding');
 

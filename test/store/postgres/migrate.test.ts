@@ -266,6 +266,21 @@ describe('the schema on PostgreSQL', () => {
     await create(at);
   });
 
+  test('is made in the schema of a user who may not look into public, where another one has a store', async () => {
+    const at = await freshDatabase();
+    await create(at);
+    const user = `migrate_${freshName()}`;
+    await sql(
+      at,
+      `revoke all on schema public from public; create role ${user} login password 'x'; create schema ${user} authorization ${user}`,
+    );
+    const theirs = new URL(at);
+    theirs.username = user;
+    theirs.password = 'x';
+    await create(theirs.href);
+    expect(await names(theirs.href)).toContain('events');
+  });
+
   test('needs UTF8', async () => {
     const latin = await freshDatabase(`template template0 encoding 'LATIN1' locale 'C'`);
     await expect(create(latin)).rejects.toThrow(
