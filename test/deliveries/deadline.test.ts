@@ -114,6 +114,31 @@ test('the signal aborts when the lease runs out, as far as it was renewed meanwh
   expect(clock.alarms).toBe(0);
 });
 
+test('an attempt whose time passes just as it is looked at ended by its time-out, not by a lease', async () => {
+  let later = 0;
+  const readings: number[] = [];
+  const alarms: (() => void)[] = [];
+  const clock: Clock = {
+    now: () => later,
+    elapsed: () => readings.shift() ?? later,
+    after: (_delayMs, run) => {
+      alarms.push(run);
+      return () => {};
+    },
+  };
+  const run = withDeadline(clock, () => new Promise(() => {}));
+  for (const [first, then] of [
+    [999.9, 1000.1],
+    [1000.2, 1000.3],
+    [7000, 7000],
+  ] as const) {
+    readings.push(first);
+    later = then;
+    alarms.at(-1)!();
+  }
+  expect(await run).toMatchObject({ outcome: { detail: 'No answer within 1 s.' } });
+});
+
 test.each([
   ['time-out has passed', { until: Infinity, now: 1000, elapsed: 1000 }],
   ['lease has passed', { until: 500, now: 1000, elapsed: 1000 }],

@@ -122,7 +122,7 @@ class Deadline {
    */
   look(isShutdown: boolean): number {
     const elapsed = this.#clock.elapsed();
-    if (this.#abandonAt === Infinity && this.isOver)
+    if (this.#abandonAt === Infinity && this.#isOverAt(elapsed))
       this.#end(elapsed + abortGraceMs, this.#whyOver(elapsed));
     // If it has timed out already, the earlier end counts.
     if (isShutdown)
@@ -134,7 +134,11 @@ class Deadline {
   }
 
   get isOver(): boolean {
-    return this.#wasSuspended || this.#leftMs(this.#clock.elapsed()) <= 0;
+    return this.#isOverAt(this.#clock.elapsed());
+  }
+
+  #isOverAt(elapsed: number): boolean {
+    return this.#wasSuspended || this.#leftMs(elapsed) <= 0;
   }
 
   abort(): void {
